@@ -3,9 +3,10 @@
 // # What it looks at
 //
 // Look reads one status, which is all that the daemon says of itself, and returns findings in the order
-// of a span's way: the program (program.go), doors and who spoke to them (doors.go), what others count
-// too (twice.go), destinations and their clocks (destinations.go), the sums of the way (sums.go), and
-// limits (limits.go). Arrived adds what a Prometheus has (arrived.go). It asks nobody itself.
+// of a span's way: the program (program.go), doors and who spoke to them (doors.go), what SDKs say of
+// their own spans (sdks.go), what others count too (twice.go), destinations and their clocks
+// (destinations.go), the sums of the way (sums.go), and limits (limits.go). Arrived adds what a
+// Prometheus has (arrived.go). It asks nobody itself.
 //
 // # What a finding is
 //

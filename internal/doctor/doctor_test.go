@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
 )
 
 const version = "1.2.3"
@@ -21,11 +22,12 @@ func healthy() *health.Status {
 	s.Books = health.Books{Received: 9, Aggregated: 7, Balanced: true, Dropped: map[string]uint64{"ignored": 2}}
 	s.Killed = running.Losses{}
 	s.Cycle.IntervalSeconds = 10
-	s.Connections = health.Connections{Live: 1, Total: 2, Faults: map[string]uint64{}}
+	s.Connections = health.Connections{Live: 1, Total: 2, Faults: map[string]uint64{"bad_frame": 0}}
 	s.Doors = map[string]*health.OnwardDoor{"otlp": {
 		Brings: "OTLP", Door: health.Door{Requests: map[string]uint64{"counted": 3}, LastHeard: at.Add(-time.Second)},
 		Forward: &health.Forward{URL: "http://collector:4318", State: "takes"},
 	}}
+	s.SDKs = &sdkmetrics.Sums{Started: 7, Sampled: 7, Exported: 7}
 	s.APM = &health.APM{Statistics: map[string]uint64{}}
 	s.Destinations = []health.DestinationStatus{
 		{
@@ -57,6 +59,16 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		change  func(*health.Status)
 	}{
 		{doctor.Wrong, "program: it is not ready: a socket", func(s *health.Status) { s.Ready, s.NotReady = false, "a socket" }},
+		{
+			doctor.Notice, "sdks: of 7 spans they sampled 4 away",
+			func(s *health.Status) { s.SDKs.Sampled = 3 },
+		},
+		{doctor.Wrong, "sdks: 2 spans never left their SDK", func(s *health.Status) { s.SDKs.Dropped = 2 }},
+		{doctor.Wrong, "sdks: 2 spans were given up", func(s *health.Status) { s.SDKs.Failed = 2 }},
+		{
+			doctor.Notice, "sdks: they exported 20 spans, of which at most 9 came here",
+			func(s *health.Status) { s.SDKs.Exported = 20 },
+		},
 		{doctor.Notice, "program: the daemon is version 2", func(s *health.Status) { s.Version = "2" }},
 		{doctor.Wrong, "program: 2 daemons before this one were killed; 5 spans", func(s *health.Status) {
 			s.Died, s.Killed.Doors = 2, map[string]running.Loss{"otlp": {Lost: 5}}
@@ -176,6 +188,26 @@ func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
 	for _, one := range doctor.Look(s, version) {
 		if strings.Contains(one.Says, "files") || strings.Contains(one.Says, "processors") {
 			t.Errorf("%+v", one)
+		}
+	}
+}
+
+// TestWhereNotAllIsReceivedNothingIsMissing: by the agent's reading some spans count for nobody, and what a
+// sender has counted is not received.
+func TestWhereNotAllIsReceivedNothingIsMissing(t *testing.T) {
+	for name, change := range map[string]func(*health.Status){
+		"reading": func(s *health.Status) {
+			s.Config = append(s.Config, health.Setting{Name: "otlp-reading", Value: "datadog"})
+		},
+		"counted before": func(s *health.Status) { s.Doors["otlp"].Requests["by_tracer"] = 1 },
+	} {
+		s := healthy()
+		s.SDKs.Exported = 20
+		change(s)
+		for _, one := range doctor.Look(s, version) {
+			if one.About == "sdks" && one.Verdict != doctor.OK {
+				t.Errorf("%s: it says %+v", name, one)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ func Look(s *health.Status, version string) Findings {
 	var f Findings
 	f.program(s, version)
 	f.doors(s)
+	f.sdks(s)
 	f.twice(s)
 	f.destinations(s)
 	f.sums(s)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
 )
 
 // Senders are who hands spans over.
@@ -19,6 +20,7 @@ type Senders struct {
 	Doors map[string]*OnwardDoor `json:"doors"`
 	APM   *APM                   `json:"apm,omitempty"`
 	OTLP  *OnwardDoor            `json:"otlp,omitempty"`
+	SDKs  *sdkmetrics.Sums       `json:"sdks,omitempty"` // what they say of their spans, once one does
 }
 
 // Connections are the tracers' sockets.
@@ -76,6 +78,9 @@ func senders(c *Config, l *look) (all Senders) {
 		}
 	}
 	all.OTLP = all.Doors["otlp"]
+	if said, heard := c.Sources.OTLP.Said(); heard {
+		all.SDKs = &said
+	}
 	if c.Sources.APM != nil {
 		now := c.Sources.APM.Stats()
 		all.APM = &APM{all.Doors["apm"].Door, now.Merges, now.Other, now.Failed}

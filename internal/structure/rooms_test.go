@@ -23,7 +23,7 @@ var rooms = map[string]room{
 	"internal/health": {"internal/admit internal/aggregate internal/door internal/door/datadog internal/door/otlp " +
 		"internal/exemplars internal/flush internal/flush/agent internal/flush/prometheus internal/ingest " +
 		"internal/memory " +
-		"internal/routing internal/running internal/shown", "reads the others' stats"},
+		"internal/routing internal/running internal/sdkmetrics internal/shown", "reads the others' stats"},
 
 	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
 	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
@@ -46,7 +46,7 @@ var rooms = map[string]room{
 		"internal/admit internal/decode/otlp internal/decode/otlpjson internal/door " +
 			"internal/door/bodies internal/door/destination internal/door/http1 internal/memory internal/otlpanswer " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
-			"internal/sampling internal/span internal/spantable",
+			"internal/sampling internal/sdkmetrics internal/span internal/spantable",
 		"takes OTLP and hands what it brings on to be counted",
 	},
 	"internal/door/zipkin": {
@@ -121,10 +121,11 @@ var rooms = map[string]room{
 		"internal/check internal/mask internal/span",
 		"an interval's keys and budgets",
 	},
-	"internal/ignore":  {"internal/span", "says which spans nobody wants counted"},
-	"internal/mask":    {"", "knows texts, whatever label they are of"},
-	"internal/routing": {"", "names no key, table or cycle"},
-	"internal/sketch":  {"", "names nothing of spans"},
+	"internal/sdkmetrics": {"", "hears what SDKs say of their spans"},
+	"internal/ignore":     {"internal/span", "says which spans nobody wants counted"},
+	"internal/mask":       {"", "knows texts, whatever label they are of"},
+	"internal/routing":    {"", "names no key, table or cycle"},
+	"internal/sketch":     {"", "names nothing of spans"},
 	"internal/aggregate": {"internal/check internal/memory internal/registry internal/ring " +
 		"internal/routing internal/running internal/sketch internal/span", "tables are written by drainers and sealed each " +
 		"interval"},

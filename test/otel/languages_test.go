@@ -15,8 +15,12 @@ var sdks = os.Getenv("OTEL_DIR")
 
 func TestPython(t *testing.T) {
 	language{
-		command:   []string{sdks + "/python/bin/opentelemetry-instrument", "python", "apps/shop.py"},
-		env:       []string{"PATH=" + sdks + "/python/bin:" + os.Getenv("PATH")},
+		command: []string{sdks + "/python/bin/opentelemetry-instrument", "python", "apps/shop.py"},
+		env: []string{
+			"PATH=" + sdks + "/python/bin:" + os.Getenv("PATH"), "OTEL_METRICS_EXPORTER=otlp",
+			"OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true",
+		},
+		isHeard:   true,
 		protocols: []string{"http/protobuf", "grpc"},
 		also:      "console", made: regexp.MustCompile(`(?m)^        "trace_id": "0x([0-9a-f]{32})"`),
 		order: "/orders/<int:number>", stock: "/stock/<int:number>",
@@ -44,6 +48,8 @@ func TestJava(t *testing.T) {
 			"java", "-javaagent:" + sdks + "/java/opentelemetry-javaagent.jar", "-cp",
 			sdks + "/java/classes", "Shop",
 		},
+		env:       []string{"OTEL_METRICS_EXPORTER=otlp"},
+		isHeard:   true,
 		protocols: []string{"http/protobuf", "grpc"},
 		also:      "console",
 		made:      regexp.MustCompile(`LoggingSpanExporter - '.*' : ([0-9a-f]{32}) [0-9a-f]{16} `),

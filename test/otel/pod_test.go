@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
 )
 
 // pod is an application under an SDK, and its own daemon.
@@ -19,6 +20,7 @@ type pod struct {
 	url     string // of the application
 	daemon  *daemon
 	books   health.Books // once it is stopped
+	sdks    *sdkmetrics.Sums
 	stop    func(*testing.T) (wrote string)
 }
 
@@ -28,10 +30,10 @@ type pod struct {
 func (l language) start(t *testing.T, d *daemon, service, protocol string, more ...string) *pod {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), l.command[0], l.command[1:]...)
-	command.Env = append(append(append(command.Environ(), l.env...), more...),
+	command.Env = append(append(append(command.Environ(),
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://"+d.otlp, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol,
 		"OTEL_SERVICE_NAME="+service, "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
-		"OTEL_TRACES_EXPORTER=otlp,"+l.also, "OTEL_BSP_MAX_QUEUE_SIZE=100000")
+		"OTEL_TRACES_EXPORTER=otlp,"+l.also, "OTEL_BSP_MAX_QUEUE_SIZE=100000"), l.env...), more...)
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,8 @@ func (l language) start(t *testing.T, d *daemon, service, protocol string, more 
 		if err != nil {
 			t.Errorf("the application ended with %v: %s", err, rest)
 		}
-		p.books = d.status(t).Books
+		status := d.status(t)
+		p.books, p.sdks = status.Books, status.SDKs
 		d.stop()
 		return rest
 	}

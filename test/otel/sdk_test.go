@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
@@ -209,7 +210,7 @@ func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
 	}
 }
 
-// receiver is a real one of gRPC, by the library.
+// receiver is a real one of gRPC, by the library. Metrics it only takes.
 type receiver struct {
 	collector.UnimplementedTraceServiceServer
 	url   string // of --otlp-forward
@@ -231,6 +232,7 @@ func startReceiver(t *testing.T) *receiver {
 	}
 	server := grpc.NewServer()
 	collector.RegisterTraceServiceServer(server, r)
+	metrics.RegisterMetricsServiceServer(server, taker{})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	return r
@@ -251,6 +253,16 @@ func (r *receiver) Export(_ context.Context,
 		}
 	}
 	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+// taker takes metrics.
+type taker struct {
+	metrics.UnimplementedMetricsServiceServer
+}
+
+func (taker) Export(context.Context, *metrics.ExportMetricsServiceRequest,
+) (*metrics.ExportMetricsServiceResponse, error) {
+	return &metrics.ExportMetricsServiceResponse{}, nil
 }
 
 // TestAShareGoesOnToARealReceiver: whole traces, marked with the threshold of the share, and

@@ -15,6 +15,7 @@ type language struct {
 	env       []string
 	protocols []string
 	also      string         // the exporter that writes spans for people, beside OTLP
+	isHeard   bool           // its SDK says in metrics what became of its spans
 	made      *regexp.Regexp // is found once in each span that one writes, with its trace id
 	order     string         // the routes
 	stock     string
@@ -38,7 +39,9 @@ func (l language) test(t *testing.T) {
 			orders.request(t, requests)
 			made := map[string]int{} // spans, by trace id
 			for _, p := range []*pod{orders, stock} {
-				p.compareCount(t, l.traceIDs(p.stop(t)), made)
+				wrote := l.traceIDs(p.stop(t))
+				p.compareCount(t, wrote, made)
+				p.compareSaid(t, l.isHeard, len(wrote))
 			}
 			each := requests / len(statuses)
 			orders.compareLabels(t, "server", l.order, each)
@@ -64,6 +67,23 @@ func (p *pod) compareCount(t *testing.T, wrote []string, made map[string]int) {
 		t.Errorf("%s: the SDK made %d spans, the agent has %d; books %+v", p.service, len(wrote), hits, b)
 	}
 	t.Logf("%s: %d spans made and counted", p.service, len(wrote))
+}
+
+// compareSaid: what an SDK says of itself is of these spans. Its last report may be older than what it
+// exported last, and Java's does not say what was begun.
+func (p *pod) compareSaid(t *testing.T, isHeard bool, spans int) {
+	t.Helper()
+	said := p.sdks
+	if said == nil {
+		if isHeard {
+			t.Errorf("%s: nothing is heard of its SDK", p.service)
+		}
+		return
+	}
+	if said.Started != 0 && int(said.Started) != spans || said.Sampled != said.Started ||
+		said.Exported == 0 || int(said.Exported) > spans || said.Failed+said.Dropped != 0 {
+		t.Errorf("%s: of %d spans its SDK says %+v", p.service, spans, *said)
+	}
 }
 
 // compareLabels looks for what HTTP says in the groups of one kind: each status so often, and

@@ -11,6 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
 )
 
 // Config is what this door may use. MaxBody bounds a body as it comes and as it is uncompressed.
@@ -80,6 +81,11 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	}
 	parts := c.Config.Memory("otlp", "OTLP", c.Reading.countingBytes(c.MaxBody), c.connectionBytes(),
 		c.Publishers(rules.MaxBatches)*publisher)
+	if c.Forward.IsSet() {
+		parts = append(parts, memory.Part{
+			Name: "what SDKs say of their spans", Bytes: sdkmetrics.Bytes, Flag: "otlp-forward",
+		})
+	}
 	return append([]memory.Part{c.Forward.Memory("OTLP")}, parts...)
 }
 

@@ -25,10 +25,13 @@ func (c *call) Read(broken error) *door.Reply {
 		return c.refuse(no)
 	}
 	result, no := ResultOther, (*reply)(nil)
-	if c.signal == signalTraces {
+	switch c.signal {
+	case signalTraces:
 		if result, no = c.server.count(c); no != nil {
 			result = no.result
 		}
+	case signalMetrics:
+		c.server.hear(c)
 	}
 	c.Result = int(result)
 	endsHere := !c.server.config.Forward.IsSet()

@@ -11,6 +11,7 @@ import (
 	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
+	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
 )
 
 // Server is a collector towards SDKs.
@@ -21,6 +22,7 @@ type Server struct {
 	policy *otel.Policy // of ReadingOTel
 	onward door.Onward
 	kept   keeping
+	said   *sdkmetrics.Listener
 	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
 	agentPolicy atomic.Pointer[agent.Policy]
 }
@@ -44,7 +46,9 @@ func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, policy: otel.NewPolicy(config.Labels)}
+	s := &Server{
+		config: config, policy: otel.NewPolicy(config.Labels), said: sdkmetrics.NewListener(),
+	}
 	for range config.Counters {
 		s.turns.give(&worker{reader: s.newReader()})
 	}
@@ -117,6 +121,14 @@ func (s *Server) Stats() (stats Stats) {
 	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),
 		k.savedBytes.Load()
 	return stats
+}
+
+// Said is what SDKs say of their own spans, and whether any does.
+func (s *Server) Said() (sums sdkmetrics.Sums, heard bool) {
+	if s == nil {
+		return sums, false
+	}
+	return s.said.Sums()
 }
 
 // Shown is what it has in common with other doors.

@@ -1,0 +1,195 @@
+package sdkmetrics
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// said is a point as a test writes it.
+type said struct {
+	process, name string
+	attributes    map[string]any // text or bool
+	isDelta       bool
+	start         int64
+	value         any // int64 or float64
+}
+
+func nested(number protowire.Number, message []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), message)
+}
+
+func attribute(key string, value any) []byte {
+	var written []byte
+	switch v := value.(type) {
+	case string:
+		written = nested(valueText, []byte(v))
+	case bool:
+		written = protowire.AppendVarint(protowire.AppendTag(nil, valueBool, protowire.VarintType),
+			protowire.EncodeBool(v))
+	}
+	return append(nested(attributeKey, []byte(key)), nested(attributeValue, written)...)
+}
+
+func (s said) written() []byte {
+	fixed := func(number protowire.Number, bits uint64) []byte {
+		return protowire.AppendFixed64(protowire.AppendTag(nil, number, protowire.Fixed64Type), bits)
+	}
+	point := fixed(pointStart, uint64(s.start))
+	for key, value := range s.attributes {
+		point = append(point, nested(pointAttribute, attribute(key, value))...)
+	}
+	switch v := s.value.(type) {
+	case int64:
+		point = append(point, fixed(pointInt, uint64(v))...)
+	case float64:
+		point = append(point, fixed(pointDouble, math.Float64bits(v))...)
+	}
+	sum := nested(sumPoint, point)
+	temporality := uint64(temporalityTotal)
+	if s.isDelta {
+		temporality = 1
+	}
+	sum = protowire.AppendVarint(protowire.AppendTag(sum, sumTemporality, protowire.VarintType), temporality)
+	metric := append(nested(metricSum, sum), nested(metricName, []byte(s.name))...)
+	resource := nested(1, attribute("service.instance.id", s.process))
+	return nested(requestResource, append(nested(resourceSaid, resource),
+		nested(resourceScope, nested(scopeMetric, metric))...))
+}
+
+func listen(since int64) *Listener {
+	return newListener(func() time.Time { return time.Unix(0, since) })
+}
+
+func (l *Listener) expect(t *testing.T, want Sums) {
+	t.Helper()
+	if got, heard := l.Sums(); got != want || !heard {
+		t.Errorf("it has heard %t %+v, want %+v", heard, got, want)
+	}
+}
+
+// TestEachSumCountsForWhatItSays, by the names of the conventions and by those of Java.
+func TestEachSumCountsForWhatItSays(t *testing.T) {
+	type tags = map[string]any
+	otlp, file := "otlp_http_span_exporter", "stdout"
+	for _, c := range []struct {
+		name string
+		tags tags
+		want Sums
+	}{
+		{spanStarted, tags{"otel.span.sampling_result": "RECORD_AND_SAMPLE"}, Sums{Started: 7, Sampled: 7}},
+		{spanStarted, tags{"otel.span.sampling_result": "DROP"}, Sums{Started: 7}},
+		{spanProcessed, tags{"error.type": "queue_full"}, Sums{Dropped: 7}},
+		{spanProcessed, tags{"otel.component.type": "batching_span_processor"}, Sums{}},
+		{javaProcessed, tags{"dropped": true}, Sums{Dropped: 7}},
+		{javaProcessed, tags{"dropped": false}, Sums{}},
+		{spanExported, tags{"otel.component.type": otlp}, Sums{Exported: 7}},
+		{spanExported, tags{"otel.component.type": otlp, "error.type": "503"}, Sums{Failed: 7}},
+		{spanExported, tags{"otel.component.type": file}, Sums{}},
+		{javaExported, tags{"type": "span", "success": true}, Sums{Exported: 7}},
+		{javaExported, tags{"type": "span", "success": false}, Sums{Failed: 7}},
+		{javaExported, tags{"type": "metric", "success": true}, Sums{}},
+	} {
+		for _, value := range []any{int64(7), 7.0} {
+			l := listen(10)
+			l.Hear(said{"a", c.name, c.tags, false, 10, value}.written())
+			l.expect(t, c.want)
+		}
+	}
+	l := listen(10)
+	l.Hear(said{"a", "http.server.requests", nil, false, 10, int64(7)}.written())
+	if _, heard := l.Sums(); heard {
+		t.Error("a sum of an application is taken for one of its SDK")
+	}
+}
+
+// TestOnlyWhatWasSaidSinceCounts: processes that began before and after somebody listened, report what they
+// have in all or since the last time, and begin again.
+func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
+	hear := func(l *Listener, isDelta bool, start int64, values ...int64) {
+		for _, v := range values {
+			l.Hear(said{"a", spanStarted, nil, isDelta, start, v}.written())
+		}
+	}
+	for _, c := range []struct {
+		name string
+		do   func(*Listener)
+		want uint64
+	}{
+		{"it began later", func(l *Listener) { hear(l, false, 11, 5, 5, 9) }, 9},
+		{"it began before", func(l *Listener) { hear(l, false, 9, 100, 100, 104) }, 4},
+		{"since the last report", func(l *Listener) { hear(l, true, 9, 5, 0, 9) }, 14},
+		{"it begins again", func(l *Listener) { hear(l, false, 9, 100, 104); hear(l, false, 12, 3, 6) }, 10},
+		{"it begins again, with more", func(l *Listener) { hear(l, false, 9, 100, 104); hear(l, false, 12, 200) }, 204},
+		{"it begins again, and does not say so", func(l *Listener) { hear(l, false, 9, 100, 104, 3) }, 7},
+		{"less than nothing, and too much", func(l *Listener) {
+			hear(l, true, 9, -1, 1<<60)
+			l.Hear(said{"a", spanStarted, nil, true, 9, math.NaN()}.written())
+		}, 0},
+	} {
+		l := listen(10)
+		if c.do(l); c.want > 0 {
+			l.expect(t, Sums{Started: c.want})
+		} else if sums, _ := l.Sums(); sums != (Sums{}) {
+			t.Errorf("%s: %+v", c.name, sums)
+		}
+	}
+}
+
+// TestSeriesAreApart by process, by name and by attributes, against a model.
+func TestSeriesAreApart(t *testing.T) {
+	dice := rand.New(rand.NewPCG(1, 2))
+	l, want := listen(10), Sums{}
+	values := map[string]int64{}
+	for range 2000 {
+		process, result := fmt.Sprint(dice.IntN(20)), []string{"DROP", "RECORD_AND_SAMPLE"}[dice.IntN(2)]
+		grown := dice.Int64N(100)
+		values[process+result] += grown
+		l.Hear(said{
+			process, spanStarted,
+			map[string]any{"otel.span.sampling_result": result},
+			false, 11,
+			values[process+result],
+		}.written())
+		if want.Started += uint64(grown); result != "DROP" {
+			want.Sampled += uint64(grown)
+		}
+	}
+	l.expect(t, want)
+}
+
+// TestSeriesAreBounded: who makes up processes has all forgotten, and nothing is counted that nobody said.
+func TestSeriesAreBounded(t *testing.T) {
+	now := int64(10)
+	l := newListener(func() time.Time { return time.Unix(0, now) })
+	l.Hear(said{"honest", spanStarted, nil, false, 11, int64(5)}.written())
+	for i := range 3 * MaxSeries {
+		now = int64(20 + i)
+		l.Hear(said{fmt.Sprint(i), spanProcessed, nil, false, 11, int64(1)}.written())
+		if len(l.series) > MaxSeries {
+			t.Fatalf("%d series are remembered", len(l.series))
+		}
+	}
+	for _, v := range []int64{6, 9} {
+		l.Hear(said{"honest", spanStarted, nil, false, 11, v}.written())
+	}
+	l.expect(t, Sums{Started: 5 + 3})
+}
+
+// FuzzHear: whatever comes, it does not panic, and what it makes of it is bounded.
+func FuzzHear(f *testing.F) {
+	f.Add(said{"a", spanStarted, map[string]any{"error.type": "DROP"}, false, 11, int64(5)}.written())
+	f.Add(said{"a", javaExported, map[string]any{"type": "span", "success": true}, true, 11, 5.0}.written())
+	f.Fuzz(func(t *testing.T, message []byte) {
+		l := listen(10)
+		l.Hear(message)
+		l.Hear(message)
+		if sums, heard := l.Sums(); !heard && sums != (Sums{}) {
+			t.Errorf("nobody said %+v", sums)
+		}
+	})
+}
