@@ -37,7 +37,7 @@ func main() {
 	flag.DurationVar(&o.least, "time", 300*time.Millisecond, "how long a turn lasts at least")
 	flag.StringVar(&only, "requests", strings.Join(recorded.Names, ","), "requests, separated by commas")
 	flag.StringVar(&o.program, "program", "../../bin/spanstatsd", "the daemon's program")
-	flag.StringVar(&o.table, "table", "", "only that table: counting, handing-on")
+	flag.StringVar(&o.table, "table", "", "only that table: counting, labels, handing-on")
 	isRelay := flag.Bool("relay", false, "be the bare relay, which a run starts")
 	flag.Parse()
 	if *isRelay {
@@ -68,16 +68,22 @@ func run(out io.Writer, o options) error {
 		}
 		requests = append(requests, r)
 	}
-	if o.table != "handing-on" {
-		if err := compareCounting(out, o, requests); err != nil {
-			return fmt.Errorf("compare counting: %w", err)
+	tables := []struct {
+		name  string
+		print func() error
+	}{
+		{"counting", func() error { return compareCounting(out, o, requests) }},
+		{"labels", func() error { return compareLabels(out, requests) }},
+		{"handing-on", func() error { return compareHandingOn(out, o, requests) }},
+	}
+	for _, t := range tables {
+		if o.table != "" && o.table != t.name {
+			continue
+		}
+		if err := t.print(); err != nil {
+			return fmt.Errorf("compare %s: %w", t.name, err)
 		}
 		fmt.Fprintln(out)
-	}
-	if o.table != "counting" {
-		if err := compareHandingOn(out, o, requests); err != nil {
-			return fmt.Errorf("compare handing on: %w", err)
-		}
 	}
 	return nil
 }

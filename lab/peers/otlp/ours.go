@@ -10,7 +10,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
@@ -33,26 +32,12 @@ type reading struct {
 
 var readings = []reading{
 	{"otel", true, newOTelReading},
-	{"otel, labelled", true, newLabelledReading},
 	{"datadog", false, newDatadogReading},
 }
 
 // newOTelReading reads spans by the semantic conventions.
 func newOTelReading() (func(message []byte) (batches, error), error) {
 	return readingOf(otel.Labels{})
-}
-
-// newLabelledReading does with what an operator may name: two dimensions of which spans have many and
-// one value, a filter by an attribute that nothing passes, and the attributes of a resource that
-// statistics as OTLP keep by default.
-func newLabelledReading() (func(message []byte) (batches, error), error) {
-	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/"})
-	if err != nil {
-		return nil, fmt.Errorf("make filter: %w", err)
-	}
-	return readingOf(otel.Labels{
-		Attributes: []string{"server.port", "user_agent.original"}, Ignore: list, Resource: otel.Identifying,
-	})
 }
 
 func readingOf(labels otel.Labels) (func(message []byte) (batches, error), error) {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
+)
+
+// newLabelledReading does with what an operator may name: two dimensions of which spans have many and
+// one value, a filter by an attribute that nothing passes, and the attributes of a resource that
+// statistics as OTLP keep by default.
+func newLabelledReading() (func(message []byte) (batches, error), error) {
+	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/"})
+	if err != nil {
+		return nil, fmt.Errorf("make filter: %w", err)
+	}
+	return readingOf(otel.Labels{
+		Attributes: []string{"server.port", "user_agent.original"}, Ignore: list, Resource: otel.Identifying,
+	})
+}
+
+// pairs is how often both readings take turns. A turn is a request, or several small ones, so that a machine
+// that is slower for a while is so for both.
+const (
+	pairs     = 1000
+	turnSpans = 512
+)
+
+// compareLabels prints what labels of one's own cost, as the median of turns in pairs.
+func compareLabels(out io.Writer, requests []*recorded.Request) error {
+	fmt.Fprintln(out, "| request | CPU ns a span, to the rings | with labels of one's own | times |\n"+
+		"| --- | --- | --- | --- |")
+	for _, r := range requests {
+		plain, err := newOurs(reading{"otel", true, newOTelReading})
+		if err != nil {
+			return err
+		}
+		labelled, err := newOurs(reading{"otel, labelled", true, newLabelledReading})
+		if err != nil {
+			return err
+		}
+		var without, with, times []float64
+		for n := range pairs + pairs/10 {
+			a, err := each(plain, r)
+			if err != nil {
+				return err
+			}
+			b, err := each(labelled, r)
+			if err != nil {
+				return err
+			}
+			if n >= pairs/10 { // before, keys and memory are new
+				without, with, times = append(without, a), append(with, b), append(times, b/a)
+			}
+		}
+		for _, o := range []*ours{plain, labelled} {
+			if err := o.end(); err != nil {
+				return err
+			}
+		}
+		is := func(figure float64) float64 { return figure }
+		fmt.Fprintf(out, "| `%s` | %.0f | %.0f | %.2f |\n", r.Name, measure.Median(without, is),
+			measure.Median(with, is), measure.Median(times, is))
+	}
+	return nil
+}
+
+// each is the processor time of a span, of the thread that counts.
+func each(o *ours, r *recorded.Request) (ns float64, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, err := threadCPU()
+	if err != nil {
+		return 0, err
+	}
+	spans := 0
+	for ; spans < turnSpans; spans += r.Spans {
+		if err := o.count(r); err != nil {
+			return 0, err
+		}
+	}
+	after, err := threadCPU()
+	return float64(after-before) / float64(spans), err
+}
