@@ -8,8 +8,8 @@
 // otel.sdk.exporter.span.*), and the older ones of Java. All else is stepped over.
 //
 // Such a sum is a series: who says it, its name, and its attributes. Of one that is cumulative what it grew
-// by counts. Of one that began before anybody listened the first value is only where growing begins, so
-// that all sums are of the same time.
+// by counts, of another each report once, whatever an exporter sends again. Of one that began before
+// anybody listened the first value is only where growing begins, so that all sums are of the same time.
 //
 // # Threading
 //
@@ -17,6 +17,6 @@
 //
 // # Bounds
 //
-// MaxSeries series are remembered, of 40 bytes each. One more has all of them forgotten, and each that goes
+// MaxSeries series are remembered, of 48 bytes each. One more has all of them forgotten, and each that goes
 // on loses what it grew by in one report.
 package sdkmetrics

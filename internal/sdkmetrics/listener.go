@@ -10,7 +10,7 @@ import (
 const MaxSeries = 4096
 
 // Bytes is what a listener takes at most, twice of what it remembers.
-const Bytes = 2 * MaxSeries * 40
+const Bytes = 2 * MaxSeries * 48
 
 // Listener hears requests of metrics.
 type Listener struct {
@@ -26,8 +26,8 @@ type Listener struct {
 
 // last is what a series said last.
 type last struct {
-	start uint64
-	value float64
+	start, time uint64
+	value       float64
 }
 
 // NewListener makes one that has heard nothing.
@@ -69,17 +69,18 @@ func (l *Listener) take(p *point) {
 	l.sums.count(p, uint64(l.growth(hash.Sum64(), p)))
 }
 
-// growth is what a series has grown by.
+// growth is what a series has grown by: nothing where the same report comes again.
 func (l *Listener) growth(key uint64, p *point) float64 {
-	if !p.isCumulative {
-		return p.value
-	}
 	before, isKnown := l.series[key]
 	if !isKnown && len(l.series) >= MaxSeries {
 		l.forget()
 	}
-	l.series[key] = last{p.start, p.value}
+	l.series[key] = last{p.start, p.time, p.value}
 	switch {
+	case !p.isCumulative && isKnown && p.time != 0 && p.time == before.time:
+		return 0
+	case !p.isCumulative:
+		return p.value
 	case isKnown && p.start == before.start && p.value >= before.value:
 		return p.value - before.value
 	case isKnown || p.start >= l.since:

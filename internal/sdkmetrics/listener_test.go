@@ -17,6 +17,7 @@ type said struct {
 	isDelta       bool
 	start         int64
 	value         any // int64 or float64
+	at            uint64
 }
 
 func nested(number protowire.Number, message []byte) []byte {
@@ -39,7 +40,7 @@ func (s said) written() []byte {
 	fixed := func(number protowire.Number, bits uint64) []byte {
 		return protowire.AppendFixed64(protowire.AppendTag(nil, number, protowire.Fixed64Type), bits)
 	}
-	point := fixed(pointStart, uint64(s.start))
+	point := append(fixed(pointStart, uint64(s.start)), fixed(pointTime, s.at)...)
 	for key, value := range s.attributes {
 		point = append(point, nested(pointAttribute, attribute(key, value))...)
 	}
@@ -96,12 +97,12 @@ func TestEachSumCountsForWhatItSays(t *testing.T) {
 	} {
 		for _, value := range []any{int64(7), 7.0} {
 			l := listen(10)
-			l.Hear(said{"a", c.name, c.tags, false, 10, value}.written())
+			l.Hear(said{"a", c.name, c.tags, false, 10, value, 0}.written())
 			l.expect(t, c.want)
 		}
 	}
 	l := listen(10)
-	l.Hear(said{"a", "http.server.requests", nil, false, 10, int64(7)}.written())
+	l.Hear(said{"a", "http.server.requests", nil, false, 10, int64(7), 0}.written())
 	if _, heard := l.Sums(); heard {
 		t.Error("a sum of an application is taken for one of its SDK")
 	}
@@ -112,7 +113,7 @@ func TestEachSumCountsForWhatItSays(t *testing.T) {
 func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 	hear := func(l *Listener, isDelta bool, start int64, values ...int64) {
 		for _, v := range values {
-			l.Hear(said{"a", spanStarted, nil, isDelta, start, v}.written())
+			l.Hear(said{"a", spanStarted, nil, isDelta, start, v, 0}.written())
 		}
 	}
 	for _, c := range []struct {
@@ -128,7 +129,7 @@ func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 		{"it begins again, and does not say so", func(l *Listener) { hear(l, false, 9, 100, 104, 3) }, 7},
 		{"less than nothing, and too much", func(l *Listener) {
 			hear(l, true, 9, -1, 1<<60)
-			l.Hear(said{"a", spanStarted, nil, true, 9, math.NaN()}.written())
+			l.Hear(said{"a", spanStarted, nil, true, 9, math.NaN(), 0}.written())
 		}, 0},
 	} {
 		l := listen(10)
@@ -137,6 +138,17 @@ func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 		} else if sums, _ := l.Sums(); sums != (Sums{}) {
 			t.Errorf("%s: %+v", c.name, sums)
 		}
+	}
+}
+
+// TestAReportThatComesAgainCountsOnce, as an exporter sends it whose destination was away.
+func TestAReportThatComesAgainCountsOnce(t *testing.T) {
+	for _, isDelta := range []bool{true, false} {
+		l := listen(10)
+		for _, at := range []uint64{20, 20, 30, 30, 30} {
+			l.Hear(said{"a", spanStarted, nil, isDelta, 11, int64(5), at}.written())
+		}
+		l.expect(t, Sums{Started: map[bool]uint64{true: 10, false: 5}[isDelta]})
 	}
 }
 
@@ -153,7 +165,7 @@ func TestSeriesAreApart(t *testing.T) {
 			process, spanStarted,
 			map[string]any{"otel.span.sampling_result": result},
 			false, 11,
-			values[process+result],
+			values[process+result], 0,
 		}.written())
 		if want.Started += uint64(grown); result != "DROP" {
 			want.Sampled += uint64(grown)
@@ -166,24 +178,24 @@ func TestSeriesAreApart(t *testing.T) {
 func TestSeriesAreBounded(t *testing.T) {
 	now := int64(10)
 	l := newListener(func() time.Time { return time.Unix(0, now) })
-	l.Hear(said{"honest", spanStarted, nil, false, 11, int64(5)}.written())
+	l.Hear(said{"honest", spanStarted, nil, false, 11, int64(5), 0}.written())
 	for i := range 3 * MaxSeries {
 		now = int64(20 + i)
-		l.Hear(said{fmt.Sprint(i), spanProcessed, nil, false, 11, int64(1)}.written())
+		l.Hear(said{fmt.Sprint(i), spanProcessed, nil, false, 11, int64(1), 0}.written())
 		if len(l.series) > MaxSeries {
 			t.Fatalf("%d series are remembered", len(l.series))
 		}
 	}
 	for _, v := range []int64{6, 9} {
-		l.Hear(said{"honest", spanStarted, nil, false, 11, v}.written())
+		l.Hear(said{"honest", spanStarted, nil, false, 11, v, 0}.written())
 	}
 	l.expect(t, Sums{Started: 5 + 3})
 }
 
 // FuzzHear: whatever comes, it does not panic, and what it makes of it is bounded.
 func FuzzHear(f *testing.F) {
-	f.Add(said{"a", spanStarted, map[string]any{"error.type": "DROP"}, false, 11, int64(5)}.written())
-	f.Add(said{"a", javaExported, map[string]any{"type": "span", "success": true}, true, 11, 5.0}.written())
+	f.Add(said{"a", spanStarted, map[string]any{"error.type": "DROP"}, false, 11, int64(5), 0}.written())
+	f.Add(said{"a", javaExported, map[string]any{"type": "span", "success": true}, true, 11, 5.0, 0}.written())
 	f.Fuzz(func(t *testing.T, message []byte) {
 		l := listen(10)
 		l.Hear(message)

@@ -18,6 +18,7 @@ const (
 	sumPoint         = 1
 	sumTemporality   = 2
 	pointStart       = 2
+	pointTime        = 3
 	pointDouble      = 4
 	pointInt         = 6
 	pointAttribute   = 7
@@ -57,7 +58,7 @@ const mostAttributes = 16
 type point struct {
 	resource, name []byte // as they were written
 	isCumulative   bool
-	start          uint64
+	start, time    uint64
 	value          float64
 	attributes     [][]byte // as they were written
 }
@@ -143,11 +144,13 @@ func (p *point) sum(sum []byte, take func(*point)) {
 
 // read reads a point, and says whether it is one that can count.
 func (p *point) read(written []byte) bool {
-	p.start, p.value, p.attributes = 0, 0, p.attributes[:0]
+	p.start, p.time, p.value, p.attributes = 0, 0, 0, p.attributes[:0]
 	each(written, func(number protowire.Number, text []byte, bits uint64) {
 		switch number {
 		case pointStart:
 			p.start = bits
+		case pointTime:
+			p.time = bits
 		case pointDouble:
 			p.value = math.Float64frombits(bits)
 		case pointInt:
