@@ -36,7 +36,10 @@ func TestWhatTheNextDaemonSays(t *testing.T) {
 		"what was settled before the end is settled": {
 			told: 50, earlier: []uint64{20, settled, 50, doubtful}, again: 40,
 		},
-		"an outcome of another version is to be handed over again": {earlier: []uint64{20, settled, 50, 9}, again: 70},
+		"an outcome of another version is to be handed over again": {
+			earlier: []uint64{20, settled, 50, 9},
+			again:   70,
+		},
 		"bounds lie within messages": {
 			earlier: []uint64{10, settled, 30, doubtful, 80, settled}, ambiguous: 20, again: 40,
 		},
@@ -54,7 +57,9 @@ func TestWhatTheNextDaemonSays(t *testing.T) {
 			var hellos []string
 			welcome := wire.Welcome{
 				Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024,
-				Settled: true, Token: strings.TrimPrefix("first"+test.token, "first-"), Features: wire.Features{Stats: true},
+				Settled:  true,
+				Token:    strings.TrimPrefix("first"+test.token, "first-"),
+				Features: wire.Features{Stats: true},
 			}
 			if len(test.token) > 1 {
 				welcome.Token = test.token
@@ -68,7 +73,9 @@ func TestWhatTheNextDaemonSays(t *testing.T) {
 			ask := context.WithoutCancel(t.Context())
 			for _, size := range []int{20, 30, 40} { // a message each, and all of them kept in one buffer
 				c.Publish(sampleBatch(size))
-				d.see(func() { d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, Error: "later"} } })
+				d.see(func() {
+					d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, Error: "later"} }
+				})
 				if err := c.Flush(ask); err == nil {
 					t.Fatal("a flush that failed is none")
 				}
@@ -99,7 +106,8 @@ func TestWhatTheNextDaemonSays(t *testing.T) {
 			if test.unwanted {
 				lost, arrived = test.again, 0
 			}
-			if got := [2]uint64{s.Ambiguous, s.Unconfirmed}; got != counts || s.Lost[ReasonNotWanted] != lost ||
+			if got := [2]uint64{s.Ambiguous, s.Unconfirmed}; got != counts ||
+				s.Lost[ReasonNotWanted] != lost ||
 				s.Sent != 90-lost || s.Unsettled != 0 {
 				t.Errorf("the books: %+v", s)
 			}
@@ -132,7 +140,9 @@ func followBye(t *testing.T, isKilled bool) {
 	d.start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
 	c.Publish(numbered(1, 70))
-	eventually(t, "the daemon has all", func() bool { return d.spansSeen() == 70 && c.Stats().Unsettled == 70 })
+	eventually(t, "the daemon has all", func() bool {
+		return d.spansSeen() == 70 && c.Stats().Unsettled == 70
+	})
 	d.stop()
 	comes := 70
 	if isKilled {
@@ -154,7 +164,9 @@ func followBye(t *testing.T, isKilled bool) {
 }
 
 // closing is a client of a daemon that has 70 spans of it, and how it is closed.
-func closing(t *testing.T, maxKept int) (d *fakeDaemon, c *Client, log *syncBuffer, end func(context.Context)) {
+func closing(t *testing.T, maxKept int) (d *fakeDaemon, c *Client, log *syncBuffer,
+	end func(context.Context),
+) {
 	d, log = newFakeDaemon(t), &syncBuffer{}
 	d.settles, d.lives = true, newLives(1)
 	d.answer = func(uint64) *wire.Flush { return nil }
@@ -249,7 +261,9 @@ func TestADaemonDiesWhileTheClientCloses(t *testing.T) {
 				if kind == wire.TypeFlush && dead == nil {
 					dead = f
 					f.life.die()
-					d.see(func() { d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, OK: true} } })
+					d.see(func() {
+						d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, OK: true} }
+					})
 					f.Close()
 				}
 			}
@@ -276,7 +290,8 @@ func TestADaemonDiesWhileTheClientCloses(t *testing.T) {
 		eventually(t, "it waits", d.isAsked)
 		d.kill()
 		<-ended
-		if s := c.Stats(); s.Unsettled != 70 || s.Sent != 70 || !strings.Contains(log.String(), "unsettled=70") {
+		if s := c.Stats(); s.Unsettled != 70 || s.Sent != 70 ||
+			!strings.Contains(log.String(), "unsettled=70") {
 			t.Errorf("the books: %+v; it logs:\n%s", s, log)
 		}
 	})

@@ -26,8 +26,11 @@ func TestNothingIsLostAndNothingTwice(t *testing.T) {
 				d.lives.isOrdered = true // there is one shard
 				d.start()
 				c := open(t, Config{
-					Socket: d.socket, BufferBytes: minBuffers * bufferBytes, MaxKept: maxKept, MaxAge: time.Millisecond,
-					MaxBackoff: time.Millisecond,
+					Socket:      d.socket,
+					BufferBytes: minBuffers * bufferBytes,
+					MaxKept:     maxKept,
+					MaxAge:      time.Millisecond,
+					MaxBackoff:  time.Millisecond,
 				})
 				accepted := liveAtRandom(t, d, c, rand.New(rand.NewPCG(seed, 3)))
 				if maxKept == KeepNothing { // then Close does not wait
@@ -86,7 +89,8 @@ func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (acce
 			d.hang()
 			for range 40 {
 				publish(4)
-				time.Sleep(100 * time.Microsecond) // for the sender to meet the full socket; nothing depends on it
+				// for the sender to meet the full socket; nothing depends on it
+				time.Sleep(100 * time.Microsecond)
 			}
 			d.kill()
 			d.start()
@@ -94,7 +98,9 @@ func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (acce
 		default:
 			seen := d.spansSeen()
 			publish(1)
-			eventually(t, "something comes", func() bool { return d.spansSeen() > seen || c.Stats().Buffered == 0 })
+			eventually(t, "something comes", func() bool {
+				return d.spansSeen() > seen || c.Stats().Buffered == 0
+			})
 		}
 	}
 	return accepted
@@ -199,15 +205,16 @@ func TestEachSpanHasOneFate(t *testing.T) {
 			at = last
 		}
 		if got := k.sift(handed, settled, outcomes); got != want {
-			t.Fatalf("handed %d, settled %d, outcomes %d of messages %d, kept from %d: %+v, want %+v", handed, settled,
+			t.Fatalf("handed %d, settled %d, outcomes %d of messages %d, kept from %d: %+v, want %+v", handed,
+				settled,
 				outcomes, messages, kept, got, want)
 		}
 		checkAgain(t, k, again)
 	}
 }
 
-// keepAtRandom keeps buffers of spans numbered from 1 on, and returns the spans of each message. The last write may
-// have been cut.
+// keepAtRandom keeps buffers of spans numbered from 1 on, and returns the spans of each message. The last
+// write may have been cut.
 func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
 	for range dice.IntN(12) {
 		b := k.pool.take()

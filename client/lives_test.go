@@ -100,8 +100,8 @@ func (l *life) leave() {
 	}
 }
 
-// die draws what became of the messages: some are settled, those at least of which that was said, and of the rest
-// each is doubtful or not.
+// die draws what became of the messages: some are settled, those at least of which that was said, and of the
+// rest each is doubtful or not.
 func (l *life) die() {
 	if l == nil || l.isOver {
 		return

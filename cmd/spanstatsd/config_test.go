@@ -95,7 +95,8 @@ func TestConfigCheckSaysWhatIsNotHere(t *testing.T) {
 	} {
 		out, err := program(t, append([]string{"config", "--check"}, strings.Fields(args)...)...).Output()
 		said := string(out)
-		if err != nil || !strings.Contains(said, "can be used") || strings.Contains(said, "not on this") != (lacks != "") ||
+		if err != nil || !strings.Contains(said, "can be used") ||
+			strings.Contains(said, "not on this") != (lacks != "") ||
 			!strings.Contains(said, lacks) {
 			t.Errorf("%s: %v, %s", args, err, said)
 		}

@@ -31,18 +31,23 @@ func TestDoorsReadWhatAnExitNames(t *testing.T) {
 		"--otlp-dimensions=all,tenant.id=50,feature", "--prometheus-dimensions=all,tenant.id=200,zone=7",
 		"--cardinality-limit=tag:shard=9,service=3", "--apm-labels=tracer", "--apm-additional-tags=plan=11,tier").config
 	names := c.OTLP.Labels.Attributes
-	if !slices.Equal(names, []string{"tenant.id", "feature", "zone"}) || !slices.Equal(names, c.Zipkin.Labels.Attributes) {
+	if !slices.Equal(names, []string{"tenant.id", "feature", "zone"}) ||
+		!slices.Equal(names, c.Zipkin.Labels.Attributes) {
 		t.Errorf("doors read %q and %q", names, c.Zipkin.Labels.Attributes)
 	}
 	if !slices.Equal(c.APM.Labels.AdditionalTags, []string{"plan", "tier"}) {
 		t.Errorf("additional tags %q", c.APM.Labels.AdditionalTags)
 	}
-	for name, want := range map[string]int{"tenant.id": 200, "zone": 7, "shard": 9, "plan": 11, "feature": 0, "tier": 0} {
+	for name, want := range map[string]int{
+		"tenant.id": 200, "zone": 7, "shard": 9, "plan": 11, "feature": 0,
+		"tier": 0,
+	} {
 		if got := c.Aggregate.TagBudgets[name]; got != want {
 			t.Errorf("%s has a budget of %d, want %d", name, got, want)
 		}
 	}
-	off := &completed(t, "--otlp-metrics-endpoint=off", "--prometheus=off", "--agent-url=http://127.0.0.1:8126",
+	off := &completed(t, "--otlp-metrics-endpoint=off", "--prometheus=off",
+		"--agent-url=http://127.0.0.1:8126",
 		"--otlp-dimensions=all,tenant.id=50", "--prometheus-dimensions=zone").config
 	if len(off.OTLP.Labels.Attributes) != 0 || len(off.Aggregate.TagBudgets) != 0 {
 		t.Errorf("without the exit doors read %q", off.OTLP.Labels.Attributes)
@@ -53,7 +58,8 @@ func TestDoorsReadWhatAnExitNames(t *testing.T) {
 		{"--cardinality-limit=tag:x=y"},
 		{"--apm-labels=tracer", "--apm-additional-tags=a=b"},
 	} {
-		if out, err := program(t, append([]string{"config", "--check"}, args...)...).CombinedOutput(); err == nil {
+		if out, err := program(t,
+			append([]string{"config", "--check"}, args...)...).CombinedOutput(); err == nil {
 			t.Errorf("%q is taken: %s", args, out)
 		}
 	}
@@ -81,10 +87,15 @@ func TestDoorsKeepWhatAnExitNamesOfResources(t *testing.T) {
 			append(slices.Clone(otel.Identifying), "cloud.region"),
 		},
 		{[]string{door, "--prometheus"}, false, nil},
-		{[]string{door, "--prometheus", "--prometheus-dimensions=all,service.instance.id"}, true, []string{"service.instance.id"}},
+		{
+			[]string{door, "--prometheus", "--prometheus-dimensions=all,service.instance.id"},
+			true,
+			[]string{"service.instance.id"},
+		},
 	} {
 		config := &completed(t, c.args...).config
-		if got := config.OTLP.Labels.Resource; !slices.Equal(got, c.want) || !slices.Equal(config.Zipkin.Labels.Resource, got) {
+		if got := config.OTLP.Labels.Resource; !slices.Equal(got, c.want) ||
+			!slices.Equal(config.Zipkin.Labels.Resource, got) {
 			t.Errorf("%q: doors keep %q", c.args, got)
 		}
 		if config.Aggregate.Attributes != c.counts {
@@ -92,7 +103,8 @@ func TestDoorsKeepWhatAnExitNamesOfResources(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"a,,b", "none,a", "a b", strings.Repeat("a,", otel.MaxKept) + "b"} {
-		if out, err := program(t, "config", "--check", exit, "--otlp-resource-attributes="+wrong).CombinedOutput(); err == nil {
+		if out, err := program(t, "config", "--check", exit,
+			"--otlp-resource-attributes="+wrong).CombinedOutput(); err == nil {
 			t.Errorf("%q is taken: %s", wrong, out)
 		}
 	}

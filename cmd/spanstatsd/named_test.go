@@ -51,7 +51,8 @@ func TestAnAgentThatNobodyNamed(t *testing.T) {
 
 // TestAnAgentThatIsLookedForTakesNobodysAddress: who listens there has not to know of it.
 func TestAnAgentThatIsLookedForTakesNobodysAddress(t *testing.T) {
-	if out, err := program(t, "config", "--check", "--otlp-addr=127.0.0.1:8126").CombinedOutput(); err != nil {
+	if out, err := program(t, "config", "--check",
+		"--otlp-addr=127.0.0.1:8126").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -54,12 +54,16 @@ func TestWhatPrometheusCannotBeGiven(t *testing.T) {
 		"--prometheus-addr=:9126": "check prometheus-addr", "--prometheus-histograms=some": "none of",
 		"--agent-url=off --prometheus=off": "nowhere",
 	} {
-		out, err := program(t, append([]string{"config", "--check"}, strings.Fields(given)...)...).CombinedOutput()
+		out, err := program(t,
+			append([]string{"config", "--check"}, strings.Fields(given)...)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), says) {
 			t.Errorf("%q: %v: %s, want %q", given, err, out, says)
 		}
 	}
-	for _, fine := range []string{"--prometheus-buckets=sdk", "--prometheus-buckets=0.1, 1,2.5", "--prometheus-addr=127.0.0.1:9127"} {
+	for _, fine := range []string{
+		"--prometheus-buckets=sdk", "--prometheus-buckets=0.1, 1,2.5",
+		"--prometheus-addr=127.0.0.1:9127",
+	} {
 		if out, err := program(t, "config", "--check", fine).CombinedOutput(); err != nil {
 			t.Errorf("%q: %v: %s", fine, err, out)
 		}

@@ -20,7 +20,10 @@ func TestABuffersNextMessageIsNoneBefore(t *testing.T) {
 	p := h.NewPublisher(span.Origin{Service: "shop"})
 	buffer := make([]byte, 1<<10)
 	for i := range 40 { // at first new resources, then new keys of these
-		k := span.Key{Service: "shop", Operation: "op", Resource: fmt.Sprint("resource ", 10+i%20), Type: fmt.Sprint(i / 20)}
+		k := span.Key{
+			Service: "shop", Operation: "op", Resource: fmt.Sprint("resource ", 10+i%20),
+			Type: fmt.Sprint(i / 20),
+		}
 		body := spans(1, wire.AppendKey(nil, &k))
 		copy(buffer, body)
 		if reason, ok := h.offer(p, buffer[:len(body)]); !ok {
@@ -65,7 +68,10 @@ func TestAResourceThatGrowsIsCut(t *testing.T) {
 	p := h.NewPublisher(span.Origin{Service: "shop"})
 	const keys = 256 + 100
 	reason, ok := h.offer(p, bodyOf(keys, func(i int, frame []byte) []byte {
-		k := span.Key{Service: "shop", Operation: "op", Resource: strings.Repeat("\xfc ", 70), Type: fmt.Sprint(i % 16), Kind: fmt.Sprint(i / 16 % 8), Synthetics: i >= 256}
+		k := span.Key{
+			Service: "shop", Operation: "op", Resource: strings.Repeat("\xfc ", 70),
+			Type: fmt.Sprint(i % 16), Kind: fmt.Sprint(i / 16 % 8), Synthetics: i >= 256,
+		}
 		if i%3 == 0 {
 			k.Resource = fmt.Sprint("resource ", i)
 		}
@@ -97,7 +103,10 @@ func TestALabelThatWasMendedIsMendedAgain(t *testing.T) {
 	p := h.NewPublisher(span.Origin{Service: "shop"})
 	const keys = 100
 	reason, ok := h.offer(p, bodyOf(keys, func(i int, frame []byte) []byte {
-		k := span.Key{Service: "SHOP", Operation: fmt.Sprintf("op %d", i%7), Resource: fmt.Sprint("GET /page/", i)}
+		k := span.Key{
+			Service: "SHOP", Operation: fmt.Sprintf("op %d", i%7),
+			Resource: fmt.Sprint("GET /page/", i),
+		}
 		return wire.AppendWhole(frame, wire.AppendKey(nil, &k), 1000, time.Now().UnixNano(), 0, 1)
 	}))
 	if !ok {

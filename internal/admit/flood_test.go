@@ -47,7 +47,10 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
-	sent := floods{rnd: rnd, values: map[span.Label][]string{}, seen: map[span.Label]map[string]bool{}, want: map[string]uint64{}, lost: map[span.Label]uint64{}}
+	sent := floods{
+		rnd: rnd, values: map[span.Label][]string{}, seen: map[span.Label]map[string]bool{},
+		want: map[string]uint64{}, lost: map[span.Label]uint64{},
+	}
 	for batch := range 60 {
 		if batch%10 == 0 {
 			sent.differ, sent.of = 1+rnd.IntN(15), []int{40, 40_000}[batch/10%2]
@@ -120,7 +123,8 @@ func (f *floods) batch() []byte {
 	return bodyOf(n, func(_ int, frame []byte) []byte {
 		number := f.rnd.IntN(f.of)
 		key := f.key(number)
-		if weight, end := 1+float64(f.rnd.IntN(50)/49), time.Now().UnixNano(); number < numberedKeys && f.rnd.IntN(2) == 0 {
+		if weight, end := 1+float64(f.rnd.IntN(50)/49), time.Now().UnixNano(); number < numberedKeys &&
+			f.rnd.IntN(2) == 0 {
 			frame = wire.AppendNumbered(frame, uint32(number), 1000, end, 0, weight)
 		} else {
 			frame = wire.AppendWhole(frame, wire.AppendKey(nil, &key), 1000, end, 0, weight)
@@ -141,7 +145,8 @@ func (f *floods) key(number int) span.Key {
 	}
 	for i, label := range []*string{&key.Service, &key.Operation, &key.Resource, &key.PeerTags[0]} {
 		if f.serial++; f.differ&(1<<i) != 0 {
-			*label = []string{"service-", "operation.", "GET /page/", "host:"}[i] + fmt.Sprintf("%08x", f.serial*2654435761)
+			*label = []string{"service-", "operation.", "GET /page/", "host:"}[i] +
+				fmt.Sprintf("%08x", f.serial*2654435761)
 		}
 	}
 	return key

@@ -67,7 +67,8 @@ func TestWhatIsIgnoredIsInTheBooksAlone(t *testing.T) {
 	h.stop(p)
 	stats := h.Stats()
 	if stats.Received != sent || stats.Dropped["ignored"] != ignored || stats.DroppedTotal() != ignored {
-		t.Errorf("of %d, %d to be ignored: received %d, dropped %v", sent, ignored, stats.Received, stats.Dropped)
+		t.Errorf("of %d, %d to be ignored: received %d, dropped %v", sent, ignored, stats.Received,
+			stats.Dropped)
 	}
 	if received != sent || dropped != 0 {
 		t.Errorf("the client hears of %d spans, and of %d that were lost", received, dropped)
@@ -114,7 +115,10 @@ func TestGroupsAreIgnoredByTheirLabels(t *testing.T) {
 		}
 	}
 	var owed uint64
-	groups := []aggregate.Group{group("GET /healthz", 7), group("GET /", 2), group("GET /healthz", 1), group("GET /x", 4)}
+	groups := []aggregate.Group{
+		group("GET /healthz", 7), group("GET /", 2), group("GET /healthz", 1),
+		group("GET /x", 4),
+	}
 	if err := p.Merge(func(spans uint64) { owed = spans }, groups, uint64(width), time.Now()); err != nil {
 		t.Fatal(err)
 	}

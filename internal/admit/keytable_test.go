@@ -22,7 +22,8 @@ func testShare(bytes int) keyShare {
 
 // held is what a table has set aside.
 func (k *keyTable) held() int {
-	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) + cap(k.numbers)*numberBytes
+	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) +
+		cap(k.numbers)*numberBytes
 	for i := range k.known {
 		held += cap(k.known[i].raw)
 	}
@@ -67,7 +68,8 @@ func TestFarNumberIsPaidFor(t *testing.T) {
 		t.Fatal("there is no room for one number")
 	}
 	if held := k.held(); held > k.share.held+leastHeld || int64(k.share.held) != share.memory.taken.Load() {
-		t.Errorf("the table holds %d bytes and costs %d, of %d taken", held, k.share.held, share.memory.taken.Load())
+		t.Errorf("the table holds %d bytes and costs %d, of %d taken", held, k.share.held,
+			share.memory.taken.Load())
 	}
 	other := newKeyTable(8192, 8<<20, keyShare{memory: share.memory})
 	if other.defined(8191, "key") {
@@ -133,7 +135,8 @@ func TestKeysAgainstMap(t *testing.T) {
 		}
 		number := uint32(rnd.IntN(40))
 		index := k.numbered(number)
-		if want := numbers[number]; (index != none) != (want != "") || index != none && string(k.known[index].raw) != want {
+		if want := numbers[number]; (index != none) != (want != "") || index != none &&
+			string(k.known[index].raw) != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
 		pinned := numberBytes * len(k.numbers)
@@ -142,7 +145,8 @@ func TestKeysAgainstMap(t *testing.T) {
 				pinned += k.known[i].cost()
 			}
 		}
-		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.pinned != pinned || share.memory.taken.Load() != int64(k.share.held) {
+		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.pinned != pinned ||
+			share.memory.taken.Load() != int64(k.share.held) {
 			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.share.held)
 		}
 		if held := k.held(); held > k.share.held+leastHeld {
@@ -240,7 +244,8 @@ func TestRedefinedKeysAgainstMap(t *testing.T) {
 		numbers[number] = raw
 		number = uint32(rnd.IntN(40))
 		index := k.numbered(number)
-		if want := numbers[number]; (index != none) != (want != "") || index != none && string(k.known[index].raw) != want {
+		if want := numbers[number]; (index != none) != (want != "") || index != none &&
+			string(k.known[index].raw) != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
 		if index != none {

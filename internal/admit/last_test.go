@@ -13,7 +13,8 @@ func TestWhatNobodyBehindCounts(t *testing.T) {
 	h := newHarness(t, nil)
 	p, other := h.NewLastPublisher(span.Origin{Service: "last"}), h.NewConnection(span.Origin{Service: "other"}, 0)
 	slots := h.config.Aggregator.RingSlots()
-	if reason, ok := h.offer(p, body(slots*h.config.Aggregator.Drainers()+1)); ok || reason != DropBatchTooLarge {
+	if reason, ok := h.offer(p, body(slots*h.config.Aggregator.Drainers()+1)); ok ||
+		reason != DropBatchTooLarge {
 		t.Errorf("more than the rings hold was answered with %s", reason)
 	}
 	for counted, ok := 0, true; ok; counted++ {
@@ -33,7 +34,8 @@ func TestWhatNobodyBehindCounts(t *testing.T) {
 	}
 	h.finish(p, other)
 	in := h.Stats()
-	if in.Dropped["batch_too_large"] == 0 || in.Dropped["not_wanted"] != 5 || in.DroppedTotal() != in.Dropped["batch_too_large"]+5 {
+	if in.Dropped["batch_too_large"] == 0 || in.Dropped["not_wanted"] != 5 ||
+		in.DroppedTotal() != in.Dropped["batch_too_large"]+5 {
 		t.Errorf("dropped %v", in.Dropped)
 	}
 }

@@ -17,7 +17,9 @@ func TestGroupsAreMendedBesideEachOther(t *testing.T) {
 	for _, resource := range []string{"one \xff", "two \xff"} {
 		groups = append(groups, aggregate.Group{
 			Key:     span.Key{Service: "shop", Operation: "web", Resource: resource},
-			Mapping: sketch.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10},
+			Mapping: sketch.OwnMapping,
+			Bucket:  time.Now().Truncate(width).UnixNano(),
+			Counts:  aggregate.Counts{Spans: 10, Hits: 10},
 		})
 	}
 	if err := p.Merge(func(uint64) {}, groups, uint64(width), time.Now()); err != nil {

@@ -22,7 +22,8 @@ func TestNamesThatComeTwiceHaveTheirRows(t *testing.T) {
 	for shape, flood := range map[string]func(*rand.Rand) string{
 		"none": nil,
 		"words": func(r *rand.Rand) string {
-			return fmt.Sprintf("GET /%c%c%c%c%c%c", letter(r), letter(r), letter(r), letter(r), letter(r), letter(r))
+			return fmt.Sprintf("GET /%c%c%c%c%c%c", letter(r), letter(r), letter(r), letter(r), letter(r),
+				letter(r))
 		},
 		"numbers": func(r *rand.Rand) string { return fmt.Sprint("GET /users/", r.Uint64()) },
 		"alike":   func(r *rand.Rand) string { return fmt.Sprint("GET /legit/route-", 1000+r.Uint64()>>1) },

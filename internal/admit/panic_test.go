@@ -71,7 +71,9 @@ func TestPanicAfterTheCommit(t *testing.T) {
 		committed++
 		a.batch.hasCollapsed, a.shared = true, nil // it fails behind its own spans
 	}
-	if !panics(func() { h.PublishTogether(commit, Part{a, batchOf(100)}, Part{b, batchOf(50)}) }) || committed != 1 {
+	if !panics(func() {
+		h.PublishTogether(commit, Part{a, batchOf(100)}, Part{b, batchOf(50)})
+	}) || committed != 1 {
 		t.Errorf("it did not panic after %d commits", committed)
 	}
 	a.shared = h.Publishers
@@ -90,7 +92,10 @@ func TestPanicWhileMerging(t *testing.T) {
 	groups := func() []aggregate.Group {
 		all := make([]aggregate.Group, 3)
 		for i := range all {
-			all[i] = aggregate.Group{Mapping: sketch.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10}}
+			all[i] = aggregate.Group{
+				Mapping: sketch.OwnMapping,
+				Bucket:  time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10},
+			}
 		}
 		return all
 	}

@@ -106,7 +106,9 @@ func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byt
 // TestAWeightTakesNoMoreRoom: a batch as large as a ring is admitted whatever its
 // snapshots weigh, and one that is larger is not.
 func TestAWeightTakesNoMoreRoom(t *testing.T) {
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.Block, c.MaxBatch, a.RingSlots = true, 512, 256 })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		c.Block, c.MaxBatch, a.RingSlots = true, 512, 256
+	})
 	h.aggregator.Start()
 	p := h.NewConnection(span.Origin{Service: "web"}, 0)
 	for _, n := range []int{128, 256, 257, 256} {
@@ -129,7 +131,8 @@ func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
 	p := h.NewConnection(span.Origin{Service: "web"}, 0)
 	whole := spans(3, key("r"))
 	for _, body := range [][]byte{whole[:len(whole)-1], numbered(7), spans(2, []byte("no key"))} {
-		if err := p.Publish(body); !errors.Is(err, wire.ErrMalformed) && len(body) == len(whole)-1 || err == nil {
+		if err := p.Publish(body); !errors.Is(err, wire.ErrMalformed) && len(body) == len(whole)-1 ||
+			err == nil {
 			t.Errorf("%x: %v", body, err)
 		}
 	}
@@ -155,7 +158,8 @@ func TestKeysThatLoseNothingAreAdmittedOnce(t *testing.T) {
 		h.stop(p)
 		decoded := h.Stats().KeysDecoded
 		if isKept := decoded == set; isKept != (budget == 2*set) || h.counted() != 2*set {
-			t.Errorf("with a budget of %d keys were admitted %d times for a set of %d twice", budget, decoded, set)
+			t.Errorf("with a budget of %d keys were admitted %d times for a set of %d twice", budget, decoded,
+				set)
 		}
 	}
 }

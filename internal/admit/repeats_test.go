@@ -49,7 +49,8 @@ func inIntervals(t *testing.T, letters string) (rows map[string]uint64) {
 // those after its second under its name.
 func TestAKeyThatWaitsIsLookedUpAtEachUse(t *testing.T) {
 	for _, letters := range []string{"abbb", "ABBB", "abBb"} {
-		if rows := inIntervals(t, letters); rows[letters[3:]]+rows["b"]+rows["B"] < 2 || rows[span.Blocked] > 2 {
+		if rows := inIntervals(t, letters); rows[letters[3:]]+rows["b"]+rows["B"] < 2 ||
+			rows[span.Blocked] > 2 {
 			t.Errorf("%s became %v", letters, rows)
 		}
 	}

@@ -37,7 +37,8 @@ func TestFloodLeavesRoom(t *testing.T) {
 				}
 			}
 			slots := h.config.Aggregator.RingSlots()
-			if left := slots - taken; left < slots/(1+shareOfFree*floods)-100 || left > slots/(1+shareOfFree*floods)+100*floods {
+			if left := slots - taken; left < slots/(1+shareOfFree*floods)-100 ||
+				left > slots/(1+shareOfFree*floods)+100*floods {
 				t.Errorf("%d floods left %d of %d slots", floods, left, slots)
 			}
 			if reason, ok := h.offer(modest, body(1024)); !ok {
@@ -171,10 +172,13 @@ func TestTogetherAllOrNone(t *testing.T) {
 		t.Errorf("a small batch was refused as %s", reason)
 	}
 	committed := 0
-	if reason, ok := h.PublishTogether(never(t), Part{a, batchOf(100)}, Part{b, batchOf(slots - 100)}); ok || reason != DropRingFull {
+	if reason, ok := h.PublishTogether(never(t), Part{a, batchOf(100)}, Part{b, batchOf(slots - 100)}); ok ||
+		reason != DropRingFull {
 		t.Errorf("more than a ring has room for was answered with %s", reason)
 	}
-	if reason, ok := h.PublishTogether(func() { committed++ }, Part{a, batchOf(100)}, Part{b, batchOf(50)}); !ok || committed != 1 {
+	if reason, ok := h.PublishTogether(func() {
+		committed++
+	}, Part{a, batchOf(100)}, Part{b, batchOf(50)}); !ok || committed != 1 {
 		t.Errorf("two small batches were refused as %s", reason)
 	}
 	if _, ok := h.PublishTogether(func() { committed++ }); !ok || committed != 2 {
@@ -193,8 +197,10 @@ func TestPublisherKeepsLittleScratch(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "a"})
 	slots := h.config.Aggregator.RingSlots()
-	if reason, ok := h.offer(p, body(slots+1)); ok || reason != DropBatchTooLarge || len(p.finder.keys.known) > 0 {
-		t.Errorf("more than the rings hold was answered with %s, and %d keys were read", reason, len(p.finder.keys.known))
+	if reason, ok := h.offer(p, body(slots+1)); ok || reason != DropBatchTooLarge ||
+		len(p.finder.keys.known) > 0 {
+		t.Errorf("more than the rings hold was answered with %s, and %d keys were read", reason,
+			len(p.finder.keys.known))
 	}
 	if reason, ok := h.offer(p, body(slots)); !ok {
 		t.Errorf("as much as the ring holds was refused as %s", reason)

@@ -103,7 +103,8 @@ func TestABatchIsCountedOnceHoweverOftenItIsTried(t *testing.T) {
 			t.Fatal(err)
 		}
 		decoded, dropped = decoded+uint64(batch.n), dropped+uint64(batch.rejected)
-		if stats := h.Stats(); stats.KeysDecoded != decoded || stats.Dropped["ring_full"] != dropped || len(p.finder.keys.known) > known+1+mistaken {
+		if stats := h.Stats(); stats.KeysDecoded != decoded || stats.Dropped["ring_full"] != dropped ||
+			len(p.finder.keys.known) > known+1+mistaken {
 			t.Errorf("%s: %d keys are known, %d were before; %d were decoded, want %d; dropped %v, want %d",
 				batch.name, len(p.finder.keys.known), known, stats.KeysDecoded, decoded, stats.Dropped, dropped)
 		}

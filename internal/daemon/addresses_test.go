@@ -51,8 +51,10 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 // would have it send to itself.
 func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
 	for endpoint, is := range map[string]bool{
-		"http://127.0.0.1:4318/v1/metrics": true, "http://localhost:4318": true, "http://127.0.0.1:4319": false,
-		"http://10.0.0.2:4318": false, "unix:///otlp": true, "unix:///other": false,
+		"http://127.0.0.1:4318/v1/metrics": true,
+		"http://localhost:4318":            true,
+		"http://127.0.0.1:4319":            false,
+		"http://10.0.0.2:4318":             false, "unix:///otlp": true, "unix:///other": false,
 	} {
 		config := daemon.DefaultConfig()
 		config.OTLP.Addr, config.OTLP.Socket.Path = "127.0.0.1:4318", "/otlp"

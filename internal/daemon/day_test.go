@@ -148,7 +148,9 @@ func (m *moody) Name() string { return m.name }
 func (m *moody) URL() string  { return "unix:///nowhere" }
 
 // Encode makes a payload of all rows.
-func (m *moody) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Encoded {
+func (m *moody) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int,
+	emit func(*flush.Payload),
+) flush.Encoded {
 	p := &flush.Payload{Body: make([]byte, 1000)}
 	for i := range rows {
 		p.Spans += rows[i].Spans
@@ -214,7 +216,8 @@ func (m *moody) check(t *testing.T, books flush.Stats, aggregated uint64) {
 		unsent += spans
 	}
 	if books.Flushed != m.counted || books.Held != 0 || books.Flushed+unsent != aggregated {
-		t.Errorf("%s counted %d; of %d its books say flushed %d, unsent %v, held %d", m.name, m.counted, aggregated,
+		t.Errorf("%s counted %d; of %d its books say flushed %d, unsent %v, held %d", m.name, m.counted,
+			aggregated,
 			books.Flushed, books.Unsent, books.Held)
 	}
 	if ambiguous := books.Unsent[flush.Ambiguous]; m.silent > ambiguous {

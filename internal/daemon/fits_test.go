@@ -37,7 +37,10 @@ func combinations(t *testing.T) map[string]Config {
 	if err := errors.Join(badEndpoint, badForward, badMetrics, badTotals, badZipkin); err != nil {
 		t.Fatal(err)
 	}
-	scraped := prometheus.New(prometheus.Config{Bounds: []float64{.005, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15}})
+	scraped := prometheus.New(prometheus.Config{Bounds: []float64{
+		.005, .01, .05, .1, .2, .4, .8, 1, 1.4, 2,
+		5, 10, 15,
+	}})
 	table := exemplars.New(exemplars.DefaultLimit)
 	type choice struct {
 		name   string

@@ -47,13 +47,15 @@ func TestStatisticsAreScrapedInOnePlace(t *testing.T) {
 		if _, text := get(t, at+"/metrics"); !strings.Contains(text, gauge+"0\n") {
 			t.Error("nobody has scraped, and the metric does not say so")
 		}
-		if s := d.Status().Destinations[0]; s.Name != "prometheus" || s.Scraped == nil || !s.Scraped.Last.IsZero() {
+		if s := d.Status().Destinations[0]; s.Name != "prometheus" || s.Scraped == nil ||
+			!s.Scraped.Last.IsZero() {
 			t.Errorf("before anybody has scraped: %+v", s)
 		}
 		if got, _ := get(t, spans+prometheus.Path); got != http.StatusOK {
 			t.Errorf("a scrape is answered %d", got)
 		}
-		if _, text := get(t, at+"/metrics"); strings.Contains(text, gauge+"0\n") || !strings.Contains(text, gauge) {
+		if _, text := get(t, at+"/metrics"); strings.Contains(text, gauge+"0\n") ||
+			!strings.Contains(text, gauge) {
 			t.Error("somebody has scraped, and the metric does not say so")
 		}
 		if s := d.Status().Destinations[0]; s.Scraped.Last.IsZero() {

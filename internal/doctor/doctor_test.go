@@ -18,20 +18,30 @@ const version = "1.2.3"
 func healthy() *health.Status {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := &health.Status{At: at}
-	s.Process = health.Process{Version: version, Started: at.Add(-time.Hour), UptimeSeconds: 3600, Ready: true}
-	s.Books = health.Books{Received: 9, Aggregated: 7, Balanced: true, Dropped: map[string]uint64{"ignored": 2}}
+	s.Process = health.Process{
+		Version: version, Started: at.Add(-time.Hour), UptimeSeconds: 3600,
+		Ready: true,
+	}
+	s.Books = health.Books{
+		Received: 9, Aggregated: 7, Balanced: true,
+		Dropped: map[string]uint64{"ignored": 2},
+	}
 	s.Killed = running.Losses{}
 	s.Cycle.IntervalSeconds = 10
 	s.Connections = health.Connections{Live: 1, Total: 2, Faults: map[string]uint64{"bad_frame": 0}}
 	s.Doors = map[string]*health.OnwardDoor{"otlp": {
-		Brings: "OTLP", Door: health.Door{Requests: map[string]uint64{"counted": 3}, LastHeard: at.Add(-time.Second)},
+		Brings:  "OTLP",
+		Door:    health.Door{Requests: map[string]uint64{"counted": 3}, LastHeard: at.Add(-time.Second)},
 		Forward: &health.Forward{URL: "http://collector:4318", State: "takes"},
 	}}
 	s.SDKs = &sdkmetrics.Sums{Started: 7, Sampled: 7, Exported: 7}
 	s.APM = &health.APM{Statistics: map[string]uint64{}}
 	s.Destinations = []health.DestinationStatus{
 		{
-			Name: "agent", URL: "http://agent:8126", State: "takes", Retry: health.Retry{Bytes: 1, MaxBytes: 100},
+			Name:  "agent",
+			URL:   "http://agent:8126",
+			State: "takes",
+			Retry: health.Retry{Bytes: 1, MaxBytes: 100},
 			Books: health.DeliveryBooks{Flushed: 7}, Clock: &health.Clock{AheadSeconds: 1},
 		},
 		{Name: "prometheus", URL: "/metrics/spans", Scraped: &health.Scraped{Last: at.Add(-9 * time.Second)}},
@@ -40,7 +50,12 @@ func healthy() *health.Status {
 		TotalBytes: 10 << 20, LimitBytes: 64 << 20, LimitSource: "/sys/fs/cgroup/memory.max",
 	}
 	s.Machine = health.Machine{
-		Processors: 2, CPULimit: 1.5, ThrottledSeconds: 1, OpenFiles: 20, MaxFiles: 1024, ResidentBytes: 20 << 20,
+		Processors:       2,
+		CPULimit:         1.5,
+		ThrottledSeconds: 1,
+		OpenFiles:        20,
+		MaxFiles:         1024,
+		ResidentBytes:    20 << 20,
 	}
 	s.Config = []health.Setting{{Name: "otlp-mark", Value: "attribute"}, {Name: "socket", Value: "/run/s"}}
 	return s
@@ -58,7 +73,9 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		says    string
 		change  func(*health.Status)
 	}{
-		{doctor.Wrong, "program: it is not ready: a socket", func(s *health.Status) { s.Ready, s.NotReady = false, "a socket" }},
+		{doctor.Wrong, "program: it is not ready: a socket", func(s *health.Status) {
+			s.Ready, s.NotReady = false, "a socket"
+		}},
 		{
 			doctor.Notice, "sdks: of 7 spans they sampled 4 away",
 			func(s *health.Status) { s.SDKs.Sampled = 3 },
@@ -73,50 +90,116 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		{doctor.Wrong, "program: 2 daemons before this one were killed; 5 spans", func(s *health.Status) {
 			s.Died, s.Killed.Doors = 2, map[string]running.Loss{"otlp": {Lost: 5}}
 		}},
-		{doctor.Notice, "door socket: no client has connected", func(s *health.Status) { s.Connections.Total, s.Doors = 0, nil }},
-		{doctor.Wrong, "door socket: 4 connections were closed: not_allowed", func(s *health.Status) { s.Connections.Faults["not_allowed"] = 4 }},
-		{doctor.Notice, "door otlp: it is open, and nobody has sent OTLP", func(s *health.Status) { s.Doors["otlp"].LastHeard = time.Time{} }},
-		{doctor.Wrong, "door otlp: 3 connections found no room", func(s *health.Status) { s.Doors["otlp"].Refused = 3 }},
-		{doctor.Wrong, "door otlp: 6 requests were not counted: too_large", func(s *health.Status) { s.Doors["otlp"].Requests["too_large"] = 6 }},
-		{doctor.Wrong, "door otlp forward: http://collector:4318 does not answer: refused", func(s *health.Status) {
-			s.Doors["otlp"].Forward.State, s.Doors["otlp"].Forward.Said = "silent", "refused"
+		{doctor.Notice, "door socket: no client has connected", func(s *health.Status) {
+			s.Connections.Total, s.Doors = 0, nil
 		}},
-		{doctor.Notice, "counted twice: door otlp: of 2 requests the sender", func(s *health.Status) { s.Doors["otlp"].Requests["by_tracer"] = 2 }},
-		{doctor.Notice, "counted twice: door otlp: what goes on to http://collector:4318", func(s *health.Status) { s.Config[0].Value = "header" }},
-		{doctor.Notice, "counted twice: 3 requests with statistics", func(s *health.Status) { s.APM.Statistics["merged"], s.APM.Statistics["unfit"] = 2, 1 }},
-		{doctor.Wrong, "destination agent: http://agent:8126 answers, and takes nothing: 400", func(s *health.Status) {
-			s.Destinations[0].State, s.Destinations[0].Flushes = "answers", []flush.Flush{{Said: "400"}, {}}
+		{doctor.Wrong, "door socket: 4 connections were closed: not_allowed", func(s *health.Status) {
+			s.Connections.Faults["not_allowed"] = 4
 		}},
-		{doctor.Wrong, "destination agent: http://agent:8126 does not answer", func(s *health.Status) { s.Destinations[0].State = "silent" }},
-		{doctor.Notice, "destination agent: nobody named an agent", func(s *health.Status) { s.Destinations[0].State = "looked_for" }},
+		{doctor.Notice, "door otlp: it is open, and nobody has sent OTLP", func(s *health.Status) {
+			s.Doors["otlp"].LastHeard = time.Time{}
+		}},
+		{doctor.Wrong, "door otlp: 3 connections found no room", func(s *health.Status) {
+			s.Doors["otlp"].Refused = 3
+		}},
+		{doctor.Wrong, "door otlp: 6 requests were not counted: too_large", func(s *health.Status) {
+			s.Doors["otlp"].Requests["too_large"] = 6
+		}},
+		{
+			doctor.Wrong, "door otlp forward: http://collector:4318 does not answer: refused",
+			func(s *health.Status) {
+				s.Doors["otlp"].Forward.State, s.Doors["otlp"].Forward.Said = "silent", "refused"
+			},
+		},
+		{doctor.Notice, "counted twice: door otlp: of 2 requests the sender", func(s *health.Status) {
+			s.Doors["otlp"].Requests["by_tracer"] = 2
+		}},
+		{
+			doctor.Notice, "counted twice: door otlp: what goes on to http://collector:4318",
+			func(s *health.Status) {
+				s.Config[0].Value = "header"
+			},
+		},
+		{doctor.Notice, "counted twice: 3 requests with statistics", func(s *health.Status) {
+			s.APM.Statistics["merged"], s.APM.Statistics["unfit"] = 2, 1
+		}},
+		{
+			doctor.Wrong, "destination agent: http://agent:8126 answers, and takes nothing: 400",
+			func(s *health.Status) {
+				s.Destinations[0].State, s.Destinations[0].Flushes = "answers", []flush.Flush{
+					{Said: "400"},
+					{},
+				}
+			},
+		},
+		{doctor.Wrong, "destination agent: http://agent:8126 does not answer", func(s *health.Status) {
+			s.Destinations[0].State = "silent"
+		}},
+		{doctor.Notice, "destination agent: nobody named an agent", func(s *health.Status) {
+			s.Destinations[0].State = "looked_for"
+		}},
 		{doctor.Wrong, "destination agent: 8 spans did not get there: expired", func(s *health.Status) {
 			s.Destinations[0].Books.UnsentBy = map[string]uint64{"expired": 8}
 		}},
-		{doctor.Wrong, "destination agent: 5 payloads wait", func(s *health.Status) { s.Destinations[0].Retry = health.Retry{Payloads: 5, Bytes: 51, MaxBytes: 100} }},
-		{doctor.Wrong, "destination agent: its clock differs by -6 s", func(s *health.Status) { s.Destinations[0].Clock.AheadSeconds = -6 }},
-		{doctor.Wrong, "destination prometheus: nobody has scraped it since the start, 3600 s ago", func(s *health.Status) { s.Destinations[1].Scraped.Last = time.Time{} }},
+		{doctor.Wrong, "destination agent: 5 payloads wait", func(s *health.Status) {
+			s.Destinations[0].Retry = health.Retry{Payloads: 5, Bytes: 51, MaxBytes: 100}
+		}},
+		{doctor.Wrong, "destination agent: its clock differs by -6 s", func(s *health.Status) {
+			s.Destinations[0].Clock.AheadSeconds = -6
+		}},
+		{
+			doctor.Wrong, "destination prometheus: nobody has scraped it since the start, 3600 s ago",
+			func(s *health.Status) {
+				s.Destinations[1].Scraped.Last = time.Time{}
+			},
+		},
 		{doctor.Wrong, "destination prometheus: it was scraped 301 s ago", func(s *health.Status) {
 			s.Destinations[1].Scraped.Last = s.At.Add(-301 * time.Second)
 		}},
 		{doctor.Wrong, "sums: the books do not balance", func(s *health.Status) { s.Books.Balanced = false }},
-		{doctor.Wrong, "sums: 3 spans came and were not counted: ring_full", func(s *health.Status) { s.Books.Dropped["ring_full"] = 3 }},
+		{doctor.Wrong, "sums: 3 spans came and were not counted: ring_full", func(s *health.Status) {
+			s.Books.Dropped["ring_full"] = 3
+		}},
 		{doctor.Wrong, "sums: 3 spans never came, as their clients say: buffer_full", func(s *health.Status) {
 			s.ClientLost = map[string]uint64{"buffer_full": 3}
 		}},
-		{doctor.Notice, "sums: 3 spans could not be counted here", func(s *health.Status) { s.Books.Dropped["left_to_agent"] = 3 }},
-		{doctor.Notice, "door apm: 6 requests were left to the agent to count: unread", func(s *health.Status) {
-			s.Doors["apm"] = &health.OnwardDoor{Door: health.Door{Requests: map[string]uint64{"unread": 6}, LastHeard: s.At}}
+		{doctor.Notice, "sums: 3 spans could not be counted here", func(s *health.Status) {
+			s.Books.Dropped["left_to_agent"] = 3
 		}},
-		{doctor.Notice, "sums: 3 spans are counted without their own origin", func(s *health.Status) { s.Collapsed = map[string]uint64{"origin": 3} }},
+		{
+			doctor.Notice, "door apm: 6 requests were left to the agent to count: unread",
+			func(s *health.Status) {
+				s.Doors["apm"] = &health.OnwardDoor{Door: health.Door{
+					Requests:  map[string]uint64{"unread": 6},
+					LastHeard: s.At,
+				}}
+			},
+		},
+		{doctor.Notice, "sums: 3 spans are counted without their own origin", func(s *health.Status) {
+			s.Collapsed = map[string]uint64{"origin": 3}
+		}},
 		{doctor.Notice, "sums: 7 spans end in the future", func(s *health.Status) { s.Early = 7 }},
-		{doctor.Notice, "limits: no limit of memory is known", func(s *health.Status) { s.Memory.LimitBytes = 0 }},
-		{doctor.Wrong, "limits: all limits together may come to 65 MiB", func(s *health.Status) { s.Memory.TotalBytes = 65 << 20 }},
-		{doctor.Wrong, "limits: 60 MiB of 64 MiB are used", func(s *health.Status) { s.Machine.ResidentBytes = 60 << 20 }},
-		{doctor.Wrong, "limits: it was held back for 40 s by its limit of 1.5", func(s *health.Status) { s.Machine.ThrottledSeconds = 40 }},
-		{doctor.Notice, "limits: it uses 3 processors at a time", func(s *health.Status) { s.Machine.Processors = 3 }},
-		{doctor.Wrong, "limits: 1000 of 1024 files are open", func(s *health.Status) { s.Machine.OpenFiles = 1000 }},
+		{doctor.Notice, "limits: no limit of memory is known", func(s *health.Status) {
+			s.Memory.LimitBytes = 0
+		}},
+		{doctor.Wrong, "limits: all limits together may come to 65 MiB", func(s *health.Status) {
+			s.Memory.TotalBytes = 65 << 20
+		}},
+		{doctor.Wrong, "limits: 60 MiB of 64 MiB are used", func(s *health.Status) {
+			s.Machine.ResidentBytes = 60 << 20
+		}},
+		{doctor.Wrong, "limits: it was held back for 40 s by its limit of 1.5", func(s *health.Status) {
+			s.Machine.ThrottledSeconds = 40
+		}},
+		{doctor.Notice, "limits: it uses 3 processors at a time", func(s *health.Status) {
+			s.Machine.Processors = 3
+		}},
+		{doctor.Wrong, "limits: 1000 of 1024 files are open", func(s *health.Status) {
+			s.Machine.OpenFiles = 1000
+		}},
 		{doctor.Notice, "limits: --max-connections is 40", func(s *health.Status) {
-			s.Config = append(s.Config, health.Setting{Name: "max-connections", Value: "40", Origin: "descriptors"})
+			s.Config = append(s.Config,
+				health.Setting{Name: "max-connections", Value: "40", Origin: "descriptors"})
 		}},
 	} {
 		s := healthy()
@@ -134,7 +217,8 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 // has says whether something is found, with a mend where it is not right.
 func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 	for _, one := range all {
-		if one.Verdict == v && strings.HasPrefix(one.About+": "+one.Says, says) && (one.Mend != "" || v == doctor.OK) {
+		if one.Verdict == v && strings.HasPrefix(one.About+": "+one.Says, says) &&
+			(one.Mend != "" || v == doctor.OK) {
 			return true
 		}
 	}
@@ -170,7 +254,8 @@ func TestWhatArrivedIsComparedWithWhatWasGivenOut(t *testing.T) {
 // TestWhatHasOtherNamesIsNotExpected of a Prometheus: calls that go to an agent, or by Datadog's names.
 func TestWhatHasOtherNamesIsNotExpected(t *testing.T) {
 	s, f := healthy(), doctor.Findings{}
-	s.Destinations = append(s.Destinations[:1], health.DestinationStatus{Name: "otlp", Books: health.DeliveryBooks{Flushed: 9}})
+	s.Destinations = append(s.Destinations[:1],
+		health.DestinationStatus{Name: "otlp", Books: health.DeliveryBooks{Flushed: 9}})
 	s.Config = append(s.Config, health.Setting{Name: "otlp-dialect", Value: "datadog"})
 	if f.Arrived(s, doctor.Arrival{}); f.Wrong() > 0 {
 		t.Errorf("%+v", f)

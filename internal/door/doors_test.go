@@ -76,14 +76,16 @@ func inProtobuf(n int) []byte {
 	s = append(s, nested(5, []byte("GET /"))...)
 	s = protowire.AppendVarint(protowire.AppendTag(s, 6, protowire.VarintType), 2)
 	for number, at := range map[protowire.Number]int64{7: -1000, 8: 0} {
-		s = protowire.AppendFixed64(protowire.AppendTag(s, number, protowire.Fixed64Type), uint64(time.Now().UnixNano()+at))
+		s = protowire.AppendFixed64(protowire.AppendTag(s, number, protowire.Fixed64Type),
+			uint64(time.Now().UnixNano()+at))
 	}
 	return nested(1, nested(2, nested(2, s)))
 }
 
 func inZipkin(n int) []byte {
-	return fmt.Appendf(nil, `[{"traceId":"%016x","id":"%016x","kind":"SERVER","name":"get /","timestamp":%d,"duration":1000,`+
-		`"localEndpoint":{"serviceName":"shop"}}]`, n+1, n+1, time.Now().UnixMicro()-1000)
+	return fmt.Appendf(nil,
+		`[{"traceId":"%016x","id":"%016x","kind":"SERVER","name":"get /","timestamp":%d,"duration":1000,`+
+			`"localEndpoint":{"serviceName":"shop"}}]`, n+1, n+1, time.Now().UnixMicro()-1000)
 }
 
 func openDatadog(t *testing.T, common func(*door.Config), behind string) server {
@@ -97,7 +99,9 @@ func openDatadog(t *testing.T, common func(*door.Config), behind string) server 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return server{s, func() door.Stats { return s.Stats().Stats }, func() map[string]uint64 { return s.Stats().Requests }}
+	return server{s, func() door.Stats {
+		return s.Stats().Stats
+	}, func() map[string]uint64 { return s.Stats().Requests }}
 }
 
 func openOTLP(t *testing.T, common func(*door.Config), behind string) server {
@@ -112,7 +116,9 @@ func openOTLP(t *testing.T, common func(*door.Config), behind string) server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return server{s, func() door.Stats { return s.Stats().Stats }, func() map[string]uint64 { return s.Stats().Requests }}
+	return server{s, func() door.Stats {
+		return s.Stats().Stats
+	}, func() map[string]uint64 { return s.Stats().Requests }}
 }
 
 func openZipkin(t *testing.T, common func(*door.Config), behind string) server {
@@ -223,8 +229,9 @@ func (s *subject) text(body []byte) []byte {
 
 // chunks is the same in chunks.
 func (s *subject) chunks(body []byte) []byte {
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n"+
-		"%x\r\n%s\r\n0\r\n\r\n", s.path, s.media, len(body), body)
+	return fmt.Appendf(nil,
+		"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"%x\r\n%s\r\n0\r\n\r\n", s.path, s.media, len(body), body)
 }
 
 // write writes one.
@@ -262,7 +269,9 @@ func TestARequestIsCountedAndHandedOn(t *testing.T) {
 			s.t.Errorf("%v; %+v", got, s.stats())
 		}
 		c.Close()
-		eventually.True(s.t, "no body is remembered that was answered", func() bool { return s.stats().Remembered == 0 })
+		eventually.True(s.t, "no body is remembered that was answered", func() bool {
+			return s.stats().Remembered == 0
+		})
 	})
 }
 
@@ -274,11 +283,13 @@ func TestOneConnectionTooMany(t *testing.T) {
 		s.start()
 		inside, whole := s.dial(), s.body(1)
 		half := len(whole) / 2
-		_, _ = fmt.Fprintf(inside, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+		_, _ = fmt.Fprintf(inside,
+			"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
 			s.path, s.media, len(whole), whole[:half])
 		eventually.True(s.t, "a request is under way", func() bool { return s.stats().BufferedBytes > 0 })
 		answer, _ := io.ReadAll(s.dial())
-		if !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") || s.stats().Refused != 1 || s.stats().Connections != 1 {
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") || s.stats().Refused != 1 ||
+			s.stats().Connections != 1 {
 			s.t.Errorf("one too many got %q; %+v", answer, s.stats())
 		}
 		_, _ = inside.Write(whole[half:])
@@ -349,7 +360,8 @@ func TestABodyThatBreaksOffIsNotCounted(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
 		c := s.dial()
-		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf", s.path, s.media)
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf",
+			s.path, s.media)
 		if err := c.(*net.UnixConn).CloseWrite(); err != nil {
 			s.t.Fatal(err)
 		}
@@ -392,7 +404,8 @@ func TestWhatComesBehindASlowRequestIsAnsweredToo(t *testing.T) {
 		s.start()
 		first := s.text(s.body(1))
 		long := fmt.Sprintf("Host: x\r\nX-Long: %s\r\n", strings.Repeat("x", http1.MaxHead-len(first)))
-		first = bytes.Replace(first, []byte("Host: x\r\n"), []byte(long), 1) // so that a read does not reach behind it
+		// so that a read does not reach behind it
+		first = bytes.Replace(first, []byte("Host: x\r\n"), []byte(long), 1)
 		c := s.dial()
 		if _, err := c.Write(append(first, s.text(s.body(2))...)); err != nil {
 			s.t.Fatal(err)
@@ -431,13 +444,17 @@ func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
 						s.t.Fatal(err)
 					}
 					<-came
-					eventually.True(s.t, "net/http goes on", func() bool { return s.stats().ByNetHTTP == uint64(ways) })
+					eventually.True(s.t, "net/http goes on", func() bool {
+						return s.stats().ByNetHTTP == uint64(ways)
+					})
 					if _, err := io.WriteString(c, behind); err != nil {
 						s.t.Fatal(err)
 					}
 					c.Close()
 					<-ended
-					eventually.True(s.t, "nothing is under way", func() bool { return s.stats().Serving == 0 })
+					eventually.True(s.t, "nothing is under way", func() bool {
+						return s.stats().Serving == 0
+					})
 				}
 			}
 		}
@@ -455,7 +472,8 @@ func TestEachHeaderHasItsLines(t *testing.T) {
 		c := s.dial()
 		for n, lines := range []int{100, 100, 100, 200} {
 			body := s.body(n)
-			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n",
+			fmt.Fprintf(c,
+				"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n",
 				s.path, s.media, strings.Repeat("X: y\r\n", lines), len(body), body)
 			if code, err := status(c); (code == http.StatusOK) != (lines < http1.MaxHeaderLines) {
 				s.t.Errorf("request %d of %d lines is answered %d, %v", n, lines, code, err)

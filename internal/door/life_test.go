@@ -47,7 +47,10 @@ func (*plainDoor) Learn() <-chan struct{}                       { return nil }
 
 func (r *plainRequest) Read(broken error) *Reply {
 	if broken != nil {
-		return &Reply{Write: func(w http.ResponseWriter) error { w.WriteHeader(http.StatusBadRequest); return nil }}
+		return &Reply{Write: func(w http.ResponseWriter) error {
+			w.WriteHeader(http.StatusBadRequest)
+			return nil
+		}}
 	}
 	return nil
 }
@@ -68,11 +71,16 @@ func (r *plainRequest) Unanswered(error) *Reply { return &Reply{} }
 // oneSpan is a batch of one span.
 func oneSpan(yield func(span.Origin, *span.Batch) bool) {
 	b := &span.Batch{Keys: wire.AppendKey(nil, &span.Key{Resource: "GET /"})}
-	b.Snapshots = []span.Snapshot{{KeyEnd: uint32(len(b.Keys)), Duration: 1000, End: time.Now().UnixNano(), Weight: 1}}
+	b.Snapshots = []span.Snapshot{{
+		KeyEnd: uint32(len(b.Keys)), Duration: 1000, End: time.Now().UnixNano(),
+		Weight: 1,
+	}}
 	yield(span.Origin{}, b)
 }
 
-func newPlainDoor(t *testing.T, table *exemplars.Table, reach func(context.Context) (net.Conn, error)) *plainDoor {
+func newPlainDoor(t *testing.T, table *exemplars.Table,
+	reach func(context.Context) (net.Conn, error),
+) *plainDoor {
 	t.Helper()
 	counting := aggregate.DefaultConfig()
 	counting.Deliver = func(*aggregate.Sealed) {}
@@ -179,7 +187,9 @@ func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
 	away := func(context.Context) (net.Conn, error) { return nil, errors.New("away") }
 	d := newPlainDoor(t, nil, away)
 	taken := func() uint64 { return d.server.Results([]string{"any"}, 0)["any"] }
-	if p := serve(d, func(c *http1.Conn) { d.server.limiter.CloseAll() }); p != http.ErrAbortHandler || taken() != 0 {
+	if p := serve(d, func(c *http1.Conn) {
+		d.server.limiter.CloseAll()
+	}); p != http.ErrAbortHandler || taken() != 0 {
 		t.Errorf("%v, and taken are %d", p, taken())
 	}
 	if serve(d, func(c *http1.Conn) { c.Close() }); taken() != 1 {
@@ -263,7 +273,8 @@ func TestWhatGoesOnFillsItsFrames(t *testing.T) {
 					var n int
 					n, err = from.Read(piece)
 					got = append(got, piece[:n]...)
-					if isLast := len(got) == len(whole); isLast != errors.Is(err, io.EOF) || !isLast && n != room {
+					if isLast := len(got) == len(whole); isLast != errors.Is(err, io.EOF) || !isLast &&
+						n != room {
 						t.Fatalf("%d of %d bytes are read into room for %d: %v", n, len(whole), room, err)
 					}
 				}
@@ -279,7 +290,10 @@ func TestWhatGoesOnFillsItsFrames(t *testing.T) {
 
 // TestAFlagIsTrueUnlessItSaysFalse, as the agent reads it.
 func TestAFlagIsTrueUnlessItSaysFalse(t *testing.T) {
-	for value, want := range map[string]bool{"": false, "false": false, "0": false, "true": true, "1": true, "yes": true} {
+	for value, want := range map[string]bool{
+		"": false, "false": false, "0": false, "true": true, "1": true,
+		"yes": true,
+	} {
 		if IsTrue(value) != want {
 			t.Errorf("%q is %v", value, !want)
 		}

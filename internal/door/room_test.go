@@ -22,7 +22,8 @@ func TestWhoStatesALengthHasNoRoomForIt(t *testing.T) {
 	each(t, of, took, func(s *subject) {
 		s.start()
 		for range stalled {
-			fmt.Fprintf(s.dial(), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 1000000\r\n\r\nhalf",
+			fmt.Fprintf(s.dial(),
+				"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 1000000\r\n\r\nhalf",
 				s.path, s.media)
 		}
 		eventually.True(s.t, "their requests are under way", func() bool {
@@ -55,7 +56,9 @@ func TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll(t *testing.T) {
 		if _, err := s.dial().Write(half[:len(half)*3/4]); err != nil {
 			s.t.Fatal(err)
 		}
-		eventually.True(s.t, "a half of the room is taken", func() bool { return s.stats().BufferedBytes >= most/2 })
+		eventually.True(s.t, "a half of the room is taken", func() bool {
+			return s.stats().BufferedBytes >= most/2
+		})
 		body := bytes.Repeat([]byte("whole body "), most*3/4/11)
 		c := s.dial()
 		s.write(c, body)
@@ -76,12 +79,14 @@ func TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll(t *testing.T) {
 func TestARefusalOfConnectionsIsLogged(t *testing.T) {
 	var log bytes.Buffer // written to before the answer
 	of := func(c *door.Config) {
-		c.MaxConnections, c.Log = 2, slog.New(slog.NewTextHandler(&log, nil)) // and this process has one of them
+		// and this process has one of them
+		c.MaxConnections, c.Log = 2, slog.New(slog.NewTextHandler(&log, nil))
 	}
 	each(t, of, took, func(s *subject) {
 		log.Reset()
 		s.start()
-		fmt.Fprintf(s.dial(), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 9\r\n\r\n", s.path, s.media)
+		fmt.Fprintf(s.dial(), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 9\r\n\r\n",
+			s.path, s.media)
 		eventually.True(s.t, "its request is under way", func() bool { return s.stats().BufferedBytes > 0 })
 		for range 3 {
 			if answer, _ := io.ReadAll(s.dial()); !bytes.HasPrefix(answer, []byte("HTTP/1.1 503 ")) {

@@ -177,7 +177,8 @@ func TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer(t *testing.T) {
 				if err != nil {
 					return
 				}
-				if _, err := io.Copy(io.Discard, answer.Body); err == nil && answer.StatusCode == http.StatusOK {
+				if _, err := io.Copy(io.Discard, answer.Body); err == nil &&
+					answer.StatusCode == http.StatusOK {
 					answered.Add(1)
 				}
 				answer.Body.Close()
@@ -208,11 +209,13 @@ func TestWhoIsInTheMiddleOfABodyIsAnsweredAtAStop(t *testing.T) {
 	}, behind.Listener.Addr().String())
 	of.life.Start()
 	idle := of.dialBy("tcp", of.life.Addr())
-	if _, err := io.WriteString(idle, http1.Preface+"\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
+	if _, err := io.WriteString(idle,
+		http1.Preface+"\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 		t.Fatal(err)
 	}
 	slow := of.dialBy("tcp", of.life.Addr())
-	if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil { // which is net/http's
+	// which is net/http's
+	if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := status(slow); err != nil {

@@ -70,9 +70,11 @@ func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 		}
 		want := truths[row.Resource]
 		if row.Hits != want.hits || row.Errors != want.errors {
-			t.Errorf("%s: %v hits, %v errors, want %v, %v", row.Resource, row.Hits, row.Errors, want.hits, want.errors)
+			t.Errorf("%s: %v hits, %v errors, want %v, %v", row.Resource, row.Hits, row.Errors, want.hits,
+				want.errors)
 		}
-		if all, failed := sum(row.Latency), sum(row.ErrorLatency); float64(all) != want.hits || float64(failed) != want.errors {
+		if all, failed := sum(row.Latency), sum(row.ErrorLatency); float64(all) != want.hits ||
+			float64(failed) != want.errors {
 			t.Errorf("%s: curves of %d and %d", row.Resource, all, failed)
 		}
 		for q, got := range map[float64]float64{.5: row.P50, .95: row.P95, .99: row.P99} {
@@ -149,7 +151,8 @@ func TestBusiestBoundsLabels(t *testing.T) {
 	if got := len(busiestOf(c.Seal()).Rows[0].Resource); got > busiestLabel {
 		t.Errorf("a resource of %d bytes", got)
 	}
-	if empty := busiestOf(&aggregate.Sealed{}); len(empty.Rows) != 0 || empty.Rows == nil || empty.Origins == nil {
+	if empty := busiestOf(&aggregate.Sealed{}); len(empty.Rows) != 0 || empty.Rows == nil ||
+		empty.Origins == nil {
 		t.Errorf("nothing sealed gives %+v", empty)
 	}
 }

@@ -79,7 +79,8 @@ func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s := balanced(t, f, cycles*many); s.Flushed != cycles*many || r.most != maxDeliveries || r.overtook {
+		if s := balanced(t, f, cycles*many); s.Flushed != cycles*many || r.most != maxDeliveries ||
+			r.overtook {
 			t.Errorf("%d at once, two of one origin: %v, stats %+v", r.most, r.overtook, s)
 		}
 		for origin, sequences := range r.arrived {
@@ -94,7 +95,8 @@ func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
 // the shortest, and behind it one payload alone finds out whether the agent is back.
 func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: answersAfter(time.Millisecond, Attempt{Outcome: OutcomeNotYet, Err: errDown})}
+		agent := &scripted{answer: answersAfter(time.Millisecond,
+			Attempt{Outcome: OutcomeNotYet, Err: errDown})}
 		f, _ := startScripted(t, agent, nil)
 		f.Accept(testcycle.Origins(2 * maxDeliveries))
 		time.Sleep(2 * time.Millisecond)
@@ -110,7 +112,8 @@ func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 		agent.answers(answersAfter(time.Millisecond, Attempt{}))
 		time.Sleep(2 * longestPause)
 		synctest.Wait()
-		if s := balanced(t, f, 2*maxDeliveries); s.Flushed != 2*maxDeliveries || agent.tried() != 3*maxDeliveries+1 {
+		if s := balanced(t, f, 2*maxDeliveries); s.Flushed != 2*maxDeliveries ||
+			agent.tried() != 3*maxDeliveries+1 {
 			t.Errorf("stats %+v after %d tries", s, agent.tried())
 		}
 	})
@@ -123,7 +126,8 @@ func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 		agent := &scripted{}
 		agent.answers(func(ctx context.Context, p *Payload) Attempt {
 			if p.sequence == 0 && p.tries == 0 {
-				return answersAfter(time.Second, Attempt{Outcome: OutcomeNotYet, Err: errDown, After: 45 * time.Second})(ctx, p)
+				return answersAfter(time.Second,
+					Attempt{Outcome: OutcomeNotYet, Err: errDown, After: 45 * time.Second})(ctx, p)
 			}
 			return answersAfter(2*time.Second, Attempt{})(ctx, p) // all have begun by the first answer
 		})
@@ -131,7 +135,8 @@ func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 		f.Accept(testcycle.Origins(2 * maxDeliveries))
 		time.Sleep(44 * time.Second)
 		synctest.Wait()
-		if s := balanced(t, f, 2*maxDeliveries); agent.tried() != maxDeliveries || s.Flushed != maxDeliveries-1 {
+		if s := balanced(t, f, 2*maxDeliveries); agent.tried() != maxDeliveries ||
+			s.Flushed != maxDeliveries-1 {
 			t.Errorf("%d tries within the pause, stats %+v", agent.tried(), s)
 		}
 		time.Sleep(10 * time.Second)
@@ -165,7 +170,8 @@ func TestAgeOfTheOldestPayload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: answersAfter(7*time.Second, Attempt{Outcome: OutcomeNotYet, Err: errDown})}
 		f, _ := startScripted(t, agent, nil)
-		if s := f.Stats(); s.OldestAge != 0 || s.MaxAge != DefaultRetryAge || s.QueueMaxBytes != DefaultRetryBytes {
+		if s := f.Stats(); s.OldestAge != 0 || s.MaxAge != DefaultRetryAge ||
+			s.QueueMaxBytes != DefaultRetryBytes {
 			t.Errorf("stats %+v", s)
 		}
 		f.Accept(testcycle.Spans(1))

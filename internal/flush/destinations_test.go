@@ -41,7 +41,10 @@ func TestNoDestinationDelaysAnother(t *testing.T) {
 		bad := []Exporter{
 			&scripted{name: "dead", answer: down},
 			&scripted{name: "hanging", answer: hangs},
-			&scripted{name: "refusing", answer: always(Attempt{Outcome: OutcomeRefused, Err: errors.New("never")})},
+			&scripted{
+				name:   "refusing",
+				answer: always(Attempt{Outcome: OutcomeRefused, Err: errors.New("never")}),
+			},
 			&scripted{name: "unwilling", away: true},
 			&scripted{name: "dead and strict", answer: down, inOrder: true},
 		}
@@ -75,14 +78,16 @@ func TestNoDestinationDelaysAnother(t *testing.T) {
 		time.Sleep(2 * DefaultRetryAge)
 		synctest.Wait()
 		for i, want := range []Reason{Expired, "", Rejected, NotWanted, Expired} {
-			if s := balanced(t, all[i], accepted); s.Held != 0 || s.Flushed != 0 || want != "" && s.Unsent[want] != accepted {
+			if s := balanced(t, all[i], accepted); s.Held != 0 || s.Flushed != 0 || want != "" &&
+				s.Unsent[want] != accepted {
 				t.Errorf("%s: stats %+v", all[i].Name(), s)
 			}
 		}
 		for i, d := range deliveries {
 			// These two fail at once, in either order.
 			err, resolved := resolution(d)
-			if !resolved || err == nil || !strings.Contains(err.Error(), "unwilling") && !strings.Contains(err.Error(), "refusing") {
+			if !resolved || err == nil || !strings.Contains(err.Error(), "unwilling") &&
+				!strings.Contains(err.Error(), "refusing") {
 				t.Errorf("cycle %d: delivery %v, want the first failure", i, err)
 			}
 		}
@@ -190,7 +195,8 @@ func TestWhatWaitsIsBoundedForEachDestination(t *testing.T) {
 			}
 		}
 		for _, d := range []*Destination{dead, hanging} {
-			if s := balanced(t, d, 12000); s.Unsent[QueueFull] < 10000 || s.Unsent[QueueFull]+s.Held != 12000 {
+			if s := balanced(t, d, 12000); s.Unsent[QueueFull] < 10000 ||
+				s.Unsent[QueueFull]+s.Held != 12000 {
 				t.Errorf("%s: stats %+v", d.Name(), s)
 			}
 		}
@@ -219,7 +225,8 @@ func TestCloseWaitsForNoDestinationButTheLast(t *testing.T) {
 			t.Errorf("the one that is back has %d of 5 spans after %v", s.Flushed, time.Since(began))
 		}
 		<-closed
-		if s := balanced(t, f.Destinations()[0], 5); s.Unsent[Ambiguous] != 5 || time.Since(began) != 3*time.Second {
+		if s := balanced(t, f.Destinations()[0], 5); s.Unsent[Ambiguous] != 5 ||
+			time.Since(began) != 3*time.Second {
 			t.Errorf("the one that hangs: stats %+v after %v", s, time.Since(began))
 		}
 	})

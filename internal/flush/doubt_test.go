@@ -81,9 +81,15 @@ func TestACycleIsDoubtfulWhileItsPayloadIsUnderWay(t *testing.T) {
 		"accepted but for a part": {[]Attempt{{Rejected: 1, Err: errDown}}, "doubtful settled"},
 		"ambiguous":               {[]Attempt{unknown}, "doubtful settled"},
 		"refused":                 {[]Attempt{refused}, "doubtful clear settled"},
-		"not wanted":              {[]Attempt{{Outcome: OutcomeNotWanted, Err: errDown}}, "doubtful clear settled"},
-		"accepted at last":        {[]Attempt{notYet, notYet, {}}, "doubtful clear doubtful clear doubtful settled"},
-		"refused at last":         {[]Attempt{notYet, refused}, "doubtful clear doubtful clear settled"},
+		"not wanted": {
+			[]Attempt{{Outcome: OutcomeNotWanted, Err: errDown}},
+			"doubtful clear settled",
+		},
+		"accepted at last": {
+			[]Attempt{notYet, notYet, {}},
+			"doubtful clear doubtful clear doubtful settled",
+		},
+		"refused at last": {[]Attempt{notYet, refused}, "doubtful clear doubtful clear settled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,7 +199,8 @@ func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
 		says(t, "it did not arrive", first, "doubtful clear")
 		time.Sleep(time.Minute)
 		for _, told := range []*testcycle.Told{first, second} {
-			says(t, "a copy of both is under way", told, map[*testcycle.Told]string{first: "doubtful clear doubtful", second: "doubtful"}[told])
+			says(t, "a copy of both is under way", told,
+				map[*testcycle.Told]string{first: "doubtful clear doubtful", second: "doubtful"}[told])
 		}
 		s.answers(t, "s0", refused)
 		says(t, "its first payload was refused, the next is under way", second, "doubtful clear doubtful")
@@ -252,11 +259,14 @@ func TestNothingIsToldBehindTheEnd(t *testing.T) {
 	})
 }
 
-// At a stop what is under way is cleared if it certainly did not arrive, and what is given up then stays open:
-// should this daemon be killed before it has said so, the next one says that no destination has it. Totals
-// are settled.
+// At a stop what is under way is cleared if it certainly did not arrive, and what is given up then stays
+// open: should this daemon be killed before it has said so, the next one says that no destination has it.
+// Totals are settled.
 func TestAStopLeavesOpenWhatItGivesUp(t *testing.T) {
-	for outcome, want := range map[Outcome]string{OutcomeNotYet: "doubtful clear", OutcomeUnknown: "doubtful settled"} {
+	for outcome, want := range map[Outcome]string{
+		OutcomeNotYet:  "doubtful clear",
+		OutcomeUnknown: "doubtful settled",
+	} {
 		for _, totals := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				hanging := func(ctx context.Context, _ *Payload) Attempt {
@@ -306,7 +316,8 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 				if strings.HasSuffix(told, "clear") || told == "" {
 					t.Errorf("seed %d: told %q while a payload is under way", seed, told)
 				}
-				if was := strings.Count(told, "clear"); taken[c.delivery] && was > 0 && !strings.Contains(told[strings.LastIndex(told, "clear"):], "doubtful") {
+				if was := strings.Count(told, "clear"); taken[c.delivery] && was > 0 &&
+					!strings.Contains(told[strings.LastIndex(told, "clear"):], "doubtful") {
 					t.Errorf("seed %d: told %q though it was taken", seed, told)
 				}
 				taken[c.delivery] = taken[c.delivery] || takes
@@ -324,7 +335,10 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 				return a
 			}
 			f := startSeveral(t, Config{RetryAge: time.Duration(1+draw(20)) * time.Second},
-				&scripted{name: "one", answer: answer}, &scripted{name: "strict", inOrder: true, answer: answer}, newSumming(answer))
+				&scripted{name: "one", answer: answer}, &scripted{
+					name: "strict", inOrder: true,
+					answer: answer,
+				}, newSumming(answer))
 			for range 30 {
 				sealed, told := watched(testcycle.Origins(draw(6)))
 				mu.Lock()

@@ -151,7 +151,8 @@ func balanced(t *testing.T, d interface{ Stats() Stats }, accepted uint64) Stats
 		sum += n
 	}
 	if sum != accepted {
-		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Held, s.Unsent, sum, accepted)
+		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Held, s.Unsent, sum,
+			accepted)
 	}
 	return s
 }

@@ -22,7 +22,8 @@ func TestAcceptedCycleIsFlushed(t *testing.T) {
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
-		if s := balanced(t, f, 5); s.Flushed != 5 || s.Payloads[ResultAccepted] != 1 || s.PayloadBytes.Count() != 1 {
+		if s := balanced(t, f, 5); s.Flushed != 5 || s.Payloads[ResultAccepted] != 1 ||
+			s.PayloadBytes.Count() != 1 {
 			t.Errorf("stats %+v", s)
 		}
 		if sealed.Keys != nil {
@@ -55,9 +56,21 @@ func TestFinalOutcomes(t *testing.T) {
 		result Result
 		logged string
 	}{
-		"refused":    {Attempt{Outcome: OutcomeRefused, Err: errors.New("bad payload")}, Rejected, ResultRejected, "rejects"},
-		"not wanted": {Attempt{Outcome: OutcomeNotWanted, Err: errors.New("404")}, NotWanted, ResultNotWanted, ""},
-		"unknown":    {Attempt{Outcome: OutcomeUnknown, Err: errNoAnswer}, Ambiguous, ResultAmbiguous, "did not answer"},
+		"refused": {
+			Attempt{Outcome: OutcomeRefused, Err: errors.New("bad payload")},
+			Rejected,
+			ResultRejected, "rejects",
+		},
+		"not wanted": {
+			Attempt{Outcome: OutcomeNotWanted, Err: errors.New("404")},
+			NotWanted, ResultNotWanted,
+			"",
+		},
+		"unknown": {
+			Attempt{Outcome: OutcomeUnknown, Err: errNoAnswer},
+			Ambiguous, ResultAmbiguous,
+			"did not answer",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -71,7 +84,8 @@ func TestFinalOutcomes(t *testing.T) {
 					t.Errorf("tried %d times, once is right", agent.tried())
 				}
 				s := balanced(t, f, 7)
-				if s.Unsent[test.reason] != 7 || s.Payloads[test.result] != 1 || s.Payloads[ResultRetried] != 0 {
+				if s.Unsent[test.reason] != 7 || s.Payloads[test.result] != 1 ||
+					s.Payloads[ResultRetried] != 0 {
 					t.Errorf("stats %+v", s)
 				}
 				if err, _ := resolution(sealed.Delivery); !errors.Is(err, test.answer.Err) {
@@ -107,7 +121,10 @@ func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
 
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: always(Attempt{Outcome: OutcomeNotYet, Err: errDown, After: 45 * time.Second})}
+		agent := &scripted{answer: always(Attempt{
+			Outcome: OutcomeNotYet, Err: errDown,
+			After: 45 * time.Second,
+		})}
 		f, _ := startScripted(t, agent, nil)
 		f.Accept(testcycle.Spans(1))
 		time.Sleep(time.Minute)
@@ -127,7 +144,8 @@ func TestPayloadExpires(t *testing.T) {
 		f.Accept(first)
 		time.Sleep(time.Minute)
 		f.Accept(testcycle.Spans(4))
-		if err := first.Delivery.Wait(t.Context()); !errors.Is(err, errDown) || !strings.Contains(err.Error(), "expired") {
+		if err := first.Delivery.Wait(t.Context()); !errors.Is(err, errDown) ||
+			!strings.Contains(err.Error(), "expired") {
 			t.Errorf("delivery %v", err)
 		}
 		if age := time.Since(began); age != DefaultRetryAge {
@@ -290,7 +308,8 @@ func TestUnencodableSpansAreCounted(t *testing.T) {
 		if s := balanced(t, f, 2); s.Unsent[Unencodable] != 1 || s.Flushed != 1 {
 			t.Errorf("stats %+v", s)
 		}
-		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errUnencodable) || !strings.Contains(log.String(), "no payload") {
+		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errUnencodable) ||
+			!strings.Contains(log.String(), "no payload") {
 			t.Errorf("delivery %v, log:\n%s", err, log)
 		}
 	})
@@ -309,7 +328,8 @@ func TestEveryReasonAndResultIsThereFromTheStart(t *testing.T) {
 func TestDestinationsOwnLimitIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for said, want := range map[int]int{
-			0: DefaultMaxPayloadBytes, 25 << 20: DefaultMaxPayloadBytes, 1 << 20: 1 << 20, 300 << 10: 300 << 10, 5: MinPayloadBytes,
+			0: DefaultMaxPayloadBytes, 25 << 20: DefaultMaxPayloadBytes, 1 << 20: 1 << 20,
+			300 << 10: 300 << 10, 5: MinPayloadBytes,
 		} {
 			exporter := &scripted{takes: said}
 			f, _ := startScripted(t, exporter, nil)
@@ -335,7 +355,8 @@ func TestWhatADestinationLeavesOutIsUnsent(t *testing.T) {
 			f.Accept(sealed)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if s := balanced(t, f, 5); s.Unsent[Rejected] != want || s.Payloads[ResultAccepted] != 1 || exporter.tried() != 1 {
+			if s := balanced(t, f, 5); s.Unsent[Rejected] != want || s.Payloads[ResultAccepted] != 1 ||
+				exporter.tried() != 1 {
 				t.Errorf("%d left out: stats %+v after %d tries", rejected, s, exporter.tried())
 			}
 			if err, resolved := resolution(sealed.Delivery); !resolved || (err == nil) != (want == 0) {

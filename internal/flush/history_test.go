@@ -17,7 +17,8 @@ func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 		f.Accept(testcycle.Spans(7))
 		synctest.Wait()
 		got := f.Flushes()
-		if len(got) != 1 || got[0].Spans != 7 || got[0].Payloads != 1 || got[0].Pending != 1 || got[0].Tries != 1 ||
+		if len(got) != 1 || got[0].Spans != 7 || got[0].Payloads != 1 || got[0].Pending != 1 ||
+			got[0].Tries != 1 ||
 			got[0].Said != errDown.Error() || got[0].Bytes == 0 {
 			t.Errorf("while the agent is away: %+v", got)
 		}

@@ -73,7 +73,8 @@ func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
 				if d.Name() == "good" {
 					want = [...]uint64{spans, 0, before + after + cleared - spans}
 				}
-				if got := [...]uint64{s.Flushed, s.BeforeFound, s.Unsent[NotWanted]}; got != want || s.Held != 0 {
+				if got := [...]uint64{s.Flushed, s.BeforeFound, s.Unsent[NotWanted]}; got != want ||
+					s.Held != 0 {
 					t.Errorf("%s: flushed, before, cleared are %d, want %d; %+v", d.Name(), got, want, s)
 				}
 			}
@@ -91,6 +92,7 @@ func TestWhoLooksSeesTheBusiestBeforeAnybodyHasJoined(t *testing.T) {
 		f.Accept(sealed)
 	}
 	if b := f.Busiest(); b.Spans != 3 || sealed.Keys != nil {
-		t.Errorf("the busiest are of %d spans, and the cycle's memory is kept: %t", b.Spans, sealed.Keys != nil)
+		t.Errorf("the busiest are of %d spans, and the cycle's memory is kept: %t", b.Spans,
+			sealed.Keys != nil)
 	}
 }

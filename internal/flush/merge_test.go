@@ -15,8 +15,10 @@ import (
 func TestRowsAreApartByKeyBucketAndMapping(t *testing.T) {
 	now := time.Now()
 	one := aggregate.Group{
-		Key: span.Key{Resource: "a"}, Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.OwnMapping,
-		Counts: aggregate.Counts{Spans: 1},
+		Key:     span.Key{Resource: "a"},
+		Bucket:  now.Truncate(testcycle.Width).UnixNano(),
+		Mapping: sketch.OwnMapping,
+		Counts:  aggregate.Counts{Spans: 1},
 	}
 	for name, change := range map[string]func(*aggregate.Group){
 		"key":     func(g *aggregate.Group) { g.Key.Resource = "b" },
@@ -28,7 +30,8 @@ func TestRowsAreApartByKeyBucketAndMapping(t *testing.T) {
 		var m Merger
 		rows := m.Merge(testcycle.Merged(t, now, one, other, one, other))
 		if len(rows) != 2 || rows[0].Spans != 2 || rows[1].Spans != 2 {
-			t.Errorf("two groups that differ in their %s have %d rows, the first with %d spans", name, len(rows), rows[0].Spans)
+			t.Errorf("two groups that differ in their %s have %d rows, the first with %d spans", name,
+				len(rows), rows[0].Spans)
 		}
 	}
 }

@@ -20,7 +20,10 @@ func TestQueueAgainstItsRules(t *testing.T) {
 	for step := range 5000 {
 		switch random.IntN(6) {
 		case 0, 1, 2:
-			p := &Payload{sequence: uint64(step), Body: make([]byte, random.IntN(1000)), born: time.Unix(int64(step), 0)}
+			p := &Payload{
+				sequence: uint64(step), Body: make([]byte, random.IntN(1000)),
+				born: time.Unix(int64(step), 0),
+			}
 			p.Origin.Service = fmt.Sprint(random.IntN(8))
 			in++
 			out += len(q.put(p))
@@ -49,11 +52,14 @@ func TestQueueAgainstItsRules(t *testing.T) {
 		if n, size := q.size(); size != bytes || size > q.maxBytes || n != len(q.waiting) {
 			t.Fatalf("step %d: %d bytes announced, %d there", step, size, bytes)
 		}
-		if !slices.IsSortedFunc(q.waiting, func(a, b *Payload) int { return int(a.sequence) - int(b.sequence) }) {
+		if !slices.IsSortedFunc(q.waiting, func(a, b *Payload) int {
+			return int(a.sequence) - int(b.sequence)
+		}) {
 			t.Fatalf("step %d: out of order", step)
 		}
 		if in-out != len(q.waiting)+q.deliveries() {
-			t.Fatalf("step %d: %d payloads in, %d out, %d waiting, %d under way", step, in, out, len(q.waiting), q.deliveries())
+			t.Fatalf("step %d: %d payloads in, %d out, %d waiting, %d under way", step, in, out,
+				len(q.waiting), q.deliveries())
 		}
 		origins, bytes := map[span.Origin]bool{}, 0
 		for _, p := range q.underWay {
@@ -61,7 +67,8 @@ func TestQueueAgainstItsRules(t *testing.T) {
 			bytes += len(p.Body)
 		}
 		if len(origins) != q.deliveries() || bytes > q.maxUnderWay {
-			t.Fatalf("step %d: %d bytes of %d origins are under way in %d payloads", step, bytes, len(origins), q.deliveries())
+			t.Fatalf("step %d: %d bytes of %d origins are under way in %d payloads", step, bytes,
+				len(origins), q.deliveries())
 		}
 	}
 }

@@ -130,11 +130,13 @@ func TestNewerTotalsTakeThePlaceOfOlder(t *testing.T) {
 			f.Accept(testcycle.Origins(7))
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			if s := balanced(t, f, uint64(7*(cycle+1))); s.QueuePayloads > 7 || s.Held != uint64(7*(cycle+1)) {
+			if s := balanced(t, f, uint64(7*(cycle+1))); s.QueuePayloads > 7 ||
+				s.Held != uint64(7*(cycle+1)) {
 				t.Fatalf("after %d cycles %+v", cycle+1, s)
 			}
 		}
-		if s := f.Stats(); s.Payloads[ResultSuperseded] != 49*7 || s.Totals.Series != 7 || s.OldestAge < 490*time.Second {
+		if s := f.Stats(); s.Payloads[ResultSuperseded] != 49*7 || s.Totals.Series != 7 ||
+			s.OldestAge < 490*time.Second {
 			t.Errorf("%+v", s)
 		}
 		sums.answers(nil)
@@ -196,7 +198,8 @@ func TestAPartOfACopySettlesNothing(t *testing.T) {
 		for cycle := range uint64(3) {
 			f.Accept(testcycle.Origins(3))
 			synctest.Wait()
-			if s := balanced(t, f, 3*(cycle+1)); s.Flushed != 2*(cycle+1) || len(f.copies.open) != int(cycle+1) {
+			if s := balanced(t, f, 3*(cycle+1)); s.Flushed != 2*(cycle+1) ||
+				len(f.copies.open) != int(cycle+1) {
 				t.Errorf("%+v, %d cycles are not settled", s, len(f.copies.open))
 			}
 		}
@@ -255,7 +258,8 @@ func TestWhoWaitsForTotalsIsToldInTime(t *testing.T) {
 // waits for the other.
 func TestTotalsAnswerForOneDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := startSeveral(t, Config{}, newSumming(always(Attempt{Outcome: OutcomeRefused, Err: errDown})), &scripted{answer: down})
+		f := startSeveral(t, Config{}, newSumming(always(Attempt{Outcome: OutcomeRefused, Err: errDown})),
+			&scripted{answer: down})
 		first := testcycle.Spans(5)
 		f.Accept(first)
 		for range 3 {
@@ -370,7 +374,8 @@ func TestTotalsThatEndAreUnsent(t *testing.T) {
 		if s := balanced(t, f, 8); s.Flushed != 5 || s.Unsent[QueueFull] != 3 {
 			t.Errorf("%+v", s)
 		}
-		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errEnded) || !strings.Contains(log.String(), "queue_full") {
+		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errEnded) ||
+			!strings.Contains(log.String(), "queue_full") {
 			t.Errorf("delivery %v, log:\n%s", err, log)
 		}
 	})
@@ -398,7 +403,10 @@ func TestBooksOfTotals(t *testing.T) {
 				}
 				switch draw(7) {
 				case 0:
-					return Attempt{Outcome: OutcomeNotYet, Err: errDown, After: time.Duration(draw(9)) * time.Second}
+					return Attempt{
+						Outcome: OutcomeNotYet, Err: errDown,
+						After: time.Duration(draw(9)) * time.Second,
+					}
 				case 1:
 					return Attempt{Outcome: OutcomeNotYet, Silent: true, Err: errNoAnswer}
 				case 2:
@@ -410,13 +418,16 @@ func TestBooksOfTotals(t *testing.T) {
 				}
 				return Attempt{}
 			})
-			f, _ := startScripted(t, sums, func(c *Config) { c.RetryAge = time.Duration(1+draw(40)) * time.Second })
+			f, _ := startScripted(t, sums, func(c *Config) {
+				c.RetryAge = time.Duration(1+draw(40)) * time.Second
+			})
 			f.queue.maxBytes = 100 * (1 + draw(30))
 			accepted := uint64(0)
 			check := func() Stats {
 				synctest.Wait()
 				s := balanced(t, f, accepted)
-				if leavesOut && s.Flushed > sums.told() || !leavesOut && s.Flushed != sums.told() || s.QueueBytes > f.queue.maxBytes {
+				if leavesOut && s.Flushed > sums.told() || !leavesOut && s.Flushed != sums.told() ||
+					s.QueueBytes > f.queue.maxBytes {
 					t.Fatalf("seed %d: %+v, and it was told of %d", seed, s, sums.told())
 				}
 				return s
@@ -440,8 +451,10 @@ func TestBooksOfTotals(t *testing.T) {
 			for _, n := range slices.Collect(maps.Values(sums.reader)) {
 				all += n
 			}
-			if all != accepted || s.Held != 0 || !leavesOut && s.Flushed != accepted || len(f.copies.open) != 0 {
-				t.Errorf("seed %d: at the end %+v of %d; %d cycles are open", seed, s, accepted, len(f.copies.open))
+			if all != accepted || s.Held != 0 || !leavesOut && s.Flushed != accepted ||
+				len(f.copies.open) != 0 {
+				t.Errorf("seed %d: at the end %+v of %d; %d cycles are open", seed, s, accepted,
+					len(f.copies.open))
 			}
 			for _, reason := range []Reason{Ambiguous, Expired, QueueFull, Shutdown, Unencodable, NotWanted} {
 				if s.Unsent[reason] != 0 {

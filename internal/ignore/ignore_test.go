@@ -28,8 +28,11 @@ func TestARuleIsAboutItsField(t *testing.T) {
 	}
 	bare := &span.Key{Service: "shop", Operation: "web", Resource: "web"}
 	for rule, isFull := range map[string]bool{
-		"service=~^test-": true, "service=test-shop": true, "service=test": false, "service=~^test-shop.": false,
-		"operation=~server": true, "resource=GET /healthz": true, "resource=GET /health": false,
+		"service=~^test-":      true,
+		"service=test-shop":    true,
+		"service=test":         false,
+		"service=~^test-shop.": false,
+		"operation=~server":    true, "resource=GET /healthz": true, "resource=GET /health": false,
 		"type=web": true, "span.kind=server": true, "span_kind=server": true, "span.kind=client": false,
 		"http_status=204": true, "http_status=~^2": true, "http_method=GET": true,
 		"http_endpoint=/healthz": true, "grpc_status=5": true, "service_source=kafka": true,
@@ -53,7 +56,8 @@ func TestARuleIsAboutItsField(t *testing.T) {
 
 // TestOneRuleIsEnough, whichever it is, and a text may have one a line.
 func TestOneRuleIsEnough(t *testing.T) {
-	l := list(t, "resource=a\n\nresource=b", "attribute.url.path=~^/x", "attribute.url.path=/y", "attribute.z=1")
+	l := list(t, "resource=a\n\nresource=b", "attribute.url.path=~^/x", "attribute.url.path=/y",
+		"attribute.z=1")
 	for resource, want := range map[string]bool{"a": true, "b": true, "c": false} {
 		if l.Key(&span.Key{Resource: resource}) != want {
 			t.Errorf("%s: not %t", resource, want)

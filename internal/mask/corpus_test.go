@@ -34,7 +34,8 @@ func TestTheCorpus(t *testing.T) {
 			h, r := judge(t, newTraffic(a, seed), nameOf)
 			appHits, appRight = appHits+h, appRight+r
 		}
-		t.Logf("%-14s %3d routes, right %6.2f %%", a.name, len(a.routes), 100*float64(appRight)/float64(max(1, appHits)))
+		t.Logf("%-14s %3d routes, right %6.2f %%", a.name, len(a.routes),
+			100*float64(appRight)/float64(max(1, appHits)))
 		hits, right = hits+appHits, right+appRight
 	}
 	share := float64(right) / float64(hits)

@@ -84,13 +84,19 @@ func TestMasks(t *testing.T) {
 // routes, statements whose literals nobody can tell.
 func TestWhatHasNoMask(t *testing.T) {
 	for _, text := range []string{
-		"", "x", "GET /", "GET /v1/users", "GET /v2beta1/x", "GET /oauth2/token", "GET /s3/k8s/utf8/2fa/i18n", "GET /en-us/x",
-		"GET /not.html/x.y.z", "GET /docs/1.2.3/x", "GET /docs/v1.2.3/x", "GET /assets/main.3f2a9c1b.js", "GET /assets/logo-3f2a9c1b.png",
-		"GET /users/{userId}", "GET /users/{id}/orders/12345678", "GET /users/:id", "UserController.show", "shop.v1.Orders/Get", "PING", "tracer_blocked_value",
-		"GET /fa%C3%A7ade%202", "GET /blog/my-first-post", "SELECT a FROM t WHERE b = $1 AND c = :c AND d = @p1", "GET /top10/web3/h264", "Db::Add", "GET /Ad::Feed/x",
+		"", "x", "GET /", "GET /v1/users", "GET /v2beta1/x", "GET /oauth2/token", "GET /s3/k8s/utf8/2fa/i18n",
+		"GET /en-us/x",
+		"GET /not.html/x.y.z", "GET /docs/1.2.3/x", "GET /docs/v1.2.3/x", "GET /assets/main.3f2a9c1b.js",
+		"GET /assets/logo-3f2a9c1b.png",
+		"GET /users/{userId}", "GET /users/{id}/orders/12345678", "GET /users/:id", "UserController.show",
+		"shop.v1.Orders/Get", "PING", "tracer_blocked_value",
+		"GET /fa%C3%A7ade%202", "GET /blog/my-first-post",
+		"SELECT a FROM t WHERE b = $1 AND c = :c AND d = @p1", "GET /top10/web3/h264", "Db::Add",
+		"GET /Ad::Feed/x",
 		"listCoreV1NamespacedPod", "/readme", "/lib/log4j2-core.jar",
 		"/" + strings.Repeat("1", 5000), "SELECT a, ' from ' AS b", "SELECT 'x' AS a",
-		`SELECT a FROM t WHERE b = 'C:\' AND c = 'x' AND d = 'D:\'`, `SELECT a FROM t WHERE b = 'it\'s' AND c = 'cut he`,
+		`SELECT a FROM t WHERE b = 'C:\' AND c = 'x' AND d = 'D:\'`,
+		`SELECT a FROM t WHERE b = 'it\'s' AND c = 'cut he`,
 	} {
 		if got := masked(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -101,8 +107,10 @@ func TestWhatHasNoMask(t *testing.T) {
 // TestMasksKeepWhatStandsAround identifiers, and their kinds.
 func TestMasksKeepWhatStandsAround(t *testing.T) {
 	texts := []string{
-		"GET /a/1234567", "GET /a/1234567/", "GET /b/1234567", "HEAD /a/1234567", "GET /a/1234567.json", "GET /a/1234567.xml", "GET /a/2024-05-17",
-		"GET /a/3f2a9c1b", "GET /a/x_1234567", "GET /a/y_1234567", "GET /a/1234567?x=1", "GET /a/1234567?y=1", "a.1234567", "GET /a/550e8400-e29b-41d4-a716-446655440000",
+		"GET /a/1234567", "GET /a/1234567/", "GET /b/1234567", "HEAD /a/1234567", "GET /a/1234567.json",
+		"GET /a/1234567.xml", "GET /a/2024-05-17",
+		"GET /a/3f2a9c1b", "GET /a/x_1234567", "GET /a/y_1234567", "GET /a/1234567?x=1", "GET /a/1234567?y=1",
+		"a.1234567", "GET /a/550e8400-e29b-41d4-a716-446655440000",
 	}
 	seen := map[string]string{}
 	for _, text := range texts {
@@ -120,8 +128,14 @@ func TestMasksKeepWhatStandsAround(t *testing.T) {
 // TestMethodsWithVersionsKeepTheirNames: no word with a number in it is a random token.
 func TestMethodsWithVersionsKeepTheirNames(t *testing.T) {
 	for _, verb := range []string{"get", "list", "create", "GetUser", "Describe", "batch_write"} {
-		for _, noun := range []string{"S3Bucket", "X509Cert", "Http2Stream", "Ec2Instance", "B2BOrder", "Mp4File", "UserV2", "Sha256Sum"} {
-			for _, text := range []string{verb + noun, "users_" + verb + noun, "/api/" + verb + noun, "shop.Orders/" + verb + noun} {
+		for _, noun := range []string{
+			"S3Bucket", "X509Cert", "Http2Stream", "Ec2Instance", "B2BOrder",
+			"Mp4File", "UserV2", "Sha256Sum",
+		} {
+			for _, text := range []string{
+				verb + noun, "users_" + verb + noun, "/api/" + verb + noun,
+				"shop.Orders/" + verb + noun,
+			} {
 				if got := masked(text); got != text {
 					t.Errorf("%q became %q", text, got)
 				}
@@ -133,7 +147,8 @@ func TestMethodsWithVersionsKeepTheirNames(t *testing.T) {
 func TestMaskingAllocatesNothing(t *testing.T) {
 	buffer := make([]byte, 0, 1<<10)
 	for _, text := range []string{
-		"GET /users/17/orders/550e8400-e29b-41d4-a716-446655440000?page=2", "SELECT * FROM t WHERE a = 'b' AND c IN (1, 2, 3)",
+		"GET /users/17/orders/550e8400-e29b-41d4-a716-446655440000?page=2",
+		"SELECT * FROM t WHERE a = 'b' AND c IN (1, 2, 3)",
 		"GET /hosts/10.0.3.17/2001:db8::1/a:b:c:d", "user:17", "no identifier at all", "\xff",
 	} {
 		if n := testing.AllocsPerRun(100, func() { mask.Append(buffer, text) }); n != 0 {
@@ -144,7 +159,10 @@ func TestMaskingAllocatesNothing(t *testing.T) {
 
 // TestAMaskIsAppended behind what is there, and where there is none nothing is.
 func TestAMaskIsAppended(t *testing.T) {
-	for text, want := range map[string]string{"/a/1": "is /a/{id}", "select 1 from t": "is select ? from t", "/a": "is ", `select 1 from '\`: "is "} {
+	for text, want := range map[string]string{
+		"/a/1": "is /a/{id}", "select 1 from t": "is select ? from t",
+		"/a": "is ", `select 1 from '\`: "is ",
+	} {
 		if got, ok := mask.Append([]byte("is "), text); string(got) != want || ok != (want != "is ") {
 			t.Errorf("of %q it is %q, %t", text, got, ok)
 		}
@@ -184,9 +202,12 @@ func TestWhereAQuoteEnds(t *testing.T) {
 // has a placeholder for each byte.
 func FuzzMask(f *testing.F) {
 	for _, text := range []string{
-		"GET /users/17?a=b", "/a/550e8400-e29b-41d4-a716-446655440000.png", "{id}", "/{id}/{uuid}?x={value}", "SELECT 1, 'a' FROM t WHERE x IN (1,(2", "select from $$ ? ?1",
-		"update/* -- */ t set x = '\\", "a:b:c::1", "cus_{id}_{hex}", "1.2.3.4:80", strings.Repeat("(1,", 1600), strings.Repeat("$a", 2000), strings.Repeat("/*", 2000),
-		"with a as " + strings.Repeat("$a$ ", 1000), strings.Repeat("1-", 2400), strings.Repeat("@a.bc ", 16), "with As 0$$", "with As $a$$a$0A0", "with as 'x'0",
+		"GET /users/17?a=b", "/a/550e8400-e29b-41d4-a716-446655440000.png", "{id}", "/{id}/{uuid}?x={value}",
+		"SELECT 1, 'a' FROM t WHERE x IN (1,(2", "select from $$ ? ?1",
+		"update/* -- */ t set x = '\\", "a:b:c::1", "cus_{id}_{hex}", "1.2.3.4:80",
+		strings.Repeat("(1,", 1600), strings.Repeat("$a", 2000), strings.Repeat("/*", 2000),
+		"with a as " + strings.Repeat("$a$ ", 1000), strings.Repeat("1-", 2400), strings.Repeat("@a.bc ", 16),
+		"with As 0$$", "with As $a$$a$0A0", "with as 'x'0",
 	} {
 		f.Add(text)
 	}

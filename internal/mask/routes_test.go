@@ -30,8 +30,9 @@ type route struct {
 
 // hit is one value that an application sent, and what is known of it.
 type hit struct {
-	value         string
-	route         string // with those of its few values that are words: what a router, or a person, tells apart
+	value string
+	// with those of its few values that are words: what a router, or a person, tells apart
+	route         string
 	expect        string // a regular expression of the mask that is right, without ^ and $
 	hasIdentifier bool
 }
@@ -116,7 +117,10 @@ func (t *traffic) next() hit {
 		at -= t.shares[i]
 	}
 	r := &t.routes[i]
-	h := hit{value: r.fixed[0], expect: expected(r.fixed[0]), route: withDigit.ReplaceAllString(r.fixed[0], "#")}
+	h := hit{
+		value: r.fixed[0], expect: expected(r.fixed[0]),
+		route: withDigit.ReplaceAllString(r.fixed[0], "#"),
+	}
 	for p, kind := range r.kinds {
 		few, text := t.few[kind], ""
 		if few == nil {
@@ -198,20 +202,31 @@ var makers = map[string]func(rnd *rand.Rand, length int) string{
 	"num10": func(r *rand.Rand, _ int) string { return strconv.Itoa(1_700_000_000 + r.IntN(9_000_000)) },
 	"mid":   func(r *rand.Rand, _ int) string { return strconv.Itoa(1 + r.IntN(20_000)) },
 	"small": func(r *rand.Rand, _ int) string { return strconv.Itoa(1 + r.IntN(12)) },
-	"big":   func(r *rand.Rand, _ int) string { return strconv.FormatInt(100_000_000_000_000_000+r.Int64N(9e17), 10) },
+	"big": func(r *rand.Rand, _ int) string {
+		return strconv.FormatInt(100_000_000_000_000_000+r.Int64N(9e17), 10)
+	},
 	"uuid": func(r *rand.Rand, _ int) string {
-		return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), 0x8000|r.IntN(1<<14), r.Uint64()>>16)
+		return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12),
+			0x8000|r.IntN(1<<14), r.Uint64()>>16)
 	},
 	"hex7": of("0123456789abcdef", 7), "hex8": of("0123456789abcdef", 8), "hex10": of("456789bcdf", 10),
-	"hex12": of("0123456789abcdef", 12), "hex16": of("0123456789abcdef", 16), "hex24": of("0123456789abcdef", 24),
-	"hex32": of("0123456789abcdef", 32), "hex40": of("0123456789abcdef", 40), "hex64": of("0123456789abcdef", 64),
-	"ulid": of("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26), "ksuid": of(alphanumeric, 27),
-	"b62": of(alphanumeric, 0), "b64": of(alphanumeric+"-_", 0), "b36": of("0123456789abcdefghijklmnopqrstuvwxyz", 0),
+	"hex12": of("0123456789abcdef", 12),
+	"hex16": of("0123456789abcdef", 16),
+	"hex24": of("0123456789abcdef", 24),
+	"hex32": of("0123456789abcdef", 32),
+	"hex40": of("0123456789abcdef", 40),
+	"hex64": of("0123456789abcdef", 64),
+	"ulid":  of("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26), "ksuid": of(alphanumeric, 27),
+	"b62":  of(alphanumeric, 0),
+	"b64":  of(alphanumeric+"-_", 0),
+	"b36":  of("0123456789abcdefghijklmnopqrstuvwxyz", 0),
 	"b36u": of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", 0), "k5": of("bcdfghjklmnpqrstvwxz2456789", 5),
 	"date": func(r *rand.Rand, _ int) string {
 		return fmt.Sprintf("2024-%02d-%02d", 1+r.IntN(12), 1+r.IntN(28))
 	},
-	"email": func(r *rand.Rand, _ int) string { return word(r) + strconv.Itoa(r.IntN(1000)) + "@" + word(r) + ".com" },
+	"email": func(r *rand.Rand, _ int) string {
+		return word(r) + strconv.Itoa(r.IntN(1000)) + "@" + word(r) + ".com"
+	},
 	"ip": func(r *rand.Rand, _ int) string {
 		return fmt.Sprintf("10.%d.%d.%d", r.IntN(256), r.IntN(256), r.IntN(256))
 	},
@@ -224,7 +239,8 @@ var makers = map[string]func(rnd *rand.Rand, length int) string{
 	},
 	"slug": func(r *rand.Rand, _ int) string { return word(r) + "-" + word(r) + "-" + word(r) },
 	"str": func(r *rand.Rand, _ int) string {
-		return "'" + word(r) + []string{"", "''s", " ", `\'`}[r.IntN(4)] + word(r) + strconv.Itoa(r.IntN(1000)) + "'"
+		return "'" + word(r) + []string{"", "''s", " ", `\'`}[r.IntN(4)] + word(r) +
+			strconv.Itoa(r.IntN(1000)) + "'"
 	},
 	"list": func(r *rand.Rand, _ int) string {
 		list := strconv.Itoa(r.IntN(1e6))
@@ -234,7 +250,9 @@ var makers = map[string]func(rnd *rand.Rand, length int) string{
 		return list
 	},
 	"rows": func(r *rand.Rand, _ int) string {
-		row := func() string { return fmt.Sprintf("(%d, '2024-05-%02d', '%s')", r.IntN(1e6), 1+r.IntN(28), word(r)) }
+		row := func() string {
+			return fmt.Sprintf("(%d, '2024-05-%02d', '%s')", r.IntN(1e6), 1+r.IntN(28), word(r))
+		}
 		rows := row()
 		for range r.IntN(5) {
 			rows += ", " + row()

@@ -46,11 +46,15 @@ func TestAStatusIsRead(t *testing.T) {
 		status []byte
 		want   Status
 	}{
-		"nothing":            {nil, Status{}},
-		"a wait":             {rpcStatus("busy", 3, 5e8), Status{Unavailable, "busy", 3500 * time.Millisecond}},
+		"nothing": {nil, Status{}},
+		"a wait": {
+			rpcStatus("busy", 3, 5e8),
+			Status{Unavailable, "busy", 3500 * time.Millisecond},
+		},
 		"a wait in the past": {rpcStatus("", -3, 0), Status{Code: Unavailable}},
 		"an absurd wait":     {rpcStatus("", 1<<62, 1<<62), Status{Code: Unavailable, Retry: MaxRetryAfter}},
-		"another detail":     {text(nil, 3, text(text(nil, 1, []byte("x/google.rpc.Help")), 2, text(nil, 1, number(nil, 1, 50)))), Status{}},
+		"another detail": {text(nil, 3,
+			text(text(nil, 1, []byte("x/google.rpc.Help")), 2, text(nil, 1, number(nil, 1, 50)))), Status{}},
 		"a code of nobody's": {number(nil, 1, 1<<40), Status{Code: Unauthenticated + 1}},
 		"no protobuf":        {[]byte{0xff, 0xff}, Status{}},
 	} {
@@ -73,10 +77,15 @@ func TestAStatusIsWritten(t *testing.T) {
 			"080e1204627573791a360a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f120a0a0808011080cab5ee01",
 			`{"code":14,"message":"busy","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.5s"}]}`, "2",
 		},
-		{Status{Code: InvalidArgument, Said: "100% bad: é"}, "0803120c31303025206261643a20c3a9", `{"code":3,"message":"100% bad: é"}`, "0"},
+		{
+			Status{Code: InvalidArgument, Said: "100% bad: é"},
+			"0803120c31303025206261643a20c3a9",
+			`{"code":3,"message":"100% bad: é"}`, "0",
+		},
 	} {
 		b := c.status.Protobuf()
-		if got := hex.EncodeToString(b); got != c.protobuf || string(c.status.JSON()) != c.json || c.status.RetryAfter() != c.field {
+		if got := hex.EncodeToString(b); got != c.protobuf || string(c.status.JSON()) != c.json ||
+			c.status.RetryAfter() != c.field {
 			t.Errorf("%+v: %s\n%s\n%s", c.status, got, c.status.JSON(), c.status.RetryAfter())
 		}
 		if got := ReadStatus(b); got != c.status {
@@ -89,7 +98,10 @@ func TestAStatusIsWritten(t *testing.T) {
 // and nothing else.
 func TestCodesHaveSendersDoTheSame(t *testing.T) {
 	byHTTP := map[int]bool{429: true, 502: true, 503: true, 504: true}
-	byGRPC := map[Code]bool{Cancelled: true, DeadlineExceeded: true, Aborted: true, OutOfRange: true, Unavailable: true, DataLoss: true}
+	byGRPC := map[Code]bool{
+		Cancelled: true, DeadlineExceeded: true, Aborted: true, OutOfRange: true,
+		Unavailable: true, DataLoss: true,
+	}
 	for c := OK; c <= Unauthenticated+1; c++ {
 		for _, retry := range []time.Duration{0, 1} {
 			s := Status{Code: c, Retry: retry}

@@ -24,7 +24,10 @@ func encode(t testing.TB, v any) []byte {
 func buckets(t testing.TB, change func(payload, bucket, group object)) []byte {
 	t.Helper()
 	group := object{"Service": "s", "Hits": 3, "OkSummary": []byte{1, 2}, "PeerTags": []string{"a:b", "c:d"}}
-	bucket := object{"Stats": []any{group, object{"Hits": uint64(1) << 63}}, "Start": 20, "Duration": 10, "AgentTimeShift": -1}
+	bucket := object{
+		"Stats": []any{group, object{"Hits": uint64(1) << 63}}, "Start": 20, "Duration": 10,
+		"AgentTimeShift": -1,
+	}
 	whole := object{"Hostname": "h", "Tags": []string{"t"}}
 	if change != nil {
 		change(whole, bucket, group)
@@ -87,7 +90,9 @@ func TestAWalkEndsWhereItIsTold(t *testing.T) {
 		return nil
 	}
 	_, err := payload.Walk{
-		MaxTags: 3, Group: func(*payload.Group) error { return visit() }, Bucket: func(*payload.Bucket) error { return visit() },
+		MaxTags: 3, Group: func(*payload.Group) error {
+			return visit()
+		}, Bucket: func(*payload.Bucket) error { return visit() },
 	}.Decode(buckets(t, nil))
 	if !errors.Is(err, full) || visits != 3 {
 		t.Errorf("%v after %d visits", err, visits)
@@ -108,7 +113,8 @@ func FuzzWalk(f *testing.F) {
 			t.Fatalf("%+v, %+v: %v", got, want, err)
 		}
 		for i := range got.Stats {
-			if len(got.Stats[i].Stats) != len(want.Stats[i].Stats) || got.Stats[i].Start != want.Stats[i].Start {
+			if len(got.Stats[i].Stats) != len(want.Stats[i].Stats) ||
+				got.Stats[i].Start != want.Stats[i].Start {
 				t.Errorf("bucket %d: %+v, want %+v", i, got.Stats[i], want.Stats[i])
 			}
 		}

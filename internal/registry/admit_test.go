@@ -142,7 +142,11 @@ func TestARegistryKeepsNoMessage(t *testing.T) {
 		message := fmt.Appendf(nil, "GET /users/%d/orders", i)
 		messages = append(messages, weak.Make(unsafe.SliceData(message)))
 		text := unsafe.String(unsafe.SliceData(message), len(message))
-		r.Admit(origin, &span.Key{Service: "s", Operation: "o", Resource: text, PeerTags: []string{text, text[4:]}}, false)
+		r.Admit(origin,
+			&span.Key{
+				Service: "s", Operation: "o", Resource: text,
+				PeerTags: []string{text, text[4:]},
+			}, false)
 	}
 	runtime.GC()
 	for i, message := range messages {
@@ -163,7 +167,10 @@ func TestAFloodAllocatesNothing(t *testing.T) {
 			return &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i), fmt.Sprint("host:", i), "host:1"}}
 		},
 		"keys": func(i int) *span.Key {
-			return &span.Key{Resource: fmt.Sprint("r", i%50), Type: fmt.Sprint(i / 50 % 50), HTTPStatus: uint32(i), Kind: fmt.Sprint(i / 2500)}
+			return &span.Key{
+				Resource: fmt.Sprint("r", i%50), Type: fmt.Sprint(i / 50 % 50),
+				HTTPStatus: uint32(i), Kind: fmt.Sprint(i / 2500),
+			}
 		},
 	} {
 		r, origin := one(t, func(c *registry.Config) { c.MaxAggregates = 64 })

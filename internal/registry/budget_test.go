@@ -46,7 +46,8 @@ func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 	r, origin := one(t, func(*registry.Config) {})
 	for i := range 400 {
 		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i%200)}}, false)
-		if over := i >= registry.MaxTagKeys/2 && i < 200 || i >= 200+registry.MaxTagKeys; a.Collapsed.Has(span.LabelPeerTag) != over {
+		if over := i >= registry.MaxTagKeys/2 && i < 200 ||
+			i >= 200+registry.MaxTagKeys; a.Collapsed.Has(span.LabelPeerTag) != over {
 			t.Errorf("tag key %d: collapsed %b", i, a.Collapsed)
 		}
 	}
@@ -104,7 +105,8 @@ func TestLabelBytes(t *testing.T) {
 	long := strings.Repeat("l", span.MaxResource)
 	overflew := 0
 	for i := range 2000 {
-		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i%1000, long)[:span.MaxResource]}, false).Collapsed.Has(span.WholeKey) {
+		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i%1000, long)[:span.MaxResource]},
+			false).Collapsed.Has(span.WholeKey) {
 			overflew++
 		}
 	}
@@ -124,8 +126,11 @@ func TestLabelBytes(t *testing.T) {
 // TestBlockedOfTheTracer: what a tracer has collapsed itself is no value of ours,
 // and meets what is collapsed here.
 func TestBlockedOfTheTracer(t *testing.T) {
-	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1 })
-	theirs := r.Admit(origin, &span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}}, false)
+	r, origin := one(t, func(c *registry.Config) {
+		c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1
+	})
+	theirs := r.Admit(origin,
+		&span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}}, false)
 	if theirs.Collapsed != 0 {
 		t.Errorf("collapsed %b by the tracer is counted as ours", theirs.Collapsed)
 	}
@@ -170,7 +175,11 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 func TestOverflowCostsNoBudget(t *testing.T) {
 	r, flooder := one(t, func(c *registry.Config) { c.MaxAggregates = 4 })
 	flood := func(i int) registry.Admission {
-		return r.Admit(flooder, &span.Key{Resource: fmt.Sprint("r", i), PeerTags: []string{fmt.Sprint("k:", i), fmt.Sprint("new", i, ":v")}}, false)
+		return r.Admit(flooder,
+			&span.Key{
+				Resource: fmt.Sprint("r", i),
+				PeerTags: []string{fmt.Sprint("k:", i), fmt.Sprint("new", i, ":v")},
+			}, false)
 	}
 	for i := range 2000 {
 		flood(i / 2)
@@ -200,7 +209,8 @@ func TestCollapsedTagsAreASet(t *testing.T) {
 
 func TestOrigins(t *testing.T) {
 	r, first := one(t, func(c *registry.Config) { c.MaxOrigins = 2 })
-	if same, ok := r.AdmitOrigin(span.Origin{Service: "shop", RuntimeID: "other process"}); !ok || same != first {
+	if same, ok := r.AdmitOrigin(span.Origin{Service: "shop", RuntimeID: "other process"}); !ok ||
+		same != first {
 		t.Error("origins that differ only in runtime id were not conflated")
 	}
 	if _, ok := r.AdmitOrigin(span.Origin{Service: "b"}); !ok {
@@ -251,7 +261,11 @@ func TestTheCommonOriginIsTrueOfAllThatHaveIt(t *testing.T) {
 		{Service: span.Blocked, Host: "h"},
 		{Service: span.Blocked},
 	} {
-		joined := []span.Origin{{Service: "cart", Host: "h", ContainerID: "2"}, {Service: "x", Host: "h"}, {Service: "x", Host: "other"}}[i]
+		joined := []span.Origin{
+			{Service: "cart", Host: "h", ContainerID: "2"},
+			{Service: "x", Host: "h"},
+			{Service: "x", Host: "other"},
+		}[i]
 		if join(joined) != common {
 			t.Error("there are two common origins")
 		}

@@ -38,7 +38,11 @@ func TestTheLabelThatCollapsedMostIsNamed(t *testing.T) {
 	r := a.Registry()
 	for i := range 4200 { // as many combinations of few labels
 		r.Admit(0, &span.Key{
-			Service: "s", Resource: fmt.Sprint(i % 100), Type: fmt.Sprint(i % 7), Kind: fmt.Sprint(i % 3), Synthetics: i >= 2100,
+			Service:    "s",
+			Resource:   fmt.Sprint(i % 100),
+			Type:       fmt.Sprint(i % 7),
+			Kind:       fmt.Sprint(i % 3),
+			Synthetics: i >= 2100,
 		}, false)
 	}
 	for i := range 300 {

@@ -24,7 +24,8 @@ func floodIn(field string, n int) span.Key {
 	case isLabel:
 		*key.Tags(l) = []string{fmt.Sprint("key:", n)}
 	default: // several fields at once
-		key.Resource, key.HTTPStatus, key.PeerTags = fmt.Sprint("r", n), uint32(n), []string{fmt.Sprint("key:", n)}
+		key.Resource, key.HTTPStatus, key.PeerTags = fmt.Sprint("r",
+			n), uint32(n), []string{fmt.Sprint("key:", n)}
 	}
 	return key
 }
@@ -57,12 +58,14 @@ func TestAFloodInAnyFieldLeavesTheNeighbourItsRows(t *testing.T) {
 					if a := r.Admit(quiet, &key, false); a.Collapsed == 0 {
 						named[key.Resource]++
 					} else if time > 1 || interval > 0 {
-						t.Fatalf("a flood in %s: %s lost %b in interval %d, at its span %d", field, key.Resource, a.Collapsed, interval, time+1)
+						t.Fatalf("a flood in %s: %s lost %b in interval %d, at its span %d", field,
+							key.Resource, a.Collapsed, interval, time+1)
 					}
 				}
 			}
 			if len(named) != keys {
-				t.Errorf("a flood in %s: %d of %d keys have names in interval %d", field, len(named), keys, interval)
+				t.Errorf("a flood in %s: %d of %d keys have names in interval %d", field, len(named), keys,
+					interval)
 			}
 			intervals.Begin()
 		}

@@ -24,18 +24,27 @@ var honest = map[string][]string{
 	"statements": numbered("SELECT * FROM orders_%d WHERE state = 'open'", 1, 100),
 	"queues":     numbered("orders.%d.created", 100000, 50),
 	"kubernetes": {
-		"listCoreV1NamespacedPod", "readCoreV1NamespacedPodLog", "createCoreV1Namespace", "patchAppsV1NamespacedDeployment",
-		"watchCoreV1PodListForAllNamespaces", "listBatchV1NamespacedJob", "deleteCoreV1NamespacedSecret", "replaceAppsV1NamespacedStatefulSet",
-		"getApiextensionsV1APIResources", "readStorageV1StorageClass", "connectCoreV1GetNamespacedPodExec", "listRbacAuthorizationV1ClusterRole",
+		"listCoreV1NamespacedPod", "readCoreV1NamespacedPodLog", "createCoreV1Namespace",
+		"patchAppsV1NamespacedDeployment",
+		"watchCoreV1PodListForAllNamespaces", "listBatchV1NamespacedJob", "deleteCoreV1NamespacedSecret",
+		"replaceAppsV1NamespacedStatefulSet",
+		"getApiextensionsV1APIResources", "readStorageV1StorageClass", "connectCoreV1GetNamespacedPodExec",
+		"listRbacAuthorizationV1ClusterRole",
 	},
 	"methods": {
-		"createOAuth2ClientV1", "updateOAuth2ClientV1", "deleteOAuth2ClientV1", "listOAuth2ClientsV1", "rotateX509CertV2", "verifyEd25519KeyV1",
-		"convertMp4ToWebm", "encodeBase64Url", "hashSha256Stream", "syncS3Bucket2Gcs", "parseIpv4Header", "openH264Stream",
+		"createOAuth2ClientV1", "updateOAuth2ClientV1", "deleteOAuth2ClientV1", "listOAuth2ClientsV1",
+		"rotateX509CertV2", "verifyEd25519KeyV1",
+		"convertMp4ToWebm", "encodeBase64Url", "hashSha256Stream", "syncS3Bucket2Gcs", "parseIpv4Header",
+		"openH264Stream",
 	},
 	"actions": func() (names []string) {
 		for _, verb := range []string{"Describe", "Create", "Delete", "Modify"} {
-			for _, noun := range []string{"Vpcs", "Subnets", "Instances", "Volumes", "Images", "KeyPairs", "Snapshots", "RouteTables", "NatGateways", "SecurityGroups"} {
-				names = append(names, "POST /?Action="+verb+noun, "POST /?Action="+verb+noun+"&Version=2016-11-15")
+			for _, noun := range []string{
+				"Vpcs", "Subnets", "Instances", "Volumes", "Images", "KeyPairs",
+				"Snapshots", "RouteTables", "NatGateways", "SecurityGroups",
+			} {
+				names = append(names, "POST /?Action="+verb+noun,
+					"POST /?Action="+verb+noun+"&Version=2016-11-15")
 			}
 		}
 		return names
@@ -61,12 +70,14 @@ var floods = map[string]func(*rand.Rand) string{
 	"words":   func(r *rand.Rand) string { return "GET /" + letters(r) + "/" + letters(r) },
 	"numbers": func(r *rand.Rand) string { return fmt.Sprint("GET /users/", r.Uint64N(1e12)) },
 	"uuids": func(r *rand.Rand) string {
-		return fmt.Sprintf("GET /orders/%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Uint64()>>16)
+		return fmt.Sprintf("GET /orders/%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.IntN(1<<16),
+			r.IntN(1<<12), r.IntN(1<<12), r.Uint64()>>16)
 	},
 	"alike": func(r *rand.Rand) string { return fmt.Sprint("TX ", 700000+r.Uint64N(1e12)) },
 	"mixed": func(r *rand.Rand) string {
 		return []string{
-			"GET /" + letters(r), fmt.Sprint("GET /users/", r.Uint64()), fmt.Sprintf("GET /%016x/%d", r.Uint64(), r.IntN(100)),
+			"GET /" + letters(r), fmt.Sprint("GET /users/", r.Uint64()),
+			fmt.Sprintf("GET /%016x/%d", r.Uint64(), r.IntN(100)),
 			fmt.Sprintf("SELECT * FROM t WHERE id = %d", r.Uint64()), "job " + letters(r),
 		}[r.IntN(5)]
 	},
@@ -86,7 +97,9 @@ const once = 1200
 // interval sends the traffic of one interval and returns the spans that were not under their
 // own name, by name. The flood comes before, between and behind the names, each of which comes
 // so often.
-func interval(intervals *registry.Intervals, rnd *rand.Rand, names []string, times int, flood func(*rand.Rand) string) (lost map[string]int) {
+func interval(intervals *registry.Intervals, rnd *rand.Rand, names []string, times int,
+	flood func(*rand.Rand) string,
+) (lost map[string]int) {
 	r := intervals.Registry()
 	origin, _ := r.AdmitOrigin(span.Origin{Service: "shop"})
 	lost = map[string]int{}
@@ -117,11 +130,13 @@ func TestWhatComesTwiceHasItsName(t *testing.T) {
 		for shape, flood := range floods {
 			t.Run(kind+" behind "+shape, func(t *testing.T) {
 				config := testConfig()
-				intervals, rnd := registry.NewIntervals(&config), rand.New(rand.NewPCG(7, uint64(len(kind)+len(shape))))
+				intervals, rnd := registry.NewIntervals(&config), rand.New(rand.NewPCG(7,
+					uint64(len(kind)+len(shape))))
 				come := func(n int, names []string, when string) {
 					for i := range n {
 						if lost := interval(intervals, rnd, names, 2, flood); i >= 2 && len(lost) > 0 {
-							t.Fatalf("%s, interval %d: %d of %d names lost spans, such as %v", when, i+1, len(lost), len(names), some(lost))
+							t.Fatalf("%s, interval %d: %d of %d names lost spans, such as %v", when, i+1,
+								len(lost), len(names), some(lost))
 						}
 						intervals.Begin()
 					}
@@ -156,7 +171,8 @@ func TestWhatBeginsBehindAFloodHasItsName(t *testing.T) {
 				}
 				for i := range 4 {
 					if lost := interval(intervals, rnd, names, 2, flood); i >= 2 && len(lost) > 0 {
-						t.Fatalf("interval %d: %d of %d names lost spans, such as %v", i+1, len(lost), len(names), some(lost))
+						t.Fatalf("interval %d: %d of %d names lost spans, such as %v", i+1, len(lost),
+							len(names), some(lost))
 					}
 					intervals.Begin()
 				}
@@ -203,7 +219,8 @@ func TestAFloodHasMasks(t *testing.T) {
 			intervals.Begin()
 		}
 		if own > 4*64 || intervals.Masked()[l.String()] != keys {
-			t.Errorf("%d values have their own names, %d are masked and %v are said to be", own, masked, intervals.Masked())
+			t.Errorf("%d values have their own names, %d are masked and %v are said to be", own, masked,
+				intervals.Masked())
 		}
 	}
 }
@@ -212,17 +229,27 @@ func TestAFloodHasMasks(t *testing.T) {
 // none; over the budget, none of another label.
 func TestMasksByMode(t *testing.T) {
 	const value, maskOf = "GET /users/17", "GET /users/{id}"
-	for mode, want := range map[registry.Masking]string{registry.MaskAlways: maskOf, registry.MaskOverBudget: value, registry.MaskNever: value} {
+	for mode, want := range map[registry.Masking]string{
+		registry.MaskAlways:     maskOf,
+		registry.MaskOverBudget: value, registry.MaskNever: value,
+	} {
 		r, origin := one(t, func(c *registry.Config) { c.Masking = mode })
 		for range 3 {
-			key := span.Key{Service: value, Operation: value, Resource: value, HTTPEndpoint: value, Type: value}
+			key := span.Key{
+				Service: value, Operation: value, Resource: value, HTTPEndpoint: value,
+				Type: value,
+			}
 			a := r.Admit(origin, &key, false)
-			if got := rowOf(r, a); got.Resource != want || got.HTTPEndpoint != want || got.Type != value || got.Service != value || a.Whole() != (want == value) {
+			if got := rowOf(r, a); got.Resource != want || got.HTTPEndpoint != want || got.Type != value ||
+				got.Service != value || a.Whole() != (want == value) {
 				t.Errorf("%s: it became %+v, %+v", mode, got, a)
 			}
 		}
 	}
-	for mode, isMasked := range map[registry.Masking]bool{registry.MaskNever: false, registry.MaskOverBudget: true} {
+	for mode, isMasked := range map[registry.Masking]bool{
+		registry.MaskNever:      false,
+		registry.MaskOverBudget: true,
+	} {
 		r, origin := one(t, func(c *registry.Config) {
 			c.Masking, c.Budgets[span.LabelResource], c.Budgets[span.LabelType] = mode, 8, 8
 		})
@@ -241,7 +268,10 @@ func TestMasksByMode(t *testing.T) {
 // TestAMaskFitsItsLabel: it may be longer than the text was.
 func TestAMaskFitsItsLabel(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Masking = registry.MaskAlways })
-	for text, isMasked := range map[string]bool{"/a/1": true, "/" + long(196) + "/1": false, "/" + long(190) + "/123456": true} {
+	for text, isMasked := range map[string]bool{
+		"/a/1": true, "/" + long(196) + "/1": false,
+		"/" + long(190) + "/123456": true,
+	} {
 		key := span.Key{Service: "s", Operation: "o", Resource: "r", HTTPEndpoint: text}
 		if a := r.Admit(origin, &key, false); a.Masked.Has(span.LabelHTTPEndpoint) != isMasked {
 			t.Errorf("%s became %s", text, rowOf(r, a).HTTPEndpoint)
@@ -252,7 +282,8 @@ func TestAMaskFitsItsLabel(t *testing.T) {
 // TestMasksOfStatistics: every label that may be masked is there before any is.
 func TestMasksOfStatistics(t *testing.T) {
 	config := testConfig()
-	if masked := registry.NewIntervals(&config).Masked(); len(masked) != 2 || masked["resource"] != 0 || masked["http_endpoint"] != 0 {
+	if masked := registry.NewIntervals(&config).Masked(); len(masked) != 2 || masked["resource"] != 0 ||
+		masked["http_endpoint"] != 0 {
 		t.Errorf("they are %v", masked)
 	}
 	var m registry.Masking

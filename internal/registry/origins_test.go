@@ -27,10 +27,12 @@ func TestPodsThatComeAndGoPushNobodyOut(t *testing.T) {
 	for round := range rounds {
 		var all, honest []span.Origin
 		for i := range staying {
-			honest = append(honest, pod("shop", fmt.Sprint("shop-", i)), span.Origin{Service: fmt.Sprint("service ", i)})
+			honest = append(honest, pod("shop", fmt.Sprint("shop-", i)),
+				span.Origin{Service: fmt.Sprint("service ", i)})
 		}
 		if round >= begin {
-			honest = append(honest, pod("late", "late-1"), pod("late", "late-2"), span.Origin{Service: "late service"})
+			honest = append(honest, pod("late", "late-1"), pod("late", "late-2"),
+				span.Origin{Service: "late service"})
 		}
 		for range 300 {
 			all = append(all, pod("job", fmt.Sprintf("job-%x", rnd.Uint64())))

@@ -27,7 +27,8 @@ func TestHashIsTheSameInEveryCycle(t *testing.T) {
 		}
 	}
 	over := span.Key{Resource: "one too many"}
-	if first, second := a.Admit(shop(a), &over, false), b.Admit(shop(b), &over, false); first.Hash != second.Hash {
+	if first, second := a.Admit(shop(a), &over, false), b.Admit(shop(b), &over,
+		false); first.Hash != second.Hash {
 		t.Errorf("an origin's overflow has hash %d and then %d", first.Hash, second.Hash)
 	}
 }

@@ -23,7 +23,10 @@ type naive struct {
 }
 
 func newNaive(limit int) *naive {
-	return &naive{limit: limit, isNew: true, places: map[string]int{}, masks: map[string]bool{}, waited: map[string]bool{}}
+	return &naive{
+		limit: limit, isNew: true, places: map[string]int{}, masks: map[string]bool{},
+		waited: map[string]bool{},
+	}
 }
 
 // next is the budget of the next interval.
@@ -47,7 +50,8 @@ func (n *naive) comes(value string, isMask bool) bool {
 		return true
 	}
 	taken := n.others + len(n.hadRepeated)
-	isOpen, isHalfOpen, isOneOpen := 2*taken < n.limit || 16*n.others < n.limit, taken < n.limit-n.limit/4, taken < n.limit
+	isOpen, isHalfOpen, isOneOpen := 2*taken < n.limit ||
+		16*n.others < n.limit, taken < n.limit-n.limit/4, taken < n.limit
 	cameBefore := n.hadPlace[value] || n.hadCome[value]
 	switch {
 	case isMask && isOneOpen && (isOpen || isHalfOpen && (cameBefore || n.waited[value])):
@@ -73,7 +77,8 @@ func TestAdmissionsAgainstSets(t *testing.T) {
 	for seed := range uint64(40) {
 		err := admitAgainstSets(seed)
 		if err != nil {
-			t.Log("again, because a sight may be taken for another, by a seed that is another each time:", err)
+			t.Log("again, because a sight may be taken for another, by a seed that is another each time:",
+				err)
 			err = admitAgainstSets(seed)
 		}
 		if err != nil {
@@ -105,9 +110,12 @@ func admitAgainstSets(seed uint64) error {
 			} else {
 				key.Resource, want = value, texts.comes(value, false)
 			}
-			isMasked := !want && label == span.LabelResource && texts.comes(value[:strings.IndexByte(value, '-')+1]+"{id}", true)
-			if got := r.Admit(origin, &key, false); got.Collapsed.Has(label) == (want || isMasked) || got.Masked.Has(label) != isMasked {
-				return fmt.Errorf("seed %d, interval %d: %s of %d is %+v, named: %t, masked: %t", seed, interval, value, limit, got, want, isMasked)
+			isMasked := !want && label == span.LabelResource &&
+				texts.comes(value[:strings.IndexByte(value, '-')+1]+"{id}", true)
+			if got := r.Admit(origin, &key, false); got.Collapsed.Has(label) == (want || isMasked) ||
+				got.Masked.Has(label) != isMasked {
+				return fmt.Errorf("seed %d, interval %d: %s of %d is %+v, named: %t, masked: %t", seed,
+					interval, value, limit, got, want, isMasked)
 			}
 			if rnd.IntN(10) == 0 { // a second try is no second sight
 				r.Admit(origin, &key, true)
@@ -149,14 +157,18 @@ func TestWhatRepeatsKeepsItsName(t *testing.T) {
 			}
 			for value := range kept {
 				if lost[value] > 0 && named[value]+lost[value] > 0 {
-					t.Fatalf("seed %d, interval %d: %s had a row, came twice, and lost %d spans", seed, interval, value, lost[value])
+					t.Fatalf("seed %d, interval %d: %s had a row, came twice, and lost %d spans", seed,
+						interval, value, lost[value])
 				}
 			}
 			clear(kept)
 			for i := range honest {
 				value := fmt.Sprint("honest ", i)
-				if lost[value] > 0 && (times == 1 && interval > 1 || lost[value] > 1 && times == 1 && 2*honest < limit || interval > 9) {
-					t.Fatalf("seed %d, interval %d: %s, one of %d for a budget of %d, lost %d spans", seed, interval, value, honest, limit, lost[value])
+				if lost[value] > 0 &&
+					(times == 1 && interval > 1 || lost[value] > 1 && times == 1 && 2*honest < limit ||
+						interval > 9) {
+					t.Fatalf("seed %d, interval %d: %s, one of %d for a budget of %d, lost %d spans", seed,
+						interval, value, honest, limit, lost[value])
 				}
 				if named[value] > 1 {
 					kept[value] = true
@@ -272,13 +284,18 @@ func TestRowsThatRepeatKeepTheirNames(t *testing.T) {
 		origin, _ := r.AdmitOrigin(span.Origin{})
 		keys := []span.Key{}
 		for i := range 200 {
-			key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", i%20), Type: fmt.Sprint("t", i/20)}
+			key := span.Key{
+				Service: "s", Operation: "o", Resource: fmt.Sprint("r", i%20),
+				Type: fmt.Sprint("t", i/20),
+			}
 			keys = append(keys, key, key, key)
 		}
 		for i := range 4000 {
 			keys = append(keys, span.Key{
 				Service: fmt.Sprint("s", i%16), Operation: fmt.Sprint("o", i/16%32),
-				Resource: fmt.Sprint("r", i/512%20), Kind: fmt.Sprint("k", i/2000), HTTPMethod: fmt.Sprint("m", interval),
+				Resource:   fmt.Sprint("r", i/512%20),
+				Kind:       fmt.Sprint("k", i/2000),
+				HTTPMethod: fmt.Sprint("m", interval),
 			})
 		}
 		rnd.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })

@@ -160,7 +160,8 @@ func TestRowsAreBounded(t *testing.T) {
 				}
 			}
 			if origins, keys := h.intervals.Size(); keys > config.MaxAggregates*5/4+1+origins {
-				t.Fatalf("seed %d: %d rows for %d aggregates of %d origins", seed, keys, config.MaxAggregates, origins)
+				t.Fatalf("seed %d: %d rows for %d aggregates of %d origins", seed, keys, config.MaxAggregates,
+					origins)
 			}
 			repeated = map[string]map[string]bool{}
 			for name, keys := range now {

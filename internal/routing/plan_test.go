@@ -304,7 +304,8 @@ func TestPartitionCount(t *testing.T) {
 		{2, 1 << 20, MaxPartitions},
 	} {
 		if got := partitionsFor(c.drainers, c.aggregates); got != c.want {
-			t.Errorf("%d drainers, %d aggregates: %d partitions, want %d", c.drainers, c.aggregates, got, c.want)
+			t.Errorf("%d drainers, %d aggregates: %d partitions, want %d", c.drainers, c.aggregates, got,
+				c.want)
 		}
 	}
 }
@@ -316,7 +317,8 @@ func TestRoomIsWhatCountAllows(t *testing.T) {
 			partitions := partitionsFor(drainers, aggregates)
 			room := capacityOf(partitions, drainers)
 			if aggregates > room {
-				t.Fatalf("%d drainers: %d partitions have room for %d, and %d live", drainers, partitions, room,
+				t.Fatalf("%d drainers: %d partitions have room for %d, and %d live", drainers, partitions,
+					room,
 					aggregates)
 			}
 			if partitions < MaxPartitions && partitionsFor(drainers, room+1) <= partitions {

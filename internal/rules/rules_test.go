@@ -107,7 +107,10 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 	for round := range 2 { // the second with the memory of the first
 		b.Reset()
 		for i := range 2 * rules.MaxBatches {
-			number, ok := b.Of(rules.Origin{Number: i % rules.MaxBatches, Service: fmt.Sprint("service ", i%2)})
+			number, ok := b.Of(rules.Origin{
+				Number:  i % rules.MaxBatches,
+				Service: fmt.Sprint("service ", i%2),
+			})
 			if want := i % rules.MaxBatches; number != want || !ok {
 				t.Fatalf("the batch %d is %d, %v", want, number, ok)
 			}
@@ -123,13 +126,15 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 			origin, service := from.Number, from.Service
 			var got []string
 			for i := range batch.Snapshots {
-				got = append(got, fmt.Sprint(string(batch.KeyOf(&batch.Snapshots[i])), " ", batch.Snapshots[i].Duration))
+				got = append(got,
+					fmt.Sprint(string(batch.KeyOf(&batch.Snapshots[i])), " ", batch.Snapshots[i].Duration))
 			}
 			want := []string{
 				fmt.Sprintf("key %d %d", origin, origin),
 				fmt.Sprintf("key %d %d", origin+rules.MaxBatches, origin+rules.MaxBatches),
 			}
-			if !slices.Equal(got, want) || service != fmt.Sprint("service ", origin%2) || origin != seen || b.Len(origin) != 2 {
+			if !slices.Equal(got, want) || service != fmt.Sprint("service ", origin%2) || origin != seen ||
+				b.Len(origin) != 2 {
 				t.Errorf("origin %d of %s has %q", origin, service, got)
 			}
 			seen++

@@ -131,7 +131,8 @@ func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
 				if all++; got == want {
 					exact++
 				} else if got != wire.Doubtful {
-					t.Fatalf("seed %d: span %d of cycle %d is %d, want %d: %d", seed, span, cycle, got, want, says)
+					t.Fatalf("seed %d: span %d of cycle %d is %d, want %d: %d", seed, span, cycle, got, want,
+						says)
 				}
 			}
 		}
@@ -196,7 +197,8 @@ func TestLossesAreThoseThatNobodyHas(t *testing.T) {
 		want(Loss{10, 10}, 20)
 		time.Sleep(comesBack)
 		want(Loss{20, 20}, 0)
-		if says := fmt.Sprint(next.Earlier(late)); says != "[0 0 10 0 20 1 30 2]" { // too late: they are counted
+		// too late: they are counted
+		if says := fmt.Sprint(next.Earlier(late)); says != "[0 0 10 0 20 1 30 2]" {
 			t.Error(says)
 		}
 		want(Loss{20, 20}, 0)
@@ -214,7 +216,9 @@ func TestAFileThatSaysNothingIsSaid(t *testing.T) {
 		"cut short":         func(name string) error { return os.Truncate(name, 4000) },
 		"empty":             func(name string) error { return os.Truncate(name, 0) },
 		"of another layout": func(name string) error { return overwrite(name, 0, "another ") },
-		"of many records":   func(name string) error { return overwrite(name, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f") },
+		"of many records": func(name string) error {
+			return overwrite(name, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s")
@@ -297,7 +301,10 @@ func TestTokens(t *testing.T) {
 	if len(s.Token()) > wire.MaxToken {
 		t.Errorf("a token has %d bytes", len(s.Token()))
 	}
-	for _, token := range []string{"", "-", "a", f.name(), f.name() + "-", f.name() + "-0", "-1", "x-1", f.name() + "-zz"} {
+	for _, token := range []string{
+		"", "-", "a", f.name(), f.name() + "-", f.name() + "-0", "-1", "x-1",
+		f.name() + "-zz",
+	} {
 		if got := f.Earlier(token); got != nil {
 			t.Errorf("%q is answered by %d", token, got)
 		}
@@ -441,7 +448,10 @@ func TestWhoSaidByeCanBeAskedAbout(t *testing.T) {
 	if says := next.Earlier(tokens[0]); says != nil {
 		t.Errorf("of who had left it says %d", says)
 	}
-	want := []uint64{0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Doubtful), 21, uint64(wire.Again)}
+	want := []uint64{
+		0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Doubtful), 21,
+		uint64(wire.Again),
+	}
 	if says := next.Earlier(tokens[1]); !slices.Equal(says, want) {
 		t.Errorf("of who heard a bye it says %d, want %d", says, want)
 	}

@@ -38,7 +38,8 @@ func TestSettledIsNeverMoreThanHasHadItsOutcome(t *testing.T) {
 					settled, most)
 			}
 			if longest = max(longest, cycle-through); longest < marks && now != most {
-				t.Fatalf("%d spans are settled, where %d have had their outcome in all but %d cycles", now, most,
+				t.Fatalf("%d spans are settled, where %d have had their outcome in all but %d cycles", now,
+					most,
 					cycle-through)
 			}
 			settled = now

@@ -48,7 +48,9 @@ func leftOf(t testing.TB, dst, body []byte, k *sampling.Keeping, isMarked bool) 
 }
 
 // keptOf is what goes on of a body, decoded again: the names and weights of its spans.
-func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight float64, kept, gone sampling.Tally) {
+func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight float64, kept,
+	gone sampling.Tally,
+) {
 	t.Helper()
 	prefix := []byte("what was there")
 	got, left := leftOf(t, bytes.Clone(prefix), body, &k, false)
@@ -86,14 +88,22 @@ func TestWhichSpansGoOn(t *testing.T) {
 	}{
 		"by the lowest 56 bits of the id": {
 			sampling.Keeping{Share: 0.5},
-			[]otlptest.Span{{Trace: low, Name: "a"}, {Trace: high, Name: "b"}, {Trace: 0xff<<56 | low, Name: "c"}, {Trace: 0xff<<56 | high, Name: "d"}},
+			[]otlptest.Span{
+				{Trace: low, Name: "a"},
+				{Trace: high, Name: "b"},
+				{Trace: 0xff<<56 | low, Name: "c"},
+				{Trace: 0xff<<56 | high, Name: "d"},
+			},
 			"bd", 4,
 			tally(2, 2),
 			tally(2, 2),
 		},
 		"by the randomness that is said": {
 			sampling.Keeping{Share: 0.5},
-			[]otlptest.Span{{Trace: low, State: "ot=rv:80000000000000", Name: "a"}, {Trace: high, State: "ot=rv:7fffffffffffff", Name: "b"}},
+			[]otlptest.Span{
+				{Trace: low, State: "ot=rv:80000000000000", Name: "a"},
+				{Trace: high, State: "ot=rv:7fffffffffffff", Name: "b"},
+			},
 			"a", 2,
 			tally(1, 1),
 			tally(1, 1),
@@ -113,7 +123,12 @@ func TestWhichSpansGoOn(t *testing.T) {
 		},
 		"whole traces": {
 			sampling.Keeping{Share: 0.5},
-			[]otlptest.Span{{Trace: low, Name: "a"}, {Trace: high, Name: "b", Parent: 1}, {Trace: low, Name: "c", Parent: 1}, {Trace: high, Name: "d"}},
+			[]otlptest.Span{
+				{Trace: low, Name: "a"},
+				{Trace: high, Name: "b", Parent: 1},
+				{Trace: low, Name: "c", Parent: 1},
+				{Trace: high, Name: "d"},
+			},
 			"bd", 4,
 			tally(1, 2),
 			tally(1, 2),
@@ -133,7 +148,9 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(1, 1),
 		},
 		"errors are as others where they are not asked for": {
-			sampling.Keeping{Share: 0.5, Slow: time.Second}, []otlptest.Span{{Trace: low, Name: "a", Code: otlptest.Error}}, "", 0, tally(0, 0), tally(1, 1),
+			sampling.Keeping{Share: 0.5, Slow: time.Second},
+			[]otlptest.Span{{Trace: low, Name: "a", Code: otlptest.Error}},
+			"", 0, tally(0, 0), tally(1, 1),
 		},
 		"a trace with a slow root": {
 			sampling.Keeping{Share: 0.5, Slow: time.Second},
@@ -148,24 +165,43 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(2, 2),
 		},
 		"no share, but errors": {
-			sampling.Keeping{Errors: true}, []otlptest.Span{{Trace: math.MaxUint64, Name: "a"}, {Trace: 1, Name: "b", Code: otlptest.Error}}, "b", 1, tally(1, 1), tally(1, 1),
+			sampling.Keeping{Errors: true},
+			[]otlptest.Span{{Trace: math.MaxUint64, Name: "a"}, {Trace: 1, Name: "b", Code: otlptest.Error}},
+			"b", 1, tally(1, 1), tally(1, 1),
 		},
-		"nothing": {sampling.Keeping{}, []otlptest.Span{{Trace: math.MaxUint64, Name: "a"}}, "", 0, tally(0, 0), tally(1, 1)},
+		"nothing": {
+			sampling.Keeping{},
+			[]otlptest.Span{{Trace: math.MaxUint64, Name: "a"}},
+			"", 0,
+			tally(0, 0), tally(1, 1),
+		},
 		"a tracestate that is malformed": {
-			sampling.Keeping{Share: 0.5}, []otlptest.Span{{Trace: low, Name: "a", State: "what"}, {Trace: high, Name: "b", State: "ot=th:8;th:8"}}, "b", 2, tally(1, 1), tally(1, 1),
+			sampling.Keeping{Share: 0.5},
+			[]otlptest.Span{
+				{Trace: low, Name: "a", State: "what"},
+				{Trace: high, Name: "b", State: "ot=th:8;th:8"},
+			},
+			"b", 2, tally(1, 1), tally(1, 1),
 		},
 		"a trace that goes on in part": {
-			sampling.Keeping{Share: 0.5}, []otlptest.Span{{Trace: low, Name: "a"}, {Trace: low, Name: "b", State: "ot=th:c"}}, "b", 4, tally(1, 1), tally(0, 1),
+			sampling.Keeping{Share: 0.5},
+			[]otlptest.Span{{Trace: low, Name: "a"}, {Trace: low, Name: "b", State: "ot=th:c"}},
+			"b", 4, tally(1, 1), tally(0, 1),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, body := range [][]byte{
-				otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{test.spans}}),
+				otlptest.Request(otlptest.Resource{
+					Attributes: otlptest.SDK("s"),
+					Scopes:     [][]otlptest.Span{test.spans},
+				}),
 				otlptest.Request(apart(test.spans)...),
 			} {
 				names, weight, kept, gone := keptOf(t, body, test.keeping)
-				if names != test.want || math.Abs(weight-test.weight) > 1e-9 || kept != test.kept || gone != test.gone {
-					t.Errorf("%q goes on, %v in all, %+v, and not %+v; want %q, %v", names, weight, kept, gone, test.want, test.weight)
+				if names != test.want || math.Abs(weight-test.weight) > 1e-9 || kept != test.kept ||
+					gone != test.gone {
+					t.Errorf("%q goes on, %v in all, %+v, and not %+v; want %q, %v", names, weight, kept,
+						gone, test.want, test.weight)
 				}
 			}
 		})
@@ -191,9 +227,13 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 		"errors":     {sampling.Keeping{Share: 0.5, Errors: true}, otlptest.Span{Code: otlptest.Error}},
 		"thresholds": {sampling.Keeping{Share: 0.5}, otlptest.Span{State: "ot=th:8"}},
 	} {
-		body := otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{{test.span}}})
+		body := otlptest.Request(otlptest.Resource{
+			Attributes: otlptest.SDK("s"),
+			Scopes:     [][]otlptest.Span{{test.span}},
+		})
 		got, left := leftOf(t, nil, body, &test.k, false)
-		if &got[0] != &body[0] || len(got) != len(body) || left.Kept != tally(1, 1) || left.Gone != tally(0, 0) {
+		if &got[0] != &body[0] || len(got) != len(body) || left.Kept != tally(1, 1) ||
+			left.Gone != tally(0, 0) {
 			t.Errorf("%s: %d bytes of %d", name, len(got), len(body))
 		}
 	}
@@ -201,7 +241,8 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 	if decoded(cut).Err() == nil {
 		t.Fatal("it was read")
 	}
-	if got, left := leftOf(t, nil, cut, &sampling.Keeping{}, true); !bytes.Equal(got, cut) || left.Kept != tally(0, 0) || left.Gone != tally(0, 0) {
+	if got, left := leftOf(t, nil, cut, &sampling.Keeping{}, true); !bytes.Equal(got, cut) ||
+		left.Kept != tally(0, 0) || left.Gone != tally(0, 0) {
 		t.Errorf("of a body that was not read goes on %q", got)
 	}
 }
@@ -219,11 +260,17 @@ func TestWhatStandsAroundSpansStays(t *testing.T) {
 	raisedHere := otlptest.Span{Trace: 1 << 55, Name: "here", More: unknown("in the span")}.Encode()
 	raisedHere = otlptest.Field(raisedHere, 3, []byte("ot=th:8"))
 	body := join(
-		unknown("1"), resource(unknown("2"), scope(unknown("3"), span(there), unknown("4"), span(here), unknown("5"), span(there)), unknown("6"), scope(span(there)), scope(), unknown("7")),
-		unknown("8"), resource(unknown("gone"), scope(unknown("gone"), span(there))), resource(unknown("9")), unknown("10"),
+		unknown("1"),
+		resource(unknown("2"),
+			scope(unknown("3"), span(there), unknown("4"), span(here), unknown("5"), span(there)),
+			unknown("6"), scope(span(there)), scope(), unknown("7")),
+		unknown("8"), resource(unknown("gone"), scope(unknown("gone"), span(there))), resource(unknown("9")),
+		unknown("10"),
 	)
 	want := join(
-		unknown("1"), resource(unknown("2"), scope(unknown("3"), unknown("4"), span(raisedHere), unknown("5")), unknown("6"), scope(), unknown("7")),
+		unknown("1"),
+		resource(unknown("2"), scope(unknown("3"), unknown("4"), span(raisedHere), unknown("5")),
+			unknown("6"), scope(), unknown("7")),
 		unknown("8"), resource(unknown("9")), unknown("10"),
 	)
 	if got, _ := leftOf(t, nil, body, &sampling.Keeping{Share: 0.5}, false); !bytes.Equal(got, want) {
@@ -237,7 +284,11 @@ func TestWhatStandsAroundSpansStays(t *testing.T) {
 func TestWeightsStayHonest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const traces = 4000
-	for _, k := range []sampling.Keeping{{Share: 0.25}, {Share: 0.1, Errors: true}, {Share: 0.05, Errors: true, Slow: time.Second}} {
+	for _, k := range []sampling.Keeping{
+		{Share: 0.25},
+		{Share: 0.1, Errors: true},
+		{Share: 0.05, Errors: true, Slow: time.Second},
+	} {
 		var spans []otlptest.Span
 		for range traces {
 			root := otlptest.Span{Trace: rnd.Uint64(), ID: 1, Name: "x", End: 1}
@@ -249,8 +300,13 @@ func TestWeightsStayHonest(t *testing.T) {
 			}
 			spans = append(spans, root)
 		}
-		_, weight, kept, _ := keptOf(t, otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{spans}}), k)
-		if bound := 6 * math.Sqrt(traces*(1/k.Share-1)); math.Abs(weight-traces) > bound || kept.Spans == traces {
+		_, weight, kept, _ := keptOf(t,
+			otlptest.Request(otlptest.Resource{
+				Attributes: otlptest.SDK("s"),
+				Scopes:     [][]otlptest.Span{spans},
+			}), k)
+		if bound := 6 * math.Sqrt(traces*(1/k.Share-1)); math.Abs(weight-traces) > bound ||
+			kept.Spans == traces {
 			t.Errorf("%+v: what goes on stands for %v of %d spans, within %v", k, weight, traces, bound)
 		}
 	}
@@ -269,7 +325,8 @@ func TestASampleHoldsWhatItPromises(t *testing.T) {
 			}
 			held := otlptest.InUse() - before
 			if held > sampling.Bytes(len(body)) || len(room) > sampling.LeftBytes(len(body)) {
-				t.Errorf("%d bytes of %s made it hold %d, %d promised", len(body), name, held, sampling.Bytes(len(body)))
+				t.Errorf("%d bytes of %s made it hold %d, %d promised", len(body), name, held,
+					sampling.Bytes(len(body)))
 			}
 			runtime.KeepAlive(s)
 			runtime.KeepAlive(r)
@@ -279,7 +336,10 @@ func TestASampleHoldsWhatItPromises(t *testing.T) {
 
 // TestAWarmSampleAllocatesNothing.
 func TestAWarmSampleAllocatesNothing(t *testing.T) {
-	r, k, s, left := decoded(otlptest.Web(100)), &sampling.Keeping{Share: 0.3, Errors: true}, &sampling.Sample{}, []byte(nil)
+	r, k, s, left := decoded(otlptest.Web(100)), &sampling.Keeping{
+		Share:  0.3,
+		Errors: true,
+	}, &sampling.Sample{}, []byte(nil)
 	round := func() {
 		if s.Measure(r, k, true).IsWhole {
 			t.Fatal("all goes on")
@@ -302,7 +362,10 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 	for _, test := range []struct {
 		k             *sampling.Keeping
 		first, second bool
-	}{{nil, true, true}, {&sampling.Keeping{Share: 0.5}, false, true}, {&sampling.Keeping{}, false, false}, {&sampling.Keeping{Share: 1}, true, true}} {
+	}{{nil, true, true}, {&sampling.Keeping{Share: 0.5}, false, true}, {
+		&sampling.Keeping{}, false,
+		false,
+	}, {&sampling.Keeping{Share: 1}, true, true}} {
 		if s.Measure(r, test.k, false); s.GoesOn(0) != test.first || s.GoesOn(1) != test.second {
 			t.Errorf("%+v: %v, %v", test.k, s.GoesOn(0), s.GoesOn(1))
 		}

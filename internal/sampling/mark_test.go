@@ -25,9 +25,12 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	unknown := func(text string) []byte { return otlptest.Field(nil, 100, []byte(text)) }
 	service := otlptest.Field(nil, 1, otlptest.Attribute{"service.name", "shop"}.Encode())
-	says := func(v any) []byte { return otlptest.Field(nil, 1, otlptest.Attribute{otlp.StatsComputed, v}.Encode()) }
+	says := func(v any) []byte {
+		return otlptest.Field(nil, 1, otlptest.Attribute{otlp.StatsComputed, v}.Encode())
+	}
 	resource := func(content ...[]byte) []byte { return otlptest.Field(nil, 1, join(content...)) }
-	scope := otlptest.Field(nil, 2, otlptest.Field(nil, 2, otlptest.Span{Trace: 1 << 55, Name: "here"}.Encode()))
+	scope := otlptest.Field(nil, 2,
+		otlptest.Field(nil, 2, otlptest.Span{Trace: 1 << 55, Name: "here"}.Encode()))
 	ends := otlptest.Field(nil, 2, otlptest.Field(nil, 2, otlptest.Span{Trace: 1, Name: "there"}.Encode()))
 	raised := otlptest.Field(otlptest.Span{Trace: 1 << 55, Name: "here"}.Encode(), 3, []byte("ot=th:8"))
 	kept := otlptest.Field(nil, 2, otlptest.Field(nil, 2, raised))
@@ -39,24 +42,51 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 		body, want []byte
 		k          *sampling.Keeping
 	}{
-		"before its scopes":          {of(resource(service), scope), of(resource(service, mark), scope), nil},
-		"behind its scopes":          {of(scope, resource(service), unknown("x")), of(scope, resource(service, mark), unknown("x")), nil},
-		"between its scopes":         {of(scope, unknown("x"), resource(service), scope), of(scope, unknown("x"), resource(service, mark), scope), nil},
-		"a resource that is empty":   {of(resource(), scope), of(resource(mark), scope), nil},
-		"no resource":                {of(unknown("x"), scope), of(resource(mark), unknown("x"), scope), nil},
-		"no spans":                   {of(resource(service), empty), of(resource(service), empty), nil},
-		"it says so already":         {of(resource(says("true"), service), scope), of(resource(says("true"), service), scope), nil},
-		"it says false":              {of(resource(says("false"), service), scope), of(resource(service, mark), scope), nil},
-		"it says so in another form": {of(resource(says(true), service), scope), of(resource(service, mark), scope), nil},
-		"it says both":               {of(resource(says("true"), service, says(false)), scope), of(resource(service, mark), scope), nil},
-		"it says both in turn":       {of(resource(says(false), service, says("true")), scope), of(resource(service, mark), scope), nil},
-		"unknown fields":             {of(resource(unknown("x"), service), scope), of(resource(unknown("x"), service, mark), scope), nil},
+		"before its scopes": {of(resource(service), scope), of(resource(service, mark), scope), nil},
+		"behind its scopes": {
+			of(scope, resource(service), unknown("x")),
+			of(scope, resource(service, mark), unknown("x")), nil,
+		},
+		"between its scopes": {
+			of(scope, unknown("x"), resource(service), scope),
+			of(scope, unknown("x"), resource(service, mark), scope), nil,
+		},
+		"a resource that is empty": {of(resource(), scope), of(resource(mark), scope), nil},
+		"no resource":              {of(unknown("x"), scope), of(resource(mark), unknown("x"), scope), nil},
+		"no spans":                 {of(resource(service), empty), of(resource(service), empty), nil},
+		"it says so already": {
+			of(resource(says("true"), service), scope),
+			of(resource(says("true"), service), scope), nil,
+		},
+		"it says false": {
+			of(resource(says("false"), service), scope),
+			of(resource(service, mark), scope), nil,
+		},
+		"it says so in another form": {
+			of(resource(says(true), service), scope),
+			of(resource(service, mark), scope), nil,
+		},
+		"it says both": {
+			of(resource(says("true"), service, says(false)), scope),
+			of(resource(service, mark), scope), nil,
+		},
+		"it says both in turn": {
+			of(resource(says(false), service, says("true")), scope),
+			of(resource(service, mark), scope), nil,
+		},
+		"unknown fields": {
+			of(resource(unknown("x"), service), scope),
+			of(resource(unknown("x"), service, mark), scope), nil,
+		},
 		"two resources": {
-			join(unknown("1"), of(resource(service), scope), unknown("2"), of(resource(), scope), unknown("3")),
-			join(unknown("1"), of(resource(service, mark), scope), unknown("2"), of(resource(mark), scope), unknown("3")), nil,
+			join(unknown("1"), of(resource(service), scope), unknown("2"), of(resource(), scope),
+				unknown("3")),
+			join(unknown("1"), of(resource(service, mark), scope), unknown("2"), of(resource(mark), scope),
+				unknown("3")), nil,
 		},
 		"some of it goes on": {
-			join(of(resource(service), scope, ends), of(resource(service), ends), of(resource(service), empty)),
+			join(of(resource(service), scope, ends), of(resource(service), ends),
+				of(resource(service), empty)),
 			join(of(resource(service, mark), kept), of(resource(service), empty)), half,
 		},
 		"all of it goes on": {of(resource(service), scope), of(resource(service, mark), kept), half},
@@ -64,7 +94,8 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 		if got := marked(t, test.body, test.k); !bytes.Equal(got, test.want) {
 			t.Errorf("%s: goes on\n%q, want\n%q", name, got, test.want)
 		}
-		if twice := marked(t, marked(t, test.body, nil), nil); !bytes.Equal(twice, marked(t, test.body, nil)) {
+		if twice := marked(t, marked(t, test.body, nil), nil); !bytes.Equal(twice,
+			marked(t, test.body, nil)) {
 			t.Errorf("%s: what says so says so again", name)
 		}
 	}
@@ -81,7 +112,8 @@ func TestWhatOthersHaveCountedIsNotMarked(t *testing.T) {
 		t.Fatal("nothing is marked")
 	}
 	got := s.AppendLeft(nil)
-	if alone := otlptest.Request(theirs); !bytes.HasPrefix(got, alone) || bytes.Count(got, []byte(goldenMark)) != 1 {
+	if alone := otlptest.Request(theirs); !bytes.HasPrefix(got, alone) ||
+		bytes.Count(got, []byte(goldenMark)) != 1 {
 		t.Errorf("goes on %q", got)
 	}
 }

@@ -125,7 +125,10 @@ func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 		{"it began before", func(l *Listener) { hear(l, false, 9, 100, 100, 104) }, 4},
 		{"since the last report", func(l *Listener) { hear(l, true, 9, 5, 0, 9) }, 14},
 		{"it begins again", func(l *Listener) { hear(l, false, 9, 100, 104); hear(l, false, 12, 3, 6) }, 10},
-		{"it begins again, with more", func(l *Listener) { hear(l, false, 9, 100, 104); hear(l, false, 12, 200) }, 204},
+		{"it begins again, with more", func(l *Listener) {
+			hear(l, false, 9, 100, 104)
+			hear(l, false, 12, 200)
+		}, 204},
 		{"it begins again, and does not say so", func(l *Listener) { hear(l, false, 9, 100, 104, 3) }, 7},
 		{"less than nothing, and too much", func(l *Listener) {
 			hear(l, true, 9, -1, 1<<60)
@@ -195,7 +198,12 @@ func TestSeriesAreBounded(t *testing.T) {
 // FuzzHear: whatever comes, it does not panic, and what it makes of it is bounded.
 func FuzzHear(f *testing.F) {
 	f.Add(said{"a", spanStarted, map[string]any{"error.type": "DROP"}, false, 11, int64(5), 0}.written())
-	f.Add(said{"a", javaExported, map[string]any{"type": "span", "success": true}, true, 11, 5.0, 0}.written())
+	f.Add(said{
+		"a", javaExported,
+		map[string]any{"type": "span", "success": true},
+		true, 11, 5.0,
+		0,
+	}.written())
 	f.Fuzz(func(t *testing.T, message []byte) {
 		l := listen(10)
 		l.Hear(message)

@@ -34,7 +34,10 @@ func randomBounds(rnd *rand.Rand) (bounds []float64) {
 		bound := math.Exp(middle + width*(rnd.Float64()-.5))
 		if rnd.IntN(2) == 0 {
 			bound = Truncate(uint64(bound*1e9)+1) / 1e9
-			bound = []float64{bound, math.Nextafter(bound, 0), math.Nextafter(bound, math.Inf(1))}[rnd.IntN(3)]
+			bound = []float64{
+				bound, math.Nextafter(bound, 0),
+				math.Nextafter(bound, math.Inf(1)),
+			}[rnd.IntN(3)]
 		}
 		bounds = append(bounds, bound)
 	}
@@ -68,7 +71,8 @@ func TestClassicIsTheModels(t *testing.T) {
 				for range spans {
 					ns, at := draw(rnd), rnd.IntN(2)
 					if rnd.IntN(2) == 0 { // near a bound
-						ns = uint64(bounds[rnd.IntN(len(bounds))]*1e9*(1+.003*rnd.NormFloat64())) + uint64(rnd.IntN(2))
+						ns = uint64(bounds[rnd.IntN(len(bounds))]*1e9*(1+.003*rnd.NormFloat64())) +
+							uint64(rnd.IntN(2))
 					}
 					stores[at].Add(&arena, ns)
 					others[at].Add(&common, ns)
@@ -241,7 +245,8 @@ func TestWhatCollapsesIsReadWhereItWas(t *testing.T) {
 			var sketch Sketch
 			store.Read(&arena, &sketch)
 			bins, bin := sketch.content().bins, int32(logarithmic.Index(value))
-			if len(bins) != 2 || bins[1].index != bin || bins[0].index < bin-allPages || bins[0].count != listCells {
+			if len(bins) != 2 || bins[1].index != bin || bins[0].index < bin-allPages ||
+				bins[0].count != listCells {
 				t.Fatalf("%s: %v ns is in bin %d, and they are %v", name, value, bin, bins)
 			}
 			var histogram Histogram
@@ -253,7 +258,8 @@ func TestWhatCollapsesIsReadWhereItWas(t *testing.T) {
 			classic.Reset()
 			store.Read(&arena, classic)
 			for i, spans := range classic.Counts() {
-				if spans > 0 && (i > boundOf(connectorBounds, value*1.03) || i < boundOf(connectorBounds, value/2.2)) {
+				if spans > 0 &&
+					(i > boundOf(connectorBounds, value*1.03) || i < boundOf(connectorBounds, value/2.2)) {
 					t.Fatalf("%s: beside %v ns they are %v", name, value, classic.Counts())
 				}
 			}

@@ -9,7 +9,11 @@ import (
 func TestAttributesAreReadAsTheyWereAppended(t *testing.T) {
 	var text []byte
 	for _, said := range [][2]string{
-		{"k8s.pod.name", "shop-1"}, {"empty", ""}, {"a", "x=y\x01,z"}, {"cut", "kept\x00lost"}, {"nothing", "\x00lost"},
+		{"k8s.pod.name", "shop-1"},
+		{"empty", ""},
+		{"a", "x=y\x01,z"},
+		{"cut", "kept\x00lost"},
+		{"nothing", "\x00lost"},
 	} {
 		text = AppendAttribute(text, said[0], said[1])
 	}

@@ -27,11 +27,13 @@ func namesLike(names []string) map[string]bool {
 func lookUp(t *testing.T, names *spantable.Names, name string) (l spantable.Label, isSure bool) {
 	t.Helper()
 	whole := names.Find([]byte(name))
-	for _, around := range []string{"xxxxxxxx", "\x00\x00\x00\x00\x00\x00\x00\x00"} { // as what lies around a name in a body
+	// as what lies around a name in a body
+	for _, around := range []string{"xxxxxxxx", "\x00\x00\x00\x00\x00\x00\x00\x00"} {
 		var byEnds spantable.Label
 		byEnds, isSure = names.Among(spantable.EndsIn([]byte(around+name+around), len(around), len(name)))
 		if isSure && byEnds != whole {
-			t.Errorf("%q is found as %q by its ends, as %q by all of it", name, names.Name(byEnds), names.Name(whole))
+			t.Errorf("%q is found as %q by its ends, as %q by all of it", name, names.Name(byEnds),
+				names.Name(whole))
 		}
 	}
 	return whole, isSure
@@ -40,8 +42,10 @@ func lookUp(t *testing.T, names *spantable.Names, name string) (l spantable.Labe
 // TestANameIsFoundByItselfAlone also where others agree in all that is hashed.
 func TestANameIsFoundByItselfAlone(t *testing.T) {
 	all := []string{
-		"", "first.of.1.their.twins", "first.of.2.their.twins", "first.of.3.their.twins", "a", "ab", "http.url",
-		"out.host", "db.instance", "db.name", "exactly.16.bytes", "a.name.of.17.byte", strings.Repeat("long", 60),
+		"", "first.of.1.their.twins", "first.of.2.their.twins", "first.of.3.their.twins", "a", "ab",
+		"http.url",
+		"out.host", "db.instance", "db.name", "exactly.16.bytes", "a.name.of.17.byte",
+		strings.Repeat("long", 60),
 	}
 	names, want := spantable.NewNames(all), map[string]spantable.Label{}
 	for at, name := range all {

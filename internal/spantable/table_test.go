@@ -175,7 +175,8 @@ func TestNumbersAreFloats(t *testing.T) {
 		if got, ok := c.tag.Float(); got != c.want || ok != c.ok {
 			t.Errorf("%+v is %v, %v", c.tag, got, ok)
 		}
-		if written := c.tag.Value == spantable.IsText || c.tag.Value == spantable.IsBytes; c.tag.IsWritten() != written {
+		if written := c.tag.Value == spantable.IsText ||
+			c.tag.Value == spantable.IsBytes; c.tag.IsWritten() != written {
 			t.Errorf("%+v holds a place: %v", c.tag, !written)
 		}
 	}
@@ -189,7 +190,8 @@ func TestKindsAndWantedLabels(t *testing.T) {
 			t.Errorf("%v is in the set: %v", k, set.Has(k))
 		}
 	}
-	if spantable.Other.Wanted() != 0 || spantable.Label(1).Wanted() != 1 || spantable.Label(255).Wanted() != 1 {
+	if spantable.Other.Wanted() != 0 || spantable.Label(1).Wanted() != 1 ||
+		spantable.Label(255).Wanted() != 1 {
 		t.Error("a label is wanted unless it is Other")
 	}
 }

@@ -23,7 +23,10 @@ func TestStatusSaysWhenSomebodyScraped(t *testing.T) {
 			Delivery: health.Delivery{
 				Agent: health.Agent{State: health.AgentOff},
 				Destinations: []health.DestinationStatus{{
-					Name: "prometheus", URL: "/metrics/spans", State: flush.Takes, Scraped: &health.Scraped{Last: last},
+					Name:    "prometheus",
+					URL:     "/metrics/spans",
+					State:   flush.Takes,
+					Scraped: &health.Scraped{Last: last},
 				}},
 			},
 		}, nil, false)

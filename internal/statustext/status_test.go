@@ -30,7 +30,10 @@ func TestStatusTextIsSafe(t *testing.T) {
 		Delivery: health.Delivery{
 			Agent:        health.Agent{URL: hostile, Version: hostile},
 			Destinations: []health.DestinationStatus{{Name: "agent"}, {Name: hostile, URL: hostile}},
-			Flushes:      []flush.Flush{{Said: hostile, Outcomes: map[flush.Result]int{flush.ResultAccepted: 1}}},
+			Flushes: []flush.Flush{{
+				Said:     hostile,
+				Outcomes: map[flush.Result]int{flush.ResultAccepted: 1},
+			}},
 		},
 		Interval: health.Interval{
 			Drainers: []health.Drainer{{Ring: health.Ring{Slots: 8, Used: 9, HighWater: 12}}},
@@ -74,7 +77,10 @@ func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 			}},
 			Delivery: health.Delivery{Agent: agent, Destinations: []health.DestinationStatus{{
 				Name: "agent", State: agent.State,
-				Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
+				Retry: health.Retry{
+					Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61,
+					MaxSeconds: 120,
+				},
 			}}},
 		}, nil, false)
 		if !strings.Contains(text, want) ||
@@ -170,7 +176,10 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 			Senders: health.Senders{Doors: map[string]*health.OnwardDoor{"apm": {}, "otlp": {
 				Brings:    "OTLP",
 				Forwarded: map[string]uint64{"taken": 2, "refused": 5, "left": 0},
-				Forward:   &health.Forward{URL: "http://collector:4318", State: state, Said: "401 no key\x1b"},
+				Forward: &health.Forward{
+					URL: "http://collector:4318", State: state,
+					Said: "401 no key\x1b",
+				},
 			}}},
 			Delivery: health.Delivery{Agent: health.Agent{State: health.AgentOff}},
 		}, nil, false)
@@ -187,7 +196,9 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 // TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
 func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	killed := running.Losses{
-		Unknown: 1, Doors: map[string]running.Loss{"apm": {Lost: 11}, "otlp": {Lost: 3, Ambiguous: 5}}, Awaited: 7,
+		Unknown: 1,
+		Doors:   map[string]running.Loss{"apm": {Lost: 11}, "otlp": {Lost: 3, Ambiguous: 5}},
+		Awaited: 7,
 	}
 	const held = " killed: 14 spans are lost, 5 more may have arrived, 7 are awaited from clients.\n" +
 		"Nobody knows what 1 of them held."

@@ -29,7 +29,10 @@ var rooms = map[string]room{
 	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
 	"internal/doctor":      {"internal/flush internal/health", "says what a status means"},
 
-	"client":       {"internal/socketpath internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
+	"client": {
+		"internal/socketpath internal/span internal/wire",
+		"a tracer speaks the protocol and uses the vocabulary",
+	},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
 	"internal/ingest": {"internal/admit internal/check internal/socketpath internal/memory internal/running internal/socket " +
@@ -90,7 +93,8 @@ var rooms = map[string]room{
 	"internal/decode/jsonscan": {"", "steps through JSON, whatever it says"},
 	"internal/decode/otlpjson": {"internal/decode/jsonscan", "makes protobuf of JSON"},
 	"internal/decode/zipkin": {
-		"internal/decode/jsonscan internal/decode/otlp internal/spantable", "lays Zipkin's spans flat as OTLP's",
+		"internal/decode/jsonscan internal/decode/otlp internal/spantable",
+		"lays Zipkin's spans flat as OTLP's",
 	},
 	"internal/decode/otlp":          {"internal/spantable", "lays the spans of OTLP flat"},
 	"internal/decode/otlp/otlptest": {"internal/spantable", "writes requests for tests"},
@@ -114,8 +118,11 @@ var rooms = map[string]room{
 		"internal/aggregate internal/payload internal/sketch internal/span",
 		"reads tracers' own statistics",
 	},
-	"internal/admit": {"internal/aggregate internal/check internal/ignore internal/memory internal/registry " +
-		"internal/ring internal/routing internal/running internal/span internal/wire", "finds keys and publishes slots"},
+	"internal/admit": {
+		"internal/aggregate internal/check internal/ignore internal/memory internal/registry " +
+			"internal/ring internal/routing internal/running internal/span internal/wire",
+		"finds keys and publishes slots",
+	},
 	"internal/running": {"internal/wire", "what the next daemon reads of one that was killed"},
 	"internal/registry": {
 		"internal/check internal/mask internal/span",
@@ -149,8 +156,11 @@ var rooms = map[string]room{
 			"internal/otlpanswer internal/sketch internal/span",
 		"makes points of rows, whoever takes them",
 	},
-	"internal/flush/post": {"internal/flush internal/otlpanswer", "brings bodies to whoever speaks HTTP, whatever is in " +
-		"them"},
+	"internal/flush/post": {
+		"internal/flush internal/otlpanswer",
+		"brings bodies to whoever speaks HTTP, whatever is in " +
+			"them",
+	},
 	"internal/flush/totals": {"internal/sketch", "adds up series, whatever their bytes mean"},
 	"internal/flush/testcycle": {
 		"internal/aggregate internal/registry internal/sketch internal/span",
@@ -186,9 +196,12 @@ var rooms = map[string]room{
 	"lab/bench": {"client internal/health internal/door internal/door/bodies internal/socket " +
 		"internal/span internal/decode/datadog internal/rules/datadog internal/wire lab/bench/* " +
 		"lab/standin lab/workload", "measures a whole daemon from outside"},
-	"lab/bench/balance":  {"internal/*", "measures what levels drainers"},
-	"lab/bench/measure":  {"", "what measuring needs, of ours or not"},
-	"lab/bench/recorded": {"internal/decode/otlp internal/decode/otlpjson internal/spantable", "reads what SDKs have sent"},
+	"lab/bench/balance": {"internal/*", "measures what levels drainers"},
+	"lab/bench/measure": {"", "what measuring needs, of ours or not"},
+	"lab/bench/recorded": {
+		"internal/decode/otlp internal/decode/otlpjson internal/spantable",
+		"reads what SDKs have sent",
+	},
 	"lab/bench/relay":    {"", "carries bytes"},
 	"lab/bench/ring":     {"internal/ring lab/bench/measure", "measures the ring beside others"},
 	"lab/bench/scraping": {"internal/* lab/bench/measure", "measures a scrape beside another"},

@@ -8,7 +8,10 @@ import (
 
 func TestTheHotPathAllocatesNothing(t *testing.T) {
 	key := span.Key{
-		Service: "shop", Operation: "http.request", Resource: "GET /cart", PeerTags: []string{"peer.service:cart"},
+		Service:        "shop",
+		Operation:      "http.request",
+		Resource:       "GET /cart",
+		PeerTags:       []string{"peer.service:cart"},
 		AdditionalTags: []string{"tier:gold"},
 	}
 	raw := AppendKey(nil, &key)

@@ -34,10 +34,23 @@ func roundTrip[M any](t *testing.T, m M, frame []byte, decode func([]byte) (M, e
 
 func TestColdMessagesRoundTrip(t *testing.T) {
 	long := strings.Repeat("long ", 20_000)
-	features := Features{Stats: true, PeerTags: []string{"a", ""}, SpanKinds: []string{"server"}, IgnoreResources: []string{"^/x$"}, ObfuscationVersion: 2}
-	hello := Hello{Version: 1, Client: long, Settled: true, Earlier: "k-1", Origin: span.Origin{Service: "\xff not UTF-8", ProcessTags: long}}
+	features := Features{
+		Stats: true, PeerTags: []string{"a", ""}, SpanKinds: []string{"server"},
+		IgnoreResources: []string{"^/x$"}, ObfuscationVersion: 2,
+	}
+	hello := Hello{
+		Version: 1, Client: long, Settled: true, Earlier: "k-1",
+		Origin: span.Origin{Service: "\xff not UTF-8", ProcessTags: long},
+	}
 	roundTrip(t, hello, AppendHello(nil, &hello), DecodeHello)
-	welcome := Welcome{Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0, Features: features, Settled: true, Interval: 10_000_000_000, Token: "k-2", Earlier: []uint64{0, 0, 1 << 40, 1}}
+	welcome := Welcome{
+		Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0,
+		Features: features,
+		Settled:  true,
+		Interval: 10_000_000_000,
+		Token:    "k-2",
+		Earlier:  []uint64{0, 0, 1 << 40, 1},
+	}
 	roundTrip(t, welcome, AppendWelcome(nil, &welcome), DecodeWelcome)
 	announcement := Announcement{Features: features, Settled: 1 << 40}
 	roundTrip(t, announcement, AppendFeatures(nil, &announcement), DecodeFeatures)
@@ -99,9 +112,11 @@ func TestALongListIsCutByItsWriter(t *testing.T) {
 		{"one element", []string{strings.Repeat("x", maxListBytes+1)}, 0},
 		{"fits", slicesOf(strings.Repeat("x", 64), 1024), 1024},
 	} {
-		got, err := DecodeFeatures(bodyOf(t, AppendFeatures(nil, &Announcement{Features: Features{IgnoreResources: c.list}})))
+		got, err := DecodeFeatures(bodyOf(t,
+			AppendFeatures(nil, &Announcement{Features: Features{IgnoreResources: c.list}})))
 		if err != nil || len(got.IgnoreResources) != c.wantElements {
-			t.Errorf("%s: %d elements, error %v, want %d", c.name, len(got.IgnoreResources), err, c.wantElements)
+			t.Errorf("%s: %d elements, error %v, want %d", c.name, len(got.IgnoreResources), err,
+				c.wantElements)
 		}
 	}
 }
@@ -140,7 +155,8 @@ func TestLostHoldsAsManyReasonsAsItMay(t *testing.T) {
 // The largest messages of a daemon stay below the largest that a tracer takes.
 func TestADaemonsMessagesFitADefaultFrame(t *testing.T) {
 	list := slicesOf(strings.Repeat("x", 64), 1024)
-	frame := AppendWelcome(nil, &Welcome{Features: Features{PeerTags: list, SpanKinds: list, IgnoreResources: list}})
+	frame := AppendWelcome(nil,
+		&Welcome{Features: Features{PeerTags: list, SpanKinds: list, IgnoreResources: list}})
 	if len(frame) > DefaultMaxFrame {
 		t.Errorf("a welcome can have %d bytes", len(frame))
 	}

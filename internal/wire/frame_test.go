@@ -17,7 +17,10 @@ func TestSplit(t *testing.T) {
 	}{
 		{"shortest", []byte("\x92\x05\x90"), TypeSpans, "\x90"},
 		{"array16 and uint8", []byte("\xdc\x00\x02\xcc\x08\x80"), TypeBye, "\x80"},
-		{"array32 and int64", []byte("\xdd\x00\x00\x00\x02\xd3\x00\x00\x00\x00\x00\x00\x00\x01\x80rest"), TypeHello, "\x80rest"},
+		{
+			"array32 and int64", []byte("\xdd\x00\x00\x00\x02\xd3\x00\x00\x00\x00\x00\x00\x00\x01\x80rest"),
+			TypeHello, "\x80rest",
+		},
 	} {
 		kind, body, err := Split(c.raw)
 		if err != nil || kind != c.kind || string(body) != c.body {
@@ -27,7 +30,10 @@ func TestSplit(t *testing.T) {
 }
 
 func TestSplitRefuses(t *testing.T) {
-	for _, raw := range []string{"", "\x92", "\x92\x05", "\x91\x05", "\x93\x05\x90\x90", "\x82\x05\x90", "\x92\x00\x80", "\x92\x09\x80", "\x92\xff\x80", "\x92\xcd\x01", "\x92\xc0\x80"} {
+	for _, raw := range []string{
+		"", "\x92", "\x92\x05", "\x91\x05", "\x93\x05\x90\x90", "\x82\x05\x90",
+		"\x92\x00\x80", "\x92\x09\x80", "\x92\xff\x80", "\x92\xcd\x01", "\x92\xc0\x80",
+	} {
 		if _, _, err := Split([]byte(raw)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%x: error %v, want ErrMalformed", raw, err)
 		}
@@ -98,6 +104,7 @@ func TestAFaultKnowsItsPlace(t *testing.T) {
 	walker, _ := WalkSpans([]byte{0x91, 0x94, 0xc0, 1, 2, 3})
 	walker.Next(new(Snapshot))
 	if left, _ := Left(walker.Err()); left != 4 || malformed == 0 {
-		t.Errorf("%d bytes are left, want the four from the nil on; %d vectors are malformed", left, malformed)
+		t.Errorf("%d bytes are left, want the four from the nil on; %d vectors are malformed", left,
+			malformed)
 	}
 }

@@ -141,7 +141,8 @@ func FuzzColdMessages(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, which byte, body []byte) {
 		kind := cold[int(which)%len(cold)]
-		if which <= byte(TypeBye) && Type(which).known() && which != byte(TypeSpans) && which != byte(TypeDefine) {
+		if which <= byte(TypeBye) && Type(which).known() && which != byte(TypeSpans) &&
+			which != byte(TypeDefine) {
 			kind = Type(which)
 		}
 		checkValid(t, body)

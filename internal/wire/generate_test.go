@@ -103,7 +103,9 @@ func (g *generator) tags() []string {
 func (g *generator) key() span.Key {
 	return span.Key{
 		Service: g.text(), Operation: g.text(), Resource: g.text(), Type: g.text(), Kind: g.text(),
-		TraceRoot: span.TraceRoot(g.IntN(3)), HTTPStatus: uint32(g.number()) * uint32(g.IntN(2)), PeerTags: g.tags(),
+		TraceRoot:  span.TraceRoot(g.IntN(3)),
+		HTTPStatus: uint32(g.number()) * uint32(g.IntN(2)),
+		PeerTags:   g.tags(),
 		HTTPMethod: g.text(), HTTPEndpoint: g.text(), GRPCStatus: g.text(), ServiceSource: g.text(),
 		Synthetics: g.oneIn(2), AdditionalTags: g.tags(),
 	}
@@ -177,9 +179,11 @@ func (g *generator) spans(n int) []byte {
 func (g *generator) weight(dst []byte) []byte {
 	switch g.IntN(3) {
 	case 0:
-		return binary.BigEndian.AppendUint32(append(dst, msgpack.Float32), math.Float32bits(1+g.Float32()*100))
+		return binary.BigEndian.AppendUint32(append(dst, msgpack.Float32),
+			math.Float32bits(1+g.Float32()*100))
 	case 1:
-		return binary.BigEndian.AppendUint64(append(dst, msgpack.Float64), math.Float64bits(1+g.Float64()*1e9))
+		return binary.BigEndian.AppendUint64(append(dst, msgpack.Float64),
+			math.Float64bits(1+g.Float64()*1e9))
 	}
 	return g.integer(dst, 1+int64(uint32(g.number()>>1)))
 }

@@ -32,7 +32,8 @@ func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	want, ok := referenceKey(raw)
 	got, err := decodeKey(raw)
 	if !ok {
-		if again := ReadKey(&reused, raw); again == nil || again.Error() != err.Error() || !sameKey(&reused, &span.Key{}) {
+		if again := ReadKey(&reused, raw); again == nil || again.Error() != err.Error() ||
+			!sameKey(&reused, &span.Key{}) {
 			t.Fatalf("%x: read into a key that was used before: %+v, %v", raw, reused, again)
 		}
 		if !errors.Is(err, ErrMalformed) {
@@ -77,7 +78,8 @@ func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
 			}
 		}
 		if well == 0 || mistakes == (ill == 0) {
-			t.Errorf("with mistakes %v the generator made %d well formed keys and %d others", mistakes, well, ill)
+			t.Errorf("with mistakes %v the generator made %d well formed keys and %d others", mistakes, well,
+				ill)
 		}
 	}
 }

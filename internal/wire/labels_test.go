@@ -17,7 +17,8 @@ func TestEveryLabelTravels(t *testing.T) {
 			*k.Tags(l) = []string{"x"}
 		}
 		if got, err := decodeKey(AppendKey(nil, &k)); err != nil || !reflect.DeepEqual(got, k) {
-			t.Errorf("%s: %+v became %+v, error %v; see keyElements, AppendKey and keyReader.labels", l, k, got, err)
+			t.Errorf("%s: %+v became %+v, error %v; see keyElements, AppendKey and keyReader.labels", l, k,
+				got, err)
 		}
 	}
 }

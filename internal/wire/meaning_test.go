@@ -32,7 +32,10 @@ func spansMeaning(body []byte) (obj, error) {
 	snapshots := []obj{}
 	var s Snapshot
 	for walker.Next(&s) {
-		m := obj{"duration": s.Duration, "end": s.End, "error": s.Flags&span.Error != 0, "top_level": s.Flags&span.TopLevel != 0, "weight": s.Weight}
+		m := obj{
+			"duration": s.Duration, "end": s.End, "error": s.Flags&span.Error != 0,
+			"top_level": s.Flags&span.TopLevel != 0, "weight": s.Weight,
+		}
 		if s.Numbered {
 			m["number"] = s.Number
 		} else if m["key"], err = keyMeaning(s.Key); err != nil {
@@ -70,8 +73,15 @@ func keyMeaning(raw []byte) (obj, error) {
 	}
 	m := obj{}
 	for name, value := range map[string]string{
-		"service": k.Service, "operation": k.Operation, "resource": k.Resource, "type": k.Type, "kind": k.Kind,
-		"http_method": k.HTTPMethod, "http_endpoint": k.HTTPEndpoint, "grpc_status": k.GRPCStatus, "service_source": k.ServiceSource,
+		"service":        k.Service,
+		"operation":      k.Operation,
+		"resource":       k.Resource,
+		"type":           k.Type,
+		"kind":           k.Kind,
+		"http_method":    k.HTTPMethod,
+		"http_endpoint":  k.HTTPEndpoint,
+		"grpc_status":    k.GRPCStatus,
+		"service_source": k.ServiceSource,
 	} {
 		if value != "" {
 			m[name] = value

@@ -172,7 +172,10 @@ func referenceKey(raw []byte) (span.Key, bool) {
 		func() { k.Kind = r.text() },
 		func() {
 			if !r.absent() {
-				k.TraceRoot = map[bool]span.TraceRoot{true: span.TraceRootTrue, false: span.TraceRootFalse}[r.flag()]
+				k.TraceRoot = map[bool]span.TraceRoot{
+					true:  span.TraceRootTrue,
+					false: span.TraceRootFalse,
+				}[r.flag()]
 			}
 		},
 		func() {

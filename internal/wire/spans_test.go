@@ -90,14 +90,18 @@ func TestWalkerAgreesWithTheLibrary(t *testing.T) {
 			}
 		}
 		if well == 0 || mistakes == (ill == 0) {
-			t.Errorf("with mistakes %v the generator made %d well formed bodies and %d others", mistakes, well, ill)
+			t.Errorf("with mistakes %v the generator made %d well formed bodies and %d others", mistakes,
+				well, ill)
 		}
 	}
 }
 
 func TestWalkedSnapshotsAreWhatWasAppended(t *testing.T) {
 	ends := []int64{0, 1, -1, -33, 1 << 40, math.MaxInt64, math.MinInt64, 1_800_000_000_000_000_000}
-	durations := []uint64{0, 127, 128, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1, math.MaxUint64}
+	durations := []uint64{
+		0, 127, 128, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1,
+		math.MaxUint64,
+	}
 	weights := []float64{1, 2, 0.25, 127, 128, 65536, math.MaxUint32, MaxWeight, math.SmallestNonzeroFloat64}
 	numbers := []uint32{0, 127, 128, 255, 256, 8191, 65535, 65536, math.MaxUint32}
 	keys := [][]byte{{}, {1}, make([]byte, 255), make([]byte, 256), make([]byte, 70_000)}
@@ -246,17 +250,22 @@ func TestAWeightThatIsNoneIsTheFault(t *testing.T) {
 // TestNumberedWithRoomAgrees: a numbered snapshot is the same bytes, whether there
 // was room for it or not.
 func TestNumberedWithRoomAgrees(t *testing.T) {
-	values := []uint64{0, 1, 127, 128, 255, 256, 65535, 65536, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}
+	values := []uint64{
+		0, 1, 127, 128, 255, 256, 65535, 65536, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63,
+		1<<64 - 1,
+	}
 	for _, number := range values {
 		for _, duration := range values {
 			for _, end := range values {
 				for _, weight := range []float64{1, 2, 0.5} {
 					add := func(dst []byte) []byte {
-						return AppendNumbered(dst, uint32(number), duration, int64(end), span.Flags(duration), weight)
+						return AppendNumbered(dst, uint32(number), duration, int64(end), span.Flags(duration),
+							weight)
 					}
 					with, without := add(make([]byte, 3, 100)), add(make([]byte, 3))
 					if !bytes.Equal(with, without) {
-						t.Fatalf("number %d, duration %d, end %d, weight %v: %x with room, %x without", number, duration, int64(end), weight, with, without)
+						t.Fatalf("number %d, duration %d, end %d, weight %v: %x with room, %x without",
+							number, duration, int64(end), weight, with, without)
 					}
 				}
 			}

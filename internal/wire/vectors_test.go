@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/vectors.json from the tables in this package's tests")
+var update = flag.Bool("update", false,
+	"rewrite testdata/vectors.json from the tables in this package's tests")
 
 const vectorsFile = "testdata/vectors.json"
 
@@ -92,7 +93,8 @@ func TestVectorsFileIsWhatTheTablesSay(t *testing.T) {
 		t.Fatalf("read vectors: %v; run go test -run Vectors -update", err)
 	}
 	if !bytes.Equal(file, b.Bytes()) {
-		t.Errorf("%s differs from the tables; run go test -run Vectors -update and look at the difference", vectorsFile)
+		t.Errorf("%s differs from the tables; run go test -run Vectors -update and look at the difference",
+			vectorsFile)
 	}
 }
 

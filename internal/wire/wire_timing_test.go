@@ -13,12 +13,17 @@ const timedBatch = 256
 func timedFrame(numbered bool) []byte {
 	key := AppendKey(nil, &span.Key{
 		Service: "checkout", Operation: "http.request", Resource: "GET /orders/{id}", Type: "web",
-		Kind: "server", HTTPStatus: 200, HTTPMethod: "GET", HTTPEndpoint: "/orders/{id}", TraceRoot: span.TraceRootTrue,
+		Kind:         "server",
+		HTTPStatus:   200,
+		HTTPMethod:   "GET",
+		HTTPEndpoint: "/orders/{id}",
+		TraceRoot:    span.TraceRootTrue,
 	})
 	frame := BeginSpans(nil)
 	for i := range timedBatch {
 		if numbered {
-			frame = AppendNumbered(frame, uint32(i*3), 12_345_678, 1_800_000_000_000_000_000, span.TopLevel, 1)
+			frame = AppendNumbered(frame, uint32(i*3), 12_345_678, 1_800_000_000_000_000_000, span.TopLevel,
+				1)
 		} else {
 			frame = AppendWhole(frame, key, 12_345_678, 1_800_000_000_000_000_000, span.TopLevel, 1)
 		}
@@ -71,8 +76,12 @@ func BenchmarkAppendNumbered(b *testing.B) {
 func BenchmarkAppendKey(b *testing.B) {
 	k := span.Key{
 		Service: "checkout", Operation: "http.request", Resource: "GET /orders/{id}", Type: "web",
-		Kind: "server", HTTPStatus: 200, HTTPMethod: "GET", HTTPEndpoint: "/orders/{id}", TraceRoot: span.TraceRootTrue,
-		PeerTags: []string{"db.name:orders", "peer.service:postgres"},
+		Kind:         "server",
+		HTTPStatus:   200,
+		HTTPMethod:   "GET",
+		HTTPEndpoint: "/orders/{id}",
+		TraceRoot:    span.TraceRootTrue,
+		PeerTags:     []string{"db.name:orders", "peer.service:postgres"},
 	}
 	var dst []byte
 	for n := 0; n < b.N; n++ {

@@ -52,7 +52,8 @@ func TestQuantilesOfAHistogram(t *testing.T) {
 	l := newLatencies()
 	l.addHistogram([]bucket{{1e-9, 1}, {10e-9, 89}, {math.Inf(1), 10}})
 	l.Longest = 100
-	if got := l.times(); got.P50 < 1 || got.P50 > 10 || got.P99 < 9 || got.P99 > 11 || got.Longest != 100 || got.Samples != 100 {
+	if got := l.times(); got.P50 < 1 || got.P50 > 10 || got.P99 < 9 || got.P99 > 11 || got.Longest != 100 ||
+		got.Samples != 100 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -72,7 +72,8 @@ func TestRecordings(t *testing.T) {
 			}
 			before := startsOf(t, format, r.body)
 			if len(before) != r.spans || r.counted == 0 || r.counted > r.spans {
-				t.Fatalf("%d spans, of which %d are counted, but there are %d", r.spans, r.counted, len(before))
+				t.Fatalf("%d spans, of which %d are counted, but there are %d", r.spans, r.counted,
+					len(before))
 			}
 			moved, to := bytes.Clone(r.body), time.Unix(0, r.latest).Add(time.Hour)
 			r.stamp(moved, to)
@@ -112,7 +113,8 @@ func TestMessageIsTheRequest(t *testing.T) {
 		if err != nil || !bytes.Equal(body, r.body) || request.URL.Path != "/v0.5/traces" {
 			t.Errorf("%s with %d bytes, %v", request.URL, len(body), err)
 		}
-		if mark := request.Header.Get(headerComputedStats); (mark != "") != computes || request.Header.Get("X-Datadog-Trace-Count") != "96" {
+		if mark := request.Header.Get(headerComputedStats); (mark != "") != computes ||
+			request.Header.Get("X-Datadog-Trace-Count") != "96" {
 			t.Errorf("the header is %v", request.Header)
 		}
 	}

@@ -32,11 +32,13 @@ func TestScrape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.by("x_total"); !maps.Equal(got, map[string]uint64{"ring_full": 3, "not_wanted": 1e6}) || m["y"] != 0.25 {
+	if got := m.by("x_total"); !maps.Equal(got, map[string]uint64{"ring_full": 3, "not_wanted": 1e6}) ||
+		m["y"] != 0.25 {
 		t.Errorf("%v, %v", got, m["y"])
 	}
 	got := m.since(metrics{`z_bucket{le="0.5"}`: 1}).histogram("z")
-	if want := []uint64{1, 0, 6}; !reflect.DeepEqual([]uint64{got[0].count, got[1].count, got[2].count}, want) {
+	if want := []uint64{1, 0, 6}; !reflect.DeepEqual([]uint64{got[0].count, got[1].count, got[2].count},
+		want) {
 		t.Errorf("buckets %v, want counts %v", got, want)
 	}
 	said = "x many\n"

@@ -36,8 +36,10 @@ func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	if !strings.Contains(out.String(), "malformed: bad_message: walk spans: expected an array") {
 		t.Error("what ended the connection is not told")
 	}
-	if len(s.told) > maxTold+1 || len(s.keys.whole) > maxWhole || len(s.keys.numbers) > 8192 || len(s.keys.used) > maxScopes {
-		t.Errorf("kept: %d notes, %d keys, %d numbers, %d scopes", len(s.told), len(s.keys.whole), len(s.keys.numbers), len(s.keys.used))
+	if len(s.told) > maxTold+1 || len(s.keys.whole) > maxWhole || len(s.keys.numbers) > 8192 ||
+		len(s.keys.used) > maxScopes {
+		t.Errorf("kept: %d notes, %d keys, %d numbers, %d scopes", len(s.told), len(s.keys.whole),
+			len(s.keys.numbers), len(s.keys.used))
 	}
 	budgets := 0
 	for label := range span.WholeKey {
@@ -69,10 +71,13 @@ func TestAnInterruptIsAShutdown(t *testing.T) {
 	if _, err := conn.Write(append(hello(), batch(webKey())...)); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the batch is told of", func() bool { return strings.Contains(s.out.String(), "#1 spans") })
+	eventually.True(t, "the batch is told of", func() bool {
+		return strings.Contains(s.out.String(), "#1 spans")
+	})
 	s.stop()
 	out, err := s.wait(t)
-	if err != nil || !strings.Contains(out, `type "bye", bytes`) || !strings.Contains(out, `reason "shutdown"`) || !strings.Contains(out, "well true") {
+	if err != nil || !strings.Contains(out, `type "bye", bytes`) ||
+		!strings.Contains(out, `reason "shutdown"`) || !strings.Contains(out, "well true") {
 		t.Errorf("verdict %v:\n%s", err, out)
 	}
 }
@@ -97,12 +102,15 @@ func TestTracersAreServedAtOnce(t *testing.T) {
 	if _, err := silent.Write(hello()); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the silent one is there", func() bool { return strings.Contains(s.out.String(), "#1 hello") })
+	eventually.True(t, "the silent one is there", func() bool {
+		return strings.Contains(s.out.String(), "#1 hello")
+	})
 	s.send(t, hello(), batch(webKey()), wire.AppendBye(nil, &wire.Bye{Reason: "exit"}))
 	s.send(t, hello(), []byte{0, 0, 0, 0})
 	silent.Close()
 	out, err := s.wait(t)
-	if err == nil || !strings.Contains(err.Error(), "1 of 3 connections") || strings.Count(out, "well true") != 2 || !strings.Contains(out, "#2 bye") {
+	if err == nil || !strings.Contains(err.Error(), "1 of 3 connections") ||
+		strings.Count(out, "well true") != 2 || !strings.Contains(out, "#2 bye") {
 		t.Errorf("verdict %v:\n%s", err, out)
 	}
 }

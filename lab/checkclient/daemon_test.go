@@ -22,7 +22,10 @@ import (
 func startDaemon(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "a"), Weighted: true})
+	agent, err := standin.Start(standin.Config{
+		Network: "unix", Address: filepath.Join(dir, "a"),
+		Weighted: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

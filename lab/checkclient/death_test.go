@@ -119,7 +119,10 @@ func TestClientsOfADaemonThatDied(t *testing.T) {
 // TestTheGoClientLosesNothing: the client of this repository does what the check asks for.
 func TestTheGoClientLosesNothing(t *testing.T) {
 	s := serve(t, 2, func(c *Config) { c.Now, c.Dies = time.Now, true })
-	c, err := client.Open(client.Config{Socket: s.path, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
+	c, err := client.Open(client.Config{
+		Socket: s.path, MaxAge: time.Millisecond,
+		MaxBackoff: time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +138,8 @@ func TestTheGoClientLosesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	out, err := s.wait(t)
-	if stats := c.Stats(); err != nil || stats.Ambiguous == 0 || stats.Unconfirmed > 0 || stats.Unsettled > 0 {
+	if stats := c.Stats(); err != nil || stats.Ambiguous == 0 || stats.Unconfirmed > 0 ||
+		stats.Unsettled > 0 {
 		t.Errorf("%v; the client says %+v\n%s", err, stats, out)
 	}
 }

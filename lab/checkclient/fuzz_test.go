@@ -47,7 +47,8 @@ func FuzzSession(f *testing.F) {
 				}
 			}
 			bye := []byte{0x92, byte(wire.TypeBye)}
-			if c.unwell.Load() == 0 && bytes.Contains(conn.answers.Bytes(), bye) || strings.Count(out.String(), "\n") == 0 {
+			if c.unwell.Load() == 0 && bytes.Contains(conn.answers.Bytes(), bye) ||
+				strings.Count(out.String(), "\n") == 0 {
 				t.Errorf("it is well, and was sent a bye:\n%s", out.String())
 			}
 		}

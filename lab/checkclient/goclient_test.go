@@ -12,17 +12,29 @@ import (
 // TestTheGoClientIsWell: the client of this repository sends nothing that is malformed, dropped or
 // normalised, and gets no advice.
 func TestTheGoClientIsWell(t *testing.T) {
-	s := serve(t, 1, func(c *Config) { c.Now, c.Features.PeerTags = time.Now, []string{"db.name", "out.host"} })
-	c, err := client.Open(client.Config{Socket: s.path, Origin: client.Origin{Service: "shop", Env: "prod", Lang: "go"}})
+	s := serve(t, 1, func(c *Config) {
+		c.Now, c.Features.PeerTags = time.Now, []string{"db.name", "out.host"}
+	})
+	c, err := client.Open(client.Config{
+		Socket: s.path,
+		Origin: client.Origin{Service: "shop", Env: "prod", Lang: "go"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2000 {
 		key := client.Key{
-			Service: "shop", Operation: "postgres.query", Resource: fmt.Sprint("SELECT ", i%50), Type: "sql", Kind: "client",
-			PeerTags: []string{"db.name:orders", "out.host:db"}, TraceRoot: client.TraceRootFalse,
+			Service:   "shop",
+			Operation: "postgres.query",
+			Resource:  fmt.Sprint("SELECT ", i%50),
+			Type:      "sql",
+			Kind:      "client",
+			PeerTags:  []string{"db.name:orders", "out.host:db"}, TraceRoot: client.TraceRootFalse,
 		}
-		snapshot := client.Snapshot{Key: key, Duration: time.Millisecond, End: time.Now(), Error: i%7 == 0, TopLevel: i%2 == 0, Weight: 1.5}
+		snapshot := client.Snapshot{
+			Key: key, Duration: time.Millisecond, End: time.Now(), Error: i%7 == 0,
+			TopLevel: i%2 == 0, Weight: 1.5,
+		}
 		if i%3 == 0 {
 			snapshot.Encoded = client.EncodeKey(key)
 		}
@@ -43,7 +55,10 @@ func TestTheGoClientIsWell(t *testing.T) {
 			t.Errorf("there is something %s:\n%s", kind, out)
 		}
 	}
-	for _, says := range []string{"#1 hello ", `service "shop"`, `#1 answer    type "welcome"`, "#1 define", "#1 spans", "#1 flush", `type "flush"`, "well true", "spans 2000", "normalised 0"} {
+	for _, says := range []string{
+		"#1 hello ", `service "shop"`, `#1 answer    type "welcome"`, "#1 define",
+		"#1 spans", "#1 flush", `type "flush"`, "well true", "spans 2000", "normalised 0",
+	} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q is not in:\n%s", says, out)
 		}

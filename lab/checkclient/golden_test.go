@@ -18,7 +18,10 @@ func story() [][]byte {
 	return [][]byte{
 		hello(), define(0, webKey()), numbered(0, 0), batch(webKey(), webKey()),
 		batch(keyWith(func(k *span.Key) {
-			k.Service, k.PeerTags, k.AdditionalTags = "My Shop\u202e", []string{"b:2", "a:\U000e0001"}, []string{"c:\"3\""}
+			k.Service, k.PeerTags, k.AdditionalTags = "My Shop\u202e", []string{
+				"b:2",
+				"a:\U000e0001",
+			}, []string{"c:\"3\""}
 		})),
 		wire.AppendLost(nil, wire.Lost{"buffer_full": 7}), wire.AppendFlush(nil, &wire.Flush{ID: 1}),
 		framed(0x92, 5, 0x91, 0x94, 0, 1, 2, 4),
@@ -28,12 +31,15 @@ func story() [][]byte {
 // TestWhatIsPrintedStays holds the output for a person and for a program to files.
 func TestWhatIsPrintedStays(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"golden.txt": nil, "golden.json": func(c *Config) { c.JSON = true }, "quiet.txt": func(c *Config) { c.Quiet = true },
+		"golden.txt": nil, "golden.json": func(c *Config) {
+			c.JSON = true
+		}, "quiet.txt": func(c *Config) { c.Quiet = true },
 	} {
 		s := serve(t, 1, change)
 		s.send(t, story()...)
 		got, err := s.wait(t)
-		if err == nil || !strings.Contains(err.Error(), "1 of 1 connections sent what is malformed or dropped") {
+		if err == nil ||
+			!strings.Contains(err.Error(), "1 of 1 connections sent what is malformed or dropped") {
 			t.Errorf("the verdict is %v", err)
 		}
 		file := "testdata/" + name
@@ -47,7 +53,8 @@ func TestWhatIsPrintedStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("%s: printed\n%s\nwant\n%s\nrun go test -run Printed -update and look at the difference", file, got, want)
+			t.Errorf("%s: printed\n%s\nwant\n%s\nrun go test -run Printed -update and look at the difference",
+				file, got, want)
 		}
 	}
 }
@@ -90,7 +97,8 @@ func TestMessagesBeyondTheRateAreCounted(t *testing.T) {
 	}
 	s.send(t, append(frames, []byte{0, 0, 0, 0})...)
 	out, _ := s.wait(t)
-	if lines := strings.Count(out, "\n#"); lines > 8 || !strings.Contains(out, "hidden_before 999") || !strings.Contains(out, "bad_frame") || !strings.Contains(out, "spans 1000") {
+	if lines := strings.Count(out, "\n#"); lines > 8 || !strings.Contains(out, "hidden_before 999") ||
+		!strings.Contains(out, "bad_frame") || !strings.Contains(out, "spans 1000") {
 		t.Errorf("%d lines:\n%s", lines, out)
 	}
 }

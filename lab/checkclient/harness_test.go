@@ -37,7 +37,9 @@ func (b *buffer) String() string {
 
 func configOf(out io.Writer) Config {
 	return Config{
-		Out: out, PerSecond: 1000, Now: func() time.Time { return noon }, Version: "spanstatsd 1.0.0", Interval: 10 * time.Second,
+		Out: out, PerSecond: 1000, Now: func() time.Time {
+			return noon
+		}, Version: "spanstatsd 1.0.0", Interval: 10 * time.Second,
 		Features: wire.Features{Stats: true, PeerTags: []string{"db.name"}, SpanKinds: []string{"client"}},
 	}
 }
@@ -100,13 +102,20 @@ func (s *serving) send(t *testing.T, frames ...[]byte) {
 }
 
 func hello() []byte {
-	return wire.AppendHello(nil, &wire.Hello{Version: 1, Client: "example/1.0", Origin: span.Origin{Env: "prod", Service: "shop", Lang: "python"}})
+	return wire.AppendHello(nil,
+		&wire.Hello{
+			Version: 1, Client: "example/1.0",
+			Origin: span.Origin{Env: "prod", Service: "shop", Lang: "python"},
+		})
 }
 
 func keyOf(k span.Key) []byte { return wire.AppendKey(nil, &k) }
 
 func webKey() []byte {
-	return keyOf(span.Key{Service: "shop", Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "server", TraceRoot: span.TraceRootTrue, HTTPStatus: 200, HTTPMethod: "GET"})
+	return keyOf(span.Key{
+		Service: "shop", Operation: "http.request", Resource: "GET /cart", Type: "web",
+		Kind: "server", TraceRoot: span.TraceRootTrue, HTTPStatus: 200, HTTPMethod: "GET",
+	})
 }
 
 // batch is a spans message of snapshots with these keys.

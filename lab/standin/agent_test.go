@@ -109,8 +109,13 @@ func encoded(t *testing.T, message proto.Message) []byte {
 
 func goodGroup(t *testing.T) object {
 	return object{
-		"Service": "web", "Name": "http.request", "Resource": "GET /", "Hits": 3, "Errors": 1, "TopLevelHits": 2,
-		"Duration": 6000, "OkSummary": summary(t, 1000, 2000), "ErrorSummary": summary(t, 3000),
+		"Service":      "web",
+		"Name":         "http.request",
+		"Resource":     "GET /",
+		"Hits":         3,
+		"Errors":       1,
+		"TopLevelHits": 2,
+		"Duration":     6000, "OkSummary": summary(t, 1000, 2000), "ErrorSummary": summary(t, 3000),
 	}
 }
 
@@ -136,7 +141,8 @@ func TestAgentCountsWhatItAccepts(t *testing.T) {
 			}
 			got := a.Totals()
 			want := Counts{Hits: 6, Errors: 2, TopLevel: 4, Duration: 12000, Spans: 6}
-			if got.Payloads != 2 || got.Counts != want || got.ProblemCount != 0 || got.Bytes != uint64(2*len(body)) {
+			if got.Payloads != 2 || got.Counts != want || got.ProblemCount != 0 ||
+				got.Bytes != uint64(2*len(body)) {
 				t.Errorf("totals %+v", got)
 			}
 			if len(got.Rows) != 1 || got.Rows[0].Counts != want || got.Rows[0].Resource != "GET /" {
@@ -145,7 +151,8 @@ func TestAgentCountsWhatItAccepts(t *testing.T) {
 			if p := got.Rows[0].Quantile(1); p < 2970 || p > 3030 {
 				t.Errorf("slowest %v ns, want 3000 to 1 %%", p)
 			}
-			if len(received) != 2 || !bytes.Equal(received[1].Body, body) || received[1].Payload.Stats[0].Start != 20 {
+			if len(received) != 2 || !bytes.Equal(received[1].Body, body) ||
+				received[1].Payload.Stats[0].Start != 20 {
 				t.Errorf("received %+v", received)
 			}
 			if got := received[0].Header.Get("Content-Type"); got != "application/msgpack" {
@@ -157,27 +164,50 @@ func TestAgentCountsWhatItAccepts(t *testing.T) {
 
 func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 	bucket := func(start, duration int, groups ...any) []byte {
-		return marshal(t, object{"Stats": []any{object{"Start": start, "Duration": duration, "Stats": append([]any{}, groups...)}}})
+		return marshal(t,
+			object{"Stats": []any{object{
+				"Start": start, "Duration": duration,
+				"Stats": append([]any{}, groups...),
+			}}})
 	}
 	for name, test := range map[string]struct {
 		body []byte
 		want string
 	}{
-		"fewer in the sketch":  {payloadOf(t, with(goodGroup(t), "Hits", 4)), "4 hits, but its sketches count 3"},
-		"errors not in it":     {payloadOf(t, with(goodGroup(t), "Errors", 0)), "0 errors, but its error sketch counts 1"},
-		"more errors than":     {payloadOf(t, with(goodGroup(t), "Errors", 4)), "4 errors and 2 top-level hits of 3 hits"},
-		"no service":           {payloadOf(t, with(goodGroup(t), "Service", "")), "no service or no name"},
-		"trace root 9":         {payloadOf(t, with(goodGroup(t), "IsTraceRoot", 9)), "trace root 9"},
-		"garbage for a sketch": {payloadOf(t, with(goodGroup(t), "OkSummary", []byte{1, 2, 3})), "ok summary: decode sketch"},
-		"another mapping":      {payloadOf(t, with(goodGroup(t), "OkSummary", otherMapping(t))), "is not the agent's"},
-		"a bin like no other":  {payloadOf(t, with(goodGroup(t), "OkSummary", farBin(t))), "outside any duration"},
-		"start off the grid":   {bucket(25, 10, goodGroup(t)), "no multiple of its duration"},
-		"no duration":          {bucket(20, 0, goodGroup(t)), "no duration"},
-		"no groups":            {bucket(20, 10), "without groups"},
-		"no buckets":           {marshal(t, object{"Env": "prod"}), "without buckets"},
+		"fewer in the sketch": {
+			payloadOf(t, with(goodGroup(t), "Hits", 4)),
+			"4 hits, but its sketches count 3",
+		},
+		"errors not in it": {
+			payloadOf(t, with(goodGroup(t), "Errors", 0)),
+			"0 errors, but its error sketch counts 1",
+		},
+		"more errors than": {
+			payloadOf(t, with(goodGroup(t), "Errors", 4)),
+			"4 errors and 2 top-level hits of 3 hits",
+		},
+		"no service":   {payloadOf(t, with(goodGroup(t), "Service", "")), "no service or no name"},
+		"trace root 9": {payloadOf(t, with(goodGroup(t), "IsTraceRoot", 9)), "trace root 9"},
+		"garbage for a sketch": {
+			payloadOf(t, with(goodGroup(t), "OkSummary", []byte{1, 2, 3})),
+			"ok summary: decode sketch",
+		},
+		"another mapping": {
+			payloadOf(t, with(goodGroup(t), "OkSummary", otherMapping(t))),
+			"is not the agent's",
+		},
+		"a bin like no other": {
+			payloadOf(t, with(goodGroup(t), "OkSummary", farBin(t))),
+			"outside any duration",
+		},
+		"start off the grid": {bucket(25, 10, goodGroup(t)), "no multiple of its duration"},
+		"no duration":        {bucket(20, 0, goodGroup(t)), "no duration"},
+		"no groups":          {bucket(20, 10), "without groups"},
+		"no buckets":         {marshal(t, object{"Env": "prod"}), "without buckets"},
 		"folded by the agent": {bucket(20, 10,
 			with(goodGroup(t), "PeerTags", []string{"a:1", "b:2"}),
-			with(with(goodGroup(t), "PeerTags", []string{"b:2", "a:1"}), "Type", "web")), "that the agent folds"},
+			with(with(goodGroup(t), "PeerTags", []string{"b:2", "a:1"}), "Type",
+				"web")), "that the agent folds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := startAgent(t, Config{})

@@ -21,7 +21,8 @@ func drawn(t *testing.T, name string, seed uint64, spans int) (keys []span.Key) 
 		g.Fill(batch, 1)
 		for i := range batch {
 			k := *batch[i].Key
-			k.PeerTags, k.AdditionalTags = append([]string(nil), k.PeerTags...), append([]string(nil), k.AdditionalTags...)
+			k.PeerTags, k.AdditionalTags = append([]string(nil), k.PeerTags...), append([]string(nil),
+				k.AdditionalTags...)
 			keys = append(keys, k)
 		}
 	}
@@ -159,7 +160,8 @@ func TestLabelsOfFloodsAreNotReused(t *testing.T) {
 		batch := make([]Snapshot, 3)
 		g.Fill(batch, 0)
 		k := *batch[2].Key
-		k.PeerTags, k.AdditionalTags = append([]string(nil), k.PeerTags...), append([]string(nil), k.AdditionalTags...)
+		k.PeerTags, k.AdditionalTags = append([]string(nil), k.PeerTags...), append([]string(nil),
+			k.AdditionalTags...)
 		before := string(wire.AppendKey(nil, &k))
 		g.Fill(batch, 0)
 		if after := string(wire.AppendKey(nil, &k)); after != before {
@@ -180,14 +182,18 @@ func TestNamesOfFloods(t *testing.T) {
 		}
 	}
 	for name, says := range map[string]string{
-		"flood:": "there are urls, sql", "flood:steady": "there are urls, sql", "flood:urls:": "write 1% to 100%", "flood:urls:0%": "write 1%",
+		"flood:":          "there are urls, sql",
+		"flood:steady":    "there are urls, sql",
+		"flood:urls:":     "write 1% to 100%",
+		"flood:urls:0%":   "write 1%",
 		"flood:urls:101%": "write 1%", "flood:urls:5": "write 1%", "flood": "nor flood: and one of urls",
 	} {
 		if _, err := New(name, 1); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want it to say %q", name, err, says)
 		}
 	}
-	if !UsesNumbers("flood:numbered") || !UsesNumbers("flood:numbered:5%") || UsesNumbers("flood:urls") || UsesNumbers("numbered") || UsesNumbers(Stable) {
+	if !UsesNumbers("flood:numbered") || !UsesNumbers("flood:numbered:5%") || UsesNumbers("flood:urls") ||
+		UsesNumbers("numbered") || UsesNumbers(Stable) {
 		t.Error("only numbered floods use numbers")
 	}
 	if !IsHostile("many-tags") || !IsHostile("status") || IsHostile("urls") || IsHostile("steady") {

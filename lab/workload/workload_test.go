@@ -30,8 +30,14 @@ func take(t *testing.T, name string, spans int) *sample {
 	}
 	s := &sample{
 		spans: spans, shortest: math.MaxUint64,
-		keys: map[string]int{}, services: map[string]int{}, operations: map[string]int{}, resources: map[string]int{},
-		hosts: map[string]int{}, kinds: map[string]int{}, peerTags: map[int]int{}, byIndex: map[int]int{},
+		keys:       map[string]int{},
+		services:   map[string]int{},
+		operations: map[string]int{},
+		resources:  map[string]int{},
+		hosts:      map[string]int{},
+		kinds:      map[string]int{},
+		peerTags:   map[int]int{},
+		byIndex:    map[int]int{},
 	}
 	batch := make([]Snapshot, 64)
 	for spans > 0 {
@@ -111,7 +117,8 @@ func TestFixedKeys(t *testing.T) {
 			exactly(t, "services", len(s.services), 4)
 			exactly(t, "operations", len(s.operations), 16)
 			exactly(t, "resources", len(s.resources), 64)
-			exactly(t, "kinds", s.kinds, map[string]int{"server": spans / 2, "client": spans / 4, "internal": spans / 4})
+			exactly(t, "kinds", s.kinds,
+				map[string]int{"server": spans / 2, "client": spans / 4, "internal": spans / 4})
 			exactly(t, "peer tags", s.peerTags, map[int]int{0: spans * 3 / 4, 3: spans / 4})
 			for key, n := range s.keys {
 				if n != spans/test.keys {
@@ -153,7 +160,10 @@ func TestAdversarial(t *testing.T) {
 	const spans = 1 << 16
 	s := take(t, Adversarial, spans)
 	for what, distinct := range map[string]map[string]int{
-		"services": s.services, "operations": s.operations, "resources": s.resources, "peer.hostnames": s.hosts,
+		"services":       s.services,
+		"operations":     s.operations,
+		"resources":      s.resources,
+		"peer.hostnames": s.hosts,
 	} {
 		exactly(t, what, len(distinct), spans)
 	}

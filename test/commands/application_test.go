@@ -131,7 +131,9 @@ func withTracer(t *testing.T) func(context.Context) error {
 	web := &http.Client{}
 	if agent.Scheme == "unix" {
 		socket := agent.Path
-		web.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		web.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+			error,
+		) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}}
 		agent = &url.URL{Scheme: "http", Host: "agent"}

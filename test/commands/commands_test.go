@@ -77,6 +77,7 @@ func (r *reader) enter(command string, isUsed map[string]bool) {
 	case regexp.MustCompile(`^(make|(bin/)?spanstatsd|(bin/)?spanstatsd-lab|curl|for) `).MatchString(command):
 		r.run(command)
 	default:
-		r.t.Errorf("%s is neither a command that this test runs nor in its list of those that it can't", command)
+		r.t.Errorf("%s is neither a command that this test runs nor in its list of those that it can't",
+			command)
 	}
 }

@@ -23,19 +23,27 @@ var elsewhere = []exception{
 	{`^make image$`, "compiles for two architectures; test/deploy holds the image", makes},
 	{`^skopeo copy .*oci-archive:dist/\S+\.tar `, "needs skopeo and a registry; test/deploy holds the " +
 		"archive's name", nil},
-	{`^mvn -f clients/java package -DskipTests$`, "needs Maven and what it downloads; make test-java-client " +
-		"runs it", makesJar},
+	{
+		`^mvn -f clients/java package -DskipTests$`,
+		"needs Maven and what it downloads; make test-java-client " +
+			"runs it", makesJar,
+	},
 	{`^java -javaagent:opentelemetry-javaagent.jar `, "needs OpenTelemetry's agent " +
 		"and an application; make test-java runs them", namesJar},
 	{
 		`^(helm install spanstatsd oci://\S+ --set inject.enabled=true|kubectl label namespace shop spanstatsd=sidecar)$`,
-		"needs a cluster and a registry; make test-kubernetes does both, as they are written, in its own", nil,
+		"needs a cluster and a registry; make test-kubernetes does both, as they are written, in its own",
+		nil,
 	},
-	{`^(cosign verify-blob |sha256sum --check )`, "needs a release that the workflow made; test/release verifies " +
-		"one with sigstore's library", nil},
+	{
+		`^(cosign verify-blob |sha256sum --check )`,
+		"needs a release that the workflow made; test/release verifies " +
+			"one with sigstore's library", nil,
+	},
 	{`^(install|bin/spanstatsd man) `, "needs root; test/deploy takes these steps into another root", nil},
 	{
-		`^(systemd-sysusers|systemctl (daemon-reload|enable) ?)`, "needs systemd; test/deploy holds the units",
+		`^(systemd-sysusers|systemctl (daemon-reload|enable) ?)`,
+		"needs systemd; test/deploy holds the units",
 		nil,
 	},
 }

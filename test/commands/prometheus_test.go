@@ -63,7 +63,8 @@ func (r *reader) scrape(b *block) {
 	if r.daemon == nil {
 		return
 	}
-	r.server = &prometheus{target: "http://" + shown.Configs[0].Targets[0].Addresses[0] + shown.Configs[0].Path}
+	r.server = &prometheus{target: "http://" + shown.Configs[0].Targets[0].Addresses[0] +
+		shown.Configs[0].Path}
 	program := programOf("prometheus")
 	if program == "" {
 		r.t.Log("NOT RUN: a Prometheus, which is not here; what it would scrape is looked at")

@@ -72,7 +72,8 @@ func (r *reader) shell(ctx context.Context, command string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = clone
 	cmd.Env = []string{
-		"PATH=" + filepath.Join(clone, "bin") + ":" + os.Getenv("PATH"), "HOME=" + r.home, "TMPDIR=" + filepath.Join(r.home, "tmp"),
+		"PATH=" + filepath.Join(clone, "bin") + ":" + os.Getenv("PATH"), "HOME=" + r.home,
+		"TMPDIR=" + filepath.Join(r.home, "tmp"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

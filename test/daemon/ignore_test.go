@@ -66,7 +66,10 @@ func TestEveryDoorIgnoresTheSameSpans(t *testing.T) {
 	for i, resource := range []string{"GET /healthz", "GET /x", "GET /apm"} {
 		s := map[string]any{
 			"service": "apm", "name": "web", "resource": resource, "trace_id": 7, "span_id": 10 + i,
-			"parent_id": i, "start": start, "duration": 1000, "metrics": map[string]float64{"_dd.measured": 1},
+			"parent_id": i,
+			"start":     start,
+			"duration":  1000,
+			"metrics":   map[string]float64{"_dd.measured": 1},
 		}
 		if i == 1 {
 			s["meta"] = map[string]string{"url.path": "/static/x"}

@@ -73,12 +73,18 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
 		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == flush.Silent
 	})
-	if agent, err = standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "a")}); err != nil {
+	if agent, err = standin.Start(standin.Config{
+		Network: "unix",
+		Address: filepath.Join(dir, "a"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	eventually.True(t, "an agent that is back has what waited", func() bool { return agentOf().Books.Flushed == 57 })
-	if books := p.Stop(); !books.Balanced || books.Held != 0 || agent.Totals().Hits != 7 || other.spans != 357 {
+	eventually.True(t, "an agent that is back has what waited", func() bool {
+		return agentOf().Books.Flushed == 57
+	})
+	if books := p.Stop(); !books.Balanced || books.Held != 0 || agent.Totals().Hits != 7 ||
+		other.spans != 357 {
 		t.Errorf("at the end: %+v, the agent has %d, the other %d", books, agent.Totals().Hits, other.spans)
 	}
 	for said, times := range map[string]int{

@@ -75,7 +75,8 @@ func (f ruleFile) tellWhatToDo(t *testing.T) {
 		if rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
 			t.Errorf("%s has no summary or no severity", rule.Alert)
 		}
-		if bare := strings.ReplaceAll(rule.Annotations["summary"], rateText, ""); strings.Contains(bare, "humanize }") {
+		if bare := strings.ReplaceAll(rule.Annotations["summary"], rateText, ""); strings.Contains(bare,
+			"humanize }") {
 			t.Errorf("%s says a rate below 1 in thousandths, as 30m for 0.03: write %s", rule.Alert, rateText)
 		}
 		_, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "docs/operations.md#")
@@ -167,7 +168,9 @@ func (f ruleFile) fire(t *testing.T) {
 
 // firing loads a case's series, evaluates all rules up to a time, and returns
 // the alerts of one name that then fire.
-func (f ruleFile) firing(t *testing.T, c *ruleCase, name string, every, until time.Duration) (alerts []string) {
+func (f ruleFile) firing(t *testing.T, c *ruleCase, name string, every,
+	until time.Duration,
+) (alerts []string) {
 	t.Helper()
 	var series strings.Builder
 	fmt.Fprintf(&series, "load %s\n", c.Interval)

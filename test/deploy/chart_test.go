@@ -87,11 +87,15 @@ func TestChart(t *testing.T) {
 		"no account": {"", func(m *manifests) bool {
 			return len(m.accounts) == 0 && m.pods[0].pod.Spec.ServiceAccountName == ""
 		}},
-		"an account of its own": {"serviceAccount: {create: true, annotations: {a: b}}", func(m *manifests) bool {
-			spec := &m.pods[0].pod.Spec
-			return len(m.accounts) == 1 && m.accounts[0].Name == "release" && m.accounts[0].Annotations["a"] == "b" &&
-				spec.ServiceAccountName == "release" && !*spec.AutomountServiceAccountToken
-		}},
+		"an account of its own": {
+			"serviceAccount: {create: true, annotations: {a: b}}",
+			func(m *manifests) bool {
+				spec := &m.pods[0].pod.Spec
+				return len(m.accounts) == 1 && m.accounts[0].Name == "release" &&
+					m.accounts[0].Annotations["a"] == "b" &&
+					spec.ServiceAccountName == "release" && !*spec.AutomountServiceAccountToken
+			},
+		},
 		"an account that is there": {"serviceAccount: {name: x}", func(m *manifests) bool {
 			return len(m.accounts) == 0 && m.pods[0].pod.Spec.ServiceAccountName == "x"
 		}},
@@ -140,7 +144,8 @@ func TestChart(t *testing.T) {
 			func(m *manifests) bool {
 				c := &m.pods[0].pod.Spec.Containers[0]
 				takesItsEnvironment(t, c)
-				return environment(c, "SPANSTATSD_AGENT_URL") == "off" && len(m.policies[0].Spec.Egress) == 0 &&
+				return environment(c, "SPANSTATSD_AGENT_URL") == "off" &&
+					len(m.policies[0].Spec.Egress) == 0 &&
 					!slices.ContainsFunc(c.Env, asksDatadog) &&
 					slices.Equal(scrapedPaths(m), []string{"/metrics", "/metrics/spans"})
 			},
@@ -150,7 +155,8 @@ func TestChart(t *testing.T) {
 			func(m *manifests) bool {
 				c := &m.pods[0].pod.Spec.Containers[0]
 				takesItsEnvironment(t, c)
-				return environment(c, "SPANSTATSD_PROMETHEUS") == "on" && slices.ContainsFunc(c.Env, asksDatadog) &&
+				return environment(c, "SPANSTATSD_PROMETHEUS") == "on" &&
+					slices.ContainsFunc(c.Env, asksDatadog) &&
 					c.Ports[1].ContainerPort == 9127 && c.Ports[1].Name == "spans" &&
 					m.policies[0].Spec.Ingress[0].Ports[1].Port.IntValue() == 9127 &&
 					*m.monitors[0].Spec.PodMetricsEndpoints[1].Port == "spans"
@@ -419,9 +425,11 @@ func TestSidecarFollowsItsConfig(t *testing.T) {
 // would not follow. The error says where to set it.
 func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 	for values, says := range map[string]string{
-		"agent: {url: 'off'}\napm: {enabled: true}": "apm.enabled",
-		"config: {agent-url: 'http://agent:1'}":     "agent.url", "config: {socket-mode: '0660'}": "socket.mode",
-		"config: {apm-socket: /s}": "apm.enabled", "config: {web-config-file: /w}": "web.secret",
+		"agent: {url: 'off'}\napm: {enabled: true}":               "apm.enabled",
+		"config: {agent-url: 'http://agent:1'}":                   "agent.url",
+		"config: {socket-mode: '0660'}":                           "socket.mode",
+		"config: {apm-socket: /s}":                                "apm.enabled",
+		"config: {web-config-file: /w}":                           "web.secret",
 		"config: {otlp-metrics-endpoint: 'http://c:1'}":           "otlp.endpoint",
 		"config: {otlp-addr: '127.0.0.1:4318'}":                   "otlpIn.enabled",
 		"config: {otlp-forward: 'http://c:1'}":                    "otlpIn.forward",
@@ -533,7 +541,8 @@ func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 // TestUnusableValuesAreRefused by the schema, before anything is applied.
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
-		"mode: sidecar", "modus: node", "nameOverride: A_b", "extraVolumes: [{configMap: {}}]", "extraLabels: {a: 1}",
+		"mode: sidecar", "modus: node", "nameOverride: A_b", "extraVolumes: [{configMap: {}}]",
+		"extraLabels: {a: 1}",
 		"socket: {mode: rw}", "socket: {directory: run/}",
 		"agent: {url: 'ftp://x'}", "otlp: {endpoint: 'grpc://x'}",
 		"otlpIn: {forward: 'ftp://x'}", "otlpIn: {keep: many}", "otlpIn: {keep: 5}",
@@ -563,13 +572,15 @@ func readFile(t *testing.T, name string) []byte {
 // heldLabels are those that only a release of Helm has.
 var heldLabels = regexp.MustCompile(`(?m)^  labels:\n(    app\.kubernetes\.io/.*\n)+`)
 
-// TestThePolicyIsOneForEveryCluster: the manifest for kubectl is what the chart installs, and short enough to be read.
+// TestThePolicyIsOneForEveryCluster: the manifest for kubectl is what the chart installs, and short enough to
+// be read.
 func TestThePolicyIsOneForEveryCluster(t *testing.T) {
 	rendered, err := injecting(t, map[string]any{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.TrimSpace(heldLabels.ReplaceAllString(rendered["spanstatsd/templates/inject.yaml"], "")) + "\n"
+	text := strings.TrimSpace(heldLabels.ReplaceAllString(rendered["spanstatsd/templates/inject.yaml"], "")) +
+		"\n"
 	if lines := strings.Count(text, "\n"); lines > 150 {
 		t.Errorf("the policy has %d lines", lines)
 	}
@@ -582,7 +593,8 @@ func TestThePolicyIsOneForEveryCluster(t *testing.T) {
 	if string(readFile(t, manifest)) != text {
 		t.Errorf("%s is not what the chart installs: UPDATE=1 go test -run %s writes it", manifest, t.Name())
 	}
-	if strings.Contains(text, "DaemonSet") || strings.Contains(rendered["spanstatsd/templates/daemonset.yaml"], "DaemonSet") {
+	if strings.Contains(text, "DaemonSet") ||
+		strings.Contains(rendered["spanstatsd/templates/daemonset.yaml"], "DaemonSet") {
 		t.Error("there is a daemon on each node too")
 	}
 }
@@ -598,7 +610,8 @@ func TestInjectionWithoutAnAgent(t *testing.T) {
 		"agent": map[string]any{"url": "unix:///run/agent/apm.socket"}, "web": map[string]any{"secret": "s"},
 		"extraVolumes": []any{map[string]any{"name": "ca"}},
 	} {
-		if _, err := injecting(t, map[string]any{of: value}); err == nil || !strings.Contains(err.Error(), "inject.enabled") {
+		if _, err := injecting(t, map[string]any{of: value}); err == nil ||
+			!strings.Contains(err.Error(), "inject.enabled") {
 			t.Errorf("%v of %s is taken: %v", value, of, err)
 		}
 	}

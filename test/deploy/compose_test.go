@@ -21,7 +21,8 @@ type composed struct{ *types.Project }
 
 func loadExample(t *testing.T) composed {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{"../../examples/compose.yaml"}, cli.WithResolvedPaths(true))
+	options, err := cli.NewProjectOptions([]string{"../../examples/compose.yaml"},
+		cli.WithResolvedPaths(true))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,8 @@ func (c composed) here(t *testing.T, dir string) *strings.Replacer {
 	r := strings.NewReplacer(
 		"spanstatsd:9126", page, "0.0.0.0:9126", page, "spanstatsd:4318", otlp, "0.0.0.0:4318", otlp,
 		"shop:8080", shop, "0.0.0.0:8080", shop,
-		"/tmp/spans.sock", filepath.Join(dir, "s"), configs, dir, "=/prometheus", "="+filepath.Join(dir, "data"),
+		"/tmp/spans.sock", filepath.Join(dir, "s"), configs, dir, "=/prometheus",
+		"="+filepath.Join(dir, "data"),
 	)
 	for _, volume := range c.Services["prometheus"].Volumes {
 		text := r.Replace(string(readFile(t, volume.Source)))

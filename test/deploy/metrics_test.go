@@ -23,7 +23,8 @@ var requestMetrics = []string{
 // process; and the one that Prometheus adds.
 func metricNames(t *testing.T) map[string]bool {
 	t.Helper()
-	names := map[string]bool{"up": true, "apiserver_mutating_admission_policy_check_total": true} // others' own
+	// others' own
+	names := map[string]bool{"up": true, "apiserver_mutating_admission_policy_check_total": true}
 	for _, name := range requestMetrics {
 		names[name] = true
 	}

@@ -24,9 +24,9 @@ import (
 	shapes "github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// TestRequestsAreEnough measures a daemon as in an ordinary pod: every door open, 500 spans a second of a client
-// and 500 of an SDK's requests, an agent and a Prometheus that take them. What it takes of memory and of
-// processors, most and at 99 % of all seconds, is within what manifests and chart request.
+// TestRequestsAreEnough measures a daemon as in an ordinary pod: every door open, 500 spans a second of a
+// client and 500 of an SDK's requests, an agent and a Prometheus that take them. What it takes of memory and
+// of processors, most and at 99 % of all seconds, is within what manifests and chart request.
 func TestRequestsAreEnough(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("TIME"))
 	if err != nil {
@@ -39,7 +39,8 @@ func TestRequestsAreEnough(t *testing.T) {
 	}
 	defer agent.Close()
 	daemon := exec.Command(binary, "run", "--socket", filepath.Join(dir, "s"), "--agent-url", agent.URL(),
-		"--apm-socket", filepath.Join(dir, "apm"), "--otlp-addr", "127.0.0.1:24318", "--prometheus", "--http-addr", "127.0.0.1:29126")
+		"--apm-socket", filepath.Join(dir,
+			"apm"), "--otlp-addr", "127.0.0.1:24318", "--prometheus", "--http-addr", "127.0.0.1:29126")
 	daemon.Env = append(os.Environ(), "GOMEMLIMIT=192MiB", "GOMAXPROCS=1")
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
@@ -63,7 +64,8 @@ func TestRequestsAreEnough(t *testing.T) {
 	if taken := agent.Totals().Hits; taken < uint64(length.Seconds())*900 {
 		t.Errorf("the agent has %d spans", taken)
 	}
-	t.Logf("memory: 99 %% %.1f MiB, most %.1f MiB; processors: 99 %% %.1fm, mean %.1fm", at99(memory), slices.Max(memory),
+	t.Logf("memory: 99 %% %.1f MiB, most %.1f MiB; processors: 99 %% %.1fm, mean %.1fm", at99(memory),
+		slices.Max(memory),
 		at99(cpu), mean(cpu))
 	if most := float64(leastRequest.Value()) / (1 << 20); slices.Max(memory) > most {
 		t.Errorf("it takes %.1f MiB of memory, and requests %.0f", slices.Max(memory), most)
@@ -85,7 +87,10 @@ func handOver(ctx context.Context, c *client.Client) {
 		for i, s := range spans {
 			batch[i] = client.Snapshot{
 				Key: client.Key{
-					Service: s.Key.Service, Operation: s.Key.Operation, Resource: s.Key.Resource, Kind: s.Key.Kind,
+					Service:   s.Key.Service,
+					Operation: s.Key.Operation,
+					Resource:  s.Key.Resource,
+					Kind:      s.Key.Kind,
 				},
 				Duration: time.Duration(s.Duration), End: time.Unix(0, s.End), TopLevel: true,
 			}
@@ -107,7 +112,8 @@ func exportSpans(ctx context.Context, t *testing.T) {
 			return
 		}
 		request.Stamp(message, time.Now())
-		answer, err := http.Post("http://127.0.0.1:24318/v1/traces", "application/x-protobuf", bytes.NewReader(message))
+		answer, err := http.Post("http://127.0.0.1:24318/v1/traces", "application/x-protobuf",
+			bytes.NewReader(message))
 		if err != nil {
 			t.Error(err)
 			return

@@ -46,7 +46,8 @@ func previous(t *testing.T) version {
 	commit := strings.TrimSpace(string(readFile(t, "testdata/previous")))
 	look := exec.Command("git", "cat-file", "-e", commit)
 	if look.Dir = "../.."; look.Run() != nil {
-		t.Skipf("NOT RUN: %s, because the history of the repository is not here, with commit %s", t.Name(), commit)
+		t.Skipf("NOT RUN: %s, because the history of the repository is not here, with commit %s", t.Name(),
+			commit)
 	}
 	tree := t.TempDir()
 	cmd := exec.Command("sh", "-c", `git archive "$1" | tar -x -C "$2"`, "sh", commit, tree)
@@ -57,9 +58,9 @@ func previous(t *testing.T) version {
 	return buildVersion(t, "previous", tree)
 }
 
-// TestUpgradeAndDowngrade by one version: what is configured stays right, clients and daemons of both speak with
-// each other, and a daemon that finds what one of the other version left counts nothing twice, and all of it where
-// both know how.
+// TestUpgradeAndDowngrade by one version: what is configured stays right, clients and daemons of both speak
+// with each other, and a daemon that finds what one of the other version left counts nothing twice, and all
+// of it where both know how.
 func TestUpgradeAndDowngrade(t *testing.T) {
 	old, now := previous(t), buildVersion(t, "this", "../..")
 	t.Run("flags of the previous version are taken", func(t *testing.T) {
@@ -75,17 +76,21 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	})
 	for _, pair := range [][2]version{{old, now}, {now, old}} {
 		tracers, daemon := pair[0], pair[1]
-		t.Run("tracers of the "+tracers.name+" version before a daemon of the "+daemon.name, func(t *testing.T) {
-			// It ends with 0 only if the agent counted exactly what was published.
-			out, err := exec.Command(tracers.lab, "bench", "--program", daemon.daemon, "--tracer", "client", "--workload",
-				"pool", "--rate", "20000", "--spans", "40000", "--json").CombinedOutput()
-			if err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
-		t.Run("a daemon of the "+daemon.name+" version behind a killed one of the "+tracers.name, func(t *testing.T) {
-			takeOver(t, tracers, daemon)
-		})
+		t.Run("tracers of the "+tracers.name+" version before a daemon of the "+daemon.name,
+			func(t *testing.T) {
+				// It ends with 0 only if the agent counted exactly what was published.
+				out, err := exec.Command(tracers.lab, "bench", "--program", daemon.daemon, "--tracer",
+					"client",
+					"--workload",
+					"pool", "--rate", "20000", "--spans", "40000", "--json").CombinedOutput()
+				if err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		t.Run("a daemon of the "+daemon.name+" version behind a killed one of the "+tracers.name,
+			func(t *testing.T) {
+				takeOver(t, tracers, daemon)
+			})
 	}
 }
 
@@ -103,8 +108,8 @@ func flagsOf(t *testing.T, v version) map[string]bool {
 	return flags
 }
 
-// takeOver kills a daemon while a client has spans with it that no agent has, and starts one of another version
-// at its socket.
+// takeOver kills a daemon while a client has spans with it that no agent has, and starts one of another
+// version at its socket.
 func takeOver(t *testing.T, first, then version) {
 	const spans = 1000
 	dir := t.TempDir()
@@ -115,14 +120,19 @@ func takeOver(t *testing.T, first, then version) {
 	defer agent.Close()
 	socket := filepath.Join(dir, "s")
 	killed, _ := runVersion(t, first, socket, agent)
-	c, err := client.Open(client.Config{Socket: socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
+	c, err := client.Open(client.Config{
+		Socket: socket, MaxAge: time.Millisecond,
+		MaxBackoff: time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	batch := make([]client.Snapshot, spans)
 	for i := range batch {
 		batch[i] = client.Snapshot{
-			Key: client.Key{Service: "shop", Operation: "op", Resource: "GET /", Kind: "server"}, End: time.Now(), TopLevel: true,
+			Key:      client.Key{Service: "shop", Operation: "op", Resource: "GET /", Kind: "server"},
+			End:      time.Now(),
+			TopLevel: true,
 		}
 	}
 	c.Publish(batch)
@@ -148,14 +158,17 @@ func takeOver(t *testing.T, first, then version) {
 	if named := stats.Unconfirmed + stats.Ambiguous; hits > spans || hits+named < spans {
 		t.Errorf("of %d spans the agent has %d, and the client names %d: %+v", spans, hits, named, stats)
 	}
-	t.Logf("the agent has %d of %d; the client names %d as lost at most, %d as ambiguous", hits, spans, stats.Unconfirmed,
+	t.Logf("the agent has %d of %d; the client names %d as lost at most, %d as ambiguous", hits, spans,
+		stats.Unconfirmed,
 		stats.Ambiguous)
 }
 
-// runVersion runs a daemon until it listens. What it says afterwards comes over the channel, which is closed at its end.
+// runVersion runs a daemon until it listens. What it says afterwards comes over the channel, which is closed
+// at its end.
 func runVersion(t *testing.T, v version, socket string, agent *standin.Agent) (*exec.Cmd, <-chan string) {
 	t.Helper()
-	cmd := exec.Command(v.daemon, "run", "--socket", socket, "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0",
+	cmd := exec.Command(v.daemon, "run", "--socket", socket, "--agent-url", agent.URL(), "--http-addr",
+		"127.0.0.1:0",
 		"--log-format", "json")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

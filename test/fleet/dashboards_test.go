@@ -59,7 +59,8 @@ func TestScrapedDashboards(t *testing.T) {
 						p.mustAnswer(&dashboard, n)
 					}
 				}
-				files, _ := filepath.Glob(filepath.Join(os.Getenv("DASHBOARDS"), "*.json")) // a pattern without a fault
+				// a pattern without a fault
+				files, _ := filepath.Glob(filepath.Join(os.Getenv("DASHBOARDS"), "*.json"))
 				for _, file := range files {
 					p.mustAnswerAll(file, n)
 				}
@@ -96,7 +97,8 @@ func (p *prometheus) mustAnswer(dashboard *published, n names) {
 		if ask.Metric != "calls" {
 			metric = n.durations + ask.Metric
 		}
-		query := fmt.Sprintf("sum by (%s) (rate(%s{%s}[1m])) >= 0", strings.Join(ask.By, ", "), metric, ask.Where)
+		query := fmt.Sprintf("sum by (%s) (rate(%s{%s}[1m])) >= 0", strings.Join(ask.By, ", "), metric,
+			ask.Where)
 		answer := p.ask(query)
 		for _, s := range answer {
 			for _, label := range ask.By {

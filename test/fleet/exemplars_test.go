@@ -140,7 +140,8 @@ func postTraces(t *testing.T, address string, r *rand.Rand, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Post("http://"+address+"/v1/traces", "application/x-protobuf", bytes.NewReader(body))
+	response, err := http.Post("http://"+address+"/v1/traces", "application/x-protobuf",
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +184,8 @@ func (p *prometheus) mustResolve(b *backend, promql string) {
 				series.Labels["service_name"], series.Labels["span_name"], series.Labels["span_kind"],
 				series.Labels["status_code"], value,
 			}); !there || span != want {
-				p.t.Errorf("an exemplar %v of %v is of the span %+v, there: %t", e, series.Labels, span, there)
+				p.t.Errorf("an exemplar %v of %v is of the span %+v, there: %t", e, series.Labels, span,
+					there)
 			}
 			if le := series.Labels["le"]; le != "" && value > p.number(le) {
 				p.t.Errorf("an exemplar of %g seconds stands on the bucket up to %s", value, le)

@@ -37,8 +37,8 @@ func startJaeger(t *testing.T, p *prometheus) *jaeger {
 // servers is what the tab asks for unless somebody chooses another kind of span.
 var servers = map[string][]string{"span_kind": {"SPAN_KIND_SERVER"}, "service_name": {"shop-0", "shop-1"}}
 
-// The monitor tab of a real Jaeger: what its UI asks the API for is what was published, of each service and of
-// each operation. Its UI takes latencies for milliseconds.
+// The monitor tab of a real Jaeger: what its UI asks the API for is what was published, of each service and
+// of each operation. Its UI takes latencies for milliseconds.
 func TestJaegersMonitorTab(t *testing.T) {
 	s := showTraffic(t, shownFlags(t, "Jaeger", 1)...)
 	j := startJaeger(t, s.prometheus)
@@ -82,7 +82,8 @@ func TestTheShownJaegerIsTheOneTested(t *testing.T) {
 	}
 	_, block, _ := strings.Cut(sectionOf(t, "Jaeger"), "```yaml\n")
 	block, _, _ = strings.Cut(block, "```")
-	tested := strings.ReplaceAll(string(config), "${env:PROMETHEUS_URL:-http://127.0.0.1:9090}", "http://127.0.0.1:9090")
+	tested := strings.ReplaceAll(string(config), "${env:PROMETHEUS_URL:-http://127.0.0.1:9090}",
+		"http://127.0.0.1:9090")
 	for line := range strings.Lines(block) {
 		if !strings.Contains(tested, line) {
 			t.Errorf("config/jaeger.yaml does not have %q", line)
@@ -114,7 +115,8 @@ func (j *jaeger) answer(a *ask, s *shown) (path string, values map[string]float6
 			MetricPoints []struct{ GaugeValue struct{ DoubleValue any } } // "NaN" where there is none
 		}
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != http.StatusOK {
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil ||
+		response.StatusCode != http.StatusOK {
 		j.t.Fatalf("Jaeger answers %s to %s: %v", response.Status, path, err)
 	}
 	values = map[string]float64{}
@@ -123,7 +125,8 @@ func (j *jaeger) answer(a *ask, s *shown) (path string, values map[string]float6
 		for _, l := range m.Labels {
 			labels[strings.Replace(l.Name, "operation", "span_name", 1)] = l.Value
 		}
-		values[group(labels, a.By)] = s.prometheus.number(m.MetricPoints[len(m.MetricPoints)-1].GaugeValue.DoubleValue)
+		values[group(labels,
+			a.By)] = s.prometheus.number(m.MetricPoints[len(m.MetricPoints)-1].GaugeValue.DoubleValue)
 	}
 	return path, values
 }

@@ -18,7 +18,8 @@ type names struct{ dialect, calls, durations, service string }
 
 var (
 	spanmetrics = names{
-		"spanmetrics", "traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds", "service_name",
+		"spanmetrics", "traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds",
+		"service_name",
 	}
 	tempo = names{"tempo", "traces_spanmetrics_calls_total", "traces_spanmetrics_latency", "service"}
 )
@@ -43,7 +44,10 @@ type scrape struct {
 
 var scrapes = []scrape{
 	{"classic, by text", "scrape_protocols: [OpenMetricsText1.0.0]", false},
-	{"native and classic, by protobuf", "scrape_native_histograms: true, always_scrape_classic_histograms: true", true},
+	{
+		"native and classic, by protobuf",
+		"scrape_native_histograms: true, always_scrape_classic_histograms: true", true,
+	},
 }
 
 // startScraping runs a Prometheus that scrapes what is counted of requests at an address, each second.
@@ -70,7 +74,8 @@ func TestScrapedSpans(t *testing.T) {
 				r := rand.New(rand.NewPCG(33, 1))
 				const daemons, spans = 2, 3000
 				for range daemons {
-					d := startDaemonAt(t, address, "node-1", 3, "--prometheus", "--prometheus-dialect", n.dialect)
+					d := startDaemonAt(t, address, "node-1", 3, "--prometheus", "--prometheus-dialect",
+						n.dialect)
 					p.scrapes(t, d, n, s.native, r, spans)
 					d.stop()
 				}
@@ -198,7 +203,8 @@ func (p *prometheus) mustHaveNative(n names, want map[string]*distribution) {
 		case s.histogram.differs(want[name]) != "":
 			p.t.Errorf("%s: Prometheus and the oracle have %s", name, s.histogram.differs(want[name]))
 		case s.histogram.scale < min(want[name].fitting(mostBuckets), oracleScale):
-			p.t.Errorf("%s: scale %d, though %d fits", name, s.histogram.scale, want[name].fitting(mostBuckets))
+			p.t.Errorf("%s: scale %d, though %d fits", name, s.histogram.scale,
+				want[name].fitting(mostBuckets))
 		}
 	}
 	if len(has) != len(want) {

@@ -16,8 +16,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
-// view is a ready-made view and what it asks of a Prometheus, in our words, with where that was read; and which
-// command of docs/views.md makes it work.
+// view is a ready-made view and what it asks of a Prometheus, in our words, with where that was read; and
+// which command of docs/views.md makes it work.
 type view struct {
 	View, From, Section string
 	Command             int // of that section, from 1
@@ -64,7 +64,8 @@ func (a *ask) promql(window int) string {
 	case "mean":
 		return sum("_sum") + " / " + sum("_count")
 	case "info":
-		return fmt.Sprintf("group by (%s) (%s{%s})", strings.Join(a.By, ", "), a.Of, strings.Join(matchers, ", "))
+		return fmt.Sprintf("group by (%s) (%s{%s})", strings.Join(a.By, ", "), a.Of,
+			strings.Join(matchers, ", "))
 	}
 	panic("BUG: a kind of query that nobody knows: " + a.Kind)
 }
@@ -94,8 +95,8 @@ func (a *ask) want(d *daemon, second float64) map[string]float64 {
 	return want
 }
 
-// Each view of testdata/views.json shows what was published, of a daemon that has the flags that docs/views.md
-// names for it and no others.
+// Each view of testdata/views.json shows what was published, of a daemon that has the flags that
+// docs/views.md names for it and no others.
 func TestScrapedOrSentViews(t *testing.T) {
 	var views []view
 	text, err := os.ReadFile("testdata/views.json")
@@ -149,7 +150,8 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 	spans := publishRounds(t, s.daemon, firstTimes)
 	s.prometheus.mustReach("sum("+calls+")", float64(spans))
 	begun := time.Now()
-	s.prometheus.mustPass(calls, begun.Add(time.Second)) // the window begins within a second, and has a sample then
+	// the window begins within a second, and has a sample then
+	s.prometheus.mustPass(calls, begun.Add(time.Second))
 	for range laterTimes {
 		spans += publishRounds(t, s.daemon, 1)
 		time.Sleep(time.Second)

@@ -29,7 +29,8 @@ func run(t *testing.T, what string, args ...string) {
 	for _, line := range lines {
 		t.Log(line)
 	}
-	last := regexp.MustCompile(`^` + what + ` [1-9]\d*: lost 0, twice 0, ambiguous \d+, counted as lost \d+ of \d+$`)
+	last := regexp.MustCompile(`^` + what +
+		` [1-9]\d*: lost 0, twice 0, ambiguous \d+, counted as lost \d+ of \d+$`)
 	if err != nil || !last.MatchString(lines[len(lines)-1]) {
 		t.Errorf("the run ended with %v", err)
 	}

@@ -15,15 +15,18 @@ func TestAClientMustNameWhatIsMissing(t *testing.T) {
 		isTight               bool
 		want                  verdict
 	}{
-		"all counted":             {counted: counts{a: 10, b: 5}},
-		"one missing":             {counted: counts{a: 9, b: 5}, want: verdict{Lost: 1}},
-		"one too many":            {counted: counts{a: 11, b: 5}, want: verdict{Twice: 1}},
-		"one for another":         {counted: counts{a: 11, b: 4}, want: verdict{Lost: 1, Twice: 1}},
-		"ambiguous and missing":   {counted: counts{a: 10}, ambiguous: 5},
-		"ambiguous and counted":   {counted: counts{a: 10, b: 5}, ambiguous: 5},
-		"more than ambiguous":     {counted: counts{a: 8}, ambiguous: 5, want: verdict{Lost: 2}},
-		"died":                    {counted: counts{a: 10}, died: 5, isTight: true},
-		"died and counted":        {counted: counts{a: 10, b: 5}, died: 5, isTight: true, want: verdict{Twice: 5}},
+		"all counted":           {counted: counts{a: 10, b: 5}},
+		"one missing":           {counted: counts{a: 9, b: 5}, want: verdict{Lost: 1}},
+		"one too many":          {counted: counts{a: 11, b: 5}, want: verdict{Twice: 1}},
+		"one for another":       {counted: counts{a: 11, b: 4}, want: verdict{Lost: 1, Twice: 1}},
+		"ambiguous and missing": {counted: counts{a: 10}, ambiguous: 5},
+		"ambiguous and counted": {counted: counts{a: 10, b: 5}, ambiguous: 5},
+		"more than ambiguous":   {counted: counts{a: 8}, ambiguous: 5, want: verdict{Lost: 2}},
+		"died":                  {counted: counts{a: 10}, died: 5, isTight: true},
+		"died and counted": {
+			counted: counts{a: 10, b: 5}, died: 5, isTight: true,
+			want: verdict{Twice: 5},
+		},
 		"died though it had room": {counted: counts{a: 10}, died: 5, want: verdict{Lost: 5}},
 		"died or ambiguous":       {counted: counts{a: 8}, died: 5, ambiguous: 2, isTight: true},
 		"given up, and said":      {counted: counts{a: 10}, gaveUp: 5},

@@ -32,7 +32,8 @@ func TestAKillBehindAnyStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for program, want := range map[string]bool{plain: false, tagged: true} {
-		if code, err := os.ReadFile(program); err != nil || bytes.Contains(code, []byte("KILL_AT_STORE")) != want {
+		if code, err := os.ReadFile(program); err != nil ||
+			bytes.Contains(code, []byte("KILL_AT_STORE")) != want {
 			t.Fatalf("%s has kill points: not %t (%v)", program, want, err)
 		}
 	}
@@ -45,7 +46,10 @@ func TestAKillBehindAnyStore(t *testing.T) {
 	for range 6 {
 		walking.Go(func() {
 			for !isOver.Load() {
-				w := &walk{t: t, plain: plain, tagged: tagged, killAt: int(next.Add(1)), hadLeft: map[*message]bool{}}
+				w := &walk{
+					t: t, plain: plain, tagged: tagged, killAt: int(next.Add(1)),
+					hadLeft: map[*message]bool{},
+				}
 				if !w.run() {
 					isOver.Store(true)
 				}
@@ -62,7 +66,8 @@ func TestAKillBehindAnyStore(t *testing.T) {
 		})
 	}
 	walking.Wait()
-	t.Logf("%d lives: spans by fate %v, of the doors named %d lost, %d ambiguous", next.Load(), all, named.lost,
+	t.Logf("%d lives: spans by fate %v, of the doors named %d lost, %d ambiguous", next.Load(), all,
+		named.lost,
 		named.ambiguous)
 	if next.Load() < 50 || all[settled] == 0 || all[ambiguous] == 0 || all[left] == 0 || named.lost == 0 {
 		t.Error("not all that can become of a span did")
@@ -200,7 +205,8 @@ func (w *walk) after(wasKilled bool) error {
 			<-conn
 		}
 	}
-	w.agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{} }) // at a stop it is asked once
+	// at a stop it is asked once
+	w.agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{} })
 	next, err := w.start(w.plain, 0)
 	if err != nil {
 		return err
@@ -262,7 +268,8 @@ func (w *walk) judgeLeft(wasKilled bool, lost, maybe, awaited uint64) {
 		c.mu.Unlock()
 	}
 	if missing+both < lost || missing > lost+maybe {
-		w.errorf("of clients that had left %d spans are missing: it names %d lost, %d ambiguous", missing, lost, maybe)
+		w.errorf("of clients that had left %d spans are missing: it names %d lost, %d ambiguous", missing,
+			lost, maybe)
 	}
 }
 
@@ -287,7 +294,8 @@ func (w *walk) judge(wasKilled bool) {
 				isOne = false
 			}
 			if !isOne {
-				w.errorf("%s of %s is %d times %d at the agent, with fate %d", m.name, c.name, got, m.spans, m.fate)
+				w.errorf("%s of %s is %d times %d at the agent, with fate %d", m.name, c.name, got, m.spans,
+					m.fate)
 			}
 		}
 	}

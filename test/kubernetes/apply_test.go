@@ -192,6 +192,9 @@ func addLate(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"apiVersion": review.APIVersion, "kind": review.Kind,
-		"response": map[string]any{"uid": review.Request.UID, "allowed": true, "patchType": "JSONPatch", "patch": patch},
+		"response": map[string]any{
+			"uid": review.Request.UID, "allowed": true, "patchType": "JSONPatch",
+			"patch": patch,
+		},
 	})
 }

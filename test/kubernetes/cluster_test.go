@@ -57,8 +57,10 @@ func start(t *testing.T) *cluster {
 		"--service-account-signing-key-file="+key, "--authorization-mode=RBAC", "--token-auth-file="+tokens,
 		"--endpoint-reconciler-type=none", "--allow-privileged")
 	c.config = &rest.Config{
-		Host: "https://127.0.0.1:" + port, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
-		QPS: 1000, Burst: 1000,
+		Host:            "https://127.0.0.1:" + port,
+		BearerToken:     token,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+		QPS:             1000, Burst: 1000,
 	}
 	var err error
 	if c.Clientset, err = kubernetes.NewForConfig(c.config); err != nil {
@@ -71,10 +73,12 @@ func start(t *testing.T) *cluster {
 		return c.RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error()
 	})
 	kubeconfig := filepath.Join(c.dir, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(fmt.Sprintf(kubeconfigText, c.config.Host, token)), 0o600); err != nil {
+	if err := os.WriteFile(kubeconfig, []byte(fmt.Sprintf(kubeconfigText, c.config.Host, token)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.run(t, "kube-controller-manager", "--kubeconfig="+kubeconfig, "--leader-elect=false", "--bind-address=127.0.0.1",
+	c.run(t, "kube-controller-manager", "--kubeconfig="+kubeconfig, "--leader-elect=false",
+		"--bind-address=127.0.0.1",
 		"--secure-port="+freePort(t), "--service-account-private-key-file="+key, "--controllers="+controllers)
 	return c
 }

@@ -23,8 +23,8 @@ var variablesOf = map[string]core.EnvVar{
 	"o": {Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://127.0.0.1:4318"},
 }
 
-// TestInjection makes pods of every shape, singly, and by whatever makes pods, and looks at what the API server
-// admits. The policy is the chart's, as it is installed.
+// TestInjection makes pods of every shape, singly, and by whatever makes pods, and looks at what the API
+// server admits. The policy is the chart's, as it is installed.
 func TestInjection(t *testing.T) {
 	c := start(t)
 	c.namespace(t, "shop", map[string]string{"spanstatsd": "sidecar"}, nil)
@@ -32,9 +32,11 @@ func TestInjection(t *testing.T) {
 	c.namespace(t, "doors", map[string]string{"spanstatsd": "sidecar"},
 		map[string]string{"spanstatsd.io/doors": "socket,datadog,otlp"})
 	for name, level := range map[string]string{"strict": "restricted", "loose": "privileged"} {
-		c.namespace(t, name, map[string]string{"spanstatsd": "sidecar", "pod-security.kubernetes.io/enforce": level}, nil)
+		c.namespace(t, name,
+			map[string]string{"spanstatsd": "sidecar", "pod-security.kubernetes.io/enforce": level}, nil)
 	}
-	for _, name := range []string{"aa-early", "zz-late"} { // the API server asks policies in the order of their names
+	// the API server asks policies in the order of their names
+	for _, name := range []string{"aa-early", "zz-late"} {
 		c.namespace(t, name, map[string]string{"spanstatsd": "sidecar", name: "yes"}, nil)
 		c.apply(t, strings.ReplaceAll(otherPolicy, "NAME", name))
 	}
@@ -44,7 +46,8 @@ func TestInjection(t *testing.T) {
 	// With the policy as it is a mistake in it is silent: the pod is admitted as it came.
 	c.apply(t, strings.Replace(policy, "failurePolicy: Ignore", "failurePolicy: Fail", 1))
 	eventually(t, "the policy is at work", func() error {
-		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"), meta.CreateOptions{DryRun: []string{"All"}})
+		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"),
+			meta.CreateOptions{DryRun: []string{"All"}})
 		if err == nil && !isInjected(&p.Spec) {
 			err = fmt.Errorf("a pod is admitted as it is")
 		}
@@ -65,10 +68,14 @@ func TestInjection(t *testing.T) {
 }
 
 func pod(name string) *core.Pod {
-	return &core.Pod{ObjectMeta: meta.ObjectMeta{Name: name}, Spec: core.PodSpec{Containers: []core.Container{container("shop")}}}
+	return &core.Pod{
+		ObjectMeta: meta.ObjectMeta{Name: name},
+		Spec:       core.PodSpec{Containers: []core.Container{container("shop")}},
+	}
 }
 
-// try makes a pod, beside one of the same shape in a namespace without the label, and admits what came out again.
+// try makes a pod, beside one of the same shape in a namespace without the label, and admits what came out
+// again.
 func (c *cluster) try(t *testing.T, s shape) {
 	namespace := s.namespace
 	if namespace == "" {
@@ -102,7 +109,10 @@ func (c *cluster) try(t *testing.T, s shape) {
 	if admitted.Labels["spanstatsd"] != "sidecar" {
 		t.Error("the pod has no label by which its metrics are found")
 	}
-	again := &core.Pod{ObjectMeta: meta.ObjectMeta{Name: s.name + "-again", Annotations: p.Annotations}, Spec: *admitted.Spec.DeepCopy()}
+	again := &core.Pod{
+		ObjectMeta: meta.ObjectMeta{Name: s.name + "-again", Annotations: p.Annotations},
+		Spec:       *admitted.Spec.DeepCopy(),
+	}
 	twice, err := c.CoreV1().Pods(namespace).Create(t.Context(), again, strict)
 	if err != nil {
 		t.Fatal(err)
@@ -134,13 +144,19 @@ func (s *shape) check(t *testing.T, got, plain *core.PodSpec) {
 	s.checkDaemon(t, &got.InitContainers[0])
 	without := got.DeepCopy()
 	without.InitContainers = without.InitContainers[1:]
-	without.Volumes = slices.DeleteFunc(without.Volumes, func(v core.Volume) bool { return strings.HasPrefix(v.Name, "spanstatsd") })
-	without.Containers = slices.DeleteFunc(without.Containers, func(c core.Container) bool { return c.Name == "late" })
+	without.Volumes = slices.DeleteFunc(without.Volumes, func(v core.Volume) bool {
+		return strings.HasPrefix(v.Name, "spanstatsd")
+	})
+	without.Containers = slices.DeleteFunc(without.Containers, func(c core.Container) bool {
+		return c.Name == "late"
+	})
 	for _, c := range append(pointers(got.InitContainers[1:]), pointers(got.Containers)...) {
 		s.checkApplication(t, c)
 	}
 	for _, c := range append(pointers(without.InitContainers), pointers(without.Containers)...) {
-		c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return m.Name == "spanstatsd" })
+		c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m core.VolumeMount) bool {
+			return m.Name == "spanstatsd"
+		})
 		c.Env = slices.DeleteFunc(c.Env, func(e core.EnvVar) bool {
 			return e == variablesOf[""] || e == variablesOf["d"] || e == variablesOf["o"]
 		})
@@ -219,7 +235,9 @@ func text(spec *core.PodSpec) string {
 				c.VolumeMounts[i].Name = "token"
 			}
 		}
-		slices.SortFunc(c.VolumeMounts, func(a, b core.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
+		slices.SortFunc(c.VolumeMounts, func(a, b core.VolumeMount) int {
+			return strings.Compare(a.MountPath, b.MountPath)
+		})
 		if len(c.Env) == 0 {
 			c.Env = nil
 		}
@@ -265,7 +283,9 @@ var owners = map[string]func(core.PodTemplateSpec, *meta.LabelSelector) any{
 }
 
 // tryOwner has a controller make a pod.
-func (c *cluster) tryOwner(t *testing.T, name string, make func(core.PodTemplateSpec, *meta.LabelSelector) any) {
+func (c *cluster) tryOwner(t *testing.T, name string,
+	make func(core.PodTemplateSpec, *meta.LabelSelector) any,
+) {
 	labels := map[string]string{"app": name}
 	template := core.PodTemplateSpec{ObjectMeta: meta.ObjectMeta{Labels: labels}, Spec: pod("").Spec}
 	object := make(template, &meta.LabelSelector{MatchLabels: labels})

@@ -23,16 +23,25 @@ const overlays = "../../deploy/kubernetes/overlays"
 func TestManifests(t *testing.T) {
 	c := start(t)
 	all := map[string]string{
-		"chart-node":    chart(t, map[string]any{}),
-		"chart-doors":   chart(t, map[string]any{"apm": map[string]any{"enabled": true}, "otlpIn": map[string]any{"enabled": true}}),
-		"chart-without": chart(t, map[string]any{"agent": map[string]any{"url": "off"}, "prometheus": map[string]any{"enabled": true}}),
+		"chart-node": chart(t, map[string]any{}),
+		"chart-doors": chart(t,
+			map[string]any{
+				"apm":    map[string]any{"enabled": true},
+				"otlpIn": map[string]any{"enabled": true},
+			}),
+		"chart-without": chart(t,
+			map[string]any{
+				"agent":      map[string]any{"url": "off"},
+				"prometheus": map[string]any{"enabled": true},
+			}),
 	}
 	directories, err := os.ReadDir(overlays)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range directories {
-		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(overlays, d.Name()))
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+			filepath.Join(overlays, d.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +86,8 @@ func (c *cluster) admitTemplates(t *testing.T, namespace, manifests string) {
 		}
 		p := &core.Pod{ObjectMeta: v1.ObjectMeta{Name: o.GetName(), Labels: of.Labels}, Spec: of.Spec}
 		p.Spec.ServiceAccountName = ""
-		if _, err := c.CoreV1().Pods(namespace).Create(t.Context(), p, v1.CreateOptions{DryRun: []string{"All"}}); err != nil {
+		if _, err := c.CoreV1().Pods(namespace).Create(t.Context(), p,
+			v1.CreateOptions{DryRun: []string{"All"}}); err != nil {
 			t.Errorf("a pod of %s: %v", o.GetName(), err)
 		}
 		pods++

@@ -26,9 +26,9 @@ import (
 // documented is the registry of the README, in whose place the test has its own.
 const documented = "your-registry.example"
 
-// TestTheTwoLines does what the README says under Kubernetes, command by command: the chart as a release has it is
-// pushed to a registry and installed from there, a namespace is labelled, and a pod that is made in it has the
-// daemon, with the image of that registry. After the release is gone, pods are as they were.
+// TestTheTwoLines does what the README says under Kubernetes, command by command: the chart as a release has
+// it is pushed to a registry and installed from there, a namespace is labelled, and a pod that is made in it
+// has the daemon, with the image of that registry. After the release is gone, pods are as they were.
 func TestTheTwoLines(t *testing.T) {
 	c := start(t)
 	address := startRegistry(t)
@@ -47,7 +47,8 @@ func TestTheTwoLines(t *testing.T) {
 		case len(words) == 5 && strings.Join(words[:3], " ") == "kubectl label namespace":
 			name, value, _ := strings.Cut(words[4], "=")
 			patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, name, value)
-			if _, err := c.CoreV1().Namespaces().Patch(t.Context(), words[3], types.MergePatchType, []byte(patch),
+			if _, err := c.CoreV1().Namespaces().Patch(t.Context(), words[3], types.MergePatchType,
+				[]byte(patch),
 				meta.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -56,12 +57,14 @@ func TestTheTwoLines(t *testing.T) {
 		}
 	}
 	eventually(t, "a pod has the daemon", func() error {
-		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"), meta.CreateOptions{DryRun: []string{"All"}})
+		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"),
+			meta.CreateOptions{DryRun: []string{"All"}})
 		if err == nil && !isInjected(&p.Spec) {
 			return fmt.Errorf("a pod is admitted as it is")
 		}
 		if err == nil && !strings.HasPrefix(p.Spec.InitContainers[0].Image, address+"/spanstatsd:") {
-			t.Errorf("the daemon's image is %s, where the registry is %s", p.Spec.InitContainers[0].Image, address)
+			t.Errorf("the daemon's image is %s, where the registry is %s", p.Spec.InitContainers[0].Image,
+				address)
 		}
 		return err
 	})
@@ -73,7 +76,8 @@ func TestTheTwoLines(t *testing.T) {
 	checks := regexp.MustCompile(`(?m)^apiserver_mutating_admission_policy_check_total\{(.*)\} `).FindAllStringSubmatch(
 		string(metrics), -1)
 	for _, labels := range checks {
-		if !strings.Contains(labels[1], `error_type="no_error"`) || !strings.Contains(labels[1], `policy="spanstatsd-sidecar"`) {
+		if !strings.Contains(labels[1], `error_type="no_error"`) ||
+			!strings.Contains(labels[1], `policy="spanstatsd-sidecar"`) {
 			t.Errorf("the API server counts {%s}", labels[1])
 		}
 	}
@@ -82,7 +86,8 @@ func TestTheTwoLines(t *testing.T) {
 	}
 	h.uninstall(t, "spanstatsd")
 	eventually(t, "a pod is as it was", func() error {
-		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"), meta.CreateOptions{DryRun: []string{"All"}})
+		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"),
+			meta.CreateOptions{DryRun: []string{"All"}})
 		if err == nil && isInjected(&p.Spec) {
 			return fmt.Errorf("a pod has the daemon, though the release is gone")
 		}

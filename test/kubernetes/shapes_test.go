@@ -27,9 +27,15 @@ var shapes = []shape{
 	{name: "init-container", change: addInit(container("migrate"))},
 	{name: "own-sidecar", change: addInit(always(container("proxy")))},
 	{name: "init-and-own-sidecar", change: addInit(container("migrate"), always(container("proxy")))},
-	{name: "variables", change: env(core.EnvVar{Name: "A", Value: "b"}, core.EnvVar{Name: "C", Value: "$(A)"})},
+	{
+		name:   "variables",
+		change: env(core.EnvVar{Name: "A", Value: "b"}, core.EnvVar{Name: "C", Value: "$(A)"}),
+	},
 	{name: "own-socket", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET", Value: "/elsewhere"})},
-	{name: "own-socket-by-reference", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET", ValueFrom: nameOfPod})},
+	{
+		name:   "own-socket-by-reference",
+		change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET", ValueFrom: nameOfPod}),
+	},
 	{name: "own-empty-socket", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET"})},
 	{name: "variables-by-reference", change: env(core.EnvVar{Name: "NAME", ValueFrom: nameOfPod})},
 	{name: "variables-from-a-map", change: func(p *core.Pod) {
@@ -52,7 +58,10 @@ var shapes = []shape{
 	{name: "volumes", change: mount("data", "/data")},
 	{name: "own-mount-there", change: mount("mine", "/var/run/spanstatsd")},
 	{name: "mount-beside", change: mount("mine", "/var/run")},
-	{name: "without-token", change: func(p *core.Pod) { no := false; p.Spec.AutomountServiceAccountToken = &no }},
+	{name: "without-token", change: func(p *core.Pod) {
+		no := false
+		p.Spec.AutomountServiceAccountToken = &no
+	}},
 	{name: "command-and-probes", change: func(p *core.Pod) {
 		p.Spec.Containers[0].Command = []string{"/shop"}
 		p.Spec.Containers[0].ReadinessProbe = &core.Probe{ProbeHandler: core.ProbeHandler{
@@ -65,15 +74,23 @@ var shapes = []shape{
 	{name: "resources-of-the-pod", change: func(p *core.Pod) {
 		p.Spec.Resources = &core.ResourceRequirements{Limits: core.ResourceList{core.ResourceCPU: resource.MustParse("2")}}
 	}},
-	{name: "shared-processes", change: func(p *core.Pod) { yes := true; p.Spec.ShareProcessNamespace = &yes }},
+	{name: "shared-processes", change: func(p *core.Pod) {
+		yes := true
+		p.Spec.ShareProcessNamespace = &yes
+	}},
 	{name: "linux", change: func(p *core.Pod) { p.Spec.OS = &core.PodOS{Name: core.Linux} }},
 	{name: "user-of-the-pod", change: func(p *core.Pod) {
 		user := int64(1000)
 		p.Spec.SecurityContext = &core.PodSecurityContext{RunAsUser: &user, FSGroup: &user}
 	}},
-	{name: "lives-long", change: func(p *core.Pod) { grace := int64(600); p.Spec.TerminationGracePeriodSeconds = &grace }},
+	{name: "lives-long", change: func(p *core.Pod) {
+		grace := int64(600)
+		p.Spec.TerminationGracePeriodSeconds = &grace
+	}},
 	{name: "never-again", change: func(p *core.Pod) { p.Spec.RestartPolicy = core.RestartPolicyNever }},
-	{name: "labels-and-annotations", change: both(annotate("a", "b"), func(p *core.Pod) { p.Labels = map[string]string{"app": "shop"} })},
+	{name: "labels-and-annotations", change: both(annotate("a", "b"), func(p *core.Pod) {
+		p.Labels = map[string]string{"app": "shop"}
+	})},
 	{name: "on-a-host-port", change: func(p *core.Pod) {
 		p.Spec.Containers[0].Ports = []core.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}},
@@ -92,10 +109,16 @@ var shapes = []shape{
 	{name: "a-webhook-comes-after", namespace: "webhook"},
 
 	{name: "switched-off-by-annotation", isAlone: true, change: annotate("spanstatsd", "none")},
-	{name: "switched-off-by-label", isAlone: true, change: func(p *core.Pod) { p.Labels = map[string]string{"spanstatsd": "none"} }},
+	{name: "switched-off-by-label", isAlone: true, change: func(p *core.Pod) {
+		p.Labels = map[string]string{"spanstatsd": "none"}
+	}},
 	{name: "another-namespace", isAlone: true, namespace: "without"},
-	{name: "network-of-the-host", isAlone: true, namespace: "loose", change: func(p *core.Pod) { p.Spec.HostNetwork = true }},
-	{name: "windows", isAlone: true, change: func(p *core.Pod) { p.Spec.OS = &core.PodOS{Name: core.Windows} }},
+	{name: "network-of-the-host", isAlone: true, namespace: "loose", change: func(p *core.Pod) {
+		p.Spec.HostNetwork = true
+	}},
+	{name: "windows", isAlone: true, change: func(p *core.Pod) {
+		p.Spec.OS = &core.PodOS{Name: core.Windows}
+	}},
 	{name: "own-daemon", isAlone: true, change: add(container("spanstatsd"))},
 	{name: "own-daemon-as-a-sidecar", isAlone: true, change: addInit(always(container("spanstatsd")))},
 }

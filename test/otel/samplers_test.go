@@ -352,7 +352,8 @@ func compareEstimate(t *testing.T, service string, counted float64, got map[one]
 		variance += (n*n - (n-1)*(n-1)) * after * after * share * (1 - share)
 	}
 	if off := math.Abs(estimate - counted); off > deviations*math.Sqrt(variance)+2 {
-		t.Errorf("%s: what went on stands for %v, %v was counted; its error is %v", service, estimate, counted,
+		t.Errorf("%s: what went on stands for %v, %v was counted; its error is %v", service, estimate,
+			counted,
 			math.Sqrt(variance))
 	}
 	t.Logf("%s: what went on stands for %.0f of %v, of which the error is %.0f", service, estimate, counted,

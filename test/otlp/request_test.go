@@ -219,7 +219,8 @@ func FuzzTheLibraryReadsWhatWasCounted(f *testing.F) {
 	f.Add(uint64(1), 10, 3000)
 	f.Fuzz(func(t *testing.T, seed uint64, n, limit int) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
-		checkRound(t, randomSpans(rnd, 1+min(max(n, 0), 300)), points.Spanmetrics, time.Unix(1_700_000_000, 0),
+		checkRound(t, randomSpans(rnd, 1+min(max(n, 0), 300)), points.Spanmetrics,
+			time.Unix(1_700_000_000, 0),
 			min(max(limit, 2000), 1<<20))
 	})
 }

@@ -150,7 +150,8 @@ func TestSDKInABrowser(t *testing.T) {
 		{"/v1/traces", "text/plain", `"x"`, "415 "},
 		{"/v1/nothing", "text/plain", `"x"`, "404 "},
 	} {
-		if said := b.resolved(`answerTo("` + d.otlp + c.path + `", "` + c.media + `", ` + c.body + `)`); said != c.want {
+		if said := b.resolved(`answerTo("` + d.otlp + c.path + `", "` + c.media + `", ` + c.body +
+			`)`); said != c.want {
 			t.Errorf("%s %s: a script reads %q, want %q", c.path, c.media, said, c.want)
 		}
 	}
@@ -168,7 +169,8 @@ func TestSDKInABrowser(t *testing.T) {
 		t.Errorf("a page that is not named reads %q, and its browser says %q", said, complaints)
 	}
 	after := d.status(t)
-	if after.OTLP.Requests["refused"] != before.OTLP.Requests["refused"]+1 || after.Books.Received != before.Books.Received ||
+	if after.OTLP.Requests["refused"] != before.OTLP.Requests["refused"]+1 ||
+		after.Books.Received != before.Books.Received ||
 		after.OTLP.Requests["counted"] != before.OTLP.Requests["counted"] {
 		t.Errorf("behind it: %+v, before %+v", after.OTLP, before.OTLP)
 	}

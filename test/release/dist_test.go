@@ -37,7 +37,8 @@ func TestDistIsSigned(t *testing.T) {
 		}
 		files = append(files, file)
 		for _, kind := range []string{
-			"_amd64.tar.gz", "_arm64.tar.gz", "_chart.tgz", "_deploy.tar.gz", "_image.tar", "_THIRD_PARTY_LICENSES",
+			"_amd64.tar.gz", "_arm64.tar.gz", "_chart.tgz", "_deploy.tar.gz", "_image.tar",
+			"_THIRD_PARTY_LICENSES",
 			".sbom.cdx.json", ".sbom-lab.cdx.json",
 		} {
 			if strings.HasSuffix(file, kind) {

@@ -20,14 +20,16 @@ func TestPublishBringsEverything(t *testing.T) {
 		}
 	}
 	for _, program := range []string{"skopeo", "helm", "gh"} {
-		script := "#!/bin/sh\necho " + program + " \"$@\" >>" + told + "\ncase \"$*\" in *--password-stdin*|*--notes-file*)" +
+		script := "#!/bin/sh\necho " + program + " \"$@\" >>" + told +
+			"\ncase \"$*\" in *--password-stdin*|*--notes-file*)" +
 			" sed 's/^/input: /' >>" + told + "; echo >>" + told + "; esac\n"
 		if err := os.WriteFile(filepath.Join(programs, program), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	files := []string{
-		"SHA256SUMS", "SHA256SUMS.sigstore.json", "spanstatsd_v0.1.0_chart.tgz", "spanstatsd_v0.1.0_image.tar",
+		"SHA256SUMS", "SHA256SUMS.sigstore.json", "spanstatsd_v0.1.0_chart.tgz",
+		"spanstatsd_v0.1.0_image.tar",
 		"spanstatsd_v0.1.0_image.tar.sigstore.json", "spanstatsd_v0.1.0_provenance.json",
 	}
 	for _, file := range append(slices.Clone(files), "spanstatsd_v0.0.9_chart.tgz") {

@@ -89,7 +89,8 @@ func check(t *testing.T, file string, public *ecdsa.PublicKey) (*verify.Verifica
 	if signed.GetDsseEnvelope() != nil {
 		return by.Verify(signed, verify.NewPolicy(verify.WithoutArtifactUnsafe(), verify.WithKey()))
 	}
-	return by.Verify(signed, verify.NewPolicy(verify.WithArtifact(bytes.NewReader(content)), verify.WithKey()))
+	return by.Verify(signed,
+		verify.NewPolicy(verify.WithArtifact(bytes.NewReader(content)), verify.WithKey()))
 }
 
 // checkProvenance verifies a provenance, and that it names exactly these files with their sums.
@@ -101,7 +102,8 @@ func checkProvenance(t *testing.T, file string, public *ecdsa.PublicKey, files [
 	}
 	said := result.Statement
 	if said.GetPredicateType() != "https://slsa.dev/provenance/v1" || len(said.GetSubject()) != len(files) {
-		t.Fatalf("%s has %d subjects, want %d, and is %s", file, len(said.GetSubject()), len(files), said.GetPredicateType())
+		t.Fatalf("%s has %d subjects, want %d, and is %s", file, len(said.GetSubject()), len(files),
+			said.GetPredicateType())
 	}
 	for i, of := range files {
 		content, err := os.ReadFile(of)
@@ -142,7 +144,10 @@ func TestSignedFilesVerify(t *testing.T) {
 					t.Fatalf("sign %q: %v\n%s", args, err, text)
 				}
 			}
-			say(append([]string{"-version", "1.2.3", "-commit", "c0ffee", "-go", "go1.26", "-provenance", provenance}, files...)...)
+			say(append([]string{
+				"-version", "1.2.3", "-commit", "c0ffee", "-go", "go1.26", "-provenance",
+				provenance,
+			}, files...)...)
 			say(append([]string{provenance}, files...)...)
 			for _, file := range files {
 				if _, err := check(t, file, public); err != nil {
@@ -177,7 +182,8 @@ func TestProvenanceIsReproducible(t *testing.T) {
 	var made [2][]byte
 	for i := range made {
 		out := filepath.Join(dir, "provenance")
-		if text, err := exec.Command(sign, "-commit", "1", "-provenance", out, file).CombinedOutput(); err != nil {
+		if text, err := exec.Command(sign, "-commit", "1", "-provenance", out,
+			file).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		made[i], _ = os.ReadFile(out)

@@ -83,7 +83,8 @@ func start(t *testing.T) *daemon {
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	t.Cleanup(behind.Close)
-	cmd := exec.Command(program, "run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url", agent.URL(),
+	cmd := exec.Command(program, "run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url",
+		agent.URL(),
 		"--http-addr", "127.0.0.1:0", "--zipkin-addr", "127.0.0.1:0", "--zipkin-forward", behind.URL,
 		"--log-format", "json", "--shutdown-grace", "30s")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
@@ -139,9 +140,12 @@ func TestReporters(t *testing.T) {
 		for _, encoding := range []string{"json", "protobuf"} {
 			t.Run(name+" "+encoding, func(t *testing.T) {
 				d := start(t)
-				deadline := time.AfterFunc(2*time.Minute, func() { panic(name + " has not ended in two minutes") })
+				deadline := time.AfterFunc(2*time.Minute, func() {
+					panic(name + " has not ended in two minutes")
+				})
 				defer deadline.Stop()
-				report := exec.Command(command[0], append(command[1:], d.url, encoding, fmt.Sprint(requests))...)
+				report := exec.Command(command[0],
+					append(command[1:], d.url, encoding, fmt.Sprint(requests))...)
 				var said bytes.Buffer
 				report.Stdout, report.Stderr = &said, &said
 				if err := report.Run(); err != nil {

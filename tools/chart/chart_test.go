@@ -36,7 +36,8 @@ func TestEachValueIsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := renew(dir, []byte(begin+end)); err == nil || !strings.Contains(err.Error(), "b.c has no description") {
+	if _, err := renew(dir, []byte(begin+end)); err == nil ||
+		!strings.Contains(err.Error(), "b.c has no description") {
 		t.Errorf("said %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "values.schema.json"),

@@ -20,7 +20,10 @@ func TestTheLicencesOfWhatIsLinkedStandInTheRepository(t *testing.T) {
 		t.Errorf("the programs link other modules than THIRD_PARTY_LICENSES has: run make licences, and look "+
 			"at the difference (%v)", err)
 	}
-	for _, module := range []string{"github.com/prometheus/client_golang ", "golang.org/x/sys ", "library of Go"} {
+	for _, module := range []string{
+		"github.com/prometheus/client_golang ", "golang.org/x/sys ",
+		"library of Go",
+	} {
 		if !strings.Contains(want.String(), module) {
 			t.Errorf("%s is not in it", module)
 		}

@@ -36,7 +36,8 @@ func TestPayloadsKeepTheirPromise(t *testing.T) {
 		err := p.Read(body, span.Origin{})
 		held := inUse() - before
 		if promised := clientstats.Bytes(length); held > promised {
-			t.Errorf("%d bytes of statistics made us hold %d, %d are promised: %v", length, held, promised, err)
+			t.Errorf("%d bytes of statistics made us hold %d, %d are promised: %v", length, held, promised,
+				err)
 		}
 		runtime.KeepAlive(p)
 	}
@@ -95,7 +96,8 @@ func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
 		if err := p.Read(bodyOf(most...), span.Origin{}); err != nil {
 			t.Errorf("as many %s as there may be: %v", what, err)
 		}
-		if err := p.Read(bodyOf(append(most, oneMore)...), span.Origin{}); !errors.Is(err, clientstats.ErrUnfit) {
+		if err := p.Read(bodyOf(append(most, oneMore)...), span.Origin{}); !errors.Is(err,
+			clientstats.ErrUnfit) {
 			t.Errorf("one %s more: %v", what, err)
 		}
 	}

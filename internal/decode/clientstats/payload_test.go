@@ -49,16 +49,44 @@ func marshal(t testing.TB, m proto.Message) []byte {
 func statsOf(t testing.TB, change func(payload, bucket, group object)) []byte {
 	t.Helper()
 	group := object{
-		"Service": "shop", "Name": "web.request", "Resource": "GET /", "Type": "web", "HTTPStatusCode": uint32(200), "DBType": "",
-		"Hits": uint64(5), "Errors": uint64(2), "TopLevelHits": uint64(4), "Duration": uint64(31_000),
-		"OkSummary": sketchBytes(t, 0, 1000, 20_000), "ErrorSummary": sketchBytes(t, 5000, 5000), "Synthetics": true,
-		"SpanKind": "client", "PeerTags": []string{"db.name:orders", "out.host:db"}, "IsTraceRoot": int32(2), "GRPCStatusCode": "0",
-		"HTTPMethod": "GET", "HTTPEndpoint": "/", "srv_src": "m", "SpanDerivedPrimaryTags": []string{}, "AdditionalMetricTags": []string{"a:b"},
+		"Service":                "shop",
+		"Name":                   "web.request",
+		"Resource":               "GET /",
+		"Type":                   "web",
+		"HTTPStatusCode":         uint32(200),
+		"DBType":                 "",
+		"Hits":                   uint64(5),
+		"Errors":                 uint64(2),
+		"TopLevelHits":           uint64(4),
+		"Duration":               uint64(31_000),
+		"OkSummary":              sketchBytes(t, 0, 1000, 20_000),
+		"ErrorSummary":           sketchBytes(t, 5000, 5000),
+		"Synthetics":             true,
+		"SpanKind":               "client",
+		"PeerTags":               []string{"db.name:orders", "out.host:db"},
+		"IsTraceRoot":            int32(2),
+		"GRPCStatusCode":         "0",
+		"HTTPMethod":             "GET",
+		"HTTPEndpoint":           "/",
+		"srv_src":                "m",
+		"SpanDerivedPrimaryTags": []string{},
+		"AdditionalMetricTags":   []string{"a:b"},
 	}
 	bucket := object{"Start": uint64(170e9), "Duration": uint64(10e9), "AgentTimeShift": int64(0)}
 	payload := object{
-		"Hostname": "h", "Env": "e", "Version": "v", "Lang": "", "TracerVersion": "1", "RuntimeID": "r", "Sequence": uint64(7),
-		"Service": "base", "ContainerID": "", "Tags": []string{}, "GitCommitSha": "c", "ProcessTagsHash": uint64(0), "ProcessTags": "p:q",
+		"Hostname":         "h",
+		"Env":              "e",
+		"Version":          "v",
+		"Lang":             "",
+		"TracerVersion":    "1",
+		"RuntimeID":        "r",
+		"Sequence":         uint64(7),
+		"Service":          "base",
+		"ContainerID":      "",
+		"Tags":             []string{},
+		"GitCommitSha":     "c",
+		"ProcessTagsHash":  uint64(0),
+		"ProcessTags":      "p:q",
 		"AgentAggregation": "", "ImageTag": "",
 	}
 	if change != nil {
@@ -79,32 +107,55 @@ func statsOf(t testing.TB, change func(payload, bucket, group object)) []byte {
 
 func TestGroups(t *testing.T) {
 	var p clientstats.Payload
-	err := p.Read(statsOf(t, nil), span.Origin{Lang: "go", TracerVersion: "2", ObfuscationVersion: "1", ContainerID: "c1"})
+	err := p.Read(statsOf(t, nil),
+		span.Origin{Lang: "go", TracerVersion: "2", ObfuscationVersion: "1", ContainerID: "c1"})
 	if err != nil || len(p.Groups) != 1 || p.Width != 10e9 {
 		t.Fatalf("%v: %+v", err, p.Groups)
 	}
 	if want := (span.Origin{
-		Host: "h", Env: "e", Version: "v", Lang: "go", TracerVersion: "1", RuntimeID: "r", Service: "base", GitCommitSHA: "c",
-		ProcessTags: "p:q", ContainerID: "c1", ObfuscationVersion: "1",
+		Host:          "h",
+		Env:           "e",
+		Version:       "v",
+		Lang:          "go",
+		TracerVersion: "1",
+		RuntimeID:     "r",
+		Service:       "base",
+		GitCommitSHA:  "c",
+		ProcessTags:   "p:q", ContainerID: "c1", ObfuscationVersion: "1",
 	}); p.Origin != want {
 		t.Errorf("origin %+v", p.Origin)
 	}
 	got := p.Groups[0]
-	if want := (aggregate.Counts{Spans: 5, Hits: 5, Errors: 2, TopLevel: 4, Duration: 31_000}); got.Counts != want || got.Bucket != 170e9 {
+	if want := (aggregate.Counts{
+		Spans: 5, Hits: 5, Errors: 2, TopLevel: 4,
+		Duration: 31_000,
+	}); got.Counts != want || got.Bucket != 170e9 {
 		t.Errorf("counts %+v in bucket %d", got.Counts, got.Bucket)
 	}
 	k := got.Key
-	if !slices.Equal(k.PeerTags, []string{"db.name:orders", "out.host:db"}) || !slices.Equal(k.AdditionalTags, []string{"a:b"}) {
+	if !slices.Equal(k.PeerTags, []string{"db.name:orders", "out.host:db"}) ||
+		!slices.Equal(k.AdditionalTags, []string{"a:b"}) {
 		t.Errorf("tags %q, %q", k.PeerTags, k.AdditionalTags)
 	}
 	k.PeerTags, k.AdditionalTags = nil, nil
 	if want := (span.Key{
-		Service: "shop", Operation: "web.request", Resource: "GET /", Type: "web", Kind: "client", TraceRoot: span.TraceRootFalse,
-		HTTPStatus: 200, HTTPMethod: "GET", HTTPEndpoint: "/", GRPCStatus: "0", ServiceSource: "m", Synthetics: true,
+		Service:       "shop",
+		Operation:     "web.request",
+		Resource:      "GET /",
+		Type:          "web",
+		Kind:          "client",
+		TraceRoot:     span.TraceRootFalse,
+		HTTPStatus:    200,
+		HTTPMethod:    "GET",
+		HTTPEndpoint:  "/",
+		GRPCStatus:    "0",
+		ServiceSource: "m",
+		Synthetics:    true,
 	}); !equalKeys(k, want) {
 		t.Errorf("key %+v", k)
 	}
-	if got.OK.Zeros != 1 || len(got.OK.List) != 2 || len(got.Errors.List) != 1 || got.Errors.List[0].Spans != 2 {
+	if got.OK.Zeros != 1 || len(got.OK.List) != 2 || len(got.Errors.List) != 1 ||
+		got.Errors.List[0].Spans != 2 {
 		t.Errorf("bins %+v and %+v", got.OK, got.Errors)
 	}
 }
@@ -113,7 +164,9 @@ func TestGroups(t *testing.T) {
 // agent makes nothing. What is no list of texts is the agent's to refuse.
 func TestTagsOfAPayloadAreNoReasonToForwardIt(t *testing.T) {
 	read := func(tags any) error {
-		return new(clientstats.Payload).Read(statsOf(t, func(p, _, _ object) { p["Tags"] = tags }), span.Origin{})
+		return new(clientstats.Payload).Read(statsOf(t, func(p, _, _ object) {
+			p["Tags"] = tags
+		}), span.Origin{})
 	}
 	if err := read([]string{"team:shop", "tier:1"}); err != nil {
 		t.Error(err)
@@ -159,31 +212,62 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		change func(p, b, g object)
 		want   error
 	}{
-		"two mappings":         {in(group, "OkSummary", marshal(t, interpolated.ToProto())), clientstats.ErrUnfit},
-		"no sketch":            {in(group, "ErrorSummary", []byte{}), clientstats.ErrMapping},
-		"no mapping":           {changed(func(s *sketchpb.DDSketch) { s.Mapping = nil }), clientstats.ErrMapping},
-		"no mapping at all":    {func(_, _, g object) { g["OkSummary"], g["ErrorSummary"] = []byte{}, []byte{} }, clientstats.ErrMapping},
-		"no gamma":             {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 1 }), clientstats.ErrMapping},
-		"a gamma that is none": {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = math.NaN() }), clientstats.ErrMapping},
-		"a coarse mapping":     {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 4 }), clientstats.ErrMapping},
-		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) { m.Interpolation = sketchpb.IndexMapping_QUADRATIC }), clientstats.ErrMapping},
-		"no sketch at all":     {in(group, "ErrorSummary", []byte("garbage")), clientstats.ErrUnfit},
-		"an offset":            {changed(func(s *sketchpb.DDSketch) { s.Mapping.IndexOffset = 1 }), clientstats.ErrUnfit},
-		"a negative bin":       {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = -1 }), clientstats.ErrUnfit},
-		"a bin of no duration": {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 2048 }), clientstats.ErrUnfit},
-		"a bin of no mapping":  {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 8192 }), clientstats.ErrUnfit},
-		"half a span":          {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = .5 }), clientstats.ErrUnfit},
-		"less than no span":    {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = -1 }), clientstats.ErrUnfit},
-		"no number of spans":   {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = math.NaN() }), clientstats.ErrUnfit},
-		"negative durations":   {changed(func(s *sketchpb.DDSketch) { s.NegativeValues = s.PositiveValues }), clientstats.ErrUnfit},
-		"a dialect":            {in(group, "DBType", "mysql"), clientstats.ErrUnfit},
-		"what we do not know":  {in(group, "New", 1), clientstats.ErrUnfit},
-		"new of a bucket":      {in(bucket, "New", 1), clientstats.ErrUnfit},
-		"new of a payload":     {in(payload, "New", 1), clientstats.ErrUnfit},
-		"an image":             {in(payload, "ImageTag", "a"), clientstats.ErrUnfit},
-		"a fourth root":        {in(group, "IsTraceRoot", 9), clientstats.ErrUnfit},
-		"too many":             {in(group, "Hits", uint64(math.MaxUint64)), clientstats.ErrUnfit},
-		"none":                 {in(group, "Hits", 0), clientstats.ErrUnfit},
+		"two mappings": {
+			in(group, "OkSummary", marshal(t, interpolated.ToProto())),
+			clientstats.ErrUnfit,
+		},
+		"no sketch": {in(group, "ErrorSummary", []byte{}), clientstats.ErrMapping},
+		"no mapping": {changed(func(s *sketchpb.DDSketch) {
+			s.Mapping = nil
+		}), clientstats.ErrMapping},
+		"no mapping at all": {func(_, _, g object) {
+			g["OkSummary"], g["ErrorSummary"] = []byte{}, []byte{}
+		}, clientstats.ErrMapping},
+		"no gamma": {mapped(func(m *sketchpb.IndexMapping) {
+			m.Gamma = 1
+		}), clientstats.ErrMapping},
+		"a gamma that is none": {mapped(func(m *sketchpb.IndexMapping) {
+			m.Gamma = math.NaN()
+		}), clientstats.ErrMapping},
+		"a coarse mapping": {mapped(func(m *sketchpb.IndexMapping) {
+			m.Gamma = 4
+		}), clientstats.ErrMapping},
+		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) {
+			m.Interpolation = sketchpb.IndexMapping_QUADRATIC
+		}), clientstats.ErrMapping},
+		"no sketch at all": {in(group, "ErrorSummary", []byte("garbage")), clientstats.ErrUnfit},
+		"an offset": {changed(func(s *sketchpb.DDSketch) {
+			s.Mapping.IndexOffset = 1
+		}), clientstats.ErrUnfit},
+		"a negative bin": {changed(func(s *sketchpb.DDSketch) {
+			s.PositiveValues.ContiguousBinIndexOffset = -1
+		}), clientstats.ErrUnfit},
+		"a bin of no duration": {changed(func(s *sketchpb.DDSketch) {
+			s.PositiveValues.ContiguousBinIndexOffset = 2048
+		}), clientstats.ErrUnfit},
+		"a bin of no mapping": {changed(func(s *sketchpb.DDSketch) {
+			s.PositiveValues.ContiguousBinIndexOffset = 8192
+		}), clientstats.ErrUnfit},
+		"half a span": {changed(func(s *sketchpb.DDSketch) {
+			s.ZeroCount = .5
+		}), clientstats.ErrUnfit},
+		"less than no span": {changed(func(s *sketchpb.DDSketch) {
+			s.ZeroCount = -1
+		}), clientstats.ErrUnfit},
+		"no number of spans": {changed(func(s *sketchpb.DDSketch) {
+			s.ZeroCount = math.NaN()
+		}), clientstats.ErrUnfit},
+		"negative durations": {changed(func(s *sketchpb.DDSketch) {
+			s.NegativeValues = s.PositiveValues
+		}), clientstats.ErrUnfit},
+		"a dialect":           {in(group, "DBType", "mysql"), clientstats.ErrUnfit},
+		"what we do not know": {in(group, "New", 1), clientstats.ErrUnfit},
+		"new of a bucket":     {in(bucket, "New", 1), clientstats.ErrUnfit},
+		"new of a payload":    {in(payload, "New", 1), clientstats.ErrUnfit},
+		"an image":            {in(payload, "ImageTag", "a"), clientstats.ErrUnfit},
+		"a fourth root":       {in(group, "IsTraceRoot", 9), clientstats.ErrUnfit},
+		"too many":            {in(group, "Hits", uint64(math.MaxUint64)), clientstats.ErrUnfit},
+		"none":                {in(group, "Hits", 0), clientstats.ErrUnfit},
 		"buckets of two widths": {func(p, b, g object) {
 			other := maps.Clone(b)
 			other["Duration"] = uint64(2e9)

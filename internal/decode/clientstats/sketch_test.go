@@ -78,7 +78,9 @@ func TestSketchesOfTracers(t *testing.T) {
 func read(t testing.TB, encoded []byte) (aggregate.Group, error) {
 	t.Helper()
 	var p clientstats.Payload
-	body := statsOf(t, func(_, _, group object) { group["OkSummary"], group["ErrorSummary"] = encoded, encoded })
+	body := statsOf(t, func(_, _, group object) {
+		group["OkSummary"], group["ErrorSummary"] = encoded, encoded
+	})
 	if err := p.Read(body, span.Origin{}); err != nil {
 		return aggregate.Group{}, err
 	}
@@ -104,8 +106,12 @@ func TestSketchesAgreeWithTheLibrary(t *testing.T) {
 	for _, accuracy := range []float64{.005, .00775, 1. / 128, .01, .02, .1} {
 		for _, make := range []func(float64) (mapping.IndexMapping, error){
 			func(a float64) (mapping.IndexMapping, error) { return mapping.NewLogarithmicMapping(a) },
-			func(a float64) (mapping.IndexMapping, error) { return mapping.NewLinearlyInterpolatedMapping(a) },
-			func(a float64) (mapping.IndexMapping, error) { return mapping.NewCubicallyInterpolatedMapping(a) },
+			func(a float64) (mapping.IndexMapping, error) {
+				return mapping.NewLinearlyInterpolatedMapping(a)
+			},
+			func(a float64) (mapping.IndexMapping, error) {
+				return mapping.NewCubicallyInterpolatedMapping(a)
+			},
 		} {
 			m, err := make(accuracy)
 			if err != nil {
@@ -123,7 +129,8 @@ func TestSketchesAgreeWithTheLibrary(t *testing.T) {
 		m := mappings[rnd.IntN(len(mappings))]
 		written := ddsketch.NewDDSketchFromStoreProvider(m, stores[i%len(stores)])
 		for range rnd.IntN(60) {
-			if err := written.AddWithCount(float64(rnd.Uint64()>>6>>rnd.IntN(58)), float64(1+rnd.IntN(1000))); err != nil {
+			if err := written.AddWithCount(float64(rnd.Uint64()>>6>>rnd.IntN(58)),
+				float64(1+rnd.IntN(1000))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -61,10 +61,12 @@ func shown(t *spantable.Table) string {
 	var b strings.Builder
 	for i := range t.Groups {
 		g := &t.Groups[i]
-		fmt.Fprintf(&b, "trace %x %x from %q, priority %d %v\n", g.TraceHigh, g.TraceLow, t.String(g.Origin), g.Priority, g.HasPriority)
+		fmt.Fprintf(&b, "trace %x %x from %q, priority %d %v\n", g.TraceHigh, g.TraceLow, t.String(g.Origin),
+			g.Priority, g.HasPriority)
 		for j := range t.SpansOf(g) {
 			s := &t.SpansOf(g)[j]
-			fmt.Fprintf(&b, "  %d of %d: %q %q %q %q %v, %d for %d, %v %v\n", s.ID, s.Parent, t.String(s.Service), t.String(s.Name),
+			fmt.Fprintf(&b, "  %d of %d: %q %q %q %q %v, %d for %d, %v %v\n", s.ID, s.Parent,
+				t.String(s.Service), t.String(s.Name),
 				t.String(s.Resource), t.String(s.Type), s.Kind, s.Start, s.Duration, s.Status == spantable.StatusError, s.IsDoubtful)
 			for _, tag := range t.TagsOf(s) {
 				if tag.IsWritten() {
@@ -78,7 +80,10 @@ func shown(t *spantable.Table) string {
 	}
 	for i := range t.Senders {
 		s := &t.Senders[i]
-		for _, text := range []spantable.Text{s.Env, s.Version, s.Host, s.Commit, s.Container, s.Lang, s.LangVersion, s.TracerVersion, s.ProcessTags} {
+		for _, text := range []spantable.Text{
+			s.Env, s.Version, s.Host, s.Commit, s.Container, s.Lang,
+			s.LangVersion, s.TracerVersion, s.ProcessTags,
+		} {
 			fmt.Fprintf(&b, "%q ", t.String(text))
 		}
 	}
@@ -90,7 +95,8 @@ func shown(t *spantable.Table) string {
 func TestASpanIsReadInEachFormat(t *testing.T) {
 	const start = uint64(1e18)
 	named := object{
-		"service", "s", "name", "n", "resource", "r", "trace_id", 5, "span_id", uint64(math.MaxUint64), "parent_id", 3, "start", start,
+		"service", "s", "name", "n", "resource", "r", "trace_id", 5, "span_id", uint64(math.MaxUint64),
+		"parent_id", 3, "start", start,
 		"duration", 9, "error", 1, "unknown",
 		object{"a", []any{1}},
 		"meta",
@@ -103,8 +109,16 @@ func TestASpanIsReadInEachFormat(t *testing.T) {
 	const want = "trace 0 5 from \"\", priority 2 true\n" +
 		"  18446744073709551615 of 3: \"s\" \"n\" \"r\" \"w\" client, 1000000000000000000 for 9, true false\n" +
 		"    env: \"e\"\n    text.tag: \"x\"\n    span.kind: \"client\"\n    number.tag: 2.5\n    _sampling_priority_v1: 2\n"
-	dict := []string{"", "s", "n", "r", "w", "env", "e", "other", "o", "text.tag", "x", "span.kind", "client", "number.tag", "_sampling_priority_v1"}
-	numbered := []any{1, 2, 3, 5, uint64(math.MaxUint64), 3, start, 9, 1, object{5, 6, 7, 8, 9, 10, 11, 12}, object{13, 2.5, 14, 2}, 4}
+	dict := []string{
+		"", "s", "n", "r", "w", "env", "e", "other", "o", "text.tag", "x", "span.kind", "client",
+		"number.tag", "_sampling_priority_v1",
+	}
+	numbered := []any{
+		1, 2, 3, 5, uint64(math.MaxUint64), 3, start, 9, 1,
+		object{5, 6, 7, 8, 9, 10, 11, 12},
+		object{13, 2.5, 14, 2},
+		4,
+	}
 	for format, test := range map[datadog.Format]struct {
 		body any
 		want string
@@ -112,27 +126,40 @@ func TestASpanIsReadInEachFormat(t *testing.T) {
 		datadog.FormatV04: {[]any{[]any{named}}, want + `"e" "" "" "" "" "" "" "" "" `},
 		datadog.FormatV05: {[]any{dict, []any{[]any{numbered}}}, want + `"e" "" "" "" "" "" "" "" "" `},
 		datadog.FormatV07: {object{
-			"container_id", "c", "language_name", "l", "language_version", "lv", "tracer_version", "tv", "runtime_id", "i", "hostname", "h",
+			"container_id", "c", "language_name", "l", "language_version", "lv", "tracer_version", "tv",
+			"runtime_id", "i", "hostname", "h",
 			"app_version", "v", "tags",
 			object{"_dd.git.commit.sha", "g", "_dd.tags.process", "p", "other", "o"},
 			"chunks",
-			[]any{nil, object{"priority", 1, "origin", "syn", "spans", []any{nil, named}, "tags", object{"_dd.git.commit.sha", "no"}}},
+			[]any{nil, object{
+				"priority", 1, "origin", "syn", "spans",
+				[]any{nil, named},
+				"tags",
+				object{"_dd.git.commit.sha", "no"},
+			}},
 		}, strings.Replace(want, `from ""`, `from "syn"`, 1) + `"e" "v" "h" "g" "c" "l" "lv" "tv" "p" `},
 		datadog.FormatV1: {object{
 			2, "c", 3, "l", 4, "lv", 5, "tv", 6, "i", 7, "e", 8, "h", 9, "v", 10,
 			[]any{"_dd.git.commit.sha", 1, "g", "_dd.tags.process", 1, "p"},
 			11,
-			[]any{object{1, 2, 2, "syn", 6, []byte("\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x05"), 4, []any{object{
-				1, "s", 2, "n", 3, "r", 4, uint64(math.MaxUint64), 5, 3, 6, start, 7, 9, 8, true, 12,
-				[]any{object{1, 1, 2, "event", 3, []any{"a", 1, "b"}}},
-				11,
-				[]any{object{1, []byte("id"), 2, 4, 3, []any{}, 4, "state", 5, 1}},
-				13, 7, 99,
-				object{"deep", []any{"x"}},
-				9,
-				[]any{7, 1, 7, "text.tag", 1, "x", "number.tag", 3, 2.5, "other", 7, []any{"a", 6, []any{1, "z"}}},
-				10, "w", 16, 3,
-			}}}},
+			[]any{object{
+				1, 2, 2, "syn", 6,
+				[]byte("\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x05"), 4,
+				[]any{object{
+					1, "s", 2, "n", 3, "r", 4, uint64(math.MaxUint64), 5, 3, 6, start, 7, 9, 8, true, 12,
+					[]any{object{1, 1, 2, "event", 3, []any{"a", 1, "b"}}},
+					11,
+					[]any{object{1, []byte("id"), 2, 4, 3, []any{}, 4, "state", 5, 1}},
+					13, 7, 99,
+					object{"deep", []any{"x"}},
+					9,
+					[]any{
+						7, 1, 7, "text.tag", 1, "x", "number.tag", 3, 2.5, "other", 7,
+						[]any{"a", 6, []any{1, "z"}},
+					},
+					10, "w", 16, 3,
+				}},
+			}},
 		}, "trace 7 5 from \"syn\", priority 2 true\n" +
 			"  18446744073709551615 of 3: \"s\" \"n\" \"r\" \"w\" client, 1000000000000000000 for 9, true false\n" +
 			"    text.tag: \"x\"\n    number.tag: 2.5\n" + `"e" "v" "h" "g" "c" "l" "lv" "tv" "p" `},
@@ -143,7 +170,8 @@ func TestASpanIsReadInEachFormat(t *testing.T) {
 		}
 		for cut := range body {
 			table := &spantable.Table{}
-			if err := (&datadog.Decoder{}).Decode(format, body[:cut], names, table); !errors.Is(err, datadog.ErrUnread) {
+			if err := (&datadog.Decoder{}).Decode(format, body[:cut], names, table); !errors.Is(err,
+				datadog.ErrUnread) {
 				t.Errorf("%s: %d of %d bytes: %v", format, cut, len(body), err)
 			}
 		}
@@ -169,7 +197,8 @@ func TestTheRootsPriorityStands(t *testing.T) {
 		{[]any{spanOf(0, nil), spanOf(1, 2)}, 2},
 	} {
 		for format, body := range map[datadog.Format]any{
-			datadog.FormatV04: []any{test.spans}, datadog.FormatV07: object{"chunks", []any{object{"spans", test.spans}}},
+			datadog.FormatV04: []any{test.spans},
+			datadog.FormatV07: object{"chunks", []any{object{"spans", test.spans}}},
 		} {
 			if g := decoded(t, format, encode(t, body)).Groups[0]; g.Priority != test.want || !g.HasPriority {
 				t.Errorf("%s: the priority of %v is %d", format, test.spans, g.Priority)
@@ -210,32 +239,92 @@ func TestWhatNoTracerWritesIsNotRead(t *testing.T) {
 		body   any
 		reads  bool
 	}{
-		"strings ahead":                     {datadog.FormatV1, object{1, []any{"go"}, 3, ""}, true},
-		"strings ahead of nothing":          {datadog.FormatV1, object{3, "", 1, []any{"go"}}, false},
-		"a string ahead twice":              {datadog.FormatV1, object{1, []any{"go", "go"}}, false},
-		"one list of traces":                {datadog.FormatV1, object{11, []any{}, 3, ""}, true},
-		"two lists of traces":               {datadog.FormatV1, object{11, []any{}, 11, []any{}}, false},
-		"two lists of chunks":               {datadog.FormatV07, object{"chunks", []any{}, "chunks", []any{}}, false},
-		"a string by a number it has not":   {datadog.FormatV1, object{3, 1}, false},
-		"an attribute without a value":      {datadog.FormatV1, object{10, []any{"a", 1}}, false},
-		"a process tag that is a number":    {datadog.FormatV1, object{10, []any{"_dd.tags.process", 4, 1}}, false},
-		"a list of pairs":                   {datadog.FormatV1, object{10, []any{"a", 6, []any{1, "x", 2, true}}}, true},
+		"strings ahead":            {datadog.FormatV1, object{1, []any{"go"}, 3, ""}, true},
+		"strings ahead of nothing": {datadog.FormatV1, object{3, "", 1, []any{"go"}}, false},
+		"a string ahead twice":     {datadog.FormatV1, object{1, []any{"go", "go"}}, false},
+		"one list of traces":       {datadog.FormatV1, object{11, []any{}, 3, ""}, true},
+		"two lists of traces":      {datadog.FormatV1, object{11, []any{}, 11, []any{}}, false},
+		"two lists of chunks": {
+			datadog.FormatV07,
+			object{"chunks", []any{}, "chunks", []any{}},
+			false,
+		},
+		"a string by a number it has not": {datadog.FormatV1, object{3, 1}, false},
+		"an attribute without a value":    {datadog.FormatV1, object{10, []any{"a", 1}}, false},
+		"a process tag that is a number": {
+			datadog.FormatV1,
+			object{10, []any{"_dd.tags.process", 4, 1}},
+			false,
+		},
+		"a list of pairs": {
+			datadog.FormatV1,
+			object{10, []any{"a", 6, []any{1, "x", 2, true}}},
+			true,
+		},
 		"a list of halves":                  {datadog.FormatV1, object{10, []any{"a", 6, []any{1}}}, false},
 		"a kind of value that there is not": {datadog.FormatV1, object{10, []any{"a", 8, 1}}, false},
-		"a span of v1.0":                    {datadog.FormatV1, object{11, []any{object{4, []any{span}}}}, true},
-		"a priority of more than 32 bits":   {datadog.FormatV1, object{11, []any{object{1, int64(1 << 32)}}}, false},
-		"a span of eleven":                  {datadog.FormatV05, []any{[]string{""}, []any{[]any{[]any{0, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}}}}}, false},
-		"a span of thirteen":                {datadog.FormatV05, []any{[]string{""}, []any{[]any{[]any{0, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}, 0, 0}}}}, false},
-		"a name twice in the dictionary":    {datadog.FormatV05, []any{[]string{"", "env", "env"}, []any{}}, false},
-		"another name twice":                {datadog.FormatV05, []any{[]string{"", "else", "else"}, []any{}}, true},
-		"an error of less than nothing":     {datadog.FormatV04, []any{[]any{object{"error", -1}}}, false},
-		"an error of more than 32 bits":     {datadog.FormatV04, []any{[]any{object{"error", int64(1) << 31}}}, false},
-		"tags in their order":               {datadog.FormatV07, object{"chunks", []any{object{"spans", []any{object{"meta", object{}, "metrics", object{}}}}}}, true},
-		"tags in another order":             {datadog.FormatV07, object{"chunks", []any{object{"spans", []any{object{"metrics", object{}, "meta", object{}}}}}}, false},
-		"tags in another order in v0.4":     {datadog.FormatV04, []any{[]any{object{"metrics", object{}, "meta", nil}}}, true},
-		"a field without a name":            {datadog.FormatV04, []any{[]any{object{nil, 1}}}, false},
-		"a tag as long as may be":           {datadog.FormatV04, []any{[]any{object{"meta", object{"env", strings.Repeat("x", 16<<10)}}}}, true},
-		"a longer tag":                      {datadog.FormatV04, []any{[]any{object{"meta", object{"env", strings.Repeat("x", 16<<10+1)}}}}, false},
+		"a span of v1.0": {
+			datadog.FormatV1,
+			object{11, []any{object{4, []any{span}}}},
+			true,
+		},
+		"a priority of more than 32 bits": {
+			datadog.FormatV1,
+			object{11, []any{object{1, int64(1 << 32)}}},
+			false,
+		},
+		"a span of eleven": {
+			datadog.FormatV05,
+			[]any{[]string{""}, []any{[]any{[]any{0, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}}}}},
+			false,
+		},
+		"a span of thirteen": {
+			datadog.FormatV05,
+			[]any{[]string{""}, []any{[]any{[]any{0, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}, 0, 0}}}},
+			false,
+		},
+		"a name twice in the dictionary": {
+			datadog.FormatV05,
+			[]any{[]string{"", "env", "env"}, []any{}},
+			false,
+		},
+		"another name twice": {
+			datadog.FormatV05,
+			[]any{[]string{"", "else", "else"}, []any{}},
+			true,
+		},
+		"an error of less than nothing": {datadog.FormatV04, []any{[]any{object{"error", -1}}}, false},
+		"an error of more than 32 bits": {
+			datadog.FormatV04,
+			[]any{[]any{object{"error", int64(1) << 31}}},
+			false,
+		},
+		"tags in their order": {
+			datadog.FormatV07,
+			object{"chunks", []any{object{"spans", []any{object{"meta", object{}, "metrics", object{}}}}}},
+			true,
+		},
+		"tags in another order": {
+			datadog.FormatV07,
+			object{"chunks", []any{object{"spans", []any{object{"metrics", object{}, "meta", object{}}}}}},
+			false,
+		},
+		"tags in another order in v0.4": {
+			datadog.FormatV04,
+			[]any{[]any{object{"metrics", object{}, "meta", nil}}},
+			true,
+		},
+		"a field without a name": {datadog.FormatV04, []any{[]any{object{nil, 1}}}, false},
+		"a tag as long as may be": {
+			datadog.FormatV04,
+			[]any{[]any{object{"meta", object{"env", strings.Repeat("x", 16<<10)}}}},
+			true,
+		},
+		"a longer tag": {
+			datadog.FormatV04,
+			[]any{[]any{object{"meta", object{"env", strings.Repeat("x", 16<<10+1)}}}},
+			false,
+		},
 	} {
 		if err := read(t, test.format, test.body); (err == nil) != test.reads {
 			t.Errorf("%s: %v", what, err)
@@ -247,7 +336,8 @@ func TestWhatNoTracerWritesIsNotRead(t *testing.T) {
 // nothing.
 func TestADecoderIsOfOneBody(t *testing.T) {
 	d, table := &datadog.Decoder{}, &spantable.Table{}
-	first := encode(t, object{1, []any{"a", "b"}, 3, 1, 11, []any{object{2, "c", 4, []any{object{1, "b", 4, 9}}}}})
+	first := encode(t,
+		object{1, []any{"a", "b"}, 3, 1, 11, []any{object{2, "c", 4, []any{object{1, "b", 4, 9}}}}})
 	second := encode(t, object{3, "x", 11, []any{object{4, []any{object{1, 1, 4, 8}}}}})
 	want := shown(decoded(t, datadog.FormatV1, second))
 	for range 2 {
@@ -267,7 +357,12 @@ func TestADecoderIsOfOneBody(t *testing.T) {
 func TestWhereTracesLie(t *testing.T) {
 	traces := []any{[]any{object{"span_id", 1}}, []any{}, []any{object{"span_id", 2}, object{"span_id", 3}}}
 	for format, body := range map[datadog.Format]any{
-		datadog.FormatV04: traces, datadog.FormatV07: object{"env", "e", "chunks", []any{object{"spans", traces[0]}, object{"spans", traces[2]}}, "x", 1},
+		datadog.FormatV04: traces,
+		datadog.FormatV07: object{
+			"env", "e", "chunks",
+			[]any{object{"spans", traces[0]}, object{"spans", traces[2]}},
+			"x", 1,
+		},
 	} {
 		d, table, b := &datadog.Decoder{}, &spantable.Table{}, encode(t, body)
 		if err := d.Decode(format, b, names, table); err != nil {
@@ -279,7 +374,8 @@ func TestWhereTracesLie(t *testing.T) {
 			if int(g.At) != at {
 				t.Errorf("%s: trace %d begins at %d, not %d", format, i, g.At, at)
 			}
-			if at = int(g.End); format == datadog.FormatV04 && !bytes.Equal(b[g.At:g.End], encode(t, traces[i])) {
+			if at = int(g.End); format == datadog.FormatV04 &&
+				!bytes.Equal(b[g.At:g.End], encode(t, traces[i])) {
 				t.Errorf("trace %d is %x", i, b[g.At:g.End])
 			}
 		}
@@ -292,14 +388,19 @@ func TestWhereTracesLie(t *testing.T) {
 // FuzzDecode: no bytes make a decoder panic or a table refer to what it has not.
 func FuzzDecode(f *testing.F) {
 	f.Add(uint8(0), encode(f, []any{[]any{object{"service", "s", "meta", object{"env", "e"}}}}))
-	f.Add(uint8(1), encode(f, []any{[]string{"", "s"}, []any{[]any{[]any{1, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}, 0}}}}))
+	f.Add(uint8(1),
+		encode(f, []any{
+			[]string{"", "s"},
+			[]any{[]any{[]any{1, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}, 0}}},
+		}))
 	f.Add(uint8(2), encode(f, object{"chunks", []any{object{"spans", []any{object{"span_id", 1}}}}}))
 	f.Add(uint8(3), encode(f, object{11, []any{object{4, []any{object{1, "s", 9, []any{"env", 1, "e"}}}}}}))
 	d, table := &datadog.Decoder{}, &spantable.Table{}
 	f.Fuzz(func(t *testing.T, format uint8, body []byte) {
 		err := d.Decode(datadog.Format(format%4), body, names, table)
 		fresh := &spantable.Table{}
-		if other := (&datadog.Decoder{}).Decode(datadog.Format(format%4), body, names, fresh); !errors.Is(other, err) {
+		if other := (&datadog.Decoder{}).Decode(datadog.Format(format%4), body, names,
+			fresh); !errors.Is(other, err) {
 			t.Fatalf("%v, and where nothing was met before %v", err, other)
 		}
 		if err == nil && shown(table) != shown(fresh) {
@@ -319,7 +420,8 @@ func TestStringsAreBounded(t *testing.T) {
 	} {
 		d := &datadog.Decoder{}
 		err := d.Decode(format, encode(t, body), names, &spantable.Table{})
-		if most := spantable.LimitsOf(len(encode(t, body)), 8).Strings; !errors.Is(err, spantable.ErrTooMuch) || len(d.Strings()) > most {
+		if most := spantable.LimitsOf(len(encode(t, body)), 8).Strings; !errors.Is(err,
+			spantable.ErrTooMuch) || len(d.Strings()) > most {
 			t.Errorf("%s: %v, and %d strings are held", format, err, len(d.Strings()))
 		}
 	}
@@ -328,7 +430,8 @@ func TestStringsAreBounded(t *testing.T) {
 // TestSpansWithoutIDsLeaveNoneToTheNextTrace: the id of a trace is that of its own spans.
 func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
 	body := []any{[]any{object{"trace_id", 5}}, []any{object{"span_id", 1}}}
-	if table := decoded(t, datadog.FormatV04, encode(t, body)); table.Groups[0].TraceLow != 5 || table.Groups[1].TraceLow != 0 {
+	if table := decoded(t, datadog.FormatV04, encode(t, body)); table.Groups[0].TraceLow != 5 ||
+		table.Groups[1].TraceLow != 0 {
 		t.Errorf("they are of the traces %d and %d", table.Groups[0].TraceLow, table.Groups[1].TraceLow)
 	}
 }

@@ -11,9 +11,12 @@ import (
 
 // seeds are JSON, and what is nearly JSON.
 var seeds = []string{
-	`{"a":[1,-0.5e+3,true,false,null,"x\u00e9\ud83d\ude00\n\/"],"b":{},"c":[]}`, ` [ ] `, `"\ud83d"`, `"é\"\\"`, `0`, `-1E5`,
-	`[1 2]`, `{"a" 1}`, `{"a";1}`, `{"a":1,}`, `[1,]`, `[,1]`, `01`, `[01]`, `1.`, `-`, `1e`, "\"\x01\"", `"\x"`, `"\u12g4"`, `"`, `"\`, `"\u1`, `[}`, `{]`,
-	`{"a":[{"b":[}]}`, `tru`, `{"a":}`, `{1:2}`, ``, `[`, `{`, `{"a"`, `{"a":1`, `[1`, `nul`, `[[]`, `{} {}`, "\"\xff\"", `"\ud83d\u0041"`, `"\udc00"`,
+	`{"a":[1,-0.5e+3,true,false,null,"x\u00e9\ud83d\ude00\n\/"],"b":{},"c":[]}`, ` [ ] `, `"\ud83d"`,
+	`"é\"\\"`, `0`, `-1E5`,
+	`[1 2]`, `{"a" 1}`, `{"a";1}`, `{"a":1,}`, `[1,]`, `[,1]`, `01`, `[01]`, `1.`, `-`, `1e`, "\"\x01\"",
+	`"\x"`, `"\u12g4"`, `"`, `"\`, `"\u1`, `[}`, `{]`,
+	`{"a":[{"b":[}]}`, `tru`, `{"a":}`, `{1:2}`, ``, `[`, `{`, `{"a"`, `{"a":1`, `[1`, `nul`, `[[]`, `{} {}`,
+	"\"\xff\"", `"\ud83d\u0041"`, `"\udc00"`,
 }
 
 // isScannedAsTheModelDoes: what encoding/json takes is stepped over to its end, and nothing else; what
@@ -62,7 +65,11 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 // TestElementsAreVisited, with a comma between each two.
 func TestElementsAreVisited(t *testing.T) {
 	for body, want := range map[string]string{
-		` [ "a" , "b" ]x`: "ab 14", `[]`: " 2", `["a" "b"]`: "a " + jsonscan.ErrSyntax.Error(), `["a";"b"]`: "a " + jsonscan.ErrSyntax.Error(), `["a"`: "a " + jsonscan.ErrSyntax.Error(),
+		` [ "a" , "b" ]x`: "ab 14",
+		`[]`:              " 2",
+		`["a" "b"]`:       "a " + jsonscan.ErrSyntax.Error(),
+		`["a";"b"]`:       "a " + jsonscan.ErrSyntax.Error(),
+		`["a"`:            "a " + jsonscan.ErrSyntax.Error(),
 	} {
 		s := jsonscan.Scanner{Body: []byte(body)}
 		s.Next()
@@ -84,7 +91,11 @@ func TestElementsAreVisited(t *testing.T) {
 // TestWhichNumbersAreIntegers of 64 bits, however they are written.
 func TestWhichNumbersAreIntegers(t *testing.T) {
 	for text, want := range map[string]string{
-		"5": "5 true", "-1": "18446744073709551615 true", "1.0": "1 true", "1e3": "1000 true", "1.5": "0 false",
+		"5":    "5 true",
+		"-1":   "18446744073709551615 true",
+		"1.0":  "1 true",
+		"1e3":  "1000 true",
+		"1.5":  "0 false",
 		"1e30": "0 false", "18446744073709551615": "18446744073709551615 true", "": "0 false",
 	} {
 		n, isOne := jsonscan.Integer([]byte(text))

@@ -137,7 +137,8 @@ func appendModel(dst []byte, f field, value json.Token) ([]byte, error) {
 		if !ok {
 			return dst, errShape
 		}
-		return protowire.AppendVarint(protowire.AppendTag(dst, f.number, protowire.VarintType), protowire.EncodeBool(is)), nil
+		return protowire.AppendVarint(protowire.AppendTag(dst, f.number, protowire.VarintType),
+			protowire.EncodeBool(is)), nil
 	case asVarint64, asVarint32, asFixed64, asFixed32:
 		n, ok := modelInteger(value)
 		if !ok {
@@ -149,7 +150,8 @@ func appendModel(dst []byte, f field, value json.Token) ([]byte, error) {
 		if !ok {
 			return dst, errShape
 		}
-		return protowire.AppendFixed64(protowire.AppendTag(dst, f.number, protowire.Fixed64Type), math.Float64bits(n)), nil
+		return protowire.AppendFixed64(protowire.AppendTag(dst, f.number, protowire.Fixed64Type),
+			math.Float64bits(n)), nil
 	}
 	text, ok := value.(string)
 	if !ok {

@@ -90,15 +90,29 @@ func TestJSONIsReadAsItsProtobuf(t *testing.T) {
 func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
 	const noInteger = `1.8446744073709551615e1`
 	for text, want := range map[string]uint64{
-		`5`: 5, `007`: 7, `+5`: 5, `5.0`: 5, `5e3`: 5000, noInteger: 0, `18446744073709551615`: 1<<64 - 1, `9999999999999999999`: 9999999999999999999,
-		`-1`: 1<<64 - 1, `-0`: 0, `-3.0`: 1<<64 - 3, `-9223372036854775808`: 1 << 63, `0x10p0`: 16,
+		`5`:                    5,
+		`007`:                  7,
+		`+5`:                   5,
+		`5.0`:                  5,
+		`5e3`:                  5000,
+		noInteger:              0,
+		`18446744073709551615`: 1<<64 - 1,
+		`9999999999999999999`:  9999999999999999999,
+		`-1`:                   1<<64 - 1,
+		`-0`:                   0,
+		`-3.0`:                 1<<64 - 3,
+		`-9223372036854775808`: 1 << 63,
+		`0x10p0`:               16,
 	} {
 		got, ok := jsonscan.Integer([]byte(text))
 		if got != want || ok != (text != noInteger) {
 			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{``, `-`, `x`, `5x`, `--5`, `1e30`, `NaN`, `0.5`, `18446744073709551616`, `-9223372036854775809`, `99999999999999999999`} {
+	for _, text := range []string{
+		``, `-`, `x`, `5x`, `--5`, `1e30`, `NaN`, `0.5`, `18446744073709551616`,
+		`-9223372036854775809`, `99999999999999999999`,
+	} {
 		if n, ok := jsonscan.Integer([]byte(text)); ok {
 			t.Errorf("%s is %d", text, n)
 		}
@@ -112,17 +126,23 @@ func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
 	}
 	deep := func(open, shut string, n int) string { return strings.Repeat(open, n) + strings.Repeat(shut, n) }
 	for _, text := range []string{
-		``, `[]`, `null`, `5`, `{`, `{} {}`, `{}]`, `{"resourceSpans":5}`, `{"resourceSpans":[5]}`, `{"resourceSpans":[[{}]]}`, `{"a":}`,
-		span(`"traceId":"5b8"`), span(`"endTimeUnixNano":[1,2]`), span(`"traceId":["00"]`), span(`"traceId":"xy"`), span(`"traceId":5`), span(`"kind":"SPAN_KIND_SERVER"`), span(`"kind":true`), span(`"kind":{}`), span(`"startTimeUnixNano":"soon"`),
-		span(`"attributes":[{"value":{"boolValue":1}}]`), span(`"attributes":[{"value":{"bytesValue":"?"}}]`), span(`"attributes":[{"value":{"doubleValue":"?"}}]`),
-		span(`"name":{}`), span(`"later":` + deep("[", "]", 20) + `]`), span(`"later":` + deep("[", "]", 1000) + `]`),
+		``, `[]`, `null`, `5`, `{`, `{} {}`, `{}]`, `{"resourceSpans":5}`, `{"resourceSpans":[5]}`,
+		`{"resourceSpans":[[{}]]}`, `{"a":}`,
+		span(`"traceId":"5b8"`), span(`"endTimeUnixNano":[1,2]`), span(`"traceId":["00"]`),
+		span(`"traceId":"xy"`), span(`"traceId":5`), span(`"kind":"SPAN_KIND_SERVER"`), span(`"kind":true`),
+		span(`"kind":{}`), span(`"startTimeUnixNano":"soon"`),
+		span(`"attributes":[{"value":{"boolValue":1}}]`), span(`"attributes":[{"value":{"bytesValue":"?"}}]`),
+		span(`"attributes":[{"value":{"doubleValue":"?"}}]`),
+		span(`"name":{}`), span(`"later":` + deep("[", "]", 20) + `]`),
+		span(`"later":` + deep("[", "]", 1000) + `]`),
 		span(`"attributes":[{"value":` + deep(`{"arrayValue":{"values":[`, `]}}`, 1000) + `,1}]`),
 	} {
 		if got, err := FromJSON([]byte("x"), []byte(text)); err == nil || string(got) != "x" {
 			t.Errorf("%s was read as %q", text, got)
 		}
 	}
-	if got, err := FromJSON(nil, []byte(` { "resourceSpans" : null , "x" : {"y":[]} } `)); err != nil || len(got) != 0 {
+	if got, err := FromJSON(nil, []byte(` { "resourceSpans" : null , "x" : {"y":[]} } `)); err != nil ||
+		len(got) != 0 {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -130,13 +150,17 @@ func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
 // TestWhatIsDeepIsSteppedOver in JSON, however deep it is, and takes no memory of its own.
 func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	for _, around := range [][2]string{
-		{`{"resourceSpans":{"later":`, `}}`}, {`{"resourceSpans":{"resource":{"attributes":{"value":`, `}}}}`},
+		{`{"resourceSpans":{"later":`, `}}`},
+		{`{"resourceSpans":{"resource":{"attributes":{"value":`, `}}}}`},
 	} {
 		for _, deep := range [][2]string{
-			{`{"arrayValue":{"values":[`, `]}}`}, {`{"kvlistValue":{"values":[{"value":`, `}]}}`}, {`{"x":[{"y":`, `}]}`},
+			{`{"arrayValue":{"values":[`, `]}}`},
+			{`{"kvlistValue":{"values":[{"value":`, `}]}}`},
+			{`{"x":[{"y":`, `}]}`},
 		} {
 			for _, depth := range []int{20, 50, 1000, 200_000} {
-				body := []byte(around[0] + strings.Repeat(deep[0], depth) + "{}" + strings.Repeat(deep[1], depth) + around[1])
+				body := []byte(around[0] + strings.Repeat(deep[0], depth) + "{}" +
+					strings.Repeat(deep[1], depth) + around[1])
 				room := make([]byte, 0, ProtobufBytes(len(body)))
 				written, err := FromJSON(room, body)
 				if err != nil || &written[:1][0] != &room[:1][0] {
@@ -145,7 +169,8 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 				if depth <= 1000 {
 					isReadAsTheModelReadsIt(t, body)
 				}
-				body[len(body)-len(around[1])-1] = ']' + '}' - body[len(body)-len(around[1])-1] // the other end
+				// the other end
+				body[len(body)-len(around[1])-1] = ']' + '}' - body[len(body)-len(around[1])-1]
 				if _, err := FromJSON(room, body); err == nil {
 					t.Errorf("%d times %s: a wrong end is taken", depth, deep[0])
 				}
@@ -162,13 +187,15 @@ func TestNoFieldIsLongerThanItsJSON(t *testing.T) {
 		asText: {`""`, `["",""]`}, asHex: {`""`}, asBase64: {`""`}, asMessage: {"{}", "[{},{}]"},
 	}
 	for _, of := range []fields{
-		requestFields, resourceSpansFields, resourceFields, entityFields, scopeSpansFields, scopeFields, spanFields,
+		requestFields, resourceSpansFields, resourceFields, entityFields, scopeSpansFields, scopeFields,
+		spanFields,
 		statusFields, linkFields, eventFields, listFields, arrayFields, attributeFields, valueFields,
 	} {
 		for _, f := range of {
 			for _, value := range longest[f.form] {
 				const n = 100
-				body := []byte("{" + strings.Repeat(`"`+f.name+`":`+value+",", n-1) + `"` + f.name + `":` + value + "}")
+				body := []byte("{" + strings.Repeat(`"`+f.name+`":`+value+",", n-1) + `"` + f.name + `":` +
+					value + "}")
 				r := reader{Scanner: jsonscan.Scanner{Body: body}}
 				if r.Next(); r.message(of, 0) != nil || len(r.written) > len(body) {
 					t.Errorf("%d bytes of %s: %s become %d", len(body), f.name, value, len(r.written))

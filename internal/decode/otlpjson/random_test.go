@@ -69,14 +69,17 @@ func (m *maker) list(brackets string, n int, element func()) {
 func (m *maker) text() {
 	var text strings.Builder
 	for range m.IntN(4) * m.IntN(4) * m.IntN(8) {
-		text.WriteString(m.one("a", "bc", "GET /", "é", "€", "😀", `\n`, `\"`, `\\`, `\/`, `\b\f\r\t`, `\u00e9`, `\uD83D\uDE00`, `\ud83d`, `\udE00`, `\u0000`, "\xff", "\xe2\x82", "\x7f"))
+		text.WriteString(m.one("a", "bc", "GET /", "é", "€", "😀", `\n`, `\"`, `\\`, `\/`, `\b\f\r\t`,
+			`\u00e9`, `\uD83D\uDE00`, `\ud83d`, `\udE00`, `\u0000`, "\xff", "\xe2\x82", "\x7f"))
 	}
 	m.add(`"` + text.String() + `"`)
 }
 
 func (m *maker) number() string {
-	number := m.one("0", "-0", "7", "-12", "1.5", "3.0", "1e3", "2E-2", "-5e+1", "1544712660000000000", "9223372036854775807", "-9223372036854775808", "18446744073709551615",
-		"18446744073709551616", "4294967296", strconv.Itoa(m.Int()), strconv.FormatFloat(m.NormFloat64(), 'g', -1, 64))
+	number := m.one("0", "-0", "7", "-12", "1.5", "3.0", "1e3", "2E-2", "-5e+1", "1544712660000000000",
+		"9223372036854775807", "-9223372036854775808", "18446744073709551615",
+		"18446744073709551616", "4294967296", strconv.Itoa(m.Int()), strconv.FormatFloat(m.NormFloat64(), 'g',
+			-1, 64))
 	if m.IntN(2) == 0 {
 		return `"` + number + `"`
 	}
@@ -139,7 +142,8 @@ func (m *maker) value(f field, depth int) {
 	case asHex:
 		m.add(m.one(`""`, `"eee19b7ec3c1b174"`, `"5B8EFFF798038103D269B633813FC60C"`, `"\u0061b"`))
 	case asBase64:
-		m.add(m.one(`""`, `"AQI="`, `"AQ=="`, `"QUJD\nREVG"`, `"\/\/\/\/AQ=="`, `"\u0041QIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="`))
+		m.add(m.one(`""`, `"AQI="`, `"AQ=="`, `"QUJD\nREVG"`, `"\/\/\/\/AQ=="`,
+			`"\u0041QIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="`))
 	case asBool:
 		m.add(m.one("true", "false"))
 	case asDouble:
@@ -167,7 +171,11 @@ func mutated(r *rand.Rand, body []byte) []byte {
 				body[at] = byte(r.Uint32())
 			}
 		default:
-			pieces := []string{`"`, `\`, `\u`, `\u12`, `\ud83d`, `\ude00`, "\x00", "\x1f", "\xff", "\xc3", ",", ":", "[", "]", "{", "}", " ", "0", "-", "+", ".", "e", "1e400", "tru", "true", "null", `{"a":[]},`, `"key":"x",`, `""`, `/`, "\ufeff"}
+			pieces := []string{
+				`"`, `\`, `\u`, `\u12`, `\ud83d`, `\ude00`, "\x00", "\x1f", "\xff", "\xc3",
+				",", ":", "[", "]", "{", "}", " ", "0", "-", "+", ".", "e", "1e400", "tru", "true", "null",
+				`{"a":[]},`, `"key":"x",`, `""`, `/`, "\ufeff",
+			}
 			body = slices.Insert(body, at, []byte(pieces[r.IntN(len(pieces))])...)
 		}
 	}
@@ -202,20 +210,32 @@ func TestJSONIsReadAsTheModelReadsIt(t *testing.T) {
 // TestTheGrammarOfJSONIsTheModels, case by case.
 func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 	for _, value := range []string{
-		`"\ud800"`, `"\ud800\ud800\udc00"`, `"\udc00\ud800"`, `"\ud800x"`, `"\ud800\u00zz"`, `"\u12"`, `"\u123G"`, `"\uABCDabcd"`, `"\'"`, `"\x"`, `"\`, `"`, `"\"`, `"\\"`, `"\u005c\u0022"`,
-		"\"\x00\"", "\"\x1f\"", "\"\x7f\"", "\"\n\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc3\xa9\"", "\xff", "\x00",
-		"0", "-0", "00", "01", "-", "-01", "+1", ".5", "5.", "5.0", "1e", "1e+", "1e-", "1E+09", "1e5.0", "0e0", "0x10", "1_000", "Infinity", "NaN", "1e999",
-		"true", "tru", "truex", "true false", "TRUE", "nul", "null", "nulls", "", " ", ",", ":", "//", "/**/1",
-		"[]", "[,]", "[1,]", "[1,,2]", "[1 2]", "[1:2]", "[1", "[", "]", "[}", "{]", "{}", "{,}", `{"a":1,}`, `{"a" 1}`, `{"a":}`, `{"a"}`, `{1:2}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1,"a":2}`, `{"a":{"b":[{}]}}`,
-		`{"a"x1}`, `{"attributes":[{"key":"a"};{"key":"b"}]}`, `{"attributes":[];"x":1}`, `{"attributes":[{"key" "a"}]}`,
+		`"\ud800"`, `"\ud800\ud800\udc00"`, `"\udc00\ud800"`, `"\ud800x"`, `"\ud800\u00zz"`, `"\u12"`,
+		`"\u123G"`, `"\uABCDabcd"`, `"\'"`, `"\x"`, `"\`, `"`, `"\"`, `"\\"`, `"\u005c\u0022"`,
+		"\"\x00\"", "\"\x1f\"", "\"\x7f\"", "\"\n\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc3\xa9\"", "\xff",
+		"\x00",
+		"0", "-0", "00", "01", "-", "-01", "+1", ".5", "5.", "5.0", "1e", "1e+", "1e-", "1E+09", "1e5.0",
+		"0e0", "0x10", "1_000", "Infinity", "NaN", "1e999",
+		"true", "tru", "truex", "true false", "TRUE", "nul", "null", "nulls", "", " ", ",", ":", "//",
+		"/**/1",
+		"[]", "[,]", "[1,]", "[1,,2]", "[1 2]", "[1:2]", "[1", "[", "]", "[}", "{]", "{}", "{,}", `{"a":1,}`,
+		`{"a" 1}`, `{"a":}`, `{"a"}`, `{1:2}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1,"a":2}`, `{"a":{"b":[{}]}}`,
+		`{"a"x1}`, `{"attributes":[{"key":"a"};{"key":"b"}]}`, `{"attributes":[];"x":1}`,
+		`{"attributes":[{"key" "a"}]}`,
 	} {
 		for _, name := range []string{"later", "schemaUrl", "resource", "scopeSpans"} {
 			for _, around := range []string{"", " ", "\t\r\n", "\v", "\u00a0"} {
 				isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"`+name+`":`+around+value+around+`}]}`))
 			}
 		}
-		for _, fields := range []string{`{"key":%}`, `{"value":{"intValue":%}}`, `{"value":{"doubleValue":%}}`, `{"value":{"boolValue":%}}`, `{"value":{"bytesValue":%}}`, `{"key":[%,"x"]}`} {
-			isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"resource":{"attributes":[`+strings.ReplaceAll(fields, "%", value)+`]}}]}`))
+		for _, fields := range []string{
+			`{"key":%}`, `{"value":{"intValue":%}}`,
+			`{"value":{"doubleValue":%}}`, `{"value":{"boolValue":%}}`, `{"value":{"bytesValue":%}}`,
+			`{"key":[%,"x"]}`,
+		} {
+			isReadAsTheModelReadsIt(t,
+				[]byte(`{"resourceSpans":[{"resource":{"attributes":[`+strings.ReplaceAll(fields, "%",
+					value)+`]}}]}`))
 		}
 		isReadAsTheModelReadsIt(t, []byte(value))
 		isReadAsTheModelReadsIt(t, []byte("{}"+value))
@@ -223,13 +243,18 @@ func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 	for depth := MaxDepth - 3; depth < MaxDepth+3; depth++ {
 		for _, in := range []string{`{"later":%}`, `{"resourceSpans":[{"resource":{"later":%}}]}`} {
 			for _, nested := range [][2]string{{"[", "]"}, {`{"a":`, `}`}, {`[{"x":1,"a":`, "}]"}} {
-				isReadAsTheModelReadsIt(t, []byte(strings.ReplaceAll(in, "%", strings.Repeat(nested[0], depth/len(nested[1]))+"1"+strings.Repeat(nested[1], depth/len(nested[1])))))
+				isReadAsTheModelReadsIt(t,
+					[]byte(strings.ReplaceAll(in, "%",
+						strings.Repeat(nested[0], depth/len(nested[1]))+"1"+strings.Repeat(nested[1],
+							depth/len(nested[1])))))
 			}
 		}
 		open, shut := strings.Repeat(`{"arrayValue":{"values":[`, depth/2), strings.Repeat(`]}}`, depth/2)
 		for _, inner := range []string{"", "{}", `{"arrayValue":{}}`} {
-			isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":`+open+inner+shut+`}]}}]}`))
-			isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"resource":{"attributes":{"later":1,"value":`+open+inner+shut+`}}}]}`))
+			isReadAsTheModelReadsIt(t,
+				[]byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":`+open+inner+shut+`}]}}]}`))
+			isReadAsTheModelReadsIt(t,
+				[]byte(`{"resourceSpans":[{"resource":{"attributes":{"later":1,"value":`+open+inner+shut+`}}}]}`))
 		}
 	}
 }
@@ -238,7 +263,8 @@ func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 func TestProtobufOfJSONStaysInItsRoom(t *testing.T) {
 	for _, length := range []int{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 16, 1<<21 - 1, 1 << 21} {
 		text := `"` + strings.Repeat("x", length) + `",`
-		body := `{"resourceSpans":{"resource":{"entityRefs":{"idKeys":[` + strings.Repeat(text, 1+min(120, 4<<20/(length+1))) + `""]}}}}`
+		body := `{"resourceSpans":{"resource":{"entityRefs":{"idKeys":[` +
+			strings.Repeat(text, 1+min(120, 4<<20/(length+1))) + `""]}}}}`
 		if !isReadAsTheModelReadsIt(t, []byte(body)) {
 			t.Errorf("texts of %d bytes are refused", length)
 		}
@@ -263,7 +289,10 @@ func TestReadingJSONAllocatesNothing(t *testing.T) {
 func BenchmarkFromJSON(b *testing.B) {
 	body := recordedJSON(b)
 	room := make([]byte, 0, ProtobufBytes(len(body)))
-	for name, read := range map[string]func(dst, body []byte) ([]byte, error){"scanner": FromJSON, "model": modelFromJSON} {
+	for name, read := range map[string]func(dst, body []byte) ([]byte, error){
+		"scanner": FromJSON,
+		"model":   modelFromJSON,
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {

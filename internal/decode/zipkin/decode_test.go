@@ -74,8 +74,10 @@ func TestBothEncodingsSayTheSame(t *testing.T) {
 		errJSON := d.JSON(&r, inJSON(spans), ofSpans, ofResources)
 		fromJSON := shown(&r)
 		errProtobuf := d.Protobuf(&r, inProtobuf(spans), ofSpans, ofResources)
-		if fromProtobuf := shown(&r); errJSON != nil || errProtobuf != nil || !slices.Equal(fromJSON, want) || !slices.Equal(fromProtobuf, want) {
-			t.Fatalf("seed %d: %v, %v\n%s\nJSON     %q\nprotobuf %q\nwant     %q", seed, errJSON, errProtobuf, inJSON(spans), fromJSON, fromProtobuf, want)
+		if fromProtobuf := shown(&r); errJSON != nil || errProtobuf != nil || !slices.Equal(fromJSON, want) ||
+			!slices.Equal(fromProtobuf, want) {
+			t.Fatalf("seed %d: %v, %v\n%s\nJSON     %q\nprotobuf %q\nwant     %q", seed, errJSON, errProtobuf,
+				inJSON(spans), fromJSON, fromProtobuf, want)
 		}
 	}
 }
@@ -88,7 +90,8 @@ func TestSpansOfOneSenderAreOneResource(t *testing.T) {
 	for i, service := range []string{"a", "a", "b", "b", "a"} {
 		spans = append(spans, reported{low: 1, id: uint64(i + 1), duration: 1, service: service})
 	}
-	if err := d.JSON(&r, inJSON(spans), ofSpans, ofResources); err != nil || len(r.Resources) != 3 || len(r.Spans) != 5 {
+	if err := d.JSON(&r, inJSON(spans), ofSpans, ofResources); err != nil || len(r.Resources) != 3 ||
+		len(r.Spans) != 5 {
 		t.Errorf("%v: %d resources", err, len(r.Resources))
 	}
 }
@@ -102,11 +105,15 @@ func TestABodyThatIsCutIsNotRead(t *testing.T) {
 			t.Errorf("%s: %q, %v", text[:end], got, err)
 		}
 	}
-	spans := []reported{{low: 1, id: 2, duration: 3, name: "a", service: "s", tags: map[string]string{"http.route": "/"}}, {low: 1, id: 3, duration: 3}}
+	spans := []reported{{
+		low: 1, id: 2, duration: 3, name: "a", service: "s",
+		tags: map[string]string{"http.route": "/"},
+	}, {low: 1, id: 3, duration: 3}}
 	whole, first := inProtobuf(spans), len(inProtobuf(spans[:1]))
 	for end := range whole {
 		isWhole := end == 0 || end == first
-		if got, err := decoded(whole[:end], true); isWhole != (err == nil) || !isWhole && !errors.Is(err, ErrUnread) {
+		if got, err := decoded(whole[:end], true); isWhole != (err == nil) || !isWhole &&
+			!errors.Is(err, ErrUnread) {
 			t.Errorf("%d bytes of %d: %q, %v", end, len(whole), got, err)
 		}
 	}
@@ -119,11 +126,15 @@ func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	for _, body := range []string{
-		"", "{}", "null", "5", "[5]", "[[]]", "[{}]", "[null]", "[] []", `[{"traceId":"1","duration":1}]`, `[{"id":"1","duration":1}]`,
+		"", "{}", "null", "5", "[5]", "[[]]", "[{}]", "[null]", "[] []", `[{"traceId":"1","duration":1}]`,
+		`[{"id":"1","duration":1}]`,
 		`[{"traceId":"0","id":"1"}]`, `[{"traceId":"1","id":"0"}]`, `[{"traceId":null,"id":"1"}]`,
-		of(`"id":"12345678901234567"`), of(`"traceId":"123456789012345678901234567890123"`), of(`"id":"xyz"`), of(`"id":""`), of(`"parentId":""`),
-		of(`"kind":"server"`), of(`"kind":""`), of(`"kind":2`), of(`"timestamp":"soon"`), of(`"timestamp":1.5`), of(`"duration":{}`), of(`"name":{}`),
-		of(`"name":true`), of(`"tags":[]`), of(`"tags":{"a":{}}`), of(`"tags":{"a":true}`), of(`"localEndpoint":"shop"`), of(`"localEndpoint":{"serviceName":[]}`),
+		of(`"id":"12345678901234567"`), of(`"traceId":"123456789012345678901234567890123"`), of(`"id":"xyz"`),
+		of(`"id":""`), of(`"parentId":""`),
+		of(`"kind":"server"`), of(`"kind":""`), of(`"kind":2`), of(`"timestamp":"soon"`),
+		of(`"timestamp":1.5`), of(`"duration":{}`), of(`"name":{}`),
+		of(`"name":true`), of(`"tags":[]`), of(`"tags":{"a":{}}`), of(`"tags":{"a":true}`),
+		of(`"localEndpoint":"shop"`), of(`"localEndpoint":{"serviceName":[]}`),
 		of(`"later":`), of(`"shared":tru`),
 	} {
 		if got, err := decoded([]byte(body), false); !errors.Is(err, ErrUnread) {
@@ -131,7 +142,10 @@ func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 		}
 	}
 	for _, body := range [][]byte{
-		{0}, nested(nil, 1, nil), nested(nil, 1, nested(nested(nil, 1, bytes.Repeat([]byte{1}, 17)), 3, []byte{1})), nested(nil, 1, nested(nil, 3, []byte{1})),
+		{0},
+		nested(nil, 1, nil),
+		nested(nil, 1, nested(nested(nil, 1, bytes.Repeat([]byte{1}, 17)), 3, []byte{1})),
+		nested(nil, 1, nested(nil, 3, []byte{1})),
 	} {
 		if got, err := decoded(body, true); !errors.Is(err, ErrUnread) {
 			t.Errorf("%x: %q, %v", body, got, err)
@@ -150,7 +164,10 @@ func TestAKindThatNobodyKnowsIsNone(t *testing.T) {
 
 // TestTimesHaveTheirEnds: what is beyond what nanoseconds can say is the longest that they can.
 func TestTimesHaveTheirEnds(t *testing.T) {
-	for micros, want := range map[uint64]uint64{0: 0, 7: 7000, 1<<63 - 1: (1<<63 - 1) / 1000 * 1000, 1 << 63: 0, 1<<64 - 1: 0} {
+	for micros, want := range map[uint64]uint64{
+		0: 0, 7: 7000, 1<<63 - 1: (1<<63 - 1) / 1000 * 1000,
+		1 << 63: 0, 1<<64 - 1: 0,
+	} {
 		if got := nanoseconds(micros); got != want {
 			t.Errorf("%d microseconds are %d, want %d", micros, got, want)
 		}
@@ -159,7 +176,10 @@ func TestTimesHaveTheirEnds(t *testing.T) {
 
 // TestBounds: what is beyond those of a table is not read, in either encoding.
 func TestBounds(t *testing.T) {
-	one, other := reported{low: 1, id: 1, duration: 1, service: "a"}, reported{low: 1, id: 1, duration: 1, service: "b"}
+	one, other := reported{low: 1, id: 1, duration: 1, service: "a"}, reported{
+		low: 1, id: 1, duration: 1,
+		service: "b",
+	}
 	for name, pair := range map[string][]reported{"spans": {one, one}, "senders": {one, other}} {
 		text, list := inJSON(pair), inProtobuf(pair)
 		text = append(text[1:len(text)-1], ',')
@@ -167,7 +187,8 @@ func TestBounds(t *testing.T) {
 			all := append([]byte{'['}, bytes.Repeat(text, n)...)
 			all[len(all)-1] = ']'
 			for isProtobuf, body := range map[bool][]byte{false: all, true: bytes.Repeat(list, n)} {
-				if _, err := decoded(body, isProtobuf); isRead != (err == nil) || !isRead && !errors.Is(err, spantable.ErrTooMuch) {
+				if _, err := decoded(body, isProtobuf); isRead != (err == nil) || !isRead &&
+					!errors.Is(err, spantable.ErrTooMuch) {
 					t.Errorf("%d %s, protobuf %v: %v", 2*n, name, isProtobuf, err)
 				}
 			}
@@ -182,7 +203,8 @@ func TestNothingIsAllocatedOnceItIsWarm(t *testing.T) {
 	spans := randomSpans(rand.New(rand.NewPCG(5, 5)))
 	text, list := inJSON(spans), inProtobuf(spans)
 	if n := testing.AllocsPerRun(100, func() {
-		if d.JSON(&r, text, ofSpans, ofResources) != nil || d.Protobuf(&r, list, ofSpans, ofResources) != nil {
+		if d.JSON(&r, text, ofSpans, ofResources) != nil ||
+			d.Protobuf(&r, list, ofSpans, ofResources) != nil {
 			t.Error("it is not read")
 		}
 	}); n > 0 {
@@ -220,16 +242,19 @@ func FuzzProtobuf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { isSound(t, body, true) })
 }
 
-// TestASpanOfLessThanAMicrosecondCounts: it says that it took none, and one that is not finished says nothing.
+// TestASpanOfLessThanAMicrosecondCounts: it says that it took none, and one that is not finished says
+// nothing.
 func TestASpanOfLessThanAMicrosecondCounts(t *testing.T) {
 	one := inProtobuf([]reported{{low: 1, id: 1}})
 	_, begin := protowire.ConsumeVarint(one[1:]) // behind a tag and a length
 	for isProtobuf, body := range map[bool][]byte{
 		false: []byte(`[{"traceId":"1","id":"1","duration":0},{"traceId":"1","id":"2"}]`),
-		true:  append(nested(nil, 1, varint(one[1+begin:], 7, 0)), inProtobuf([]reported{{low: 1, id: 2}})...),
+		true: append(nested(nil, 1, varint(one[1+begin:], 7, 0)),
+			inProtobuf([]reported{{low: 1, id: 2}})...),
 	} {
 		got, err := decoded(body, isProtobuf)
-		if want := []string{`00000000000000001/1<0 "" internal 0+1000 0 state=""`}; err != nil || !slices.Equal(got, want) {
+		if want := []string{`00000000000000001/1<0 "" internal 0+1000 0 state=""`}; err != nil ||
+			!slices.Equal(got, want) {
 			t.Errorf("in protobuf %t: %q, %v", isProtobuf, got, err)
 		}
 	}

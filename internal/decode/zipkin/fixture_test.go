@@ -36,12 +36,20 @@ type reported struct {
 func inJSON(spans []reported) []byte {
 	list := []map[string]any{}
 	for _, s := range spans {
-		m := map[string]any{"id": fmt.Sprintf("%016x", s.id), "traceId": fmt.Sprintf("%016x", s.low), "debug": true, "annotations": []any{map[string]any{"timestamp": 1, "value": "}\""}}}
+		m := map[string]any{
+			"id": fmt.Sprintf("%016x", s.id), "traceId": fmt.Sprintf("%016x", s.low),
+			"debug": true, "annotations": []any{map[string]any{"timestamp": 1, "value": "}\""}},
+		}
 		if s.high != 0 {
 			m["traceId"] = fmt.Sprintf("%016x%016x", s.high, s.low)
 		}
 		for name, value := range map[string]any{
-			"name": s.name, "kind": s.kind, "timestamp": s.timestamp, "duration": s.duration, "shared": s.shared, "tags": s.tags,
+			"name":          s.name,
+			"kind":          s.kind,
+			"timestamp":     s.timestamp,
+			"duration":      s.duration,
+			"shared":        s.shared,
+			"tags":          s.tags,
 			"localEndpoint": s.service, "remoteEndpoint": s.peer, "parentId": s.parent,
 		} {
 			switch said := value.(type) {
@@ -104,7 +112,8 @@ func inProtobuf(spans []reported) (list []byte) {
 		}
 		for number, service := range map[protowire.Number]string{8: s.service, 9: s.peer} {
 			if service != "" {
-				m = nested(m, number, varint(nested(nested(nil, 1, []byte(service)), 2, []byte{10, 0, 0, 1}), 4, 80))
+				m = nested(m, number,
+					varint(nested(nested(nil, 1, []byte(service)), 2, []byte{10, 0, 0, 1}), 4, 80))
 			}
 		}
 		m = nested(m, 10, nested(nil, 2, []byte("annotated")))
@@ -125,7 +134,8 @@ func shown(r *otlp.Request) (all []string) {
 	for i := range r.Spans {
 		s, place := &r.Spans[i], &r.Places[i]
 		of := &r.Resources[place.Resource]
-		text := fmt.Sprintf("%x%016x/%x<%x %q %s %d+%d %d state=%q", place.TraceHigh, place.TraceLow, s.ID, s.Parent,
+		text := fmt.Sprintf("%x%016x/%x<%x %q %s %d+%d %d state=%q", place.TraceHigh, place.TraceLow, s.ID,
+			s.Parent,
 			r.String(s.Name), s.Kind, s.Start, s.Duration, s.Status, r.String(place.State))
 		said := map[string]string{}
 		for _, t := range r.TagsOf(s) {
@@ -184,7 +194,10 @@ func (s *reported) want() string {
 func randomSpans(random *rand.Rand) (all []reported) {
 	texts := []string{"", "get /", "shop", "é\"\\\n\t/", "200", "\x00", "😀", strings.Repeat("long", 50)}
 	text := func() string { return texts[random.IntN(len(texts))] }
-	names := []string{"http.method", "http.route", "http.status_code", "db.system", "peer.service", "service.version", "service.name", "error", "otel.status_code", "w3c.tracestate", "é", "other", ""}
+	names := []string{
+		"http.method", "http.route", "http.status_code", "db.system", "peer.service",
+		"service.version", "service.name", "error", "otel.status_code", "w3c.tracestate", "é", "other", "",
+	}
 	for range random.IntN(6) {
 		s := reported{
 			high: random.Uint64() * random.Uint64N(2), low: 1 + random.Uint64N(9), id: 1 + random.Uint64N(3),

@@ -37,7 +37,10 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // bodies are read to their end, or over to who forwards them without a byte lost.
 func TestBodiesAreReadWhole(t *testing.T) {
 	b := NewPool(5<<20, 16<<20)
-	for _, size := range []int{0, 1, FirstBuffer - 1, FirstBuffer, FirstBuffer + 1, 1 << 20, 3<<20 + 7, 5<<20 - 1, 5 << 20, 5<<20 + 1, 6 << 20} {
+	for _, size := range []int{
+		0, 1, FirstBuffer - 1, FirstBuffer, FirstBuffer + 1, 1 << 20, 3<<20 + 7,
+		5<<20 - 1, 5 << 20, 5<<20 + 1, 6 << 20,
+	} {
 		sent := make([]byte, size)
 		for i := range sent {
 			sent[i] = byte(i ^ i>>8 ^ i>>16)
@@ -88,7 +91,8 @@ func TestOneSenderHasHalf(t *testing.T) {
 		body.Release()
 		body.Release()
 	}
-	if err := read(&one); err != nil || one.Load() != FirstBuffer || other.Load() != 0 || b.Held() != FirstBuffer {
+	if err := read(&one); err != nil || one.Load() != FirstBuffer || other.Load() != 0 ||
+		b.Held() != FirstBuffer {
 		t.Errorf("%v; they have %d and %d of %d bytes", err, one.Load(), other.Load(), b.Held())
 	}
 }

@@ -81,15 +81,38 @@ func TestAnAnswerIsReceivedOrNot(t *testing.T) {
 		happens  []func(*Receipt)
 		received bool
 	}{
-		"it asks for more":                  {[]func(*Receipt){await, (*Receipt).Idle, (*Receipt).NextRequest, (*Receipt).Closed}, true},
-		"it leaves having read":             {[]func(*Receipt){await, (*Receipt).Idle, leave, (*Receipt).Closed}, true},
-		"it leaves with something unread":   {[]func(*Receipt){await, (*Receipt).Idle, reset, leave, (*Receipt).Closed}, false},
-		"it leaves before the answer":       {[]func(*Receipt){leave, await, (*Receipt).Writing, (*Receipt).Idle, leave, (*Receipt).Closed}, false},
-		"it leaves within the answer":       {[]func(*Receipt){(*Receipt).Writing, leave, await, (*Receipt).Writing, (*Receipt).Idle, leave, (*Receipt).Closed}, false},
-		"it leaves as the answer ends":      {[]func(*Receipt){(*Receipt).Writing, leave, await, (*Receipt).Idle}, true},
-		"we close":                          {[]func(*Receipt){await, (*Receipt).Idle, (*Receipt).Closed, leave}, false},
-		"we close before the answer's end":  {[]func(*Receipt){(*Receipt).Closed, await}, false},
-		"its watch is ended, and it leaves": {[]func(*Receipt){func(r *Receipt) { r.Failed(os.ErrDeadlineExceeded) }, await, (*Receipt).Idle, leave}, true},
+		"it asks for more": {[]func(*Receipt){
+			await, (*Receipt).Idle, (*Receipt).NextRequest,
+			(*Receipt).Closed,
+		}, true},
+		"it leaves having read": {[]func(*Receipt){
+			await, (*Receipt).Idle, leave,
+			(*Receipt).Closed,
+		}, true},
+		"it leaves with something unread": {[]func(*Receipt){
+			await, (*Receipt).Idle, reset, leave,
+			(*Receipt).Closed,
+		}, false},
+		"it leaves before the answer": {[]func(*Receipt){
+			leave, await, (*Receipt).Writing,
+			(*Receipt).Idle, leave, (*Receipt).Closed,
+		}, false},
+		"it leaves within the answer": {[]func(*Receipt){
+			(*Receipt).Writing, leave, await,
+			(*Receipt).Writing, (*Receipt).Idle, leave, (*Receipt).Closed,
+		}, false},
+		"it leaves as the answer ends": {[]func(*Receipt){
+			(*Receipt).Writing, leave, await,
+			(*Receipt).Idle,
+		}, true},
+		"we close": {[]func(*Receipt){
+			await, (*Receipt).Idle, (*Receipt).Closed,
+			leave,
+		}, false},
+		"we close before the answer's end": {[]func(*Receipt){(*Receipt).Closed, await}, false},
+		"its watch is ended, and it leaves": {[]func(*Receipt){func(r *Receipt) {
+			r.Failed(os.ErrDeadlineExceeded)
+		}, await, (*Receipt).Idle, leave}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewCounted()

@@ -81,7 +81,8 @@ func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 			}
 			plain, err := inflater.Inflate(packed, with, &pool)
 			if err != nil || !bytes.Equal(plain.Bytes, message) {
-				t.Errorf("round %d: %d bytes in %s are inflated to %d: %v", round, length, with, len(plain.Bytes), err)
+				t.Errorf("round %d: %d bytes in %s are inflated to %d: %v", round, length, with,
+					len(plain.Bytes), err)
 			}
 			plain.Release()
 			if with == bodies.SnappyFramed { // as Collectors called it before they knew blocks
@@ -139,7 +140,8 @@ func TestWhatIsDamagedIsNotTooLarge(t *testing.T) {
 	var inflater bodies.Inflater
 	r := rand.New(rand.NewPCG(9, 10))
 	message := random(r, maxBody)
-	for _, with := range []bodies.Packing{bodies.Gzip, bodies.Zstd, bodies.SnappyFramed} { // a block has no sum
+	// a block has no sum
+	for _, with := range []bodies.Packing{bodies.Gzip, bodies.Zstd, bodies.SnappyFramed} {
 		for _, isAtOnce := range []bool{true, false} {
 			packed := pack(t, with, message, isAtOnce)
 			for range 8 {
@@ -162,7 +164,10 @@ func TestWhatIsDamagedIsNotTooLarge(t *testing.T) {
 func TestABombCostsWhatABodyMay(t *testing.T) {
 	const most = 512 << 10
 	noise := random(rand.New(rand.NewPCG(5, 6)), 3*most)
-	for name, message := range map[string][]byte{"zeros": make([]byte, 32*most), "noise": noise, "a little more": noise[:most+2]} {
+	for name, message := range map[string][]byte{
+		"zeros": make([]byte, 32*most), "noise": noise,
+		"a little more": noise[:most+2],
+	} {
 		for _, with := range all {
 			for _, isAtOnce := range []bool{true, false} {
 				packed := pack(t, with, message, isAtOnce)
@@ -176,7 +181,8 @@ func TestABombCostsWhatABodyMay(t *testing.T) {
 					plain.Release()
 				})
 				if bound := uint64(bodies.InflaterBytes + 6*most); took > bound || pool.Held() != 0 {
-					t.Errorf("%s in %s took %d bytes, more than %d; %d are held", name, with, took, bound, pool.Held())
+					t.Errorf("%s in %s took %d bytes, more than %d; %d are held", name, with, took, bound,
+						pool.Held())
 				}
 			}
 		}
@@ -229,20 +235,33 @@ var hostile = []struct {
 	with    bodies.Packing
 	message string
 }{
-	{bodies.Zstd, "\x28\xb5\x2f\xfd\x00\xff\x01\x00\x00"},                                           // a window of 3.75 TiB
-	{bodies.Zstd, "\x28\xb5\x2f\xfd\x00\x69\x01\x00\x00"},                                           // one of 9 MiB
-	{bodies.Zstd, "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x7f\x01\x00\x00"},               // a length beyond all memory
-	{bodies.Zstd, "\x28\xb5\x2f\xfd\x61\x07\x10\x00\x01\x00\x00"},                                   // by a dictionary
-	{bodies.Zstd, "\x28\xb5\x2f\xfd\x20\x05\xff\xff\xff"},                                           // a block that is none
-	{bodies.Zstd, "\x50\x2a\x4d\x18\xff\xff\xff\xff\x00"},                                           // 4 GiB to skip
-	{bodies.Snappy, "\xff\xff\xff\xff\x0f\x00"},                                                     // 4 GiB
-	{bodies.Snappy, "\x80\x80\x40\x00"},                                                             // as long as a body, of one byte
-	{bodies.Snappy, "\x08\x00a\x01\x00"},                                                            // a copy of what is not there
-	{bodies.Snappy, ""},                                                                             // nothing
-	{bodies.SnappyFramed, "\xff\x06\x00\x00S2sTwO"},                                                 // of another format
-	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x00\xff\xff\xff\x00\x00\x00\x00"},                 // a frame of 16 MiB
-	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00\x00\x00\x00\x00\xff\xff\xff\x07"}, // of 16 MiB inflated
-	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x02\x00\x00\x00"},                                 // one that must be known
+	// a window of 3.75 TiB
+	{bodies.Zstd, "\x28\xb5\x2f\xfd\x00\xff\x01\x00\x00"},
+	// one of 9 MiB
+	{bodies.Zstd, "\x28\xb5\x2f\xfd\x00\x69\x01\x00\x00"},
+	// a length beyond all memory
+	{bodies.Zstd, "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x7f\x01\x00\x00"},
+	// by a dictionary
+	{bodies.Zstd, "\x28\xb5\x2f\xfd\x61\x07\x10\x00\x01\x00\x00"},
+	// a block that is none
+	{bodies.Zstd, "\x28\xb5\x2f\xfd\x20\x05\xff\xff\xff"},
+	// 4 GiB to skip
+	{bodies.Zstd, "\x50\x2a\x4d\x18\xff\xff\xff\xff\x00"},
+	{bodies.Snappy, "\xff\xff\xff\xff\x0f\x00"}, // 4 GiB
+	// as long as a body, of one byte
+	{bodies.Snappy, "\x80\x80\x40\x00"},
+	// a copy of what is not there
+	{bodies.Snappy, "\x08\x00a\x01\x00"},
+	// nothing
+	{bodies.Snappy, ""},
+	// of another format
+	{bodies.SnappyFramed, "\xff\x06\x00\x00S2sTwO"},
+	// a frame of 16 MiB
+	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x00\xff\xff\xff\x00\x00\x00\x00"},
+	// of 16 MiB inflated
+	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00\x00\x00\x00\x00\xff\xff\xff\x07"},
+	// one that must be known
+	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x02\x00\x00\x00"},
 }
 
 // TestAHeadPromisesNothing: no more memory is taken for one than for what comes.

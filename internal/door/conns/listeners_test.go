@@ -22,7 +22,8 @@ func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 	if l.HasSocket() || l.Addr() != "" || l.Lack() != nil {
 		t.Fatal("nothing was opened")
 	}
-	if err := errors.Join(l.OpenSocket(socket.Config{Path: path, Mode: 0o600}), l.OpenTCP("127.0.0.1:0", nil)); err != nil {
+	if err := errors.Join(l.OpenSocket(socket.Config{Path: path, Mode: 0o600}),
+		l.OpenTCP("127.0.0.1:0", nil)); err != nil {
 		t.Fatal(err)
 	}
 	defer l.Release()

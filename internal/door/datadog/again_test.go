@@ -47,7 +47,9 @@ func startSlowAgent(t *testing.T, requests int) *slowAgent {
 // has waits until so many requests are at the agent.
 func (a *slowAgent) has(t *testing.T, n int) {
 	t.Helper()
-	eventually.True(t, fmt.Sprint(n, " requests are at the agent"), func() bool { return len(a.of("/v0.4/traces")) == n })
+	eventually.True(t, fmt.Sprint(n, " requests are at the agent"), func() bool {
+		return len(a.of("/v0.4/traces")) == n
+	})
 }
 
 // tracerConn is a tracer's connection, byte by byte.
@@ -69,7 +71,8 @@ func (p *proxied) dial() *tracerConn {
 
 func (c *tracerConn) put(path string, body []byte) {
 	c.t.Helper()
-	if _, err := fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body); err != nil {
+	if _, err := fmt.Fprintf(c,
+		"PUT %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -110,8 +113,10 @@ func (p *proxied) countedOnce(tries int) {
 func TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce(t *testing.T) {
 	for name, leave := range map[string]func(first *tracerConn){
 		"it closes the first connection, as Python and Node do": func(first *tracerConn) { first.Close() },
-		"it ends what it sends on the first":                    func(first *tracerConn) { first.CloseWrite() },
-		"the first connection is half open":                     func(*tracerConn) {},
+		"it ends what it sends on the first": func(first *tracerConn) {
+			first.CloseWrite()
+		},
+		"the first connection is half open": func(*tracerConn) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent := startSlowAgent(t, 2)
@@ -189,7 +194,9 @@ func TestABodyWhoseAnswerWasReadIsCountedAnew(t *testing.T) {
 		}
 		open := p.metric("spanstatsd_apm_connections")
 		conn.Close()
-		eventually.True(t, "the daemon sees it leave", func() bool { return p.metric("spanstatsd_apm_connections") < open })
+		eventually.True(t, "the daemon sees it leave", func() bool {
+			return p.metric("spanstatsd_apm_connections") < open
+		})
 	}
 	if books := p.stop(); books.Received != 6 {
 		t.Errorf("the books: %+v", books)
@@ -205,7 +212,9 @@ func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, agent, func(c *daemon.Config) { c.Agent.URL = exporter.URL{Network: "unix", Address: socket} })
+	p := start(t, agent, func(c *daemon.Config) {
+		c.Agent.URL = exporter.URL{Network: "unix", Address: socket}
+	})
 	ended, behind := make(chan struct{}), &http.Server{Handler: agent.Handler}
 	var isBack atomic.Bool
 	go func() {
@@ -240,7 +249,9 @@ func TestStatisticsThatAreSentAgainAreMergedOnce(t *testing.T) {
 	body := statistics(t, own, time.Now().Truncate(10*time.Second), "r", 7, 1000)
 	first := p.dial()
 	first.put("/v0.6/stats", body)
-	eventually.True(t, "they are merged", func() bool { return p.resultsOf("spanstatsd_apm_stats_requests_total")["merged"] == 1 })
+	eventually.True(t, "they are merged", func() bool {
+		return p.resultsOf("spanstatsd_apm_stats_requests_total")["merged"] == 1
+	})
 	second := p.dial()
 	second.put("/v0.6/stats", body)
 	second.answered()

@@ -73,11 +73,13 @@ func TestATracerThatTriesAgainAfterANetworkErrorLosesNothing(t *testing.T) {
 	p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = 0 })
 	flush := trace()
 	agent.Close()
-	_, err := p.client.Post("http://localhost/v0.4/traces", "application/msgpack", strings.NewReader(string(flush)))
+	_, err := p.client.Post("http://localhost/v0.4/traces", "application/msgpack",
+		strings.NewReader(string(flush)))
 	agent.restart(t)
 	if err != nil {
 		var resp *http.Response
-		if resp, err = p.client.Post("http://localhost/v0.4/traces", "application/msgpack", strings.NewReader(string(flush))); err == nil {
+		if resp, err = p.client.Post("http://localhost/v0.4/traces", "application/msgpack",
+			strings.NewReader(string(flush))); err == nil {
 			resp.Body.Close()
 		}
 	}

@@ -73,13 +73,15 @@ func isCounted(point fields, seconds float64) bool {
 	buckets := message(point[8][0])
 	offset, _ := buckets.number(1)
 	bound := func(i int64) float64 {
-		return math.Exp2(math.Ldexp(float64(protowire.DecodeZigZag(offset)+i), -int(protowire.DecodeZigZag(scale))))
+		return math.Exp2(math.Ldexp(float64(protowire.DecodeZigZag(offset)+i),
+			-int(protowire.DecodeZigZag(scale))))
 	}
 	const rounded = 1e-9 // of a value at a bound
 	counts := buckets[2][0]
 	for i := int64(0); len(counts) > 0; i++ {
 		spans, n := protowire.ConsumeVarint(counts)
-		if counts = counts[n:]; spans > 0 && seconds > bound(i)*(1-rounded) && seconds <= bound(i+1)*(1+rounded) {
+		if counts = counts[n:]; spans > 0 && seconds > bound(i)*(1-rounded) &&
+			seconds <= bound(i+1)*(1+rounded) {
 			return true
 		}
 	}

@@ -41,7 +41,10 @@ func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *
 	}
 	agent.info = strings.Replace(plainInfo, "{", `{"client_drop_p0s":true,`, 1)
 	table := exemplars.New(1000)
-	exporter, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Exemplars: table})
+	exporter, err := otlp.New(otlp.Config{
+		Variables:  otlp.Variables{Endpoint: endpoint},
+		Dimensions: dimensions, Exemplars: table,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +92,13 @@ func bodyOfSpans(spans ...sampledSpan) []byte {
 		}
 		ns := int64(s.ms * 1e6)
 		all = append(all, []any{map[string]any{
-			"service": "shop", "name": "op", "resource": s.resource, "trace_id": s.number, "span_id": s.number, "error": failed,
-			"start": time.Now().UnixNano() - ns, "duration": ns, "metrics": metrics,
+			"service":  "shop",
+			"name":     "op",
+			"resource": s.resource,
+			"trace_id": s.number,
+			"span_id":  s.number,
+			"error":    failed,
+			"start":    time.Now().UnixNano() - ns, "duration": ns, "metrics": metrics,
 			"meta": map[string]string{"span.kind": "server", "_dd.p.tid": "66f0a9b300000000"},
 		}})
 	}
@@ -123,7 +131,9 @@ func TestExemplarsAreOfTracesThatWentOn(t *testing.T) {
 		{11, "/c", 0, true, 1},
 	}
 	want := map[string]string{
-		"STATUS_CODE_UNSET /a ": exemplarOf(6), "STATUS_CODE_ERROR /a ": exemplarOf(8), "STATUS_CODE_ERROR /c ": exemplarOf(11),
+		"STATUS_CODE_UNSET /a ": exemplarOf(6),
+		"STATUS_CODE_ERROR /a ": exemplarOf(8),
+		"STATUS_CODE_ERROR /c ": exemplarOf(11),
 	}
 	for _, drops := range []datadog.Dropping{datadog.DropAuto, datadog.DropOff} {
 		// What the agent takes of a cycle that was sealed before is left out, and so is
@@ -158,15 +168,20 @@ func swap(found map[string]string) map[string]string {
 // TestWhatTheAgentDidNotTakeIsNoExemplar: it refused the body, broke off, or had counted it.
 func TestWhatTheAgentDidNotTakeIsNoExemplar(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
-		"refuses":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
+		"refuses": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
 		"redirects": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) },
-		"fails":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"fails": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		},
 	} {
 		agent := startAgent(t)
 		agent.answer = answer
 		s := startSampled(t, agent, nil)
 		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{1, "/a", 5, false, 1}))
-		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{2, "/b", 5, false, 1}), mark, "true") // its tracer counts it
+		// its tracer counts it
+		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{2, "/b", 5, false, 1}), mark, "true")
 		if got := fmt.Sprint(s.resultsOf("spanstatsd_exemplar_candidates_total")); got != "map[late:0 no_room:0 refused:1 taken:0]" {
 			t.Errorf("an agent that %s: %s", name, got)
 		}
@@ -180,7 +195,9 @@ func TestWhatTheAgentDidNotTakeIsNoExemplar(t *testing.T) {
 // than there is room for, sent by several tracers at once, each exemplar has a duration that
 // its histogram counts, which the collector checks.
 func TestAnExemplarIsOfTheSeriesThatCountedItsSpan(t *testing.T) {
-	s := startSampled(t, startAgent(t), func(c *daemon.Config) { c.Aggregate.MaxAggregates, c.Aggregate.Masking = 16, registry.MaskNever })
+	s := startSampled(t, startAgent(t), func(c *daemon.Config) {
+		c.Aggregate.MaxAggregates, c.Aggregate.Masking = 16, registry.MaskNever
+	})
 	var sending sync.WaitGroup
 	for tracer := range uint64(4) {
 		sending.Go(func() {
@@ -190,7 +207,11 @@ func TestAnExemplarIsOfTheSeriesThatCountedItsSpan(t *testing.T) {
 				for j := range uint64(30) {
 					number := 1 + tracer*1000 + i*30 + j
 					ms := float64(rnd.Uint64N(1 << (10 + rnd.IntN(10))))
-					spans = append(spans, sampledSpan{number, fmt.Sprint("/", rnd.IntN(40)), ms, rnd.IntN(3) == 0, 1 + rnd.IntN(2)})
+					spans = append(spans,
+						sampledSpan{
+							number, fmt.Sprint("/", rnd.IntN(40)), ms, rnd.IntN(3) == 0,
+							1 + rnd.IntN(2),
+						})
 				}
 				s.send("/v0.4/traces", bodyOfSpans(spans...))
 			}

@@ -22,7 +22,9 @@ func before(t *testing.T, rude func(net.Conn, *bufio.Reader)) *proxied {
 	t.Helper()
 	good := startAgent(t)
 	socket, _ := rudeAgent(t, good, rude)
-	return start(t, good, func(c *daemon.Config) { c.Agent.URL = agent.URL{Network: "unix", Address: socket} })
+	return start(t, good, func(c *daemon.Config) {
+		c.Agent.URL = agent.URL{Network: "unix", Address: socket}
+	})
 }
 
 // receiveWhole reads a request to its end.
@@ -90,9 +92,10 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 		later string // when the tracer has its answer
 		stays bool
 	}{
-		"an answer afterwards":   {says: answer, later: answer, stays: true},
-		"ended":                  {says: answer},
-		"ended, as it says":      {says: strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1), stays: true},
+		"an answer afterwards": {says: answer, later: answer, stays: true},
+		"ended":                {says: answer},
+		"ended, as it says": {says: strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n",
+			1), stays: true},
 		"two answers":            {says: answer + answer, stays: true},
 		"an answer without end":  {says: "HTTP/1.0 202 x\r\n\r\nto the end of the connection"},
 		"more than its length":   {says: answer + "more", stays: true},
@@ -144,7 +147,8 @@ func TestAnAnswerIsGivenBackWhole(t *testing.T) {
 		}
 	})
 	var hints []string
-	req, err := http.NewRequest(http.MethodPut, "http://localhost/v0.4/traces", strings.NewReader(string(trace())))
+	req, err := http.NewRequest(http.MethodPut, "http://localhost/v0.4/traces",
+		strings.NewReader(string(trace())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +168,8 @@ func TestAnAnswerIsGivenBackWhole(t *testing.T) {
 		t.Errorf("answered %d %q: %v", resp.StatusCode, text, err)
 	}
 	last := resp.Trailer.Get("X-Last")
-	if got := fmt.Sprint(hints, resp.Header["X-Many"]); got != "[103early] [a b]" || last != "z" || resp.Header.Get("Keep-Alive") != "" || resp.Header.Get("Link") != "" {
+	if got := fmt.Sprint(hints, resp.Header["X-Many"]); got != "[103early] [a b]" || last != "z" ||
+		resp.Header.Get("Keep-Alive") != "" || resp.Header.Get("Link") != "" {
 		t.Errorf("it came with %s, %q and %v", got, last, resp.Header)
 	}
 }

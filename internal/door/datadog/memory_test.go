@@ -85,7 +85,8 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 	const connections = 60
 	long := "POST /telemetry/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n"
 	for i := range http1.MaxHeaderLines - 5 {
-		long += fmt.Sprintf("X-Header-%d: %s\r\n", i, strings.Repeat("x", http1.MaxHeaderBytes/http1.MaxHeaderLines-20))
+		long += fmt.Sprintf("X-Header-%d: %s\r\n", i,
+			strings.Repeat("x", http1.MaxHeaderBytes/http1.MaxHeaderLines-20))
 	}
 	long += "\r\n" + strings.Repeat("x", 1<<16)
 	short := "POST /telemetry/x HTTP/1.1\r\n"
@@ -109,7 +110,8 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 		}
 		t.Logf("%s: %d bytes a connection", name, most/connections)
 		if float64(most/connections) > connectionBytes*(1+detectorShare) {
-			t.Errorf("%s: a connection takes %d bytes, %d are promised", name, most/connections, connectionBytes)
+			t.Errorf("%s: a connection takes %d bytes, %d are promised", name, most/connections,
+				connectionBytes)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func TestOddRequests(t *testing.T) {
 	const named = "Connection: Datadog-Client-Computed-Stats, datadog-client-computed-top-level\r\n"
 	trailing := "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nTransfer-Encoding: chunked\r\n" +
 		"Trailer: Datadog-Client-Computed-Stats, X-Other\r\n\r\n" +
-		fmt.Sprintf("%x;ext=1\r\n%s\r\n0\r\nDatadog-Client-Computed-Stats: true\r\nX-Other: y\r\n\r\n", len(body), body)
+		fmt.Sprintf("%x;ext=1\r\n%s\r\n0\r\nDatadog-Client-Computed-Stats: true\r\nX-Other: y\r\n\r\n",
+			len(body), body)
 	one := request("PUT", "/v0.4/traces", "", body)
 	for name, test := range map[string]struct {
 		sent     string
@@ -59,20 +60,41 @@ func TestOddRequests(t *testing.T) {
 		received uint64
 		answers  string // how the first begins
 	}{
-		"three at once":           {strings.Repeat(one, 3), 3, "true", 3, "HTTP/1.1 200"},
-		"naming its own mark":     {request("PUT", "/v0.4/traces", named+mark+": yes\r\n", body), 1, "yes", 0, "HTTP/1.1 200"},
-		"naming a mark of ours":   {request("PUT", "/v0.4/traces", named, body), 1, "true", 1, "HTTP/1.1 200"},
-		"marked in its trailer":   {trailing, 1, "true", 1, "HTTP/1.1 200"},
-		"two marks":               {request("PUT", "/v0.4/traces", mark+": false\r\n"+mark+": true\r\n", body), 1, "true", 1, "HTTP/1.1 200"},
-		"said to be compressed":   {request("PUT", "/v0.4/traces", "Content-Encoding: gzip\r\n", body), 1, "", 0, "HTTP/1.1 200"},
-		"asked for":               {request("GET", "/v0.4/traces", "", ""), 1, "", 0, "HTTP/1.1 200"},
-		"without a length":        {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n\r\n", 1, "", 0, "HTTP/1.1 200"},
-		"longer than it says":     {strings.Replace(one, fmt.Sprintf("Content-Length: %d", len(body)), fmt.Sprintf("Content-Length: %d", len(body)-1), 1), 1, "", 0, "HTTP/1.1 200"},
-		"shorter than it says":    {one[:len(one)-1], 0, "", 0, "HTTP/1.1 400"},
-		"two lengths":             {request("PUT", "/v0.4/traces", "Content-Length: 1\r\n", body), 0, "", 0, "HTTP/1.1 400"},
-		"of another protocol":     {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", 0, "", 0, "HTTP/1.1 505"},
-		"a header of many lines":  {request("PUT", "/v0.4/traces", strings.Repeat("a: b\r\n", 200), body), 0, "", 0, "HTTP/1.1 400"},
-		"a header of many bytes":  {request("PUT", "/v0.4/traces", "a: "+strings.Repeat("b", 30<<10)+"\r\n", body), 0, "", 0, "HTTP/1.1 431"},
+		"three at once": {strings.Repeat(one, 3), 3, "true", 3, "HTTP/1.1 200"},
+		"naming its own mark": {
+			request("PUT", "/v0.4/traces", named+mark+": yes\r\n", body), 1, "yes", 0,
+			"HTTP/1.1 200",
+		},
+		"naming a mark of ours": {
+			request("PUT", "/v0.4/traces", named, body), 1, "true", 1,
+			"HTTP/1.1 200",
+		},
+		"marked in its trailer": {trailing, 1, "true", 1, "HTTP/1.1 200"},
+		"two marks": {request("PUT", "/v0.4/traces", mark+": false\r\n"+mark+": true\r\n",
+			body), 1, "true", 1, "HTTP/1.1 200"},
+		"said to be compressed": {
+			request("PUT", "/v0.4/traces", "Content-Encoding: gzip\r\n", body), 1, "",
+			0, "HTTP/1.1 200",
+		},
+		"asked for":        {request("GET", "/v0.4/traces", "", ""), 1, "", 0, "HTTP/1.1 200"},
+		"without a length": {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n\r\n", 1, "", 0, "HTTP/1.1 200"},
+		"longer than it says": {strings.Replace(one, fmt.Sprintf("Content-Length: %d", len(body)),
+			fmt.Sprintf("Content-Length: %d", len(body)-1), 1), 1, "", 0, "HTTP/1.1 200"},
+		"shorter than it says": {one[:len(one)-1], 0, "", 0, "HTTP/1.1 400"},
+		"two lengths": {
+			request("PUT", "/v0.4/traces", "Content-Length: 1\r\n", body), 0, "", 0,
+			"HTTP/1.1 400",
+		},
+		"of another protocol": {
+			"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", 0,
+			"", 0, "HTTP/1.1 505",
+		},
+		"a header of many lines": {
+			request("PUT", "/v0.4/traces", strings.Repeat("a: b\r\n", 200), body), 0,
+			"", 0, "HTTP/1.1 400",
+		},
+		"a header of many bytes": {request("PUT", "/v0.4/traces", "a: "+strings.Repeat("b", 30<<10)+"\r\n",
+			body), 0, "", 0, "HTTP/1.1 431"},
 		"another path, the same":  {request("PUT", "/v0.4/%74races", "", body), 1, "true", 1, "HTTP/1.1 200"},
 		"chunks that are not one": {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0, "", 0, "HTTP/1.1 400"},
 		"an odd encoding":         {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 0, "", 0, "HTTP/1.1 501"},
@@ -116,7 +138,9 @@ func TestPathsAreTheAgents(t *testing.T) {
 
 // rudeAgent is one that answers each connection's first request with what a function
 // does, as long as there are such functions.
-func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)) (socket string, met *atomic.Int32) {
+func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)) (socket string,
+	met *atomic.Int32,
+) {
 	t.Helper()
 	socket, met = filepath.Join(t.TempDir(), "rude"), new(atomic.Int32)
 	listener, err := net.Listen("unix", socket)
@@ -133,7 +157,8 @@ func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)
 			go func() {
 				defer conn.Close()
 				from := bufio.NewReader(conn)
-				if first, err := from.Peek(len("PUT /v0.4")); err == nil && string(first) == "PUT /v0.4" && met.Add(1) == 1 {
+				if first, err := from.Peek(len("PUT /v0.4")); err == nil && string(first) == "PUT /v0.4" &&
+					met.Add(1) == 1 {
 					rude(conn, from)
 					return
 				}
@@ -168,24 +193,35 @@ func TestRudeAgents(t *testing.T) {
 		body  []byte
 		codes string // what its tracer may get, "cut" for no whole answer
 	}{
-		"closes at once":         {func(net.Conn, *bufio.Reader) {}, small, "cut"},
-		"closes within the body": {func(_ net.Conn, from *bufio.Reader) { _, _ = from.Discard(1000) }, large, "cut"},
+		"closes at once": {func(net.Conn, *bufio.Reader) {}, small, "cut"},
+		"closes within the body": {func(_ net.Conn, from *bufio.Reader) {
+			_, _ = from.Discard(1000)
+		}, large, "cut"},
 		"refuses before the body": {func(conn net.Conn, _ *bufio.Reader) {
 			io.WriteString(conn, "HTTP/1.1 413 x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 		}, large, "413 cut"},
-		"closes without an answer":       {answer(""), small, "cut"},
-		"answers no HTTP":                {answer("what?\r\n\r\n"), small, "cut"},
-		"breaks off its answer":          {answer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), small, "cut"},
+		"closes without an answer": {answer(""), small, "cut"},
+		"answers no HTTP":          {answer("what?\r\n\r\n"), small, "cut"},
+		"breaks off its answer": {
+			answer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
+			small, "cut",
+		},
 		"breaks off a chunk":             {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\nhalf"), small, "cut"},
 		"announces for ever":             {answer(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 50)), small, "cut"},
 		"switches to what nobody speaks": {answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), small, "cut"},
-		"answers with a huge header":     {answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), small, "cut"},
-		"is overloaded":                  {answer("HTTP/1.1 429 x\r\nContent-Length: 0\r\n\r\n"), small, "429"},
+		"answers with a huge header": {answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) +
+			"\r\n\r\n"), small, "cut"},
+		"is overloaded": {
+			answer("HTTP/1.1 429 x\r\nContent-Length: 0\r\n\r\n"), small,
+			"429",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			good := startAgent(t)
 			socket, met := rudeAgent(t, good, test.rude)
-			p := start(t, good, func(c *daemon.Config) { c.Agent.URL = exporter.URL{Network: "unix", Address: socket} })
+			p := start(t, good, func(c *daemon.Config) {
+				c.Agent.URL = exporter.URL{Network: "unix", Address: socket}
+			})
 			if code := p.attempt(test.body); !strings.Contains(test.codes, code) {
 				t.Errorf("answered %s", code)
 			}
@@ -198,7 +234,8 @@ func TestRudeAgents(t *testing.T) {
 				}
 			}
 			last := good.of("/v0.4/traces")
-			if len(last) == 0 || last[len(last)-1].header.Get(mark) != "true" || !bytes.Equal(last[len(last)-1].body, test.body) {
+			if len(last) == 0 || last[len(last)-1].header.Get(mark) != "true" ||
+				!bytes.Equal(last[len(last)-1].body, test.body) {
 				t.Errorf("%d requests came through", len(last))
 			}
 			p.await("counted_before", 1)
@@ -214,8 +251,13 @@ func TestRudeAgents(t *testing.T) {
 func padded(t *testing.T, length int) []byte {
 	t.Helper()
 	body, err := msgpack.Marshal([]any{[]any{map[string]any{
-		"service": "shop", "name": "web.request", "resource": "GET /", "span_id": uint64(1), "start": time.Now().UnixNano(), "duration": 1,
-		"meta": map[string]string{"span.kind": "server", "padding": strings.Repeat("x", length)},
+		"service":  "shop",
+		"name":     "web.request",
+		"resource": "GET /",
+		"span_id":  uint64(1),
+		"start":    time.Now().UnixNano(),
+		"duration": 1,
+		"meta":     map[string]string{"span.kind": "server", "padding": strings.Repeat("x", length)},
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -266,13 +308,16 @@ func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 	good := startAgent(t)
 	left := make(chan struct{})
 	socket, met := rudeAgent(t, good, func(conn net.Conn, _ *bufio.Reader) { <-left })
-	p := start(t, good, func(c *daemon.Config) { c.Agent.URL = exporter.URL{Network: "unix", Address: socket} })
+	p := start(t, good, func(c *daemon.Config) {
+		c.Agent.URL = exporter.URL{Network: "unix", Address: socket}
+	})
 	body := padded(t, 3<<20)
 	conn, err := net.Dial("unix", p.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	fmt.Fprintf(conn,
+		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	eventually.True(t, "the agent is met", func() bool { return met.Load() > 0 })
 	conn.Close()
 	p.free()
@@ -322,7 +367,8 @@ func TestUnsampledAgain(t *testing.T) {
 		if err := msgpack.Unmarshal(r.body, &forwarded); err != nil {
 			t.Fatal(err)
 		}
-		told := r.header.Get("Datadog-Client-Dropped-P0-Traces") + r.header.Get("Datadog-Client-Dropped-P0-Spans") + r.header.Get("X-Datadog-Trace-Count")
+		told := r.header.Get("Datadog-Client-Dropped-P0-Traces") +
+			r.header.Get("Datadog-Client-Dropped-P0-Spans") + r.header.Get("X-Datadog-Trace-Count")
 		if len(forwarded) != 1 || told != "521" || r.header.Get(mark) != "true" {
 			t.Errorf("try %d: %d traces, told %s: %v", i, len(forwarded), told, r.header)
 		}
@@ -344,7 +390,8 @@ func counted(t *testing.T, text string) (n int) {
 // told sends a body of a tracer that dropped three traces itself.
 func (p *proxied) told(body []byte) {
 	p.t.Helper()
-	p.attempt(body, "X-Datadog-Trace-Count", "3", "Datadog-Client-Dropped-P0-Traces", "3", "Datadog-Client-Dropped-P0-Spans", "0")
+	p.attempt(body, "X-Datadog-Trace-Count", "3", "Datadog-Client-Dropped-P0-Traces", "3",
+		"Datadog-Client-Dropped-P0-Spans", "0")
 }
 
 // priorities is a body of traces of one span, each with such a priority.
@@ -353,7 +400,11 @@ func priorities(t *testing.T, of ...int) []byte {
 	var all []any
 	for i, priority := range of {
 		all = append(all, []any{map[string]any{
-			"service": "shop", "name": "web.request", "resource": "GET /", "span_id": uint64(i + 1), "start": time.Now().UnixNano(),
+			"service":  "shop",
+			"name":     "web.request",
+			"resource": "GET /",
+			"span_id":  uint64(i + 1),
+			"start":    time.Now().UnixNano(),
 			"duration": 1, "metrics": map[string]float64{"_sampling_priority_v1": float64(priority)},
 		}})
 	}

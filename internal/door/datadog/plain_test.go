@@ -33,7 +33,8 @@ func atOnce() time.Duration { return 0 }
 type sent struct{ text, answer string }
 
 func requestOf(method, path, fields string, body int) sent {
-	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n%s", method, path, fields)
+	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n%s", method, path,
+		fields)
 	switch content := strings.Repeat("\x90", body); {
 	case strings.Contains(fields, "chunked"):
 		text += fmt.Sprintf("\r\n%x\r\n%s\r\n0\r\n\r\n", body, content)
@@ -111,7 +112,8 @@ func TestABodyIsNoRequest(t *testing.T) {
 		from := bufio.NewReader(conn)
 		inside := requestOf("PUT", "/v0.4/traces", "", 1).text
 		chunked := requestOf("POST", "/telemetry/x", "Transfer-Encoding: chunked\r\n", 9)
-		head := fmt.Sprintf("POST /telemetry/y HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(inside))
+		head := fmt.Sprintf("POST /telemetry/y HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n",
+			len(inside))
 		_, _ = io.WriteString(conn, chunked.text+head)
 		if got := answerOf(t, from); got != chunked.answer {
 			t.Fatalf("the first request was answered %q, want %q", got, chunked.answer)
@@ -167,9 +169,12 @@ func answerOf(t *testing.T, from *bufio.Reader) string {
 // time or not; and nothing of them is held on.
 func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 	kinds := []sent{
-		requestOf("PUT", "/v0.4/traces", "", 1), requestOf("POST", "/v0.5/traces", "", 6000), requestOf("PUT", "/v1.0/traces", "Connection: Keep-Alive\r\n", 0),
-		requestOf("GET", "/info", "", 0), requestOf("POST", "/telemetry/x", "", 5000), requestOf("PUT", "/v0.4/traces", "Transfer-Encoding: chunked\r\n", 300),
-		requestOf("POST", "/v0.7/config", "", 0), requestOf("PUT", "/v0.3/traces", "Expect: 100-continue\r\n", 7),
+		requestOf("PUT", "/v0.4/traces", "", 1), requestOf("POST", "/v0.5/traces", "", 6000),
+		requestOf("PUT", "/v1.0/traces", "Connection: Keep-Alive\r\n", 0),
+		requestOf("GET", "/info", "", 0), requestOf("POST", "/telemetry/x", "", 5000),
+		requestOf("PUT", "/v0.4/traces", "Transfer-Encoding: chunked\r\n", 300),
+		requestOf("POST", "/v0.7/config", "", 0),
+		requestOf("PUT", "/v0.3/traces", "Expect: 100-continue\r\n", 7),
 	}
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -216,8 +221,10 @@ func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 			}
 			conn.Close()
 			synctest.Wait()
-			if open := s.Stats().Connections; open != 0 || s.Stats().BufferedBytes != 0 || s.Stats().Remembered != 0 {
-				t.Errorf("round %d: %d connections, %d bytes of bodies and %d bodies are left", seed, open, s.Stats().BufferedBytes, s.Stats().Remembered)
+			if open := s.Stats().Connections; open != 0 || s.Stats().BufferedBytes != 0 ||
+				s.Stats().Remembered != 0 {
+				t.Errorf("round %d: %d connections, %d bytes of bodies and %d bodies are left", seed, open,
+					s.Stats().BufferedBytes, s.Stats().Remembered)
 			}
 		})
 	}

@@ -154,7 +154,12 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 func trace() []byte {
 	span := func(id, parent uint64, kind string) map[string]any {
 		return map[string]any{
-			"service": "shop", "name": "web.request", "resource": "GET /", "type": "web", "trace_id": uint64(1), "span_id": id,
+			"service":   "shop",
+			"name":      "web.request",
+			"resource":  "GET /",
+			"type":      "web",
+			"trace_id":  uint64(1),
+			"span_id":   id,
 			"parent_id": parent, "start": time.Now().UnixNano(), "duration": int64(1e6), "error": 0,
 			"meta": map[string]string{"span.kind": kind, "env": "prod"}, "metrics": map[string]float64{},
 		}
@@ -211,12 +216,15 @@ func TestCountedAndForwarded(t *testing.T) {
 	}
 	p := start(t, agent, nil)
 	body := trace()
-	resp, text := p.send("/v0.4/traces?a=b", body, "Datadog-Meta-Lang", "ruby", "Datadog-Container-ID", "c1", "X-Datadog-Trace-Count", "1")
-	if resp.StatusCode != http.StatusAccepted || text != `{"rate_by_service":{}}` || resp.Header.Get("Datadog-Rates-Payload-Version") != "v7" {
+	resp, text := p.send("/v0.4/traces?a=b", body, "Datadog-Meta-Lang", "ruby", "Datadog-Container-ID", "c1",
+		"X-Datadog-Trace-Count", "1")
+	if resp.StatusCode != http.StatusAccepted || text != `{"rate_by_service":{}}` ||
+		resp.Header.Get("Datadog-Rates-Payload-Version") != "v7" {
 		t.Errorf("answered %d %q %v", resp.StatusCode, text, resp.Header)
 	}
 	got := p.only("/v0.4/traces")
-	if !bytes.Equal(got.body, body) || got.query != "a=b" || got.method != http.MethodPut || got.header.Get("X-Datadog-Trace-Count") != "1" {
+	if !bytes.Equal(got.body, body) || got.query != "a=b" || got.method != http.MethodPut ||
+		got.header.Get("X-Datadog-Trace-Count") != "1" {
 		t.Errorf("forwarded %s?%s with %v and %d bytes", got.method, got.query, got.header, len(got.body))
 	}
 	if got.header.Get(mark) != "true" {
@@ -226,7 +234,8 @@ func TestCountedAndForwarded(t *testing.T) {
 		t.Errorf("the books: %+v", books)
 	}
 	payload := p.only("/v0.6/stats")
-	if payload.header.Get("Datadog-Container-ID") != "c1" || payload.header.Get("Datadog-Meta-Lang") != "ruby" {
+	if payload.header.Get("Datadog-Container-ID") != "c1" ||
+		payload.header.Get("Datadog-Meta-Lang") != "ruby" {
 		t.Errorf("the payload's headers: %v", payload.header)
 	}
 	if !bytes.Contains(payload.body, []byte("GET /")) || !bytes.Contains(payload.body, []byte("prod")) {
@@ -248,13 +257,39 @@ func TestLeftToTheAgent(t *testing.T) {
 	}{
 		{name: "broken", path: "/v0.4/traces", body: trace()[:40], result: "unread"},
 		{name: "no msgpack", path: "/v0.5/traces", body: []byte("{}"), result: "unread"},
-		{name: "JSON", path: "/v0.4/traces", body: []byte("[[]]"), header: []string{"Content-Type", "application/json"}, result: "unread"},
-		{name: "JSON to the agent", path: "/v0.4/traces", body: trace(), header: []string{"Content-Type", "application/msgpack; charset"}, result: "unread"},
-		{name: "cross-site", path: "/v0.4/traces", body: trace(), header: []string{"Sec-Fetch-Site", "cross-site"}, result: "unread"},
-		{name: "computed by its tracer", path: "/v0.4/traces", body: trace(), header: []string{mark, "yes"}, result: "by_tracer"},
-		{name: "too large", path: "/v0.4/traces", body: append(trace(), make([]byte, 1<<20)...), result: "too_large", change: func(c *daemon.Config) { c.APM.MaxBody = 1 << 20 }},
-		{name: "filtered by tags", path: "/v0.4/traces", body: trace(), result: "not_wanted", info: `{"endpoints":["/v0.6/stats"],"filter_tags":{"reject":["a:b"]}}`},
-		{name: "old agent", path: "/v0.4/traces", body: trace(), result: "not_wanted", info: `{"endpoints":[]}`},
+		{
+			name: "JSON", path: "/v0.4/traces", body: []byte("[[]]"),
+			header: []string{"Content-Type", "application/json"}, result: "unread",
+		},
+		{
+			name: "JSON to the agent", path: "/v0.4/traces", body: trace(),
+			header: []string{"Content-Type", "application/msgpack; charset"}, result: "unread",
+		},
+		{
+			name: "cross-site", path: "/v0.4/traces", body: trace(),
+			header: []string{"Sec-Fetch-Site", "cross-site"}, result: "unread",
+		},
+		{
+			name:   "computed by its tracer",
+			path:   "/v0.4/traces",
+			body:   trace(),
+			header: []string{mark, "yes"},
+			result: "by_tracer",
+		},
+		{
+			name: "too large", path: "/v0.4/traces", body: append(trace(), make([]byte, 1<<20)...),
+			result: "too_large", change: func(c *daemon.Config) {
+				c.APM.MaxBody = 1 << 20
+			},
+		},
+		{
+			name: "filtered by tags", path: "/v0.4/traces", body: trace(), result: "not_wanted",
+			info: `{"endpoints":["/v0.6/stats"],"filter_tags":{"reject":["a:b"]}}`,
+		},
+		{
+			name: "old agent", path: "/v0.4/traces", body: trace(), result: "not_wanted",
+			info: `{"endpoints":[]}`,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			agent := startAgent(t)
@@ -271,7 +306,8 @@ func TestLeftToTheAgent(t *testing.T) {
 			got := agent.of(test.path)
 			last := got[len(got)-1]
 			if !bytes.Equal(last.body, test.body) || last.header.Get(mark) == "true" {
-				t.Errorf("forwarded %d of %d bytes, marked %q", len(last.body), len(test.body), last.header.Get(mark))
+				t.Errorf("forwarded %d of %d bytes, marked %q", len(last.body), len(test.body),
+					last.header.Get(mark))
 			}
 			p.await(test.result, 1)
 			if books := p.stop(); books.Aggregated != 0 && test.info == "" {
@@ -446,7 +482,9 @@ func TestAgentAwayForGood(t *testing.T) {
 	}{"over": {time.Millisecond, false}, "stopped": {time.Minute, true}} {
 		t.Run(name, func(t *testing.T) {
 			agent := startAgent(t)
-			p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer, c.ShutdownGrace = test.buffer, 10*time.Minute })
+			p := start(t, agent, func(c *daemon.Config) {
+				c.APM.Buffer, c.ShutdownGrace = test.buffer, 10*time.Minute
+			})
 			agent.Close()
 			answered := make(chan string)
 			go func() { answered <- p.attempt(trace()) }()
@@ -476,7 +514,8 @@ func TestFullRing(t *testing.T) {
 	if got := p.only("/v0.4/traces"); got.header.Get(mark) != "" || !bytes.Equal(got.body, body) {
 		t.Errorf("marked %q", got.header.Get(mark))
 	}
-	if books := p.stop(); books.Received != 512 || books.Dropped["left_to_agent"] != 512 || books.Aggregated != 0 {
+	if books := p.stop(); books.Received != 512 || books.Dropped["left_to_agent"] != 512 ||
+		books.Aggregated != 0 {
 		t.Errorf("the books: %+v", books)
 	}
 }
@@ -488,8 +527,15 @@ func TestDropUnsampled(t *testing.T) {
 		var all []any
 		for i, priority := range priorities {
 			all = append(all, []any{map[string]any{
-				"service": "shop", "name": "web.request", "resource": "GET /", "span_id": uint64(i + 1), "start": time.Now().UnixNano(),
-				"duration": 1, "error": i % 2, "meta": map[string]string{}, "metrics": map[string]float64{"_sampling_priority_v1": priority},
+				"service":  "shop",
+				"name":     "web.request",
+				"resource": "GET /",
+				"span_id":  uint64(i + 1),
+				"start":    time.Now().UnixNano(),
+				"duration": 1,
+				"error":    i % 2,
+				"meta":     map[string]string{},
+				"metrics":  map[string]float64{"_sampling_priority_v1": priority},
 			}})
 		}
 		body, err := msgpack.Marshal(all)
@@ -506,11 +552,20 @@ func TestDropUnsampled(t *testing.T) {
 		told    string
 	}{
 		{"off", datadog.DropOff, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 4, "1"},
-		{"an agent that wants them", datadog.DropAuto, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 4, "1"},
+		{
+			"an agent that wants them", datadog.DropAuto,
+			`{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 4, "1",
+		},
 		{"an agent that says nothing", datadog.DropAuto, `{"endpoints":["/v0.6/stats"]}`, 4, "1"},
-		{"an agent that does without them", daemon.DefaultConfig().APM.DropUnsampled, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3"},
+		{
+			"an agent that does without them", daemon.DefaultConfig().APM.DropUnsampled,
+			`{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3",
+		},
 		{"on", datadog.DropOn, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3"},
-		{"on before an agent that wants them", datadog.DropOn, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 2, "3"},
+		{
+			"on before an agent that wants them", datadog.DropOn,
+			`{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 2, "3",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			agent := startAgent(t)
@@ -520,7 +575,8 @@ func TestDropUnsampled(t *testing.T) {
 			var last request
 			sent := 0
 			for range 30_000 { // until the daemon knows what the agent wants
-				p.send("/v0.4/traces", bytes.Clone(body), "X-Datadog-Trace-Count", "4", "Datadog-Client-Dropped-P0-Traces", "1", "Datadog-Client-Dropped-P0-Spans", "1")
+				p.send("/v0.4/traces", bytes.Clone(body), "X-Datadog-Trace-Count", "4",
+					"Datadog-Client-Dropped-P0-Traces", "1", "Datadog-Client-Dropped-P0-Spans", "1")
 				sent++
 				got := agent.of("/v0.4/traces")
 				if last = got[len(got)-1]; test.forward == 4 || len(last.body) < len(body) {
@@ -532,10 +588,13 @@ func TestDropUnsampled(t *testing.T) {
 			if err := msgpack.Unmarshal(last.body, &forwarded); err != nil {
 				t.Fatal(err)
 			}
-			if len(forwarded) != test.forward || last.header.Get("X-Datadog-Trace-Count") != fmt.Sprint(test.forward) {
-				t.Errorf("%d traces were forwarded, announced as %s", len(forwarded), last.header.Get("X-Datadog-Trace-Count"))
+			if len(forwarded) != test.forward ||
+				last.header.Get("X-Datadog-Trace-Count") != fmt.Sprint(test.forward) {
+				t.Errorf("%d traces were forwarded, announced as %s", len(forwarded),
+					last.header.Get("X-Datadog-Trace-Count"))
 			}
-			if got := last.header.Get("Datadog-Client-Dropped-P0-Traces") + last.header.Get("Datadog-Client-Dropped-P0-Spans"); got != test.told+test.told {
+			if got := last.header.Get("Datadog-Client-Dropped-P0-Traces") +
+				last.header.Get("Datadog-Client-Dropped-P0-Spans"); got != test.told+test.told {
 				t.Errorf("the agent was told %s", got)
 			}
 			if last.header.Get(mark) != "true" {
@@ -604,7 +663,8 @@ func TestBrokenOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 100\r\n\r\nhalf")
+	fmt.Fprintf(conn,
+		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 100\r\n\r\nhalf")
 	conn.(*net.UnixConn).CloseWrite()
 	if _, err := io.ReadAll(conn); err != nil && !errors.Is(err, io.EOF) {
 		t.Error(err)
@@ -638,7 +698,8 @@ func TestManyTracersAtOnce(t *testing.T) {
 		}
 	}
 	books := p.stop()
-	if uint64(marked) != books.Aggregated || books.Received != tracers*requests || books.Flushed != books.Aggregated {
+	if uint64(marked) != books.Aggregated || books.Received != tracers*requests ||
+		books.Flushed != books.Aggregated {
 		t.Errorf("%d requests are marked, the books say %+v", marked, books)
 	}
 }
@@ -706,8 +767,13 @@ func TestOriginsOutliveBodies(t *testing.T) {
 	p := start(t, agent, nil)
 	body := func(baseService string) []byte {
 		body, err := msgpack.Marshal([]any{[]any{map[string]any{
-			"service": "shop", "name": "web.request", "resource": "GET /", "span_id": uint64(1), "start": time.Now().UnixNano(), "duration": 1,
-			"meta": map[string]string{"_dd.base_service": baseService},
+			"service":  "shop",
+			"name":     "web.request",
+			"resource": "GET /",
+			"span_id":  uint64(1),
+			"start":    time.Now().UnixNano(),
+			"duration": 1,
+			"meta":     map[string]string{"_dd.base_service": baseService},
 		}}})
 		if err != nil {
 			t.Fatal(err)
@@ -780,7 +846,8 @@ func TestOnTheWire(t *testing.T) {
 			}
 			got := p.only("/v0.4/traces")
 			if string(got.body) != body || got.header.Get(mark) != "true" {
-				t.Errorf("forwarded %d of %d bytes, marked %q", len(got.body), len(body), got.header.Get(mark))
+				t.Errorf("forwarded %d of %d bytes, marked %q", len(got.body), len(body),
+					got.header.Get(mark))
 			}
 			if got := len(agent.of("/next")); got != next {
 				t.Errorf("the request behind it was forwarded %d times", got)

@@ -46,7 +46,9 @@ func newPipes() *pipes {
 }
 
 // serveInMemory runs a server before an agent, which is away where it has no address.
-func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server, tracers *pipes, stop func()) {
+func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server, tracers *pipes,
+	stop func(),
+) {
 	t.Helper()
 	config, agents := DefaultConfig(), newPipes()
 	go func() { _ = agent.Serve(agents) }()
@@ -71,18 +73,29 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 // the agent itself would do it, where its body is counted; where it would stream through and
 // the agent is away it is cut off in the same time.
 func TestSlowTracers(t *testing.T) {
-	for path, streams := range map[string]bool{"/v0.4/traces": false, "/telemetry/proxy/x": true, "/v0.6/stats": true} {
-		for _, framing := range []string{"Content-Length: 100\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n40\r\nhalf"} {
+	for path, streams := range map[string]bool{
+		"/v0.4/traces": false, "/telemetry/proxy/x": true,
+		"/v0.6/stats": true,
+	} {
+		for _, framing := range []string{
+			"Content-Length: 100\r\n\r\nhalf",
+			"Transfer-Encoding: chunked\r\n\r\n40\r\nhalf",
+		} {
 			synctest.Test(t, func(t *testing.T) {
-				_, tracers, stop := serveInMemory(t, "", &http.Server{ReadTimeout: readTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if _, err := io.ReadAll(r.Body); err != nil {
-						http.Error(w, "timeout", http.StatusRequestTimeout)
-					}
-				})})
+				_, tracers, stop := serveInMemory(t, "",
+					&http.Server{
+						ReadTimeout: readTimeout,
+						Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if _, err := io.ReadAll(r.Body); err != nil {
+								http.Error(w, "timeout", http.StatusRequestTimeout)
+							}
+						}),
+					})
 				defer stop()
 				conn := tracers.dial()
 				defer conn.Close()
-				if _, err := io.WriteString(conn, "PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"+framing); err != nil {
+				if _, err := io.WriteString(conn,
+					"PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"+framing); err != nil {
 					t.Fatal(err)
 				}
 				_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // of the bubble's clock
@@ -90,7 +103,8 @@ func TestSlowTracers(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: the connection is still open: %v", path, err)
 				}
-				if told := strings.HasPrefix(string(answer), "HTTP/1.1 4"); told == streams || streams && len(answer) > 0 {
+				if told := strings.HasPrefix(string(answer), "HTTP/1.1 4"); told == streams || streams &&
+					len(answer) > 0 {
 					t.Errorf("%s: answered %q", path, answer)
 				}
 			})
@@ -103,14 +117,16 @@ func TestSlowTracers(t *testing.T) {
 func TestTracersThatFallSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read int
-		_, tracers, stop := serveInMemory(t, "agent", &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			read = len(body)
-		})})
+		_, tracers, stop := serveInMemory(t, "agent",
+			&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				read = len(body)
+			})})
 		defer stop()
 		conn := tracers.dial()
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "PUT /profiling/v1/input HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+		_, _ = io.WriteString(conn,
+			"PUT /profiling/v1/input HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
 		const pieces = 10
 		for range pieces {
 			time.Sleep(idleTimeout - time.Second)
@@ -140,15 +156,16 @@ func TestLongPolls(t *testing.T) {
 	} {
 		for _, early := range []time.Duration{0, time.Hour} {
 			synctest.Test(t, func(t *testing.T) {
-				_, tracers, stop := serveInMemory(t, "agent", &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body)
-					time.Sleep(early)
-					for range 3 {
-						_, _ = w.Write([]byte("x"))
-						_ = http.NewResponseController(w).Flush()
-						time.Sleep(time.Hour)
-					}
-				})})
+				_, tracers, stop := serveInMemory(t, "agent",
+					&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						_, _ = io.Copy(io.Discard, r.Body)
+						time.Sleep(early)
+						for range 3 {
+							_, _ = w.Write([]byte("x"))
+							_ = http.NewResponseController(w).Flush()
+							time.Sleep(time.Hour)
+						}
+					})})
 				defer stop()
 				conn := tracers.dial()
 				defer conn.Close()
@@ -174,13 +191,16 @@ func TestLongPolls(t *testing.T) {
 // server, which closes it when the answer begins, says of it by then.
 func TestStreamedBodyEndsOnce(t *testing.T) {
 	closed := false
-	body := &streamedBody{control: http.NewResponseController(httptest.NewRecorder()), ReadCloser: io.NopCloser(readerFunc(func([]byte) (int, error) {
-		if closed {
-			return 0, http.ErrBodyReadAfterClose
-		}
-		closed = true
-		return 4, io.EOF
-	}))}
+	body := &streamedBody{
+		control: http.NewResponseController(httptest.NewRecorder()),
+		ReadCloser: io.NopCloser(readerFunc(func([]byte) (int, error) {
+			if closed {
+				return 0, http.ErrBodyReadAfterClose
+			}
+			closed = true
+			return 4, io.EOF
+		})),
+	}
 	for _, want := range []int{4, 0} {
 		if n, err := body.Read(make([]byte, 8)); n != want || err != io.EOF {
 			t.Errorf("%d bytes and %v, want %d and the end", n, err, want)

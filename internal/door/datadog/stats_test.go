@@ -36,7 +36,8 @@ func own() *ddsketch.DDSketch {
 	if err != nil {
 		panic(err)
 	}
-	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(2048), store.NewCollapsingLowestDenseStore(2048))
+	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(2048),
+		store.NewCollapsingLowestDenseStore(2048))
 }
 
 // java is dd-trace-java's.
@@ -45,7 +46,8 @@ func java() *ddsketch.DDSketch {
 	if err != nil {
 		panic(err)
 	}
-	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(1024), store.NewCollapsingLowestDenseStore(1024))
+	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(1024),
+		store.NewCollapsingLowestDenseStore(1024))
 }
 
 // python is that of Python and Node.
@@ -59,7 +61,9 @@ func python() *ddsketch.DDSketch {
 
 // statistics is what a tracer that computes its own sends of one bucket: a group of
 // so many spans that took that long.
-func statistics(t *testing.T, sketches library, start time.Time, runtime string, spans int, duration float64) []byte {
+func statistics(t *testing.T, sketches library, start time.Time, runtime string, spans int,
+	duration float64,
+) []byte {
 	t.Helper()
 	sketch := sketches()
 	empty, err := proto.Marshal(sketch.ToProto())
@@ -74,11 +78,26 @@ func statistics(t *testing.T, sketches library, start time.Time, runtime string,
 		t.Fatal(err)
 	}
 	body, err := msgpack.Marshal(object{
-		"Hostname": "h", "Env": "prod", "Service": "shop", "RuntimeID": runtime, "Lang": "", "TracerVersion": "",
-		"Stats": []any{object{"Start": uint64(start.UnixNano()), "Duration": uint64(10e9), "Stats": []any{object{
-			"Service": "shop", "Name": "web.request", "Resource": "GET /", "Hits": uint64(spans), "TopLevelHits": uint64(spans),
-			"Duration": uint64(duration) * uint64(spans), "OkSummary": summary, "ErrorSummary": empty, "IsTraceRoot": 1,
-		}}}},
+		"Hostname":      "h",
+		"Env":           "prod",
+		"Service":       "shop",
+		"RuntimeID":     runtime,
+		"Lang":          "",
+		"TracerVersion": "",
+		"Stats": []any{object{
+			"Start": uint64(start.UnixNano()), "Duration": uint64(10e9),
+			"Stats": []any{object{
+				"Service":      "shop",
+				"Name":         "web.request",
+				"Resource":     "GET /",
+				"Hits":         uint64(spans),
+				"TopLevelHits": uint64(spans),
+				"Duration":     uint64(duration) * uint64(spans),
+				"OkSummary":    summary,
+				"ErrorSummary": empty,
+				"IsTraceRoot":  1,
+			}},
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +143,11 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 				t.Fatal(err)
 			}
 			m := message.Mapping
-			at := slotted{bucket.Start, sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}, hits}
+			at := slotted{
+				bucket.Start,
+				sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)},
+				hits,
+			}
 			if at.start%10e9 != 0 {
 				at.start -= at.start % 2e9 // the agent's slot
 			}
@@ -165,7 +188,9 @@ func TestSixteenWorkers(t *testing.T) {
 // sixteen reports false where the machine was too slow to say anything.
 func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	agent := startAgent(t)
-	agent.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Datadog-Agent-State", "s1") }
+	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Datadog-Agent-State", "s1")
+	}
 	p := start(t, agent, nil)
 	p.send("/v0.1/anything", nil)
 	began, want := time.Now(), map[slotted]float64{}
@@ -173,9 +198,11 @@ func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	var workers sync.WaitGroup
 	for worker := range 16 {
 		workers.Go(func() {
-			body := statistics(t, sketches[worker%len(sketches)], begun(), fmt.Sprint(worker), 100, float64(1000*(1+worker%2)))
+			body := statistics(t, sketches[worker%len(sketches)], begun(), fmt.Sprint(worker), 100,
+				float64(1000*(1+worker%2)))
 			resp, text := p.send("/v0.6/stats", body, "Datadog-Meta-Lang", "go")
-			if resp.StatusCode != http.StatusOK || text != "" || resp.Header.Get("Datadog-Agent-State") != "s1" {
+			if resp.StatusCode != http.StatusOK || text != "" ||
+				resp.Header.Get("Datadog-Agent-State") != "s1" {
 				t.Errorf("answered %d %q %v", resp.StatusCode, text, resp.Header)
 			}
 			mu.Lock()
@@ -224,14 +251,36 @@ func TestStatisticsThatAreForwarded(t *testing.T) {
 		change func(*daemon.Config)
 		result string
 	}{
-		"cut short":              {body: good[:len(good)-9], result: "unread"},
-		"compressed":             {body: good, header: []string{"Content-Encoding", "gzip"}, result: "unread"},
-		"of the hour before":     {body: statistics(t, own, now.Add(-time.Hour), "r", 1, 1000), result: "other_time"},
-		"begun a while ago":      {body: statistics(t, own, now.Add(-8*time.Second), "r", 1, 1000), result: "other_time"},
-		"not yet begun":          {body: statistics(t, own, now.Add(time.Hour), "r", 1, 1000), result: "other_time"},
-		"without a span":         {body: statistics(t, own, now, "r", 0, 1000), result: "unfit"},
-		"too large":              {body: append(good, make([]byte, 1<<20)...), result: "too_large", change: func(c *daemon.Config) { c.APM.MaxBody = 1 << 20 }},
-		"of one origin too many": {body: statistics(t, own, now, "other", 1, 1000), result: "no_room", change: func(c *daemon.Config) { c.Aggregate.MaxOrigins, c.Aggregate.ConflateRuntimes = 1, false }},
+		"cut short": {body: good[:len(good)-9], result: "unread"},
+		"compressed": {
+			body: good, header: []string{"Content-Encoding", "gzip"},
+			result: "unread",
+		},
+		"of the hour before": {
+			body:   statistics(t, own, now.Add(-time.Hour), "r", 1, 1000),
+			result: "other_time",
+		},
+		"begun a while ago": {
+			body:   statistics(t, own, now.Add(-8*time.Second), "r", 1, 1000),
+			result: "other_time",
+		},
+		"not yet begun": {
+			body:   statistics(t, own, now.Add(time.Hour), "r", 1, 1000),
+			result: "other_time",
+		},
+		"without a span": {body: statistics(t, own, now, "r", 0, 1000), result: "unfit"},
+		"too large": {
+			body: append(good, make([]byte, 1<<20)...), result: "too_large",
+			change: func(c *daemon.Config) {
+				c.APM.MaxBody = 1 << 20
+			},
+		},
+		"of one origin too many": {
+			body: statistics(t, own, now, "other", 1, 1000), result: "no_room",
+			change: func(c *daemon.Config) {
+				c.Aggregate.MaxOrigins, c.Aggregate.ConflateRuntimes = 1, false
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent := startAgent(t)

@@ -18,7 +18,10 @@ func TestWhoConnectedOverTCPBeforeTheStopIsAnswered(t *testing.T) {
 	agent := httptest.NewServer(echo(atOnce).Handler)
 	defer agent.Close()
 	config := DefaultConfig()
-	config.Addr, config.Agent = "127.0.0.1:0", door.Behind{Network: "tcp", Address: agent.Listener.Addr().String()}
+	config.Addr, config.Agent = "127.0.0.1:0", door.Behind{
+		Network: "tcp",
+		Address: agent.Listener.Addr().String(),
+	}
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Features = func() (door.Features, <-chan struct{}) { return door.Features{}, nil }
 	s, err := New(config)

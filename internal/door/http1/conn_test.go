@@ -99,7 +99,8 @@ func TestAConnectionThatEndsStaysEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(theirs), nil)
-	if err != nil || answer.StatusCode != http.StatusAccepted || !answer.Close || answer.Header.Get("Date") == "" {
+	if err != nil || answer.StatusCode != http.StatusAccepted || !answer.Close ||
+		answer.Header.Get("Date") == "" {
 		t.Errorf("answered %+v, %v", answer, err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, theirs) }()
@@ -353,7 +354,8 @@ func TestNoConnectionChangesToHTTP2(t *testing.T) {
 			}
 			isFirst := before == ""
 			if c.HTTP2.Load() != isFirst || isFirst != (err == nil) || isFirst != (got == len(Preface)) {
-				t.Errorf("behind %q, in pieces of %d: %d bytes are given, HTTP/2 %t, %v", before, size, got, c.HTTP2.Load(), err)
+				t.Errorf("behind %q, in pieces of %d: %d bytes are given, HTTP/2 %t, %v", before, size, got,
+					c.HTTP2.Load(), err)
 			}
 			theirs.Close()
 		}

@@ -16,31 +16,34 @@ var heads = map[string]bool{
 	"POST /v0.4/traces HTTP/1.1\r\nHost:localhost:8126\r\ncontent-length:\t3 \r\nX-A: b\tc\xff\r\n\r\n": true,
 	"GET /info HTTP/1.1\r\nHost: [::1]:8126\r\nConnection: Keep-Alive\r\n\r\n":                          true,
 	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nDate: x\r\n\r\n{}":                                         true,
-	"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n":                                     false, // it is not whole
-	"PUT /v0.4/traces HTTP/1.1\nHost: x\nContent-Length: 3\n\n":                                         false,
-	"PUT /v0.4/traces HTTP/1.1\r\nHost: x\nContent-Length: 3\r\n\r\n":                                   false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n":                       false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n":                       false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3, 3\r\n\r\n":                                         false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: +3\r\n\r\n":                                           false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: \r\n\r\n":                                             false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n":                                   false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n":              false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n":                                  false,
-	"PUT / HTTP/1.1\r\nHost: x\r\n Transfer-Encoding: chunked\r\n\r\n":                                  false, // a second line of the field
-	"PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n":                                         false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":                                            false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n\r\n":                                                 false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nTrailer: X\r\n\r\n":                                                   false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n":                                                      false,
-	"PUT / HTTP/1.1\r\nHost: x y\r\n\r\n":                                                               false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nX-A: b\x00c\r\n\r\n":                                                  false,
-	"PUT / HTTP/1.1\r\nHost: x\r\n: b\r\n\r\n":                                                          false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nX(A): b\r\n\r\n":                                                      false,
-	"PUT / HTTP/1.1\r\nHost: x\r\nno field\r\n\r\n":                                                     false,
-	"PUT /\x01 HTTP/1.1\r\nHost: x\r\n\r\n":                                                             false,
-	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines-2) + "\r\n":               true,
-	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines-1) + "\r\n":               false,
+	// it is not whole
+	"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n":                        false,
+	"PUT /v0.4/traces HTTP/1.1\nHost: x\nContent-Length: 3\n\n":                            false,
+	"PUT /v0.4/traces HTTP/1.1\r\nHost: x\nContent-Length: 3\r\n\r\n":                      false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n":          false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n":          false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3, 3\r\n\r\n":                            false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: +3\r\n\r\n":                              false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: \r\n\r\n":                                false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n":                      false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n": false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n":                     false,
+	// a second line of the field
+	"PUT / HTTP/1.1\r\nHost: x\r\n Transfer-Encoding: chunked\r\n\r\n":                    false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n":                           false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":                              false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n\r\n":                                   false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nTrailer: X\r\n\r\n":                                     false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n":                                        false,
+	"PUT / HTTP/1.1\r\nHost: x y\r\n\r\n":                                                 false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nX-A: b\x00c\r\n\r\n":                                    false,
+	"PUT / HTTP/1.1\r\nHost: x\r\n: b\r\n\r\n":                                            false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nX(A): b\r\n\r\n":                                        false,
+	"PUT / HTTP/1.1\r\nHost: x\r\nno field\r\n\r\n":                                       false,
+	"PUT /\x01 HTTP/1.1\r\nHost: x\r\n\r\n":                                               false,
+	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines-2) + "\r\n": true,
+	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines-1) +
+		"\r\n": false,
 }
 
 func TestHeadsThatArePlain(t *testing.T) {
@@ -104,14 +107,18 @@ func FuzzHead(f *testing.F) {
 		from := bytes.NewReader(text)
 		buffered := bufio.NewReaderSize(from, 1<<16)
 		if method, path, ok := h.Request(); ok {
-			if strings.ContainsAny(path, "%#?\"<>^`{|}\\[]\x7f ") || strings.IndexFunc(path, func(r rune) bool { return r < '!' || r > '~' }) >= 0 {
+			if strings.ContainsAny(path, "%#?\"<>^`{|}\\[]\x7f ") ||
+				strings.IndexFunc(path, func(r rune) bool {
+					return r < '!' || r > '~'
+				}) >= 0 {
 				return // it is no endpoint's, and net/http may refuse it
 			}
 			r, err := http.ReadRequest(buffered)
 			if err != nil {
 				t.Fatalf("net/http refuses %q: %v", text, err)
 			}
-			if r.Method != method || r.URL.Path != path || r.ContentLength != int64(max(0, h.Body)) || r.Close || len(r.TransferEncoding) > 0 || r.Header.Get("Expect") != "" {
+			if r.Method != method || r.URL.Path != path || r.ContentLength != int64(max(0, h.Body)) ||
+				r.Close || len(r.TransferEncoding) > 0 || r.Header.Get("Expect") != "" {
 				t.Errorf("%q is another request to net/http: %v", text, r)
 			}
 			r.Header.Set("Host", r.Host) // which net/http takes out
@@ -122,7 +129,8 @@ func FuzzHead(f *testing.F) {
 			if err != nil {
 				t.Fatalf("net/http refuses %q: %v", text, err)
 			}
-			if r.StatusCode/100 == 1 || r.ContentLength != int64(h.Body) || r.Close || len(r.TransferEncoding) > 0 {
+			if r.StatusCode/100 == 1 || r.ContentLength != int64(h.Body) || r.Close ||
+				len(r.TransferEncoding) > 0 {
 				t.Errorf("%q is another answer to net/http: %v", text, r)
 			}
 			sameFields(t, text, h.Fields, r.Header)
@@ -182,7 +190,8 @@ func TestFields(t *testing.T) {
 		f.Write(&to)
 		got := strings.Split(strings.TrimSuffix(to.String(), "\r\n"), "\r\n")
 		slices.Sort(got)
-		if !slices.Equal(got, []string{"A: 4", "B: 6", "C: 5"}) || f.Get("A") != "4" || f.Get("D") != "" || len(f.Map()) != 3 {
+		if !slices.Equal(got, []string{"A: 4", "B: 6", "C: 5"}) || f.Get("A") != "4" || f.Get("D") != "" ||
+			len(f.Map()) != 3 {
 			t.Errorf("%T: %q", f, got)
 		}
 	}

@@ -122,10 +122,14 @@ func TestWhoIsAwayLeavesRoom(t *testing.T) {
 
 // TestAnOddStatusIsAnErrorAtOnce: it is no status of HTTP, or changes to another protocol.
 func TestAnOddStatusIsAnErrorAtOnce(t *testing.T) {
-	for status, is := range map[string]bool{"099": true, "+20": true, "101": true, "100": false, "103": false} {
+	for status, is := range map[string]bool{
+		"099": true, "+20": true, "101": true, "100": false,
+		"103": false,
+	} {
 		ours, theirs := net.Pipe()
 		go func() {
-			_, _ = io.WriteString(theirs, "HTTP/1.1 "+status+" X\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			_, _ = io.WriteString(theirs,
+				"HTTP/1.1 "+status+" X\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		}()
 		c := NewUpstream(ours)
 		c.room = MaxAnswerHeader

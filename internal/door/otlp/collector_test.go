@@ -9,12 +9,14 @@ import (
 // TestCollectorsAreRead, and what is none is refused without being quoted.
 func TestCollectorsAreRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"http://collector":                  "tcp collector:4318 http://collector:4318/v1/traces",
-		"http://collector:80/otlp/":         "tcp collector:80 http://collector:80/otlp/v1/traces",
-		"http://[::1]:4318":                 "tcp [::1]:4318 http://[::1]:4318/v1/traces",
-		"https://backend.example":           "tcp backend.example:443 https://backend.example:443/v1/traces",
-		"grpc://collector":                  "tcp collector:4317 http://collector:4317" + signals[signalTraces].grpc,
-		"grpcs://collector:4317/":           "tcp collector:4317 https://collector:4317" + signals[signalTraces].grpc,
+		"http://collector":          "tcp collector:4318 http://collector:4318/v1/traces",
+		"http://collector:80/otlp/": "tcp collector:80 http://collector:80/otlp/v1/traces",
+		"http://[::1]:4318":         "tcp [::1]:4318 http://[::1]:4318/v1/traces",
+		"https://backend.example":   "tcp backend.example:443 https://backend.example:443/v1/traces",
+		"grpc://collector": "tcp collector:4317 http://collector:4317" +
+			signals[signalTraces].grpc,
+		"grpcs://collector:4317/": "tcp collector:4317 https://collector:4317" +
+			signals[signalTraces].grpc,
 		"unix:///var/run/otel.sock":         "unix /var/run/otel.sock http://localhost/v1/traces",
 		"collector:4318":                    "",
 		"ftp://collector":                   "",
@@ -29,7 +31,8 @@ func TestCollectorsAreRead(t *testing.T) {
 		got := ""
 		if err == nil {
 			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, d.Behind(0).Base+d.target(signalTraces))
-		} else if !strings.HasPrefix(err.Error(), "parse otlp-forward: ") || strings.Contains(err.Error(), "secret") {
+		} else if !strings.HasPrefix(err.Error(), "parse otlp-forward: ") ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if got != want {

@@ -40,7 +40,8 @@ func TestWhatFindsNoRoomIsSaid(t *testing.T) {
 			t.Errorf("forwarding %v: %s got %v", isForwarding, got.path, got.header)
 		}
 		h.admit.SetWanted(true)
-		if a := send(t, client, http.MethodPost, "/v1/traces", strings.NewReader(string(few)), "Content-Type", mediaProtobuf, headerComputedStats, "true"); a.status != http.StatusOK {
+		if a := send(t, client, http.MethodPost, "/v1/traces", strings.NewReader(string(few)), "Content-Type",
+			mediaProtobuf, headerComputedStats, "true"); a.status != http.StatusOK {
 			t.Errorf("forwarding %v: what is counted already was answered %d", isForwarding, a.status)
 		}
 		h.stop()
@@ -48,7 +49,8 @@ func TestWhatFindsNoRoomIsSaid(t *testing.T) {
 		if stats["too_many"] != 1 || stats["not_wanted"] != 1 || stats["by_tracer"] != 1 || len(h.rows) != 0 {
 			t.Errorf("forwarding %v: requests %v, counted %v", isForwarding, stats, h.rows)
 		}
-		if in := h.admit.Stats(); in.Dropped["batch_too_large"] != 4000 || in.Dropped["not_wanted"] != 10 || in.DroppedTotal() != 4010 {
+		if in := h.admit.Stats(); in.Dropped["batch_too_large"] != 4000 || in.Dropped["not_wanted"] != 10 ||
+			in.DroppedTotal() != 4010 {
 			t.Errorf("forwarding %v: dropped %v", isForwarding, in.Dropped)
 		}
 	}
@@ -61,7 +63,9 @@ func TestWhatFindsNoRoomJustNowIsItsSDKs(t *testing.T) {
 	h := newHarness(t, forwardTo(t, to.url()))
 	h.admit.Stop()
 	for _, isHTTP2 := range []bool{false, true} {
-		if a := post(t, h.client(isHTTP2), exported("shop", 0, 10, 1)); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+		if a := post(t, h.client(isHTTP2),
+			exported("shop", 0, 10, 1)); a.status != http.StatusServiceUnavailable ||
+			a.header.Get("Retry-After") == "" {
 			t.Errorf("answered %+v", a)
 		}
 	}
@@ -90,8 +94,12 @@ func TestTooManyOriginsLoseNoSpan(t *testing.T) {
 
 // TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
 func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
-	for _, reason := range []admit.Drop{admit.DropRingFull, admit.DropOverShare, admit.DropRingContended, admit.DropShutdown} {
-		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.isFinal(inProtobuf) || no.Retry == 0 {
+	for _, reason := range []admit.Drop{
+		admit.DropRingFull, admit.DropOverShare, admit.DropRingContended,
+		admit.DropShutdown,
+	} {
+		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.isFinal(inProtobuf) ||
+			no.Retry == 0 {
 			t.Errorf("%s is answered %+v", reason, no)
 		}
 	}
@@ -116,7 +124,8 @@ func TestABugCostsOneRequest(t *testing.T) {
 	sound := w.reader
 	w.reader = broken{sound}
 	h.turns.give(w)
-	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError || statusIn(a) != otlpanswer.Internal {
+	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError ||
+		statusIn(a) != otlpanswer.Internal {
 		t.Errorf("answered %+v", a)
 	}
 	h.turns.take(nil)

@@ -23,14 +23,28 @@ func TestWhatTheDestinationTookIsAnExemplar(t *testing.T) {
 	}{
 		"taken":               {want: exemplars.Counts{Taken: 1}},
 		"taken, with a share": {keep: &sampling.Keeping{Share: 1}, want: exemplars.Counts{Taken: 1}},
-		"refused":             {answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) }, want: exemplars.Counts{Refused: 1}},
-		"later":               {answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, want: exemplars.Counts{Refused: 1}},
-		"broken off":          {answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, want: exemplars.Counts{Refused: 1}},
-		"in part":             {answer: func(w http.ResponseWriter) { _, _ = w.Write(in(3)) }, want: exemplars.Counts{Refused: 1}},
-		"with a warning":      {answer: func(w http.ResponseWriter) { _, _ = w.Write(in(0)) }, want: exemplars.Counts{Taken: 1}},
-		"in part, JSON":       {isJSON: true, answer: func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"partialSuccess":{"rejectedSpans":"1"}}`) }, want: exemplars.Counts{Refused: 1}},
-		"taken, JSON":         {isJSON: true, answer: func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{}`) }, want: exemplars.Counts{Taken: 1}},
-		"ended here":          {keep: &sampling.Keeping{Share: 0}},
+		"refused": {answer: func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusBadRequest)
+		}, want: exemplars.Counts{Refused: 1}},
+		"later": {answer: func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, want: exemplars.Counts{Refused: 1}},
+		"broken off": {answer: func(http.ResponseWriter) {
+			panic(http.ErrAbortHandler)
+		}, want: exemplars.Counts{Refused: 1}},
+		"in part": {answer: func(w http.ResponseWriter) {
+			_, _ = w.Write(in(3))
+		}, want: exemplars.Counts{Refused: 1}},
+		"with a warning": {answer: func(w http.ResponseWriter) {
+			_, _ = w.Write(in(0))
+		}, want: exemplars.Counts{Taken: 1}},
+		"in part, JSON": {isJSON: true, answer: func(w http.ResponseWriter) {
+			_, _ = io.WriteString(w, `{"partialSuccess":{"rejectedSpans":"1"}}`)
+		}, want: exemplars.Counts{Refused: 1}},
+		"taken, JSON": {isJSON: true, answer: func(w http.ResponseWriter) {
+			_, _ = io.WriteString(w, `{}`)
+		}, want: exemplars.Counts{Taken: 1}},
+		"ended here": {keep: &sampling.Keeping{Share: 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := newCollector(t, false, func(w http.ResponseWriter, _ int) {
@@ -44,7 +58,8 @@ func TestWhatTheDestinationTookIsAnExemplar(t *testing.T) {
 				config.Exemplars, config.Keep = table, c.keep
 			})
 			if c.isJSON {
-				send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON)
+				send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
+					"Content-Type", mediaJSON)
 			} else {
 				post(t, h.client(c.want.Taken == 0), exported("shop", 0, 5, 1))
 			}
@@ -79,7 +94,8 @@ func TestAnExemplarIsItsSpan(t *testing.T) {
 			}
 		}
 	}
-	if got := table.Counts(); found.TraceLow == 0 || found.Span != found.TraceLow || found.Duration != 1000 || got.Taken != 1 {
+	if got := table.Counts(); found.TraceLow == 0 || found.Span != found.TraceLow || found.Duration != 1000 ||
+		got.Taken != 1 {
 		t.Errorf("found %+v; %+v", found, got)
 	}
 }

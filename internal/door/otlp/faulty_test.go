@@ -31,7 +31,9 @@ const endless = 1 << 20
 
 // faults are by what docs/faults.md calls them.
 var faults = map[string]fault{
-	"never answers": {answers: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http: 504, grpc: "4", outcome: door.OutcomeAway, soon: true},
+	"never answers": {answers: func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, http: 504, grpc: "4", outcome: door.OutcomeAway, soon: true},
 	"answers 429 with Retry-After": {answers: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -42,8 +44,12 @@ var faults = map[string]fault{
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
-	"breaks off before it answers": {answers: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
-	"resets at once":               {meets: func(c net.Conn) { reset(c) }, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
+	"breaks off before it answers": {answers: func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	}, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
+	"resets at once": {meets: func(c net.Conn) {
+		reset(c)
+	}, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
 	"resets while it reads": {meets: func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 100))
 		reset(c)
@@ -80,17 +86,20 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(!isGRPC)
 	speaks.SetUnencryptedHTTP2(isGRPC)
-	server := &http.Server{Protocols: speaks, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if !to.isHealed.Load() {
-			to.answers(w, r)
-			return
-		}
-		to.taken.Add(1)
-		if isGRPC {
-			_ = taken().writeGRPC(w, false)
-		}
-	})}
+	server := &http.Server{
+		Protocols: speaks,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if !to.isHealed.Load() {
+				to.answers(w, r)
+				return
+			}
+			to.taken.Add(1)
+			if isGRPC {
+				_ = taken().writeGRPC(w, false)
+			}
+		}),
+	}
 	go func() { _ = server.Serve(to) }()
 	t.Cleanup(func() { server.Close() })
 	scheme := map[bool]string{false: "http://", true: "grpc://"}[isGRPC]
@@ -128,13 +137,15 @@ func TestAFaultyDestination(t *testing.T) {
 				})
 				plain, streams := h.client(false), h.client(true)
 				one, other := exported("shop", 0, 10, 1), exported("shop", 100, 10, 1)
-				if a := post(t, plain, one); a.status != fault.http && (a.status != 503 || !isGRPC) || a.header.Get("Retry-After") != fault.retry {
+				if a := post(t, plain, one); a.status != fault.http && (a.status != 503 || !isGRPC) ||
+					a.header.Get("Retry-After") != fault.retry {
 					t.Errorf("to gRPC %v: answered %d, %v", isGRPC, a.status, a.header)
 				}
 				if a := postGRPC(t, streams, framed(other, false)); a.grpc != fault.grpc {
 					t.Errorf("to gRPC %v: gRPC answered %+v", isGRPC, a)
 				}
-				if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.status != http.StatusMethodNotAllowed {
+				if a := send(t, plain, http.MethodGet, "/v1/traces",
+					nil); a.status != http.StatusMethodNotAllowed {
 					t.Errorf("to gRPC %v: another is answered %d", isGRPC, a.status)
 				}
 				eventually.True(t, "nothing is held", func() bool { return h.Stats().BufferedBytes == 0 })
@@ -147,11 +158,13 @@ func TestAFaultyDestination(t *testing.T) {
 				}
 				to.isHealed.Store(true)
 				eventually.True(t, "it is taken", func() bool {
-					a, err := try(plain, http.MethodPost, "/v1/traces", bytes.NewReader(one), "Content-Type", mediaProtobuf)
+					a, err := try(plain, http.MethodPost, "/v1/traces", bytes.NewReader(one), "Content-Type",
+						mediaProtobuf)
 					return err == nil && a.status == http.StatusOK
 				})
 				eventually.True(t, "the other is taken", func() bool {
-					a, err := try(streams, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
+					a, err := try(streams, http.MethodPost, signals[signalTraces].grpc,
+						bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
 					return err == nil && a.grpc == "0"
 				})
 				if last := h.Stats().Refusal; last != nil {
@@ -159,7 +172,8 @@ func TestAFaultyDestination(t *testing.T) {
 				}
 				h.stop()
 				if h.rows["name 0"] != 20 || to.taken.Load() != 2 {
-					t.Errorf("to gRPC %v: counted %v, and %d requests were taken", isGRPC, h.rows, to.taken.Load())
+					t.Errorf("to gRPC %v: counted %v, and %d requests were taken", isGRPC, h.rows,
+						to.taken.Load())
 				}
 			}
 		})

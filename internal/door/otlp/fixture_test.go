@@ -43,7 +43,8 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	config := DefaultConfig()
 	config.Socket = socket.Config{Path: h.path, Mode: 0o600}
 	config.MaxBody, config.MaxBodyBytes, config.Counters = 1<<20, 8<<20, 2
-	config.headerTimeout, config.readTimeout, config.forwardTimeout = time.Hour, time.Hour, time.Hour // on however slow a machine
+	// on however slow a machine
+	config.headerTimeout, config.readTimeout, config.forwardTimeout = time.Hour, time.Hour, time.Hour
 	config.Log = slog.New(slog.DiscardHandler)
 	if change != nil {
 		change(&config, &counting)
@@ -92,7 +93,8 @@ func (h *harness) stop() {
 		for _, spans := range h.rows {
 			delivered += spans
 		}
-		if stats.Received != delivered+stats.DroppedTotal() || counted.Aggregated() != delivered || h.Stats().BufferedBytes != 0 || h.Stats().Remembered != 0 {
+		if stats.Received != delivered+stats.DroppedTotal() || counted.Aggregated() != delivered ||
+			h.Stats().BufferedBytes != 0 || h.Stats().Remembered != 0 {
 			h.t.Errorf("received %d = delivered %d + dropped %v; aggregated %d; %d bytes of bodies and %d bodies are left",
 				stats.Received, delivered, stats.Dropped, counted.Aggregated(), h.Stats().BufferedBytes, h.Stats().Remembered)
 		}
@@ -104,9 +106,12 @@ func (h *harness) client(isHTTP2 bool) *http.Client {
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(!isHTTP2)
 	speaks.SetUnencryptedHTTP2(isHTTP2)
-	transport := &http.Transport{Protocols: speaks, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", h.path)
-	}}
+	transport := &http.Transport{
+		Protocols: speaks, DisableCompression: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", h.path)
+		},
+	}
 	h.t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
@@ -168,12 +173,14 @@ func try(client *http.Client, method, path string, body io.Reader, header ...str
 
 func post(t testing.TB, client *http.Client, body []byte, header ...string) answered {
 	t.Helper()
-	return send(t, client, http.MethodPost, "/v1/traces", bytes.NewReader(body), append([]string{"Content-Type", mediaProtobuf}, header...)...)
+	return send(t, client, http.MethodPost, "/v1/traces", bytes.NewReader(body),
+		append([]string{"Content-Type", mediaProtobuf}, header...)...)
 }
 
 func postGRPC(t testing.TB, client *http.Client, body []byte, header ...string) answered {
 	t.Helper()
-	return send(t, client, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(body), append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
+	return send(t, client, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(body),
+		append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
 }
 
 // framed is a message as gRPC has it.

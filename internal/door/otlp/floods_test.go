@@ -30,20 +30,35 @@ type flood struct {
 var floods = map[string]flood{
 	"CONTINUATION without an end": {
 		begins: appendFrame(nil, frameHeaders, flagNone, 1, appendField(nil, ":method", "POST")),
-		again:  appendFrame(nil, frameContinuation, flagNone, 1, appendField(nil, "x", string(bytes.Repeat([]byte("x"), 10_000)))), reads: true, isCut: true,
+		again: appendFrame(nil, frameContinuation, flagNone, 1,
+			appendField(nil, "x", string(bytes.Repeat([]byte("x"), 10_000)))),
+		reads: true,
+		isCut: true,
 	},
 	"empty CONTINUATION": {
 		begins: appendFrame(nil, frameHeaders, flagNone, 1, appendField(nil, ":method", "POST")),
 		again:  appendFrame(nil, frameContinuation, flagNone, 1, nil), reads: true,
 	},
 	"SETTINGS, and no answer is read": {again: appendFrame(nil, frameSettings, flagNone, 0, nil)},
-	"PING, and no answer is read":     {again: appendFrame(nil, framePing, flagNone, 0, make([]byte, 8)), isCut: true},
-	"empty DATA":                      {begins: opened(1, 0), again: appendFrame(nil, frameData, flagNone, 1, nil), reads: true},
-	"PRIORITY":                        {again: appendFrame(nil, framePriority, flagNone, 1, []byte{0, 0, 0, 0, 1}), reads: true},
-	"a window a byte at a time":       {begins: opened(1, 0), again: appendFrame(nil, frameWindow, flagNone, 1, []byte{0, 0, 0, 1}), reads: true},
+	"PING, and no answer is read": {
+		again: appendFrame(nil, framePing, flagNone, 0, make([]byte, 8)),
+		isCut: true,
+	},
+	"empty DATA": {
+		begins: opened(1, 0),
+		again:  appendFrame(nil, frameData, flagNone, 1, nil), reads: true,
+	},
+	"PRIORITY": {again: appendFrame(nil, framePriority, flagNone, 1,
+		[]byte{0, 0, 0, 0, 1}), reads: true},
+	"a window a byte at a time": {
+		begins: opened(1, 0),
+		again:  appendFrame(nil, frameWindow, flagNone, 1, []byte{0, 0, 0, 1}), reads: true,
+	},
 	"fields that expand": { // one of 4000 bytes, which each byte behind names once more
-		begins: appendFrame(nil, frameHeaders, flagEndHeaders, 1, append(append([]byte{0x40, 1, 'x'}, appendText(nil, 4000)...), bytes.Repeat([]byte{0x80 | 62}, 10_000)...)),
-		again:  appendFrame(nil, framePriority, flagNone, 1, []byte{0, 0, 0, 0, 1}), reads: true,
+		begins: appendFrame(nil, frameHeaders, flagEndHeaders, 1,
+			append(append([]byte{0x40, 1, 'x'}, appendText(nil, 4000)...),
+				bytes.Repeat([]byte{0x80 | 62}, 10_000)...)),
+		again: appendFrame(nil, framePriority, flagNone, 1, []byte{0, 0, 0, 0, 1}), reads: true,
 	},
 }
 
@@ -86,7 +101,9 @@ func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
 			for _, c := range all {
 				c.Close()
 			}
-			eventually.True(t, "nothing is held", func() bool { return h.Stats().Connections == 1 && h.Stats().BufferedBytes == 0 })
+			eventually.True(t, "nothing is held", func() bool {
+				return h.Stats().Connections == 1 && h.Stats().BufferedBytes == 0
+			})
 			h.stop()
 			if h.rows["name 0"] != 20 {
 				t.Errorf("counted %v", h.rows)
@@ -99,7 +116,8 @@ func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
 func (f *flood) write(c net.Conn, most int) error {
 	if f.reads {
 		speakFrames(c)
-	} else if _, err := c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, flagNone, 0, nil)); err != nil {
+	} else if _, err := c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings,
+		flagNone, 0, nil)); err != nil {
 		return err
 	}
 	if _, err := c.Write(f.begins); err != nil {

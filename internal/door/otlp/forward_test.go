@@ -131,12 +131,15 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 				if c.isPacked {
 					header = append(header, headerGRPCEncoding, "gzip")
 				}
-				a = send(t, streams, http.MethodPost, signals[c.signal].grpc, bytes.NewReader(framed(c.message, c.isPacked)), append(header[:2:2], append(header[4:], "Content-Type", mediaGRPC)...)...)
+				a = send(t, streams, http.MethodPost, signals[c.signal].grpc,
+					bytes.NewReader(framed(c.message, c.isPacked)), append(header[:2:2],
+						append(header[4:], "Content-Type", mediaGRPC)...)...)
 			} else {
 				if c.isPacked {
 					header = append(header, "Content-Encoding", "gzip")
 				}
-				a = send(t, plain, http.MethodPost, signals[c.signal].http, bytes.NewReader(c.message), append(header, "Content-Type", mediaProtobuf)...)
+				a = send(t, plain, http.MethodPost, signals[c.signal].http, bytes.NewReader(c.message),
+					append(header, "Content-Type", mediaProtobuf)...)
 			}
 			if a.status != http.StatusOK || c.grpc && a.grpc != "0" {
 				t.Errorf("%s, to gRPC %v: answered %+v", name, isGRPC, a)
@@ -144,21 +147,28 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 			got := to.last()
 			message, path, encoding, media := c.message, signals[c.signal].http, got.header.Get("Content-Encoding"), mediaProtobuf
 			if isGRPC {
-				message, path, encoding, media = framed(c.message, c.isPacked), signals[c.signal].grpc, got.header.Get(headerGRPCEncoding), mediaGRPC
+				message, path, encoding, media = framed(c.message,
+					c.isPacked), signals[c.signal].grpc, got.header.Get(headerGRPCEncoding), mediaGRPC
 			}
-			if !bytes.Equal(got.body, message) || got.path != path || (encoding == "gzip") != c.isPacked || got.header.Get("Content-Type") != media ||
-				got.header.Get("X-Api-Key") != "k" || (got.header.Get(headerComputedStats) == "yes") != c.marked {
-				t.Errorf("%s, to gRPC %v: %s got %d bytes with %v", name, isGRPC, got.path, len(got.body), got.header)
+			if !bytes.Equal(got.body, message) || got.path != path || (encoding == "gzip") != c.isPacked ||
+				got.header.Get("Content-Type") != media ||
+				got.header.Get("X-Api-Key") != "k" ||
+				(got.header.Get(headerComputedStats) == "yes") != c.marked {
+				t.Errorf("%s, to gRPC %v: %s got %d bytes with %v", name, isGRPC, got.path, len(got.body),
+					got.header)
 			}
 		}
-		if a := send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON); a.status != http.StatusOK {
+		if a := send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
+			"Content-Type", mediaJSON); a.status != http.StatusOK {
 			t.Errorf("JSON to gRPC %v: answered %+v", isGRPC, a)
 		}
-		if got := to.last(); isGRPC == (string(got.body) == inJSONText) || got.header.Get(headerComputedStats) != "yes" {
+		if got := to.last(); isGRPC == (string(got.body) == inJSONText) ||
+			got.header.Get(headerComputedStats) != "yes" {
 			t.Errorf("JSON to gRPC %v: got %q with %v", isGRPC, got.body, got.header)
 		}
 		want := uint64(door.OutcomeTaken)
-		if a := send(t, plain, http.MethodPost, "/v1/logs", bytes.NewReader([]byte("{}")), "Content-Type", mediaJSON); isGRPC != (a.status == http.StatusUnsupportedMediaType) {
+		if a := send(t, plain, http.MethodPost, "/v1/logs", bytes.NewReader([]byte("{}")), "Content-Type",
+			mediaJSON); isGRPC != (a.status == http.StatusUnsupportedMediaType) {
 			t.Errorf("logs in JSON to gRPC %v: answered %+v", isGRPC, a)
 		} else if isGRPC {
 			want = 1
@@ -188,7 +198,10 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
 		"refused":     {refuse(0, otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
 		"not allowed": {refuse(0, otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
-		"busy":        {&reply{Status: otlpanswer.Status{Code: otlpanswer.Unavailable, Said: "busy", Retry: 7 * time.Second}}, 503, "14", "busy", "7", false},
+		"busy": {&reply{Status: otlpanswer.Status{
+			Code: otlpanswer.Unavailable, Said: "busy",
+			Retry: 7 * time.Second,
+		}}, 503, "14", "busy", "7", false},
 	} {
 		for _, isGRPC := range []bool{false, true} {
 			to := newCollector(t, isGRPC, func(w http.ResponseWriter, _ int) {
@@ -201,17 +214,22 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 			h := newHarness(t, forwardTo(t, to.url()))
 			plain, streams := h.client(false), h.client(true)
 			a := post(t, plain, exported("shop", 0, 1, 1))
-			if a.status != c.http || a.header.Get("Retry-After") != c.retry || c.http == 200 && !bytes.Equal(a.body, c.answer.message) ||
+			if a.status != c.http || a.header.Get("Retry-After") != c.retry || c.http == 200 &&
+				!bytes.Equal(a.body, c.answer.message) ||
 				c.http != 200 && statusIn(a) != c.answer.Code {
 				t.Errorf("%s, of gRPC %v: answered %+v", name, isGRPC, a)
 			}
 			a = postGRPC(t, streams, framed(exported("shop", 10, 1, 1), false))
-			if a.grpc != c.grpc || a.message != c.said || c.grpc == "0" && !bytes.Equal(a.body, framed(c.answer.message, false)) ||
+			if a.grpc != c.grpc || a.message != c.said || c.grpc == "0" &&
+				!bytes.Equal(a.body, framed(c.answer.message, false)) ||
 				c.retry != "" && retryIn(a.header.Get(headerGRPCDetails)) != c.answer.Retry {
 				t.Errorf("%s, of gRPC %v: gRPC answered %+v", name, isGRPC, a)
 			}
-			a = send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON)
-			if name == "in part" && isGRPC && string(a.body) != `{"partialSuccess":{"errorMessage":"too old","rejectedSpans":"3"}}` || a.status != c.http {
+			a = send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
+				"Content-Type", mediaJSON)
+			if name == "in part" && isGRPC &&
+				string(a.body) != `{"partialSuccess":{"errorMessage":"too old","rejectedSpans":"3"}}` ||
+				a.status != c.http {
 				t.Errorf("%s, of gRPC %v: JSON answered %+v", name, isGRPC, a)
 			}
 		}
@@ -285,7 +303,8 @@ func TestADestinationThatIsAway(t *testing.T) {
 	answers := make(chan answered, 1)
 	body := exported("shop", 0, 10, 1)
 	go func() {
-		a, _ := try(h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type", mediaProtobuf)
+		a, _ := try(h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type",
+			mediaProtobuf)
 		answers <- a
 	}()
 	eventually.True(t, "a request waits", func() bool { return h.Stats().Waiting == 1 })
@@ -304,7 +323,8 @@ func TestADestinationThatIsAway(t *testing.T) {
 	never := forwardTo(t, "unix://"+filepath.Join(t.TempDir(), "never"))
 	h = newHarness(t, func(c *Config, a *aggregate.Config) { never(c, a); c.Buffer = 0 })
 	for range 2 {
-		if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+		if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable ||
+			a.header.Get("Retry-After") == "" {
 			t.Errorf("answered %+v", a)
 		}
 		if a := postGRPC(t, h.client(true), framed(body, false)); a.grpc != "14" {
@@ -325,7 +345,8 @@ func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
 	h := newHarness(t, forwardTo(t, to.url()))
 	for i, isHTTP2 := range []bool{false, true} {
 		ctx, leave := context.WithCancel(t.Context())
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/traces", bytes.NewReader(exported("shop", 100*i, 10, 1)))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/traces",
+			bytes.NewReader(exported("shop", 100*i, 10, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,12 +356,18 @@ func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
 			_, err := h.client(isHTTP2).Do(r)
 			gone <- err
 		}()
-		eventually.True(t, "the destination has it", func() bool { to.mu.Lock(); defer to.mu.Unlock(); return len(to.got) == i+1 })
+		eventually.True(t, "the destination has it", func() bool {
+			to.mu.Lock()
+			defer to.mu.Unlock()
+			return len(to.got) == i+1
+		})
 		leave()
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		eventually.True(t, "nothing is held", func() bool { return h.Stats().Forwarded["left"] == uint64(i+1) && h.Stats().BufferedBytes == 0 })
+		eventually.True(t, "nothing is held", func() bool {
+			return h.Stats().Forwarded["left"] == uint64(i+1) && h.Stats().BufferedBytes == 0
+		})
 	}
 }
 
@@ -356,7 +383,9 @@ func TestAStopLosesNothing(t *testing.T) {
 		client := h.client(i%2 == 0)
 		sending.Go(func() {
 			for n := 0; ; n++ {
-				a, err := try(client, http.MethodPost, "/v1/traces", bytes.NewReader(exported("shop", i*1_000_000+n*100, 10, 1)), "Content-Type", mediaProtobuf)
+				a, err := try(client, http.MethodPost, "/v1/traces",
+					bytes.NewReader(exported("shop", i*1_000_000+n*100, 10,
+						1)), "Content-Type", mediaProtobuf)
 				if err != nil || a.status != http.StatusOK {
 					return // it stopped
 				}
@@ -379,7 +408,8 @@ func TestAStopLosesNothing(t *testing.T) {
 	defer to.mu.Unlock()
 	counted := h.Stats().Requests["counted"]
 	if h.rows["name 0"] != 10*counted || int(counted) < answers || len(to.got) < answers {
-		t.Errorf("%d answers, %d requests counted with %v, %d forwarded", answers, counted, h.rows, len(to.got))
+		t.Errorf("%d answers, %d requests counted with %v, %d forwarded", answers, counted, h.rows,
+			len(to.got))
 	}
 }
 
@@ -415,7 +445,8 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 					for isDone := false; !isDone; {
 						if i%2 == 0 {
 							a := postGRPC(t, client, framed(body, false))
-							isDone = a.grpc == "0" || a.grpc == "2" // of an answer that is none an SDK knows nothing
+							// of an answer that is none an SDK knows nothing
+							isDone = a.grpc == "0" || a.grpc == "2"
 						} else {
 							a := post(t, client, body)
 							isDone = a.status == http.StatusOK || a.status == http.StatusInternalServerError
@@ -463,8 +494,10 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 		if c.speaking == mediaJSON {
 			body = []byte(inJSONText)
 		}
-		a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type", c.speaking)
-		if a.status != c.http || h.Stats().Forwarded[c.outcome.String()] != 1 || len(a.body) > 1024 || c.speaking == mediaJSON && string(a.body) != "{}" {
+		a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type",
+			c.speaking)
+		if a.status != c.http || h.Stats().Forwarded[c.outcome.String()] != 1 || len(a.body) > 1024 ||
+			c.speaking == mediaJSON && string(a.body) != "{}" {
 			t.Errorf("%s: answered %d with %q, %v", name, a.status, a.body, h.Stats().Forwarded)
 		}
 	}
@@ -510,7 +543,9 @@ func TestJSONGoesOnByGRPC(t *testing.T) {
 		if a.status != c.status {
 			t.Errorf("%s: answered %+v", name, a)
 		}
-		if last := to.last(); c.status == 200 && (last.path != signals[signalTraces].grpc || c.body == inJSONText != (len(last.body) > prefixLen)) {
+		if last := to.last(); c.status == 200 &&
+			(last.path != signals[signalTraces].grpc ||
+				c.body == inJSONText != (len(last.body) > prefixLen)) {
 			t.Errorf("%s: %q came with %d bytes", name, last.path, len(last.body))
 		}
 	}
@@ -524,7 +559,8 @@ func TestJSONGoesOnByGRPC(t *testing.T) {
 func TestABombGoesNowhere(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
-	if a := post(t, h.client(false), packed(make([]byte, 8<<20)), "Content-Encoding", "gzip"); a.status != http.StatusRequestEntityTooLarge || to.last().path != "" {
+	if a := post(t, h.client(false), packed(make([]byte, 8<<20)), "Content-Encoding",
+		"gzip"); a.status != http.StatusRequestEntityTooLarge || to.last().path != "" {
 		t.Errorf("answered %+v, the destination got %q", a, to.last().path)
 	}
 }

@@ -56,7 +56,12 @@ func hpackLength(n int) (b []byte) {
 func opened(stream uint32, fields int) []byte {
 	var header []byte
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", signals[signalTraces].grpc}, {":authority", "x"}, {"content-type", mediaGRPC}, {"te", "trailers"},
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", signals[signalTraces].grpc},
+		{":authority", "x"},
+		{"content-type", mediaGRPC},
+		{"te", "trailers"},
 	} {
 		header = appendField(header, field[0], field[1])
 	}
@@ -81,8 +86,10 @@ func TestStreamsThatAreResetAtOnce(t *testing.T) {
 		speakFrames(c)
 		go func() {
 			for stream := uint32(1); stream < 5000; stream += 2 {
-				frames := appendFrame(opened(stream, 0), frameData, 0, stream, framed(make([]byte, 1000), false)[:500])
-				if _, err := c.Write(appendFrame(frames, frameReset, 0, stream, []byte{0, 0, 0, 8})); err != nil {
+				frames := appendFrame(opened(stream, 0), frameData, 0, stream,
+					framed(make([]byte, 1000), false)[:500])
+				if _, err := c.Write(appendFrame(frames, frameReset, 0, stream,
+					[]byte{0, 0, 0, 8})); err != nil {
 					return // it was cut off
 				}
 			}
@@ -95,7 +102,9 @@ func TestStreamsThatAreResetAtOnce(t *testing.T) {
 			t.Fatalf("answered %+v", a)
 		}
 	}
-	eventually.True(t, "nothing is held", func() bool { return h.Stats().Connections == 1 && h.Stats().BufferedBytes == 0 })
+	eventually.True(t, "nothing is held", func() bool {
+		return h.Stats().Connections == 1 && h.Stats().BufferedBytes == 0
+	})
 	h.stop()
 	if h.rows["name 0"] != 50 {
 		t.Errorf("counted %v", h.rows)
@@ -136,7 +145,9 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 		"HTTP/1.1": {[]byte(lines + "\r\nx"), 101},
 		"HTTP/2":   {frames, 8 * bodies.FirstBuffer},
 	} {
-		h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxConnections, c.MaxBodyBytes = 4*connections, 64<<20 })
+		h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+			c.MaxConnections, c.MaxBodyBytes = 4*connections, 64<<20
+		})
 		before := inUse()
 		for range connections {
 			c := h.dial()
@@ -147,7 +158,9 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		eventually.True(t, "all requests have begun", func() bool { return h.Stats().BufferedBytes >= int64(connections*test.held) })
+		eventually.True(t, "all requests have begun", func() bool {
+			return h.Stats().BufferedBytes >= int64(connections*test.held)
+		})
 		most := 0
 		for range 5 {
 			most = max(most, inUse()-before-int(h.Stats().BufferedBytes))
@@ -165,10 +178,15 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 
 // TestASenderMaySendAsMuchAheadAsABodyMayHave, up to what a connection is charged with.
 func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
-	for _, test := range []struct{ maxBody, window int }{{bodies.FirstBuffer, 64 << 10}, {100_000, 100_000}, {1 << 20, 384 << 10}} {
+	for _, test := range []struct{ maxBody, window int }{
+		{bodies.FirstBuffer, 64 << 10},
+		{100_000, 100_000},
+		{1 << 20, 384 << 10},
+	} {
 		h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = test.maxBody })
 		c := h.dial()
-		if _, err := c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, flagNone, 0, nil)); err != nil {
+		if _, err := c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, flagNone,
+			0, nil)); err != nil {
 			t.Fatal(err)
 		}
 		const initialWindow, byDefault = 4, 1<<16 - 1 // of a connection, until it is told that there is more
@@ -196,7 +214,8 @@ func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 		}
 		without := h.config
 		without.MaxBody = bodies.FirstBuffer
-		if charged := h.config.connectionBytes() - without.connectionBytes(); stream != test.window || connection > test.window || charged != test.window-leastWindow {
+		if charged := h.config.connectionBytes() - without.connectionBytes(); stream != test.window ||
+			connection > test.window || charged != test.window-leastWindow {
 			t.Errorf("of %d bytes %d are sent ahead, and %d are charged", test.maxBody, stream, charged)
 		}
 	}
@@ -213,12 +232,15 @@ func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
 			conns = append(conns, c)
 			speakFrames(c)
 			for stream := uint32(1); stream < 16; stream += 2 {
-				if _, err := c.Write(appendFrame(opened(stream, 0), frameData, 0, stream, framed(make([]byte, 1000), false)[:500])); err != nil {
+				if _, err := c.Write(appendFrame(opened(stream, 0), frameData, 0, stream,
+					framed(make([]byte, 1000), false)[:500])); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		eventually.True(t, "all requests have begun", func() bool { return h.Stats().BufferedBytes >= 64*bodies.FirstBuffer })
+		eventually.True(t, "all requests have begun", func() bool {
+			return h.Stats().BufferedBytes >= 64*bodies.FirstBuffer
+		})
 		for _, c := range conns {
 			c.Close()
 		}

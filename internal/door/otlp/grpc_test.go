@@ -10,13 +10,21 @@ import (
 // the framing's definition: a flag, four bytes of length, and so many bytes.
 func FuzzFrame(f *testing.F) {
 	for _, seed := range [][]byte{
-		nil, {0, 0, 0, 0, 0}, {1, 0, 0, 0, 1, 'x'}, {0, 0, 0, 0, 2, 'x'}, {0, 0, 0, 0, 0, 'x'}, {2, 0, 0, 0, 0}, {0, 255, 255, 255, 255, 'x'}, {0, 0, 0, 0},
+		nil,
+		{0, 0, 0, 0, 0},
+		{1, 0, 0, 0, 1, 'x'},
+		{0, 0, 0, 0, 2, 'x'},
+		{0, 0, 0, 0, 0, 'x'},
+		{2, 0, 0, 0, 0},
+		{0, 255, 255, 255, 255, 'x'},
+		{0, 0, 0, 0},
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		message, isPacked, err := unframe(body)
-		is := len(body) >= 5 && body[0] <= 1 && uint64(binary.BigEndian.Uint32(body[1:5])) == uint64(len(body)-5)
+		is := len(body) >= 5 && body[0] <= 1 &&
+			uint64(binary.BigEndian.Uint32(body[1:5])) == uint64(len(body)-5)
 		if is != (err == nil) {
 			t.Fatalf("%x: %v", body, err)
 		}

@@ -32,7 +32,8 @@ func BenchmarkHandOn(b *testing.B) {
 			body, path, media := exported("shop", 0, 20, 5), "/v1/traces", "application/x-protobuf"
 			if isGRPC {
 				url = strings.Replace(url, "http:", "grpc:", 1)
-				body, path, media = framed(body, false), "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc"
+				body, path, media = framed(body,
+					false), "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc"
 			}
 			h := newHarness(b, forwardTo(b, url))
 			client := h.client(isGRPC)
@@ -40,7 +41,9 @@ func BenchmarkHandOn(b *testing.B) {
 			for b.Loop() {
 				r, _ := http.NewRequest(http.MethodPost, "http://x"+path, bytes.NewReader(body))
 				r.Header = http.Header{
-					"Content-Type": {media}, "User-Agent": {"OTel OTLP Exporter Go/1.38.0"}, "Te": {"trailers"},
+					"Content-Type":         {media},
+					"User-Agent":           {"OTel OTLP Exporter Go/1.38.0"},
+					"Te":                   {"trailers"},
 					"Grpc-Accept-Encoding": {"gzip"}, "Grpc-Timeout": {"9999m"}, "X-Tenant": {"a"},
 				}
 				answer, err := client.Do(r)

@@ -24,19 +24,23 @@ func TestHealthIsAnswered(t *testing.T) {
 		})
 		client := h.client(true)
 		ask := func(path string, body []byte, header ...string) answered {
-			return send(t, client, http.MethodPost, path, bytes.NewReader(body), append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
+			return send(t, client, http.MethodPost, path, bytes.NewReader(body),
+				append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
 		}
 		for service, want := range map[string]string{
-			"": "0", services + "trace.v1.TraceService": "0", "trace.v1.TraceService": "5", "x": "5", "grpc.health.v1.Health": "5",
+			"": "0", services + "trace.v1.TraceService": "0", "trace.v1.TraceService": "5", "x": "5",
+			"grpc.health.v1.Health":                "5",
 			services + "metrics.v1.MetricsService": map[bool]string{false: "5", true: "0"}[goesOn],
 			services + "logs.v1.LogsService":       map[bool]string{false: "5", true: "0"}[goesOn],
 		} {
 			message := nested(nil, 1, []byte(service))
 			for _, a := range []answered{
 				ask("/grpc.health.v1.Health/Check", framed(message, false)),
-				ask("/grpc.health.v1.Health/Check", framed(zstded(message), true), headerGRPCEncoding, "zstd"),
+				ask("/grpc.health.v1.Health/Check", framed(zstded(message), true), headerGRPCEncoding,
+					"zstd"),
 			} {
-				if isFound := want == "0"; a.grpc != want || isFound != bytes.Equal(a.body, framed([]byte{8, 1}, false)) {
+				if isFound := want == "0"; a.grpc != want ||
+					isFound != bytes.Equal(a.body, framed([]byte{8, 1}, false)) {
 					t.Errorf("%q, goes on %v: answered %+v, want %s", service, goesOn, a, want)
 				}
 			}
@@ -56,10 +60,12 @@ func TestHealthIsAnswered(t *testing.T) {
 		if a := ask("/grpc.health.v1.Health/Check", []byte{0}); a.grpc != "3" {
 			t.Errorf("no message is answered %+v", a)
 		}
-		if a := send(t, h.client(false), http.MethodPost, "/grpc.health.v1.Health/Check", strings.NewReader("{}"), "Content-Type", mediaJSON); a.status != http.StatusUnsupportedMediaType {
+		if a := send(t, h.client(false), http.MethodPost, "/grpc.health.v1.Health/Check",
+			strings.NewReader("{}"), "Content-Type", mediaJSON); a.status != http.StatusUnsupportedMediaType {
 			t.Errorf("a check by HTTP is answered %+v", a)
 		}
-		if got := h.Stats().Requests; got["other"] != 15 || got["refused"] != 4 || got["unread"] != 1 || to.last().path != "" {
+		if got := h.Stats().Requests; got["other"] != 15 || got["refused"] != 4 || got["unread"] != 1 ||
+			to.last().path != "" {
 			t.Errorf("requests %v; %q went on", got, to.last().path)
 		}
 	}

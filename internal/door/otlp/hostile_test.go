@@ -24,7 +24,9 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	for name, client := range map[string]*http.Client{"HTTP/1.1": h.client(false), "HTTP/2": h.client(true)} {
 		body, half := io.Pipe()
 		go func() { _, _ = half.Write(exported("shop", 0, 1, 1)[:20]) }()
-		if a := send(t, client, http.MethodPost, "/v1/traces", body, "Content-Type", mediaProtobuf); a.status != http.StatusRequestTimeout || statusIn(a) != otlpanswer.DeadlineExceeded {
+		if a := send(t, client, http.MethodPost, "/v1/traces", body, "Content-Type",
+			mediaProtobuf); a.status != http.StatusRequestTimeout ||
+			statusIn(a) != otlpanswer.DeadlineExceeded {
 			t.Errorf("%s: answered %+v", name, a)
 		}
 		half.Close()
@@ -54,7 +56,9 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 		}
 		c.Close()
 	}
-	eventually.True(t, "no connection is left", func() bool { return h.Stats().Connections == 0 && h.Stats().BufferedBytes == 0 })
+	eventually.True(t, "no connection is left", func() bool {
+		return h.Stats().Connections == 0 && h.Stats().BufferedBytes == 0
+	})
 	if a := post(t, h.client(false), body); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}
@@ -73,7 +77,8 @@ func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
 	var sending sync.WaitGroup
 	for i := range requests {
 		sending.Go(func() {
-			if a, err := try(client, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
+			if a, err := try(client, http.MethodPost, signals[signalTraces].grpc,
+				bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
 				"Content-Type", mediaGRPC); err != nil || a.grpc != "0" {
 				t.Errorf("answered %+v, %v", a, err)
 			}
@@ -92,16 +97,19 @@ func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody, c.MaxBodyBytes = 1<<20, 1<<20 })
 	large := strings.Repeat("x", 700<<10)
 	c := h.dial()
-	fmt.Fprintf(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n%s", len(large)+1, large)
+	fmt.Fprintf(c,
+		"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n%s", len(large)+1, large)
 	eventually.True(t, "a body is held", func() bool { return h.Stats().BufferedBytes > 700<<10 })
 	body := exported("shop", 0, 9000, 1)
 	if len(body) < 400<<10 {
 		t.Fatalf("a body of %d bytes has room", len(body))
 	}
-	if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "1" || statusIn(a) != otlpanswer.Unavailable {
+	if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable ||
+		a.header.Get("Retry-After") != "1" || statusIn(a) != otlpanswer.Unavailable {
 		t.Errorf("answered %d %v", a.status, a.header)
 	}
-	if a := postGRPC(t, h.client(true), framed(body, false)); a.grpc != "14" || a.header.Get(headerGRPCDetails) == "" {
+	if a := postGRPC(t, h.client(true), framed(body, false)); a.grpc != "14" ||
+		a.header.Get(headerGRPCDetails) == "" {
 		t.Errorf("answered %d %v", a.status, a.header)
 	}
 	c.Close()
@@ -116,12 +124,14 @@ func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
 
 // TestOneConnectionTooMany is refused, and an idle one of either protocol gives way.
 func TestOneConnectionTooMany(t *testing.T) {
-	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxConnections = 2 }) // and this process has one of them
+	// and this process has one of them
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxConnections = 2 })
 	for i := range 6 {
 		client := h.client(i%2 == 0)
 		body := exported("shop", i*10, 1, 1)
 		eventually.True(t, "the one before is idle and gives way", func() bool {
-			a, err := try(client, http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type", mediaProtobuf)
+			a, err := try(client, http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type",
+				mediaProtobuf)
 			return err == nil && a.status == http.StatusOK
 		})
 	}
@@ -133,7 +143,8 @@ func TestOneConnectionTooMany(t *testing.T) {
 	})
 	before := h.Stats().Refused
 	refused, _ := io.ReadAll(h.dial())
-	if !strings.HasPrefix(string(refused), "HTTP/1.1 503 ") || h.Stats().Refused <= before { // one that was tried before may be counted late
+	// one that was tried before may be counted late
+	if !strings.HasPrefix(string(refused), "HTTP/1.1 503 ") || h.Stats().Refused <= before {
 		t.Errorf("one too many got %q, the statistics are %+v", refused, h.Stats())
 	}
 	c.Close()
@@ -143,7 +154,8 @@ func TestOneConnectionTooMany(t *testing.T) {
 func TestAHeaderHasItsLines(t *testing.T) {
 	h := newHarness(t, nil)
 	c := h.dial()
-	_, _ = io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+strings.Repeat("a:\r\n", 200)+"\r\n")
+	_, _ = io.WriteString(c,
+		"POST /v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+strings.Repeat("a:\r\n", 200)+"\r\n")
 	if answer, _ := io.ReadAll(c); strings.Contains(string(answer), "200 OK") {
 		t.Errorf("answered %q", answer)
 	}

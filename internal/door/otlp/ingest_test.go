@@ -23,7 +23,10 @@ type wishes struct {
 }
 
 func newWishes() *wishes {
-	return &wishes{now: door.Features{Stats: true, PeerTags: []string{"peer.service"}, SpanKinds: []string{"server", "client"}}, changed: make(chan struct{})}
+	return &wishes{now: door.Features{
+		Stats: true, PeerTags: []string{"peer.service"},
+		SpanKinds: []string{"server", "client"},
+	}, changed: make(chan struct{})}
 }
 
 func (w *wishes) features() (door.Features, <-chan struct{}) {
@@ -52,7 +55,10 @@ const mark = "\n\x1c\n\x12_dd.stats_computed\x12\x06\n\x04true"
 // sayingCounted is a request whose resource says whether its spans are counted.
 func sayingCounted(value string, first, spans int) []byte {
 	said := nested(nested(nil, 1, []byte("_dd.stats_computed")), 2, nested(nil, 1, []byte(value)))
-	return append(exported("shop", first, spans, 1), nested(nil, 1, append(nested(nil, 1, nested(nil, 1, said)), scopeOf(exported("shop", first+spans, spans, 1))...))...)
+	return append(exported("shop", first, spans, 1),
+		nested(nil, 1,
+			append(nested(nil, 1, nested(nil, 1, said)),
+				scopeOf(exported("shop", first+spans, spans, 1))...))...)
 }
 
 // scopeOf is the scope of a request with one resource.
@@ -75,17 +81,20 @@ func TestSpansAreCountedByTheAgentsRules(t *testing.T) {
 	if a := post(t, plain, exported("shop", 0, 10, 2)); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}
-	if a := postGRPC(t, streams, framed(packed(exported("shop", 10, 10, 2)), true), headerGRPCEncoding, "gzip"); a.grpc != "0" {
+	if a := postGRPC(t, streams, framed(packed(exported("shop", 10, 10, 2)), true), headerGRPCEncoding,
+		"gzip"); a.grpc != "0" {
 		t.Errorf("answered %+v", a)
 	}
-	if a := send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON); a.status != http.StatusOK {
+	if a := send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type",
+		mediaJSON); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}
 	if a := post(t, plain, []byte("nonsense")); a.status != http.StatusBadRequest {
 		t.Errorf("answered %+v", a)
 	}
 	h.stop()
-	if h.rows["name 0"] != 10 || h.rows["name 1"] != 10 || h.rows["from JSON"] != 1 || h.Stats().Requests["counted"] != 3 {
+	if h.rows["name 0"] != 10 || h.rows["name 1"] != 10 || h.rows["from JSON"] != 1 ||
+		h.Stats().Requests["counted"] != 3 {
 		t.Errorf("counted %v, %v", h.rows, h.Stats().Requests)
 	}
 }
@@ -96,7 +105,11 @@ func TestWhatAgentsWantIsFollowed(t *testing.T) {
 	w := newWishes()
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { byAgent(w)(c, a); forward(c, a); c.Marks = true })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		byAgent(w)(c, a)
+		forward(c, a)
+		c.Marks = true
+	})
 	client, first := h.client(false), 0
 	sendOne := func() received {
 		first += 10
@@ -105,7 +118,8 @@ func TestWhatAgentsWantIsFollowed(t *testing.T) {
 		}
 		return to.last()
 	}
-	if got := sendOne(); got.header.Get(headerComputedStats) != "yes" || bytes.Count(got.body, []byte(mark)) != 1 {
+	if got := sendOne(); got.header.Get(headerComputedStats) != "yes" ||
+		bytes.Count(got.body, []byte(mark)) != 1 {
 		t.Errorf("%v, %q", got.header, got.body)
 	}
 	for _, change := range []func(*door.Features){
@@ -120,7 +134,8 @@ func TestWhatAgentsWantIsFollowed(t *testing.T) {
 		}
 		w.change(change)
 		eventually.True(t, "it is left to the agent", func() bool { return h.agentPolicy.Load() == nil })
-		if got := sendOne(); got.header.Get(headerComputedStats) != "" || bytes.Contains(got.body, []byte(mark)) {
+		if got := sendOne(); got.header.Get(headerComputedStats) != "" ||
+			bytes.Contains(got.body, []byte(mark)) {
 			t.Errorf("%v, %q", got.header, got.body)
 		}
 	}
@@ -140,11 +155,16 @@ func TestWhoHasCountedIsBelieved(t *testing.T) {
 		counted          uint64 // of 1 span of a resource that says nothing, and 1 of another
 		result           string
 	}{
-		{"true", "", 1, "counted"}, {"true", "yes", 0, "by_tracer"}, {"false", "", 2, "counted"}, {"false", "yes", 1, "counted"}, {"what", "false", 1, "counted"},
+		{"true", "", 1, "counted"},
+		{"true", "yes", 0, "by_tracer"},
+		{"false", "", 2, "counted"},
+		{"false", "yes", 1, "counted"},
+		{"what", "false", 1, "counted"},
 	} {
 		first += 10
 		before := h.Stats().Requests[c.result]
-		if a := post(t, client, sayingCounted(c.resource, first, 1), headerComputedStats, c.header); a.status != http.StatusOK {
+		if a := post(t, client, sayingCounted(c.resource, first, 1), headerComputedStats,
+			c.header); a.status != http.StatusOK {
 			t.Fatalf("answered %+v", a)
 		}
 		if h.Stats().Requests[c.result] != before+1 {
@@ -186,7 +206,8 @@ func TestCountedRequestsSayIt(t *testing.T) {
 				body = bytes.Clone(plain.Bytes)
 				plain.Release()
 			}
-			if n := bytes.Count(body, []byte(mark)); (n == 1) != want || (got.header.Get(headerComputedStats) == "yes") != want {
+			if n := bytes.Count(body, []byte(mark)); (n == 1) != want ||
+				(got.header.Get(headerComputedStats) == "yes") != want {
 				t.Errorf("%s: %s: %d marks, %v", reading, what, n, got.header)
 			}
 		}
@@ -197,11 +218,13 @@ func TestCountedRequestsSayIt(t *testing.T) {
 			}
 			says("a try", true)
 		}
-		if a := post(t, client, packed(exported("shop", 10, 5, 1)), "Content-Encoding", "gzip"); a.status != http.StatusOK {
+		if a := post(t, client, packed(exported("shop", 10, 5, 1)), "Content-Encoding",
+			"gzip"); a.status != http.StatusOK {
 			t.Errorf("answered %+v", a)
 		}
 		says("gzip", true)
-		if a := send(t, client, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON); a.status != http.StatusOK {
+		if a := send(t, client, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
+			"Content-Type", mediaJSON); a.status != http.StatusOK {
 			t.Errorf("answered %+v", a)
 		}
 		says("JSON", true)
@@ -244,7 +267,8 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, no := h.measure(c, w); no.result != ResultTooLarge || !no.isFinal(inProtobuf) || !strings.Contains(no.Said, "--otlp-max-body-bytes") {
+	if _, no := h.measure(c, w); no.result != ResultTooLarge || !no.isFinal(inProtobuf) ||
+		!strings.Contains(no.Said, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
 	h.turns.give(w)
@@ -313,21 +337,29 @@ func TestAgentReadersKeepTheirPromise(t *testing.T) {
 	for _, name := range agentsWishes().now.PeerTags {
 		said = attribute(said, 1, name, "of the process")
 	}
-	tiny := bytes.Repeat(nested(nil, 2, protowire.AppendVarint(protowire.AppendTag(nested(nil, 2, make([]byte, 8)), 6, protowire.VarintType), 3)), 4000)
+	tiny := bytes.Repeat(nested(nil, 2,
+		protowire.AppendVarint(protowire.AppendTag(nested(nil, 2, make([]byte, 8)), 6, protowire.VarintType),
+			3)), 4000)
 	for name, body := range map[string][]byte{
-		"a web application":        webRequest(128),
-		"a large web application":  webRequest(2000),
-		"tags of a process":        nested(nil, 1, nested(nested(nil, 1, said), 2, tiny)),
-		"a process for each span":  bytes.Repeat(nested(nil, 1, nested(nested(nil, 1, said), 2, tiny[:len(tiny)/4000])), 300),
-		"spans and nothing beside": nested(nil, 1, nested(nil, 2, bytes.Repeat(nested(nil, 2, nil), 100_000))),
+		"a web application":       webRequest(128),
+		"a large web application": webRequest(2000),
+		"tags of a process":       nested(nil, 1, nested(nested(nil, 1, said), 2, tiny)),
+		"a process for each span": bytes.Repeat(nested(nil, 1,
+			nested(nested(nil, 1, said), 2, tiny[:len(tiny)/4000])), 300),
+		"spans and nothing beside": nested(nil, 1,
+			nested(nil, 2, bytes.Repeat(nested(nil, 2, nil), 100_000))),
 	} {
-		s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: agentsWishes().features}}}
+		s := &Server{config: Config{
+			Reading: ReadingDatadog,
+			Config:  door.Config{Features: agentsWishes().features},
+		}}
 		s.Learn()
 		before := inUse()
 		r := newIngest(&s.agentPolicy)
 		result, err := r.read(body, false)
 		held, promised := inUse()-before, ReadingDatadog.countingBytes(len(body))
-		t.Logf("%d KiB of %s: %d KiB held, %d promised: %s %v", len(body)>>10, name, held>>10, promised>>10, resultNames[result], err)
+		t.Logf("%d KiB of %s: %d KiB held, %d promised: %s %v", len(body)>>10, name, held>>10, promised>>10,
+			resultNames[result], err)
 		if held > promised {
 			t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
 		}

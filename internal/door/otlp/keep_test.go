@@ -20,7 +20,8 @@ func randomTraces(random *rand.Rand, count int) (request []byte, ids []string) {
 	var scope []byte
 	now := uint64(time.Now().UnixNano())
 	for range count {
-		id := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, random.Uint64()|1), random.Uint64())
+		id := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, random.Uint64()|1),
+			random.Uint64())
 		ids = append(ids, string(id))
 		for range 2 {
 			s := nested(nested(nil, 1, id), 2, binary.BigEndian.AppendUint64(nil, random.Uint64()|1))
@@ -58,7 +59,10 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
 		forward := forwardTo(t, to.url())
-		h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{Share: 0.25} })
+		h := newHarness(t, func(c *Config, a *aggregate.Config) {
+			forward(c, a)
+			c.Keep = &sampling.Keeping{Share: 0.25}
+		})
 		plain, streams, random := h.client(false), h.client(true), rand.New(rand.NewPCG(1, 2))
 		on := 0
 		for round := range 6 {
@@ -70,9 +74,11 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 			}
 			var a answered
 			if round%3 == 0 {
-				a = postGRPC(t, streams, framed(came, isPacked), headerGRPCEncoding, map[bool]string{true: "gzip", false: "identity"}[isPacked])
+				a = postGRPC(t, streams, framed(came, isPacked), headerGRPCEncoding,
+					map[bool]string{true: "gzip", false: "identity"}[isPacked])
 			} else {
-				a = post(t, plain, came, "Content-Encoding", map[bool]string{true: "gzip", false: ""}[isPacked])
+				a = post(t, plain, came, "Content-Encoding",
+					map[bool]string{true: "gzip", false: ""}[isPacked])
 			}
 			if a.status != http.StatusOK {
 				t.Fatalf("answered %+v", a)
@@ -111,7 +117,8 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 		}
 		h.stop()
 		stats := h.Stats()
-		if h.rows["name 0"] != 6*400 || stats.KeptTraces != uint64(on) || stats.GoneTraces != uint64(1200-on) || stats.KeptSpans != uint64(2*on) || stats.SavedBytes == 0 {
+		if h.rows["name 0"] != 6*400 || stats.KeptTraces != uint64(on) ||
+			stats.GoneTraces != uint64(1200-on) || stats.KeptSpans != uint64(2*on) || stats.SavedBytes == 0 {
 			t.Errorf("%d traces went on; counted %v, statistics %+v", on, h.rows, stats)
 		}
 	}
@@ -126,7 +133,10 @@ func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
 		}
 	})
 	forward := forwardTo(t, to.url())
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{Share: 0.5} })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forward(c, a)
+		c.Keep = &sampling.Keeping{Share: 0.5}
+	})
 	request, _ := randomTraces(rand.New(rand.NewPCG(9, 10)), 100)
 	for _, want := range []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusOK} {
 		if a := post(t, h.client(false), request); a.status != want {
@@ -134,8 +144,10 @@ func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
 		}
 	}
 	h.stop()
-	if stats := h.Stats(); h.rows["name 0"] != 200 || stats.KeptTraces+stats.GoneTraces != 100 || stats.KeptTraces == 0 {
-		t.Errorf("counted %v, %d traces are said to have gone on and %d not", h.rows, stats.KeptTraces, stats.GoneTraces)
+	if stats := h.Stats(); h.rows["name 0"] != 200 || stats.KeptTraces+stats.GoneTraces != 100 ||
+		stats.KeptTraces == 0 {
+		t.Errorf("counted %v, %d traces are said to have gone on and %d not", h.rows, stats.KeptTraces,
+			stats.GoneTraces)
 	}
 }
 
@@ -145,10 +157,12 @@ func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 	forward := forwardTo(t, to.url())
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{} })
 	request, _ := randomTraces(rand.New(rand.NewPCG(3, 4)), 10)
-	if a := post(t, h.client(false), request); a.status != http.StatusOK || len(a.body) != 0 || to.last().path != "" {
+	if a := post(t, h.client(false), request); a.status != http.StatusOK || len(a.body) != 0 ||
+		to.last().path != "" {
 		t.Errorf("answered %+v; the destination got %q", a, to.last().path)
 	}
-	if a := post(t, h.client(false), []byte("nonsense")); a.status != http.StatusOK || string(to.last().body) != "nonsense" {
+	if a := post(t, h.client(false), []byte("nonsense")); a.status != http.StatusOK ||
+		string(to.last().body) != "nonsense" {
 		t.Errorf("answered %+v; the destination got %q", a, to.last().body)
 	}
 	h.stop()
@@ -180,7 +194,10 @@ func TestPackingHasItsRoom(t *testing.T) {
 func TestAllThatGoesOnHasItsThreshold(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{Share: 0.25} })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forward(c, a)
+		c.Keep = &sampling.Keeping{Share: 0.25}
+	})
 	high := append(make([]byte, 8), bytes.Repeat([]byte{0xff}, 8)...)
 	request := nested(nil, 1, nested(nil, 2, nested(nil, 2, nested(nested(nil, 1, high), 2, high[8:]))))
 	if a := post(t, h.client(false), request); a.status != http.StatusOK {

@@ -18,15 +18,27 @@ func TestOriginsThatMaySend(t *testing.T) {
 		may, mayN []string
 	}{
 		{"https://shop.example", []string{"https://shop.example"}, []string{
-			"http://shop.example", "https://shop.example:8443", "https://a.shop.example", "https://shop.example.evil",
+			"http://shop.example", "https://shop.example:8443", "https://a.shop.example",
+			"https://shop.example.evil",
 			"https://shop.example/", "https://SHOP.example", "null", "https://evil", "https://shop.exampl",
 		}},
-		{"https://*.Example.com,http://localhost:3000", []string{"https://a.example.com", "https://a-1_b.example.com", "http://localhost:3000"}, []string{
-			"https://example.com", "https://a.b.example.com", "https://.example.com", "http://a.example.com", "https://a.example.com:1",
-			"https://a.example.com.evil", "https://evil/.example.com", "https://evil?.example.com", "http://localhost",
-			"https://evil:1.example.com", "https://evil@.example.com", "http://localhost:3001",
-		}},
-		{"https://*.eu.*.example", []string{"https://a.eu.b.example"}, []string{"https://eu.b.example", "https://a.us.b.example"}},
+		{
+			"https://*.Example.com,http://localhost:3000",
+			[]string{"https://a.example.com", "https://a-1_b.example.com", "http://localhost:3000"},
+			[]string{
+				"https://example.com", "https://a.b.example.com", "https://.example.com",
+				"http://a.example.com",
+				"https://a.example.com:1",
+				"https://a.example.com.evil", "https://evil/.example.com", "https://evil?.example.com",
+				"http://localhost",
+				"https://evil:1.example.com", "https://evil@.example.com", "http://localhost:3001",
+			},
+		},
+		{
+			"https://*.eu.*.example",
+			[]string{"https://a.eu.b.example"},
+			[]string{"https://eu.b.example", "https://a.us.b.example"},
+		},
 		{"http://[::1]:80", []string{"http://[::1]:80"}, []string{"http://[::1]"}},
 		{"*", []string{"https://shop.example", "null", "http://[::1]:80"}, nil},
 	} {
@@ -40,8 +52,13 @@ func TestOriginsThatMaySend(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "shop.example", "https://", "https://shop.example/", "https://a*.example", "https://*a.example", "https://**", "//x", "https://u@x", "null", "https://x?", "https://x y"} {
-		if o, err := ParseOrigins([]string{"https://good.example", bad}); err == nil || !strings.Contains(err.Error(), "--otlp-cors-origin") {
+	for _, bad := range []string{
+		"", "shop.example", "https://", "https://shop.example/",
+		"https://a*.example", "https://*a.example", "https://**", "//x", "https://u@x", "null", "https://x?",
+		"https://x y",
+	} {
+		if o, err := ParseOrigins([]string{"https://good.example", bad}); err == nil ||
+			!strings.Contains(err.Error(), "--otlp-cors-origin") {
 			t.Errorf("%q is taken, as %q: %v", bad, o, err)
 		}
 	}
@@ -69,7 +86,8 @@ func TestABrowserAsksFirst(t *testing.T) {
 	client := h.client(false)
 	ask := func(path, origin string, header ...string) answered {
 		return send(t, client, http.MethodOptions, path, nil, append([]string{
-			"Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-key",
+			"Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
+			"content-type,x-key",
 		}, header...)...)
 	}
 	for _, path := range []string{"/v1/traces", "/v1/logs"} {
@@ -82,26 +100,33 @@ func TestABrowserAsksFirst(t *testing.T) {
 				t.Errorf("%s says %s: %q, want %q", path, name, a.header.Get(name), want)
 			}
 		}
-		if a.status != http.StatusNoContent || !slices.Contains(a.header.Values("Vary"), "Origin") || len(a.body) != 0 {
+		if a.status != http.StatusNoContent || !slices.Contains(a.header.Values("Vary"), "Origin") ||
+			len(a.body) != 0 {
 			t.Errorf("%s is answered %+v", path, a)
 		}
 	}
-	if a := ask("/v1/traces", shop, "Access-Control-Request-Headers", ""); a.status != http.StatusNoContent || a.header.Get("Access-Control-Allow-Headers") != "" {
+	if a := ask("/v1/traces", shop, "Access-Control-Request-Headers", ""); a.status != http.StatusNoContent ||
+		a.header.Get("Access-Control-Allow-Headers") != "" {
 		t.Errorf("a question for no fields is answered %+v", a)
 	}
 	for name, a := range map[string]answered{
-		"another origin":   ask("/v1/traces", "https://evil.example"),
-		"many fields":      ask("/v1/traces", shop, "Access-Control-Request-Headers", strings.Repeat("x-a,", 400)),
+		"another origin": ask("/v1/traces", "https://evil.example"),
+		"many fields": ask("/v1/traces", shop, "Access-Control-Request-Headers",
+			strings.Repeat("x-a,", 400)),
 		"another path":     ask("/v1/profiles", shop),
 		"a path of gRPC":   ask(signals[signalTraces].grpc, shop),
 		"no question":      ask("/v1/traces", shop, "Access-Control-Request-Method", ""),
 		"no origin at all": ask("/v1/traces", ""),
 	} {
-		want := map[string]int{"another path": 404, "a path of gRPC": 405, "no question": 405, "no origin at all": 405}[name]
+		want := map[string]int{
+			"another path": 404, "a path of gRPC": 405, "no question": 405,
+			"no origin at all": 405,
+		}[name]
 		if want == 0 {
 			want = 403
 		}
-		if a.status != want || a.header.Get("Access-Control-Allow-Methods") != "" || want == 403 && name != "many fields" && a.header.Get("Access-Control-Allow-Origin") != "" {
+		if a.status != want || a.header.Get("Access-Control-Allow-Methods") != "" || want == 403 &&
+			name != "many fields" && a.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s is answered %+v, want %d", name, a, want)
 		}
 	}
@@ -141,12 +166,15 @@ func TestAScriptMayReadItsAnswer(t *testing.T) {
 			a := send(t, test.h.client(false), http.MethodPost, test.path, bytes.NewReader(test.body),
 				append([]string{"Content-Type", mediaProtobuf, "Origin", origin}, test.header...)...)
 			says := a.header.Get("Access-Control-Allow-Origin")
-			if a.status != test.status || (says == shop) != (origin == shop) || (says == "") != (origin != shop) ||
+			if a.status != test.status || (says == shop) != (origin == shop) ||
+				(says == "") != (origin != shop) ||
 				!slices.Contains(a.header.Values("Vary"), "Origin") ||
 				(a.header.Get("Access-Control-Expose-Headers") == "Retry-After") != (origin == shop) {
-				t.Errorf("%q at %s is answered %d with %v, want %d", origin, test.path, a.status, a.header, test.status)
+				t.Errorf("%q at %s is answered %d with %v, want %d", origin, test.path, a.status, a.header,
+					test.status)
 			}
-			if retries := test.status == 429 || test.status == 503; retries != (a.header.Get("Retry-After") != "") {
+			if retries := test.status == 429 ||
+				test.status == 503; retries != (a.header.Get("Retry-After") != "") {
 				t.Errorf("%d says %q", test.status, a.header.Get("Retry-After"))
 			}
 		}
@@ -158,7 +186,8 @@ func TestNoBrowserIsAnswered(t *testing.T) {
 	h := newHarness(t, nil)
 	client := h.client(false)
 	for _, a := range []answered{
-		send(t, client, http.MethodOptions, "/v1/traces", nil, "Origin", shop, "Access-Control-Request-Method", "POST"),
+		send(t, client, http.MethodOptions, "/v1/traces", nil, "Origin", shop,
+			"Access-Control-Request-Method", "POST"),
 		post(t, client, exported("shop", 0, 1, 1), "Origin", shop),
 	} {
 		for name := range a.header {

@@ -56,7 +56,8 @@ func snapped(message []byte) []byte {
 func (c compression) send(t testing.TB, h *harness, s signal, message []byte) answered {
 	t.Helper()
 	if c.isGRPC {
-		return send(t, h.client(true), http.MethodPost, signals[s].grpc, bytes.NewReader(framed(message, true)),
+		return send(t, h.client(true), http.MethodPost, signals[s].grpc,
+			bytes.NewReader(framed(message, true)),
 			"Content-Type", mediaGRPC, headerGRPCEncoding, c.name)
 	}
 	return send(t, h.client(false), http.MethodPost, signals[s].http, bytes.NewReader(message),
@@ -85,14 +86,16 @@ func TestCompressedSpansCountAlike(t *testing.T) {
 			body := c.pack(exported("shop", 1_000_000*(len(compressions)*round+n), spans, 1))
 			if a := c.send(t, h, signalTraces, body); !c.is(a, http.StatusOK, otlpanswer.OK) {
 				t.Fatalf("%v: %d spans are answered %+v", c, spans, a)
-			} else if accepted := a.header.Get(headerGRPCAccepts); c.isGRPC && accepted != "gzip,zstd,snappy" {
+			} else if accepted := a.header.Get(headerGRPCAccepts); c.isGRPC &&
+				accepted != "gzip,zstd,snappy" {
 				t.Errorf("%v: what is taken is said as %q", c, accepted)
 			}
 			want += uint64(spans)
 		}
 	}
 	json := zstded([]byte(inJSONText))
-	if a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(json), "Content-Type", mediaJSON, "Content-Encoding", "zstd"); a.status != http.StatusOK {
+	if a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(json), "Content-Type",
+		mediaJSON, "Content-Encoding", "zstd"); a.status != http.StatusOK {
 		t.Errorf("JSON in zstd is answered %+v", a)
 	}
 	h.stop()
@@ -107,21 +110,35 @@ func TestBadCompressionIsRefused(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = bodies.FirstBuffer })
 	good, large := exported("shop", 0, 5, 1), make([]byte, 1<<20)
 	for _, c := range compressions {
-		if a := c.send(t, h, signalTraces, c.pack(large)); !c.is(a, http.StatusRequestEntityTooLarge, otlpanswer.ResourceExhausted) {
+		if a := c.send(t, h, signalTraces, c.pack(large)); !c.is(a, http.StatusRequestEntityTooLarge,
+			otlpanswer.ResourceExhausted) {
 			t.Errorf("%v: a bomb is answered %+v", c, a)
 		}
-		for name, bad := range map[string][]byte{"half a message": c.pack(good)[:20], "none": good, "nonsense": []byte("nonsense"), "nothing": nil} {
-			if a := c.send(t, h, signalTraces, bad); !c.is(a, http.StatusBadRequest, otlpanswer.InvalidArgument) {
+		for name, bad := range map[string][]byte{
+			"half a message": c.pack(good)[:20], "none": good,
+			"nonsense": []byte("nonsense"), "nothing": nil,
+		} {
+			if a := c.send(t, h, signalTraces, bad); !c.is(a, http.StatusBadRequest,
+				otlpanswer.InvalidArgument) {
 				t.Errorf("%v: %s is answered %+v", c, name, a)
 			}
 		}
 	}
-	if stats := h.Stats().Requests; stats["too_large"] != uint64(len(compressions)) || stats["unread"] != uint64(4*len(compressions)) {
+	if stats := h.Stats().Requests; stats["too_large"] != uint64(len(compressions)) ||
+		stats["unread"] != uint64(4*len(compressions)) {
 		t.Errorf("requests %v", stats)
 	}
-	for _, c := range []compression{{"x-snappy-framed", true, nil}, {"lz4", true, nil}, {"lz4", false, nil}, {"deflate", false, nil}, {strings.Repeat("z", 200), false, nil}} {
+	for _, c := range []compression{
+		{"x-snappy-framed", true, nil},
+		{"lz4", true, nil},
+		{"lz4", false, nil},
+		{"deflate", false, nil},
+		{strings.Repeat("z", 200), false, nil},
+	} {
 		a := c.send(t, h, signalTraces, good)
-		if said := a.message + string(a.body); !c.is(a, http.StatusUnsupportedMediaType, otlpanswer.Unimplemented) || !strings.Contains(said, "zstd") {
+		if said := a.message +
+			string(a.body); !c.is(a, http.StatusUnsupportedMediaType, otlpanswer.Unimplemented) ||
+			!strings.Contains(said, "zstd") {
 			t.Errorf("%v is answered %+v", c, a)
 		}
 	}
@@ -148,12 +165,15 @@ func TestCompressedBytesGoOnAsTheyCame(t *testing.T) {
 			}
 			header := map[bool]string{false: "Content-Encoding", true: headerGRPCEncoding}[isGRPC]
 			a, got := c.send(t, h, signalTraces, came), to.last()
-			if !c.is(a, http.StatusOK, otlpanswer.OK) || !bytes.Equal(got.body, want) || got.header.Get(header) != name {
-				t.Errorf("%v, to gRPC %v: answered %+v; what goes on has %d bytes with %v", c, isGRPC, a, len(got.body), got.header)
+			if !c.is(a, http.StatusOK, otlpanswer.OK) || !bytes.Equal(got.body, want) ||
+				got.header.Get(header) != name {
+				t.Errorf("%v, to gRPC %v: answered %+v; what goes on has %d bytes with %v", c, isGRPC, a,
+					len(got.body), got.header)
 			}
 			a, got = c.send(t, h, signalLogs, came), to.last()
 			if isFit := !isGRPC || !isBlock; isFit != c.is(a, http.StatusOK, otlpanswer.OK) ||
-				isFit && !bytes.Equal(got.body, want) || !isFit && a.status != http.StatusUnsupportedMediaType {
+				isFit && !bytes.Equal(got.body, want) || !isFit &&
+				a.status != http.StatusUnsupportedMediaType {
 				t.Errorf("%v, to gRPC %v: logs are answered %+v", c, isGRPC, a)
 			}
 		}
@@ -183,7 +203,8 @@ func TestWhatIsWrittenAnewIsInGzip(t *testing.T) {
 			if err != nil || encoding != "gzip" {
 				t.Fatalf("%v, to gRPC %v: %v, with %v; answered %+v", c, isGRPC, err, got.header, a)
 			}
-			if message, err = io.ReadAll(from); err != nil || !bytes.Contains(message, []byte("_dd.stats_computed")) {
+			if message, err = io.ReadAll(from); err != nil ||
+				!bytes.Contains(message, []byte("_dd.stats_computed")) {
 				t.Errorf("%v, to gRPC %v: %v, %q", c, isGRPC, err, message)
 			}
 		}

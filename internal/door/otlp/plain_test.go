@@ -66,7 +66,10 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 		{inChunks(good), 200, 200, 1, 1},
 		{text("/v1/traces", mediaProtobuf, good), 200, 200, 1, 1},
 	}
-	for name, to := range map[string]*collector{"ends here": nil, "by HTTP": newCollector(t, false, nil), "by gRPC": newCollector(t, true, nil)} {
+	for name, to := range map[string]*collector{
+		"ends here": nil, "by HTTP": newCollector(t, false, nil),
+		"by gRPC": newCollector(t, true, nil),
+	} {
 		var change func(*Config, *aggregate.Config)
 		if to != nil {
 			change = forwardTo(t, to.url())
@@ -92,7 +95,8 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 				}
 			}
 			if got != status || by != byNetHTTP {
-				t.Errorf("%s: request %d was answered %d, by net/http %d; want %d, %d", name, i, got, by, status, byNetHTTP)
+				t.Errorf("%s: request %d was answered %d, by net/http %d; want %d, %d", name, i, got, by,
+					status, byNetHTTP)
 			}
 		}
 	}

@@ -32,16 +32,20 @@ func TestEverySpanIsCounted(t *testing.T) {
 		for _, a := range []answered{
 			post(t, plain, body),
 			post(t, plain, packed(exported("shop", 1000*i+100, 30, 3)), "Content-Encoding", "gzip"),
-			post(t, streams, exported("cart", 1000*i+200, 30, 3), "Content-Type", "application/x-protobuf; charset=utf-8"),
+			post(t, streams, exported("cart", 1000*i+200, 30, 3), "Content-Type",
+				"application/x-protobuf; charset=utf-8"),
 		} {
-			if a.status != http.StatusOK || len(a.body) != 0 || a.header.Get("Content-Type") != mediaProtobuf {
+			if a.status != http.StatusOK || len(a.body) != 0 ||
+				a.header.Get("Content-Type") != mediaProtobuf {
 				t.Fatalf("answered %+v", a)
 			}
 		}
 		for _, a := range []answered{
 			postGRPC(t, streams, framed(exported("shop", 1000*i+300, 30, 3), false)),
-			postGRPC(t, streams, framed(packed(exported("shop", 1000*i+400, 30, 3)), true), headerGRPCEncoding, "gzip"),
-			postGRPC(t, streams, framed(exported("shop", 1000*i+500, 30, 3), false), headerGRPCEncoding, "gzip", "Content-Type", mediaGRPC+"+proto"),
+			postGRPC(t, streams, framed(packed(exported("shop", 1000*i+400, 30, 3)), true),
+				headerGRPCEncoding, "gzip"),
+			postGRPC(t, streams, framed(exported("shop", 1000*i+500, 30, 3), false), headerGRPCEncoding,
+				"gzip", "Content-Type", mediaGRPC+"+proto"),
 		} {
 			if a.status != http.StatusOK || a.grpc != "0" || !slices.Equal(a.body, make([]byte, prefixLen)) {
 				t.Fatalf("answered %+v", a)
@@ -78,34 +82,97 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		code         otlpanswer.Code // in the body
 		result       Result
 	}{
-		"no such path":        {client: plain, path: "/v1/profiles", body: good, status: 404, code: 12},
-		"the old path":        {client: plain, path: "/v1/trace", body: good, status: 404, code: 12},
-		"metrics":             {client: plain, path: "/v1/metrics", body: good, status: 404, code: 12},
-		"logs":                {client: plain, path: "/v1/logs", body: good, status: 404, code: 12},
-		"another method":      {client: plain, method: http.MethodGet, status: 405, code: 12},
-		"another type":        {client: plain, header: []string{"Content-Type", "text/plain"}, body: good, status: 415, code: 12},
-		"no type":             {client: plain, header: []string{"Content-Type", ""}, body: good, status: 415, code: 12},
-		"another compression": {client: plain, header: []string{"Content-Encoding", "br"}, body: good, status: 415, code: 12},
-		"gRPC's type":         {client: plain, header: []string{"Content-Type", mediaGRPC}, body: good, status: 415, code: 12},
-		"nothing to read":     {client: plain, body: []byte("nonsense"), status: 400, code: 3, result: ResultUnread},
-		"no gzip":             {client: plain, header: []string{"Content-Encoding", "gzip"}, body: good, status: 400, code: 3, result: ResultUnread},
-		"half a gzip":         {client: plain, header: []string{"Content-Encoding", "gzip"}, body: packed(good)[:20], status: 400, code: 3, result: ResultUnread},
-		"a bomb":              {client: plain, header: []string{"Content-Encoding", "gzip"}, body: bomb, status: 413, code: 8, result: ResultTooLarge},
-		"too large":           {client: plain, body: make([]byte, bodies.FirstBuffer+1), status: 413, code: 8, result: ResultTooLarge},
+		"no such path":   {client: plain, path: "/v1/profiles", body: good, status: 404, code: 12},
+		"the old path":   {client: plain, path: "/v1/trace", body: good, status: 404, code: 12},
+		"metrics":        {client: plain, path: "/v1/metrics", body: good, status: 404, code: 12},
+		"logs":           {client: plain, path: "/v1/logs", body: good, status: 404, code: 12},
+		"another method": {client: plain, method: http.MethodGet, status: 405, code: 12},
+		"another type": {
+			client: plain, header: []string{"Content-Type", "text/plain"}, body: good,
+			status: 415, code: 12,
+		},
+		"no type": {
+			client: plain, header: []string{"Content-Type", ""}, body: good, status: 415,
+			code: 12,
+		},
+		"another compression": {
+			client: plain, header: []string{"Content-Encoding", "br"}, body: good,
+			status: 415, code: 12,
+		},
+		"gRPC's type": {
+			client: plain, header: []string{"Content-Type", mediaGRPC}, body: good,
+			status: 415, code: 12,
+		},
+		"nothing to read": {
+			client: plain, body: []byte("nonsense"), status: 400, code: 3,
+			result: ResultUnread,
+		},
+		"no gzip": {
+			client: plain, header: []string{"Content-Encoding", "gzip"}, body: good,
+			status: 400, code: 3, result: ResultUnread,
+		},
+		"half a gzip": {
+			client: plain, header: []string{"Content-Encoding", "gzip"},
+			body: packed(good)[:20], status: 400, code: 3, result: ResultUnread,
+		},
+		"a bomb": {
+			client: plain, header: []string{"Content-Encoding", "gzip"}, body: bomb,
+			status: 413, code: 8, result: ResultTooLarge,
+		},
+		"too large": {
+			client: plain, body: make([]byte, bodies.FirstBuffer+1), status: 413, code: 8,
+			result: ResultTooLarge,
+		},
 
-		"a service that is none":     {client: streams, path: "/opentelemetry.proto.collector.x/Export", body: framed(good, false), grpc: "12"},
-		"metrics by gRPC":            {client: streams, path: signals[signalMetrics].grpc, body: framed(good, false), grpc: "12"},
-		"another compression's name": {client: streams, header: []string{headerGRPCEncoding, "br"}, body: framed(good, true), grpc: "12"},
-		"no name of one":             {client: streams, body: framed(packed(good), true), grpc: "13", result: ResultUnread},
-		"HEAD by gRPC":               {client: streams, method: http.MethodHead, grpc: "12"},
-		"JSON by gRPC":               {client: streams, header: []string{"Content-Type", mediaGRPC + "+json"}, body: framed([]byte("{}"), false), grpc: "12"},
-		"no prefix":                  {client: streams, body: []byte{0, 0, 0}, grpc: "3", result: ResultUnread},
-		"a prefix too long":          {client: streams, body: framed(good, false)[:20], grpc: "3", result: ResultUnread},
-		"two messages":               {client: streams, body: append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnread},
-		"another flag":               {client: streams, body: append([]byte{2}, framed(good, false)[1:]...), grpc: "3", result: ResultUnread},
-		"nonsense by gRPC":           {client: streams, body: framed([]byte("nonsense"), false), grpc: "3", result: ResultUnread},
-		"a bomb by gRPC":             {client: streams, header: []string{headerGRPCEncoding, "gzip"}, body: framed(bomb, true), grpc: "8", result: ResultTooLarge},
-		"too large by gRPC":          {client: streams, body: framed(make([]byte, bodies.FirstBuffer+1), false), grpc: "8", result: ResultTooLarge},
+		"a service that is none": {
+			client: streams, path: "/opentelemetry.proto.collector.x/Export",
+			body: framed(good, false), grpc: "12",
+		},
+		"metrics by gRPC": {
+			client: streams, path: signals[signalMetrics].grpc,
+			body: framed(good, false), grpc: "12",
+		},
+		"another compression's name": {
+			client: streams, header: []string{headerGRPCEncoding, "br"},
+			body: framed(good, true), grpc: "12",
+		},
+		"no name of one": {
+			client: streams, body: framed(packed(good), true), grpc: "13",
+			result: ResultUnread,
+		},
+		"HEAD by gRPC": {client: streams, method: http.MethodHead, grpc: "12"},
+		"JSON by gRPC": {
+			client: streams, header: []string{"Content-Type", mediaGRPC + "+json"},
+			body: framed([]byte("{}"), false), grpc: "12",
+		},
+		"no prefix": {
+			client: streams, body: []byte{0, 0, 0}, grpc: "3",
+			result: ResultUnread,
+		},
+		"a prefix too long": {
+			client: streams, body: framed(good, false)[:20], grpc: "3",
+			result: ResultUnread,
+		},
+		"two messages": {
+			client: streams,
+			body:   append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnread,
+		},
+		"another flag": {
+			client: streams, body: append([]byte{2}, framed(good, false)[1:]...),
+			grpc: "3", result: ResultUnread,
+		},
+		"nonsense by gRPC": {
+			client: streams, body: framed([]byte("nonsense"), false), grpc: "3",
+			result: ResultUnread,
+		},
+		"a bomb by gRPC": {
+			client: streams, header: []string{headerGRPCEncoding, "gzip"},
+			body: framed(bomb, true), grpc: "8", result: ResultTooLarge,
+		},
+		"too large by gRPC": {
+			client: streams,
+			body:   framed(make([]byte, bodies.FirstBuffer+1), false), grpc: "8", result: ResultTooLarge,
+		},
 	} {
 		if test.result == ResultCounted {
 			test.result = ResultRefused
@@ -126,14 +193,16 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		}
 		a := send(t, test.client, method, path, bytes.NewReader(test.body), append(header, test.header...)...)
 		if test.grpc != "" {
-			if a.status != http.StatusOK || a.grpc != test.grpc || a.message == "" || a.header.Get(headerGRPCDetails) == "" || len(a.body) != 0 {
+			if a.status != http.StatusOK || a.grpc != test.grpc || a.message == "" ||
+				a.header.Get(headerGRPCDetails) == "" || len(a.body) != 0 {
 				t.Errorf("%s: answered %+v", name, a)
 			}
 		} else if a.status != test.status || statusIn(a) != test.code || a.header.Get("Retry-After") != "" {
 			t.Errorf("%s: answered %+v with code %d", name, a, statusIn(a))
 		}
 		if got := h.Stats().Requests[resultNames[test.result]]; got != before+1 {
-			t.Errorf("%s: %d requests are %s, want one more than %d", name, got, resultNames[test.result], before)
+			t.Errorf("%s: %d requests are %s, want one more than %d", name, got, resultNames[test.result],
+				before)
 		}
 	}
 	if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.header.Get("Allow") != http.MethodPost {

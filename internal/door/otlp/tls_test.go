@@ -51,7 +51,8 @@ func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.
 	to.StartTLS()
 	t.Cleanup(to.Close)
 	file = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: to.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: to.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return to, file
@@ -67,18 +68,28 @@ func TestADestinationOverTLS(t *testing.T) {
 		trust   bool
 		advice  string // "": it is taken
 	}{
-		"own authority":         {trust: true},
-		"unknown authority":     {advice: "--otlp-forward-ca"},
-		"another name":          {trust: true, host: "localhost", advice: "name it in --otlp-forward as its certificate does"},
-		"no TLS":                {isPlain: true, advice: "it speaks no TLS there"},
-		"wants a certificate":   {trust: true, change: func(c *tls.Config) { c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12 }, advice: "look at its log"},
-		"only old TLS":          {trust: true, change: func(c *tls.Config) { c.MaxVersion = tls.VersionTLS11 }, advice: "look at its log"},
+		"own authority":     {trust: true},
+		"unknown authority": {advice: "--otlp-forward-ca"},
+		"another name": {
+			trust: true, host: "localhost",
+			advice: "name it in --otlp-forward as its certificate does",
+		},
+		"no TLS": {isPlain: true, advice: "it speaks no TLS there"},
+		"wants a certificate": {trust: true, change: func(c *tls.Config) {
+			c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12
+		}, advice: "look at its log"},
+		"only old TLS": {trust: true, change: func(c *tls.Config) {
+			c.MaxVersion = tls.VersionTLS11
+		}, advice: "look at its log"},
 		"is not there any more": {trust: true, host: "127.0.0.1:1", advice: "look whether it runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, isGRPC := range []bool{false, true} {
 				server, file := overTLS(t, isGRPC, c.change)
-				address, scheme := server.Listener.Addr().String(), map[bool]string{false: "https://", true: "grpcs://"}[isGRPC]
+				address, scheme := server.Listener.Addr().String(), map[bool]string{
+					false: "https://",
+					true:  "grpcs://",
+				}[isGRPC]
 				switch {
 				case c.isPlain:
 					address = newCollector(t, false, nil).listener.Addr().String()
@@ -123,7 +134,10 @@ func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ url, file, says string }{
-		{"http://h", "/ca", "speaks TLS"}, {"grpc://h", "/ca", "speaks TLS"}, {"https://h", "/no/such/file", "read otlp-forward-ca"}, {"grpcs://h", empty, "no certificate in PEM"},
+		{"http://h", "/ca", "speaks TLS"},
+		{"grpc://h", "/ca", "speaks TLS"},
+		{"https://h", "/no/such/file", "read otlp-forward-ca"},
+		{"grpcs://h", empty, "no certificate in PEM"},
 	} {
 		d, err := ParseCollector(c.url)
 		if err != nil {
@@ -144,7 +158,10 @@ func TestARefusalIsLogged(t *testing.T) {
 		_ = refuse(0, otlpanswer.Unauthenticated, "no such key").write(w, inGRPC, signalTraces)
 	})
 	forward, log := forwardTo(t, to.url()), &lines{}
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forward(c, a)
+		c.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
 	for i := range 3 {
 		if a := post(t, h.client(false), exported("shop", i*10, 1, 1)); a.status != http.StatusUnauthorized {
 			t.Errorf("answered %+v", a)

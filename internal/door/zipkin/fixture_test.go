@@ -24,8 +24,9 @@ type harness struct {
 	t          testing.TB
 	admit      *admit.Publishers
 	aggregator *aggregate.Aggregator
-	client     *http.Transport // whose connection is kept, so that the next request shows that an answer was read
-	stopped    sync.Once
+	// whose connection is kept, so that the next request shows that an answer was read
+	client  *http.Transport
+	stopped sync.Once
 
 	mu   sync.Mutex
 	rows map[string]uint64 // spans by service, kind and name
@@ -67,7 +68,8 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	defer h.mu.Unlock()
 	for part := range s.Parts {
 		key := &s.Keys[part.Key]
-		h.rows[fmt.Sprintf("%s %s %s", key.Key.Service, key.Key.Kind, key.Key.Resource)] += part.Counts().Spans
+		h.rows[fmt.Sprintf("%s %s %s", key.Key.Service, key.Key.Kind,
+			key.Key.Resource)] += part.Counts().Spans
 	}
 	s.Delivery.Resolve(nil)
 	s.Release()
@@ -132,8 +134,9 @@ func (h *harness) post(body []byte, header ...string) answered {
 func reported(service string, number, spans int) []byte {
 	var list []string
 	for i := range spans {
-		list = append(list, fmt.Sprintf(`{"traceId":"%x","id":"%x","kind":"SERVER","name":"get /","timestamp":%d,"duration":1000,`+
-			`"localEndpoint":{"serviceName":%q}}`, number+1, i+1, time.Now().UnixMicro(), service))
+		list = append(list,
+			fmt.Sprintf(`{"traceId":"%x","id":"%x","kind":"SERVER","name":"get /","timestamp":%d,"duration":1000,`+
+				`"localEndpoint":{"serviceName":%q}}`, number+1, i+1, time.Now().UnixMicro(), service))
 	}
 	return []byte("[" + strings.Join(list, ",") + "]")
 }

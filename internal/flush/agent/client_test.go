@@ -92,9 +92,13 @@ func TestFlushToAnAgent(t *testing.T) {
 func checkHeaders(t *testing.T, full, bare received) {
 	t.Helper()
 	for name, want := range map[string]string{
-		"Content-Type": "application/msgpack", "Content-Length": fmt.Sprint(len(full.body)), "User-Agent": "spanstatsd/1.0",
-		"Datadog-Meta-Lang": "java", "Datadog-Meta-Lang-Version": "17", "Datadog-Meta-Lang-Interpreter": "OpenJDK",
-		"Datadog-Meta-Tracer-Version": "1.50.0", "Datadog-Container-Id": "cid", "Datadog-Entity-Id": "in-7",
+		"Content-Type":                  "application/msgpack",
+		"Content-Length":                fmt.Sprint(len(full.body)),
+		"User-Agent":                    "spanstatsd/1.0",
+		"Datadog-Meta-Lang":             "java",
+		"Datadog-Meta-Lang-Version":     "17",
+		"Datadog-Meta-Lang-Interpreter": "OpenJDK",
+		"Datadog-Meta-Tracer-Version":   "1.50.0", "Datadog-Container-Id": "cid", "Datadog-Entity-Id": "in-7",
 		"Datadog-External-Env": "it-false", "Datadog-Obfuscation-Version": "1",
 		"Content-Encoding": "", "Accept-Encoding": "", "Idempotency-Key": "",
 	} {
@@ -111,9 +115,12 @@ func checkHeaders(t *testing.T, full, bare received) {
 
 func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
 	agent := startAgent(t, "", nil)
-	p := &flush.Payload{Body: mustEncode(t, testcycle.Spans(1), flush.MinPayloadBytes)[0].Body, Origin: span.Origin{
-		Lang: "go\r\nX-Evil: 1", ContainerID: "\x00\x7f", EntityID: " caf\u00e9 ",
-	}}
+	p := &flush.Payload{
+		Body: mustEncode(t, testcycle.Spans(1), flush.MinPayloadBytes)[0].Body,
+		Origin: span.Origin{
+			Lang: "go\r\nX-Evil: 1", ContainerID: "\x00\x7f", EntityID: " caf\u00e9 ",
+		},
+	}
 	if got := clientOf(t, agent.url).deliver(t.Context(), p); got.Outcome != flush.OutcomeAccepted {
 		t.Errorf("%+v", got)
 	}
@@ -124,8 +131,19 @@ func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
 
 func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
 	for status, want := range map[int]flush.Outcome{
-		200: flush.OutcomeAccepted, 202: flush.OutcomeAccepted, 301: flush.OutcomeRefused, 400: flush.OutcomeRefused, 401: flush.OutcomeRefused, 403: flush.OutcomeRefused, 404: flush.OutcomeNotWanted,
-		408: flush.OutcomeNotYet, 413: flush.OutcomeRefused, 429: flush.OutcomeNotYet, 500: flush.OutcomeNotYet, 502: flush.OutcomeNotYet, 503: flush.OutcomeNotYet,
+		200: flush.OutcomeAccepted,
+		202: flush.OutcomeAccepted,
+		301: flush.OutcomeRefused,
+		400: flush.OutcomeRefused,
+		401: flush.OutcomeRefused,
+		403: flush.OutcomeRefused,
+		404: flush.OutcomeNotWanted,
+		408: flush.OutcomeNotYet,
+		413: flush.OutcomeRefused,
+		429: flush.OutcomeNotYet,
+		500: flush.OutcomeNotYet,
+		502: flush.OutcomeNotYet,
+		503: flush.OutcomeNotYet,
 	} {
 		agent := startAgent(t, "", nil)
 		agent.fault = func(w http.ResponseWriter, _ *http.Request) {
@@ -148,11 +166,13 @@ func TestInfoOverHTTP(t *testing.T) {
 	agent := startAgent(t, "", nil)
 	client := clientOf(t, agent.url)
 	got, err := client.info(t.Context())
-	if err != nil || !got.features.Stats || got.features.ObfuscationVersion != 1 || len(got.features.PeerTags) != 2 {
+	if err != nil || !got.features.Stats || got.features.ObfuscationVersion != 1 ||
+		len(got.features.PeerTags) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	body := mustEncode(t, testcycle.Spans(1), flush.MinPayloadBytes)[0].Body
-	if answer := client.deliver(t.Context(), &flush.Payload{Body: body}); stateOf(answer) != got.state || got.state == "" {
+	if answer := client.deliver(t.Context(), &flush.Payload{Body: body}); stateOf(answer) != got.state ||
+		got.state == "" {
 		t.Errorf("the answer's state is %q, /info hashes to %q", stateOf(answer), got.state)
 	}
 	agent.fault = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }

@@ -26,7 +26,8 @@ func TestInfoIsReadUntilItSucceedsAndThenLeftAlone(t *testing.T) {
 		f, _ := startScripted(t, agent, nil)
 		synctest.Wait()
 		before, changed := f.WatchFeatures()
-		if !reflect.DeepEqual(before, DefaultFeatures()) || len(before.PeerTags) != 44 || len(before.SpanKinds) != 4 {
+		if !reflect.DeepEqual(before, DefaultFeatures()) || len(before.PeerTags) != 44 ||
+			len(before.SpanKinds) != 4 {
 			t.Errorf("features before the agent was asked: %+v", before)
 		}
 		began := time.Now()
@@ -87,7 +88,8 @@ func TestDowngradeAndRecovery(t *testing.T) {
 		// What still comes is dropped without a try.
 		sealed := testcycle.Spans(2)
 		f.Accept(sealed)
-		if err, _ := resolution(sealed.Delivery); err == nil || !strings.Contains(err.Error(), "takes no statistics") || agent.tried() != 1 {
+		if err, _ := resolution(sealed.Delivery); err == nil ||
+			!strings.Contains(err.Error(), "takes no statistics") || agent.tried() != 1 {
 			t.Errorf("delivery %v after %d tries", err, agent.tried())
 		}
 		if s := balanced(t, f, 3); s.Unsent[flush.NotWanted] != 3 {
@@ -105,7 +107,8 @@ func TestDowngradeAndRecovery(t *testing.T) {
 		if s := balanced(t, f, 7); s.Flushed != 4 {
 			t.Errorf("stats %+v", s)
 		}
-		if strings.Count(log.String(), "downgraded") != 1 || strings.Count(log.String(), "takes statistics again") != 1 {
+		if strings.Count(log.String(), "downgraded") != 1 ||
+			strings.Count(log.String(), "takes statistics again") != 1 {
 			t.Errorf("log:\n%s", log)
 		}
 	})
@@ -148,13 +151,20 @@ func TestParseInfo(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got.features, want) {
 		t.Errorf("features %+v, %v, want %+v", got.features, err, want)
 	}
-	for body, kinds := range map[string]int{`{}`: 4, `{"span_kinds_stats_computed": null}`: 0, `{"peer_tags": null, "span_kinds_stats_computed": []}`: 0} {
+	for body, kinds := range map[string]int{
+		`{}`: 4, `{"span_kinds_stats_computed": null}`: 0,
+		`{"peer_tags": null, "span_kinds_stats_computed": []}`: 0,
+	} {
 		got, err := parseInfo([]byte(body))
-		if err != nil || got.features.Stats || len(got.features.SpanKinds) != kinds || len(got.features.PeerTags) != 0 {
+		if err != nil || got.features.Stats || len(got.features.SpanKinds) != kinds ||
+			len(got.features.PeerTags) != 0 {
 			t.Errorf("%s: %+v, %v", body, got.features, err)
 		}
 	}
-	for _, body := range []string{``, `[]`, `{"endpoints": 7}`, `{"span_kinds_stats_computed": 3}`, `<html>`} {
+	for _, body := range []string{
+		``, `[]`, `{"endpoints": 7}`, `{"span_kinds_stats_computed": 3}`,
+		`<html>`,
+	} {
 		if _, err := parseInfo([]byte(body)); err == nil {
 			t.Errorf("%q was taken for an agent's info", body)
 		}

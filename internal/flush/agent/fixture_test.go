@@ -137,7 +137,8 @@ func balanced(t *testing.T, r running, accepted uint64) flush.Stats {
 		sum += n
 	}
 	if sum != accepted {
-		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Held, s.Unsent, sum, accepted)
+		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Held, s.Unsent, sum,
+			accepted)
 	}
 	return s
 }
@@ -151,7 +152,9 @@ func mustEncode(t testing.TB, sealed *aggregate.Sealed, limit int) []*flush.Payl
 	return payloads
 }
 
-func encodeAll(e *encoder, sealed *aggregate.Sealed, limit int) (payloads []*flush.Payload, unencodable uint64) {
+func encodeAll(e *encoder, sealed *aggregate.Sealed, limit int) (payloads []*flush.Payload,
+	unencodable uint64,
+) {
 	return (&reused{encoder: e}).all(sealed, limit)
 }
 
@@ -164,7 +167,9 @@ type reused struct {
 // all keeps the payloads instead of shipping them.
 func (r *reused) all(sealed *aggregate.Sealed, limit int) (payloads []*flush.Payload, unencodable uint64) {
 	defer r.merger.Forget()
-	made := r.encoder.Encode(sealed, r.merger.Merge(sealed), limit, func(p *flush.Payload) { payloads = append(payloads, p) })
+	made := r.encoder.Encode(sealed, r.merger.Merge(sealed), limit, func(p *flush.Payload) {
+		payloads = append(payloads, p)
+	})
 	return payloads, made.Lost[flush.Unencodable]
 }
 

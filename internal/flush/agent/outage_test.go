@@ -69,20 +69,23 @@ func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
 			synctest.Wait()
 			s := balanced(t, f, uint64(i+1)*spans)
 			// What came within the retry age, the cycle of each end included.
-			if most := int(flush.DefaultRetryAge/(10*time.Second)) + 1; s.QueuePayloads > most || s.Reachable == agent.away {
+			if most := int(flush.DefaultRetryAge/(10*time.Second)) + 1; s.QueuePayloads > most ||
+				s.Reachable == agent.away {
 				t.Errorf("cycle %d: %d payloads wait, reachable %v", i, s.QueuePayloads, s.Reachable)
 			}
 		}
 		s := balanced(t, f, cycles*spans)
 		lost := s.Unsent[flush.Expired]
 		// The retry age is twelve cycles, and an agent that is back is found within one.
-		if lost < (gone-12)*spans || lost > (gone-10)*spans || s.Held != 0 || s.Flushed != cycles*spans-lost || s.Payloads[flush.ResultGivenUp] != lost/spans {
+		if lost < (gone-12)*spans || lost > (gone-10)*spans || s.Held != 0 ||
+			s.Flushed != cycles*spans-lost || s.Payloads[flush.ResultGivenUp] != lost/spans {
 			t.Errorf("stats %+v", s)
 		}
 		for i, d := range deliveries {
 			err, resolved := resolution(d)
 			isLost := i >= 12 && uint64(i) < 12+lost/spans // the oldest of the outage
-			if !resolved || (err != nil) != isLost || agent.taken[uint64(i)] != map[bool]int{false: 1}[isLost] {
+			if !resolved || (err != nil) != isLost ||
+				agent.taken[uint64(i)] != map[bool]int{false: 1}[isLost] {
 				t.Errorf("cycle %d: %v, taken %d times", i, err, agent.taken[uint64(i)])
 			}
 		}

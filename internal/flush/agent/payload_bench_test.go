@@ -20,8 +20,10 @@ func BenchmarkEncode(b *testing.B) {
 			origin := c.Origin(span.Origin{Service: "web", Env: "prod"})
 			for i := range 2048 {
 				key := c.Key(origin, span.Key{
-					Service: fmt.Sprint("service-", i%4), Operation: "http.request", Resource: fmt.Sprint("GET /", i),
-					Type: "web", Kind: "server", HTTPStatus: 200, TraceRoot: span.TraceRootTrue,
+					Service:   fmt.Sprint("service-", i%4),
+					Operation: "http.request",
+					Resource:  fmt.Sprint("GET /", i),
+					Type:      "web", Kind: "server", HTTPStatus: 200, TraceRoot: span.TraceRootTrue,
 				})
 				for range spans {
 					flags := span.TopLevel

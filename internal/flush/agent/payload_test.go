@@ -71,8 +71,13 @@ func TestPayloadHoldsEveryLabel(t *testing.T) {
 	buckets := p.Stats
 	p.Stats = nil
 	if want := (&payload.Payload{
-		Hostname: "node-1", Env: "prod", Version: "1.2.3", Service: "shop", Lang: "java", TracerVersion: "1.50.0",
-		RuntimeID: "rid", ProcessTags: "entrypoint.name:shop", GitCommitSha: "abc",
+		Hostname:      "node-1",
+		Env:           "prod",
+		Version:       "1.2.3",
+		Service:       "shop",
+		Lang:          "java",
+		TracerVersion: "1.50.0",
+		RuntimeID:     "rid", ProcessTags: "entrypoint.name:shop", GitCommitSha: "abc",
 	}); !reflect.DeepEqual(p, want) {
 		t.Errorf("head %+v, want %+v", p, want)
 	}
@@ -81,17 +86,23 @@ func TestPayloadHoldsEveryLabel(t *testing.T) {
 	}
 	early, http, web := buckets[0], buckets[1], buckets[2]
 	start := uint64(testcycle.Opened.UnixNano())
-	if early.Start != start-uint64(testcycle.Width) || http.Start != start || web.Start != start || web.Duration != uint64(testcycle.Width) {
+	if early.Start != start-uint64(testcycle.Width) || http.Start != start || web.Start != start ||
+		web.Duration != uint64(testcycle.Width) {
 		t.Errorf("buckets start at %d, %d, %d", early.Start, http.Start, web.Start)
 	}
 	g := web.Stats[0]
 	g.OkSummary, g.ErrorSummary = nil, nil
 	if want := (payload.Group{Labels: payload.Labels{
 		Service: "shop", Name: "http.request", Resource: "GET /cart", Type: "web", SpanKind: "client",
-		GRPCStatusCode: "0", HTTPMethod: "GET", HTTPEndpoint: "/cart", ServiceSource: "m", HTTPStatusCode: 200,
-		Synthetics: true, IsTraceRoot: 2, PeerTags: []string{"db.name:carts", "peer.service:db"},
+		GRPCStatusCode: "0",
+		HTTPMethod:     "GET",
+		HTTPEndpoint:   "/cart",
+		ServiceSource:  "m",
+		HTTPStatusCode: 200,
+		Synthetics:     true, IsTraceRoot: 2, PeerTags: []string{"db.name:carts", "peer.service:db"},
 		AdditionalMetricTags: []string{"tenant:a"},
-	}, Hits: 84, Errors: 2, TopLevelHits: 82, Duration: 2 * (40*1_000_000 + 25_000*780 + 250_000_000 + 9_000_000_000)}); !reflect.DeepEqual(g, want) {
+	}, Hits: 84, Errors: 2, TopLevelHits: 82, Duration: 2 * (40*1_000_000 + 25_000*780 + 250_000_000 +
+		9_000_000_000)}); !reflect.DeepEqual(g, want) {
 		t.Errorf("group %+v, want %+v", g, want)
 	}
 }
@@ -136,7 +147,10 @@ func TestPayloadsAreWhatAMapCounts(t *testing.T) {
 			service = fmt.Sprint("main", i)
 			origin = c.Origin(span.Origin{Service: service})
 		}
-		k := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint(i / 3), Type: []string{"", "web", "sql"}[i%3]}
+		k := span.Key{
+			Service: "s", Operation: "o", Resource: fmt.Sprint(i / 3),
+			Type: []string{"", "web", "sql"}[i%3],
+		}
 		keys = append(keys, key{c.Key(origin, k), service, k})
 	}
 	const spans = 20_000
@@ -146,7 +160,8 @@ func TestPayloadsAreWhatAMapCounts(t *testing.T) {
 		flags := span.Flags(i % 4)
 		k := keys[n]
 		c.Add(drainer, k.KeyID, after, ns, flags, 1)
-		key := fmt.Sprint(k.service, testcycle.Opened.Add(after).UnixNano(), k.Service, k.Operation, k.Resource, k.Type)
+		key := fmt.Sprint(k.service, testcycle.Opened.Add(after).UnixNano(), k.Service, k.Operation,
+			k.Resource, k.Type)
 		counts := want[key]
 		counts[0]++
 		counts[1] += uint64(flags & span.Error)
@@ -182,7 +197,8 @@ func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
 	var c testcycle.Cycle
 	origin := c.Origin(span.Origin{Service: "web"})
 	small := c.Key(origin, span.Key{Service: "s", Operation: "o", Resource: "r"})
-	large := c.Key(origin, span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", flush.MinPayloadBytes)})
+	large := c.Key(origin,
+		span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", flush.MinPayloadBytes)})
 	c.Add(0, small, 0, 1, 0, 1)
 	c.Add(0, large, 0, 1, 0, 1)
 	c.Add(0, large, 0, 1, 0, 1)
@@ -196,15 +212,28 @@ func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
 func TestLargestGroupFits(t *testing.T) {
 	long := strings.Repeat("\u00e9", span.MaxResource)
 	key := span.Key{
-		Service: long, Operation: long, Resource: long, Type: long, Kind: long, HTTPMethod: long, HTTPEndpoint: long,
-		GRPCStatus: long, ServiceSource: long, Synthetics: true, TraceRoot: span.TraceRootTrue, HTTPStatus: 599,
+		Service:       long,
+		Operation:     long,
+		Resource:      long,
+		Type:          long,
+		Kind:          long,
+		HTTPMethod:    long,
+		HTTPEndpoint:  long,
+		GRPCStatus:    long,
+		ServiceSource: long,
+		Synthetics:    true,
+		TraceRoot:     span.TraceRootTrue,
+		HTTPStatus:    599,
 	}
 	for range span.MaxPeerTags {
 		key.PeerTags = append(key.PeerTags, long)
 		key.AdditionalTags = append(key.AdditionalTags, long)
 	}
 	key.Normalize("go")
-	origin := span.Origin{Host: long, Env: long, Version: long, Service: long, Lang: long, ProcessTags: long, RuntimeID: long}
+	origin := span.Origin{
+		Host: long, Env: long, Version: long, Service: long, Lang: long, ProcessTags: long,
+		RuntimeID: long,
+	}
 	origin.Normalize()
 	var c testcycle.Cycle
 	id := c.Key(c.Origin(origin), key)
@@ -228,7 +257,9 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 	m, sealed := &reused{encoder: newEncoder()}, c.Seal()
 	m.all(sealed, flush.DefaultMaxPayloadBytes)
 	// The payload, its body and the slices that hold it, however many groups.
-	if allocations := testing.AllocsPerRun(10, func() { m.all(sealed, flush.DefaultMaxPayloadBytes) }); allocations > 10 {
+	if allocations := testing.AllocsPerRun(10, func() {
+		m.all(sealed, flush.DefaultMaxPayloadBytes)
+	}); allocations > 10 {
 		t.Errorf("%v allocations for 500 groups", allocations)
 	}
 }
@@ -239,7 +270,8 @@ func TestEncodingIsBoundedByThePayload(t *testing.T) {
 	var c testcycle.Cycle
 	origin := c.Origin(span.Origin{Service: "web"})
 	for i := range 3000 {
-		key := c.Key(origin, span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", 1000) + fmt.Sprint(i)})
+		key := c.Key(origin,
+			span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", 1000) + fmt.Sprint(i)})
 		c.Add(0, key, 0, uint64(i)*1000, 0, 1)
 	}
 	e := newEncoder()
@@ -265,7 +297,8 @@ func TestCountsSaturate(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := p.Stats[0].Stats[0]
-	if g.Hits != math.MaxUint64 || g.Duration != math.MaxUint64 || g.Errors != math.MaxUint64 || g.TopLevelHits != math.MaxUint64 {
+	if g.Hits != math.MaxUint64 || g.Duration != math.MaxUint64 || g.Errors != math.MaxUint64 ||
+		g.TopLevelHits != math.MaxUint64 {
 		t.Errorf("%d hits, %d errors, %d top-level, %d ns", g.Hits, g.Errors, g.TopLevelHits, g.Duration)
 	}
 }
@@ -275,8 +308,10 @@ func TestCountsSaturate(t *testing.T) {
 func TestTheAgentCanFoldNoGroups(t *testing.T) {
 	now := time.Now()
 	one := aggregate.Group{
-		Key: span.Key{Type: "web"}, Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.OwnMapping,
-		Counts: aggregate.Counts{Spans: 1},
+		Key:     span.Key{Type: "web"},
+		Bucket:  now.Truncate(testcycle.Width).UnixNano(),
+		Mapping: sketch.OwnMapping,
+		Counts:  aggregate.Counts{Spans: 1},
 	}
 	for what, change := range map[string]func(*aggregate.Group){
 		"resource": func(g *aggregate.Group) { g.Key.Resource = "r" },

@@ -32,7 +32,8 @@ func TestAgentAwayAtStart(t *testing.T) {
 		agent.comesBack()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if !f.Stats().Reachable || strings.Count(log.String(), "\n") != 2 || !strings.Contains(log.String(), "agent answers") {
+		if !f.Stats().Reachable || strings.Count(log.String(), "\n") != 2 ||
+			!strings.Contains(log.String(), "agent answers") {
 			t.Errorf("log:\n%s", log)
 		}
 	})
@@ -81,8 +82,10 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 				agent.mu.Unlock()
 			}
 		}
-		if log.Len() > 0 || len(agent.asked) != 61 || agent.tried() > 0 || !reflect.DeepEqual(f.Features(), DefaultFeatures()) {
-			t.Errorf("asked %d times, tried %d times, features %+v, log:\n%s", len(agent.asked), agent.tried(),
+		if log.Len() > 0 || len(agent.asked) != 61 || agent.tried() > 0 ||
+			!reflect.DeepEqual(f.Features(), DefaultFeatures()) {
+			t.Errorf("asked %d times, tried %d times, features %+v, log:\n%s", len(agent.asked),
+				agent.tried(),
 				f.Features(), log.String())
 		}
 		agent.comesBack()
@@ -128,11 +131,14 @@ func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
 		s := balanced(t, f, 3)
-		if s.Flushed != 3 || s.QueueBytes != 0 || !s.Reachable || s.Payloads[flush.ResultRetried] != uint64(agent.tried()-1) {
+		if s.Flushed != 3 || s.QueueBytes != 0 || !s.Reachable ||
+			s.Payloads[flush.ResultRetried] != uint64(agent.tried()-1) {
 			t.Errorf("stats %+v after %d tries", s, agent.tried())
 		}
-		if lines := strings.Count(log.String(), "\n"); lines != 4 || !strings.Contains(log.String(), "again\" waiting") {
-			t.Errorf("%d lines, want who is missing, the outage, who answers, the outage's end:\n%s", lines, log)
+		if lines := strings.Count(log.String(), "\n"); lines != 4 ||
+			!strings.Contains(log.String(), "again\" waiting") {
+			t.Errorf("%d lines, want who is missing, the outage, who answers, the outage's end:\n%s", lines,
+				log)
 		}
 	})
 }
@@ -154,7 +160,8 @@ func TestSilenceIsLookedInto(t *testing.T) {
 		f.Accept(testcycle.Spans(1))
 		synctest.Wait()
 		if f.Stats().Reachable || len(agent.asked) != 2 {
-			t.Errorf("after a lost answer: reachable %v, asked %d times", f.Stats().Reachable, len(agent.asked))
+			t.Errorf("after a lost answer: reachable %v, asked %d times", f.Stats().Reachable,
+				len(agent.asked))
 		}
 		agent.comesBack()
 		time.Sleep(discoveryPause)
@@ -193,7 +200,10 @@ func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
 		answer post.Answer
 		logged string
 	}{
-		"429 or 5xx":                {failed(flush.OutcomeNotYet, false, errDown), "answers and does not take payloads"},
+		"429 or 5xx": {
+			failed(flush.OutcomeNotYet, false, errDown),
+			"answers and does not take payloads",
+		},
 		"a refusal":                 {failed(flush.OutcomeRefused, false, errDown), "rejects payloads"},
 		"no endpoint":               {failed(flush.OutcomeNotWanted, false, errDown), "downgraded"},
 		"hanging but for its /info": {failed(flush.OutcomeNotYet, true, errDown), "cannot be reached"},

@@ -99,7 +99,8 @@ func TestSketchIsBinForBinTheAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 			if fmt.Sprint(bins(got)) != fmt.Sprint(bins(want)) || got.GetZeroCount() != want.GetZeroCount() {
-				t.Errorf("bins %v and %v zeros, want %v and %v", bins(got), got.GetZeroCount(), bins(want), want.GetZeroCount())
+				t.Errorf("bins %v and %v zeros, want %v and %v", bins(got), got.GetZeroCount(), bins(want),
+					want.GetZeroCount())
 			}
 			if len(raw) > len(agents) {
 				t.Errorf("%d bytes, the agent's code sends %d", len(raw), len(agents))
@@ -128,7 +129,8 @@ func TestDenseStretchIsTheBest(t *testing.T) {
 				// What a stretch costs besides its bins varies by two bytes with its
 				// length and offset; the split does not look at that.
 				if smaller := len(encodedSplit(all, i, j)); smaller < size-2 {
-					t.Fatalf("%v: %d bytes from %d to %d, but %d from %d to %d", all, size, first, last, smaller, i, j)
+					t.Fatalf("%v: %d bytes from %d to %d, but %d from %d to %d", all, size, first, last,
+						smaller, i, j)
 				}
 			}
 		}
@@ -144,12 +146,14 @@ func encodedSplit(all []sketch.Run, first, last int) []byte {
 func TestStoreIsAStretchAndWhatLiesOutside(t *testing.T) {
 	for name, outside := range map[string]bool{"one": false, "the ends": true, "dense": true} {
 		var message sketchpb.DDSketch
-		if err := proto.Unmarshal(encoded(ourSketch(shapes()[name], sketch.AgentGrid())), &message); err != nil {
+		if err := proto.Unmarshal(encoded(ourSketch(shapes()[name], sketch.AgentGrid())),
+			&message); err != nil {
 			t.Fatal(err)
 		}
 		store := message.PositiveValues
 		if len(store.ContiguousBinCounts) == 0 || len(store.BinCounts) > 0 != outside {
-			t.Errorf("%s: a stretch of %d and %d single bins", name, len(store.ContiguousBinCounts), len(store.BinCounts))
+			t.Errorf("%s: a stretch of %d and %d single bins", name, len(store.ContiguousBinCounts),
+				len(store.BinCounts))
 		}
 	}
 }

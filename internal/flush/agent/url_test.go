@@ -22,7 +22,8 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "agent:8126", "127.0.0.1:8126", "https://agent:8126", "http://", "http://:8126", "http://agent:port",
+		"", "agent:8126", "127.0.0.1:8126", "https://agent:8126", "http://", "http://:8126",
+		"http://agent:port",
 		"http://agent:8126/path", "http://agent:8126?x=1", "http://user@agent:8126", "http://agent#f",
 		"unix://", "unix:///", "unix://relative/path", "unix:relative", "unix:///" + strings.Repeat("x", 107),
 		"/var/run/datadog/apm.socket", "http://%zz", URL{}.String(),

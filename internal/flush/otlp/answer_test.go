@@ -24,31 +24,72 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		after    time.Duration
 		said     string
 	}{
-		"taken":                         {status: 200, want: flush.OutcomeAccepted},
-		"taken, and said so":            {status: 200, body: string(partialBody(0, "a warning")), want: flush.OutcomeAccepted, said: `"a warning"`},
-		"taken, with nothing to say":    {status: 200, body: string(partialBody(0, "")), want: flush.OutcomeAccepted},
-		"taken by another code":         {status: 202, want: flush.OutcomeAccepted},
-		"one point rejected":            {status: 200, body: string(partialBody(1, "too old")), want: flush.OutcomeAccepted, rejected: 5, said: `1 data points of a payload: "too old"`},
-		"two points rejected":           {status: 200, body: string(partialBody(2, "")), want: flush.OutcomeAccepted, rejected: 8, said: "2 data points"},
-		"all points rejected":           {status: 200, body: string(partialBody(99, "")), want: flush.OutcomeAccepted, rejected: 10, said: "99 data points"},
-		"an impossible number rejected": {status: 200, body: string(partialBody(-1, "")), want: flush.OutcomeAccepted},
-		"an unreadable success":         {status: 200, body: "\xff\xff", want: flush.OutcomeAccepted},
+		"taken": {status: 200, want: flush.OutcomeAccepted},
+		"taken, and said so": {
+			status: 200, body: string(partialBody(0, "a warning")),
+			want: flush.OutcomeAccepted, said: `"a warning"`,
+		},
+		"taken, with nothing to say": {
+			status: 200, body: string(partialBody(0, "")),
+			want: flush.OutcomeAccepted,
+		},
+		"taken by another code": {status: 202, want: flush.OutcomeAccepted},
+		"one point rejected": {
+			status: 200, body: string(partialBody(1, "too old")),
+			want: flush.OutcomeAccepted, rejected: 5, said: `1 data points of a payload: "too old"`,
+		},
+		"two points rejected": {
+			status: 200, body: string(partialBody(2, "")),
+			want: flush.OutcomeAccepted, rejected: 8, said: "2 data points",
+		},
+		"all points rejected": {
+			status: 200, body: string(partialBody(99, "")),
+			want: flush.OutcomeAccepted, rejected: 10, said: "99 data points",
+		},
+		"an impossible number rejected": {
+			status: 200, body: string(partialBody(-1, "")),
+			want: flush.OutcomeAccepted,
+		},
+		"an unreadable success": {status: 200, body: "\xff\xff", want: flush.OutcomeAccepted},
 
-		"throttled":                  {status: 429, header: map[string]string{"Retry-After": "7"}, want: flush.OutcomeNotYet, after: 7 * time.Second, said: "429 Too Many Requests"},
-		"throttled for ever":         {status: 429, header: map[string]string{"Retry-After": "9999999"}, want: flush.OutcomeNotYet, after: time.Minute, said: "429"},
-		"a bad gateway":              {status: 502, want: flush.OutcomeNotYet, said: "502"},
-		"unavailable":                {status: 503, body: "come back\n", want: flush.OutcomeNotYet, said: `503 Service Unavailable: "come back"`},
-		"a gateway that waited":      {status: 504, want: flush.OutcomeNotYet, said: "504"},
-		"a time that asks for less":  {status: 502, header: map[string]string{"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}, want: flush.OutcomeNotYet, said: "502"},
-		"nobody's key":               {status: 401, want: flush.OutcomeRefused, said: "set OTEL_EXPORTER_OTLP_HEADERS"},
-		"the wrong key":              {status: 403, want: flush.OutcomeRefused, said: "see OTEL_EXPORTER_OTLP_HEADERS"},
+		"throttled": {
+			status: 429, header: map[string]string{"Retry-After": "7"},
+			want: flush.OutcomeNotYet, after: 7 * time.Second, said: "429 Too Many Requests",
+		},
+		"throttled for ever": {
+			status: 429, header: map[string]string{"Retry-After": "9999999"},
+			want: flush.OutcomeNotYet, after: time.Minute, said: "429",
+		},
+		"a bad gateway": {status: 502, want: flush.OutcomeNotYet, said: "502"},
+		"unavailable": {
+			status: 503, body: "come back\n", want: flush.OutcomeNotYet,
+			said: `503 Service Unavailable: "come back"`,
+		},
+		"a gateway that waited": {status: 504, want: flush.OutcomeNotYet, said: "504"},
+		"a time that asks for less": {
+			status: 502,
+			header: map[string]string{"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"},
+			want:   flush.OutcomeNotYet,
+			said:   "502",
+		},
+		"nobody's key": {
+			status: 401, want: flush.OutcomeRefused,
+			said: "set OTEL_EXPORTER_OTLP_HEADERS",
+		},
+		"the wrong key": {
+			status: 403, want: flush.OutcomeRefused,
+			said: "see OTEL_EXPORTER_OTLP_HEADERS",
+		},
 		"no such path":               {status: 404, want: flush.OutcomeRefused, said: "/v1/metrics"},
 		"a time-out of the receiver": {status: 408, want: flush.OutcomeRefused, said: "408"},
 		"too large":                  {status: 413, want: flush.OutcomeRefused, said: "raise"},
 		"another encoding":           {status: 415, want: flush.OutcomeRefused, said: "gzip"},
 		"a defect of the receiver":   {status: 500, want: flush.OutcomeRefused, said: "500"},
 		"an unknown method":          {status: 501, want: flush.OutcomeRefused, said: "501"},
-		"a redirection":              {status: 307, header: map[string]string{"Location": "/elsewhere"}, want: flush.OutcomeRefused, said: "307"},
+		"a redirection": {
+			status: 307, header: map[string]string{"Location": "/elsewhere"},
+			want: flush.OutcomeRefused, said: "307",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := started(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -61,7 +102,8 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 			x := exporterTo(t, r.URL, func(c *Config) { c.Compress = len(name)%2 == 0 })
 			a := deliver(t, x, onePayload(t, x))
 			if a.Outcome != test.want || a.Rejected != test.rejected || a.After != test.after || a.Silent {
-				t.Errorf("%+v, want outcome %d, %d spans rejected, another try after %s", a, test.want, test.rejected, test.after)
+				t.Errorf("%+v, want outcome %d, %d spans rejected, another try after %s", a, test.want,
+					test.rejected, test.after)
 			}
 			switch {
 			case test.said == "" && a.Err != nil:

@@ -17,7 +17,9 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := exporterTo(t, r.URL+"/base/v1/metrics?tenant=a", func(c *Config) { c.Headers, c.Compress = headers, true })
+	x := exporterTo(t, r.URL+"/base/v1/metrics?tenant=a", func(c *Config) {
+		c.Headers, c.Compress = headers, true
+	})
 	p := onePayload(t, x)
 	if a := deliver(t, x, p); a.Outcome != flush.OutcomeAccepted {
 		t.Fatalf("%+v", a)
@@ -28,13 +30,17 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 	}
 	got := payloads[0]
 	for name, want := range map[string]string{
-		"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip", "User-Agent": "spanstatsd/1.2.3", "Api-Key": "s ecret",
+		"Content-Type":     "application/x-protobuf",
+		"Content-Encoding": "gzip",
+		"User-Agent":       "spanstatsd/1.2.3",
+		"Api-Key":          "s ecret",
 	} {
 		if got.header.Get(name) != want {
 			t.Errorf("%s: %q, want %q", name, got.header.Get(name), want)
 		}
 	}
-	if got.path != "/base/v1/metrics?tenant=a" || got.host != "metrics.example" || string(got.body) != string(unpacked(p.Body)) {
+	if got.path != "/base/v1/metrics?tenant=a" || got.host != "metrics.example" ||
+		string(got.body) != string(unpacked(p.Body)) {
 		t.Errorf("%s of %s, %d bytes, want %d", got.path, got.host, len(got.body), len(unpacked(p.Body)))
 	}
 }
@@ -76,14 +82,18 @@ func TestATimeOutIsTheOperators(t *testing.T) {
 	x := exporterTo(t, "unix://"+l.Addr().String(), func(c *Config) { c.Timeout = 20 * time.Millisecond })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if a := x.Deliver(ctx, onePayload(t, x)); a.Outcome != flush.OutcomeNotYet || !errors.Is(a.Err, context.DeadlineExceeded) || ctx.Err() != nil {
+	if a := x.Deliver(ctx, onePayload(t, x)); a.Outcome != flush.OutcomeNotYet ||
+		!errors.Is(a.Err, context.DeadlineExceeded) || ctx.Err() != nil {
 		t.Errorf("%+v", a)
 	}
 }
 
 // TestWhoSpeaksGRPCIsNamed: the mistake that is made most.
 func TestWhoSpeaksGRPCIsNamed(t *testing.T) {
-	for address, isNamed := range map[string]bool{"http://127.0.0.1:4317/v1/metrics": true, "http://127.0.0.1:4318/v1/metrics": false} {
+	for address, isNamed := range map[string]bool{
+		"http://127.0.0.1:4317/v1/metrics": true,
+		"http://127.0.0.1:4318/v1/metrics": false,
+	} {
 		endpoint, err := ParseEndpoint(address)
 		if err != nil || strings.Contains(hint(endpoint), "4318") != isNamed {
 			t.Errorf("%s: %q, %v", address, hint(endpoint), err)

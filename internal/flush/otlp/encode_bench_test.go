@@ -18,7 +18,10 @@ func BenchmarkEncode(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
 				bytes = 0
-				e.encode(sealed, rows, flush.DefaultMaxPayloadBytes, func(body []byte, _ uint64, _ *totals.Said) { bytes += len(body) })
+				e.encode(sealed, rows, flush.DefaultMaxPayloadBytes,
+					func(body []byte, _ uint64, _ *totals.Said) {
+						bytes += len(body)
+					})
 			}
 			b.ReportMetric(float64(bytes), "bytes")
 		})

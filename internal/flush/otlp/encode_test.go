@@ -31,7 +31,10 @@ func TestASeriesHasOnePointAWindow(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web", EntityID: "a"})
 	twin := c.Origin(span.Origin{Service: "web", EntityID: "b"}) // which no attribute says
-	key := span.Key{Service: "web", Operation: "op", Resource: "one", PeerTags: []string{"peer.service:y", "zone:x"}}
+	key := span.Key{
+		Service: "web", Operation: "op", Resource: "one",
+		PeerTags: []string{"peer.service:y", "zone:x"},
+	}
 	like := key
 	like.Resource, like.TraceRoot, like.PeerTags = "two", span.TraceRootTrue, []string{"cloud.availability_zone:x", "peer.service:y"}
 	for i, id := range []registry.KeyID{c.Key(origin, key), c.Key(origin, like), c.Key(twin, key)} {
@@ -42,7 +45,8 @@ func TestASeriesHasOnePointAWindow(t *testing.T) {
 		}
 	}
 	r := mustRead(t, encodeAll(t, withAll(), c))
-	if len(r) != 1 || len(r[0].Metrics[callsName].Points) != 1 || len(r[0].Metrics[durationsName].Points) != 1 {
+	if len(r) != 1 || len(r[0].Metrics[callsName].Points) != 1 ||
+		len(r[0].Metrics[durationsName].Points) != 1 {
 		t.Fatalf("%d resources, of the first %d points", len(r), len(r[0].Metrics[durationsName].Points))
 	}
 	calls, p := r[0].Metrics[callsName].Points[0], r[0].Metrics[durationsName].Points[0]
@@ -50,7 +54,8 @@ func TestASeriesHasOnePointAWindow(t *testing.T) {
 		t.Errorf("%d calls, %d durations of %v s, want 12 of 0.024 s", *calls.Calls, *p.Count, p.Sum)
 	}
 	if r := mustRead(t, encodeAll(t, asDatadog, c)); len(r[0].Metrics[datadogName].Points) != 2 {
-		t.Errorf("as Datadog has it %d points, want one for each resource", len(r[0].Metrics[datadogName].Points))
+		t.Errorf("as Datadog has it %d points, want one for each resource",
+			len(r[0].Metrics[datadogName].Points))
 	}
 }
 
@@ -60,7 +65,8 @@ func TestResourcesAreApartWhereTheyDiffer(t *testing.T) {
 	other := c.Origin(span.Origin{Service: "web", Host: "i"})
 	for _, origin := range []registry.OriginID{named, nameless, other} {
 		for i, service := range []string{"web", "db", "web"} {
-			key := c.Key(origin, span.Key{Service: service, Operation: fmt.Sprint("op", origin, i), Resource: "r"})
+			key := c.Key(origin,
+				span.Key{Service: service, Operation: fmt.Sprint("op", origin, i), Resource: "r"})
 			c.Add(0, key, 0, uint64(time.Millisecond), 0, 1)
 		}
 	}
@@ -73,7 +79,8 @@ func TestResourcesAreApartWhereTheyDiffer(t *testing.T) {
 		for _, p := range r.Metrics[callsName].Points {
 			got[name] += float64(*p.Calls)
 			if p.Attributes["service.name"] != r.Attributes["service.name"] {
-				t.Errorf("a series of %v is of %v", r.Attributes["service.name"], p.Attributes["service.name"])
+				t.Errorf("a series of %v is of %v", r.Attributes["service.name"],
+					p.Attributes["service.name"])
 			}
 		}
 	}
@@ -107,8 +114,10 @@ func TestTheSumIsThatOfTheSpans(t *testing.T) {
 		"light STATUS_CODE_UNSET ": {2, 2, 1}, "light STATUS_CODE_ERROR ": {1, 1, 2},
 		"heavy STATUS_CODE_UNSET ": {8, 2, 1}, "heavy STATUS_CODE_ERROR ": {4, 1, 2},
 	} {
-		if p := durations[name]; *calls[name].Calls != want.calls || *p.Count != want.count || math.Abs(p.Sum-want.sum) > 1e-9 {
-			t.Errorf("%s: %d calls, %d durations of %v s, want %+v", name, *calls[name].Calls, *p.Count, p.Sum, want)
+		if p := durations[name]; *calls[name].Calls != want.calls || *p.Count != want.count ||
+			math.Abs(p.Sum-want.sum) > 1e-9 {
+			t.Errorf("%s: %d calls, %d durations of %v s, want %+v", name, *calls[name].Calls, *p.Count,
+				p.Sum, want)
 		}
 	}
 }
@@ -118,9 +127,11 @@ func TestWhatTracersCountedIsOnePointToo(t *testing.T) {
 	now := time.Now()
 	group := func(m sketch.Mapping, bin uint16, spans uint64) aggregate.Group {
 		return aggregate.Group{
-			Key: span.Key{Service: "web", Operation: "op", Resource: "r"}, Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: m,
-			Counts: aggregate.Counts{Spans: spans, Hits: float64(spans), Duration: float64(spans) * 1e6},
-			OK:     sketch.Bins{List: []sketch.Bin{{Index: bin, Spans: spans}}},
+			Key:     span.Key{Service: "web", Operation: "op", Resource: "r"},
+			Bucket:  now.Truncate(testcycle.Width).UnixNano(),
+			Mapping: m,
+			Counts:  aggregate.Counts{Spans: spans, Hits: float64(spans), Duration: float64(spans) * 1e6},
+			OK:      sketch.Bins{List: []sketch.Bin{{Index: bin, Spans: spans}}},
 		}
 	}
 	other := sketch.OwnMapping
@@ -137,13 +148,17 @@ func TestWhatTracersCountedIsOnePointToo(t *testing.T) {
 func TestTopLevelIsSaidOfASeriesWhoseSpansAllAre(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web"})
-	for operation, flags := range map[string][]span.Flags{"all": {span.TopLevel, span.TopLevel}, "some": {span.TopLevel, 0}, "none": {0, 0}} {
+	for operation, flags := range map[string][]span.Flags{
+		"all":  {span.TopLevel, span.TopLevel},
+		"some": {span.TopLevel, 0}, "none": {0, 0},
+	} {
 		key := c.Key(origin, span.Key{Service: "web", Operation: operation, Resource: "r"})
 		for _, f := range flags {
 			c.Add(0, key, 0, uint64(time.Millisecond), f, 1)
 		}
 	}
-	for operation, p := range mustRead(t, encodeAll(t, asDatadog, c))[0].points(t, datadogName, "datadog.operation.name") {
+	for operation, p := range mustRead(t, encodeAll(t, asDatadog, c))[0].points(t, datadogName,
+		"datadog.operation.name") {
 		if got := p.Attributes["datadog.span.top_level"]; got != (operation == "all ") {
 			t.Errorf("top-level %v for %s", got, operation)
 		}
@@ -158,9 +173,11 @@ func many(n int) *testcycle.Cycle {
 		c.Origin(span.Origin{Service: fmt.Sprint("service", i)})
 	}
 	for i := range n {
-		key := c.Key(registry.OriginID(i%3), span.Key{Service: "s", Operation: fmt.Sprint("op", i), Resource: "r"})
+		key := c.Key(registry.OriginID(i%3),
+			span.Key{Service: "s", Operation: fmt.Sprint("op", i), Resource: "r"})
 		for range 1 + rnd.IntN(4) {
-			c.Add(i%2, key, time.Duration(rnd.IntN(20)-10)*time.Second, uint64(time.Duration(rnd.Int64N(1e9))), span.Flags(rnd.IntN(2)), 1)
+			c.Add(i%2, key, time.Duration(rnd.IntN(20)-10)*time.Second,
+				uint64(time.Duration(rnd.Int64N(1e9))), span.Flags(rnd.IntN(2)), 1)
 		}
 	}
 	return c
@@ -199,7 +216,8 @@ func TestRequestsAreWithinTheLimit(t *testing.T) {
 				}
 			}
 			if !reflect.DeepEqual(parts, whole) {
-				t.Fatalf("in parts of %d bytes there are %d points, as a whole %d, or they differ", limit, len(parts), len(whole))
+				t.Fatalf("in parts of %d bytes there are %d points, as a whole %d, or they differ", limit,
+					len(parts), len(whole))
 			}
 		}
 	}
@@ -210,7 +228,8 @@ func TestRequestsAreWithinTheLimit(t *testing.T) {
 func TestARequestMayHaveItsLastByte(t *testing.T) {
 	whole := len(encodeAll(t, withAll(), many(20)))
 	for limit, want := range map[int]int{whole: 1, whole - 1: 2} {
-		if requests, _ := encodeWith(newEncoder(withAll(), "1.2.3", nil), many(20).Seal(), limit); len(requests) != want {
+		if requests, _ := encodeWith(newEncoder(withAll(), "1.2.3", nil), many(20).Seal(),
+			limit); len(requests) != want {
 			t.Errorf("%d requests of %d bytes within %d, want %d", len(requests), whole, limit, want)
 		}
 	}
@@ -220,7 +239,8 @@ func flatten(t *testing.T, r readRequest, metric string) map[string]readPoint {
 	t.Helper()
 	all := map[string]readPoint{}
 	for _, resource := range r {
-		for name, p := range resource.points(t, metric, "span.name", "datadog.operation.name", "status.code") {
+		for name, p := range resource.points(t, metric, "span.name", "datadog.operation.name",
+			"status.code") {
 			all[fmt.Sprint(resource.Attributes["service.name"], name)] = p
 		}
 	}
@@ -257,7 +277,8 @@ func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 			t.Errorf("%d spans unencodable, %d sent, of %v", unencodable, spans, operations)
 		}
 	}
-	if requests, unencodable := encodeWith(newEncoder(withAll(), "", nil), c.Seal(), 10); len(requests) != 0 || unencodable != 9 {
+	if requests, unencodable := encodeWith(newEncoder(withAll(), "", nil), c.Seal(),
+		10); len(requests) != 0 || unencodable != 9 {
 		t.Errorf("%d requests within 10 bytes, %d spans unencodable", len(requests), unencodable)
 	}
 }

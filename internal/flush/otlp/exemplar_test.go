@@ -43,7 +43,11 @@ func sampledCycle(rnd *rand.Rand) (*aggregate.Sealed, *exemplars.Table, map[stri
 			if rnd.IntN(3) == 0 {
 				isError := flags&span.Error != 0
 				put(table, key, isError, exemplars.Exemplar{
-					TraceHigh: rnd.Uint64(), TraceLow: 1, Span: ns + 1, Duration: ns, End: testcycle.Opened.Add(after).UnixNano(),
+					TraceHigh: rnd.Uint64(),
+					TraceLow:  1,
+					Span:      ns + 1,
+					Duration:  ns,
+					End:       testcycle.Opened.Add(after).UnixNano(),
 				})
 				series := fmt.Sprint(name, isError)
 				slowest[series] = max(slowest[series], ns+1)
@@ -68,7 +72,8 @@ func TestAnExemplarStandsOnItsSeries(t *testing.T) {
 			requests, _ := encodeWith(e, sealed, 1<<20)
 			found := 0
 			visitPoints(t, requests, temporality, func(series, metric string, p *readPoint) {
-				name := fmt.Sprint(p.Attributes["span.name"], p.Attributes["status.code"] == "STATUS_CODE_ERROR")
+				name := fmt.Sprint(p.Attributes["span.name"],
+					p.Attributes["status.code"] == "STATUS_CODE_ERROR")
 				switch want := slowest[name]; {
 				case metric != durationsName || want == 0:
 					if len(p.Exemplars) != 0 {
@@ -119,7 +124,8 @@ func TestAnExemplarIsOfItsCycle(t *testing.T) {
 		for cycle, want := range []int{0: 0, testCycle: 1, 2: 0} {
 			sealed.Cycle = uint64(cycle)
 			requests, _ := encodeWith(e, sealed, 1<<20)
-			if got := mustRead(t, requests[0].body)[0].Metrics[durationsName].Points[0].Exemplars; len(got) != want {
+			if got := mustRead(t,
+				requests[0].body)[0].Metrics[durationsName].Points[0].Exemplars; len(got) != want {
 				t.Errorf("cycle %d has %+v", cycle, got)
 			}
 		}

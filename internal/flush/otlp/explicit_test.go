@@ -22,7 +22,11 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 	bounds := []float64{.002, .004, .05, .25, 1, 10}
 	config := withBounds(bounds...)
 	limits := totals.Limits{
-		Series: 100, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets, Classic: len(bounds) + 1,
+		Series:    100,
+		Bytes:     1 << 20,
+		Idle:      time.Hour,
+		Buckets:   sketch.DefaultMaxBuckets,
+		Classic:   len(bounds) + 1,
 		Resources: 10, ResourceBytes: 1 << 10,
 	}
 	deltas, running := newEncoder(config, "", nil), newEncoder(config, "", &limits)
@@ -38,7 +42,9 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 			operation, flags := fmt.Sprint("op", rnd.IntN(3)), span.Flags(rnd.IntN(2))
 			duration := rnd.Uint64() >> (28 + rnd.IntN(20))
 			c.Add(rnd.IntN(2), c.Key(origin, testKey(operation)), time.Second, duration, flags, 1)
-			bucket := slices.IndexFunc(bounds, func(b float64) bool { return sketch.Truncate(duration)/1e9 <= b })
+			bucket := slices.IndexFunc(bounds, func(b float64) bool {
+				return sketch.Truncate(duration)/1e9 <= b
+			})
 			if bucket < 0 {
 				bucket = len(bounds)
 			}
@@ -74,7 +80,8 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 					sum += n
 				}
 				if !slices.Equal(p.Counts, want) || !slices.Equal(p.Bounds, bounds) || sum != *p.Count {
-					t.Errorf("%s: %v has %v of %d by %v, want %v", name, p.Attributes, p.Counts, *p.Count, p.Bounds, want)
+					t.Errorf("%s: %v has %v of %d by %v, want %v", name, p.Attributes, p.Counts, *p.Count,
+						p.Bounds, want)
 				}
 			}
 			if series != len(of.want) {

@@ -72,7 +72,9 @@ func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
 
 // TestWhatWasRejectedIsInTheBooks: the points that are rejected and the rest.
 func TestWhatWasRejectedIsInTheBooks(t *testing.T) {
-	r := started(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(partialBody(1, "too old")) })
+	r := started(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(partialBody(1, "too old"))
+	})
 	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))
 	c := newCycle()
 	origin := c.Origin(testOrigin)

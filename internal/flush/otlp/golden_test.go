@@ -26,20 +26,30 @@ func golden() *testcycle.Cycle {
 	c := newCycle()
 	full := c.Origin(span.Origin{
 		Host: "node-1", Env: "prod", Version: "1.2.3", Service: "shop", Lang: "jvm", LangVersion: "17",
-		LangInterpreter: "OpenJDK", TracerVersion: "1.50.0", RuntimeID: "rid", ContainerID: "cid", EntityID: "in-7",
-		ExternalEnv: "it-false", ProcessTags: "entrypoint.name:shop, entrypoint.type:jar", GitCommitSHA: "abc", ObfuscationVersion: "1",
+		LangInterpreter:    "OpenJDK",
+		TracerVersion:      "1.50.0",
+		RuntimeID:          "rid",
+		ContainerID:        "cid",
+		EntityID:           "in-7",
+		ExternalEnv:        "it-false",
+		ProcessTags:        "entrypoint.name:shop, entrypoint.type:jar",
+		GitCommitSHA:       "abc",
+		ObfuscationVersion: "1",
 	})
 	bare := c.Origin(span.Origin{})
 	rich := c.Key(full, span.Key{
 		Service: "carts", Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "client",
-		TraceRoot: span.TraceRootFalse, HTTPStatus: 200, PeerTags: []string{"db.instance:carts", "peer.service:db"},
+		TraceRoot:  span.TraceRootFalse,
+		HTTPStatus: 200,
+		PeerTags:   []string{"db.instance:carts", "peer.service:db"},
 		HTTPMethod: "GET", HTTPEndpoint: "/cart", GRPCStatus: "5", ServiceSource: "m", Synthetics: true,
 		AdditionalTags: []string{"tenant:a"},
 	})
 	plain := c.Key(bare, span.Key{Service: "s", Operation: "o", Resource: "r", TraceRoot: span.TraceRootTrue})
 	for drainer := range 2 {
 		for i := range 40 {
-			c.Add(drainer, rich, time.Second, uint64(time.Millisecond+time.Duration(i)*25*time.Microsecond), span.TopLevel, 1)
+			c.Add(drainer, rich, time.Second, uint64(time.Millisecond+time.Duration(i)*25*time.Microsecond),
+				span.TopLevel, 1)
 		}
 		c.Add(drainer, rich, time.Second, uint64(9*time.Second), span.Error|span.TopLevel, 1)
 	}
@@ -58,7 +68,11 @@ func goldenExemplars() *exemplars.Table {
 		TraceHigh: 0x66f0a9b300000000, TraceLow: 0x0123456789abcdef, Span: 0xfedcba9876543210,
 		Duration: uint64(1975 * time.Microsecond), End: opened.Add(time.Second).UnixNano(),
 	})
-	put(table, 0, true, exemplars.Exemplar{TraceLow: 7, Span: 8, Duration: uint64(9 * time.Second), End: opened.Add(-time.Second).UnixNano()})
+	put(table, 0, true,
+		exemplars.Exemplar{
+			TraceLow: 7, Span: 8, Duration: uint64(9 * time.Second),
+			End: opened.Add(-time.Second).UnixNano(),
+		})
 	return table
 }
 

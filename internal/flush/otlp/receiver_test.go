@@ -67,7 +67,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.mu.Unlock()
 		return
 	}
-	r.payloads = append(r.payloads, received{req.Header.Clone(), req.URL.RequestURI(), req.Proto, req.Host, body})
+	r.payloads = append(r.payloads,
+		received{req.Header.Clone(), req.URL.RequestURI(), req.Proto, req.Host, body})
 	r.mu.Unlock()
 	if r.answer != nil {
 		r.answer(w, req)
@@ -112,7 +113,9 @@ func onePayload(t *testing.T, x *Exporter) *flush.Payload {
 	var m flush.Merger
 	var payloads []*flush.Payload
 	sealed := c.Seal()
-	if lost := x.Encode(sealed, m.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) { payloads = append(payloads, p) }).Lost[flush.Unencodable]; lost != 0 || len(payloads) != 1 {
+	if lost := x.Encode(sealed, m.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) {
+		payloads = append(payloads, p)
+	}).Lost[flush.Unencodable]; lost != 0 || len(payloads) != 1 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), lost)
 	}
 	return payloads[0]

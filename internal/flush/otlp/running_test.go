@@ -16,7 +16,12 @@ import (
 )
 
 var roomForAll = totals.Limits{
-	Series: 1000, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets, Resources: 2, ResourceBytes: 1 << 10,
+	Series:        1000,
+	Bytes:         1 << 20,
+	Idle:          time.Hour,
+	Buckets:       sketch.DefaultMaxBuckets,
+	Resources:     2,
+	ResourceBytes: 1 << 10,
 }
 
 // addedUp is a series as deltas add up to it.
@@ -28,7 +33,9 @@ type addedUp struct {
 }
 
 // visitPoints visits the points of requests by the name of their series.
-func visitPoints(t *testing.T, requests []sent, temporality uint64, visit func(series, metric string, p *readPoint)) (spans uint64) {
+func visitPoints(t *testing.T, requests []sent, temporality uint64,
+	visit func(series, metric string, p *readPoint),
+) (spans uint64) {
 	t.Helper()
 	for _, request := range requests {
 		spans += request.spans
@@ -63,7 +70,8 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 				for range 1 + rnd.IntN(6) {
 					key := c.Key(origin, testKey(fmt.Sprint("op", rnd.IntN(8))))
 					for range 1 + rnd.IntN(20) {
-						c.Add(rnd.IntN(2), key, time.Second, rnd.Uint64()>>(20+rnd.IntN(44)), span.Flags(rnd.IntN(4)), 1)
+						c.Add(rnd.IntN(2), key, time.Second, rnd.Uint64()>>(20+rnd.IntN(44)),
+							span.Flags(rnd.IntN(4)), 1)
 						counted++
 					}
 				}
@@ -84,7 +92,11 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 				}
 				w.seconds += p.Sum
 				w.buckets.Add(&sketch.Buckets{
-					Scale: int32(p.Scale), Offset: int32(p.Offset), Counts: p.Counts, Zeros: p.Zeros, Spans: *p.Count,
+					Scale:  int32(p.Scale),
+					Offset: int32(p.Offset),
+					Counts: p.Counts,
+					Zeros:  p.Zeros,
+					Spans:  *p.Count,
 				}, sketch.DefaultMaxBuckets)
 			})
 			requests, unencodable := encodeWith(totals, sealed, limit)
@@ -100,12 +112,14 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 						t.Fatalf("seed %d: %d calls of %s, want %d", seed, *p.Calls, series, w.calls)
 					}
 				} else if got := fmt.Sprint(p.Scale, p.Offset, p.Counts, p.Zeros, *p.Count); math.Abs(p.Sum-w.seconds) > 1e-9*w.seconds ||
-					got != fmt.Sprint(w.buckets.Scale, w.buckets.Offset, w.buckets.Counts, w.buckets.Zeros, w.buckets.Spans) {
+					got != fmt.Sprint(w.buckets.Scale, w.buckets.Offset, w.buckets.Counts, w.buckets.Zeros,
+						w.buckets.Spans) {
 					t.Fatalf("seed %d: %s is %v with a sum of %v, want %v", seed, series, got, p.Sum, w)
 				}
 			})
 			if len(seen) != 2*len(want) || spans != counted || unencodable != 0 {
-				t.Fatalf("seed %d: %d points of %d series for %d spans of %d", seed, len(seen), len(want), spans, counted)
+				t.Fatalf("seed %d: %d points of %d series for %d spans of %d", seed, len(seen), len(want),
+					spans, counted)
 			}
 			if limit < 1<<20 && len(requests) < 2 && len(want) > 20 {
 				t.Errorf("seed %d: one request of %d bytes", seed, len(requests[0].body))
@@ -144,7 +158,8 @@ func TestAnOverflowIsOfOneDaemon(t *testing.T) {
 								overflows++
 								series := fmt.Sprint(name, r.Attributes, p.Attributes)
 								if of, is := seen[series]; is && of != instance {
-									t.Errorf("datadog %v, %d resources: both have %s", isDatadog, resources, series)
+									t.Errorf("datadog %v, %d resources: both have %s", isDatadog, resources,
+										series)
 								}
 								seen[series] = instance
 							}
@@ -206,7 +221,8 @@ func TestWhatFindsNoRoomOverflows(t *testing.T) {
 		made := e.encode(sealed, m.Merge(sealed), 1<<20, func(body []byte, _ uint64, _ *totals.Said) {
 			for _, r := range mustRead(t, body) {
 				for _, p := range r.Metrics[callsName].Points {
-					calls[fmt.Sprint(r.Attributes["service.name"], ":", p.Attributes["span.name"], p.Attributes["otel.metric.overflow"])] += *p.Calls
+					calls[fmt.Sprint(r.Attributes["service.name"], ":", p.Attributes["span.name"],
+						p.Attributes["otel.metric.overflow"])] += *p.Calls
 				}
 			}
 		})

@@ -16,7 +16,10 @@ func TestNoTagTakesTheNameOfAnOutcome(t *testing.T) {
 		c := newCycle()
 		key := c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{
 			Service: "web", Operation: "op", Resource: "r",
-			AdditionalTags: []string{"status.code:x", "datadog.span.top_level:y", "service.name:z", "span.name:n", "untagged"},
+			AdditionalTags: []string{
+				"status.code:x", "datadog.span.top_level:y", "service.name:z",
+				"span.name:n", "untagged",
+			},
 		})
 		c.Add(0, key, 0, 1, 0, 1)
 		c.Add(0, key, 0, 1, span.Error, 1)
@@ -40,13 +43,23 @@ func TestSpansThatAreOKAreASeries(t *testing.T) {
 		version string
 		want    map[string]float64
 	}{
-		{"otlp-1.52.0", map[string]float64{"STATUS_CODE_OK": 1, "STATUS_CODE_UNSET": 2, "STATUS_CODE_ERROR": 4}},
-		{"1.52.0", map[string]float64{"STATUS_CODE_UNSET OK": 1, "STATUS_CODE_UNSET": 2, "STATUS_CODE_ERROR": 4}},
+		{
+			"otlp-1.52.0",
+			map[string]float64{"STATUS_CODE_OK": 1, "STATUS_CODE_UNSET": 2, "STATUS_CODE_ERROR": 4},
+		},
+		{"1.52.0", map[string]float64{
+			"STATUS_CODE_UNSET OK": 1, "STATUS_CODE_UNSET": 2,
+			"STATUS_CODE_ERROR": 4,
+		}},
 	} {
 		c := newCycle()
 		origin := c.Origin(span.Origin{Service: "shop", TracerVersion: test.version})
 		unset := c.Key(origin, span.Key{Service: "shop", Resource: "checkout"})
-		ok := c.Key(origin, span.Key{Service: "shop", Resource: "checkout", Operation: "checkout", AdditionalTags: []string{span.StatusOK}})
+		ok := c.Key(origin,
+			span.Key{
+				Service: "shop", Resource: "checkout", Operation: "checkout",
+				AdditionalTags: []string{span.StatusOK},
+			})
 		for _, of := range []struct {
 			key   registry.KeyID
 			flags span.Flags

@@ -25,8 +25,10 @@ func TestEndpointsAreReadAndShown(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "host:4318", "grpc://host", "http://", "http://host:0/", "http://host:99999", "http://host#x", "http://u:p@host",
-		"unix://run/x", "unix:relative", "unix:///", "unix:///" + strings.Repeat("x", 108), "unix:///x?y", "http://a\x00b",
+		"", "host:4318", "grpc://host", "http://", "http://host:0/", "http://host:99999", "http://host#x",
+		"http://u:p@host",
+		"unix://run/x", "unix:relative", "unix:///", "unix:///" + strings.Repeat("x", 108), "unix:///x?y",
+		"http://a\x00b",
 	} {
 		if e, err := ParseEndpoint(text); err == nil {
 			t.Errorf("%q was taken as %s", text, e)
@@ -38,7 +40,10 @@ func TestEndpointsAreReadAndShown(t *testing.T) {
 }
 
 func TestNoMistakeInAnEndpointTellsASecret(t *testing.T) {
-	for _, text := range []string{"http://user:hunter2@host/", "ftp://host/?key=hunter2", "http://user:hunter2@host:x/%zz"} {
+	for _, text := range []string{
+		"http://user:hunter2@host/", "ftp://host/?key=hunter2",
+		"http://user:hunter2@host:x/%zz",
+	} {
 		if _, err := ParseEndpoint(text); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -83,7 +88,8 @@ func TestThePathOfAnEndpointIsTheSpecifications(t *testing.T) {
 
 func TestWhatIsNamedForMetricsGoesFirst(t *testing.T) {
 	v, err := ReadVariables(variables(
-		"OTEL_EXPORTER_OTLP_ENDPOINT", "http://general", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics/x",
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "http://general", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+		"http://metrics/x",
 		"OTEL_EXPORTER_OTLP_HEADERS", "a=1", "OTEL_EXPORTER_OTLP_METRICS_HEADERS", "b=2",
 		"OTEL_EXPORTER_OTLP_TIMEOUT", "1", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", " 2500 ",
 		"OTEL_EXPORTER_OTLP_COMPRESSION", "none", "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "gzip",
@@ -94,8 +100,10 @@ func TestWhatIsNamedForMetricsGoesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintln(v.Endpoint, v.Headers, v.Timeout, v.Compress, v.Certificate, v.ClientCert, v.ClientKey)
-	if want := fmt.Sprintln("http://metrics/x", "B=(hidden)", 2500*time.Millisecond, true, "mca", "cert", "mkey"); got != want {
+	got := fmt.Sprintln(v.Endpoint, v.Headers, v.Timeout, v.Compress, v.Certificate, v.ClientCert,
+		v.ClientKey)
+	if want := fmt.Sprintln("http://metrics/x", "B=(hidden)", 2500*time.Millisecond, true, "mca", "cert",
+		"mkey"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -119,7 +127,8 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 	if _, err := ReadVariables(variables("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")); err != nil {
 		t.Error(err)
 	}
-	if v, err := ReadVariables(variables()); err != nil || !v.Endpoint.IsZero() || v.Timeout != 0 || v.Compress {
+	if v, err := ReadVariables(variables()); err != nil || !v.Endpoint.IsZero() || v.Timeout != 0 ||
+		v.Compress {
 		t.Errorf("nothing is %+v, %v", v, err)
 	}
 }
@@ -132,7 +141,10 @@ func TestHeadersAreReadAsTheSpecificationSays(t *testing.T) {
 	if h.all.Get("Api-Key") != "value=," || h.all.Get("X-Scope") != "a b" || len(h.all) != 2 {
 		t.Errorf("headers %v", h.all)
 	}
-	for _, text := range []string{"novalue", "=x", "a b=c", "a=%zz", "a=%0Ab", "a=%7f", "Content-Type=x", "expect=x", "a:b=c"} {
+	for _, text := range []string{
+		"novalue", "=x", "a b=c", "a=%zz", "a=%0Ab", "a=%7f", "Content-Type=x",
+		"expect=x", "a:b=c",
+	} {
 		if _, err := parseHeaders("", text); err == nil {
 			t.Errorf("%q was taken", text)
 		}
@@ -150,7 +162,10 @@ func TestHeadersAreSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, shown := range []string{fmt.Sprint(h), fmt.Sprintf("%v %+v %#v %s", v, v, v, h), fmt.Sprintf("%+v", Config{Variables: v}), string(asJSON)} {
+	for _, shown := range []string{
+		fmt.Sprint(h), fmt.Sprintf("%v %+v %#v %s", v, v, v, h),
+		fmt.Sprintf("%+v", Config{Variables: v}), string(asJSON),
+	} {
 		if strings.Contains(shown, "hunter2") {
 			t.Errorf("shown as %s", shown)
 		}

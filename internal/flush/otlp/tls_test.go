@@ -33,8 +33,13 @@ func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{folder: t.TempDir()}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "test authority"},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
 	}
 	a.key, a.cert = a.sign(t, template, template)
 	a.file = a.write(t, "ca.pem", "CERTIFICATE", a.cert.Raw)
@@ -42,7 +47,9 @@ func newAuthority(t *testing.T) *authority {
 }
 
 // sign makes a key and its certificate.
-func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecdsa.PrivateKey, *x509.Certificate) {
+func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecdsa.PrivateKey,
+	*x509.Certificate,
+) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -68,8 +75,10 @@ func (a *authority) issue(t *testing.T, name string) (certFile, keyFile string) 
 	t.Helper()
 	a.serial++
 	key, cert := a.sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(1 + a.serial), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1 + a.serial),
+		Subject:      pkix.Name{CommonName: name},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}, a.cert)
 	raw, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
@@ -81,7 +90,8 @@ func (a *authority) issue(t *testing.T, name string) (certFile, keyFile string) 
 func (a *authority) write(t *testing.T, name, kind string, bytes []byte) string {
 	t.Helper()
 	file := filepath.Join(a.folder, name)
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -97,7 +107,10 @@ func overTLS(t *testing.T, a *authority, http2 bool, answer http.HandlerFunc) *r
 	}
 	clients := x509.NewCertPool()
 	clients.AddCert(a.cert)
-	r.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.VerifyClientCertIfGiven}
+	r.TLS = &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientCAs: clients,
+		ClientAuth: tls.VerifyClientCertIfGiven,
+	}
 	r.EnableHTTP2 = http2
 	r.Config.ErrorLog = nil
 	r.StartTLS()
@@ -124,7 +137,8 @@ func TestTLSAndBothVersionsOfHTTP(t *testing.T) {
 		}
 		payloads, probes := r.got()
 		if len(payloads) != 2 || probes != 0 || payloads[0].proto != proto {
-			t.Errorf("%d payloads and %d probes, the first by %s, want %s", len(payloads), probes, payloads[0].proto, proto)
+			t.Errorf("%d payloads and %d probes, the first by %s, want %s", len(payloads), probes,
+				payloads[0].proto, proto)
 		}
 		if len(subjects) != 2 || <-subjects != "daemon" {
 			t.Errorf("%s: our certificate was not shown", proto)
@@ -149,7 +163,8 @@ func TestWhoIsNotTrustedHasNothing(t *testing.T) {
 	r := overTLS(t, newAuthority(t), true, nil)
 	x := exporterTo(t, r.URL, func(c *Config) { c.Certificate = newAuthority(t).file })
 	got := deliver(t, x, onePayload(t, x))
-	if got.Outcome != flush.OutcomeNotYet || !got.Silent || !strings.Contains(got.Err.Error(), "certificate") {
+	if got.Outcome != flush.OutcomeNotYet || !got.Silent ||
+		!strings.Contains(got.Err.Error(), "certificate") {
 		t.Errorf("%+v, want another try", got)
 	}
 	if payloads, probes := r.got(); len(payloads)+probes != 0 {
@@ -165,7 +180,9 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 		subjects <- req.TLS.PeerCertificates[0].Subject.CommonName
 	})
 	cert, key := a.issue(t, "old")
-	x := exporterTo(t, r.URL, func(c *Config) { c.Certificate, c.ClientCert, c.ClientKey = a.file, cert, key })
+	x := exporterTo(t, r.URL, func(c *Config) {
+		c.Certificate, c.ClientCert, c.ClientKey = a.file, cert, key
+	})
 	deliver(t, x, onePayload(t, x))
 	newCert, newKey := a.issue(t, "new")
 	for from, to := range map[string]string{newCert: cert, newKey: key} {

@@ -56,7 +56,9 @@ func (r *naiveReader) answers(a flush.Attempt) {
 }
 
 // Encode makes several requests even of few series.
-func (r *naiveReader) Encode(sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Encoded {
+func (r *naiveReader) Encode(sealed *aggregate.Sealed, rows []flush.Row, _ int,
+	emit func(*flush.Payload),
+) flush.Encoded {
 	return r.Exporter.Encode(sealed, rows, 4000, emit)
 }
 
@@ -83,7 +85,8 @@ func (r *naiveReader) read(body []byte) {
 			return
 		}
 		if *p.Count < r.totals[name] || p.End < r.ends[series] || p.Start >= p.End {
-			r.t.Errorf("%s falls from %d to %d, or its window ends at %d, before %d", name, r.totals[name], *p.Count, p.End, r.ends[series])
+			r.t.Errorf("%s falls from %d to %d, or its window ends at %d, before %d", name, r.totals[name],
+				*p.Count, p.End, r.ends[series])
 		}
 		r.totals[name], r.ends[series] = *p.Count, p.End
 	})
@@ -179,7 +182,8 @@ func TestBooksOfRunningTotals(t *testing.T) {
 			}
 			r.answers(flush.Attempt{})
 			f.Close(t.Context())
-			if s := f.Destinations()[0].Stats(); s.Held != 0 || s.Flushed > r.told() || !few && s.Flushed != r.told() {
+			if s := f.Destinations()[0].Stats(); s.Held != 0 || s.Flushed > r.told() || !few &&
+				s.Flushed != r.told() {
 				t.Errorf("seed %d: at the end %+v, the receiver has %d", seed, s, r.told())
 			} else {
 				flushed += s.Flushed
@@ -198,7 +202,10 @@ func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: errLost}
 		r := readerOf(t, roomForAll, func() flush.Attempt { return away })
-		f, err := flush.New(flush.Config{MaxPayloadBytes: flush.MinPayloadBytes, RetryBytes: flush.MinPayloadBytes}, r)
+		f, err := flush.New(flush.Config{
+			MaxPayloadBytes: flush.MinPayloadBytes,
+			RetryBytes:      flush.MinPayloadBytes,
+		}, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +222,8 @@ func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
 			synctest.Wait()
 			if s := d.Stats(); s.Flushed == series {
 				break
-			} else if cycle == 0 && s.Flushed == 0 || s.QueueBytes != 0 || s.Payloads[flush.ResultGivenUp] == 0 {
+			} else if cycle == 0 && s.Flushed == 0 || s.QueueBytes != 0 ||
+				s.Payloads[flush.ResultGivenUp] == 0 {
 				t.Errorf("in cycle %d: %+v", cycle, s)
 			}
 			r.answers(away)
@@ -246,7 +254,9 @@ func TestWhatNobodyAnsweredIsSentAgain(t *testing.T) {
 		f, d := wholeFlush(t, x)
 		f.Accept(testcycle.Spans(7))
 		if temporality == Delta {
-			eventually.True(t, "it is ambiguous", func() bool { return d.Stats().Unsent[flush.Ambiguous] == 7 })
+			eventually.True(t, "it is ambiguous", func() bool {
+				return d.Stats().Unsent[flush.Ambiguous] == 7
+			})
 			continue
 		}
 		eventually.True(t, "the second copy is taken", func() bool { return d.Stats().Flushed == 7 })
@@ -297,7 +307,8 @@ func TestTotalsHaveEverySpanOfTheBooks(t *testing.T) {
 	sealed := testcycle.Merged(t, now, aggregate.Group{
 		Key: testKey("op"), Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.OwnMapping,
 		Counts: aggregate.Counts{Spans: 9, Hits: 9, Errors: 2, Duration: 9e6},
-		OK:     sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 4}}}, Errors: sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 2}}},
+		OK:     sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 4}}},
+		Errors: sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 2}}},
 	})
 	requests, unencodable := encodeWith(newEncoder(withAll(), "", &roomForAll), sealed, 1<<20)
 	if len(requests) != 1 || requests[0].spans != 9 || unencodable != 0 {
@@ -309,14 +320,23 @@ func TestTotalsHaveEverySpanOfTheBooks(t *testing.T) {
 // delta for what we have.
 func TestTheTemporalityOfAVariable(t *testing.T) {
 	for text, want := range map[string]Temporality{
-		"": "", "cumulative": Cumulative, "Cumulative": Cumulative, "delta": Delta, " DELTA ": Delta, "LowMemory": Delta,
+		"":           "",
+		"cumulative": Cumulative,
+		"Cumulative": Cumulative,
+		"delta":      Delta,
+		" DELTA ":    Delta,
+		"LowMemory":  Delta,
 	} {
-		v, err := ReadVariables(func(name string) string { return map[string]string{TemporalityVariable: text}[name] })
+		v, err := ReadVariables(func(name string) string {
+			return map[string]string{TemporalityVariable: text}[name]
+		})
 		if err != nil || v.Preference != want {
 			t.Errorf("%q: %q, %v", text, v.Preference, err)
 		}
 	}
-	if _, err := ReadVariables(func(name string) string { return map[string]string{TemporalityVariable: "sometimes"}[name] }); err == nil {
+	if _, err := ReadVariables(func(name string) string {
+		return map[string]string{TemporalityVariable: "sometimes"}[name]
+	}); err == nil {
 		t.Error("nonsense was read")
 	}
 }

@@ -23,7 +23,12 @@ func TestAttributesAreWrittenOnceAndReadable(t *testing.T) {
 	a.texts("list", []string{"x", "y\xff"})
 	a.texts("empty", nil)
 	want := map[string]any{
-		"text": "first", "broken\uFFFD": "val\uFFFDue", "number": int64(-3), "yes": true, "no": false, "list": []any{"x", "y\uFFFD"},
+		"text":         "first",
+		"broken\uFFFD": "val\uFFFDue",
+		"number":       int64(-3),
+		"yes":          true,
+		"no":           false,
+		"list":         []any{"x", "y\uFFFD"},
 	}
 	if got := readAttributes(t, a.bytes); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -47,7 +52,8 @@ func TestSpanNamesAreThoseOfTheCollectorsReceiver(t *testing.T) {
 		{span.Key{Operation: "grpc.client", Resource: "Add"}, "grpc.client"},
 	} {
 		if got := spanName(&test.key); got != test.want {
-			t.Errorf("%s with %q is called %q, want %q", test.key.Operation, test.key.Resource, got, test.want)
+			t.Errorf("%s with %q is called %q, want %q", test.key.Operation, test.key.Resource, got,
+				test.want)
 		}
 	}
 }
@@ -77,14 +83,23 @@ func TestSpanKindsAreThoseOfTheCollectorsReceiver(t *testing.T) {
 
 func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
 	k := &span.Key{
-		Service: "s", Operation: "o", Resource: "r", HTTPStatus: 404, GRPCStatus: "2", HTTPMethod: "GET", HTTPEndpoint: "/x",
-		PeerTags: []string{"_dd.base_service:b", "db.type:mysql", "out.host:h"},
+		Service:      "s",
+		Operation:    "o",
+		Resource:     "r",
+		HTTPStatus:   404,
+		GRPCStatus:   "2",
+		HTTPMethod:   "GET",
+		HTTPEndpoint: "/x",
+		PeerTags:     []string{"_dd.base_service:b", "db.type:mysql", "out.host:h"},
 	}
 	for text, want := range map[string]map[string]any{
 		"none": {},
 		"all": {
-			"http.request.method": "GET", "http.route": "/x", "http.response.status_code": int64(404), "rpc.grpc.status_code": int64(2),
-			"db.system.name": "mysql", "out.host": "h",
+			"http.request.method":       "GET",
+			"http.route":                "/x",
+			"http.response.status_code": int64(404),
+			"rpc.grpc.status_code":      int64(2),
+			"db.system.name":            "mysql", "out.host": "h",
 		},
 		"http.route, db.system.name": {"http.route": "/x", "db.system.name": "mysql"},
 		"dd.span.Resource":           {"dd.span.Resource": "r"},
@@ -115,7 +130,10 @@ func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
 }
 
 func TestStatusesOfGRPCHaveNames(t *testing.T) {
-	for code, want := range map[string]string{"0": "OK", "16": "UNAUTHENTICATED", "17": "", "": "", "-1": "", "x": ""} {
+	for code, want := range map[string]string{
+		"0": "OK", "16": "UNAUTHENTICATED", "17": "", "": "", "-1": "",
+		"x": "",
+	} {
 		if got := grpcStatus(code); got != want {
 			t.Errorf("status %q is called %q, want %q", code, got, want)
 		}
@@ -123,7 +141,10 @@ func TestStatusesOfGRPCHaveNames(t *testing.T) {
 }
 
 func TestLanguagesHaveOpenTelemetrysNames(t *testing.T) {
-	for lang, want := range map[string]string{".NET": "dotnet", "jvm": "java", "javascript": "nodejs", "go": "go", "": ""} {
+	for lang, want := range map[string]string{
+		".NET": "dotnet", "jvm": "java", "javascript": "nodejs",
+		"go": "go", "": "",
+	} {
 		if got := sdkLanguage(lang); got != want {
 			t.Errorf("%q is called %q, want %q", lang, got, want)
 		}
@@ -152,14 +173,21 @@ func TestAResourceSaysWhichInstanceItIs(t *testing.T) {
 // one that is known by its version, whatever a Datadog span with that operation would be.
 func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
 	key := span.Key{
-		Service: "shop", Operation: "http.request", Resource: "checkout", Type: "web", Kind: "unspecified", HTTPMethod: "GET", HTTPEndpoint: "/cart",
+		Service:      "shop",
+		Operation:    "http.request",
+		Resource:     "checkout",
+		Type:         "web",
+		Kind:         "unspecified",
+		HTTPMethod:   "GET",
+		HTTPEndpoint: "/cart",
 	}
 	for _, test := range []struct{ version, name, kind string }{
 		{"otlp-1.52.0", "checkout", "SPAN_KIND_UNSPECIFIED"},
 		{"1.52.0", "GET /cart", "SPAN_KIND_SERVER"},
 	} {
 		var a attributes
-		(&spanmetrics{dimensions: Dimensions{all: true}}).key(&a, &span.Origin{Service: "shop", TracerVersion: test.version}, &key)
+		(&spanmetrics{dimensions: Dimensions{all: true}}).key(&a,
+			&span.Origin{Service: "shop", TracerVersion: test.version}, &key)
 		got := readAttributes(t, a.bytes)
 		if got["span.name"] != test.name || got["span.kind"] != test.kind {
 			t.Errorf("%s: %v", test.version, got)
@@ -170,10 +198,16 @@ func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
 // TestTheResourceOfAnSDKIsItsOwn, and says nothing of Datadog.
 func TestTheResourceOfAnSDKIsItsOwn(t *testing.T) {
 	var a attributes
-	a.resource(&span.Origin{Service: "shop", Lang: "webjs", TracerVersion: "otlp-2.1.0", RuntimeID: "rid", LangVersion: "22", LangInterpreter: "node"}, "shop")
+	a.resource(&span.Origin{
+		Service: "shop", Lang: "webjs", TracerVersion: "otlp-2.1.0", RuntimeID: "rid",
+		LangVersion: "22", LangInterpreter: "node",
+	}, "shop")
 	want := map[string]any{
-		"service.name": "shop", "service.instance.id": "rid", "telemetry.sdk.name": "opentelemetry", "telemetry.sdk.language": "webjs",
-		"telemetry.sdk.version": "2.1.0", "process.runtime.name": "node", "process.runtime.version": "22",
+		"service.name":           "shop",
+		"service.instance.id":    "rid",
+		"telemetry.sdk.name":     "opentelemetry",
+		"telemetry.sdk.language": "webjs",
+		"telemetry.sdk.version":  "2.1.0", "process.runtime.name": "node", "process.runtime.version": "22",
 	}
 	if got := readAttributes(t, a.bytes); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)

@@ -16,10 +16,14 @@ func TestDimensionsAreNamedWithTheirBudgets(t *testing.T) {
 	for name, budget := range d.Named {
 		got[name] = budget
 	}
-	if len(got) != 2 || got["tenant.id"] != 200 || got["feature"] != 0 || !d.has("tenant.id") || !d.has("http.route") {
+	if len(got) != 2 || got["tenant.id"] != 200 || got["feature"] != 0 || !d.has("tenant.id") ||
+		!d.has("http.route") {
 		t.Errorf("%v", got)
 	}
-	for _, text := range []string{"tenant.id=", "tenant.id=many", "tenant.id=0", "tenant.id=-1", "=3", "none=3"} {
+	for _, text := range []string{
+		"tenant.id=", "tenant.id=many", "tenant.id=0", "tenant.id=-1", "=3",
+		"none=3",
+	} {
 		if _, err := ParseDimensions(text); err == nil {
 			t.Errorf("%s is taken", text)
 		}
@@ -29,7 +33,10 @@ func TestDimensionsAreNamedWithTheirBudgets(t *testing.T) {
 // TestAnOriginIsADimensionWhereItIsNamed, and not among all; what the span says itself goes before.
 func TestAnOriginIsADimensionWhereItIsNamed(t *testing.T) {
 	origin := &span.Origin{Env: "prod", Version: "2", Host: "h", ContainerID: "c", RuntimeID: "r"}
-	key := &span.Key{Service: "shop", Operation: "web", Resource: "GET /", PeerTags: []string{"host.name:mine"}}
+	key := &span.Key{
+		Service: "shop", Operation: "web", Resource: "GET /",
+		PeerTags: []string{"host.name:mine"},
+	}
 	of := func(text string) map[string]string {
 		dimensions, err := ParseDimensions(text)
 		if err != nil {

@@ -14,7 +14,8 @@ import (
 func TestASumIsNeverNegative(t *testing.T) {
 	var h sketch.Histogram
 	c := testcycle.Cycle{Grid: sketch.CommonGrid()}
-	c.Add(0, c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "web", Operation: "op", Resource: "r"}), 0, 0, 0, 1)
+	c.Add(0, c.Key(c.Origin(span.Origin{Service: "web"}),
+		span.Key{Service: "web", Operation: "op", Resource: "r"}), 0, 0, 0, 1)
 	sealed := c.Seal()
 	var m flush.Merger
 	rows := m.Merge(sealed)

@@ -20,7 +20,9 @@ func said(text string, retry time.Duration) string {
 func TestWhatAnAnswerMeans(t *testing.T) {
 	table := Answers{
 		404: {Outcome: flush.OutcomeNotWanted}, 429: {flush.OutcomeNotYet, " (later)"},
-		5: {Outcome: flush.OutcomeNotYet}, 501: {Outcome: flush.OutcomeRefused}, 200: {Outcome: flush.OutcomeRefused},
+		5:   {Outcome: flush.OutcomeNotYet},
+		501: {Outcome: flush.OutcomeRefused},
+		200: {Outcome: flush.OutcomeRefused},
 	}
 	const proto = "application/x-protobuf"
 	for name, test := range map[string]struct {
@@ -31,27 +33,65 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		after      time.Duration
 		err        string
 	}{
-		"a success":                  {code: 200, body: "x", want: flush.OutcomeAccepted},
-		"another, with a wait":       {code: 202, retry: "7", want: flush.OutcomeAccepted},
-		"a redirection":              {code: 307, want: flush.OutcomeRefused, err: "who answered 307 Temporary Redirect"},
-		"a status without a row":     {code: 400, body: " no\n", retry: "7", want: flush.OutcomeRefused, err: `who answered 400 Bad Request: "no"`},
-		"one with a row":             {code: 404, want: flush.OutcomeNotWanted, err: "who answered 404 Not Found"},
-		"a wait and advice":          {code: 429, retry: "7", want: flush.OutcomeNotYet, after: 7 * time.Second, err: "who answered 429 Too Many Requests (later)"},
-		"a status of a class":        {code: 502, want: flush.OutcomeNotYet, err: "who answered 502 Bad Gateway"},
-		"one with a row of its own":  {code: 501, want: flush.OutcomeRefused, err: "who answered 501 Not Implemented"},
-		"what is no text":            {code: 400, body: "\xff\xfe", want: flush.OutcomeRefused, err: "who answered 400 Bad Request"},
-		"a wait in a status":         {code: 503, kind: proto, body: said("busy", 3500*time.Millisecond), want: flush.OutcomeNotYet, after: 3500 * time.Millisecond, err: `who answered 503 Service Unavailable: "busy"`},
-		"the longer of two waits":    {code: 503, kind: proto, retry: "5", body: said("", 3*time.Second), want: flush.OutcomeNotYet, after: 5 * time.Second, err: "who answered 503 Service Unavailable"},
-		"a status of another type":   {code: 503, kind: "text/plain", body: said("\xff", 3*time.Second), want: flush.OutcomeNotYet, err: "who answered 503 Service Unavailable"},
-		"a status that is not taken": {code: 400, kind: proto, body: said("no", 3*time.Second), want: flush.OutcomeRefused, err: `who answered 400 Bad Request: "no"`},
+		"a success":            {code: 200, body: "x", want: flush.OutcomeAccepted},
+		"another, with a wait": {code: 202, retry: "7", want: flush.OutcomeAccepted},
+		"a redirection": {
+			code: 307, want: flush.OutcomeRefused,
+			err: "who answered 307 Temporary Redirect",
+		},
+		"a status without a row": {
+			code: 400, body: " no\n", retry: "7", want: flush.OutcomeRefused,
+			err: `who answered 400 Bad Request: "no"`,
+		},
+		"one with a row": {
+			code: 404, want: flush.OutcomeNotWanted,
+			err: "who answered 404 Not Found",
+		},
+		"a wait and advice": {
+			code: 429, retry: "7", want: flush.OutcomeNotYet,
+			after: 7 * time.Second, err: "who answered 429 Too Many Requests (later)",
+		},
+		"a status of a class": {
+			code: 502, want: flush.OutcomeNotYet,
+			err: "who answered 502 Bad Gateway",
+		},
+		"one with a row of its own": {
+			code: 501, want: flush.OutcomeRefused,
+			err: "who answered 501 Not Implemented",
+		},
+		"what is no text": {
+			code: 400, body: "\xff\xfe", want: flush.OutcomeRefused,
+			err: "who answered 400 Bad Request",
+		},
+		"a wait in a status": {
+			code: 503, kind: proto, body: said("busy", 3500*time.Millisecond),
+			want:  flush.OutcomeNotYet,
+			after: 3500 * time.Millisecond,
+			err:   `who answered 503 Service Unavailable: "busy"`,
+		},
+		"the longer of two waits": {
+			code: 503, kind: proto, retry: "5", body: said("", 3*time.Second),
+			want: flush.OutcomeNotYet, after: 5 * time.Second, err: "who answered 503 Service Unavailable",
+		},
+		"a status of another type": {
+			code: 503, kind: "text/plain", body: said("\xff", 3*time.Second),
+			want: flush.OutcomeNotYet, err: "who answered 503 Service Unavailable",
+		},
+		"a status that is not taken": {
+			code: 400, kind: proto, body: said("no", 3*time.Second),
+			want: flush.OutcomeRefused, err: `who answered 400 Bad Request: "no"`,
+		},
 	} {
 		resp := &http.Response{
-			StatusCode: test.code, Status: strings.TrimSpace(strings.Join([]string{itoa(test.code), http.StatusText(test.code)}, " ")),
+			StatusCode: test.code,
+			Status: strings.TrimSpace(strings.Join([]string{itoa(test.code), http.StatusText(test.code)},
+				" ")),
 			Header: http.Header{"Content-Type": {test.kind}, "Retry-After": {test.retry}},
 			Body:   io.NopCloser(strings.NewReader(test.body)),
 		}
 		a := table.read("who", resp, maxRead, time.Now())
-		if a.Outcome != test.want || a.After != test.after || a.Silent || a.Code != test.code || string(a.Body) != test.body {
+		if a.Outcome != test.want || a.After != test.after || a.Silent || a.Code != test.code ||
+			string(a.Body) != test.body {
 			t.Errorf("%s: %+v, want outcome %d, another try after %s", name, a, test.want, test.after)
 		}
 		if (a.Err == nil) != (test.err == "") || a.Err != nil && a.Err.Error() != test.err {
@@ -68,7 +108,8 @@ func itoa(n int) string {
 func TestALongAnswerCostsLittle(t *testing.T) {
 	read := 0
 	body := &endless{read: &read}
-	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead, time.Now())
+	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
+		time.Now())
 	if read > maxRead || len(a.Err.Error()) > 2*maxSaid || len(a.Said) > maxSaid {
 		t.Errorf("%d bytes were read, and %d are said", read, len(a.Err.Error()))
 	}

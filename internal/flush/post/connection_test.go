@@ -23,7 +23,10 @@ func served(t *testing.T, serve http.HandlerFunc) *post.Poster {
 }
 
 func TestNobodyListensIsNotYet(t *testing.T) {
-	for _, e := range []post.Endpoint{{Network: "unix", Address: socketIn(t)}, {Network: "tcp", Address: "127.0.0.1:1"}} {
+	for _, e := range []post.Endpoint{
+		{Network: "unix", Address: socketIn(t)},
+		{Network: "tcp", Address: "127.0.0.1:1"},
+	} {
 		got := posterTo(e).Post(t.Context(), nil, make([]byte, small))
 		if got.Outcome != flush.OutcomeNotYet || !got.Silent || got.Err == nil {
 			t.Errorf("%s: %+v", e, got)
@@ -151,6 +154,8 @@ func TestExpectationFailed(t *testing.T) {
 
 // One that says so of every request is refusing.
 func TestExpectationAlwaysFailed(t *testing.T) {
-	p := served(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusExpectationFailed) })
+	p := served(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusExpectationFailed)
+	})
 	mustPost(t, p, flush.OutcomeRefused)
 }

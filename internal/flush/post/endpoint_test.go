@@ -23,7 +23,8 @@ func TestNoErrorShowsAKey(t *testing.T) {
 			err := parse(text)
 			if err == nil {
 				t.Errorf("%s: %s was read", name, text)
-			} else if said := err.Error(); strings.Contains(said, "hidden") || !strings.Contains(said, "give http") {
+			} else if said := err.Error(); strings.Contains(said, "hidden") ||
+				!strings.Contains(said, "give http") {
 				t.Errorf("%s: of %s it says %s", name, text, said)
 			}
 		}

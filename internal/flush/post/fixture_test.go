@@ -89,7 +89,12 @@ func socketIn(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sock")
 
 func posterTo(e post.Endpoint) *post.Poster {
 	return post.New(post.Config{
-		Who: "server", Endpoint: e, Path: "/take", ContentType: "text/plain", Nothing: nothing, Patience: shortPatience,
+		Who:         "server",
+		Endpoint:    e,
+		Path:        "/take",
+		ContentType: "text/plain",
+		Nothing:     nothing,
+		Patience:    shortPatience,
 		Answers: post.Answers{
 			404: {Outcome: flush.OutcomeNotWanted}, 429: {Outcome: flush.OutcomeNotYet, Advice: " (later)"},
 			5: {Outcome: flush.OutcomeNotYet},

@@ -29,7 +29,8 @@ func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 			conn.(*watchedConn).Conn = &broken{Conn: conn.(*watchedConn).Conn, left: last}
 			return conn, nil
 		}
-		if got := p.Post(t.Context(), nil, make([]byte, 600)); got.Outcome != flush.OutcomeNotYet || !errors.Is(got.Err, net.ErrClosed) {
+		if got := p.Post(t.Context(), nil, make([]byte, 600)); got.Outcome != flush.OutcomeNotYet ||
+			!errors.Is(got.Err, net.ErrClosed) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}

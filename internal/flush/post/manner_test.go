@@ -70,7 +70,10 @@ func (exporter) Encode(
 	sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload),
 ) (made flush.Encoded) {
 	for i := range rows {
-		emit(&flush.Payload{Origin: sealed.Origins[rows[i].Origin()], Body: make([]byte, small), Spans: rows[i].Spans})
+		emit(&flush.Payload{
+			Origin: sealed.Origins[rows[i].Origin()], Body: make([]byte, small),
+			Spans: rows[i].Spans,
+		})
 	}
 	return made
 }
@@ -95,7 +98,8 @@ func TestNothingIsAmbiguousThatNobodyRead(t *testing.T) {
 		f.Accept(testcycle.Origins(40))
 		eventually.True(t, "all to have an outcome", func() bool { return d.Stats().Held == 0 })
 		f.Close(t.Context())
-		if s := d.Stats(); s.Unsent[flush.Ambiguous] != 0 || s.Unsent[flush.Expired]+s.Flushed != 80 || s.Flushed < 40 {
+		if s := d.Stats(); s.Unsent[flush.Ambiguous] != 0 || s.Unsent[flush.Expired]+s.Flushed != 80 ||
+			s.Flushed < 40 {
 			t.Errorf("stats %+v", s)
 		}
 	})
@@ -109,7 +113,8 @@ func TestServerThatNeverAsksGetsEverything(t *testing.T) {
 			mustPost(t, p, flush.OutcomeAccepted)
 		}
 		if s.payloads() != 5 || len(s.bodies) != 6 || slices.Contains(s.expects[len(s.expects)-5:], true) {
-			t.Errorf("bodies of %v bytes, want five payloads and one probe; asked for %v", s.bodies, s.expects)
+			t.Errorf("bodies of %v bytes, want five payloads and one probe; asked for %v", s.bodies,
+				s.expects)
 		}
 	})
 }
@@ -125,7 +130,10 @@ func TestWhoSwallowsOneGetsNoOther(t *testing.T) {
 				steps := []struct {
 					conduct
 					want flush.Outcome
-				}{{well, flush.OutcomeAccepted}, {conduct{asks: well.asks}, flush.OutcomeUnknown}, {conduct{asks: well.asks}, flush.OutcomeNotYet}, {hangs, flush.OutcomeNotYet}, {well, flush.OutcomeAccepted}}
+				}{{well, flush.OutcomeAccepted}, {
+					conduct{asks: well.asks},
+					flush.OutcomeUnknown,
+				}, {conduct{asks: well.asks}, flush.OutcomeNotYet}, {hangs, flush.OutcomeNotYet}, {well, flush.OutcomeAccepted}}
 				for _, step := range steps {
 					s.becomes(step.conduct)
 					mustPost(t, p, step.want)

@@ -27,8 +27,13 @@ const asProtobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.M
 var testBounds = []float64{.01, .1, 1, 10}
 
 var roomForAll = totals.Limits{
-	Series: 1000, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets, Resources: 2, ResourceBytes: 1 << 10,
-	Classic: len(testBounds) + 1,
+	Series:        1000,
+	Bytes:         1 << 20,
+	Idle:          time.Hour,
+	Buckets:       sketch.DefaultMaxBuckets,
+	Resources:     2,
+	ResourceBytes: 1 << 10,
+	Classic:       len(testBounds) + 1,
 }
 
 // exporterWith has all dimensions, and the bounds of the tests unless it is changed.

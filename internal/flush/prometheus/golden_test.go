@@ -23,15 +23,31 @@ var update = flag.Bool("update", false, "rewrite the golden answers")
 func golden(t testing.TB) *testcycle.Cycle {
 	t.Helper()
 	c := newCycle(t)
-	tracer := c.Origin(span.Origin{Service: "shop", Host: "node-1", Env: "prod", Lang: "jvm", RuntimeID: "rid"})
+	tracer := c.Origin(span.Origin{
+		Service: "shop", Host: "node-1", Env: "prod", Lang: "jvm",
+		RuntimeID: "rid",
+	})
 	sdk := c.Origin(span.Origin{Service: "cart", TracerVersion: "otlp-1.52.0"})
 	get := c.Key(tracer, span.Key{
-		Service: "shop", Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "server", HTTPStatus: 200,
-		HTTPMethod: "GET", HTTPEndpoint: "/cart", PeerTags: []string{"peer.service:db"}, AdditionalTags: []string{"tenant:a"},
+		Service:        "shop",
+		Operation:      "http.request",
+		Resource:       "GET /cart",
+		Type:           "web",
+		Kind:           "server",
+		HTTPStatus:     200,
+		HTTPMethod:     "GET",
+		HTTPEndpoint:   "/cart",
+		PeerTags:       []string{"peer.service:db"},
+		AdditionalTags: []string{"tenant:a"},
 	})
-	checkout := c.Key(sdk, span.Key{Service: "cart", Operation: "checkout", Resource: "checkout", Kind: "client", AdditionalTags: []string{span.StatusOK}})
+	checkout := c.Key(sdk,
+		span.Key{
+			Service: "cart", Operation: "checkout", Resource: "checkout", Kind: "client",
+			AdditionalTags: []string{span.StatusOK},
+		})
 	for i := range 40 {
-		c.Add(0, get, time.Second, uint64(time.Millisecond+time.Duration(i)*25*time.Microsecond), span.TopLevel, 1)
+		c.Add(0, get, time.Second, uint64(time.Millisecond+time.Duration(i)*25*time.Microsecond),
+			span.TopLevel, 1)
 	}
 	c.Add(0, get, time.Second, uint64(12*time.Second), span.Error|span.TopLevel, 1)
 	c.Add(0, checkout, time.Second, uint64(250*time.Millisecond), 0, 1)
@@ -57,7 +73,10 @@ func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 		Duration: uint64(1975 * time.Microsecond), End: testcycle.Opened.Add(time.Second).UnixNano(),
 	})
 	put(table, 0, true, exemplars.Exemplar{
-		TraceLow: 7, Span: 8, Duration: uint64(12 * time.Second), End: testcycle.Opened.Add(1500 * time.Millisecond).UnixNano(),
+		TraceLow: 7,
+		Span:     8,
+		Duration: uint64(12 * time.Second),
+		End:      testcycle.Opened.Add(1500 * time.Millisecond).UnixNano(),
 	})
 	x := exporterWith(t, func(c *Config) { c.Dialect, c.Exemplars = dialect, table })
 	limits := roomForAll
@@ -72,7 +91,9 @@ func TestGoldenAnswers(t *testing.T) {
 	for _, dialect := range []points.Dialect{points.Spanmetrics, points.Tempo} {
 		x := goldenExporter(t, dialect)
 		for name, accept := range map[string]string{
-			"txt": "text/plain;version=0.0.4", "openmetrics": "application/openmetrics-text;version=1.0.0", "binpb": asProtobuf,
+			"txt":         "text/plain;version=0.0.4",
+			"openmetrics": "application/openmetrics-text;version=1.0.0",
+			"binpb":       asProtobuf,
 		} {
 			body, _ := ask(t, x, accept, "")
 			compareGolden(t, string(dialect)+"."+name, body)
@@ -107,7 +128,8 @@ func compareGolden(t *testing.T, name string, got []byte) {
 		t.Fatalf("read golden answer: %v; run the test with -update", err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs: %d bytes, want %d; see what -update changes in it:\n%s", name, len(got), len(want), got)
+		t.Errorf("%s differs: %d bytes, want %d; see what -update changes in it:\n%s", name, len(got),
+			len(want), got)
 	}
 }
 
@@ -132,7 +154,8 @@ func TestAnExemplarStaysUntilThereIsAnother(t *testing.T) {
 			want = 1
 		}
 		if onBuckets != want || len(h.GetExemplars()) != want {
-			t.Errorf("%s has %d exemplars on classic buckets and %d of native ones, want %d", labels, onBuckets,
+			t.Errorf("%s has %d exemplars on classic buckets and %d of native ones, want %d", labels,
+				onBuckets,
 				len(h.GetExemplars()), want)
 		}
 	}

@@ -40,7 +40,8 @@ func randomCycle(t testing.TB, rnd *rand.Rand, into model) (sealed func(x *Expor
 		origin := c.Origin(span.Origin{Service: service, RuntimeID: fmt.Sprint(o)})
 		for range rnd.IntN(6) {
 			name := fmt.Sprint("op", rnd.IntN(5))
-			key := c.Key(origin, span.Key{Service: service, Operation: name, Resource: fmt.Sprint("r", rnd.IntN(3))})
+			key := c.Key(origin,
+				span.Key{Service: service, Operation: name, Resource: fmt.Sprint("r", rnd.IntN(3))})
 			for range rnd.IntN(20) {
 				flags, ns := span.Flags(0), rnd.Uint64()>>(25+rnd.IntN(39))
 				status := "STATUS_CODE_UNSET"
@@ -99,8 +100,10 @@ func checkText(t *testing.T, x *Exporter, want model) {
 	calls, durations := seriesOf(t, all[callsName]), seriesOf(t, all[durationsName])
 	for labels, c := range want {
 		h := durations[labels].GetHistogram()
-		if calls[labels].GetCounter().GetValue() != float64(c.calls) || h.GetSampleCount() != uint64(len(c.durations)) {
-			t.Fatalf("in text %s has %v calls and %d durations, want %d", labels, calls[labels], h.GetSampleCount(), c.calls)
+		if calls[labels].GetCounter().GetValue() != float64(c.calls) ||
+			h.GetSampleCount() != uint64(len(c.durations)) {
+			t.Fatalf("in text %s has %v calls and %d durations, want %d", labels, calls[labels],
+				h.GetSampleCount(), c.calls)
 		}
 		checkClassic(t, h, c.durations)
 	}
@@ -113,7 +116,8 @@ func checkHistogram(t *testing.T, h *dto.Histogram, durations []float64) {
 		sum += d
 	}
 	if h.GetSampleCount() != uint64(len(durations)) || math.Abs(h.GetSampleSum()-sum) > .002*sum+1e-8 {
-		t.Fatalf("%d durations with a sum of %v, want %d with %v", h.GetSampleCount(), h.GetSampleSum(), len(durations), sum)
+		t.Fatalf("%d durations with a sum of %v, want %d with %v", h.GetSampleCount(), h.GetSampleSum(),
+			len(durations), sum)
 	}
 	checkClassic(t, h, durations)
 	checkNative(t, h, durations)
@@ -133,7 +137,8 @@ func checkClassic(t *testing.T, h *dto.Histogram, durations []float64) {
 			}
 		}
 		if b.GetUpperBound() != bounds[i] || b.GetCumulativeCount() != want {
-			t.Fatalf("%d spans up to %v s, want %d up to %v s", b.GetCumulativeCount(), b.GetUpperBound(), want, bounds[i])
+			t.Fatalf("%d spans up to %v s, want %d up to %v s", b.GetCumulativeCount(), b.GetUpperBound(),
+				want, bounds[i])
 		}
 	}
 }

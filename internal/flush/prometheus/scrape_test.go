@@ -25,13 +25,17 @@ func TestWhatIsAskedForIsAnswered(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
 	for accept, format := range map[string]string{
-		"": "text/plain; version=0.0.4", "*/*": "text/plain; version=0.0.4", "text/plain": "text/plain; version=0.0.4",
+		"":                    "text/plain; version=0.0.4",
+		"*/*":                 "text/plain; version=0.0.4",
+		"text/plain":          "text/plain; version=0.0.4",
 		"text/html,*/*;q=0.1": "text/plain; version=0.0.4", asProtobuf: "application/vnd.google.protobuf",
 		"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5": "application/openmetrics-text; version=1.0.0",
-		asProtobuf + ";q=0.2,application/openmetrics-text;version=1.0.0;q=0.8":      "application/openmetrics-text; version=1.0.0",
+		asProtobuf +
+			";q=0.2,application/openmetrics-text;version=1.0.0;q=0.8": "application/openmetrics-text; version=1.0.0",
 	} {
 		plain, header := ask(t, x, accept, "")
-		if got := header.Get("Content-Type"); !strings.HasPrefix(got, format) || header.Get("Content-Encoding") != "" {
+		if got := header.Get("Content-Type"); !strings.HasPrefix(got, format) ||
+			header.Get("Content-Encoding") != "" {
 			t.Errorf("%q is answered in %q, want %q", accept, got, format)
 		}
 		packed, header := ask(t, x, accept, "br, gzip")
@@ -43,7 +47,8 @@ func TestWhatIsAskedForIsAnswered(t *testing.T) {
 			t.Errorf("%q: %v; with gzip %q, without %q", accept, err, unpacked, plain)
 		}
 	}
-	if body, _ := ask(t, x, "application/openmetrics-text;version=1.0.0", ""); !bytes.HasSuffix(body, []byte("# EOF\n")) ||
+	if body, _ := ask(t, x, "application/openmetrics-text;version=1.0.0", ""); !bytes.HasSuffix(body,
+		[]byte("# EOF\n")) ||
 		bytes.Count(body, []byte("# TYPE")) != 2 || !bytes.Contains(body, []byte("_created{")) {
 		t.Errorf("OpenMetrics is %s", body)
 	}
@@ -52,7 +57,10 @@ func TestWhatIsAskedForIsAnswered(t *testing.T) {
 // TestNothingIsThereBeforeTheFirstCycle, in any format, and an answer all the same.
 func TestNothingIsThereBeforeTheFirstCycle(t *testing.T) {
 	x := exporterWith(t, nil)
-	for accept, want := range map[string]string{"": "", asProtobuf: "", "application/openmetrics-text;version=1.0.0": "# EOF\n"} {
+	for accept, want := range map[string]string{
+		"": "", asProtobuf: "",
+		"application/openmetrics-text;version=1.0.0": "# EOF\n",
+	} {
 		if body, _ := ask(t, x, accept, ""); string(body) != want {
 			t.Errorf("%q: %q", accept, body)
 		}
@@ -119,7 +127,8 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 		}
 		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if want := fmt.Sprintf("} %d\n", i+1); err != nil || !strings.Contains(string(body), `span_name="op"`) ||
+		if want := fmt.Sprintf("} %d\n", i+1); err != nil ||
+			!strings.Contains(string(body), `span_name="op"`) ||
 			!strings.Contains(string(body), want) {
 			t.Fatalf("beside one that hangs: %v, without %q", err, want)
 		}
@@ -128,7 +137,9 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 		t.Error("who has read all of it has not scraped")
 	}
 	conn.Close()
-	eventually.True(t, "the place of who is gone is free", func() bool { return len(x.scrapes) == mostScrapes })
+	eventually.True(t, "the place of who is gone is free", func() bool {
+		return len(x.scrapes) == mostScrapes
+	})
 }
 
 // TestScrapesHaveTheirTurn: more of them than there may be at a time are answered one after the

@@ -17,7 +17,9 @@ import (
 )
 
 // one is a cycle with so many spans of each of some names.
-func one(t testing.TB, x *Exporter, after time.Duration, names ...string) (spans uint64, encoded flush.Encoded) {
+func one(t testing.TB, x *Exporter, after time.Duration, names ...string) (spans uint64,
+	encoded flush.Encoded,
+) {
 	t.Helper()
 	c := newCycle(t)
 	origin := c.Origin(span.Origin{Service: "web"})
@@ -102,7 +104,11 @@ func TestNoTagSpoilsAScrape(t *testing.T) {
 	c := newCycle(t)
 	origin := c.Origin(span.Origin{Service: "web"})
 	for i, tags := range [][]string{
-		{"le:1", "quantile:2", "__name__:x", "a.b:1", "a_b:2", "service.name:other", "status.code:y", "0:z", "\xff:\xff", "esc:\"\\\n"},
+		{
+			"le:1", "quantile:2", "__name__:x", "a.b:1", "a_b:2", "service.name:other", "status.code:y",
+			"0:z",
+			"\xff:\xff", "esc:\"\\\n",
+		},
 		{"a_b:1", "a.c:1"},
 		{"a.b:1", "a_c:1"}, // the same labels
 	} {
@@ -115,7 +121,10 @@ func TestNoTagSpoilsAScrape(t *testing.T) {
 		"service_name=web span_name=op span_kind=SPAN_KIND_UNSPECIFIED a_b=1 esc=\"\\\n key_=\uFFFD key_0=z key__name__=x key_le=1 " +
 			"key_quantile=2 status_code=STATUS_CODE_UNSET": 1,
 	}
-	for how, all := range map[string]map[string]*dto.MetricFamily{"protobuf": scraped(t, x), "text": textOf(t, x)} {
+	for how, all := range map[string]map[string]*dto.MetricFamily{
+		"protobuf": scraped(t, x),
+		"text":     textOf(t, x),
+	} {
 		got := map[string]float64{}
 		for labels, m := range seriesOf(t, all[callsName]) {
 			got[labels] = m.GetCounter().GetValue()
@@ -149,7 +158,8 @@ func TestWhichHistogramsThereAre(t *testing.T) {
 			t.Errorf("%+v: native %v", c, got)
 		}
 		body, _ := ask(t, x, "text/plain", "")
-		if got := strings.Count(string(body), "_bucket{"); c.classic && got != len(testBounds)+1 || !c.classic && got != 1 {
+		if got := strings.Count(string(body), "_bucket{"); c.classic && got != len(testBounds)+1 ||
+			!c.classic && got != 1 {
 			t.Errorf("%+v: %d buckets in text: %s", c, got, body)
 		}
 		if want := c.classic; (len(x.Bounds()) > 0) != want {
@@ -175,7 +185,12 @@ func TestTempoHasItsNames(t *testing.T) {
 func TestMemory(t *testing.T) {
 	const series = 2000
 	limits := totals.Limits{
-		Series: series, Bytes: series * 150, Idle: time.Hour, Buckets: 160, Classic: len(testBounds) + 1, Resources: 5,
+		Series:        series,
+		Bytes:         series * 150,
+		Idle:          time.Hour,
+		Buckets:       160,
+		Classic:       len(testBounds) + 1,
+		Resources:     5,
 		ResourceBytes: 200,
 	}
 	x := exporterWith(t, nil)
@@ -186,7 +201,8 @@ func TestMemory(t *testing.T) {
 		c := newCycle(t)
 		origin := c.Origin(span.Origin{Service: "web"})
 		for n := range series + 10 {
-			key := c.Key(origin, span.Key{Service: "web", Operation: fmt.Sprintf("%020d", cycle*10*series+n), Resource: "r"})
+			key := c.Key(origin,
+				span.Key{Service: "web", Operation: fmt.Sprintf("%020d", cycle*10*series+n), Resource: "r"})
 			for octave := range 5 {
 				c.Add(0, key, 0, uint64(time.Millisecond)<<octave, 0, 1)
 			}

@@ -17,7 +17,8 @@ func TestALongSeriesIsWholeInText(t *testing.T) {
 	const names = 40
 	for i := range names {
 		name := strings.Repeat("x", 1+50*i)
-		c.Add(0, c.Key(origin, span.Key{Service: "web", Operation: name, Resource: name}), 0, uint64(1+i)*1e8, 0, 1)
+		c.Add(0, c.Key(origin, span.Key{Service: "web", Operation: name, Resource: name}), 0, uint64(1+i)*1e8,
+			0, 1)
 	}
 	encode(x, recent(c.Seal()))
 	want := seriesOf(t, scraped(t, x)[durationsName])
@@ -28,7 +29,8 @@ func TestALongSeriesIsWholeInText(t *testing.T) {
 	}
 	for _, m := range got {
 		a, b := m.GetHistogram(), want[labelsOf(m)].GetHistogram()
-		if a.GetSampleCount() != 1 || a.GetSampleSum() != b.GetSampleSum() || len(a.GetBucket()) != len(b.GetBucket()) {
+		if a.GetSampleCount() != 1 || a.GetSampleSum() != b.GetSampleSum() ||
+			len(a.GetBucket()) != len(b.GetBucket()) {
 			t.Fatalf("%s\nis %v, want %v", labelsOf(m), a, b)
 		}
 		for i, bucket := range b.GetBucket() {

@@ -114,7 +114,10 @@ func (m *model) add(resource, attributes string, counted Counted, bins []sketch.
 		s = m.find(resource, attributes)
 	}
 	if s == nil {
-		s = &modelSeries{resource: resource, attributes: attributes, start: m.start, classic: make([]uint64, m.limits.Classic)}
+		s = &modelSeries{
+			resource: resource, attributes: attributes, start: m.start,
+			classic: make([]uint64, m.limits.Classic),
+		}
 	}
 	m.series = append(slices.DeleteFunc(m.series, func(other *modelSeries) bool { return other == s }), s)
 	s.cycle, s.end = m.cycle, m.end
@@ -140,7 +143,10 @@ type seen struct {
 func (m *model) all() map[string]seen {
 	all := map[string]seen{}
 	for _, s := range m.series {
-		all[s.resource+" "+s.attributes] = seen{s.start, s.calls, s.seconds, s.spans, fmt.Sprint(s.histogram.Buckets(m.limits.Buckets)), fmt.Sprint(s.classic)}
+		all[s.resource+" "+s.attributes] = seen{
+			s.start, s.calls, s.seconds, s.spans,
+			fmt.Sprint(s.histogram.Buckets(m.limits.Buckets)), fmt.Sprint(s.classic),
+		}
 	}
 	return all
 }
@@ -149,7 +155,10 @@ func (t *Totals) all() map[string]seen {
 	all := map[string]seen{}
 	for _, r := range t.Resources() {
 		for _, s := range r.Series {
-			all[r.Encoded+" "+s.Attributes] = seen{s.Start, s.Calls, s.Seconds, s.Spans, fmt.Sprint(s.Buckets), fmt.Sprint(s.Classic)}
+			all[r.Encoded+" "+s.Attributes] = seen{
+				s.Start, s.Calls, s.Seconds, s.Spans,
+				fmt.Sprint(s.Buckets), fmt.Sprint(s.Classic),
+			}
 		}
 	}
 	return all
@@ -204,8 +213,10 @@ func TestTotalsAreTheModels(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		limits := Limits{
 			Series: 1 + rnd.IntN(80), Bytes: 20 + rnd.IntN(2000), Idle: time.Duration(1 + rnd.IntN(100)),
-			Buckets: []int{160, 2, 12}[seed%3], Resources: rnd.IntN(4), ResourceBytes: len("resource 1overflow") - int(seed%5/4),
-			Classic: int(seed % 4),
+			Buckets:       []int{160, 2, 12}[seed%3],
+			Resources:     rnd.IntN(4),
+			ResourceBytes: len("resource 1overflow") - int(seed%5/4),
+			Classic:       int(seed % 4),
 		}
 		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
 		began := map[string]int64{}
@@ -220,7 +231,8 @@ func TestTotalsAreTheModels(t *testing.T) {
 				attributes := fmt.Sprint("attributes ", rnd.IntN(1+rnd.IntN(30)))
 				var bins []sketch.Bin
 				for range rnd.IntN(4) {
-					bins = append(bins, sketch.Bin{Index: uint16(rnd.IntN(1 + rnd.IntN(2000))), Spans: rnd.Uint64N(9)})
+					bins = append(bins,
+						sketch.Bin{Index: uint16(rnd.IntN(1 + rnd.IntN(2000))), Spans: rnd.Uint64N(9)})
 				}
 				var h sketch.Histogram
 				h.AddBins(sketch.OwnMapping, bins)
@@ -253,7 +265,8 @@ func TestTotalsAreTheModels(t *testing.T) {
 				waiting += s.spans - s.arrived
 			}
 			if settled+waiting != added {
-				t.Fatalf("seed %d: %d spans arrived or were lost, %d wait, of %d", seed, settled, waiting, added)
+				t.Fatalf("seed %d: %d spans arrived or were lost, %d wait, of %d", seed, settled, waiting,
+					added)
 			}
 			if got, want := totals.all(), want.all(); !maps.Equal(got, want) {
 				t.Fatalf("seed %d: %v\nwant %v", seed, got, want)
@@ -266,25 +279,35 @@ func TestTotalsAreTheModels(t *testing.T) {
 			}
 			now = end + rnd.Int64N(3)
 		}
-		if got, want := totals.Counts(), (Counts{len(want.series), want.ended, want.overflowed}); got != want {
+		if got, want := totals.Counts(), (Counts{
+			len(want.series), want.ended,
+			want.overflowed,
+		}); got != want {
 			t.Errorf("seed %d: %+v, want %+v", seed, got, want)
 		}
 		counts.Ended += totals.Counts().Ended
 		counts.Overflowed += totals.Counts().Overflowed
 	}
-	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || repeated < 10 || lost.Idle == 0 || lost.PushedOut == 0 {
-		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d said in vain", counts, restarts, lost, repeated)
+	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || repeated < 10 || lost.Idle == 0 ||
+		lost.PushedOut == 0 {
+		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d said in vain", counts, restarts, lost,
+			repeated)
 	}
 }
 
 // TestTotalsKeepNothingThatTheyAreGiven: all of it is used for the next series.
 func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
-	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow), []byte(common))
+	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow),
+		[]byte(common))
 	totals.Begin(1, 2)
 	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
-	totals.Add(resource, attributes, Counted{7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
+	totals.Add(resource, attributes,
+		Counted{7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
 	resource[0], attributes[0], counts[0], classic[0] = 'x', 'x', 100, 100
-	want := map[string]seen{"r a": {1, 1, 1, 7, fmt.Sprint(sketch.Buckets{Scale: 5, Counts: []uint64{7}, Spans: 7}), "[3 4]"}}
+	want := map[string]seen{"r a": {
+		1, 1, 1, 7,
+		fmt.Sprint(sketch.Buckets{Scale: 5, Counts: []uint64{7}, Spans: 7}), "[3 4]",
+	}}
 	if got := totals.all(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -293,7 +316,10 @@ func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
 // TestTotalsOfOneCycleNeverEndInIt: with room for two, the third of a cycle is counted with
 // what overflows, and in the next cycle, when the two are not counted, it gets their place.
 func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
-	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1, ResourceBytes: 100}, []byte(overflow), []byte(common))
+	totals := New(Limits{
+		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1,
+		ResourceBytes: 100,
+	}, []byte(overflow), []byte(common))
 	none := &sketch.Buckets{}
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
 		totals.Begin(int64(cycle), int64(cycle)+1)
@@ -305,7 +331,8 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 			names = append(names, name[2:])
 		}
 		slices.Sort(names)
-		if want := [][]string{{"a", "b", overflow}, {"c", overflow}, {"a", "c"}}[cycle]; !slices.Equal(names, want) {
+		if want := [][]string{{"a", "b", overflow}, {"c", overflow}, {"a", "c"}}[cycle]; !slices.Equal(names,
+			want) {
 			t.Errorf("in cycle %d there are %v, want %v", cycle, names, want)
 		}
 	}
@@ -316,7 +343,10 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 func TestMemory(t *testing.T) {
 	const series, resources, long = 2000, 50, 100
 	classic := make([]uint64, 1000) // which nothing else leaves room for
-	limits := Limits{Series: series, Bytes: series * 2 * long, Idle: time.Hour, Buckets: 160, Classic: len(classic), Resources: resources, ResourceBytes: long + len(overflow)}
+	limits := Limits{
+		Series: series, Bytes: series * 2 * long, Idle: time.Hour, Buckets: 160,
+		Classic: len(classic), Resources: resources, ResourceBytes: long + len(overflow),
+	}
 	var h sketch.Histogram
 	for bin := range uint16(400) {
 		h.AddBins(sketch.OwnMapping, []sketch.Bin{{Index: 500 + bin, Spans: 1}})
@@ -332,7 +362,8 @@ func TestMemory(t *testing.T) {
 				if shared {
 					resource = fmt.Sprintf("%0*d", long, n%resources)
 				}
-				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*2*series+n), Counted{1, 1, 1, &b, classic})
+				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*2*series+n),
+					Counted{1, 1, 1, &b, classic})
 			}
 		}
 		taken := liveBytes() - before
@@ -361,7 +392,8 @@ func liveBytes() int {
 
 // TestTotalsDoNotEndWithinTheirTime: to the nanosecond.
 func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
-	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow), []byte(common))
+	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
+		[]byte(common))
 	totals.Begin(0, 10)
 	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 1, &sketch.Buckets{}, nil})
 	for _, step := range []struct {

@@ -52,7 +52,9 @@ func bodyOfAlike(t *testing.T, spans ...alike) []byte {
 }
 
 // keysOf are the keys of a body's spans, in their order.
-func keysOf(t *testing.T, c *datadog.Counter, body []byte, lang string, policy *datadog.Policy) (keys [][]byte) {
+func keysOf(t *testing.T, c *datadog.Counter, body []byte, lang string,
+	policy *datadog.Policy,
+) (keys [][]byte) {
 	t.Helper()
 	if err := c.Count(decode.FormatV1, body, lang, true, policy); err != nil {
 		t.Fatal(err)
@@ -70,16 +72,24 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	policy := policyOf(t)
 	long := strings.Repeat("10.0.0.1,", rules.MaxSource/9+9) // of which the key has a word
 	database := uint64(policy.Names().Find([]byte("db.name")))
-	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|uint64(spantable.IsText)<<8|database)) // of a database's name of one byte
+	// of a database's name of one byte
+	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|uint64(spantable.IsText)<<8|database))
 	for what, pair := range map[string][2]alike{
 		"where one text ends and the next begins": {{service: "ab", name: "c"}, {service: "a", name: "bc"}},
 		"whether it is a root":                    {{parent: 0}, {parent: 9}},
 		"the kind":                                {{kind: server}, {kind: client}},
 		"whether its trace is synthetic":          {{origin: ""}, {origin: "synthetics-browser"}},
-		"the label of a tag":                      {{kind: client, attributes: []any{"db.name", 1, "a"}}, {kind: client, attributes: []any{"db.type", 1, "a"}}},
-		"the number of a tag":                     {{kind: client, attributes: []any{"db.name", 4, 1}}, {kind: client, attributes: []any{"db.name", 4, 2}}},
+		"the label of a tag": {
+			{kind: client, attributes: []any{"db.name", 1, "a"}},
+			{kind: client, attributes: []any{"db.type", 1, "a"}},
+		},
+		"the number of a tag": {
+			{kind: client, attributes: []any{"db.name", 4, 1}},
+			{kind: client, attributes: []any{"db.name", 4, 2}},
+		},
 		"what a tag was written as": {
-			{kind: client, attributes: []any{"db.name", 4, 1}}, {kind: client, attributes: []any{"db.name", 2, true}},
+			{kind: client, attributes: []any{"db.name", 4, 1}},
+			{kind: client, attributes: []any{"db.name", 2, true}},
 		},
 		"the length of a tag": {
 			{kind: client, attributes: []any{"db.instance", 1, "x", "db.name", 1, "y"}},
@@ -100,7 +110,8 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 		if len(want) != 2 || bytes.Equal(want[0], want[1]) {
 			t.Fatalf("%s: the spans have the keys %q", what, want)
 		}
-		if got := keysOf(t, datadog.NewCounter(), bodyOfAlike(t, pair[0], pair[1]), "go", policy); !slices.EqualFunc(got, want, bytes.Equal) {
+		if got := keysOf(t, datadog.NewCounter(), bodyOfAlike(t, pair[0], pair[1]), "go",
+			policy); !slices.EqualFunc(got, want, bytes.Equal) {
 			t.Errorf("%s: after one another the spans have the keys\n%q, alone\n%q", what, got, want)
 		}
 	}
@@ -125,8 +136,16 @@ func TestAKeyIsOfItsLanguageAndPolicy(t *testing.T) {
 	for what, pair := range map[string][2]source{
 		"language": {{alike{name: "op"}, "go", same}, {alike{name: "op"}, "python", same}},
 		"policy": {
-			{alike{service: "shop", name: "op", kind: client, attributes: []any{"db.name", 1, "a"}}, "go", same},
-			{alike{service: "shop", name: "op", kind: client, attributes: []any{"out.host", 1, "a"}}, "go", policyWith("out.host")},
+			{
+				alike{service: "shop", name: "op", kind: client, attributes: []any{"db.name", 1, "a"}},
+				"go",
+				same,
+			},
+			{
+				alike{service: "shop", name: "op", kind: client, attributes: []any{"out.host", 1, "a"}},
+				"go",
+				policyWith("out.host"),
+			},
 		},
 	} {
 		c := datadog.NewCounter()
@@ -134,7 +153,8 @@ func TestAKeyIsOfItsLanguageAndPolicy(t *testing.T) {
 		for _, s := range pair {
 			body := bodyOfAlike(t, s.span)
 			got = append(got, keysOf(t, c, body, s.lang, s.policy)...)
-			if alone := keysOf(t, datadog.NewCounter(), body, s.lang, s.policy); !bytes.Equal(alone[0], got[len(got)-1]) {
+			if alone := keysOf(t, datadog.NewCounter(), body, s.lang, s.policy); !bytes.Equal(alone[0],
+				got[len(got)-1]) {
 				t.Errorf("%s: the key is %q, and %q behind another %s", what, alone[0], got[len(got)-1], what)
 			}
 		}

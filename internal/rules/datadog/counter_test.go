@@ -32,7 +32,8 @@ func TestFormatsAgree(t *testing.T) {
 
 // TestIgnoredResources: a trace is left out by its root's resource.
 func TestIgnoredResources(t *testing.T) {
-	w, ok := datadog.NewPolicy(nil, []string{"server", "client"}, []string{"^GET /route/3$"}, datadog.Labels{})
+	w, ok := datadog.NewPolicy(nil, []string{"server", "client"}, []string{"^GET /route/3$"},
+		datadog.Labels{})
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -83,7 +84,10 @@ func TestCut(t *testing.T) {
 func TestABodyWithoutAnUnsampledTraceStaysAsItIs(t *testing.T) {
 	type object = map[string]any
 	chunk := func(spans ...any) object { return object{"priority": 1, "spans": append([]any{}, spans...)} }
-	kept := object{"service": "s", "name": "n", "resource": "r", "span_id": 1, "start": 1, "duration": 1, "metrics": object{"_sampling_priority_v1": 1.0}}
+	kept := object{
+		"service": "s", "name": "n", "resource": "r", "span_id": 1, "start": 1, "duration": 1,
+		"metrics": object{"_sampling_priority_v1": 1.0},
+	}
 	for format, sent := range map[decode.Format]any{
 		decode.FormatV04: []any{[]any{}, []any{kept}, []any{kept}},
 		decode.FormatV07: object{"chunks": []any{chunk(), chunk(kept), chunk(kept)}},
@@ -116,7 +120,10 @@ func TestCountAlloc(t *testing.T) {
 			if n := testing.AllocsPerRun(20, count); n != 0 {
 				t.Errorf("%s, top-level by the tracer %v: %v allocations", f.name, topLevel, n)
 			}
-			for lang, policy := "go", tracersPolicy(t); lang != ""; lang = map[string]string{"go": "python", "python": "nodejs", "nodejs": "java"}[lang] {
+			for lang, policy := "go", tracersPolicy(t); lang != ""; lang = map[string]string{
+				"go":     "python",
+				"python": "nodejs", "nodejs": "java",
+			}[lang] {
 				count := func() {
 					if err := c.Count(f.format, body, lang, topLevel, policy); err != nil {
 						t.Fatal(err)
@@ -154,7 +161,8 @@ func FuzzCount(f *testing.F) {
 		if lang != "" {
 			w = tracers
 		}
-		err, other := c.Count(decode.Format(format%4), body, lang, topLevel, w), fresh.Count(decode.Format(format%4), body, lang, topLevel, w)
+		err, other := c.Count(decode.Format(format%4), body, lang, topLevel,
+			w), fresh.Count(decode.Format(format%4), body, lang, topLevel, w)
 		if (err == nil) != (other == nil) {
 			t.Fatalf("%v, and where nothing was met before %v", err, other)
 		}
@@ -184,7 +192,8 @@ func checkKept(t *testing.T, c *datadog.Counter) {
 	next := make([]int32, len(sizes))
 	for _, k := range c.Kept() {
 		if k.At < next[k.Batch] || k.At >= sizes[k.Batch] {
-			t.Fatalf("span %d of batch %d, which has %d, and %d came before", k.At, k.Batch, sizes[k.Batch], next[k.Batch])
+			t.Fatalf("span %d of batch %d, which has %d, and %d came before", k.At, k.Batch, sizes[k.Batch],
+				next[k.Batch])
 		}
 		next[k.Batch] = k.At + 1
 		if _, low, span := c.IDs(k); low == 0 || span == 0 {

@@ -29,7 +29,8 @@ var agentPeerTags = []string{
 
 func policyOf(t testing.TB) *datadog.Policy {
 	t.Helper()
-	w, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil, datadog.Labels{})
+	w, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil,
+		datadog.Labels{})
 	if !ok {
 		t.Fatal("the agent's default policy are too many")
 	}
@@ -40,7 +41,10 @@ func policyOf(t testing.TB) *datadog.Policy {
 func tracersPolicy(t testing.TB) *datadog.Policy {
 	t.Helper()
 	p, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil,
-		datadog.Labels{OfTracer: true, AdditionalTags: []string{"component", "language"}, RenamesResources: true})
+		datadog.Labels{
+			OfTracer: true, AdditionalTags: []string{"component", "language"},
+			RenamesResources: true,
+		})
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -71,7 +75,11 @@ func webTraces(traces int) (all [][]spanV04) {
 		key := i % 16
 		meta := func(kind string, more ...string) map[string]string {
 			m := map[string]string{
-				"span.kind": kind, "component": "net/http", "language": "go", "env": "prod", "version": "1.4.2",
+				"span.kind":  kind,
+				"component":  "net/http",
+				"language":   "go",
+				"env":        "prod",
+				"version":    "1.4.2",
 				"runtime-id": "6ad3f3ae-7d1c-4d1b-8e9d-3a0a5fd0a1f2", "_dd.p.tid": "66f0a9b300000000",
 			}
 			for at := 0; at < len(more); at += 2 {
@@ -79,18 +87,27 @@ func webTraces(traces int) (all [][]spanV04) {
 			}
 			return m
 		}
-		metrics := map[string]float64{"_dd.top_level": 1, "_sampling_priority_v1": float64(1 - i%2), "process_id": 4711, "_dd.agent_psr": 1}
+		metrics := map[string]float64{
+			"_dd.top_level": 1, "_sampling_priority_v1": float64(1 - i%2),
+			"process_id": 4711, "_dd.agent_psr": 1,
+		}
 		root := spanV04{
-			Service: fmt.Sprint("shop-", key%4), Name: "http.request", Resource: fmt.Sprint("GET /route/", key), Type: "web",
-			TraceID: uint64(i + 1), SpanID: 10, Start: start, Duration: int64(1e6 + i*1000), Meta: meta("server",
-				"http.method", "GET", "http.status_code", "200", "http.url", "http://shop.example.com/route?id=7", "http.useragent", "a browser of some length/5.0"),
+			Service:  fmt.Sprint("shop-", key%4),
+			Name:     "http.request",
+			Resource: fmt.Sprint("GET /route/", key),
+			Type:     "web",
+			TraceID:  uint64(i + 1), SpanID: 10, Start: start, Duration: int64(1e6 + i*1000),
+			Meta: meta("server",
+				"http.method", "GET", "http.status_code", "200", "http.url",
+				"http://shop.example.com/route?id=7", "http.useragent", "a browser of some length/5.0"),
 			Metrics: metrics,
 		}
 		second := root
 		second.SpanID, second.ParentID, second.Name, second.Metrics = 11, 10, "grpc.server", map[string]float64{"_dd.measured": 1}
 		client := root
 		client.SpanID, client.ParentID, client.Name, client.Service, client.Type = 12, 11, "postgres.query", "shop-db", "db"
-		client.Meta = meta("client", "out.host", "db.example.com", "db.name", "orders", "db.system", "postgresql", "db.statement", "SELECT * FROM orders WHERE id = ?")
+		client.Meta = meta("client", "out.host", "db.example.com", "db.name", "orders", "db.system",
+			"postgresql", "db.statement", "SELECT * FROM orders WHERE id = ?")
 		client.Metrics = map[string]float64{"network.destination.port": 5432, "_dd.measured": 1}
 		inner := root
 		inner.SpanID, inner.ParentID, inner.Name, inner.Type = 13, 11, "render", ""
@@ -187,7 +204,8 @@ func bodyV1(t testing.TB, traces int) []byte {
 				attributes = append(attributes, s.of(k), 3, v)
 			}
 			spans = append(spans, ordered{
-				1, service, 2, name, 3, resource, 4, span.SpanID, 5, span.ParentID, 6, uint64(span.Start), 7, uint64(span.Duration),
+				1, service, 2, name, 3, resource, 4, span.SpanID, 5, span.ParentID, 6, uint64(span.Start), 7,
+				uint64(span.Duration),
 				8, false, 9, attributes, 10, s.of(span.Type), 16, kinds[span.Meta["span.kind"]],
 			})
 		}

@@ -35,10 +35,11 @@ func spansV05(t testing.TB, spans int, service, resource string, meta map[string
 func TestWrittenOnceUsedOften(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for name, body := range map[string][]byte{
-		"resource":        spansV05(t, 1<<12, "shop", long, nil),
-		"service":         spansV05(t, 1<<12, long, "GET /", nil),
-		"broken service":  spansV05(t, 1<<12, long+"\xff", "GET /", nil),
-		"a number's text": spansV05(t, 1<<12, "shop", "GET /", map[string]string{"_dd.measured": strings.Repeat("1", 20_000)}),
+		"resource":       spansV05(t, 1<<12, "shop", long, nil),
+		"service":        spansV05(t, 1<<12, long, "GET /", nil),
+		"broken service": spansV05(t, 1<<12, long+"\xff", "GET /", nil),
+		"a number's text": spansV05(t, 1<<12, "shop", "GET /",
+			map[string]string{"_dd.measured": strings.Repeat("1", 20_000)}),
 	} {
 		c := datadog.NewCounter()
 		if err := c.Count(decode.FormatV05, body, "go", false, policyOf(t)); err == nil {
@@ -56,7 +57,8 @@ func TestLongTags(t *testing.T) {
 			t.Errorf("a tag of %d bytes was counted", len(value))
 		}
 	}
-	body := spansV05(t, 1, "shop", "GET /", map[string]string{"span.kind": "client", "out.host": strings.Repeat("x", (16 << 10))})
+	body := spansV05(t, 1, "shop", "GET /",
+		map[string]string{"span.kind": "client", "out.host": strings.Repeat("x", (16 << 10))})
 	if err := datadog.NewCounter().Count(decode.FormatV05, body, "go", false, policyOf(t)); err != nil {
 		t.Error(err)
 	}
@@ -69,8 +71,13 @@ func TestManyBaseServices(t *testing.T) {
 		var traces []any
 		for i := range n {
 			traces = append(traces, []any{map[string]any{
-				"service": "shop", "name": "op", "resource": "r", "span_id": 1, "start": int64(1e18), "duration": 1,
-				"meta": map[string]string{"_dd.base_service": fmt.Sprint("base-", i)},
+				"service":  "shop",
+				"name":     "op",
+				"resource": "r",
+				"span_id":  1,
+				"start":    int64(1e18),
+				"duration": 1,
+				"meta":     map[string]string{"_dd.base_service": fmt.Sprint("base-", i)},
 			}})
 		}
 		return encode(t, traces)
@@ -105,7 +112,8 @@ func TestManyOfNothing(t *testing.T) {
 			t.Errorf("%s: it was counted", test.format)
 		}
 		if table, decoder := c.Decoded(); len(table.Groups) > 1<<16 || len(decoder.Strings()) > 1<<18 {
-			t.Errorf("%s: %d traces and %d strings are held", test.format, len(table.Groups), len(decoder.Strings()))
+			t.Errorf("%s: %d traces and %d strings are held", test.format, len(table.Groups),
+				len(decoder.Strings()))
 		}
 	}
 }
@@ -133,8 +141,13 @@ func TestABodyHasAsManySpansAsItMay(t *testing.T) {
 func TestADurationReachesNoEndBeyondTime(t *testing.T) {
 	const start = int64(1e18)
 	body := encode(t, []any{[]any{map[string]any{
-		"service": "shop", "name": "op", "resource": "r", "span_id": 1, "start": start, "duration": int64(math.MaxInt64),
-		"metrics": map[string]float64{"_dd.measured": 1},
+		"service":  "shop",
+		"name":     "op",
+		"resource": "r",
+		"span_id":  1,
+		"start":    start,
+		"duration": int64(math.MaxInt64),
+		"metrics":  map[string]float64{"_dd.measured": 1},
 	}}})
 	c := datadog.NewCounter()
 	if err := c.Count(decode.FormatV04, body, "go", true, policyOf(t)); err != nil {

@@ -44,7 +44,8 @@ func TestTagsThatAreIgnored(t *testing.T) {
 							ignored++
 						}
 						if (s.Flags&span.Ignored != 0) != (len(batch.KeyOf(s)) == 0) {
-							t.Fatalf("a span with flags %x has a key of %d bytes", s.Flags, len(batch.KeyOf(s)))
+							t.Fatalf("a span with flags %x has a key of %d bytes", s.Flags,
+								len(batch.KeyOf(s)))
 						}
 					}
 				}

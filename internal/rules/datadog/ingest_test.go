@@ -54,7 +54,11 @@ func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
 // sentBy says who sent what was added.
 func (in *ingested) sentBy(host, env string) {
 	in.Senders = append(in.Senders, spantable.Sender{
-		Host: in.text(host), Env: in.text(env), Lang: in.text("go"), TracerVersion: in.text("otlp-1"), Container: in.text("c"),
+		Host:          in.text(host),
+		Env:           in.text(env),
+		Lang:          in.text("go"),
+		TracerVersion: in.text("otlp-1"),
+		Container:     in.text("c"),
 	})
 }
 
@@ -82,8 +86,10 @@ func TestWhatTheIngestHasMadeIsReadAsThat(t *testing.T) {
 			t.Helper()
 			for _, s := range countedBy(t, c) {
 				var k span.Key
-				if err := wire.ReadKey(&k, []byte(s.key)); err != nil || k.Kind != want.Kind || k.HTTPStatus != want.HTTPStatus {
-					t.Errorf("it is of kind %q with the status %d, want %q and %d", k.Kind, k.HTTPStatus, want.Kind, want.HTTPStatus)
+				if err := wire.ReadKey(&k, []byte(s.key)); err != nil || k.Kind != want.Kind ||
+					k.HTTPStatus != want.HTTPStatus {
+					t.Errorf("it is of kind %q with the status %d, want %q and %d", k.Kind, k.HTTPStatus,
+						want.Kind, want.HTTPStatus)
 				}
 			}
 		}
@@ -91,7 +97,8 @@ func TestWhatTheIngestHasMadeIsReadAsThat(t *testing.T) {
 			t.Errorf("%d spans were counted", countedSpans(t, c))
 		}
 		body := encode(t, []any{[]any{ordered{
-			"service", "shop", "name", "op", "resource", "r", "span_id", 7, "parent_id", 0, "start", int64(1e18), "duration", 1,
+			"service", "shop", "name", "op", "resource", "r", "span_id", 7, "parent_id", 0, "start",
+			int64(1e18), "duration", 1,
 			"error", 0, "type", "custom", "meta",
 			map[string]string{"span.kind": test.kind.String()},
 			"metrics",
@@ -113,7 +120,8 @@ func TestAPolicyNamesItsTags(t *testing.T) {
 	for _, name := range policyOf(t).Tags() {
 		named[name] = true
 	}
-	if !named["span.kind"] || !named["_dd.measured"] || !named["out.host"] || named[""] || named["component"] {
+	if !named["span.kind"] || !named["_dd.measured"] || !named["out.host"] || named[""] ||
+		named["component"] {
 		t.Errorf("tags %v", named)
 	}
 }
@@ -126,7 +134,13 @@ func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 	for range 2 {
 		in := newIngested(policy)
 		for _, one := range [][3]string{
-			{"a", "e", ""}, {"b", "e", ""}, {"a", "e", ""}, {"a", "e", "base"}, {"a", "f", ""}, {long + "1", "e", ""}, {long + "2", "e", ""},
+			{"a", "e", ""},
+			{"b", "e", ""},
+			{"a", "e", ""},
+			{"a", "e", "base"},
+			{"a", "f", ""},
+			{long + "1", "e", ""},
+			{long + "2", "e", ""},
 		} {
 			tags := map[string]any{"_dd.measured": 1.0}
 			if one[2] != "" {
@@ -146,10 +160,14 @@ func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 			got[origin] = len(batch.Snapshots)
 		}
 		of := func(host, env, service string) span.Origin {
-			return span.Origin{Host: host, Env: env, Service: service, Lang: "go", TracerVersion: "otlp-1", ContainerID: "c"}
+			return span.Origin{
+				Host: host, Env: env, Service: service, Lang: "go", TracerVersion: "otlp-1",
+				ContainerID: "c",
+			}
 		}
 		want := map[span.Origin]int{
-			of("a", "e", ""): 2, of("b", "e", ""): 1, of("a", "e", "base"): 1, of("a", "f", ""): 1, of(long, "e", ""): 2,
+			of("a", "e", ""): 2, of("b", "e", ""): 1, of("a", "e", "base"): 1, of("a", "f", ""): 1,
+			of(long, "e", ""): 2,
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("%+v, want\n%+v", got, want)
@@ -175,7 +193,14 @@ func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 func TestAnEnvironmentThatTheAgentWritesAsNothingIsNone(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for env, want := range map[string]string{
-		"prod": "prod", "Pröd!": "Pröd!", "": "", "!!": "", "\uFFFD": "", "\xff\xfe": "", " _": "", "_a": "_a",
+		"prod":                         "prod",
+		"Pröd!":                        "Pröd!",
+		"":                             "",
+		"!!":                           "",
+		"\uFFFD":                       "",
+		"\xff\xfe":                     "",
+		" _":                           "",
+		"_a":                           "_a",
 		strings.Repeat("!", 400) + "a": "",
 	} {
 		in := newIngested(policy)

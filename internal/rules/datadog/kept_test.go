@@ -13,7 +13,8 @@ import (
 // keepingPolicy asks for the ids of traces.
 func keepingPolicy(t testing.TB) *datadog.Policy {
 	t.Helper()
-	p, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil, datadog.Labels{TraceIDs: true})
+	p, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil,
+		datadog.Labels{TraceIDs: true})
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -30,8 +31,14 @@ type sampledTrace struct {
 func (s *sampledTrace) spans(number int) (spans []spanV04) {
 	for i, kind := range []string{"server", "internal", "client"} {
 		span := spanV04{
-			Service: "s", Name: "n", Resource: "r", TraceID: s.low, SpanID: uint64(10*number + i + 1), Start: 2e18, Duration: int64(number),
-			Meta: map[string]string{"span.kind": kind}, Metrics: map[string]float64{},
+			Service:  "s",
+			Name:     "n",
+			Resource: "r",
+			TraceID:  s.low,
+			SpanID:   uint64(10*number + i + 1),
+			Start:    2e18,
+			Duration: int64(number),
+			Meta:     map[string]string{"span.kind": kind}, Metrics: map[string]float64{},
 		}
 		if span.ParentID = uint64(10*number + 1); i == 0 {
 			span.ParentID = 0
@@ -52,7 +59,13 @@ func (s *sampledTrace) spans(number int) (spans []spanV04) {
 
 // sampled are traces of each kind. Where spans have a base service, theirs are another batch.
 var sampled = []sampledTrace{
-	{"", 1, 0x66f0a9b300000000, 1<<63 + 5}, {"other", 2, 0, 6}, {"", 0, 1, 7}, {"", -1, 1, 8}, {"", nil, 1, 9}, {"", 1, 1, 0}, {"other", 1, 3, 10},
+	{"", 1, 0x66f0a9b300000000, 1<<63 + 5},
+	{"other", 2, 0, 6},
+	{"", 0, 1, 7},
+	{"", -1, 1, 8},
+	{"", nil, 1, 9},
+	{"", 1, 1, 0},
+	{"other", 1, 3, 10},
 }
 
 // formsOf are the bodies of the traces in each format.
@@ -79,13 +92,18 @@ func formsOf(t *testing.T, all []sampledTrace) map[decode.Format][]byte {
 			for k, v := range span.Metrics {
 				metrics[number(k)] = v
 			}
-			spans05 = append(spans05, []any{number("s"), number("n"), number("r"), span.TraceID, span.SpanID, span.ParentID, span.Start, span.Duration, 0, meta, metrics, 0})
+			spans05 = append(spans05,
+				[]any{
+					number("s"), number("n"), number("r"), span.TraceID, span.SpanID, span.ParentID,
+					span.Start, span.Duration, 0, meta, metrics, 0,
+				})
 			if base := span.Meta["_dd.base_service"]; base != "" {
 				attributes = append(attributes, streamed.of("_dd.base_service"), 1, streamed.of(base))
 			}
 			kind := map[string]int{"internal": 1, "server": 2, "client": 3}[span.Meta["span.kind"]]
 			spans1 = append(spans1, ordered{
-				1, streamed.of("s"), 2, streamed.of("n"), 3, streamed.of("r"), 4, span.SpanID, 5, span.ParentID, 6, uint64(span.Start), 7, uint64(span.Duration),
+				1, streamed.of("s"), 2, streamed.of("n"), 3, streamed.of("r"), 4, span.SpanID, 5,
+				span.ParentID, 6, uint64(span.Start), 7, uint64(span.Duration),
 				9, attributes, 16, kind,
 			})
 		}
@@ -101,7 +119,8 @@ func formsOf(t *testing.T, all []sampledTrace) map[decode.Format][]byte {
 	}
 	return map[decode.Format][]byte{
 		decode.FormatV04: encode(t, v04), decode.FormatV05: encode(t, []any{dict, v05}),
-		decode.FormatV07: encode(t, map[string]any{"chunks": chunks07}), decode.FormatV1: encode(t, ordered{11, chunks1}),
+		decode.FormatV07: encode(t, map[string]any{"chunks": chunks07}),
+		decode.FormatV1:  encode(t, ordered{11, chunks1}),
 	}
 }
 
@@ -125,7 +144,9 @@ func TestSpansOfTracesThatAreKept(t *testing.T) {
 		var got []string
 		for _, k := range c.Kept() {
 			high, low, span := c.IDs(k)
-			got = append(got, fmt.Sprintf("%x %x %d %d %s", high, low, span, durations[[2]int32{k.Batch, k.At}], batches[k.Batch]))
+			got = append(got,
+				fmt.Sprintf("%x %x %d %d %s", high, low, span, durations[[2]int32{k.Batch, k.At}],
+					batches[k.Batch]))
 		}
 		want := []string{
 			"66f0a9b300000000 8000000000000005 11 1 ", "66f0a9b300000000 8000000000000005 13 1 ",
@@ -149,11 +170,15 @@ func TestNobodyIsAskedForIDs(t *testing.T) {
 // TestIDsThatAreNone: the half that is no number of 16 digits is 0, and an id of another length
 // than 16 bytes is that of no trace.
 func TestIDsThatAreNone(t *testing.T) {
-	for _, tag := range []string{"", "1", "66f0a9b30000000", "66f0a9b3000000000", "66f0a9b30000000g", "+6f0a9b300000000"} {
+	for _, tag := range []string{
+		"", "1", "66f0a9b30000000", "66f0a9b3000000000", "66f0a9b30000000g",
+		"+6f0a9b300000000",
+	} {
 		spans := sampled[0].spans(1)
 		spans[1].Meta["_dd.p.tid"] = tag
 		c := datadog.NewCounter()
-		if err := c.Count(decode.FormatV04, encode(t, []any{spans}), "go", false, keepingPolicy(t)); err != nil {
+		if err := c.Count(decode.FormatV04, encode(t, []any{spans}), "go", false,
+			keepingPolicy(t)); err != nil {
 			t.Fatal(err)
 		}
 		if high, low, _ := c.IDs(c.Kept()[0]); high != 0 || low != sampled[0].low {
@@ -167,7 +192,8 @@ func TestIDsThatAreNone(t *testing.T) {
 		span := ordered{1, "s", 2, "n", 3, "r", 4, 1, 6, uint64(2e18), 16, 2}
 		body := encode(t, ordered{11, []any{ordered{1, 1, 6, id, 4, []any{span}}}})
 		c := datadog.NewCounter()
-		if err := c.Count(decode.FormatV1, body, "go", false, keepingPolicy(t)); err == nil && len(c.Kept()) != 0 {
+		if err := c.Count(decode.FormatV1, body, "go", false, keepingPolicy(t)); err == nil &&
+			len(c.Kept()) != 0 {
 			t.Errorf("an id of %d bytes is one", len(id))
 		}
 	}
@@ -178,7 +204,8 @@ func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
 	c := datadog.NewCounter()
 	with, without := sampled[0].spans(1), map[string]any{
 		"service": "s", "name": "n", "resource": "r", "span_id": 5, "start": int64(2e18), "duration": 1,
-		"meta": map[string]string{"span.kind": "server"}, "metrics": map[string]float64{"_sampling_priority_v1": 1},
+		"meta":    map[string]string{"span.kind": "server"},
+		"metrics": map[string]float64{"_sampling_priority_v1": 1},
 	}
 	for _, body := range [][]any{{with, []any{without}}, {[]any{without}}} {
 		if err := c.Count(decode.FormatV04, encode(t, body), "go", false, keepingPolicy(t)); err != nil {

@@ -13,10 +13,19 @@ import (
 // little: in one place, in length, in what it was written as.
 func randomSpan(rnd *rand.Rand, id int) map[string]any {
 	label := func() string {
-		return []string{"", "a", "A b", "ab", "b", "\xff", "200", "10.0.0.1", strings.Repeat("x", rnd.IntN(500))}[rnd.IntN(9)]
+		return []string{
+			"", "a", "A b", "ab", "b", "\xff", "200", "10.0.0.1",
+			strings.Repeat("x", rnd.IntN(500)),
+		}[rnd.IntN(9)]
 	}
-	meta, metrics := map[string]string{"span.kind": []string{"client", "internal", "server", "producer"}[rnd.IntN(4)]}, map[string]float64{}
-	for _, name := range []string{"http.status_code", "grpc.code", "rpc.system", "_dd.base_service", "_dd.svc_src", "peer.service", "out.host", "db.name", "other"} {
+	meta, metrics := map[string]string{"span.kind": []string{
+		"client", "internal", "server",
+		"producer",
+	}[rnd.IntN(4)]}, map[string]float64{}
+	for _, name := range []string{
+		"http.status_code", "grpc.code", "rpc.system", "_dd.base_service",
+		"_dd.svc_src", "peer.service", "out.host", "db.name", "other",
+	} {
 		switch rnd.IntN(4) {
 		case 0:
 			meta[name] = label()
@@ -25,8 +34,13 @@ func randomSpan(rnd *rand.Rand, id int) map[string]any {
 		}
 	}
 	return map[string]any{
-		"service": label(), "name": label(), "resource": label(), "type": label(), "span_id": id + 1, "parent_id": rnd.IntN(2) * id,
-		"start": int64(1e18), "duration": 1, "meta": meta, "metrics": metrics,
+		"service":   label(),
+		"name":      label(),
+		"resource":  label(),
+		"type":      label(),
+		"span_id":   id + 1,
+		"parent_id": rnd.IntN(2) * id,
+		"start":     int64(1e18), "duration": 1, "meta": meta, "metrics": metrics,
 	}
 }
 
@@ -49,14 +63,19 @@ func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
 			}
 			traces = append(traces, spans)
 		}
-		body, w, lang, top := encode(t, traces), policy[rnd.IntN(2)], []string{"go", "python"}[rnd.IntN(2)], rnd.IntN(2) == 0
+		body, w, lang, top := encode(t, traces), policy[rnd.IntN(2)], []string{
+			"go",
+			"python",
+		}[rnd.IntN(2)], rnd.IntN(2) == 0
 		fresh := datadog.NewCounter()
-		if a, b := c.Count(decode.FormatV04, body, lang, top, w), fresh.Count(decode.FormatV04, body, lang, top, w); a != nil || b != nil {
+		if a, b := c.Count(decode.FormatV04, body, lang, top, w), fresh.Count(decode.FormatV04, body, lang,
+			top, w); a != nil || b != nil {
 			t.Fatal(a, b)
 		}
 		same(t, c, fresh)
 		fresh = datadog.NewCounter()
-		if c.Count(decode.FormatV04, body, lang, top, w) != nil || fresh.Count(decode.FormatV04, body, lang, top, w) != nil {
+		if c.Count(decode.FormatV04, body, lang, top, w) != nil ||
+			fresh.Count(decode.FormatV04, body, lang, top, w) != nil {
 			t.Fatal("the second time")
 		}
 		same(t, c, fresh)

@@ -40,7 +40,10 @@ func TestAMainServiceIsItsBatchsOwn(t *testing.T) {
 				services = append(services, service)
 				return true
 			})
-			want := map[string]string{"agent": "shop-of-_-a-long-name", "tracer": "shop-of-\uFFFD-a-long-name"}[name]
+			want := map[string]string{
+				"agent":  "shop-of-_-a-long-name",
+				"tracer": "shop-of-\uFFFD-a-long-name",
+			}[name]
 			if !slices.Equal(services, []string{want}) {
 				t.Errorf("%s: the main services are %q, want %q", name, services, want)
 			}

@@ -43,7 +43,8 @@ func checkPromise(t *testing.T, w *datadog.Policy, traceIDs bool) {
 			before := inUse()
 			err := c.Count(format, body, "go", false, w)
 			held := inUse() - before
-			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, datadog.CounterBytes(len(body), traceIDs)>>10, err)
+			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10,
+				datadog.CounterBytes(len(body), traceIDs)>>10, err)
 			if held > datadog.CounterBytes(length, traceIDs) {
 				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
 			}
@@ -99,7 +100,10 @@ func greedy(length int) map[string][]byte {
 	dict := append([]byte{0x92, 0x96, 0xa0, 0xa1, 's', 0xa1, 'o', 0xac}, "_dd.measured"...)
 	dict = append(append(dict, 0xad), "_dd.base_service"[:13]...)
 	dict = append(dict, 0xa1, '1')
-	span := []byte{0x9c, 1, 2, 2, 1, 1, 0, 0xcf, 0x0d, 0xe0, 0xb6, 0xb3, 0xa7, 0x64, 0, 0, 1, 0, 0x80, 0x80, 0}
+	span := []byte{
+		0x9c, 1, 2, 2, 1, 1, 0, 0xcf, 0x0d, 0xe0, 0xb6, 0xb3, 0xa7, 0x64, 0, 0, 1, 0, 0x80, 0x80,
+		0,
+	}
 	spans := func(n int) []byte { return bytes.Repeat(span, n) }
 	n := length / len(span)
 	tags := length / 2
@@ -111,10 +115,12 @@ func greedy(length int) map[string][]byte {
 	}
 	long := bytes.Repeat([]byte{'x'}, length/4)
 	several := length / 2 / len(span)
-	all["labels"] = slices.Concat([]byte{0x92, 0x94, 0xa0, 0xa1, 's'}, array32(0xdb, len(long)), long, []byte{0xa1, 'x'},
+	all["labels"] = slices.Concat([]byte{0x92, 0x94, 0xa0, 0xa1, 's'}, array32(0xdb, len(long)), long,
+		[]byte{0xa1, 'x'},
 		[]byte{0x91}, array32(0xdd, several), spans(several))
 	broken := slices.Concat(bytes.Repeat([]byte{0xff}, 4000), []byte{'x'})
-	all["broken labels"] = slices.Concat([]byte{0x92, 0x94, 0xa0, 0xa1, 's'}, array32(0xdb, len(broken)), broken, []byte{0xa1, 'x'},
+	all["broken labels"] = slices.Concat([]byte{0x92, 0x94, 0xa0, 0xa1, 's'}, array32(0xdb, len(broken)),
+		broken, []byte{0xa1, 'x'},
 		[]byte{0x91}, array32(0xdd, several), spans(several))
 	texts := length / 4
 	list := array32(0xdd, texts)

@@ -12,7 +12,10 @@ import (
 // counted where only what does not count means it, and left to the agent otherwise.
 func TestMisplacedEmptyString(t *testing.T) {
 	const empty = 3
-	dict := []string{"shop", "op", "GET /", "", "web", "span.kind", "server", "some.tag", "of no interest", "_dd.measured"}
+	dict := []string{
+		"shop", "op", "GET /", "", "web", "span.kind", "server", "some.tag", "of no interest",
+		"_dd.measured",
+	}
 	type fields struct {
 		service, name, resource, typ int
 		meta                         map[int]int
@@ -26,19 +29,39 @@ func TestMisplacedEmptyString(t *testing.T) {
 		spans []fields
 		left  bool
 	}{
-		"nobody means it":         {dict, []fields{root, inner}, false},
-		"an uncounted span's":     {dict, []fields{root, with(inner, func(f *fields) { f.typ = empty })}, false},
-		"a tag of no interest":    {dict, []fields{with(root, func(f *fields) { f.meta = map[int]int{5: 6, 7: empty} }), inner}, false},
-		"a counted span's type":   {dict, []fields{with(root, func(f *fields) { f.typ = empty }), inner}, true},
-		"a measured span's type":  {dict, []fields{root, with(inner, func(f *fields) { f.typ, f.metrics = empty, map[int]float64{9: 1} })}, true},
-		"a service":               {dict, []fields{root, with(inner, func(f *fields) { f.service = empty })}, true},
-		"a name":                  {dict, []fields{root, with(inner, func(f *fields) { f.name = empty })}, true},
-		"a resource":              {dict, []fields{root, with(inner, func(f *fields) { f.resource = empty })}, true},
-		"a tag that a rule reads": {dict, []fields{with(root, func(f *fields) { f.meta = map[int]int{5: empty} }), inner}, true},
-		"a tag's name":            {dict, []fields{with(root, func(f *fields) { f.meta = map[int]int{empty: 6} }), inner}, true},
-		"a number's name":         {dict, []fields{with(root, func(f *fields) { f.metrics = map[int]float64{empty: 1} }), inner}, true},
-		"two of them":             {append(dict[:len(dict):len(dict)], ""), []fields{root, inner}, true},
-		"one that is first, too":  {append([]string{""}, dict[1:]...), []fields{root, inner}, true},
+		"nobody means it": {dict, []fields{root, inner}, false},
+		"an uncounted span's": {dict, []fields{root, with(inner, func(f *fields) {
+			f.typ = empty
+		})}, false},
+		"a tag of no interest": {dict, []fields{with(root, func(f *fields) {
+			f.meta = map[int]int{5: 6, 7: empty}
+		}), inner}, false},
+		"a counted span's type": {dict, []fields{with(root, func(f *fields) {
+			f.typ = empty
+		}), inner}, true},
+		"a measured span's type": {dict, []fields{root, with(inner, func(f *fields) {
+			f.typ, f.metrics = empty, map[int]float64{9: 1}
+		})}, true},
+		"a service": {dict, []fields{root, with(inner, func(f *fields) {
+			f.service = empty
+		})}, true},
+		"a name": {dict, []fields{root, with(inner, func(f *fields) {
+			f.name = empty
+		})}, true},
+		"a resource": {dict, []fields{root, with(inner, func(f *fields) {
+			f.resource = empty
+		})}, true},
+		"a tag that a rule reads": {dict, []fields{with(root, func(f *fields) {
+			f.meta = map[int]int{5: empty}
+		}), inner}, true},
+		"a tag's name": {dict, []fields{with(root, func(f *fields) {
+			f.meta = map[int]int{empty: 6}
+		}), inner}, true},
+		"a number's name": {dict, []fields{with(root, func(f *fields) {
+			f.metrics = map[int]float64{empty: 1}
+		}), inner}, true},
+		"two of them":            {append(dict[:len(dict):len(dict)], ""), []fields{root, inner}, true},
+		"one that is first, too": {append([]string{""}, dict[1:]...), []fields{root, inner}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var trace []any
@@ -46,10 +69,15 @@ func TestMisplacedEmptyString(t *testing.T) {
 				meta, metrics := map[int]int{}, map[int]float64{}
 				maps.Copy(meta, f.meta)
 				maps.Copy(metrics, f.metrics)
-				trace = append(trace, []any{f.service, f.name, f.resource, 7, i + 1, i, int64(1e18), 1, 0, meta, metrics, f.typ})
+				trace = append(trace,
+					[]any{
+						f.service, f.name, f.resource, 7, i + 1, i, int64(1e18), 1, 0, meta, metrics,
+						f.typ,
+					})
 			}
 			c := datadog.NewCounter()
-			err := c.Count(decode.FormatV05, encode(t, []any{test.dict, []any{trace}}), "jvm", true, policyOf(t))
+			err := c.Count(decode.FormatV05, encode(t, []any{test.dict, []any{trace}}), "jvm", true,
+				policyOf(t))
 			if (err != nil) != test.left {
 				t.Errorf("counted: %v", err)
 			}

@@ -44,7 +44,9 @@ func (s *modelSpan) isMarked(names ...string) bool {
 func (s *modelSpan) key() span.Key {
 	k := span.Key{
 		Service: s.Service, Operation: s.Name, Resource: s.Resource, Type: s.Type, Kind: s.Meta["span.kind"],
-		ServiceSource: s.any("_dd.svc_src"), HTTPMethod: s.Meta["http.method"], TraceRoot: span.TraceRootFalse,
+		ServiceSource: s.any("_dd.svc_src"),
+		HTTPMethod:    s.Meta["http.method"],
+		TraceRoot:     span.TraceRootFalse,
 	}
 	if s.ParentID == 0 {
 		k.TraceRoot = span.TraceRootTrue
@@ -64,7 +66,8 @@ func (s *modelSpan) textTags(names []string) (tags []string) {
 func goModel(s *modelSpan) (k span.Key, counts bool) {
 	k = s.key()
 	k.HTTPStatus, k.GRPCStatus, k.PeerTags = rules.HTTPStatus(s.tags()), rules.GRPCStatus(s.tags()), rules.PeerTags(nil, s.tags(), s.peers)
-	k.HTTPEndpoint, k.AdditionalTags = s.Meta["http.endpoint"], s.textTags(s.additional[:min(6, len(s.additional))])
+	k.HTTPEndpoint, k.AdditionalTags = s.Meta["http.endpoint"], s.textTags(s.additional[:min(6,
+		len(s.additional))])
 	k.Synthetics = strings.HasPrefix(s.Meta["_dd.origin"], "synthetics")
 	return k, rules.Eligible(s.tags(), rules.Kinds)
 }
@@ -109,7 +112,8 @@ func nodeModel(s *modelSpan) (k span.Key, counts bool) {
 	k = s.key()
 	k.TraceRoot = span.TraceRootNotSet
 	// It writes every status as text.
-	if code, err := strconv.ParseFloat(s.any("http.status_code"), 64); err == nil && code == math.Trunc(code) {
+	if code, err := strconv.ParseFloat(s.any("http.status_code"), 64); err == nil &&
+		code == math.Trunc(code) {
 		k.HTTPStatus = uint32(code)
 	}
 	for _, name := range []string{"grpc.status.code", "rpc.grpc.status_code", "rpc.response.status_code"} {
@@ -191,19 +195,50 @@ func mainService(lang string, s *modelSpan) string {
 func randomModelSpan(rnd *rand.Rand, id uint64, named modelSpan) modelSpan {
 	pick := func(all ...string) string { return all[rnd.IntN(len(all))] }
 	named.spanV04 = spanV04{
-		Service: pick("shop", "Stock Keeper", "cart"), Name: pick("web.request", "rpc"), Resource: pick("GET /", "r", ""), Type: pick("", "rpc", "web"),
-		SpanID: id, ParentID: id - 1, Start: 1e18, Duration: int64(rnd.IntN(3)), Meta: map[string]string{}, Metrics: map[string]float64{},
+		Service:  pick("shop", "Stock Keeper", "cart"),
+		Name:     pick("web.request", "rpc"),
+		Resource: pick("GET /", "r", ""),
+		Type:     pick("", "rpc", "web"),
+		SpanID:   id,
+		ParentID: id - 1,
+		Start:    1e18,
+		Duration: int64(rnd.IntN(3)),
+		Meta:     map[string]string{},
+		Metrics:  map[string]float64{},
 	}
 	tags := map[string][]string{
-		"span.kind":   {"server", "client", "internal", "producer", "consumer", "CLIENT", "Server", "batch", ""},
-		"http.method": {"GET", "POST", ""}, "http.endpoint": {"/a", "/b", ""}, "http.route": {"/a/{id}", "/c", ""},
-		"http.status_code": {"200", "503.0", "999", "none", "#404"}, "http.response.status_code": {"201", "#500"},
-		"rpc.grpc.status_code": {"#5", "NOT_FOUND", "7"}, "grpc.code": {"UNAVAILABLE", "#3", "what"}, "rpc.grpc.status.code": {"#9"},
-		"grpc.status.code": {"OK", "#14", "ABORTED"}, "rpc.response.status_code": {"1", "#2"}, "rpc.system": {"grpc", "thrift"},
-		"_dd.svc_src": {"m", "java-jdbc"}, "_dd.base_service": {"shop", "Shop Front"}, "peer.service": {"Stock Keeper", "db"},
-		"out.host": {"10.1.2.3:5432", "db1", "#7"}, "db.type": {"h2"}, "peer.hostname": {"10.0.0.1"}, "http.hostname": {"front"}, "db.name": {"orders", "#5"},
-		"tier": {"gold", "silver", "", "#1"}, "region": {"eu", strings.Repeat("x", 200), strings.Repeat("y", 201)}, "zone": {"a"}, "cell": {"b"}, "rack": {"#3"},
-		"_dd.origin": {"synthetics", "synthetics-browser", "lambda"}, "_dd.measured": {"#1"}, "_dd.top_level": {"#1", "#0"}, "_sample_rate": {"#0.5"},
+		"span.kind": {
+			"server", "client", "internal", "producer", "consumer", "CLIENT", "Server", "batch",
+			"",
+		},
+		"http.method":               {"GET", "POST", ""},
+		"http.endpoint":             {"/a", "/b", ""},
+		"http.route":                {"/a/{id}", "/c", ""},
+		"http.status_code":          {"200", "503.0", "999", "none", "#404"},
+		"http.response.status_code": {"201", "#500"},
+		"rpc.grpc.status_code":      {"#5", "NOT_FOUND", "7"},
+		"grpc.code":                 {"UNAVAILABLE", "#3", "what"},
+		"rpc.grpc.status.code":      {"#9"},
+		"grpc.status.code":          {"OK", "#14", "ABORTED"},
+		"rpc.response.status_code":  {"1", "#2"},
+		"rpc.system":                {"grpc", "thrift"},
+		"_dd.svc_src":               {"m", "java-jdbc"},
+		"_dd.base_service":          {"shop", "Shop Front"},
+		"peer.service":              {"Stock Keeper", "db"},
+		"out.host":                  {"10.1.2.3:5432", "db1", "#7"},
+		"db.type":                   {"h2"},
+		"peer.hostname":             {"10.0.0.1"},
+		"http.hostname":             {"front"},
+		"db.name":                   {"orders", "#5"},
+		"tier":                      {"gold", "silver", "", "#1"},
+		"region":                    {"eu", strings.Repeat("x", 200), strings.Repeat("y", 201)},
+		"zone":                      {"a"},
+		"cell":                      {"b"},
+		"rack":                      {"#3"},
+		"_dd.origin":                {"synthetics", "synthetics-browser", "lambda"},
+		"_dd.measured":              {"#1"},
+		"_dd.top_level":             {"#1", "#0"},
+		"_sample_rate":              {"#0.5"},
 	}
 	for name, values := range tags {
 		if rnd.IntN(3) == 0 {
@@ -223,16 +258,23 @@ func randomModelSpan(rnd *rand.Rand, id uint64, named modelSpan) modelSpan {
 // count, under the same labels and with its own main service, whatever was counted before.
 func TestTracersHaveTheirLabels(t *testing.T) {
 	asked := modelSpan{
-		peers:      []string{"_dd.base_service", "db.name", "db.system", "db.type", "out.host", "peer.hostname", "peer.service", "server.address"},
+		peers: []string{
+			"_dd.base_service", "db.name", "db.system", "db.type", "out.host",
+			"peer.hostname", "peer.service", "server.address",
+		},
 		additional: []string{"zone", "tier", "region", "db.system", "cell", "rack", "more"},
 	}
-	models := map[string]func(*modelSpan) (span.Key, bool){"go": goModel, "python": pythonModel, "nodejs": nodeModel}
+	models := map[string]func(*modelSpan) (span.Key, bool){
+		"go": goModel, "python": pythonModel,
+		"nodejs": nodeModel,
+	}
 	rnd := rand.New(rand.NewPCG(21, 1))
 	c := datadog.NewCounter()
 	counted := map[string]int{}
 	for _, renames := range []bool{false, true} {
 		models["java"] = javaModel(renames)
-		policy, ok := datadog.NewPolicy(asked.peers, rules.Kinds, []string{"^r$"}, datadog.Labels{OfTracer: true, AdditionalTags: asked.additional, RenamesResources: renames})
+		policy, ok := datadog.NewPolicy(asked.peers, rules.Kinds, []string{"^r$"},
+			datadog.Labels{OfTracer: true, AdditionalTags: asked.additional, RenamesResources: renames})
 		if !ok {
 			t.Fatal("refused")
 		}
@@ -245,7 +287,8 @@ func TestTracersHaveTheirLabels(t *testing.T) {
 			}
 			for lang, model := range models {
 				want := modelKeys(lang, model, spans)
-				if err := c.Count(decode.FormatV04, encode(t, []any{trace}), lang, false, policy); err != nil {
+				if err := c.Count(decode.FormatV04, encode(t, []any{trace}), lang, false,
+					policy); err != nil {
 					t.Fatal(err)
 				}
 				got, main := countedKeys(t, c)
@@ -297,7 +340,10 @@ func countedKeys(t *testing.T, c *datadog.Counter) (keys []string, main string) 
 func TestATextIsNoMark(t *testing.T) {
 	for policy, want := range map[*datadog.Policy]int{policyOf(t): 1, tracersPolicy(t): 0} {
 		c := datadog.NewCounter()
-		s := spanV04{Service: "shop", Name: "web.request", SpanID: 7, ParentID: 9, Start: 1e18, Meta: map[string]string{"_dd.measured": "1"}}
+		s := spanV04{
+			Service: "shop", Name: "web.request", SpanID: 7, ParentID: 9, Start: 1e18,
+			Meta: map[string]string{"_dd.measured": "1"},
+		}
 		if err := c.Count(decode.FormatV04, encode(t, []any{[]any{s}}), "go", true, policy); err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +356,8 @@ func TestATextIsNoMark(t *testing.T) {
 // TestAnUnknownTracerHasTheAgentsLabels: a language without a rulebook, and every language
 // where tracers' labels are not asked for.
 func TestAnUnknownTracerHasTheAgentsLabels(t *testing.T) {
-	tracers, ok := datadog.NewPolicy(agentPeerTags, rules.Kinds, nil, datadog.Labels{OfTracer: true, AdditionalTags: []string{"language"}})
+	tracers, ok := datadog.NewPolicy(agentPeerTags, rules.Kinds, nil,
+		datadog.Labels{OfTracer: true, AdditionalTags: []string{"language"}})
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -354,7 +401,8 @@ func TestAFewTagsMoreAreTooMany(t *testing.T) {
 	if _, ok := datadog.NewPolicy(peers, nil, nil, datadog.Labels{OfTracer: true}); !ok {
 		t.Error("as many as there may be were refused")
 	}
-	if _, ok := datadog.NewPolicy(peers, nil, nil, datadog.Labels{OfTracer: true, AdditionalTags: []string{"region"}}); ok {
+	if _, ok := datadog.NewPolicy(peers, nil, nil,
+		datadog.Labels{OfTracer: true, AdditionalTags: []string{"region"}}); ok {
 		t.Error("one more was taken")
 	}
 }

@@ -62,8 +62,10 @@ func TestTheVectorsOfSpansAreCountedAlike(t *testing.T) {
 		for i, want := range v.Snapshots {
 			raw, _ := hex.DecodeString(want.Key)
 			s := got[i]
-			if normal(t, raw) != normal(t, []byte(s.key)) || int64(s.Duration) != want.Duration || s.End != want.End || uint8(s.Flags) != want.Flags || s.Weight != want.Weight {
-				t.Errorf("%s: counted\n%+v with %q, want\n%+v with %q", v.Name, s, normal(t, []byte(s.key)), want, normal(t, raw))
+			if normal(t, raw) != normal(t, []byte(s.key)) || int64(s.Duration) != want.Duration ||
+				s.End != want.End || uint8(s.Flags) != want.Flags || s.Weight != want.Weight {
+				t.Errorf("%s: counted\n%+v with %q, want\n%+v with %q", v.Name, s, normal(t, []byte(s.key)),
+					want, normal(t, raw))
 			}
 		}
 	}
@@ -81,7 +83,16 @@ func normal(t *testing.T, raw []byte) string {
 	}
 	k.Normalize("")
 	return string(wire.AppendKey(nil, &span.Key{
-		Service: k.Service, Operation: k.Operation, Resource: k.Resource, Type: k.Type, Kind: k.Kind, TraceRoot: k.TraceRoot,
-		HTTPStatus: k.HTTPStatus, PeerTags: k.PeerTags, GRPCStatus: k.GRPCStatus, ServiceSource: k.ServiceSource, Synthetics: k.Synthetics,
+		Service:       k.Service,
+		Operation:     k.Operation,
+		Resource:      k.Resource,
+		Type:          k.Type,
+		Kind:          k.Kind,
+		TraceRoot:     k.TraceRoot,
+		HTTPStatus:    k.HTTPStatus,
+		PeerTags:      k.PeerTags,
+		GRPCStatus:    k.GRPCStatus,
+		ServiceSource: k.ServiceSource,
+		Synthetics:    k.Synthetics,
 	}))
 }

@@ -21,22 +21,39 @@ import (
 // TestAnOriginIsWhatItsResourceSays, by the present names and by those before.
 func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
 	of := func(attributes []otlptest.Attribute) span.Origin {
-		return countedOf(t, otel.NewCounter(), otlptest.Request(otlptest.Resource{Attributes: attributes, Scopes: [][]otlptest.Span{{{Name: "x"}}}}), standard())[0].origin
+		return countedOf(t, otel.NewCounter(),
+			otlptest.Request(otlptest.Resource{
+				Attributes: attributes,
+				Scopes:     [][]otlptest.Span{{{Name: "x"}}},
+			}), standard())[0].origin
 	}
 	want := span.Origin{
-		Host: "shop-5d9c7b8f4-x2x7q", Env: "prod", Version: "1.4.2", Service: "shop", Lang: "java", LangVersion: "21.0.4+7",
-		LangInterpreter: "OpenJDK Runtime Environment", TracerVersion: "otlp-1.52.0", RuntimeID: "6ad3f3ae-7d1c-4d1b-8e9d-3a0a5fd0a1f2",
-		ContainerID: "8f1d2c3b4a5968778695a4b3c2d1e0f8f1d2c3b4a5968778695a4b3c2d1e0f8",
+		Host:            "shop-5d9c7b8f4-x2x7q",
+		Env:             "prod",
+		Version:         "1.4.2",
+		Service:         "shop",
+		Lang:            "java",
+		LangVersion:     "21.0.4+7",
+		LangInterpreter: "OpenJDK Runtime Environment",
+		TracerVersion:   "otlp-1.52.0",
+		RuntimeID:       "6ad3f3ae-7d1c-4d1b-8e9d-3a0a5fd0a1f2",
+		ContainerID:     "8f1d2c3b4a5968778695a4b3c2d1e0f8f1d2c3b4a5968778695a4b3c2d1e0f8",
 	}
 	if got := of(otlptest.SDK("shop")); got != want {
 		t.Errorf("%+v, want\n%+v", got, want)
 	}
-	if got, want := of([]otlptest.Attribute{{"deployment.environment", "old"}, {"vcs.ref.head.revision", "abc"}}), (span.Origin{
+	if got, want := of([]otlptest.Attribute{
+		{"deployment.environment", "old"},
+		{"vcs.ref.head.revision", "abc"},
+	}), (span.Origin{
 		Service: "unknown_service", Env: "old", TracerVersion: "otlp-", GitCommitSHA: "abc",
 	}); got != want {
 		t.Errorf("%+v, want\n%+v", got, want)
 	}
-	if got := of([]otlptest.Attribute{{"service.name", strings.Repeat("x", 300)}}); len(got.Service) != span.MaxOriginField {
+	if got := of([]otlptest.Attribute{{
+		"service.name",
+		strings.Repeat("x", 300),
+	}}); len(got.Service) != span.MaxOriginField {
 		t.Errorf("a service of %d bytes", len(got.Service))
 	}
 }
@@ -45,23 +62,28 @@ func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
 // origins of a body all that differ so are their service.
 func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 	policy := otel.NewPolicy(otel.Labels{
-		Attributes: []string{"tenant", "zone"}, Resource: append([]string{"zone", "cloud.region"}, otel.Identifying...),
+		Attributes: []string{"tenant", "zone"},
+		Resource:   append([]string{"zone", "cloud.region"}, otel.Identifying...),
 	})
 	resource := func(said ...otlptest.Attribute) otlptest.Resource {
 		return otlptest.Resource{
-			Attributes: append(said, otlptest.Attribute{"service.name", "shop"}, otlptest.Attribute{"host.name", "h"}),
-			Scopes:     [][]otlptest.Span{{{Name: "x"}}},
+			Attributes: append(said, otlptest.Attribute{"service.name", "shop"},
+				otlptest.Attribute{"host.name", "h"}),
+			Scopes: [][]otlptest.Span{{{Name: "x"}}},
 		}
 	}
 	all := countedOf(t, otel.NewCounter(), otlptest.Request(resource(
-		otlptest.Attribute{"tenant", "a"}, otlptest.Attribute{"zone", "b"}, otlptest.Attribute{"service.instance.id", "i"},
-		otlptest.Attribute{"k8s.pod.name", "p"}, otlptest.Attribute{"cloud.region", 7}, otlptest.Attribute{"k8s.pod.uid", "no"},
+		otlptest.Attribute{"tenant", "a"}, otlptest.Attribute{"zone", "b"},
+		otlptest.Attribute{"service.instance.id", "i"},
+		otlptest.Attribute{"k8s.pod.name", "p"}, otlptest.Attribute{"cloud.region", 7},
+		otlptest.Attribute{"k8s.pod.uid", "no"},
 	)), policy)
 	got, tags := "", strings.Join(all[0].key.PeerTags, " ")
 	for name, value := range all[0].origin.EachAttribute() {
 		got += name + "=" + value + " "
 	}
-	if want := "cloud.region=7 k8s.pod.name=p service.instance.id=i zone=b "; got != want || tags != "tenant:a zone:b" {
+	if want := "cloud.region=7 k8s.pod.name=p service.instance.id=i zone=b "; got != want ||
+		tags != "tenant:a zone:b" {
 		t.Errorf("%q, want %q; tags %q", got, want, tags)
 	}
 	c, without := otel.NewCounter(), otel.NewCounter()
@@ -79,7 +101,8 @@ func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 		origins[s.origin.Attributes+s.origin.Host]++
 		spans++
 	}
-	if kept := rules.MaxBatches * 3 / 4; spans != 200 || len(origins) != kept+1 || origins[""] != 2*(100-kept) {
+	if kept := rules.MaxBatches * 3 / 4; spans != 200 || len(origins) != kept+1 ||
+		origins[""] != 2*(100-kept) {
 		t.Errorf("%d spans of %d origins, %d of the service", spans, len(origins), origins[""])
 	}
 	for _, wrong := range [][]string{{""}, {"a b"}, make([]string, otel.MaxKept+1)} {
@@ -103,10 +126,12 @@ func TestThereIsABatchAnOrigin(t *testing.T) {
 	c := otel.NewCounter()
 	for range 2 {
 		got := map[string]string{}
-		for _, s := range countedOf(t, c, otlptest.Request(resource("a", "1", "2"), resource("b", "3"), turned), standard()) {
+		for _, s := range countedOf(t, c,
+			otlptest.Request(resource("a", "1", "2"), resource("b", "3"), turned), standard()) {
 			got[s.origin.Service+s.key.Service] += s.key.Resource
 		}
-		if n := batchesOf(c); n != 2 || got["aa"] != "124" || got["bb"] != "3" || len(c.Request().Spans) != 4 {
+		if n := batchesOf(c); n != 2 || got["aa"] != "124" || got["bb"] != "3" ||
+			len(c.Request().Spans) != 4 {
 			t.Errorf("%d batches: %v", n, got)
 		}
 	}
@@ -123,7 +148,8 @@ func TestThereIsABatchAnOrigin(t *testing.T) {
 	for range c.Batches {
 		t.Error("a body that was not counted has batches")
 	}
-	if err := c.Count(otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("idle")}), standard()); err != nil || batchesOf(c) != 0 {
+	if err := c.Count(otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("idle")}),
+		standard()); err != nil || batchesOf(c) != 0 {
 		t.Errorf("a resource without spans has a batch: %v", err)
 	}
 }
@@ -143,8 +169,13 @@ func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
 		return []string{"", "a", "ab", "b", "200", "grpc", strings.Repeat("x", rnd.IntN(700))}[rnd.IntN(7)]
 	}
 	s = otlptest.Span{
-		Trace: rnd.Uint64(), ID: 1, Parent: rnd.Uint64N(2), Name: text(), Kind: spantable.Kind(rnd.IntN(6)), Start: otlptest.Began,
-		End: otlptest.Began + rnd.Uint64N(1e9), Code: rnd.IntN(3),
+		Trace:  rnd.Uint64(),
+		ID:     1,
+		Parent: rnd.Uint64N(2),
+		Name:   text(),
+		Kind:   spantable.Kind(rnd.IntN(6)),
+		Start:  otlptest.Began,
+		End:    otlptest.Began + rnd.Uint64N(1e9), Code: rnd.IntN(3),
 	}
 	for range rnd.IntN(6) {
 		a := otlptest.Attribute{names[rnd.IntN(len(names))]}
@@ -168,14 +199,20 @@ func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
 func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	names := append([]string{"tenant", "zone"}, otel.AttributeNames...)
-	policies := []*otel.Policy{otel.NewPolicy(otel.Labels{Attributes: []string{"zone", "http.route"}}), otel.NewPolicy(otel.Labels{Attributes: []string{"tenant"}})}
+	policies := []*otel.Policy{
+		otel.NewPolicy(otel.Labels{Attributes: []string{"zone", "http.route"}}),
+		otel.NewPolicy(otel.Labels{Attributes: []string{"tenant"}}),
+	}
 	c := otel.NewCounter()
 	for range 200 {
 		var spans []otlptest.Span
 		for range 50 {
 			spans = append(spans, randomSpan(rnd, names[:2+rnd.IntN(len(names)-2)]))
 		}
-		body, policy := otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{spans}}), policies[rnd.IntN(2)]
+		body, policy := otlptest.Request(otlptest.Resource{
+			Attributes: otlptest.SDK("s"),
+			Scopes:     [][]otlptest.Span{spans},
+		}), policies[rnd.IntN(2)]
 		fresh := otel.NewCounter()
 		got, want := countedOf(t, c, body, policy), countedOf(t, fresh, body, policy)
 		for i := range want {
@@ -210,10 +247,16 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 		"what a tag was written as": {tagged("db.namespace", 1), tagged("db.namespace", true)},
 		"what is longer than is remembered": {
 			with(func(s *otlptest.Span) {
-				s.Attributes = []otlptest.Attribute{{"graphql.operation.type", long[:len(long)-42]}, {"db.namespace", long[:40] + "a"}}
+				s.Attributes = []otlptest.Attribute{
+					{"graphql.operation.type", long[:len(long)-42]},
+					{"db.namespace", long[:40] + "a"},
+				}
 			}),
 			with(func(s *otlptest.Span) {
-				s.Attributes = []otlptest.Attribute{{"graphql.operation.type", long[:len(long)-42]}, {"db.namespace", long[:40] + "b"}}
+				s.Attributes = []otlptest.Attribute{
+					{"graphql.operation.type", long[:len(long)-42]},
+					{"db.namespace", long[:40] + "b"},
+				}
 			}),
 		},
 		"what is too long": {tagged("db.namespace", long+"a"), tagged("db.namespace", long+"b")},
@@ -222,9 +265,14 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 		if bytes.Equal(one.bytes, other.bytes) {
 			t.Fatalf("%s: both have the key %q", what, one.bytes)
 		}
-		got := countedOf(t, otel.NewCounter(), otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("shop"), Scopes: [][]otlptest.Span{pair[:]}}), standard())
+		got := countedOf(t, otel.NewCounter(),
+			otlptest.Request(otlptest.Resource{
+				Attributes: otlptest.SDK("shop"),
+				Scopes:     [][]otlptest.Span{pair[:]},
+			}), standard())
 		if !bytes.Equal(got[0].bytes, one.bytes) || !bytes.Equal(got[1].bytes, other.bytes) {
-			t.Errorf("%s: after one another the spans have the keys\n%q\n%q, alone\n%q\n%q", what, got[0].bytes, got[1].bytes, one.bytes, other.bytes)
+			t.Errorf("%s: after one another the spans have the keys\n%q\n%q, alone\n%q\n%q", what,
+				got[0].bytes, got[1].bytes, one.bytes, other.bytes)
 		}
 	}
 }

@@ -25,7 +25,10 @@ func countedOf(t testing.TB, c *otel.Counter, body []byte, policy *otel.Policy) 
 	}
 	for origin, batch := range c.Batches {
 		for i := range batch.Snapshots {
-			s := counted{Snapshot: batch.Snapshots[i], origin: origin, bytes: batch.KeyOf(&batch.Snapshots[i])}
+			s := counted{
+				Snapshot: batch.Snapshots[i], origin: origin,
+				bytes: batch.KeyOf(&batch.Snapshots[i]),
+			}
 			if err := wire.ReadKey(&s.key, s.bytes); err != nil {
 				t.Fatal(err)
 			}

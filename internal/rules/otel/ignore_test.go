@@ -12,7 +12,10 @@ import (
 // TestAttributesThatAreIgnored, of a span or else of its resource, which no label is made of, also at the
 // second look at an equal span.
 func TestAttributesThatAreIgnored(t *testing.T) {
-	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/", "attribute.http.route=/healthz", "attribute.k8s.namespace.name=test"})
+	list, err := ignore.Parse([]string{
+		"attribute.url.path=~^/static/", "attribute.http.route=/healthz",
+		"attribute.k8s.namespace.name=test",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,12 +30,13 @@ func TestAttributesThatAreIgnored(t *testing.T) {
 			body []byte
 			want bool
 		}{
-			"a path":      {body("prod", otlptest.Attribute{"url.path", "/static/x.css"}), true},
-			"a label":     {body("prod", otlptest.Attribute{"http.route", "/healthz"}), true},
-			"a resource":  {body("test"), true},
-			"the span's":  {body("test", otlptest.Attribute{"k8s.namespace.name", "prod"}), false},
-			"other value": {body("prod", otlptest.Attribute{"url.path", "/orders"}, otlptest.Attribute{"http.route", "/"}), false},
-			"none":        {body("prod"), false},
+			"a path":     {body("prod", otlptest.Attribute{"url.path", "/static/x.css"}), true},
+			"a label":    {body("prod", otlptest.Attribute{"http.route", "/healthz"}), true},
+			"a resource": {body("test"), true},
+			"the span's": {body("test", otlptest.Attribute{"k8s.namespace.name", "prod"}), false},
+			"other value": {body("prod", otlptest.Attribute{"url.path", "/orders"},
+				otlptest.Attribute{"http.route", "/"}), false},
+			"none": {body("prod"), false},
 		} {
 			if err := c.Count(one.body, policy); err != nil {
 				t.Fatal(err)
@@ -41,8 +45,10 @@ func TestAttributesThatAreIgnored(t *testing.T) {
 			for _, batch := range c.Batches {
 				for i := range batch.Snapshots {
 					s := &batch.Snapshots[i]
-					if isIgnored := s.Flags&span.Ignored != 0; isIgnored != one.want || isIgnored != (len(batch.KeyOf(s)) == 0) {
-						t.Errorf("%s: ignored %t, with a key of %d bytes", name, isIgnored, len(batch.KeyOf(s)))
+					if isIgnored := s.Flags&span.Ignored != 0; isIgnored != one.want ||
+						isIgnored != (len(batch.KeyOf(s)) == 0) {
+						t.Errorf("%s: ignored %t, with a key of %d bytes", name, isIgnored,
+							len(batch.KeyOf(s)))
 					}
 					spans++
 				}

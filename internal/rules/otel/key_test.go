@@ -20,25 +20,41 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 		want span.Key
 	}{
 		"a request over HTTP": {
-			otlptest.Span{Name: "GET /carts/{id}", Kind: spantable.KindServer, Attributes: []otlptest.Attribute{
-				{"http.request.method", "GET"},
-				{"http.route", "/carts/{id}"},
-				{"http.response.status_code", 200},
-				{"url.path", "/carts/7"},
-				{"server.address", "shop"},
-			}},
+			otlptest.Span{
+				Name: "GET /carts/{id}", Kind: spantable.KindServer,
+				Attributes: []otlptest.Attribute{
+					{"http.request.method", "GET"},
+					{"http.route", "/carts/{id}"},
+					{"http.response.status_code", 200},
+					{"url.path", "/carts/7"},
+					{"server.address", "shop"},
+				},
+			},
 			span.Key{
 				Operation: "http.server.request", Type: "web", Kind: "server", TraceRoot: span.TraceRootTrue,
-				HTTPStatus: 200, HTTPMethod: "GET", HTTPEndpoint: "/carts/{id}", PeerTags: []string{"server.address:shop"},
+				HTTPStatus:   200,
+				HTTPMethod:   "GET",
+				HTTPEndpoint: "/carts/{id}",
+				PeerTags:     []string{"server.address:shop"},
 			},
 		},
 		"one of before 2023": {
-			otlptest.Span{Name: "GET /carts/{id}", Kind: spantable.KindServer, Parent: 9, Attributes: []otlptest.Attribute{
-				{"http.method", "GET"}, {"http.route", "/carts/{id}"}, {"http.status_code", 200}, {"net.host.name", "shop"}, {"net.peer.name", "who calls"},
-			}},
+			otlptest.Span{
+				Name: "GET /carts/{id}", Kind: spantable.KindServer, Parent: 9,
+				Attributes: []otlptest.Attribute{
+					{"http.method", "GET"},
+					{"http.route", "/carts/{id}"},
+					{"http.status_code", 200},
+					{"net.host.name", "shop"},
+					{"net.peer.name", "who calls"},
+				},
+			},
 			span.Key{
 				Operation: "http.server.request", Type: "web", Kind: "server", TraceRoot: span.TraceRootFalse,
-				HTTPStatus: 200, HTTPMethod: "GET", HTTPEndpoint: "/carts/{id}", PeerTags: []string{"server.address:shop"},
+				HTTPStatus:   200,
+				HTTPMethod:   "GET",
+				HTTPEndpoint: "/carts/{id}",
+				PeerTags:     []string{"server.address:shop"},
 			},
 		},
 		"one that says both": {
@@ -69,65 +85,111 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 			span.Key{
 				Operation: "postgresql.query", Type: "sql", Kind: "client", TraceRoot: span.TraceRootTrue,
 				PeerTags: []string{
-					"db.collection.name:carts", "db.namespace:shop", "db.operation.name:SELECT", "db.system.name:postgresql",
+					"db.collection.name:carts", "db.namespace:shop", "db.operation.name:SELECT",
+					"db.system.name:postgresql",
 					"peer.service:carts-db", "server.address:db",
 				},
 			},
 		},
 		"a query of before": {
 			otlptest.Span{Name: "SELECT carts", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{
-				{"db.system", "Redis"}, {"db.name", "shop"}, {"db.sql.table", "carts"}, {"db.operation", "GET"}, {"net.peer.name", "db"},
+				{"db.system", "Redis"},
+				{"db.name", "shop"},
+				{"db.sql.table", "carts"},
+				{"db.operation", "GET"},
+				{"net.peer.name", "db"},
 			}},
 			span.Key{
 				Operation: "redis.query", Type: "db", Kind: "client", TraceRoot: span.TraceRootTrue,
 				PeerTags: []string{
-					"db.collection.name:carts", "db.namespace:shop", "db.operation.name:GET", "db.system.name:Redis", "server.address:db",
+					"db.collection.name:carts", "db.namespace:shop", "db.operation.name:GET",
+					"db.system.name:Redis", "server.address:db",
 				},
 			},
 		},
 		"a message": {
 			otlptest.Span{Name: "send orders", Kind: spantable.KindProducer, Attributes: []otlptest.Attribute{
-				{"messaging.system", "kafka"}, {"messaging.destination.name", "orders"}, {"messaging.operation.name", "send"}, {"messaging.operation.type", "publish"},
+				{"messaging.system", "kafka"},
+				{"messaging.destination.name", "orders"},
+				{"messaging.operation.name", "send"},
+				{"messaging.operation.type", "publish"},
 			}},
 			span.Key{
 				Operation: "kafka.publish", Type: "custom", Kind: "producer", TraceRoot: span.TraceRootTrue,
 				PeerTags: []string{
-					"messaging.destination.name:orders", "messaging.operation.name:send", "messaging.operation.type:publish", "messaging.system:kafka",
+					"messaging.destination.name:orders", "messaging.operation.name:send",
+					"messaging.operation.type:publish", "messaging.system:kafka",
 				},
 			},
 		},
 		"a message of before": {
-			otlptest.Span{Name: "orders process", Kind: spantable.KindConsumer, Attributes: []otlptest.Attribute{
-				{"messaging.system", "kafka"}, {"messaging.destination", "orders"}, {"messaging.operation", "process"},
-			}},
+			otlptest.Span{
+				Name: "orders process", Kind: spantable.KindConsumer,
+				Attributes: []otlptest.Attribute{
+					{"messaging.system", "kafka"},
+					{"messaging.destination", "orders"},
+					{"messaging.operation", "process"},
+				},
+			},
 			span.Key{
 				Operation: "kafka.process", Type: "custom", Kind: "consumer", TraceRoot: span.TraceRootTrue,
-				PeerTags: []string{"messaging.destination.name:orders", "messaging.operation.type:process", "messaging.system:kafka"},
+				PeerTags: []string{
+					"messaging.destination.name:orders", "messaging.operation.type:process",
+					"messaging.system:kafka",
+				},
 			},
 		},
 		"a call by gRPC": {
-			otlptest.Span{Name: "shop.Carts/Get", Kind: spantable.KindServer, Attributes: []otlptest.Attribute{
-				{"rpc.system", "grpc"}, {"rpc.service", "shop.Carts"}, {"rpc.method", "Get"}, {"rpc.grpc.status_code", 5},
-			}},
+			otlptest.Span{
+				Name: "shop.Carts/Get", Kind: spantable.KindServer,
+				Attributes: []otlptest.Attribute{
+					{"rpc.system", "grpc"},
+					{"rpc.service", "shop.Carts"},
+					{"rpc.method", "Get"},
+					{"rpc.grpc.status_code", 5},
+				},
+			},
 			span.Key{
-				Operation: "grpc.server.request", Type: "web", Kind: "server", TraceRoot: span.TraceRootTrue, GRPCStatus: "5",
-				PeerTags: []string{"rpc.method:Get", "rpc.service:shop.Carts", "rpc.system.name:grpc"},
+				Operation:  "grpc.server.request",
+				Type:       "web",
+				Kind:       "server",
+				TraceRoot:  span.TraceRootTrue,
+				GRPCStatus: "5",
+				PeerTags:   []string{"rpc.method:Get", "rpc.service:shop.Carts", "rpc.system.name:grpc"},
 			},
 		},
 		"a call by gRPC with the names of 2026": {
-			otlptest.Span{Name: "shop.Carts/Get", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{
-				{"rpc.system.name", "grpc"}, {"rpc.method", "shop.Carts/Get"}, {"rpc.response.status_code", "NOT_FOUND"},
-			}},
+			otlptest.Span{
+				Name: "shop.Carts/Get", Kind: spantable.KindClient,
+				Attributes: []otlptest.Attribute{
+					{"rpc.system.name", "grpc"},
+					{"rpc.method", "shop.Carts/Get"},
+					{"rpc.response.status_code", "NOT_FOUND"},
+				},
+			},
 			span.Key{
-				Operation: "grpc.client.request", Type: "http", Kind: "client", TraceRoot: span.TraceRootTrue, GRPCStatus: "5",
-				PeerTags: []string{"rpc.method:shop.Carts/Get", "rpc.system.name:grpc"},
+				Operation:  "grpc.client.request",
+				Type:       "http",
+				Kind:       "client",
+				TraceRoot:  span.TraceRootTrue,
+				GRPCStatus: "5",
+				PeerTags:   []string{"rpc.method:shop.Carts/Get", "rpc.system.name:grpc"},
 			},
 		},
 		"a call by something else, whose status is not gRPC's": {
-			otlptest.Span{Name: "call", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{{"rpc.system.name", "dubbo"}, {"rpc.response.status_code", "5"}}},
+			otlptest.Span{
+				Name: "call", Kind: spantable.KindClient,
+				Attributes: []otlptest.Attribute{
+					{"rpc.system.name", "dubbo"},
+					{"rpc.response.status_code", "5"},
+				},
+			},
 			span.Key{
-				Operation: "dubbo.client.request", Type: "http", Kind: "client", TraceRoot: span.TraceRootTrue,
-				PeerTags: []string{"rpc.system.name:dubbo"},
+				Operation: "dubbo.client.request",
+				Type:      "http",
+				Kind:      "client",
+				TraceRoot: span.TraceRootTrue,
+				PeerTags:  []string{"rpc.system.name:dubbo"},
 			},
 		},
 		"work inside": {
@@ -136,7 +198,10 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 		},
 		"a span without a kind, that went well": {
 			otlptest.Span{Name: "sweep", Code: otlptest.OK},
-			span.Key{Operation: "Internal", Type: "custom", Kind: "unspecified", TraceRoot: span.TraceRootTrue, AdditionalTags: []string{span.StatusOK}},
+			span.Key{
+				Operation: "Internal", Type: "custom", Kind: "unspecified",
+				TraceRoot: span.TraceRootTrue, AdditionalTags: []string{span.StatusOK},
+			},
 		},
 		"values that are no text": {
 			otlptest.Span{Name: "x", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{
@@ -148,17 +213,36 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 				{"server.address", ""},
 			}},
 			span.Key{
-				Operation: "client.request", Type: "http", Kind: "client", TraceRoot: span.TraceRootTrue, HTTPStatus: 200,
-				PeerTags: []string{"db.collection.name:true", "db.namespace:7", "db.operation.name:1.5"},
+				Operation:  "client.request",
+				Type:       "http",
+				Kind:       "client",
+				TraceRoot:  span.TraceRootTrue,
+				HTTPStatus: 200,
+				PeerTags:   []string{"db.collection.name:true", "db.namespace:7", "db.operation.name:1.5"},
 			},
 		},
 		"an attribute twice, of which the first counts": {
-			otlptest.Span{Name: "x", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{{"peer.service", "a"}, {"peer.service", "b"}}},
-			span.Key{Operation: "client.request", Type: "http", Kind: "client", TraceRoot: span.TraceRootTrue, PeerTags: []string{"peer.service:a"}},
+			otlptest.Span{
+				Name: "x", Kind: spantable.KindClient,
+				Attributes: []otlptest.Attribute{{"peer.service", "a"}, {"peer.service", "b"}},
+			},
+			span.Key{
+				Operation: "client.request", Type: "http", Kind: "client", TraceRoot: span.TraceRootTrue,
+				PeerTags: []string{"peer.service:a"},
+			},
 		},
 		"statuses that are none": {
-			otlptest.Span{Name: "x", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{{"http.response.status_code", -1}, {"rpc.grpc.status_code", "what"}}},
-			span.Key{Operation: "client.request", Type: "http", Kind: "client", TraceRoot: span.TraceRootTrue},
+			otlptest.Span{
+				Name: "x", Kind: spantable.KindClient,
+				Attributes: []otlptest.Attribute{
+					{"http.response.status_code", -1},
+					{"rpc.grpc.status_code", "what"},
+				},
+			},
+			span.Key{
+				Operation: "client.request", Type: "http", Kind: "client",
+				TraceRoot: span.TraceRootTrue,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,19 +262,42 @@ func TestOperationsAreTheAgents(t *testing.T) {
 		kind       spantable.Kind
 		attributes []otlptest.Attribute
 	}{
-		{"aws.s3.request", spantable.KindClient, []otlptest.Attribute{{"rpc.system", "aws-api"}, {"rpc.service", "S3"}}},
+		{
+			"aws.s3.request", spantable.KindClient,
+			[]otlptest.Attribute{{"rpc.system", "aws-api"}, {"rpc.service", "S3"}},
+		},
 		{"aws.client.request", spantable.KindClient, []otlptest.Attribute{{"rpc.system", "aws-api"}}},
 		{"aws-api.server.request", spantable.KindServer, []otlptest.Attribute{{"rpc.system", "aws-api"}}},
-		{"aws.resize.invoke", spantable.KindClient, []otlptest.Attribute{{"faas.invoked_provider", "aws"}, {"faas.invoked_name", "resize"}}},
+		{
+			"aws.resize.invoke", spantable.KindClient,
+			[]otlptest.Attribute{{"faas.invoked_provider", "aws"}, {"faas.invoked_name", "resize"}},
+		},
 		{"timer.invoke", spantable.KindServer, []otlptest.Attribute{{"faas.trigger", "timer"}}},
-		{"graphql.server.request", spantable.KindServer, []otlptest.Attribute{{"graphql.operation.type", "query"}}},
-		{"amqp.server.request", spantable.KindServer, []otlptest.Attribute{{"network.protocol.name", "amqp"}}},
+		{
+			"graphql.server.request", spantable.KindServer,
+			[]otlptest.Attribute{{"graphql.operation.type", "query"}},
+		},
+		{
+			"amqp.server.request", spantable.KindServer,
+			[]otlptest.Attribute{{"network.protocol.name", "amqp"}},
+		},
 		{"server.request", spantable.KindServer, nil},
 		{"Producer", spantable.KindProducer, nil},
-		{"Consumer", spantable.KindConsumer, []otlptest.Attribute{{"db.system", "redis"}, {"rpc.system", "grpc"}, {"http.request.method", "GET"}}},
-		{"Internal", spantable.KindInternal, []otlptest.Attribute{{"messaging.system", "kafka"}, {"messaging.operation", "receive"}}},
+		{
+			"Consumer", spantable.KindConsumer,
+			[]otlptest.Attribute{
+				{"db.system", "redis"},
+				{"rpc.system", "grpc"},
+				{"http.request.method", "GET"},
+			},
+		},
+		{
+			"Internal", spantable.KindInternal,
+			[]otlptest.Attribute{{"messaging.system", "kafka"}, {"messaging.operation", "receive"}},
+		},
 	} {
-		if got := only(t, otlptest.Span{Name: "x", Kind: test.kind, Attributes: test.attributes}, standard()).key.Operation; got != test.want {
+		if got := only(t, otlptest.Span{Name: "x", Kind: test.kind, Attributes: test.attributes},
+			standard()).key.Operation; got != test.want {
 			t.Errorf("%v is called %q, want %q", test.attributes, got, test.want)
 		}
 	}
@@ -198,28 +305,52 @@ func TestOperationsAreTheAgents(t *testing.T) {
 
 // TestWhatAnOperatorNamesBecomesATag, once, and under its own name.
 func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
-	policy := otel.NewPolicy(otel.Labels{Attributes: []string{"tenant", "db.system", "db.namespace", "http.route", "tenant"}})
-	got := only(t, otlptest.Span{Name: "x", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{{"tenant", "a"}, {"db.system", "redis"}, {"http.route", "/"}}}, policy).key
+	policy := otel.NewPolicy(otel.Labels{Attributes: []string{
+		"tenant", "db.system", "db.namespace",
+		"http.route", "tenant",
+	}})
+	got := only(t,
+		otlptest.Span{
+			Name: "x", Kind: spantable.KindClient,
+			Attributes: []otlptest.Attribute{{"tenant", "a"}, {"db.system", "redis"}, {"http.route", "/"}},
+		}, policy).key
 	if want := []string{"db.system.name:redis", "tenant:a"}; !reflect.DeepEqual(got.PeerTags, want) {
 		t.Errorf("%q, want %q", got.PeerTags, want)
 	}
 	of := func(s otlptest.Span, said ...otlptest.Attribute) []string {
-		body := otlptest.Request(otlptest.Resource{Attributes: append(otlptest.SDK("shop"), said...), Scopes: [][]otlptest.Span{{s}}})
-		return countedOf(t, otel.NewCounter(), body, otel.NewPolicy(otel.Labels{Attributes: []string{"k8s.namespace.name", "host.name"}}))[0].key.PeerTags
+		body := otlptest.Request(otlptest.Resource{
+			Attributes: append(otlptest.SDK("shop"), said...),
+			Scopes:     [][]otlptest.Span{{s}},
+		})
+		return countedOf(t, otel.NewCounter(), body,
+			otel.NewPolicy(otel.Labels{Attributes: []string{
+				"k8s.namespace.name",
+				"host.name",
+			}}))[0].key.PeerTags
 	}
-	if got := of(otlptest.Span{Name: "x"}, otlptest.Attribute{"k8s.namespace.name", "here"}, otlptest.Attribute{"http.route", "/"}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:here"}) {
+	if got := of(otlptest.Span{Name: "x"}, otlptest.Attribute{"k8s.namespace.name", "here"},
+		otlptest.Attribute{"http.route", "/"}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:here"}) {
 		t.Errorf("of a resource: %q", got)
 	}
 	said := []otlptest.Attribute{{"k8s.namespace.name", "mine"}, {"host.name", "h"}}
-	if got := of(otlptest.Span{Name: "x", Attributes: said}, otlptest.Attribute{"k8s.namespace.name", "here"}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:mine", "host.name:h"}) {
+	if got := of(otlptest.Span{Name: "x", Attributes: said},
+		otlptest.Attribute{
+			"k8s.namespace.name",
+			"here",
+		}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:mine", "host.name:h"}) {
 		t.Errorf("of a span before its resource: %q", got)
 	}
 	two := []otlptest.Resource{
-		{Attributes: append(otlptest.SDK("shop"), otlptest.Attribute{"zone", "a"}, otlptest.Attribute{"zone", "b"}), Scopes: [][]otlptest.Span{{{Name: "x"}}}},
-		{Attributes: append(otlptest.SDK("shop"), otlptest.Attribute{"zone", "c"}), Scopes: [][]otlptest.Span{{{Name: "x"}}}},
+		{Attributes: append(otlptest.SDK("shop"), otlptest.Attribute{"zone", "a"},
+			otlptest.Attribute{"zone", "b"}), Scopes: [][]otlptest.Span{{{Name: "x"}}}},
+		{
+			Attributes: append(otlptest.SDK("shop"), otlptest.Attribute{"zone", "c"}),
+			Scopes:     [][]otlptest.Span{{{Name: "x"}}},
+		},
 	}
 	var tags []string
-	for _, s := range countedOf(t, otel.NewCounter(), otlptest.Request(two...), otel.NewPolicy(otel.Labels{Attributes: []string{"zone"}})) {
+	for _, s := range countedOf(t, otel.NewCounter(), otlptest.Request(two...),
+		otel.NewPolicy(otel.Labels{Attributes: []string{"zone"}})) {
 		tags = append(tags, s.key.PeerTags...)
 	}
 	if !reflect.DeepEqual(tags, []string{"zone:a", "zone:c"}) {
@@ -244,7 +375,8 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 func TestWhatAResourceSaysOftenIsLookedAtOnce(t *testing.T) {
 	said := []otlptest.Attribute{{"service.name", "shop"}}
 	for i := range 1000 {
-		said = append(said, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)}, otlptest.Attribute{"tenant", i})
+		said = append(said, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)},
+			otlptest.Attribute{"tenant", i})
 	}
 	body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: [][]otlptest.Span{{{Name: "x"}}}})
 	c := otel.NewCounter()
@@ -265,16 +397,34 @@ func TestFactsOfASpan(t *testing.T) {
 		duration uint64
 		flags    span.Flags
 	}{
-		"a root":                    {otlptest.Span{Start: 3, End: 10}, 10, 7, span.TopLevel},
-		"an inner one":              {otlptest.Span{Start: 3, End: 3, Parent: 1, Kind: spantable.KindClient}, 3, 0, 0},
-		"an entry":                  {otlptest.Span{Start: 3, End: 4, Parent: 1, Kind: spantable.KindServer}, 4, 1, span.TopLevel},
-		"one that takes a message":  {otlptest.Span{Start: 3, End: 4, Parent: 1, Kind: spantable.KindConsumer}, 4, 1, span.TopLevel},
-		"one that failed":           {otlptest.Span{Start: 3, End: 4, Parent: 1, Code: otlptest.Error}, 4, 1, span.Error},
-		"one that ended before":     {otlptest.Span{Start: 10, End: 3, Parent: 1}, 10, 0, 0},
-		"one that ends in 10,000 a": {otlptest.Span{Start: 0, End: math.MaxUint64, Parent: 1}, math.MaxInt64, math.MaxUint64, 0},
+		"a root": {otlptest.Span{Start: 3, End: 10}, 10, 7, span.TopLevel},
+		"an inner one": {
+			otlptest.Span{Start: 3, End: 3, Parent: 1, Kind: spantable.KindClient},
+			3, 0, 0,
+		},
+		"an entry": {
+			otlptest.Span{Start: 3, End: 4, Parent: 1, Kind: spantable.KindServer},
+			4, 1, span.TopLevel,
+		},
+		"one that takes a message": {otlptest.Span{
+			Start: 3, End: 4, Parent: 1,
+			Kind: spantable.KindConsumer,
+		}, 4, 1, span.TopLevel},
+		"one that failed": {
+			otlptest.Span{Start: 3, End: 4, Parent: 1, Code: otlptest.Error},
+			4, 1,
+			span.Error,
+		},
+		"one that ended before": {otlptest.Span{Start: 10, End: 3, Parent: 1}, 10, 0, 0},
+		"one that ends in 10,000 a": {
+			otlptest.Span{Start: 0, End: math.MaxUint64, Parent: 1},
+			math.MaxInt64,
+			math.MaxUint64, 0,
+		},
 	} {
 		got := only(t, test.span, standard())
-		if got.End != test.end || got.Duration != test.duration || got.Flags != test.flags || got.Weight != 1 {
+		if got.End != test.end || got.Duration != test.duration || got.Flags != test.flags ||
+			got.Weight != 1 {
 			t.Errorf("%s: %+v", name, got.Snapshot)
 		}
 	}

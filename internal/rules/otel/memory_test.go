@@ -21,7 +21,8 @@ func TestCountersKeepTheirPromise(t *testing.T) {
 			err := c.Count(body, policy)
 			held := otlptest.InUse() - before
 			promised := otel.CounterBytes(len(body))
-			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10, err)
+			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10,
+				err)
 			if held > promised {
 				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
 			}
@@ -44,7 +45,10 @@ func TestBytesOfKeysAreBounded(t *testing.T) {
 	}
 	tag := otlptest.Attribute{"zone", string(make([]byte, 1<<10))}
 	spans := make([]otlptest.Span, 3000)
-	wide := otlptest.Request(otlptest.Resource{Attributes: []otlptest.Attribute{tag}, Scopes: [][]otlptest.Span{spans}})
+	wide := otlptest.Request(otlptest.Resource{
+		Attributes: []otlptest.Attribute{tag},
+		Scopes:     [][]otlptest.Span{spans},
+	})
 	policy := otel.NewPolicy(otel.Labels{Attributes: []string{"zone"}})
 	if err := otel.NewCounter().Count(wide, policy); !errors.Is(err, spantable.ErrTooMuch) {
 		t.Errorf("a tag of a resource in the keys of %d spans: %v", len(spans), err)
@@ -84,12 +88,16 @@ func TestAWarmCounterAllocatesNothingASpan(t *testing.T) {
 
 // TestASpanCountsForAsManyAsItStandsFor, whose weight is bounded.
 func TestASpanCountsForAsManyAsItStandsFor(t *testing.T) {
-	for state, want := range map[string]float64{"ot=th:c": 4, "ot=th:ffffffffffffff": 1 << 32, "malformed": 1} {
+	for state, want := range map[string]float64{
+		"ot=th:c": 4, "ot=th:ffffffffffffff": 1 << 32,
+		"malformed": 1,
+	} {
 		if got := only(t, otlptest.Span{Name: "x", State: state}, standard()).Weight; got != want {
 			t.Errorf("%s: %v, want %v", state, got, want)
 		}
 	}
-	body := otlptest.Of(otlptest.Span{State: "ot=th:8"}, otlptest.Span{State: "ot=th:8"}, otlptest.Span{}, otlptest.Span{State: "ot=th:c"})
+	body := otlptest.Of(otlptest.Span{State: "ot=th:8"}, otlptest.Span{State: "ot=th:8"}, otlptest.Span{},
+		otlptest.Span{State: "ot=th:c"})
 	var got []float64
 	for _, s := range countedOf(t, otel.NewCounter(), body, standard()) {
 		got = append(got, s.Weight)
@@ -109,7 +117,8 @@ func TestEachSpanIsFoundInItsBatch(t *testing.T) {
 		return r
 	}
 	c := otel.NewCounter()
-	if err := c.Count(otlptest.Request(of("a", 1, 2), of("b", 3), of("idle"), of("a", 4, 5)), standard()); err != nil {
+	if err := c.Count(otlptest.Request(of("a", 1, 2), of("b", 3), of("idle"), of("a", 4, 5)),
+		standard()); err != nil {
 		t.Fatal(err)
 	}
 	var durations [][]uint64

@@ -30,7 +30,8 @@ type sent struct {
 
 // wantedTags are some that statistics are made of.
 var wantedTags = []string{
-	"span.kind", "http.status_code", "_dd.measured", "_sample_rate", "env", "version", "db.name", "peer.service",
+	"span.kind", "http.status_code", "_dd.measured", "_sample_rate", "env", "version", "db.name",
+	"peer.service",
 	"http.server_name", "rpc.grpc.status_code", "_dd.base_service", "_dd.origin", "_dd.git.commit.sha",
 }
 
@@ -72,8 +73,13 @@ func (c *translated) sent() (all []sent) {
 	for i := range t.Senders {
 		s := &t.Senders[i]
 		all = append(all, sent{
-			Lang: t.String(s.Lang), TracerVersion: t.String(s.TracerVersion), Container: t.String(s.Container),
-			Env: t.String(s.Env), Host: t.String(s.Host), Version: t.String(s.Version), Commit: t.String(s.Commit),
+			Lang:          t.String(s.Lang),
+			TracerVersion: t.String(s.TracerVersion),
+			Container:     t.String(s.Container),
+			Env:           t.String(s.Env),
+			Host:          t.String(s.Host),
+			Version:       t.String(s.Version),
+			Commit:        t.String(s.Commit),
 		})
 	}
 	for i := range t.Groups {
@@ -90,9 +96,14 @@ func (c *translated) sent() (all []sent) {
 func (c *translated) spanOf(s *spantable.Span) agentSpan {
 	t := inWords{&c.table}
 	words := agentSpan{
-		Service: t.String(s.Service), Name: t.String(s.Name), Resource: t.String(s.Resource), Type: t.String(s.Type),
-		SpanID: s.ID, ParentID: s.Parent, Start: s.Start, Elapsed: s.Duration, Kind: s.Kind.String(),
-		IsFailed: s.Status == spantable.StatusError, Texts: map[string]string{}, Numbers: map[string]float64{},
+		Service:  t.String(s.Service),
+		Name:     t.String(s.Name),
+		Resource: t.String(s.Resource),
+		Type:     t.String(s.Type),
+		SpanID:   s.ID, ParentID: s.Parent, Start: s.Start, Elapsed: s.Duration, Kind: s.Kind.String(),
+		IsFailed: s.Status == spantable.StatusError,
+		Texts:    map[string]string{},
+		Numbers:  map[string]float64{},
 	}
 	for _, tag := range t.TagsOf(s) {
 		if name := c.names.Name(tag.Label); tag.Value == spantable.IsText {

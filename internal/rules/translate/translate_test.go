@@ -38,7 +38,11 @@ func TestARequestBecomesTraces(t *testing.T) {
 		},
 		{
 			Trace: 7, ID: 2, Parent: 1, Name: "y", Kind: spantable.KindClient,
-			Attributes: []otlptest.Attribute{{"db.system", "PostgreSQL"}, {"db.statement", "SELECT 1"}, {"db.namespace", "shop"}},
+			Attributes: []otlptest.Attribute{
+				{"db.system", "PostgreSQL"},
+				{"db.statement", "SELECT 1"},
+				{"db.namespace", "shop"},
+			},
 		},
 	}
 	shop := otlptest.Resource{
@@ -49,7 +53,8 @@ func TestARequestBecomesTraces(t *testing.T) {
 	if len(got) != 2 || len(got[0].Traces) != 2 || len(got[1].Traces) != 1 {
 		t.Fatalf("%+v", got)
 	}
-	if s := got[0]; s.Lang != "java" || s.TracerVersion != "otlp-1.52.0" || s.Env != "prod" || !strings.HasPrefix(s.Container, "8f1d") {
+	if s := got[0]; s.Lang != "java" || s.TracerVersion != "otlp-1.52.0" || s.Env != "prod" ||
+		!strings.HasPrefix(s.Container, "8f1d") {
 		t.Errorf("%+v", s)
 	}
 	if g := c.table.Groups[0]; g.Priority != 1 || !g.HasPriority || g.TraceLow != 7 {
@@ -77,7 +82,8 @@ func TestARequestBecomesTraces(t *testing.T) {
 	if !reflect.DeepEqual(got[0].Traces, want) {
 		t.Errorf("%+v, want\n%+v", got[0].Traces, want)
 	}
-	if bare := got[1].Traces[0][0]; bare.Service != "otlpresourcenoservicename" || got[1].TracerVersion != "otlp-" {
+	if bare := got[1].Traces[0][0]; bare.Service != "otlpresourcenoservicename" ||
+		got[1].TracerVersion != "otlp-" {
 		t.Errorf("%+v", got[1])
 	}
 }
@@ -90,8 +96,10 @@ func TestWhatSpansSayOfTheirSender(t *testing.T) {
 		return otlptest.Span{Trace: trace, ID: 1, Attributes: []otlptest.Attribute{{name, value}}}
 	}
 	got := sentOf(t, c, from(nil,
-		says(1, "_dd.origin", "first"), says(1, "_dd.origin", "second"), says(2, "env", "a"), says(1, "version", "v1"),
-		says(3, "env", "b"), says(2, "version", "v2"), says(4, "_dd.git.commit.sha", "c"), says(4, "_dd.git.commit.sha", "d"),
+		says(1, "_dd.origin", "first"), says(1, "_dd.origin", "second"), says(2, "env", "a"),
+		says(1, "version", "v1"),
+		says(3, "env", "b"), says(2, "version", "v2"), says(4, "_dd.git.commit.sha", "c"),
+		says(4, "_dd.git.commit.sha", "d"),
 	))[0]
 	if want := []string{"first", "", "", ""}; !slices.Equal(got.Origins, want) {
 		t.Errorf("the origins are %q, want %q", got.Origins, want)
@@ -113,11 +121,16 @@ func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 		if err := c.translate(body, isCounted); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.sent(); c.Counted() != want || (len(got) == 0) != (want > 0) || c.request.Resources[0].IsCounted != (want > 0) {
-			t.Errorf("%v, of a request that says %v: %d senders, %d spans counted before", what, isCounted, len(got), c.Counted())
+		if got := c.sent(); c.Counted() != want || (len(got) == 0) != (want > 0) ||
+			c.request.Resources[0].IsCounted != (want > 0) {
+			t.Errorf("%v, of a request that says %v: %d senders, %d spans counted before", what, isCounted,
+				len(got), c.Counted())
 		}
 	}
-	for value, counted := range map[any]int{true: 3, "true": 3, "what": 3, 1: 3, false: 0, "false": 0, "FALSE": 0, "": 0} {
+	for value, counted := range map[any]int{
+		true: 3, "true": 3, "what": 3, 1: 3, false: 0, "false": 0,
+		"FALSE": 0, "": 0,
+	} {
 		said := []otlptest.Attribute{{otlp.StatsComputed, value}}
 		body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: spans})
 		check(value, body, false, counted)
@@ -142,7 +155,8 @@ func TestWhichValueOfATagCounts(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	s := sentOf(t, c, from(nil, otlptest.Span{Attributes: []otlptest.Attribute{{"grpc.code", 2}}}))[0].Traces[0][0]
+	s := sentOf(t, c,
+		from(nil, otlptest.Span{Attributes: []otlptest.Attribute{{"grpc.code", 2}}}))[0].Traces[0][0]
 	if s.Numbers["grpc.code"] != 2 {
 		t.Errorf("a status that is a number: %v", s.Numbers)
 	}
@@ -150,7 +164,10 @@ func TestWhichValueOfATagCounts(t *testing.T) {
 	if s := sentOf(t, c, from(nil, alone))[0].Traces[0][0]; len(s.Texts)+len(s.Numbers) > 0 {
 		t.Errorf("a rate that is a text, and a peer that is a number: %v, %v", s.Texts, s.Numbers)
 	}
-	for number, want := range map[float64]string{0.5: "map[http.status_code:200] map[]", 1e30: "map[http.status_code:200] map[]", 404: "map[] map[http.status_code:404]"} {
+	for number, want := range map[float64]string{
+		0.5:  "map[http.status_code:200] map[]",
+		1e30: "map[http.status_code:200] map[]", 404: "map[] map[http.status_code:404]",
+	} {
 		both := otlptest.Span{Attributes: []otlptest.Attribute{{"http.response.status_code", number}}}
 		body := scoped(otlptest.Attribute{"http.status_code", "200"}, both)
 		if err := c.translate(body, false); err != nil {
@@ -183,13 +200,20 @@ func TestWhatIsNotTranslated(t *testing.T) {
 		body []byte
 		want error
 	}{
-		"a list":               {otlptest.Of(otlptest.Span{Attributes: []otlptest.Attribute{list}}), otlp.ErrUnread},
-		"a list of a resource": {otlptest.Request(from([]otlptest.Attribute{list}, otlptest.Span{})), otlp.ErrUnread},
-		"a list of a scope":    {scoped(list, otlptest.Span{}), otlp.ErrUnread},
-		"long names":           {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
-		"no request":           {[]byte{0x0a}, otlp.ErrUnread},
+		"a list": {
+			otlptest.Of(otlptest.Span{Attributes: []otlptest.Attribute{list}}),
+			otlp.ErrUnread,
+		},
+		"a list of a resource": {
+			otlptest.Request(from([]otlptest.Attribute{list}, otlptest.Span{})),
+			otlp.ErrUnread,
+		},
+		"a list of a scope": {scoped(list, otlptest.Span{}), otlp.ErrUnread},
+		"long names":        {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
+		"no request":        {[]byte{0x0a}, otlp.ErrUnread},
 	} {
-		if err := c.translate(test.body, false); !errors.Is(err, test.want) || !errors.Is(c.request.Err(), test.want) {
+		if err := c.translate(test.body, false); !errors.Is(err, test.want) ||
+			!errors.Is(c.request.Err(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if name != "no request" && len(c.table.Spans)+len(c.table.Groups) > 0 {
@@ -217,12 +241,27 @@ func TestTheHostIsTheIngests(t *testing.T) {
 		}
 	}
 	for want, said := range map[string][]otlptest.Attribute{
-		"":          {},
-		"literal":   {{"host", "literal"}, {"datadog.host.name", "custom"}, {"host.name", "h"}},
-		"5":         {{"host", 5}, {"host.name", "h"}},
-		"custom":    {{"datadog.host.name", "custom"}, {"cloud.provider", "aws"}, {"host.id", "i-1"}, {"host.name", "h"}},
-		"i-1":       {{"cloud.provider", "aws"}, {"host.id", "i-1"}, {"host.name", "h"}, {"k8s.node.name", "n"}},
-		"vm.p":      {{"cloud.provider", "gcp"}, {"host.name", "vm.c.p.internal"}, {"cloud.account.id", "p"}, {"host.id", "4"}},
+		"":        {},
+		"literal": {{"host", "literal"}, {"datadog.host.name", "custom"}, {"host.name", "h"}},
+		"5":       {{"host", 5}, {"host.name", "h"}},
+		"custom": {
+			{"datadog.host.name", "custom"},
+			{"cloud.provider", "aws"},
+			{"host.id", "i-1"},
+			{"host.name", "h"},
+		},
+		"i-1": {
+			{"cloud.provider", "aws"},
+			{"host.id", "i-1"},
+			{"host.name", "h"},
+			{"k8s.node.name", "n"},
+		},
+		"vm.p": {
+			{"cloud.provider", "gcp"},
+			{"host.name", "vm.c.p.internal"},
+			{"cloud.account.id", "p"},
+			{"host.id", "4"},
+		},
 		"vm.x.p":    {{"cloud.provider", "gcp"}, {"host.name", "vm.x"}, {"cloud.account.id", "p"}},
 		"id":        {{"cloud.provider", "azure"}, {"host.id", "id"}, {"host.name", "h"}},
 		"n-cluster": {{"k8s.node.name", "n"}, {"k8s.cluster.name", "cluster"}, {"host.name", "pod"}},
@@ -248,7 +287,10 @@ func TestTheHostIsTheIngests(t *testing.T) {
 func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	names := append(slices.Clone(translate.AttributeNames), "peer.service", "env", "_dd.origin")
-	values := []any{"a", "b", "ab", "", 200, 1, true, 1.5, strings.Repeat("long", 80), strings.Repeat("longer", 200)}
+	values := []any{
+		"a", "b", "ab", "", 200, 1, true, 1.5, strings.Repeat("long", 80),
+		strings.Repeat("longer", 200),
+	}
 	c := translator(t, wantedTags...)
 	for range 300 {
 		var resources []otlptest.Resource
@@ -258,14 +300,22 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 			var spans []otlptest.Span
 			for range rnd.IntN(30) {
 				s := otlptest.Span{
-					Trace: rnd.Uint64(), ID: rnd.Uint64(), Name: []string{"a", "b"}[rnd.IntN(2)], Kind: spantable.Kind(rnd.IntN(6)),
-					Code: rnd.IntN(3), State: []string{"", "", "ot=th:8", "ot=th:c"}[rnd.IntN(4)],
+					Trace: rnd.Uint64(),
+					ID:    rnd.Uint64(),
+					Name:  []string{"a", "b"}[rnd.IntN(2)],
+					Kind:  spantable.Kind(rnd.IntN(6)),
+					Code:  rnd.IntN(3), State: []string{"", "", "ot=th:8", "ot=th:c"}[rnd.IntN(4)],
 				}
 				for range rnd.IntN(3) {
-					s.Attributes = append(s.Attributes, otlptest.Attribute{names[rnd.IntN(len(names))], values[rnd.IntN(len(values))]})
+					s.Attributes = append(s.Attributes,
+						otlptest.Attribute{names[rnd.IntN(len(names))], values[rnd.IntN(len(values))]})
 				}
 				spans = append(spans, s)
-				alone = append(alone, otlptest.Request(otlptest.Resource{Attributes: of.Attributes, Scopes: [][]otlptest.Span{{s}}}))
+				alone = append(alone,
+					otlptest.Request(otlptest.Resource{
+						Attributes: of.Attributes,
+						Scopes:     [][]otlptest.Span{{s}},
+					}))
 			}
 			of.Scopes = [][]otlptest.Span{spans[:len(spans)/2], spans[len(spans)/2:]}
 			resources = append(resources, of)
@@ -327,8 +377,14 @@ func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 // TestAttributesOfAResourceCountInTheirOrder where two of them become one tag.
 func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
 	c := translator(t, wantedTags...)
-	server, host := otlptest.Attribute{"server.address", "server"}, otlptest.Attribute{"http.server_name", "host"}
-	for want, said := range map[string][]otlptest.Attribute{"server": {server, host}, "host": {host, server}} {
+	server, host := otlptest.Attribute{"server.address", "server"}, otlptest.Attribute{
+		"http.server_name",
+		"host",
+	}
+	for want, said := range map[string][]otlptest.Attribute{
+		"server": {server, host},
+		"host":   {host, server},
+	} {
 		got := sentOf(t, c, from(said, otlptest.Span{ID: 1}))[0].Traces[0][0].Texts["http.server_name"]
 		if got != want {
 			t.Errorf("%v: the tag is %q", said, got)
@@ -379,7 +435,8 @@ func TestTranslatorsKeepTheirPromise(t *testing.T) {
 			before := otlptest.InUse()
 			err := c.translate(body, false)
 			held, promised := otlptest.InUse()-before, translate.Bytes(len(body), 0)
-			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10, err)
+			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10,
+				err)
 			if held > promised {
 				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
 			}
@@ -392,7 +449,10 @@ func TestTranslatorsKeepTheirPromise(t *testing.T) {
 // before, and all texts lie in the table.
 func FuzzTranslate(f *testing.F) {
 	f.Add(otlptest.Web(2))
-	f.Add(otlptest.Of(otlptest.Span{Trace: 1, Attributes: []otlptest.Attribute{{"http.status_code", 2.5}, {otlp.StatsComputed, true}}}))
+	f.Add(otlptest.Of(otlptest.Span{
+		Trace:      1,
+		Attributes: []otlptest.Attribute{{"http.status_code", 2.5}, {otlp.StatsComputed, true}},
+	}))
 	c := translator(f, wantedTags...)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		before := bytes.Clone(body)
@@ -405,7 +465,8 @@ func FuzzTranslate(f *testing.F) {
 				spans += len(trace)
 			}
 		}
-		if spans != len(c.request.Spans) || len(c.table.Made) > c.table.Limits.Made || !bytes.Equal(body, before) {
+		if spans != len(c.request.Spans) || len(c.table.Made) > c.table.Limits.Made ||
+			!bytes.Equal(body, before) {
 			t.Fatalf("%d spans of %d, %d bytes are made", spans, len(c.request.Spans), len(c.table.Made))
 		}
 	})

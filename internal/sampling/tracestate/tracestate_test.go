@@ -36,7 +36,8 @@ func TestThresholdsAreThoseOfTheSpecification(t *testing.T) {
 			t.Errorf("1 in %v: %s, want %s", test.n, joined, test.want)
 		}
 	}
-	if thresholdOf(0, precision) != Never || thresholdOf(0x1p-57, precision) != Never || thresholdOf(0x1p-56, precision) != Never-1 {
+	if thresholdOf(0, precision) != Never || thresholdOf(0x1p-57, precision) != Never ||
+		thresholdOf(0x1p-56, precision) != Never-1 {
 		t.Error("the smallest shares")
 	}
 }
@@ -50,7 +51,10 @@ func TestAThresholdIsReadAsItIsWritten(t *testing.T) {
 		if len(text) > 1 && strings.HasSuffix(text, "0") {
 			t.Fatalf("%x is written as %s", want, text)
 		}
-		for _, text := range []string{text, text + strings.Repeat("0", digits-len(text)), strings.ToUpper(text)} {
+		for _, text := range []string{
+			text, text + strings.Repeat("0", digits-len(text)),
+			strings.ToUpper(text),
+		} {
 			s := Read([]byte("ot=th:" + text))
 			if !s.HasThreshold || s.Threshold != want {
 				t.Fatalf("%x is written as %s, and read as %+v", want, text, s)
@@ -127,7 +131,8 @@ func TestWhatIsWrittenIntoATracestate(t *testing.T) {
 		if got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
-		if again := Read([]byte(got)); again.Threshold != 0xc<<52 || again.Randomness != s.Randomness || again.IsMalformed {
+		if again := Read([]byte(got)); again.Threshold != 0xc<<52 || again.Randomness != s.Randomness ||
+			again.IsMalformed {
 			t.Errorf("%q is read as %+v", got, again)
 		}
 	}
@@ -139,7 +144,8 @@ func TestWhatIsFullMakesRoom(t *testing.T) {
 	for what, of := range map[string]func(n int) string{
 		"an entry": func(n int) string { return "ot=x:" + strings.Repeat("y", n) },
 		"all": func(n int) string {
-			return "a=" + strings.Repeat("y", 256) + ",b=" + strings.Repeat("y", 256) + ",c=" + strings.Repeat("y", 240) + ",d=" + strings.Repeat("y", n)
+			return "a=" + strings.Repeat("y", 256) + ",b=" + strings.Repeat("y", 256) + ",c=" +
+				strings.Repeat("y", 240) + ",d=" + strings.Repeat("y", n)
 		},
 		"its count": func(n int) string { return strings.Repeat("x=y,", min(n, maxMembers)) },
 	} {
@@ -149,7 +155,8 @@ func TestWhatIsFullMakesRoom(t *testing.T) {
 			s := Read(text)
 			written := s.AppendWith([]byte("before"), text, Never-1)[len("before"):]
 			again := Read(written)
-			if s.IsMalformed || again.IsMalformed || again.Threshold != Never-1 || len(written) > len(text)+GrowthBytes {
+			if s.IsMalformed || again.IsMalformed || again.Threshold != Never-1 ||
+				len(written) > len(text)+GrowthBytes {
 				t.Fatalf("%s of %d: %s becomes %s", what, n, text, written)
 			}
 			if strings.Count(string(written), "y") == strings.Count(string(text), "y") {
@@ -166,7 +173,11 @@ func TestWhatIsFullMakesRoom(t *testing.T) {
 // TestAThresholdThatIsUntrueIsNone, so that its span is judged like any other.
 func TestAThresholdThatIsUntrueIsNone(t *testing.T) {
 	for text, want := range map[string]bool{
-		"ot=th:fff": true, "ot=th:fff;rv:ffefffffffffff": false, "ot=th:fff;rv:fff00000000000": true, "ot=th:7": false, "": false,
+		"ot=th:fff":                   true,
+		"ot=th:fff;rv:ffefffffffffff": false,
+		"ot=th:fff;rv:fff00000000000": true,
+		"ot=th:7":                     false,
+		"":                            false,
 	} {
 		s := Read([]byte(text))
 		if got := s.HasAtLeast(8 << 52); got != want {

@@ -45,7 +45,10 @@ func service(number int) string { return fmt.Sprintf("the service of span %032d"
 func bodies(t *testing.T, traces []trace) map[datadog.Format][]byte {
 	t.Helper()
 	var v04, v05, v07, v1 []any
-	dict, streamed, number := []string{"", "_sampling_priority_v1", "env", "prod"}, map[string]int{"": 0, "go": 1}, 0
+	dict, streamed, number := []string{"", "_sampling_priority_v1", "env", "prod"}, map[string]int{
+		"":   0,
+		"go": 1,
+	}, 0
 	stream := func(s string) any {
 		if n, ok := streamed[s]; ok {
 			return n
@@ -72,9 +75,12 @@ func bodies(t *testing.T, traces []trace) map[datadog.Format][]byte {
 				attributes = append(attributes, stream(tr.tag), 3, 1.0)
 			}
 			dict = append(dict, service(number))
-			spans04 = append(spans04, object{"service", service(number), "span_id", number, "error", failed, "metrics", metrics})
-			spans05 = append(spans05, []any{len(dict) - 1, 0, 0, 1, number, 0, 1, 1, failed, object{2, 3}, metrics05, 0})
-			spans1 = append(spans1, object{9, attributes, 1, stream(service(number)), 4, number, 8, tr.failed})
+			spans04 = append(spans04,
+				object{"service", service(number), "span_id", number, "error", failed, "metrics", metrics})
+			spans05 = append(spans05,
+				[]any{len(dict) - 1, 0, 0, 1, number, 0, 1, 1, failed, object{2, 3}, metrics05, 0})
+			spans1 = append(spans1,
+				object{9, attributes, 1, stream(service(number)), 4, number, 8, tr.failed})
 		}
 		v04, v05 = append(v04, spans04), append(v05, spans05)
 		v07 = append(v07, object{"priority", tr.priority, "spans", spans04})
@@ -83,7 +89,8 @@ func bodies(t *testing.T, traces []trace) map[datadog.Format][]byte {
 	encoded := map[datadog.Format][]byte{}
 	for format, body := range map[datadog.Format]any{
 		datadog.FormatV04: v04, datadog.FormatV05: []any{dict, v05},
-		datadog.FormatV07: object{"chunks", v07, "env", "e"}, datadog.FormatV1: object{3, "go", 11, v1, 7, "e"},
+		datadog.FormatV07: object{"chunks", v07, "env", "e"},
+		datadog.FormatV1:  object{3, "go", 11, v1, 7, "e"},
 	} {
 		var err error
 		if encoded[format], err = msgpack.Marshal(body); err != nil {
@@ -94,7 +101,9 @@ func bodies(t *testing.T, traces []trace) map[datadog.Format][]byte {
 }
 
 // cut cuts a body, and returns what is left, how much is not, and the services of what is left.
-func cut(t *testing.T, format datadog.Format, body []byte) (left []byte, traces, spans int, services []string) {
+func cut(t *testing.T, format datadog.Format, body []byte) (left []byte, traces, spans int,
+	services []string,
+) {
 	t.Helper()
 	d, table := &datadog.Decoder{}, &spantable.Table{}
 	if err := d.Decode(format, body, names, table); err != nil {
@@ -107,7 +116,8 @@ func cut(t *testing.T, format datadog.Format, body []byte) (left []byte, traces,
 	for i := range table.Spans {
 		services = append(services, fmt.Sprint(table.Spans[i].ID, table.String(table.Spans[i].Service)))
 	}
-	if s := &table.Senders[0]; (format == datadog.FormatV07 || format == datadog.FormatV1) && table.String(s.Env) != "e" {
+	if s := &table.Senders[0]; (format == datadog.FormatV07 || format == datadog.FormatV1) &&
+		table.String(s.Env) != "e" {
 		t.Errorf("%s: what lies behind the traces is read as %q", format, table.String(s.Env))
 	}
 	return left, traces, spans, services
@@ -154,7 +164,8 @@ func TestWhatIsLeftIsWhatWas(t *testing.T) {
 				continue // it would have become longer
 			}
 			if cutTraces != goneTraces || cutSpans != goneSpans || !slices.Equal(services, want) {
-				t.Errorf("%s: of %v %d traces were cut with %d spans, left are %q", format, traces, cutTraces, cutSpans, services)
+				t.Errorf("%s: of %v %d traces were cut with %d spans, left are %q", format, traces, cutTraces,
+					cutSpans, services)
 			}
 			if len(left) > len(whole) || goneTraces > 0 && len(left) == len(whole) {
 				t.Errorf("%s: %d of %d bytes are left", format, len(left), len(whole))
@@ -169,10 +180,13 @@ func TestWhatIsLeftIsWhatWas(t *testing.T) {
 // TestABodyThatWouldGrowStaysAsItIs: where the strings that must be sent ahead are more than what
 // is cut.
 func TestABodyThatWouldGrowStaysAsItIs(t *testing.T) {
-	body := bodies(t, []trace{{priority: 1, spans: 20}, {priority: 0, spans: 1}, {priority: 1, spans: 1}})[datadog.FormatV1]
+	body := bodies(t,
+		[]trace{{priority: 1, spans: 20}, {priority: 0, spans: 1}, {priority: 1, spans: 1}})[datadog.FormatV1]
 	before := bytes.Clone(body)
-	if left, traces, spans, _ := cut(t, datadog.FormatV1, body); traces != 0 || spans != 0 || !bytes.Equal(left, before) {
-		t.Errorf("%d traces with %d spans were cut, %d of %d bytes are left", traces, spans, len(left), len(before))
+	if left, traces, spans, _ := cut(t, datadog.FormatV1, body); traces != 0 || spans != 0 ||
+		!bytes.Equal(left, before) {
+		t.Errorf("%d traces with %d spans were cut, %d of %d bytes are left", traces, spans, len(left),
+			len(before))
 	}
 }
 
@@ -197,7 +211,8 @@ func TestFieldsBehindTheListKeepTheirStrings(t *testing.T) {
 func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
 	for priority, stays := range map[int]bool{-129: false, -128: true, -127: false, 0: false, 1: true} {
 		span := object{1, "s", 4, 1}
-		body, err := msgpack.Marshal(object{7, "e", 11, []any{object{1, priority, 4, []any{span}}}}) // with nothing behind
+		// with nothing behind
+		body, err := msgpack.Marshal(object{7, "e", 11, []any{object{1, priority, 4, []any{span}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +220,8 @@ func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
 			t.Errorf("of priority %d %d traces were cut", priority, traces)
 		}
 	}
-	if _, traces, _, _ := cut(t, datadog.FormatV04, bodies(t, []trace{{priority: 0, spans: 0}})[datadog.FormatV04]); traces != 0 {
+	if _, traces, _, _ := cut(t, datadog.FormatV04,
+		bodies(t, []trace{{priority: 0, spans: 0}})[datadog.FormatV04]); traces != 0 {
 		t.Error("a trace without spans was cut")
 	}
 }
@@ -213,7 +229,10 @@ func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
 // TestManyTracesAreCounted in a list whose header has one byte, three, or five.
 func TestManyTracesAreCounted(t *testing.T) {
 	for _, n := range []int{15, 16, 0xffff, 0x10000} {
-		span, err := msgpack.Marshal(object{"span_id", 1, "resource", service(1), "metrics", object{"_sampling_priority_v1", 0}})
+		span, err := msgpack.Marshal(object{
+			"span_id", 1, "resource", service(1), "metrics",
+			object{"_sampling_priority_v1", 0},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +251,8 @@ func TestManyTracesAreCounted(t *testing.T) {
 				body = append(body, span...)
 			}
 		}
-		if _, traces, _, services := cut(t, datadog.FormatV04, body); traces != n/2 || len(services) != n-n/2 {
+		if _, traces, _, services := cut(t, datadog.FormatV04, body); traces != n/2 ||
+			len(services) != n-n/2 {
 			t.Errorf("of %d traces %d were cut, and %d are left", n, traces, len(services))
 		}
 	}

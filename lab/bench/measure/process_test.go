@@ -22,7 +22,8 @@ func TestAccounts(t *testing.T) {
 		}
 		if spent.All > 20*time.Millisecond {
 			if spent.All > time.Since(begun)+time.Second || spent.System > spent.All {
-				t.Errorf("one busy thread had %s, %s of it in the kernel, within %s", spent.All, spent.System, time.Since(begun))
+				t.Errorf("one busy thread had %s, %s of it in the kernel, within %s", spent.All, spent.System,
+					time.Since(begun))
 			}
 			break
 		}

@@ -41,7 +41,8 @@ func TestRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Spans < 16 || r.IsGRPC() != (name == "python") || r.IsJSON() != strings.HasSuffix(name, "-json") {
+			if r.Spans < 16 || r.IsGRPC() != (name == "python") ||
+				r.IsJSON() != strings.HasSuffix(name, "-json") {
 				t.Errorf("%d spans, %v", r.Spans, r.Header)
 			}
 			for _, top := range []string{"home", "root", "tmp", "usr"} {

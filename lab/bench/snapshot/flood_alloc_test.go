@@ -38,7 +38,8 @@ func aFloodAllocatesNothing(t *testing.T, shape string) {
 		lists = append(lists, timed.list(timedBatch))
 	}
 	publish := func() {
-		if reason, ok := timed.admit.PublishTogether(func() {}, admit.Part{Publisher: p, Batch: lists[0]}); !ok {
+		if reason, ok := timed.admit.PublishTogether(func() {},
+			admit.Part{Publisher: p, Batch: lists[0]}); !ok {
 			t.Fatalf("a batch was refused as %s", reason)
 		}
 		lists = lists[1:]
@@ -53,7 +54,8 @@ func aFloodAllocatesNothing(t *testing.T, shape string) {
 	p.Close()
 	timed.aggregator.Stop()
 	if stats := timed.aggregator.Stats(); stats.Aggregated() != timed.taken() || stats.Held != 0 {
-		t.Errorf("%d spans were taken, %d counted and %d are held", timed.taken(), stats.Aggregated(), stats.Held)
+		t.Errorf("%d spans were taken, %d counted and %d are held", timed.taken(), stats.Aggregated(),
+			stats.Held)
 	}
 }
 
@@ -66,7 +68,12 @@ func (t *timed) list(snapshots int) *span.Batch {
 		s, key := &all[i], len(b.Keys)
 		b.Keys = wire.AppendKey(b.Keys, s.Key)
 		b.Snapshots = append(b.Snapshots, span.Snapshot{
-			Key: uint32(key), KeyEnd: uint32(len(b.Keys)), Duration: s.Duration, End: s.End, Weight: 1, Flags: s.Flags,
+			Key:      uint32(key),
+			KeyEnd:   uint32(len(b.Keys)),
+			Duration: s.Duration,
+			End:      s.End,
+			Weight:   1,
+			Flags:    s.Flags,
 		})
 	}
 	return b

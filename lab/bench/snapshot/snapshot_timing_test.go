@@ -48,9 +48,13 @@ func BenchmarkSnapshot(b *testing.B) {
 				{"number", benchmarkNumber, nil},
 				{"miss", benchmarkMiss, []string{workload.Burst}},
 				{"publish", benchmarkPublish, nil},
-				{"encoded", benchmarkEncoded, []string{workload.Burst, workload.Adversarial}}, // no key of which comes twice
+				// no key of which comes twice
+				{"encoded", benchmarkEncoded, []string{workload.Burst, workload.Adversarial}},
 				{"away", benchmarkAway, []string{workload.Burst}},
-				{"full", benchmarkFull, []string{workload.Pool, workload.Skewed, workload.Burst, workload.Adversarial}},
+				{
+					"full", benchmarkFull,
+					[]string{workload.Pool, workload.Skewed, workload.Burst, workload.Adversarial},
+				},
 			} {
 				if !slices.Contains(path.skips, name) {
 					b.Run(path.name, func(b *testing.B) { path.run(b, name) })

@@ -74,16 +74,19 @@ func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Held:
 		t.Errorf("the books do not balance: %+v", *b)
 	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Held != 0:
-		t.Errorf("the figures contradict the books %+v: %d dropped, %d accepted", *b, dropped, r.SpansAccepted)
+		t.Errorf("the figures contradict the books %+v: %d dropped, %d accepted", *b, dropped,
+			r.SpansAccepted)
 	case r.AgentHits == nil || *r.AgentHits != r.SpansAccepted || !*r.HitsEqualAccepted:
 		t.Errorf("the agent counted %v hits of %d accepted spans", r.AgentHits, r.SpansAccepted)
 	case r.SpansAttempted != wanted:
 		t.Errorf("%d spans were attempted, want %d", r.SpansAttempted, wanted)
-	case r.DaemonCPU <= 0 || r.TracerCPU <= 0 || r.DaemonPeakRSS == 0 || r.Seconds <= 0 || r.Flushes == 0 || r.FlushMean <= 0:
+	case r.DaemonCPU <= 0 || r.TracerCPU <= 0 || r.DaemonPeakRSS == 0 || r.Seconds <= 0 || r.Flushes == 0 ||
+		r.FlushMean <= 0:
 		t.Errorf("a figure is missing: %+v", *r)
 	case r.Publish.Samples == 0 || r.Publish.P50 > r.Publish.P99 || r.Publish.P999 > r.Publish.Longest:
 		t.Errorf("publish latencies are out of order: %+v", r.Publish)
-	case r.PublishToTable.Samples == 0 || r.PublishToTable.P50 <= 0 || r.PublishToTable.P99 > r.PublishToTable.Longest:
+	case r.PublishToTable.Samples == 0 || r.PublishToTable.P50 <= 0 ||
+		r.PublishToTable.P99 > r.PublishToTable.Longest:
 		t.Errorf("latencies to the table are out of order: %+v", r.PublishToTable)
 	}
 }
@@ -106,7 +109,8 @@ func TestBench(t *testing.T) {
 		"flood, client":   {"--workload=flood:tags:50%", "--tracer=client", "--rate=100000"},
 		"longest flood":   {"--workload=flood:many-tags:5%", "--spans=4096"},
 	}
-	for _, name := range slices.Concat(workload.Names(), []string{workload.UniqueResource, workload.UniquePeer}) {
+	for _, name := range slices.Concat(workload.Names(),
+		[]string{workload.UniqueResource, workload.UniquePeer}) {
 		cases[name] = []string{"--workload=" + name}
 	}
 	for name, args := range cases {
@@ -188,21 +192,32 @@ func TestBenchTraces(t *testing.T) {
 			r, _ := measured(t, append([]string{"--workload=traces"}, args...)...)
 			traces := r.Traces
 			requests := traces.Counted.Requests
-			if r.SpansAttempted != requests*uint64(traces.SpansPerRequest) || requests < 6 || traces.Proxied.Requests < 6 {
-				t.Errorf("%d spans were attempted in %d requests, and %d requests handed on", r.SpansAttempted, requests, traces.Proxied.Requests)
+			if r.SpansAttempted != requests*uint64(traces.SpansPerRequest) || requests < 6 ||
+				traces.Proxied.Requests < 6 {
+				t.Errorf("%d spans were attempted in %d requests, and %d requests handed on",
+					r.SpansAttempted, requests, traces.Proxied.Requests)
 			}
-			if *r.AgentHits+traces.LeftToAgent != requests*uint64(traces.CountedPerRequest) || *r.AgentHits != r.SpansAccepted || !traces.AllAccounted {
-				t.Errorf("%d hits and %d left to the agent, of %d requests with %d spans to count", *r.AgentHits, traces.LeftToAgent, requests, traces.CountedPerRequest)
+			if *r.AgentHits+traces.LeftToAgent != requests*uint64(traces.CountedPerRequest) ||
+				*r.AgentHits != r.SpansAccepted || !traces.AllAccounted {
+				t.Errorf("%d hits and %d left to the agent, of %d requests with %d spans to count",
+					*r.AgentHits, traces.LeftToAgent, requests, traces.CountedPerRequest)
 			}
 			switch b := r.Books; {
 			case name == "left" && (b.Received != 0 || traces.LeftToAgent == 0):
-				t.Errorf("of requests that are too large %d spans were received, %d left to the agent", b.Received, traces.LeftToAgent)
-			case name != "left" && (b.Received != b.Aggregated+r.Dropped["left_to_agent"] || r.DaemonCPU <= 0 && b.Aggregated > 0):
+				t.Errorf("of requests that are too large %d spans were received, %d left to the agent",
+					b.Received, traces.LeftToAgent)
+			case name != "left" &&
+				(b.Received != b.Aggregated+r.Dropped["left_to_agent"] || r.DaemonCPU <= 0 &&
+					b.Aggregated > 0):
 				t.Errorf("the books do not agree: %+v", b)
 			}
-			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Counting.WholeCPU <= 0 || traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
-				traces.Relay.CPU <= 0 || traces.Relay.Requests < 6 || traces.Relay.Answer.Samples != traces.Relay.Requests || traces.TimesRelay <= 0 || traces.TimesWalk == 0 || traces.TimesWhole == 0 ||
-				traces.Proxied.Answer.Samples != traces.Proxied.Requests || r.Publish.Samples != requests || traces.BytesPerSpan <= 0 {
+			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Counting.WholeCPU <= 0 ||
+				traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
+				traces.Relay.CPU <= 0 || traces.Relay.Requests < 6 ||
+				traces.Relay.Answer.Samples != traces.Relay.Requests || traces.TimesRelay <= 0 ||
+				traces.TimesWalk == 0 || traces.TimesWhole == 0 ||
+				traces.Proxied.Answer.Samples != traces.Proxied.Requests || r.Publish.Samples != requests ||
+				traces.BytesPerSpan <= 0 {
 				t.Errorf("a figure is missing: %+v", *traces)
 			}
 		})
@@ -237,11 +252,13 @@ func TestBenchOfAnother(t *testing.T) {
 		t.Error("there is a figure of an agent that is not ours")
 	}
 	if report.Books.Received != 10000 || report.SpansAccepted != 10000 {
-		t.Errorf("the daemon received %d and accepted %d spans of 10000", report.Books.Received, report.SpansAccepted)
+		t.Errorf("the daemon received %d and accepted %d spans of 10000", report.Books.Received,
+			report.SpansAccepted)
 	}
 	again, _ := measured(t, "--spans=100", "--batch=10", "--daemon="+at, "--socket="+socket)
 	if again.SpansAccepted != 100 {
-		t.Errorf("the second time it accepted %d of 100: what was there before is not taken away", again.SpansAccepted)
+		t.Errorf("the second time it accepted %d of 100: what was there before is not taken away",
+			again.SpansAccepted)
 	}
 }
 
@@ -254,7 +271,8 @@ func runningDaemon(t *testing.T) (socket, at string) {
 	}
 	t.Cleanup(func() { _ = agent.Close() })
 	socket = filepath.Join(sockets(t), "s")
-	cmd := exec.Command(daemonProgram, "run", "--socket", socket, "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0", "--log-format", "json")
+	cmd := exec.Command(daemonProgram, "run", "--socket", socket, "--agent-url", agent.URL(), "--http-addr",
+		"127.0.0.1:0", "--log-format", "json")
 	log, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -318,7 +336,8 @@ func TestBenchIsInterrupted(t *testing.T) {
 	err := cmd.Wait()
 	out.Close()
 	<-told
-	if err != nil || !strings.Contains(text.String(), "equal to accepted: true") || !strings.Contains(text.String(), "accepted/s") {
+	if err != nil || !strings.Contains(text.String(), "equal to accepted: true") ||
+		!strings.Contains(text.String(), "accepted/s") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }
@@ -384,8 +403,10 @@ func TestUnusableBench(t *testing.T) {
 	} {
 		cmd := program(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
 		out, _ := cmd.CombinedOutput() // the code says it
-		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(out), test.says) {
-			t.Errorf("bench %s: code %d, said %s; want code %d and %q", test.args, code, out, test.code, test.says)
+		if code := cmd.ProcessState.ExitCode(); code != test.code ||
+			!strings.Contains(string(out), test.says) {
+			t.Errorf("bench %s: code %d, said %s; want code %d and %q", test.args, code, out, test.code,
+				test.says)
 		}
 	}
 }

@@ -49,8 +49,10 @@ func TestCheckClientJudgesATracer(t *testing.T) {
 			test.send(t, path)
 			said, _ := io.ReadAll(lines) // what there is
 			_ = cmd.Wait()               // the code says it
-			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(out.String(), test.says) {
-				t.Errorf("code %d, want %d; %q is not in:\n%s%s", code, test.code, test.says, out.String(), said)
+			if code := cmd.ProcessState.ExitCode(); code != test.code ||
+				!strings.Contains(out.String(), test.says) {
+				t.Errorf("code %d, want %d; %q is not in:\n%s%s", code, test.code, test.says, out.String(),
+					said)
 			}
 		})
 	}
@@ -62,7 +64,10 @@ func sendOneSpan(t *testing.T, _ string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: "r"}, End: time.Now()}})
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{Service: "shop", Operation: "op", Resource: "r"},
+		End: time.Now(),
+	}})
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -95,7 +100,8 @@ func TestUnusableChecks(t *testing.T) {
 	} {
 		cmd := program(t, strings.Fields(test.args)...)
 		out, _ := cmd.CombinedOutput() // the code says it
-		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(out), test.says) {
+		if code := cmd.ProcessState.ExitCode(); code != test.code ||
+			!strings.Contains(string(out), test.says) {
 			t.Errorf("%s: code %d, %s; want %d and %q", test.args, code, out, test.code, test.says)
 		}
 	}

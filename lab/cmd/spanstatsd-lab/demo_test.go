@@ -17,7 +17,8 @@ func TestDemo(t *testing.T) {
 
 func testDemo(t *testing.T, destination string) {
 	cmd := program(t, "demo", "--destination", destination, "--for", "3s", "--rate", "5000", "--json")
-	cmd.Env = append(cmd.Env, "PATH=/nowhere") // has no Prometheus, which test/commands has where there is one
+	// has no Prometheus, which test/commands has where there is one
+	cmd.Env = append(cmd.Env, "PATH=/nowhere")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -48,7 +49,8 @@ func testDemo(t *testing.T, destination string) {
 	cmd = program(t, "demo", "--destination", destination, "--for", "1s", "--rate", "3000")
 	cmd.Env = append(cmd.Env, "PATH=/nowhere")
 	table, err := cmd.Output()
-	if err != nil || !strings.Contains(string(table), "SERVICE") || !strings.Contains(string(table), "every span is accounted for") {
+	if err != nil || !strings.Contains(string(table), "SERVICE") ||
+		!strings.Contains(string(table), "every span is accounted for") {
 		t.Errorf("%v\n%s", err, table)
 	}
 }

@@ -46,13 +46,18 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self, args...)
 	// The race detector otherwise lets each process sleep for a second at its end.
-	cmd.Env = append(os.Environ(), runsMain+"=1", "GORACE=atexit_sleep_ms=0", "PATH="+filepath.Dir(daemonProgram)+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), runsMain+"=1", "GORACE=atexit_sleep_ms=0",
+		"PATH="+filepath.Dir(daemonProgram)+":"+os.Getenv("PATH"))
 	return cmd
 }
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, says := range map[string]string{
-		"version": "spanstatsd-lab ", "--version": "spanstatsd-lab ", "--help": "check-client", "bench --help": "--workload", "completion bash": "bash",
+		"version":         "spanstatsd-lab ",
+		"--version":       "spanstatsd-lab ",
+		"--help":          "check-client",
+		"bench --help":    "--workload",
+		"completion bash": "bash",
 	} {
 		out, err := program(t, strings.Fields(args)...).Output()
 		if err != nil || !strings.Contains(string(out), says) {
@@ -79,7 +84,8 @@ func TestUnusableCommandLines(t *testing.T) {
 	} {
 		cmd := program(t, strings.Fields(args)...)
 		out, _ := cmd.CombinedOutput() // the code says it
-		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), says) || strings.Count(string(out), "\n") != 1 {
+		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), says) ||
+			strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%s: code %d, %q; want one line with %q", args, cmd.ProcessState.ExitCode(), out, says)
 		}
 	}
@@ -91,13 +97,17 @@ func TestManualPages(t *testing.T) {
 	if out, err := program(t, "man", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, name := range []string{"", "-bench", "-bench-all", "-bench-rates", "-bench-scale", "-bench-traces", "-demo", "-check-client"} {
+	for _, name := range []string{
+		"", "-bench", "-bench-all", "-bench-rates", "-bench-scale", "-bench-traces",
+		"-demo", "-check-client",
+	} {
 		page, err := os.ReadFile(filepath.Join(dir, "spanstatsd-lab"+name+".1"))
 		if err != nil || strings.Contains(string(page), "Environment:") {
 			t.Errorf("%v: %s", err, page)
 		}
 	}
-	if page, _ := os.ReadFile(filepath.Join(dir, "spanstatsd-lab-bench.1")); !strings.Contains(string(page), `.B \-\-workload`) {
+	if page, _ := os.ReadFile(filepath.Join(dir, "spanstatsd-lab-bench.1")); !strings.Contains(string(page),
+		`.B \-\-workload`) {
 		t.Errorf("--workload is not on the page of bench: %s", page)
 	}
 }

@@ -21,7 +21,10 @@ func good() Request {
 		return Point{
 			Attributes: attributes(status), Start: 10, End: 20, Count: 4, Zeros: 1, Sum: 0.0031,
 			Scale: 5, Offset: -319, Counts: []uint64{1, 0, 2}, // from 1 ms
-			Exemplars: []Exemplar{{Time: 10, Value: 0.00105, Span: []byte("12345678"), Trace: []byte("1234567812345678")}},
+			Exemplars: []Exemplar{{
+				Time: 10, Value: 0.00105, Span: []byte("12345678"),
+				Trace: []byte("1234567812345678"),
+			}},
 		}
 	}
 	return Request{{
@@ -58,15 +61,28 @@ func TestWhatIsShownWronglyIsAProblem(t *testing.T) {
 			p[1].Attributes[2].Value = "STATUS_CODE_UNSET"
 			return r
 		},
-		"no calls":                func(r Request) Request { metric(r, 0).Points[0].Value = 0; return r },
-		"an attribute twice":      func(r Request) Request { point(r).Attributes[1].Key = "service.name"; return r },
+		"no calls": func(r Request) Request { metric(r, 0).Points[0].Value = 0; return r },
+		"an attribute twice": func(r Request) Request {
+			point(r).Attributes[1].Key = "service.name"
+			return r
+		},
 		"an attribute of nothing": func(r Request) Request { point(r).Attributes[1].Value = nil; return r },
 		"a nameless attribute":    func(r Request) Request { r[0].Attributes[1].Key = ""; return r },
 		"an empty window":         func(r Request) Request { point(r).Start = 20; return r },
-		"an overlap":              func(r Request) Request { point(r).Start, point(r).End = 19, 30; return r },
-		"a gap":                   func(r Request) Request { point(r).Start, point(r).End = 21, 30; return r },
-		"another count":           func(r Request) Request { point(r).Count = 5; return r },
-		"nothing counted":         func(r Request) Request { p := point(r); p.Count, p.Zeros, p.Sum, p.Counts = 0, 0, 0, nil; return r },
+		"an overlap": func(r Request) Request {
+			point(r).Start, point(r).End = 19, 30
+			return r
+		},
+		"a gap": func(r Request) Request {
+			point(r).Start, point(r).End = 21, 30
+			return r
+		},
+		"another count": func(r Request) Request { point(r).Count = 5; return r },
+		"nothing counted": func(r Request) Request {
+			p := point(r)
+			p.Count, p.Zeros, p.Sum, p.Counts = 0, 0, 0, nil
+			return r
+		},
 		"too many buckets": func(r Request) Request {
 			p := point(r)
 			p.Counts = append(make([]uint64, 0, 200), p.Counts...)[:200]
@@ -82,14 +98,33 @@ func TestWhatIsShownWronglyIsAProblem(t *testing.T) {
 			p.Offset--
 			return r
 		},
-		"an empty bucket behind":                func(r Request) Request { p := point(r); p.Counts = append(p.Counts, 0); return r },
-		"an exemplar before":                    func(r Request) Request { exemplar(r).Time = 9; return r },
-		"an exemplar behind":                    func(r Request) Request { exemplar(r).Time = 21; return r },
-		"an exemplar of a bucket that is empty": func(r Request) Request { exemplar(r).Value = 0.00103; return r },
-		"an exemplar of no value":               func(r Request) Request { exemplar(r).Value = math.NaN(); return r },
-		"an exemplar of no span":                func(r Request) Request { exemplar(r).Span = make([]byte, 8); return r },
-		"an exemplar of no trace":               func(r Request) Request { exemplar(r).Trace = make([]byte, 16); return r },
-		"half the id of a trace":                func(r Request) Request { exemplar(r).Trace = []byte("12345678"); return r },
+		"an empty bucket behind": func(r Request) Request {
+			p := point(r)
+			p.Counts = append(p.Counts, 0)
+			return r
+		},
+		"an exemplar before": func(r Request) Request { exemplar(r).Time = 9; return r },
+		"an exemplar behind": func(r Request) Request { exemplar(r).Time = 21; return r },
+		"an exemplar of a bucket that is empty": func(r Request) Request {
+			exemplar(r).Value = 0.00103
+			return r
+		},
+		"an exemplar of no value": func(r Request) Request {
+			exemplar(r).Value = math.NaN()
+			return r
+		},
+		"an exemplar of no span": func(r Request) Request {
+			exemplar(r).Span = make([]byte, 8)
+			return r
+		},
+		"an exemplar of no trace": func(r Request) Request {
+			exemplar(r).Trace = make([]byte, 16)
+			return r
+		},
+		"half the id of a trace": func(r Request) Request {
+			exemplar(r).Trace = []byte("12345678")
+			return r
+		},
 		"three exemplars": func(r Request) Request {
 			p := point(r)
 			p.Exemplars = append(p.Exemplars, p.Exemplars[0], p.Exemplars[0])
@@ -142,7 +177,8 @@ func TestWhatIsNoOTLPIsRefused(t *testing.T) {
 			t.Errorf("%s: %+v", name, totals)
 		}
 		for what, other := range map[string][]byte{
-			"a field more":   protowire.AppendVarint(protowire.AppendTag(bytes.Clone(body), 1, protowire.VarintType), 1),
+			"a field more": protowire.AppendVarint(protowire.AppendTag(bytes.Clone(body), 1,
+				protowire.VarintType), 1),
 			"half a message": body[:len(body)-1],
 			"no UTF-8":       bytes.ReplaceAll(body, []byte("shop"), []byte("sh\xffp")),
 			"a group":        protowire.AppendTag(bytes.Clone(body), 1, protowire.StartGroupType),
@@ -196,7 +232,8 @@ func TestRowsHaveQuantiles(t *testing.T) {
 	m.Points[0].Scale, m.Points[0].Offset, m.Points[0].Counts, m.Points[0].Zeros = 0, -10, []uint64{4}, 0
 	rows.Add(coarse)
 	all := rows.All()
-	if len(all) != 1 || all[0].Service != "web" || all[0].Name != "op" || all[0].Spans != 12 || all[0].Errors != 4 || all[0].Calls != 8 {
+	if len(all) != 1 || all[0].Service != "web" || all[0].Name != "op" || all[0].Spans != 12 ||
+		all[0].Errors != 4 || all[0].Calls != 8 {
 		t.Fatalf("%+v", all[0])
 	}
 	if p := all[0].Quantile(0.1); p != 0 {

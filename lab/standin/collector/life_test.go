@@ -30,7 +30,8 @@ func coarser(r Request) Request {
 	for i := range r[0].Scopes[0].Metrics[1].Points {
 		p := &r[0].Scopes[0].Metrics[1].Points[i]
 		n := p.Counts[0]
-		p.Scale, p.Offset, p.Counts = 4, p.Offset>>1, []uint64{n, p.Counts[2]} // -319 >> 1 is -160, and -317 >> 1 is -159
+		// -319 >> 1 is -160, and -317 >> 1 is -159
+		p.Scale, p.Offset, p.Counts = 4, p.Offset>>1, []uint64{n, p.Counts[2]}
 	}
 	return r
 }
@@ -57,7 +58,8 @@ func TestRunningTotalsAreFollowed(t *testing.T) {
 	if len(c.totals.Problems) > 0 {
 		t.Fatal(c.totals.Problems)
 	}
-	if got := c.totals.Counts; got.Spans != 4*8 || got.Calls != 4*4 || got.Errors != 4*4 || got.Duration != 4*6_200_000 {
+	if got := c.totals.Counts; got.Spans != 4*8 || got.Calls != 4*4 || got.Errors != 4*4 ||
+		got.Duration != 4*6_200_000 {
 		t.Errorf("%+v", got)
 	}
 	row := c.rows.All()[0]
@@ -68,7 +70,8 @@ func TestRunningTotalsAreFollowed(t *testing.T) {
 	for _, n := range row.buckets {
 		buckets += n
 	}
-	if buckets != 4*6 || len(row.buckets) != 2 { // coarse ones stand at their upper ends, where the fine ones are
+	// coarse ones stand at their upper ends, where the fine ones are
+	if buckets != 4*6 || len(row.buckets) != 2 {
 		t.Errorf("%v", row.buckets)
 	}
 }
@@ -98,7 +101,9 @@ func TestAFallIsAProblem(t *testing.T) {
 	}
 	mixed := later(20, 1)
 	mixed[0].Scopes[0].Metrics[1].Temporality = delta
-	if problems := accepts(mixed).totals.Problems; !slices.ContainsFunc(problems, func(p string) bool { return p != "" }) {
+	if problems := accepts(mixed).totals.Problems; !slices.ContainsFunc(problems, func(p string) bool {
+		return p != ""
+	}) {
 		t.Error("two temporalities in a request were not noticed")
 	}
 }

@@ -176,10 +176,16 @@ func asOurs(p *pb.ClientStatsPayload) *payload.Payload {
 		for _, g := range b.Stats {
 			bucket.Stats = append(bucket.Stats, payload.Group{
 				Labels: payload.Labels{
-					Service: g.Service, Name: g.Name, Resource: g.Resource, Type: g.Type, SpanKind: g.SpanKind,
+					Service:        g.Service,
+					Name:           g.Name,
+					Resource:       g.Resource,
+					Type:           g.Type,
+					SpanKind:       g.SpanKind,
 					GRPCStatusCode: g.GRPCStatusCode, HTTPMethod: g.HTTPMethod, HTTPEndpoint: g.HTTPEndpoint,
-					ServiceSource: g.ServiceSource, HTTPStatusCode: g.HTTPStatusCode, Synthetics: g.Synthetics,
-					IsTraceRoot: int32(g.IsTraceRoot), PeerTags: g.PeerTags,
+					ServiceSource:  g.ServiceSource,
+					HTTPStatusCode: g.HTTPStatusCode,
+					Synthetics:     g.Synthetics,
+					IsTraceRoot:    int32(g.IsTraceRoot), PeerTags: g.PeerTags,
 					AdditionalMetricTags: g.AdditionalMetricTags,
 				}, Hits: g.Hits, Errors: g.Errors, TopLevelHits: g.TopLevelHits, Duration: g.Duration,
 				OkSummary: g.OkSummary, ErrorSummary: g.ErrorSummary,

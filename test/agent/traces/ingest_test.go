@@ -83,7 +83,8 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 		}
 	}
 	slices.Sort(tags)
-	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID, repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration, s.Error, tags)
+	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID,
+		repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration, s.Error, tags)
 }
 
 // translated holds a translator to the agent's code.
@@ -99,7 +100,10 @@ type translated struct {
 
 func newTranslated(t testing.TB, o *oracle) *translated {
 	t.Helper()
-	c := &translated{policy: agentPolicy(t, o.conf), counter: dd.NewCounter(), conf: config.New(), wanted: map[string]bool{}}
+	c := &translated{
+		policy: agentPolicy(t, o.conf), counter: dd.NewCounter(), conf: config.New(),
+		wanted: map[string]bool{},
+	}
 	var err error
 	if c.translator, err = translate.New(c.policy.Names()); err != nil {
 		t.Fatal(err)
@@ -177,9 +181,16 @@ func (c *translated) ours() []map[string]int {
 func (c *translated) spanOf(g *spantable.Group, s *spantable.Span) *pb.Span {
 	t := &c.table
 	made := &pb.Span{
-		Service: t.String(s.Service), Name: t.String(s.Name), Resource: t.String(s.Resource), Type: t.String(s.Type),
-		TraceID: g.TraceLow, SpanID: s.ID, ParentID: s.Parent, Start: int64(s.Start), Duration: int64(s.Duration),
-		Meta: map[string]string{}, Metrics: map[string]float64{},
+		Service:  t.String(s.Service),
+		Name:     t.String(s.Name),
+		Resource: t.String(s.Resource),
+		Type:     t.String(s.Type),
+		TraceID:  g.TraceLow,
+		SpanID:   s.ID,
+		ParentID: s.Parent,
+		Start:    int64(s.Start),
+		Duration: int64(s.Duration),
+		Meta:     map[string]string{}, Metrics: map[string]float64{},
 	}
 	if s.Status == spantable.StatusError {
 		made.Error = 1
@@ -220,7 +231,8 @@ func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 	c, spans := newTranslated(t, makeOracle()), 0
 	for seed := range uint64(400) {
-		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)), otlpspans.Config{IsLong: true, HasDatabases: true})
+		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)),
+			otlpspans.Config{IsLong: true, HasDatabases: true})
 		c.translate(t, all)
 		if spans += c.compare(t, all); t.Failed() {
 			t.Fatalf("case %d", seed)

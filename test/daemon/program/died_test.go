@@ -81,7 +81,8 @@ func TestAClientLosesNothingToAKilledDaemon(t *testing.T) {
 	if s := c.Stats(); s.Unconfirmed > 0 || s.Ambiguous != stats.Ambiguous || lost() != taken {
 		t.Errorf("after a stop in order, %d spans more are lost; the client says %+v", lost()-taken, s)
 	}
-	if told := metric(third.get("/metrics"), `spanstatsd_client_lost_spans_total{reason="ambiguous"}`); told != 0 {
+	if told := metric(third.get("/metrics"),
+		`spanstatsd_client_lost_spans_total{reason="ambiguous"}`); told != 0 {
 		t.Errorf("after a stop in order, the next daemon says that %g spans are ambiguous", told)
 	}
 }

@@ -27,12 +27,14 @@ func doctorOf(t *testing.T, args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// TestDoctor looks at a daemon before a sender, beside one that counts itself too, and after its agent has gone.
+// TestDoctor looks at a daemon before a sender, beside one that counts itself too, and after its agent has
+// gone.
 func TestDoctor(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket, addr, traces := filepath.Join(dir, "s"), freePort(t), freePort(t)
-	daemonProcess(t, agent.URL(), socket, "--http-addr", addr, "--apm-addr", traces, "--otlp-addr", freePort(t), "--flush-interval", "1s", "--prometheus")
+	daemonProcess(t, agent.URL(), socket, "--http-addr", addr, "--apm-addr", traces, "--otlp-addr",
+		freePort(t), "--flush-interval", "1s", "--prometheus")
 	at := "--url=http://" + addr
 	expect := func(code int, says ...string) {
 		t.Helper()
@@ -50,17 +52,22 @@ func TestDoctor(t *testing.T) {
 			}
 		}
 	}
-	expect(0, "notice  door apm: it is open, and nobody has sent", "ok      door socket: no client", " took what was sent to it last",
+	expect(0, "notice  door apm: it is open, and nobody has sent", "ok      door socket: no client",
+		" took what was sent to it last",
 		"ok      sums: 0 spans received", "files are open")
 	c, err := client.Open(client.Config{Socket: socket})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
+		End: time.Now(),
+	}})
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+traces+"/v0.4/traces", strings.NewReader("\x90"))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+traces+"/v0.4/traces",
+		strings.NewReader("\x90"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +78,10 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-	expect(0, "ok      door socket: 1 clients", "counted twice: door apm: of 1 requests the sender has counted",
-		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is the daemon's", "sums: 1 spans received = 1 counted",
+	expect(0, "ok      door socket: 1 clients",
+		"counted twice: door apm: of 1 requests the sender has counted",
+		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is the daemon's",
+		"sums: 1 spans received = 1 counted",
 		"of 1 counted agent has 1")
 	everyReasonHasAMend(t, at)
 	asked := ""
@@ -81,14 +90,18 @@ func TestDoctor(t *testing.T) {
 		_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"5"]}]}}`))
 	}))
 	t.Cleanup(prometheus.Close)
-	if out, code := doctorOf(t, at, "--prometheus", prometheus.URL); code != 0 || asked != doctor.CallsQuery ||
+	if out, code := doctorOf(t, at, "--prometheus", prometheus.URL); code != 0 ||
+		asked != doctor.CallsQuery ||
 		!strings.Contains(out, "prometheus: it has 5 calls of all daemons") {
 		t.Errorf("it exits with %d, and says\n%s", code, out)
 	}
 	if err := agent.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
+		End: time.Now(),
+	}})
 	expect(1, "wrong   destination agent: ", " does not answer", "mend: see whether it runs")
 	out, _ := doctorOf(t, at, "--json")
 	var findings doctor.Findings
@@ -108,8 +121,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// everyReasonHasAMend has each counter of a daemon that loses something rise in turn: a reason that nobody has
-// given a mend would be none that the doctor says.
+// everyReasonHasAMend has each counter of a daemon that loses something rise in turn: a reason that nobody
+// has given a mend would be none that the doctor says.
 func everyReasonHasAMend(t *testing.T, at string) {
 	t.Helper()
 	text, err := program(t, "status", at, "--json").Output()
@@ -117,7 +130,10 @@ func everyReasonHasAMend(t *testing.T, at string) {
 		t.Fatal(err)
 	}
 	// these are no losses
-	right := []string{"ignored", "left_to_agent", "counted", "counted_before", "by_tracer", "incomplete", "other", "no_space"}
+	right := []string{
+		"ignored", "left_to_agent", "counted", "counted_before", "by_tracer", "incomplete",
+		"other", "no_space",
+	}
 	status := func() (s *health.Status) {
 		if err := json.Unmarshal(bytes.Clone(text), &s); err != nil {
 			t.Fatal(err)
@@ -133,7 +149,8 @@ func everyReasonHasAMend(t *testing.T, at string) {
 			for _, name := range right {
 				isRight = isRight || name == reason
 			}
-			if found := doctor.Look(s, s.Version).Wrong() > before; found == isRight && counts(status())[reason] == 0 {
+			if found := doctor.Look(s, s.Version).Wrong() > before; found == isRight &&
+				counts(status())[reason] == 0 {
 				t.Errorf("%s %s: it is wrong: %t", what, reason, found)
 			}
 		}

@@ -54,7 +54,10 @@ func TestTheFirstRunNeedsNoFlag(t *testing.T) {
 	}
 	daemon.await("the socket is in a directory of this user's own, since that of the default is not there or may " +
 		"not be written")
-	for _, wants := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT=", "SPANSTATSD_SOCKET=" + socket, "http://127.0.0.1:9126/"} {
+	for _, wants := range []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=", "SPANSTATSD_SOCKET=" + socket,
+		"http://127.0.0.1:9126/",
+	} {
 		line, found := <-daemon.lines, false
 		for _, value := range line {
 			text, _ := value.(string)

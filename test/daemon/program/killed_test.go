@@ -18,9 +18,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestTheNextDaemonKnowsWhatBecameOfSpans kills a daemon before a payload, while one is under way, behind
-// its answer, and at a stop behind its bye, as who waits no longer than the grace. The next one says so to a client that comes back, the one after that says the same,
-// and what came by HTTP is counted as lost.
+// TestTheNextDaemonKnowsWhatBecameOfSpans kills a daemon before a payload, while one is under way, behind its
+// answer, and at a stop behind its bye, as who waits no longer than the grace. The next one says so to a
+// client that comes back, the one after that says the same, and what came by HTTP is counted as lost.
 func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
 	for name, c := range map[string]struct {
 		report  bool // asked for, before the kill
@@ -184,7 +184,9 @@ func settledOf(t *testing.T, conn net.Conn, spans uint64) {
 
 func putTraces(t *testing.T, socket string, body []byte) {
 	t.Helper()
-	to := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+	to := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+		error,
+	) {
 		return net.Dial("unix", socket)
 	}}}
 	r, err := http.NewRequest(http.MethodPut, "http://agent/v0.4/traces", bytes.NewReader(body))

@@ -39,7 +39,8 @@ func TestExportersOfACollectorAreCounted(t *testing.T) {
 		}
 		err := confmap.NewFromStringMap(map[string]any{
 			"endpoint": endpoint, "compression": e.compression, "tls": map[string]any{"insecure": true},
-			"sending_queue": map[string]any{"enabled": false}, "retry_on_failure": map[string]any{"enabled": false},
+			"sending_queue":    map[string]any{"enabled": false},
+			"retry_on_failure": map[string]any{"enabled": false},
 		}).Unmarshal(config)
 		if err != nil {
 			t.Fatal(err)

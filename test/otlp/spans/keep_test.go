@@ -33,8 +33,10 @@ func (k *keeper) wanted(request *trace.TracesData) map[string]bool {
 	wanted := map[string]bool{}
 	eachSpan(request, func(s *trace.Span) {
 		isRoot := strings.Trim(string(s.ParentSpanId), "\x00") == ""
-		isSlow := s.EndTimeUnixNano > s.StartTimeUnixNano && s.EndTimeUnixNano-s.StartTimeUnixNano >= uint64(k.Slow)
-		if k.Errors && s.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || k.Slow > 0 && isRoot && isSlow {
+		isSlow := s.EndTimeUnixNano > s.StartTimeUnixNano &&
+			s.EndTimeUnixNano-s.StartTimeUnixNano >= uint64(k.Slow)
+		if k.Errors && s.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || k.Slow > 0 && isRoot &&
+			isSlow {
 			wanted[idOf(s)] = true
 		}
 	})
@@ -130,7 +132,9 @@ func (k *keeper) keep(request *trace.TracesData) (kept, gone sampling.Tally) {
 }
 
 // leftOf is what goes on of a body that was counted.
-func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Keeping) (left []byte, kept, gone sampling.Tally) {
+func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Keeping) (left []byte, kept,
+	gone sampling.Tally,
+) {
 	t.Helper()
 	var sample sampling.Sample
 	found := sample.Measure(c.Request(), k, false)

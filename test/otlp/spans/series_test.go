@@ -30,7 +30,8 @@ import (
 // dimensions are those that the connector is told to have, in a configuration for spans by
 // the present conventions.
 var dimensions = []string{
-	"http.request.method", "http.route", "http.response.status_code", "rpc.system.name", "rpc.method", "db.system.name", "db.namespace",
+	"http.request.method", "http.route", "http.response.status_code", "rpc.system.name", "rpc.method",
+	"db.system.name", "db.namespace",
 	"db.collection.name", "messaging.system", "messaging.destination.name", "peer.service", "server.address",
 }
 
@@ -45,7 +46,10 @@ func exporter(t *testing.T) *otlp.Exporter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dialect: points.Spanmetrics, Dimensions: wanted, Version: "1"})
+	e, err := otlp.New(otlp.Config{
+		Variables: otlp.Variables{Endpoint: endpoint}, Dialect: points.Spanmetrics,
+		Dimensions: wanted, Version: "1",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +60,12 @@ func exporter(t *testing.T) *otlp.Exporter {
 // attributes of the types that they have, and a status.
 func presentSpan(rnd *rand.Rand, start uint64) *trace.Span {
 	s := &trace.Span{
-		Name: oneOf(rnd, "GET /carts/{id}", "SELECT carts", "orders process", "Cart::add item"), Kind: trace.Span_SpanKind(rnd.IntN(6)),
-		StartTimeUnixNano: start, EndTimeUnixNano: start + rnd.Uint64N(1<<rnd.IntN(34)), TraceState: oneOf(rnd, "", "", "ot=th:8", "ot=th:c", "vendor=x"),
-		Status: &trace.Status{Code: trace.Status_StatusCode(rnd.IntN(3))},
+		Name:              oneOf(rnd, "GET /carts/{id}", "SELECT carts", "orders process", "Cart::add item"),
+		Kind:              trace.Span_SpanKind(rnd.IntN(6)),
+		StartTimeUnixNano: start,
+		EndTimeUnixNano:   start + rnd.Uint64N(1<<rnd.IntN(34)),
+		TraceState:        oneOf(rnd, "", "", "ot=th:8", "ot=th:c", "vendor=x"),
+		Status:            &trace.Status{Code: trace.Status_StatusCode(rnd.IntN(3))},
 	}
 	maybe := func(name string, values ...string) {
 		if rnd.IntN(3) == 0 {
@@ -79,7 +86,8 @@ func presentSpan(rnd *rand.Rand, start uint64) *trace.Span {
 	maybe("url.full", fmt.Sprint("http://x/", rnd.Uint64()))
 	if rnd.IntN(3) == 0 {
 		s.Attributes = append(s.Attributes, &common.KeyValue{
-			Key: "http.response.status_code", Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: oneOf[int64](rnd, 200, 404)}},
+			Key:   "http.response.status_code",
+			Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: oneOf[int64](rnd, 200, 404)}},
 		})
 	}
 	return s
@@ -101,7 +109,8 @@ func connected(request *trace.TracesData, into map[string]*total) {
 			for _, s := range scope.Spans {
 				name := []string{
 					"resource " + service + " " + written(r.Resource.Attributes, "service.instance.id"),
-					"service.name=" + service, "span.name=" + s.Name, "span.kind=" + s.Kind.String(), "status.code=" + s.Status.Code.String(),
+					"service.name=" + service, "span.name=" + s.Name, "span.kind=" + s.Kind.String(),
+					"status.code=" + s.Status.Code.String(),
 				}
 				for _, d := range dimensions {
 					if v := written(s.Attributes, d); v != "" {
@@ -163,8 +172,12 @@ func (s *sealing) count(t *testing.T, c *otel.Counter) {
 				s.keys, s.known[name] = append(s.keys, entry), id
 			}
 			s.table.Add(&aggregate.Slot{
-				Key: id, Duration: snapshot.Duration, End: snapshot.End, Weight: snapshot.Weight, Flags: snapshot.Flags,
-				Place: s.window.Place(snapshot.End),
+				Key:      id,
+				Duration: snapshot.Duration,
+				End:      snapshot.End,
+				Weight:   snapshot.Weight,
+				Flags:    snapshot.Flags,
+				Place:    s.window.Place(snapshot.End),
 			})
 		}
 	}
@@ -183,11 +196,14 @@ func (s *sealing) exported(t *testing.T) map[string]*total {
 		}
 		for _, r := range data.ResourceMetrics {
 			said := r.Resource.Attributes
-			if written(said, "telemetry.sdk.name") != "opentelemetry" || written(said, "telemetry.sdk.version") != "1.52.0" || written(said, "telemetry.sdk.language") != "java" {
+			if written(said, "telemetry.sdk.name") != "opentelemetry" ||
+				written(said, "telemetry.sdk.version") != "1.52.0" ||
+				written(said, "telemetry.sdk.language") != "java" {
 				t.Errorf("the resource is %v", said)
 			}
 			of := func(attributes []*common.KeyValue) *total {
-				name := []string{"resource " + written(said, "service.name") + " " + written(said, "service.instance.id")}
+				name := []string{"resource " + written(said, "service.name") + " " +
+					written(said, "service.instance.id")}
 				for _, a := range attributes {
 					name = append(name, a.Key+"="+written(attributes, a.Key))
 				}
@@ -225,7 +241,8 @@ func TestTheSeriesAreTheConnectors(t *testing.T) {
 			r.Resource = resourceOf(oneOf(rnd, "Shop Ä", "carts"), oneOf(rnd, "1", "2"))
 			for _, scope := range r.ScopeSpans {
 				for range rnd.IntN(60) {
-					scope.Spans = append(scope.Spans, presentSpan(rnd, uint64(opened.UnixNano())+rnd.Uint64N(1e9)))
+					scope.Spans = append(scope.Spans,
+						presentSpan(rnd, uint64(opened.UnixNano())+rnd.Uint64N(1e9)))
 				}
 			}
 			request.ResourceSpans = append(request.ResourceSpans, r)
@@ -244,7 +261,8 @@ func TestTheSeriesAreTheConnectors(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		w := want[name]
 		g := cmp.Or(got[name], &total{})
-		if seconds := w.seconds * w.spans / w.calls; g.calls != w.calls || g.spans != w.spans || math.Abs(g.seconds-seconds) > 1e-9*seconds {
+		if seconds := w.seconds * w.spans / w.calls; g.calls != w.calls || g.spans != w.spans ||
+			math.Abs(g.seconds-seconds) > 1e-9*seconds {
 			t.Fatalf("%s: %+v, want %+v", name, g, w)
 		}
 	}

@@ -123,8 +123,10 @@ func modelOf(r *trace.ResourceSpans, s *trace.Span) counted {
 	m := counted{
 		service: cmp.Or(span.Text(written(said, "service.name"), span.MaxOriginField), "unknown_service"),
 		version: "otlp-" + span.Text(written(said, "telemetry.sdk.version"), span.MaxOriginField),
-		env:     cmp.Or(span.Text(written(said, "deployment.environment.name"), span.MaxOriginField), span.Text(written(said, "deployment.environment"), span.MaxOriginField)),
-		end:     int64(min(max(s.StartTimeUnixNano, s.EndTimeUnixNano), math.MaxInt64)), weight: weightOf(s.TraceState),
+		env: cmp.Or(span.Text(written(said, "deployment.environment.name"), span.MaxOriginField),
+			span.Text(written(said, "deployment.environment"), span.MaxOriginField)),
+		end:    int64(min(max(s.StartTimeUnixNano, s.EndTimeUnixNano), math.MaxInt64)),
+		weight: weightOf(s.TraceState),
 	}
 	if s.EndTimeUnixNano > s.StartTimeUnixNano {
 		m.duration = s.EndTimeUnixNano - s.StartTimeUnixNano
@@ -138,8 +140,10 @@ func modelOf(r *trace.ResourceSpans, s *trace.Span) counted {
 	}
 	m.key = span.Key{
 		Service: m.service, Resource: s.Name, Kind: kindOf(s.Kind), TraceRoot: span.TraceRootFalse,
-		HTTPMethod: written(s.Attributes, "http.request.method", "http.method"), HTTPEndpoint: written(s.Attributes, "http.route"),
-		HTTPStatus: statusOf(written(s.Attributes, "http.response.status_code", "http.status_code")), PeerTags: tagsOf(s),
+		HTTPMethod:   written(s.Attributes, "http.request.method", "http.method"),
+		HTTPEndpoint: written(s.Attributes, "http.route"),
+		HTTPStatus:   statusOf(written(s.Attributes, "http.response.status_code", "http.status_code")),
+		PeerTags:     tagsOf(s),
 	}
 	if isRoot {
 		m.key.TraceRoot = span.TraceRootTrue
@@ -165,7 +169,8 @@ func kindOf(kind trace.Span_SpanKind) string {
 
 // statusOf reads a whole number, in whatever form.
 func statusOf(text string) uint32 {
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n <= math.MaxUint32 && n == math.Trunc(n) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n <= math.MaxUint32 &&
+		n == math.Trunc(n) {
 		return uint32(n)
 	}
 	return 0
@@ -202,7 +207,8 @@ func check(t testing.TB, c *otel.Counter, body []byte) {
 	slices.SortStableFunc(want, func(a, b counted) int { return cmp.Compare(of(a), of(b)) })
 	for i := range want {
 		got[i].key.Operation, got[i].key.Type = "", ""
-		if got[i].key.PeerTags = append([]string(nil), got[i].key.PeerTags...); !reflect.DeepEqual(got[i], want[i]) {
+		if got[i].key.PeerTags = append([]string(nil), got[i].key.PeerTags...); !reflect.DeepEqual(got[i],
+			want[i]) {
 			t.Fatalf("span %d of %d is counted as\n%+v, want\n%+v", i, len(want), got[i], want[i])
 		}
 	}
