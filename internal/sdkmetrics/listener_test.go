@@ -1,6 +1,7 @@
 package sdkmetrics
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -193,6 +194,23 @@ func TestSeriesAreBounded(t *testing.T) {
 		l.Hear(said{"honest", spanStarted, nil, false, 11, v, 0}.written())
 	}
 	l.expect(t, Sums{Started: 5 + 3})
+}
+
+// TestAPointOfTooManyAttributesIsNone, and costs no memory for each.
+func TestAPointOfTooManyAttributesIsNone(t *testing.T) {
+	l, one := listen(10), nested(pointAttribute, nil)
+	for _, attributes := range []int{mostAttributes, mostAttributes + 1, 1 << 16} {
+		written := protowire.AppendFixed64(protowire.AppendTag(nil, pointInt, protowire.Fixed64Type), 5)
+		written = append(written, bytes.Repeat(one, attributes)...)
+		sum := nested(sumPoint, written)
+		metric := append(nested(metricName, []byte(spanStarted)), nested(metricSum, sum)...)
+		l.Hear(nested(requestResource, nested(resourceScope, nested(scopeMetric, metric))))
+		p := &point{}
+		if p.read(written) != (attributes <= mostAttributes) || cap(p.attributes) > 4*mostAttributes {
+			t.Errorf("of %d attributes there is room for %d", attributes, cap(p.attributes))
+		}
+	}
+	l.expect(t, Sums{Started: 5})
 }
 
 // FuzzHear: whatever comes, it does not panic, and what it makes of it is bounded.

@@ -102,11 +102,12 @@ func field(message []byte, wanted protowire.Number) (found []byte) {
 // walk visits the points of the sums of a request that SDKs have for themselves. A point is good until the
 // next.
 func walk(request []byte, take func(*point)) {
+	p := &point{}
 	each(request, func(number protowire.Number, of []byte, _ uint64) {
 		if number != requestResource {
 			return
 		}
-		p := &point{resource: field(of, resourceSaid)}
+		p.resource = field(of, resourceSaid)
 		each(of, func(number protowire.Number, scope []byte, _ uint64) {
 			if number == resourceScope {
 				p.scope(scope, take)
@@ -156,7 +157,9 @@ func (p *point) read(written []byte) bool {
 		case pointInt:
 			p.value = float64(int64(bits))
 		case pointAttribute:
-			p.attributes = append(p.attributes, text)
+			if len(p.attributes) <= mostAttributes { // one more than may be says enough
+				p.attributes = append(p.attributes, text)
+			}
 		}
 	})
 	return p.value >= 0 && p.value <= mostPointValue && len(p.attributes) <= mostAttributes
