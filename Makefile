@@ -123,7 +123,7 @@ test-lives: ## daemons that live by plans drawn from a seed: stops, second signa
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
-test-otel: ## OpenTelemetry's SDKs as they are published, two pods each or three under samplers, before the built daemon; installs them into bin/ (7 minutes)
+test-otel: ## OpenTelemetry's SDKs as they are published, two pods each or three under samplers, before the built daemon; installs them into bin/ (8 minutes)
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
 	cd test/otel && OTEL_DIR=$(CURDIR)/bin/otel $(GO) test -tags languages -timeout 30m -count=1 -v ./...
 

@@ -57,7 +57,7 @@ func TestJava(t *testing.T) {
 	}.test(t)
 }
 
-// TestSamplersOfLanguages has each of these SDKs, and that for Go, at each place of a chain.
+// TestSamplersOfLanguages has each of these SDKs at each place of a chain, and that for Go around one.
 func TestSamplersOfLanguages(t *testing.T) {
 	python := caller{language{command: []string{sdks + "/python/bin/python", "apps/chain.py"}}, 14}
 	node := caller{language{
@@ -68,8 +68,8 @@ func TestSamplersOfLanguages(t *testing.T) {
 	}, 14}
 	golang := caller{language{command: []string{buildChain(t)}}, 4}
 	for name, callers := range map[string][3]caller{
-		"python node java": {python, node, java}, "java go python": {java, golang, python},
-		"node java go": {node, java, golang},
+		"python node java": {python, node, java}, "java python node": {java, python, node},
+		"node java python": {node, java, python}, "go java go": {golang, java, golang},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, isParent := range []bool{true, false} {
