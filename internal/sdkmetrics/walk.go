@@ -1,9 +1,11 @@
 package sdkmetrics
 
 import (
-	"encoding/binary"
+	"iter"
 	"math"
+	"strconv"
 
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -63,39 +65,22 @@ type point struct {
 	attributes     [][]byte // as they were written
 }
 
-// each visits the fields of a message, a text or a message in it by its bytes and a number by its bits. It
-// ends at the first that can't be read.
-func each(message []byte, visit func(number protowire.Number, text []byte, bits uint64)) {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return
+// all are the messages of a number in a message.
+func all(message []byte, number protowire.Number) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for f := range otlpanswer.Fields(message) {
+			if f.Number == number && !yield(f.Bytes) {
+				return
+			}
 		}
-		message = message[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
-			return
-		}
-		switch value := message[:n]; kind {
-		case protowire.BytesType:
-			text, _ := protowire.ConsumeBytes(value)
-			visit(number, text, 0)
-		case protowire.VarintType:
-			bits, _ := protowire.ConsumeVarint(value)
-			visit(number, nil, bits)
-		case protowire.Fixed64Type:
-			visit(number, nil, binary.LittleEndian.Uint64(value))
-		}
-		message = message[n:]
 	}
 }
 
 // field is the last of a number in a message, empty where there is none.
-func field(message []byte, wanted protowire.Number) (found []byte) {
-	each(message, func(number protowire.Number, text []byte, _ uint64) {
-		if number == wanted {
-			found = text
-		}
-	})
+func field(message []byte, number protowire.Number) (found []byte) {
+	for one := range all(message, number) {
+		found = one
+	}
 	return found
 }
 
@@ -103,65 +88,52 @@ func field(message []byte, wanted protowire.Number) (found []byte) {
 // next.
 func walk(request []byte, take func(*point)) {
 	p := &point{}
-	each(request, func(number protowire.Number, of []byte, _ uint64) {
-		if number != requestResource {
-			return
-		}
+	for of := range all(request, requestResource) {
 		p.resource = field(of, resourceSaid)
-		each(of, func(number protowire.Number, scope []byte, _ uint64) {
-			if number == resourceScope {
-				p.scope(scope, take)
+		for scope := range all(of, resourceScope) {
+			for metric := range all(scope, scopeMetric) {
+				if p.name = field(metric, metricName); isOfSDK(p.name) {
+					p.sum(field(metric, metricSum), take)
+				}
 			}
-		})
-	})
-}
-
-// scope visits the metrics of a scope.
-func (p *point) scope(scope []byte, take func(*point)) {
-	each(scope, func(number protowire.Number, metric []byte, _ uint64) {
-		if number != scopeMetric {
-			return
 		}
-		if p.name = field(metric, metricName); isOfSDK(p.name) {
-			p.sum(field(metric, metricSum), take)
-		}
-	})
+	}
 }
 
 // sum visits the points of a sum.
 func (p *point) sum(sum []byte, take func(*point)) {
 	p.isCumulative = false
-	each(sum, func(number protowire.Number, _ []byte, bits uint64) {
-		if number == sumTemporality {
-			p.isCumulative = bits == temporalityTotal
+	for f := range otlpanswer.Fields(sum) {
+		if f.Number == sumTemporality {
+			p.isCumulative = f.Value == temporalityTotal
 		}
-	})
-	each(sum, func(number protowire.Number, written []byte, _ uint64) {
-		if number == sumPoint && p.read(written) {
+	}
+	for written := range all(sum, sumPoint) {
+		if p.read(written) {
 			take(p)
 		}
-	})
+	}
 }
 
 // read reads a point, and says whether it is one that can count.
 func (p *point) read(written []byte) bool {
 	p.start, p.time, p.value, p.attributes = 0, 0, 0, p.attributes[:0]
-	each(written, func(number protowire.Number, text []byte, bits uint64) {
-		switch number {
+	for f := range otlpanswer.Fields(written) {
+		switch f.Number {
 		case pointStart:
-			p.start = bits
+			p.start = f.Value
 		case pointTime:
-			p.time = bits
+			p.time = f.Value
 		case pointDouble:
-			p.value = math.Float64frombits(bits)
+			p.value = math.Float64frombits(f.Value)
 		case pointInt:
-			p.value = float64(int64(bits))
+			p.value = float64(int64(f.Value))
 		case pointAttribute:
 			if len(p.attributes) <= mostAttributes { // one more than may be says enough
-				p.attributes = append(p.attributes, text)
+				p.attributes = append(p.attributes, f.Bytes)
 			}
 		}
-	})
+	}
 	return p.value >= 0 && p.value <= mostPointValue && len(p.attributes) <= mostAttributes
 }
 
@@ -171,16 +143,14 @@ func (p *point) text(key string) string {
 		if string(field(written, attributeKey)) != key {
 			continue
 		}
-		value := ""
-		each(field(written, attributeValue), func(number protowire.Number, text []byte, bits uint64) {
-			switch number {
+		for f := range otlpanswer.Fields(field(written, attributeValue)) {
+			switch f.Number {
 			case valueText:
-				value = string(text)
+				return string(f.Bytes)
 			case valueBool:
-				value = map[bool]string{true: "true", false: "false"}[bits != 0]
+				return strconv.FormatBool(f.Value != 0)
 			}
-		})
-		return value
+		}
 	}
 	return ""
 }

@@ -128,7 +128,7 @@ var rooms = map[string]room{
 		"internal/check internal/mask internal/span",
 		"an interval's keys and budgets",
 	},
-	"internal/sdkmetrics": {"", "hears what SDKs say of their spans"},
+	"internal/sdkmetrics": {"internal/otlpanswer", "hears what SDKs say of their spans"},
 	"internal/ignore":     {"internal/span", "says which spans nobody wants counted"},
 	"internal/mask":       {"", "knows texts, whatever label they are of"},
 	"internal/routing":    {"", "names no key, table or cycle"},

@@ -13,7 +13,8 @@ const (
 	repository    = "git+https://github.com/spanstatsd/spanstatsd"
 	statementType = "https://in-toto.io/Statement/v1"
 	predicateType = "https://slsa.dev/provenance/v1"
-	buildType     = "https://github.com/spanstatsd/spanstatsd/blob/main/docs/operations.md#where-a-release-comes-from"
+	buildType     = "https://github.com/spanstatsd/spanstatsd/blob/main/" +
+		"docs/operations.md#where-a-release-comes-from"
 )
 
 // origin is what the files of a release were made from, and how.

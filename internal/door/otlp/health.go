@@ -6,8 +6,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
-// healthPath is where clients, proxies and orchestrators ask whether a server of gRPC serves. Of that
-// service Check alone is here: Watch is a stream, and who asks for it is told that it is not implemented.
+// healthPath is where proxies and orchestrators ask whether a server of gRPC serves. It is the service's
+// Check. Its Watch is answered UNIMPLEMENTED, by which gRPC's own clients take a server for one that serves
+// and ask no more: a stream that each SDK holds open would tell them what the end of a connection tells too.
 const healthPath = "/grpc.health.v1.Health/Check"
 
 // The answers to a check, as messages with a status.
