@@ -1,19 +1,28 @@
 package structure
 
 import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// room is what a package may import of ours, and why. A star at the end stands for
-// everything below.
-type room struct{ imports, why string }
+const (
+	root   = "../.."
+	module = "github.com/spanstatsd/spanstatsd/"
+)
 
-// rooms are all packages, in the order of a span's way. The table stands in
-// docs/architecture.md in words.
-var rooms = map[string]room{
+// imports are the packages of this repository that a package may import, and why. A star at the end
+// stands for all packages below.
+type imports struct{ allowed, why string }
+
+// packages are all packages of the daemon and of the lab.
+var packages = map[string]imports{
 	"cmd/spanstatsd": {"internal/*", "the command line names what it starts"},
 	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door " +
 		"internal/door/datadog internal/door/destination internal/door/otlp internal/door/zipkin internal/exemplars " +
@@ -234,46 +243,68 @@ var rooms = map[string]room{
 	"lab/workload":          {"internal/span", "makes spans"},
 }
 
-func (r room) allows(imported string) bool {
-	return slices.ContainsFunc(strings.Fields(r.imports), func(allowed string) bool {
+func (i imports) allow(imported string) bool {
+	return slices.ContainsFunc(strings.Fields(i.allowed), func(allowed string) bool {
 		below, all := strings.CutSuffix(allowed, "*")
 		return allowed == imported || all && strings.HasPrefix(imported, below)
 	})
 }
 
-func TestARoomImportsOnlyWhatStandsBelowIt(t *testing.T) {
-	for _, f := range readAll(t) {
-		room, known := rooms[f.room()]
+func TestPackages_ImportOnlyAllowedPackages(t *testing.T) {
+	checked := 0
+	check := func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		checked++
+		relative, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		name := path.Dir(filepath.ToSlash(relative))
+		allowed, known := packages[name]
 		if !known {
-			t.Errorf("%s is no room of the table: give it a line here and in docs/architecture.md", f.room())
-			continue
+			t.Errorf("%s is not in the table of packages: add it here", name)
+			return nil
 		}
-		for _, imported := range f.syntax.Imports {
-			path, err := strconv.Unquote(imported.Path.Value)
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range syntax.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
-			if ours, is := strings.CutPrefix(path, module); is && !room.allows(ours) {
-				t.Errorf("%s imports %s, which its room may not: %s", f.path, ours, room.why)
+			if ours, is := strings.CutPrefix(imported, module); is && !allowed.allow(ours) {
+				t.Errorf("%s imports %s, which the table of packages does not allow: it %s", relative, ours, allowed.why)
 			}
 		}
+		return nil
+	}
+	for _, dir := range []string{"client", "cmd", "internal", "lab"} {
+		if err := filepath.WalkDir(filepath.Join(root, dir), check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d files were checked in %s", checked, root)
 	}
 }
 
-// TestTheTableOfRoomsHasNoCycle follows what each room may import down to the end.
-func TestTheTableOfRoomsHasNoCycle(t *testing.T) {
+func TestPackages_AllowedImportsHaveNoCycle(t *testing.T) {
 	var follow func(name string, above []string)
 	follow = func(name string, above []string) {
 		if slices.Contains(above, name) {
-			t.Fatalf("rooms in a circle: %s", strings.Join(append(above, name), " > "))
+			t.Fatalf("import cycle: %s", strings.Join(append(above, name), " > "))
 		}
-		for below := range rooms {
-			if rooms[name].allows(below) && below != name {
+		for below := range packages {
+			if packages[name].allow(below) && below != name {
 				follow(below, append(above, name))
 			}
 		}
 	}
-	for name := range rooms {
+	for name := range packages {
 		follow(name, nil)
 	}
 }
