@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"golang.org/x/sys/cpu"
 )
 
@@ -198,3 +200,154 @@ func (c *Client) Features() Features { return *c.features.now.Load() }
 // FeatureChanges receives when Features has changed since the last receive.
 // There is one channel a client, with room for one notice.
 func (c *Client) FeatureChanges() <-chan struct{} { return c.features.changes }
+
+// Stats is what a client has done since it was opened, in spans. At any moment
+//
+//	offered   = Published + sum of Refused
+//	Published = Sent + Buffered + sum of Lost
+//
+// where offered is what Publish was called with.
+type Stats struct {
+	Published uint64            // accepted by Publish
+	Refused   map[string]uint64 // not accepted by Publish, by reason
+	Sent      uint64            // of which the socket took every byte, and which need not be sent again
+	Buffered  uint64            // accepted, and neither sent nor lost yet
+	Lost      map[string]uint64 // accepted, and lost, by reason
+
+	// Unsettled is how many of Sent the daemon, or the one before it that died, has not said an
+	// outcome of yet. After Close it is what was not waited for. 0 where a daemon never says so.
+	Unsettled uint64
+	// Unconfirmed is how many of Sent a daemon that died took with it, at most, because they were
+	// not kept any more, or because nobody knew whether they were delivered.
+	Unconfirmed uint64
+	// Ambiguous is how many of Sent were on their way to a destination when the daemon died: they
+	// may have arrived, and are not sent again.
+	Ambiguous uint64
+
+	Connects  uint64 // how often a daemon has welcomed this client
+	Connected bool
+	Daemon    string // what the daemon calls itself, while connected
+}
+
+// Stats may be asked at any time, also after Close.
+func (c *Client) Stats() Stats {
+	// The spans that have left are read before the spans that have come, and what is lost for good
+	// before what is sent, of which some may come back. So a span that passes through meanwhile counts
+	// as buffered, and the number of buffered spans is never negative.
+	var lost [reasons]uint64
+	c.lost.addTo(&lost)
+	stats := Stats{
+		Sent: c.sent.Load(), Lost: named(lost), Unconfirmed: lost[daemonDied], Ambiguous: lost[ambiguous],
+	}
+	stats.Refused = named(c.refused())
+	for i := range c.shards {
+		stats.Published += c.shards[i].published.Load()
+	}
+	stats.Buffered = stats.Published - stats.Sent
+	for _, n := range stats.Lost {
+		stats.Buffered -= n
+	}
+	if last := c.last.Load(); last != nil {
+		stats.Unsettled = last.unsettled()
+	}
+	stats.Connects = c.connects.Load()
+	if daemon := c.daemon.Load(); daemon != nil {
+		stats.Connected, stats.Daemon = true, *daemon
+	}
+	return stats
+}
+
+func (c *Client) refused() (counts [reasons]uint64) {
+	c.contended.addTo(&counts)
+	for i := range c.shards {
+		c.shards[i].refused.addTo(&counts)
+	}
+	return counts
+}
+
+// notCounted is everything that the daemon should hear of as lost.
+func (c *Client) notCounted() [reasons]uint64 {
+	counts := c.refused()
+	c.lost.addTo(&counts)
+	return counts
+}
+
+var (
+	errClosed    = errors.New("the client is closed")
+	errLeftAlone = errors.New("the connection ended before the daemon answered: flush again")
+)
+
+// flush is one caller who waits for the daemon's answer.
+type flush struct {
+	ctx    context.Context
+	answer chan error // has room for the one answer, so nobody waits to give it
+	handed uint64     // spans of the connection when it was asked
+}
+
+// resolve turns the daemon's answer into the caller's error.
+func (f *flush) resolve(m wire.Flush) {
+	if m.OK {
+		f.answer <- nil
+		return
+	}
+	f.answer <- fmt.Errorf("flush spans: the daemon could not report them: %s", m.Error)
+}
+
+func (f *flush) fail(err error) { f.answer <- fmt.Errorf("flush spans: %w", err) }
+
+// The reasons under which a span is refused or lost: the keys of Stats.Refused
+// and Stats.Lost, and of what the daemon is told.
+const (
+	ReasonBufferFull   = "buffer_full"  // no buffer was free, or every shard was being written to
+	ReasonDisconnected = "disconnected" // the daemon was away for longer than Config.MaxAway
+	ReasonTooLarge     = "too_large"    // the batch needs more than all buffers
+	ReasonNotWanted    = "not_wanted"   // the agent behind the daemon takes no stats
+	ReasonClosed       = "closed"       // published after Close, or not sent by the end of it
+)
+
+// The reasons under which the daemon is told of Stats.Unconfirmed and Stats.Ambiguous.
+const (
+	ReasonDaemonDied = "daemon_died"
+	ReasonAmbiguous  = "ambiguous"
+)
+
+// reason is an index, because a publisher counts by it.
+type reason uint8
+
+const (
+	none reason = iota
+	bufferFull
+	disconnected
+	tooLarge
+	notWanted
+	closed
+	daemonDied // this and the next are of what was sent
+	ambiguous
+	reasons
+)
+
+var reasonNames = [reasons]string{
+	none: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
+	ReasonNotWanted, ReasonClosed, ReasonDaemonDied, ReasonAmbiguous,
+}
+
+// losses counts spans by reason.
+type losses [reasons]atomic.Uint64
+
+func (l *losses) add(why reason, spans int) { l[why].Add(uint64(spans)) }
+
+// addTo adds the counts to a total.
+func (l *losses) addTo(total *[reasons]uint64) {
+	for i := range l {
+		total[i] += l[i].Load()
+	}
+}
+
+// named is the counts of what was not sent by the names of their reasons, each of which is there.
+func named(counts [reasons]uint64) map[string]uint64 {
+	m := make(map[string]uint64, len(counts))
+	for why := none + 1; why < daemonDied; why++ {
+		m[reasonNames[why]] = counts[why]
+	}
+	return m
+}

@@ -8,8 +8,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"reflect"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/socketpath"
@@ -214,5 +216,163 @@ func (b *backoff) limit() time.Duration {
 func (b *backoff) reset(lasted time.Duration) {
 	if lasted > b.most {
 		b.failures = 0
+	}
+}
+
+// read is the reader: it takes what the daemon says until there is no more, and then ends
+// whatever write is under way. The write says exactly how far it came, so nothing is lost.
+func (l *connection) read(c *Client) {
+	defer close(l.gone)
+	for l.ending == nil {
+		t, body, err := l.next()
+		if err == nil {
+			err = l.handle(c, t, body)
+		}
+		l.ending = err
+	}
+	l.conn.SetWriteDeadline(longAgo)
+}
+
+// handle acts on one message. An error ends the connection.
+func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
+	switch t {
+	case wire.TypeFeatures:
+		said, err := wire.DecodeFeatures(body)
+		if err != nil {
+			return err
+		}
+		l.settle(said.Settled)
+		c.features.set(said.Features, &c.gate)
+		return nil
+	case wire.TypeFlush:
+		answer, err := wire.DecodeFlush(body)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		f := l.flushes[answer.ID]
+		delete(l.flushes, answer.ID)
+		l.mu.Unlock()
+		if f != nil {
+			if answer.OK {
+				l.settle(f.handed)
+			}
+			f.resolve(answer)
+		}
+		return nil
+	case wire.TypeBye:
+		return farewell(body)
+	}
+	return fmt.Errorf("the daemon sent %s, which it may not", t)
+}
+
+// endedInOrder reports whether the connection ended as one does that both sides
+// are done with.
+func (l *connection) endedInOrder() bool {
+	return errors.Is(l.ending, io.EOF) || l.saidBye()
+}
+
+// saidBye reports whether the daemon did.
+func (l *connection) saidBye() bool {
+	var bye *byeError
+	return errors.As(l.ending, &bye)
+}
+
+// byeError is a daemon's bye.
+type byeError wire.Bye
+
+func farewell(body []byte) error {
+	bye, err := wire.DecodeBye(body)
+	if err != nil {
+		return err
+	}
+	return (*byeError)(&bye)
+}
+
+func (e *byeError) Error() string {
+	s := "the daemon said bye: " + e.Reason
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if len(e.Versions) > 0 {
+		s += fmt.Sprintf(", it speaks versions %d", e.Versions)
+	}
+	return s
+}
+
+// A daemon that is killed takes with it what it holds. So a connection counts the spans that it
+// handed over, and those that the daemon said have had their outcome. What became of the rest, if the
+// daemon leaves without a bye, is a question to the next one.
+
+// settle notes that so many spans of the connection have had their outcome. It is the
+// reader's, and the sender's once that has ended.
+func (l *connection) settle(spans uint64) {
+	l.settled.Store(max(l.settled.Load(), spans))
+}
+
+// unsettled is how many spans were handed over and have had no outcome yet, where the daemon says when
+// they have.
+func (l *connection) unsettled() uint64 {
+	if !l.says.Settled {
+		return 0
+	}
+	settled := l.settled.Load()
+	return max(l.handed.Load(), settled) - settled
+}
+
+// died reports whether the connection ended without a bye, and not by this side.
+func (l *connection) died() bool {
+	return errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) ||
+		errors.Is(l.ending, syscall.ECONNRESET)
+}
+
+// Features is what the agent behind the daemon wants counted: whether stats at
+// all, which peer tags, which span kinds, which resources not.
+type Features = wire.Features
+
+// features is what the daemon said last of what it wants.
+type features struct {
+	now     atomic.Pointer[Features]
+	changes chan struct{} // has room for one notice
+}
+
+// newFeatures wants stats and nothing else, before a daemon has said anything.
+func newFeatures() *features {
+	f := &features{changes: make(chan struct{}, 1)}
+	f.now.Store(&Features{Stats: true})
+	return f
+}
+
+// set is called by whoever reads from the daemon, one at a time. The gate is shut while no
+// stats are wanted.
+func (f *features) set(said Features, g *gate) {
+	if said.Stats {
+		g.set(none)
+	} else {
+		g.set(notWanted)
+	}
+	if reflect.DeepEqual(said, *f.now.Load()) {
+		return
+	}
+	f.now.Store(&said)
+	select {
+	case f.changes <- struct{}{}:
+	default:
+	}
+}
+
+// gate says whether snapshots are taken, and why not. It opens and shuts with what
+// the daemon wants and with how long it is away, until Close shuts it for good.
+type gate struct{ why atomic.Uint32 }
+
+// shut is why it is shut, none while it is open.
+func (g *gate) shut() reason { return reason(g.why.Load()) }
+
+// set opens or shuts it, unless it was shut for good.
+func (g *gate) set(why reason) {
+	for from := g.why.Load(); reason(from) != closed; from = g.why.Load() {
+		if g.why.CompareAndSwap(from, uint32(why)) {
+			return
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -65,5 +67,202 @@ func TestLargestKeyFits(t *testing.T) {
 	cut := c.cut(&k)
 	if bound := keyBound(cut); bound > maxKeyBytes || headerRoom+snapshotRoom+bound > bufferBytes-defineRoom {
 		t.Errorf("the largest key is taken for %d bytes, at most %d are planned", bound, maxKeyBytes)
+	}
+}
+
+// fullKey has something in every label.
+func fullKey() Key {
+	return Key{
+		Service: "web-store", Operation: "http.request", Resource: "GET /users/?", Type: "web",
+		Kind: "server", TraceRoot: TraceRootTrue, HTTPStatus: 200,
+		PeerTags: []string{"peer.service:users", "db.name:users"}, HTTPMethod: "GET",
+		HTTPEndpoint: "/users/?", GRPCStatus: "5", ServiceSource: "m", Synthetics: true,
+		AdditionalTags: []string{"tier:gold"},
+	}
+}
+
+// another returns what differs from v by as little as it can.
+func another(v reflect.Value) (others []reflect.Value) {
+	add := func(other any) { others = append(others, reflect.ValueOf(other).Convert(v.Type())) }
+	switch v.Kind() {
+	case reflect.String:
+		add("")
+		add(v.String() + "x")
+		add("x" + v.String()[1:])
+	case reflect.Slice:
+		tags := v.Interface().([]string)
+		add([]string(nil))
+		add(append(slices.Clone(tags), ""))
+		for i := range tags {
+			changed := slices.Clone(tags)
+			changed[i] = "x" + changed[i][1:]
+			add(changed)
+		}
+	case reflect.Bool:
+		add(!v.Bool())
+	default:
+		add(v.Uint() + 1)
+	}
+	return others
+}
+
+// TestEveryLabelTells changes one label after the other, also such as Key may
+// have one day, and expects that the key is another.
+func TestEveryLabelTells(t *testing.T) {
+	k := fullKey()
+	var l labels
+	l.set(&k)
+	if !l.are(&k) {
+		t.Fatal("a key is not itself")
+	}
+	for i := range reflect.TypeFor[Key]().NumField() {
+		name := reflect.TypeFor[Key]().Field(i).Name
+		for _, other := range another(reflect.ValueOf(k).Field(i)) {
+			changed := k
+			reflect.ValueOf(&changed).Elem().Field(i).Set(other)
+			if l.are(&changed) {
+				t.Errorf("with %s %v it is taken for the same", name, other)
+			}
+		}
+	}
+	moved := k
+	moved.PeerTags, moved.AdditionalTags = k.PeerTags[:1],
+		append(slices.Clone(k.PeerTags[1:]), k.AdditionalTags...)
+	if l.are(&moved) {
+		t.Error("a tag may be in the other list")
+	}
+	k.PeerTags, k.AdditionalTags = []string{"a:b"}, []string{"a:b", "a:b"}
+	l.set(&k)
+	k.PeerTags, k.AdditionalTags = k.AdditionalTags, k.PeerTags
+	if l.are(&k) {
+		t.Error("a tag may be in the other list, among others that are equal")
+	}
+}
+
+// TestLabelsMakeNoDifference fills one shard that finds keys by their labels and one that does
+// not, and expects that they say the same. Labels are the same strings, copies of them, in lists
+// that are used again, cut, and more keys and tags than a table knows.
+func TestLabelsMakeNoDifference(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(12, 13))
+	for round := range 12 {
+		quick, slow := shardOf(t), shardOf(t)
+		slow.labels.rest = 1 << 30
+		keys := make([]Key, 1+rnd.IntN(3*maxKnownKeys))
+		for i := range keys {
+			if round%2 == 0 {
+				keys[i] = fullKey() // fewer are defined than known
+			}
+			keys[i].Resource = fmt.Sprint("r", i/2)
+			keys[i].HTTPStatus = uint32(i % 2)
+			keys[i].PeerTags = slices.Repeat([]string{"a:b"}, rnd.IntN(maxKnownTags+2))
+		}
+		keys[0].Resource = strings.Repeat("x", maxKeyBytes)
+		scratch := make([]string, 0, 16)
+		for range 300 {
+			batch := sampleBatch(1 + rnd.IntN(8))
+			for i := range batch {
+				k := keys[rnd.IntN(len(keys))]
+				if rnd.IntN(2) == 0 {
+					k.Resource, k.Service = strings.Clone(k.Resource), strings.Clone(k.Service)
+				}
+				if len(batch) == 1 {
+					scratch = append(scratch[:0], k.PeerTags...)
+					k.PeerTags = scratch
+				}
+				batch[i].Key = k
+			}
+			_, _, one := quick.put(batch)
+			_, _, other := slow.put(batch)
+			if one != other {
+				t.Fatal("only one of the two took the batch")
+			}
+		}
+		if slow.labels.used != 0 || quick.labels.used == 0 && quick.labels.rest == 0 {
+			t.Fatalf("known are %d and %d keys", quick.labels.used, slow.labels.used)
+		}
+		got, want := &fakeDaemon{counts: map[string]tally{}}, &fakeDaemon{counts: map[string]tally{}}
+		replay(t, got, sealedBytes(quick))
+		replay(t, want, sealedBytes(slow))
+		if !reflect.DeepEqual(got.counts, want.counts) {
+			t.Fatal("the two shards say different things")
+		}
+	}
+}
+
+// shardOf is a shard with buffers of its own.
+func shardOf(t *testing.T) *shard {
+	return &open(t, Config{Socket: t.TempDir() + "/nobody"}).shards[0]
+}
+
+// sealedBytes is all that was put into a shard.
+func sealedBytes(s *shard) (all []byte) {
+	s.seal()
+	for _, b := range s.pool.appendSealed(nil) {
+		all = append(all, b.bytes()...)
+	}
+	return all
+}
+
+// TestLabelsAreForgotten: a shard keeps no string of a buffer that it has sealed,
+// of a batch that it took back, or that it had to cut.
+func TestLabelsAreForgotten(t *testing.T) {
+	isEmpty := func(s *shard) bool { return s.labels.known == [maxKnownKeys]labels{} }
+	s := shardOf(t)
+	s.put(sampleBatch(40))
+	if s.labels.used != 32 {
+		t.Errorf("%d of 32 keys are known", s.labels.used)
+	}
+	s.seal()
+	if !isEmpty(s) {
+		t.Error("labels are kept of a sealed buffer")
+	}
+	s = shardOf(t)
+	s.put(uniqueBatch(2, maxKeyBytes))
+	if !isEmpty(s) || s.buffer.keys != 2 {
+		t.Error("labels are kept that were cut")
+	}
+	p := newPool(3)
+	s = &shard{pool: p, gate: new(gate)}
+	if _, _, ok := s.put(sampleBatch(20_000)); ok || s.labels.found == 0 {
+		t.Fatal("accepted more than all buffers hold, or knew no key of it")
+	}
+	if !isEmpty(s) {
+		t.Error("labels are kept of a batch that was taken back")
+	}
+	if _, _, ok := s.put(uniqueBatch(5000, 100)); ok {
+		t.Fatal("accepted more than all buffers hold")
+	}
+	// None of them may be taken for a number of the next buffer.
+	s.put(uniqueBatch(3, 100))
+	got := &fakeDaemon{counts: map[string]tally{}}
+	replay(t, got, sealedBytes(s))
+	if got.spans != 3 || len(got.counts) != 3 {
+		t.Errorf("%d spans of %d keys came of 3", got.spans, len(got.counts))
+	}
+}
+
+// TestLabelTableRests: it is not asked where it is of no use, and asked again.
+func TestLabelTableRests(t *testing.T) {
+	s := shardOf(t)
+	fill := func(batch []Snapshot) {
+		s.put(batch)
+		s.seal()
+	}
+	fill(uniqueBatch(200, 30))
+	for range restBuffers {
+		s.put(sampleBatch(200))
+		if s.labels.used != 0 || s.labels.found != 0 {
+			t.Fatal("it does not rest")
+		}
+		s.seal()
+	}
+	s.put(sampleBatch(200))
+	if s.labels.found < 100 { // 168, less those that take a place from one another
+		t.Errorf("only %d of 200 were found after the rest", s.labels.found)
+	}
+	s.seal()
+	fill(sampleBatch(32))
+	if s.put(sampleBatch(1)); s.labels.rest != restBuffers {
+		t.Errorf("a buffer of misses is followed by %d of rest", s.labels.rest)
 	}
 }

@@ -1,8 +1,12 @@
 package span
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -241,4 +245,114 @@ func PeerName(name string) string {
 		return ""
 	}
 	return ServiceName(name, "")
+}
+
+// inService is what a character becomes in the name of a service, 0 where it can't stay. A
+// character takes two searches in the tables of Unicode, and a flood of names in another
+// script hundreds a span. So the answers for 256 neighbouring characters are made together,
+// when the first of them is met: 512 bytes, but where all stay as they are or none stays. All
+// planes with letters in them take 60 KiB.
+func inService(r rune) rune {
+	if r > lastLetter {
+		return searchInService(r)
+	}
+	known := knownInService[r>>8].Load()
+	if known == nil {
+		known = answersFrom(r &^ 0xff)
+		knownInService[r>>8].Store(known) // the same, whoever stores it
+	}
+	step := known[r&0xff]
+	if step == goes {
+		return 0
+	}
+	return r&^0xffff | rune(uint16(r)+step)
+}
+
+// answers are what is added to each of 256 characters, within its plane, or goes.
+type answers [256]uint16
+
+const (
+	goes       = 1 << 15 // the character, since it can't stay
+	lastLetter = 0x3ffff // and more: the end of its plane
+)
+
+var (
+	knownInService [(lastLetter + 1) >> 8]atomic.Pointer[answers]
+	allStay        answers
+	noneStays      = func() (of answers) {
+		for i := range of {
+			of[i] = goes
+		}
+		return of
+	}()
+)
+
+// answersFrom are those from a character on.
+func answersFrom(first rune) *answers {
+	made := new(answers)
+	for i := range made {
+		made[i] = goes
+		if r := first | rune(i); searchInService(r) != 0 {
+			made[i] = uint16(searchInService(r) - r)
+		}
+	}
+	switch *made {
+	case allStay:
+		return &allStay
+	case noneStays:
+		return &noneStays
+	}
+	return made
+}
+
+// searchInService is inService as the agent says it.
+func searchInService(r rune) rune {
+	if r = lower(r); isTagRune(r) {
+		return r
+	}
+	return 0
+}
+
+// isTagRune says whether a rune stays, and is no run's '_'.
+func isTagRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(":./-", r)
+}
+
+// lower is the lower case of a rune where that is as long, as the agent does it.
+func lower(r rune) rune {
+	if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == utf8.RuneLen(r) {
+		return low
+	}
+	return r
+}
+
+// Most of making a key normal is finding that its texts can stay. So a text is looked at
+// eight bytes at a time, as one number: what is found of a byte stands in its highest bit.
+// The last eight bytes of a text overlap those before them.
+const (
+	wordBytes = 8
+	ones      = 0x0101010101010101
+	highs     = 0x80 * ones
+)
+
+// wordAt are eight bytes of a text, the first in the lowest bits.
+func wordAt(text string, at int) uint64 {
+	return binary.LittleEndian.Uint64([]byte(text[at : at+wordBytes]))
+}
+
+// within says of each byte of a word whether it lies between two of ASCII. It holds where
+// all eight are ASCII.
+func within(word uint64, from, to byte) uint64 {
+	return (word + ones*uint64(0x80-from)) &^ (word + ones*uint64(0x7f-to)) & highs
+}
+
+// beyondASCII is how many bytes of a text are not ASCII.
+func beyondASCII(text string) (count int) {
+	for ; len(text) >= wordBytes; text = text[wordBytes:] {
+		count += bits.OnesCount64(wordAt(text, 0) & highs)
+	}
+	for i := range len(text) {
+		count += int(text[i] >> 7)
+	}
+	return count
 }

@@ -1,6 +1,9 @@
 package span
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // Origin is who sent a snapshot. There is one payload an origin.
 // The tags are the names that a tracer gives the fields in hello.
@@ -95,4 +98,58 @@ func (o *Origin) shortFields() [14]*string {
 		&o.TracerVersion, &o.RuntimeID, &o.ContainerID, &o.EntityID, &o.ExternalEnv,
 		&o.GitCommitSHA, &o.ObfuscationVersion,
 	}
+}
+
+// attributeEnd stands behind the name and the value of each of an origin's attributes.
+const attributeEnd = "\x00"
+
+// AppendAttribute appends one of an origin's attributes, as they stand in one text: so origins can be
+// compared, and those that say the same in the same order are one. Where the text would be longer
+// than MaxAttributes it is left out.
+func AppendAttribute(text []byte, name, value string) []byte {
+	value, _, _ = strings.Cut(value, attributeEnd)
+	if value == "" || len(text)+len(name)+len(value)+2*len(attributeEnd) > MaxAttributes {
+		return text
+	}
+	return append(append(append(append(text, name...), attributeEnd...), value...), attributeEnd...)
+}
+
+// EachAttribute visits the attributes of an origin.
+func (o *Origin) EachAttribute() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for rest := o.Attributes; rest != ""; {
+			var name, value string
+			name, rest, _ = strings.Cut(rest, attributeEnd)
+			value, rest, _ = strings.Cut(rest, attributeEnd)
+			if !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// Attribute is the value of one of an origin's attributes, empty where it has none.
+func (o *Origin) Attribute(name string) string {
+	for known, value := range o.EachAttribute() {
+		if known == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// These are the names by which a span of an OpenTelemetry SDK is known, from where it is
+// counted to where it is named again.
+const (
+	// OTLPVersion begins the tracer's version of such an origin, as the agent writes it.
+	OTLPVersion = "otlp-"
+	// StatusOK is the additional tag of a span whose status is OK and not just unset, by
+	// OpenTelemetry's name for it outside of OTLP.
+	StatusOK = "otel.status_code:OK"
+)
+
+// OTLP says whether the origin is a process with an OpenTelemetry SDK, and which version
+// that has.
+func (o *Origin) OTLP() (version string, is bool) {
+	return strings.CutPrefix(o.TracerVersion, OTLPVersion)
 }

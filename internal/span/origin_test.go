@@ -37,3 +37,46 @@ func TestOfAnOriginEveryFieldIsBoundedAndCloned(t *testing.T) {
 		}
 	}
 }
+
+// TestAttributesAreReadAsTheyWereAppended, as long as all of them together may be.
+func TestAttributesAreReadAsTheyWereAppended(t *testing.T) {
+	var text []byte
+	for _, said := range [][2]string{
+		{"k8s.pod.name", "shop-1"},
+		{"empty", ""},
+		{"a", "x=y\x01,z"},
+		{"cut", "kept\x00lost"},
+		{"nothing", "\x00lost"},
+	} {
+		text = AppendAttribute(text, said[0], said[1])
+	}
+	o, got := Origin{Attributes: string(text)}, ""
+	for name, value := range o.EachAttribute() {
+		got += name + "=" + value + ";"
+	}
+	if want := "k8s.pod.name=shop-1;a=x=y\x01,z;cut=kept;"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if o.Attribute("a") != "x=y\x01,z" || o.Attribute("kept") != "" || (&Origin{}).Attribute("a") != "" {
+		t.Error("an attribute is not found by its name alone")
+	}
+	rest := MaxAttributes - len(text) - len("b\x00\x00")
+	if longer := AppendAttribute(text, "b", strings.Repeat("x", rest+1)); len(longer) != len(text) {
+		t.Errorf("%d bytes", len(longer))
+	}
+	if full := AppendAttribute(text, "b", strings.Repeat("x", rest)); len(full) != MaxAttributes {
+		t.Errorf("%d bytes, want %d", len(full), MaxAttributes)
+	}
+}
+
+// TestAnOriginOfAServiceSaysNothingOfAProcess, where attributes do.
+func TestAnOriginOfAServiceSaysNothingOfAProcess(t *testing.T) {
+	o := Origin{Service: "shop", Env: "prod", Host: "h", ContainerID: "c", RuntimeID: "r"}
+	if got := o.OfService(); got != o {
+		t.Errorf("%+v", got)
+	}
+	o.Attributes = string(AppendAttribute(nil, "k8s.pod.name", "shop-1"))
+	if got, want := o.OfService(), (Origin{Service: "shop", Env: "prod"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

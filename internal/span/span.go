@@ -87,3 +87,39 @@ const (
 	// Ignored marks a span that nobody wants counted, as far as a door knows. It is on no wire.
 	Ignored Flags = 1 << 7
 )
+
+// Batch is spans of one origin that were counted of a body: their snapshots, and the bytes of
+// their keys as our protocol writes them, in one piece of memory.
+type Batch struct {
+	Keys      []byte
+	Snapshots []Snapshot
+}
+
+// Snapshot is one finished span of a batch.
+type Snapshot struct {
+	Key, KeyEnd uint32  // of its key's bytes among the batch's
+	Duration    uint64  // nanoseconds
+	End         int64   // nanoseconds since 1970
+	Weight      float64 // how many spans it stands for
+	Flags       Flags
+}
+
+// KeyOf is the bytes of a snapshot's key.
+func (b *Batch) KeyOf(s *Snapshot) []byte { return b.Keys[s.Key:s.KeyEnd:s.KeyEnd] }
+
+// The longest label of each kind, in bytes: the agent's own limits. A longer label is cut,
+// never refused, because a tracer's span is worth counting even where its label is not worth
+// keeping whole.
+const (
+	MaxService        = 100
+	MaxOperation      = 100
+	MaxResource       = 5000
+	MaxType           = 100
+	MaxLabel          = 200 // every other label, each tag, and the value of an additional one
+	MaxPeerTags       = 64
+	MaxAdditionalTags = 4
+	// MaxOriginField bounds each field of an origin; lists get more.
+	MaxOriginField = 200
+	MaxProcessTags = 4096
+	MaxAttributes  = 2048 // of the attributes that an origin keeps of its resource, all together
+)

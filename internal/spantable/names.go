@@ -106,3 +106,73 @@ func (t *Names) Among(e Ends) (l Label, isSure bool) {
 	}
 	return Label(found), !known.isShared
 }
+
+// Label is the number of a tag's name among those that some rule asks for.
+type Label uint8
+
+// Other is the label of every name that no rule asks for.
+const Other Label = 0
+
+// MaxLabels bounds the labels, and with them what an operator or an agent may ask for.
+const MaxLabels = 256
+
+// Wanted is 1 for a label and 0 for Other, without a branch on which it is.
+func (l Label) Wanted() int {
+	if l != Other {
+		return 1
+	}
+	return 0
+}
+
+// LabelSet is a set of labels.
+type LabelSet [MaxLabels / 64]uint64
+
+// LabelsOf is the set of some labels.
+func LabelsOf(all ...Label) (s LabelSet) {
+	for _, l := range all {
+		s.Add(l)
+	}
+	return s
+}
+
+// Add adds a label.
+func (s *LabelSet) Add(l Label) { s[l>>6] |= 1 << (l & 63) }
+
+// Has says whether a label is in the set.
+func (s *LabelSet) Has(l Label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
+
+// Kind is a span's kind. The first ones have OTLP's numbers.
+type Kind uint8
+
+const (
+	KindUnknown Kind = iota // none was said, in the formats that can tell
+	KindInternal
+	KindServer
+	KindClient
+	KindProducer
+	KindConsumer
+	KindOther       // one that the agent does not know, to which it is internal
+	KindUnspecified // of OTLP, where none was said
+	Kinds           // how many there are
+)
+
+var kindNames = [Kinds]string{
+	"unknown", "internal", "server", "client", "producer", "consumer", "other", "unspecified",
+}
+
+// String is the kind's name.
+func (k Kind) String() string { return kindNames[k] }
+
+// KindSet is a set of kinds.
+type KindSet uint8
+
+// KindsOf is the set of some kinds.
+func KindsOf(kinds ...Kind) (set KindSet) {
+	for _, k := range kinds {
+		set |= 1 << k
+	}
+	return set
+}
+
+// Has says whether a kind is in the set.
+func (s KindSet) Has(k Kind) bool { return s&(1<<k) != 0 }

@@ -1,6 +1,12 @@
 package datadog
 
 import (
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	agent "github.com/spanstatsd/spanstatsd/client/rules"
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -124,6 +130,228 @@ func (r *labeller) mainService(root *spantable.Span) string {
 func (r *labeller) baseService() string {
 	if t := r.tag(labelBaseService); t != nil && t.Value == spantable.IsText {
 		return r.services.peer(r.text(t.Text()))
+	}
+	return ""
+}
+
+// encode makes the selected span's key, empty where the span is ignored. It is good until the next.
+func (r *labeller) encode(s *spantable.Span) []byte {
+	if !r.collect(s) {
+		if r.isIgnored() {
+			return r.keys.Ignore()
+		}
+		return r.keys.Encode(r.label(s))
+	}
+	r.table.Charge(r.keys.Length())
+	if key := r.keys.Find(); key != nil {
+		return key
+	}
+	if r.isIgnored() {
+		defer r.keys.Keep()
+		return r.keys.Ignore()
+	}
+	k := r.label(s)
+	encoded := r.keys.Encode(k)
+	// The name of a service without one depends on the language of its tracer, too.
+	if r.table.Err() == nil && !strings.HasPrefix(k.Service, "unnamed-") {
+		r.keys.Keep()
+	}
+	return encoded
+}
+
+// isIgnored says whether a tag of the selected span is one that is ignored.
+func (r *labeller) isIgnored() bool {
+	return slices.ContainsFunc(r.policy.labels.ignorable, func(l label) bool {
+		t := r.tag(l)
+		return t != nil && t.Value != spantable.IsNested &&
+			r.policy.ignored.Attribute(r.policy.labels.names[l], r.written(l))
+	})
+}
+
+// collect collects what the selected span's key is made of. It reports false where that is too
+// much to be remembered, or can't be.
+func (r *labeller) collect(s *spantable.Span) bool {
+	service, name := uint64(s.Service.Len), uint64(s.Name.Len)
+	resource, work := uint64(s.Resource.Len), uint64(s.Type.Len)
+	if service+name+resource+work > rules.MaxSource-8 {
+		return false
+	}
+	facts := uint64(s.Kind) | service<<8 | name<<20 | resource<<32 | work<<44 | uint64(r.id)<<56
+	if s.Parent == 0 {
+		facts |= 1 << 4
+	}
+	if r.isSynth {
+		facts |= 1 << 5
+	}
+	if r.source == fromOTLP {
+		facts |= 1 << 6
+	}
+	k, t := &r.keys, r.table
+	k.Begin(facts)
+	k.Put(t.Bytes(s.Service))
+	k.Put(t.Bytes(s.Name))
+	k.Put(t.Bytes(s.Resource))
+	k.Put(t.Bytes(s.Type))
+	wanted := &r.own.inKey[s.Kind]
+	for i := range wanted {
+		for set := r.Set[i] & wanted[i]; set != 0; set &= set - 1 {
+			tag := &t.Tags[r.At(label(i<<6+bits.TrailingZeros64(set)))]
+			if tag.Value == spantable.IsNested || !k.PutTag(t, tag) {
+				return false
+			}
+		}
+	}
+	return k.Length() <= rules.MaxSource
+}
+
+// label makes the key of the selected span. It is good until the next, and its labels until the
+// body is used again.
+func (r *labeller) label(s *spantable.Span) *span.Key {
+	k := &r.key
+	peers, additional := k.PeerTags[:0], k.AdditionalTags[:0]
+	*k = span.Key{
+		Service: r.services.service(r.text(s.Service)), Operation: r.view(s.Name),
+		Resource: r.view(s.Resource), Type: r.view(s.Type),
+		Kind: r.kindName(s), TraceRoot: r.traceRoot(s),
+		HTTPStatus: r.httpStatus(), GRPCStatus: r.grpcStatus(s),
+		ServiceSource: r.written(labelServiceSource), Synthetics: r.isSynth,
+	}
+	k.PeerTags = r.peerTags(peers, s.Kind)
+	k.AdditionalTags = r.additionalTags(additional, s.Kind)
+	if r.own.endpoints != nil {
+		k.HTTPMethod, k.HTTPEndpoint = r.plain(labelHTTPMethod), r.endpoint()
+	}
+	return k
+}
+
+// peerTags appends the tags that agent.PeerTags would, for a span as the rulebook sees it.
+func (r *labeller) peerTags(dst []string, kind spantable.Kind) []string {
+	peers := &r.book.peers
+	switch {
+	case peers.kinds.Has(kind):
+		for _, l := range r.policy.labels.peers {
+			dst = r.peerTag(dst, l, kind)
+		}
+	case !peers.base.Has(kind) || len(r.policy.labels.peers) == 0 && !peers.baseAlways:
+	case !r.book.mending || r.baseService() != "":
+		dst = r.peerTag(dst, labelBaseService, kind)
+	}
+	return dst
+}
+
+// peerTag appends one, if the selected span has it.
+func (r *labeller) peerTag(dst []string, l label, kind spantable.Kind) []string {
+	from := r.named(l, kind)
+	t := r.tag(from)
+	if t == nil || t.Value != spantable.IsText && r.book.peers.textOnly {
+		return dst
+	}
+	value := r.written(from)
+	if r.book.mending && t.Value == spantable.IsText && (l == labelPeerService || l == labelBaseService) {
+		value = r.services.peer(r.text(t.Text()))
+	}
+	if value == "" {
+		return dst
+	}
+	if !r.book.peers.raw {
+		value = agent.QuantizePeer(value)
+	}
+	return append(dst, r.joined(r.policy.labels.names[l], value))
+}
+
+// additionalTags appends the tags that the rulebook adds.
+func (r *labeller) additionalTags(dst []string, kind spantable.Kind) []string {
+	for _, l := range r.own.additional {
+		from := r.named(l, kind)
+		if t := r.tag(from); t == nil || t.Value != spantable.IsText && r.book.peers.textOnly {
+			continue
+		}
+		if value := r.written(from); value != "" {
+			dst = append(dst, r.joined(r.policy.labels.names[l], value))
+		}
+	}
+	return dst
+}
+
+// named is the tag that the selected span has by that name, be it the second of the tag.
+func (r *labeller) named(l label, kind spantable.Kind) label {
+	for _, a := range r.own.aliases {
+		if a.second == l && a.kinds.Has(kind) && !r.Set.Has(l) {
+			return a.first
+		}
+	}
+	return l
+}
+
+// httpStatus is agent.HTTPStatus for a span as the rulebook sees it: the agent's receiver takes
+// away what can't be one.
+func (r *labeller) httpStatus() uint32 {
+	if t := r.tag(labelHTTPStatus); t != nil {
+		if !r.mendsStatus(t) || agent.ValidHTTPStatus(r.written(labelHTTPStatus)) {
+			if code, ok := r.statusCode(t); ok {
+				return agent.StatusOf(code)
+			}
+		}
+	}
+	if t := r.tag(labelOTelHTTPStatus); t != nil && r.book.status.otel {
+		if code, ok := r.statusCode(t); ok {
+			return agent.StatusOf(code)
+		}
+	}
+	return 0
+}
+
+// mendsStatus says whether the agent takes away what can't be a status: not where its OTLP ingest
+// has made a number of it.
+func (r *labeller) mendsStatus(t *spantable.Tag) bool {
+	return r.book.mending && (r.source != fromOTLP || t.Value == spantable.IsText)
+}
+
+// statusCode reads a tag as a whole number, also from text.
+func (r *labeller) statusCode(t *spantable.Tag) (int64, bool) {
+	switch {
+	case t.Value != spantable.IsText:
+		return whole(t)
+	case r.book.status.digitsOnly:
+		code, err := strconv.ParseUint(r.view(t.Text()), 10, 32)
+		return int64(code), err == nil
+	}
+	return agent.ParseStatus(r.view(t.Text()))
+}
+
+// grpcStatus is agent.GRPCStatus for tags of any type, where the rulebook asks for them.
+func (r *labeller) grpcStatus(s *spantable.Span) string {
+	rule := &r.book.status
+	if rule.rawGRPC {
+		if string(r.table.Bytes(s.Type)) == "rpc" {
+			return r.written(rule.grpc[0])
+		}
+		return ""
+	}
+	if rule.textFirst {
+		for _, l := range rule.grpc {
+			if code := agent.ParseGRPCStatus(r.plain(l)); code != "" {
+				return code
+			}
+		}
+	}
+	for _, l := range rule.grpc {
+		t := r.tag(l)
+		if t == nil {
+			continue
+		}
+		isOfGRPC := l != labelRPCResponseStatus || rule.anySystem
+		if !isOfGRPC && !agent.CallsGRPC(r.plain(labelRPCSystemName), r.plain(labelRPCSystem)) {
+			continue
+		}
+		if t.Value == spantable.IsText && t.Text().Len > 0 && !rule.textFirst {
+			return agent.ParseGRPCStatus(r.view(t.Text()))
+		}
+		if code, ok := whole(t); ok {
+			start := len(r.made)
+			r.made = strconv.AppendInt(r.made, code, 10)
+			return agent.ParseGRPCStatus(spantable.View(r.made[start:]))
+		}
 	}
 	return ""
 }

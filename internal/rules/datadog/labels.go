@@ -1,10 +1,16 @@
 package datadog
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	agent "github.com/spanstatsd/spanstatsd/client/rules"
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
@@ -146,4 +152,119 @@ func (l *labels) keyOf(id rulebookID, k spantable.Kind) spantable.LabelSet {
 		all = append(all, labelBaseService)
 	}
 	return spantable.LabelsOf(all...)
+}
+
+// label is the number of a tag's name.
+type label = spantable.Label
+
+// The labels of tags that a rule asks for whatever the agent wants, behind those that the decoder
+// needs itself.
+const (
+	// What decides whether a span is counted, and how often.
+	labelTopLevel label = iota + decode.TraceLabels
+	labelTracerTopLevel
+	labelMeasured
+	labelPartialVersion
+	labelSampleRate
+	// What keys are made of.
+	labelHTTPStatus
+	labelOTelHTTPStatus
+	labelGRPCStatus // and the four after it, in the order of agent.GRPCStatusTags
+	_
+	_
+	_
+	labelRPCResponseStatus
+	labelRPCSystemName
+	labelRPCSystem
+	labelServiceSource
+	labelHTTPMethod
+	labelHTTPEndpoint
+	labelHTTPRoute
+	labelBaseService
+	labelPeerService
+	fixedLabels
+)
+
+// fixedTags are the names of the tags above.
+var fixedTags = [fixedLabels]string{
+	labelTopLevel: agent.TagTopLevel, labelTracerTopLevel: agent.TagTracerTopLevel,
+	labelMeasured: agent.TagMeasured, labelPartialVersion: agent.TagPartialVersion,
+	labelSampleRate: agent.TagSampleRate, labelHTTPStatus: agent.TagHTTPStatus,
+	labelOTelHTTPStatus: agent.TagOTelHTTPStatus, labelGRPCStatus: agent.GRPCStatusTags[0],
+	labelGRPCStatus + 1: agent.GRPCStatusTags[1], labelGRPCStatus + 2: agent.GRPCStatusTags[2],
+	labelGRPCStatus + 3: agent.GRPCStatusTags[3], labelRPCResponseStatus: agent.GRPCStatusTags[4],
+	labelRPCSystemName: agent.TagRPCSystemName, labelRPCSystem: agent.TagRPCSystem,
+	labelServiceSource: "_dd.svc_src", labelHTTPMethod: "http.method", labelHTTPEndpoint: "http.endpoint",
+	labelHTTPRoute: "http.route", labelBaseService: agent.TagBaseService, labelPeerService: "peer.service",
+}
+
+// Labels are which labels spans have.
+type Labels struct {
+	// OfTracer: those that the tracer's own statistics would have. Otherwise those that the agent
+	// gives the same spans.
+	OfTracer bool
+	// AdditionalTags are the names of tags that tracers make labels of, as the operator has told
+	// them. Of a tracer that takes fewer, the first are.
+	AdditionalTags []string
+	// RenamesResources: some tracers have HTTP labels only with this.
+	RenamesResources bool
+	// Ignore says which spans are not counted, as far as their tags say; nil: none is left out.
+	Ignore *ignore.List
+	// TraceIDs: spans can be asked for the ids of their traces, see Counter.Kept.
+	TraceIDs bool
+}
+
+// Check says what is unusable.
+func (l *Labels) Check() (err error) {
+	for _, name := range l.AdditionalTags {
+		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
+			err = errors.Join(err, fmt.Errorf("check apm-additional-tags: "+
+				"%q is no name of a tag: it has 1 to %d bytes and no colon", name, span.MaxLabel))
+		}
+	}
+	return err
+}
+
+// Policy is what the agent wants counted, and what it would leave out.
+type Policy struct {
+	labels   *labels
+	ignored  *ignore.List      // spans that are not counted for their tags
+	kinds    spantable.KindSet // counted for their kind alone
+	ignore   []*regexp.Regexp  // of a root's resource: its trace is not counted
+	ofTracer bool
+	traceIDs bool // are asked for
+}
+
+// NewPolicy reads an agent's features. It reports false where the agent asks for what only it can
+// do: its traces are then left to it.
+func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Policy, bool) {
+	l, ok := newLabels(peerTags, more)
+	p := &Policy{labels: l, ignored: more.Ignore, ofTracer: more.OfTracer, traceIDs: more.TraceIDs}
+	for k := range spantable.Kinds {
+		if k != spantable.KindOther && slices.Contains(spanKinds, k.String()) {
+			p.kinds |= spantable.KindsOf(k)
+		}
+	}
+	for _, text := range ignoreResources {
+		r, err := regexp.Compile(text)
+		if err != nil {
+			return nil, false
+		}
+		p.ignore = append(p.ignore, r)
+	}
+	return p, ok
+}
+
+// Tags are the names of all tags that some rule asks for: nothing else of a span's tags changes
+// what it is counted as.
+func (p *Policy) Tags() []string {
+	return slices.DeleteFunc(slices.Clone(p.labels.names), func(name string) bool { return name == "" })
+}
+
+// Names are those tags with their labels, for a decoder.
+func (p *Policy) Names() *spantable.Names { return p.labels.table }
+
+// ignores says whether the agent would leave a trace out for its root's resource.
+func (p *Policy) ignores(resource []byte) bool {
+	return slices.ContainsFunc(p.ignore, func(r *regexp.Regexp) bool { return r.Match(resource) })
 }

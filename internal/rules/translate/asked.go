@@ -2,10 +2,12 @@ package translate
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/work"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
@@ -125,4 +127,166 @@ func (a *asked) decimal(n int64) spantable.Text {
 	start := len(a.to.Made)
 	a.to.Made = strconv.AppendInt(a.to.Made, n, 10)
 	return a.to.MadeSince(start)
+}
+
+// naming is what spans are called.
+type naming struct{ asked }
+
+// names gives a span, which is selected, its names. Its Name is that of OTLP until then.
+func (n *naming) names(s *spantable.Span) {
+	s.Resource = n.resource(s)
+	s.Service = n.service()
+	s.Name = n.operation(s.Kind)
+	s.Type = n.workType(s.Kind)
+}
+
+func (n *naming) service() spantable.Text {
+	if service := n.text(attrService); service.Len > 0 {
+		return service
+	}
+	return n.join("otlpresourcenoservicename")
+}
+
+func (n *naming) operation(kind spantable.Kind) spantable.Text {
+	if name := n.normal(n.text(attrOperation)); name.Len > 0 {
+		return name
+	}
+	start := len(n.to.Made)
+	n.to.Made = work.AppendOperation(n.to.Made, n, kind)
+	return n.to.MadeSince(start)
+}
+
+func (n *naming) workType(kind spantable.Kind) spantable.Text {
+	if name := n.text(attrType); name.Len > 0 {
+		return name
+	}
+	return n.join(work.Type(n, kind))
+}
+
+// maxResource is how much the ingest leaves of a resource.
+const maxResource = 5000
+
+// resource is what the span was about.
+func (n *naming) resource(s *spantable.Span) spantable.Text {
+	name := n.wholeResource(s)
+	name.Len = min(name.Len, maxResource)
+	return name
+}
+
+func (n *naming) wholeResource(s *spantable.Span) spantable.Text {
+	if name := n.text(attrResource); name.Len > 0 {
+		return name
+	}
+	if method := n.first(attrHTTPMethod, attrOldHTTPMethod); method.Len > 0 {
+		if n.to.String(method) == "_OTHER" {
+			method = n.join("HTTP")
+		}
+		switch s.Kind {
+		case spantable.KindClient:
+			return n.with(method, n.text(attrTemplate))
+		case spantable.KindServer:
+			return n.with(method, n.text(attrRoute))
+		}
+		return method
+	}
+	if done := n.text(attrMessagingOperation); done.Len > 0 {
+		return n.with(done, n.first(attrDestination, attrDestinationName))
+	}
+	if method := n.text(attrRPCMethod); method.Len > 0 {
+		return n.with(method, n.text(attrRPCService))
+	}
+	if query := n.text(attrGraphQLType); query.Len > 0 {
+		return n.with(query, n.text(attrGraphQLName))
+	}
+	if n.first(attrDBSystem, attrOldDBSystem).Len > 0 {
+		if statement := n.first(attrStatement, attrQuery); statement.Len > 0 {
+			return statement
+		}
+	}
+	return s.Name
+}
+
+// with is a text, and behind it another, where there is one.
+func (n *naming) with(text, behind spantable.Text) spantable.Text {
+	if behind.Len == 0 {
+		return text
+	}
+	return n.join(n.to.String(text), " ", n.to.String(behind))
+}
+
+// sender is what the selected resource says of its process.
+func (a *asked) sender() spantable.Sender {
+	return spantable.Sender{
+		Lang:          a.said(attrLanguage),
+		TracerVersion: a.join(span.OTLPVersion, a.to.String(a.said(attrSDKVersion))),
+		Container:     a.normal(a.text(attrContainer)),
+		Host:          a.host(),
+		Env:           a.normal(a.first(attrEnvironment, attrOldEnvironment)),
+	}
+}
+
+// hostless are platforms whose processes run on no host, as far as anybody is told.
+var hostless = map[string]bool{
+	"gcp_cloud_functions": true, "gcp_cloud_run": true, "azure_functions": true, "azure.functions": true,
+	"azure_app_service": true, "azure.app_service": true,
+	"azure_container_apps": true, "azure.container_apps": true,
+}
+
+// local are names that any host has.
+var local = map[string]bool{
+	"0.0.0.0": true, "127.0.0.1": true, "localhost": true, "localhost.localdomain": true,
+	"localhost6.localdomain6": true, "ip6-localhost": true,
+}
+
+// host is the name of the resource's host as the ingest finds it, empty where the agent takes
+// its own: it knows that one.
+func (a *asked) host() spantable.Text {
+	if name := a.anyHost(); !local[a.to.String(name)] {
+		return name
+	}
+	return spantable.Text{}
+}
+
+func (a *asked) anyHost() spantable.Text {
+	says := func(l spantable.Label) string { return a.to.String(a.text(l)) }
+	first := func(labels ...spantable.Label) spantable.Text {
+		for _, l := range labels {
+			if a.process.Set.Has(l) {
+				return a.text(l)
+			}
+		}
+		return spantable.Text{}
+	}
+	switch provider := says(attrCloud); {
+	case hostless[says(attrPlatform)]:
+		return spantable.Text{}
+	case a.process.Set.Has(attrHost):
+		return a.value(a.process.Tag(&a.request.Table, attrHost)) // of any type
+	case a.process.Set.Has(attrDatadogHost):
+		return a.text(attrDatadogHost)
+	case says(attrLaunchType) == "fargate":
+		return spantable.Text{}
+	case provider == "aws":
+		return first(attrHostID)
+	case provider == "gcp":
+		return a.hostOfGCP()
+	case provider == "azure" || !a.process.Set.Has(attrNode):
+		return first(attrHostID, attrHostName)
+	case a.process.Set.Has(attrCluster):
+		return a.join(says(attrNode), "-", says(attrCluster))
+	}
+	return a.text(attrNode)
+}
+
+// hostOfGCP is the name of a host there: that of the machine, without its domain, and its
+// project.
+func (a *asked) hostOfGCP() spantable.Text {
+	if !a.process.Set.Has(attrHostName) || !a.process.Set.Has(attrAccount) {
+		return spantable.Text{}
+	}
+	name := a.to.String(a.text(attrHostName))
+	if strings.Count(name, ".") >= 3 {
+		name, _, _ = strings.Cut(name, ".")
+	}
+	return a.join(name, ".", a.to.String(a.text(attrAccount)))
 }

@@ -154,3 +154,120 @@ func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 	}
 	return dst
 }
+
+// The limits of a tracestate, those of W3C and of OpenTelemetry's entry in it.
+const (
+	maxBytes   = 1024
+	maxMembers = 32
+	maxValue   = 256
+)
+
+// isKey says whether a key is one of W3C's: a name, or a name at a system's.
+func isKey(key []byte) bool {
+	tenant, system, hasSystem := bytes.Cut(key, []byte{'@'})
+	if !hasSystem {
+		return isName(key, 256)
+	}
+	isTenant := len(tenant) > 0 && len(tenant) <= 241 && !isMark(tenant[0]) && areAll(tenant, isOfKey)
+	return isTenant && isName(system, 14)
+}
+
+func isName(name []byte, most int) bool {
+	return len(name) > 0 && len(name) <= most && isLower(name[0]) && areAll(name, isOfKey)
+}
+
+func isValue(value []byte) bool {
+	return len(value) > 0 && len(value) <= maxValue &&
+		areAll(value, func(c byte) bool { return ' ' <= c && c <= '~' && c != ',' && c != '=' })
+}
+
+// isSubkey says whether a key is one of OpenTelemetry's entry.
+func isSubkey(key []byte) bool {
+	return len(key) > 0 && isLower(key[0]) &&
+		areAll(key, func(c byte) bool { return isLower(c) || isDigit(c) })
+}
+
+// isSaid says whether a value is one of OpenTelemetry's entry.
+func isSaid(said []byte) bool {
+	return areAll(said, func(c byte) bool {
+		return isLower(c) || isDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'
+	})
+}
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isMark(c byte) bool  { return c == '_' || c == '-' || c == '*' || c == '/' }
+
+func isOfKey(c byte) bool { return isLower(c) || isDigit(c) || isMark(c) }
+
+func areAll(text []byte, is func(byte) bool) bool {
+	for _, c := range text {
+		if !is(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// Memo remembers the last tracestate that was read: spans of one trace have one, and stand
+// together.
+type Memo struct {
+	text  []byte
+	state State
+}
+
+// Read reads a tracestate, which is good as long as its text is.
+func (m *Memo) Read(text []byte) *State {
+	if m.text == nil || !bytes.Equal(m.text, text) {
+		m.text, m.state = text, Read(text)
+	}
+	return &m.state
+}
+
+// Forget lets go of the text.
+func (m *Memo) Forget() { *m = Memo{} }
+
+// Never is the threshold of what is never kept. Thresholds and randomness have 56 bits, and a
+// span is kept where its trace's randomness is not less than the threshold.
+const Never = 1 << randomBits
+
+const (
+	randomBits = 56
+	digits     = randomBits / 4 // in hexadecimal
+)
+
+// GrowthBytes is by how much a tracestate may become longer with another threshold.
+const GrowthBytes = len("ot=th:,") + digits
+
+// precision is how many digits a threshold has behind those that are all f. More would make a
+// share more exact than anybody can tell, and each tracestate longer.
+const precision = 4
+
+// ThresholdOf is the threshold by which a share of all traces is kept.
+func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
+
+func thresholdOf(share float64, precision int) uint64 {
+	switch {
+	case share >= 1:
+		return 0
+	case share < 1.0/Never:
+		return Never
+	}
+	_, exponent := math.Frexp(share)
+	precision = min(precision-exponent/4, digits)
+	threshold := Never - uint64(math.Round(share*Never))
+	if cut := 4 * (digits - precision); cut > 0 {
+		threshold = (threshold + 1<<(cut-1)) >> cut << cut
+	}
+	return threshold
+}
+
+// appendThreshold writes a threshold, below Never, without the zeros at its end.
+func appendThreshold(dst []byte, threshold uint64) []byte {
+	for left := threshold << (64 - randomBits); ; {
+		dst = append(dst, "0123456789abcdef"[left>>60])
+		if left <<= 4; left == 0 {
+			return dst
+		}
+	}
+}
