@@ -71,7 +71,7 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 		}
 		s := a.Stats().Partitions
 		hot := int(keys[0].Hash & uint32(a.balancer.Routing().Partitions()-1))
-		if s.LoadRatio > 1.15 || len(a.balancer.Routing().Owners(hot)) < 2 || s.LastPlan.Why != "level" {
+		if s.LoadRatio > 1.15 || len(a.balancer.Routing().Owners(hot)) < 2 || s.LastPlan.Why != "balanced" {
 			t.Errorf("not levelled while the drainers stood still: %+v", s)
 		}
 		guard.Exit()

@@ -7,24 +7,14 @@ import (
 	"time"
 )
 
-// These are the thresholds at which the balancer acts. It acts on a gross unevenness at once,
-// and on a slight one when it lasts; it gathers a spread partition when its load has been
-// clearly below a fair share for as long. So noise moves nothing.
-const (
-	gross      = 1.4  // load ratio
-	lasting    = 3    // intervals
-	lowShare   = 0.75 // of a drainer's fair share
-	minSamples = 1024 // a drainer and interval; fewer are no load to speak of
-)
+// minSamples is the number of samples per drainer and interval below which the loads say nothing.
+const minSamples = 1024
 
 const (
-	// MinInterval is the shortest interval whose loads say something.
+	// MinInterval is the shortest interval whose loads are meaningful.
 	MinInterval = 100 * time.Millisecond
-	// statsInterval is how often the loads are read where levelling is switched off.
+	// statsInterval is the interval at which the loads are read if rebalancing is switched off.
 	statsInterval = 10 * time.Second
-	// maxGathers is how many partitions one plan tries to gather: each try costs a look at
-	// all of them. Where partitions were doubled, thousands may be spread.
-	maxGathers = 128
 )
 
 // Config is what a Balancer needs to know.
@@ -51,23 +41,18 @@ type Balancer struct {
 	stop     chan struct{}
 	ended    chan struct{}
 
-	// The goroutine's own.
-	seen      [MaxPartitions]uint64 // of the demand
-	unevenFor int                   // intervals of slight unevenness
-	sum       []uint64              // of each partition's loads in them
-	reached   float64               // load ratio that the last plan led to
-	lowFor    map[int]int           // by spread partition, intervals of low load
-	known     Stats                 // what is published after each interval
+	// Used by the balancer's goroutine only.
+	seen  [MaxPartitions]uint64 // demand at the last look
+	known Stats                 // statistics to publish after each interval
 }
 
 // NewBalancer returns a balancer with a first routing. Start runs it.
 func NewBalancer(config Config) *Balancer {
 	b := &Balancer{
-		config: config, lowFor: map[int]int{}, reached: 1,
-		grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	b.Install(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
-	none := stay(1, "no look at the loads yet")
+	none := keep(1, "no look at the loads yet")
 	b.known.addPlan(&none)
 	b.known.LastChange = b.known.LastPlan
 	b.publish(make([]uint64, b.Routing().Partitions()), b.Routing())
@@ -80,7 +65,7 @@ func (b *Balancer) Routing() *Routing { return b.routing.Load() }
 // Install makes a routing the current one. The balancer's own goroutine calls it, or
 // whoever owns a balancer that was not started.
 func (b *Balancer) Install(r *Routing) {
-	b.capacity.Store(int64(capacityOf(r.Partitions(), b.config.Drainers)))
+	b.capacity.Store(int64(capacityOf(r.Partitions())))
 	b.routing.Store(r)
 }
 
@@ -149,8 +134,6 @@ func (b *Balancer) growTo(aggregates int) {
 	if partitions <= now.Partitions() {
 		return
 	}
-	clear(b.lowFor) // partitions have other numbers
-	b.reached = 1   // and can be levelled otherwise
 	b.Install(now.Grown(partitions))
 }
 
@@ -161,7 +144,6 @@ func (b *Balancer) level() {
 	loads := b.demand.since(&b.seen, now.Partitions())
 	plan := b.decide(loads, now)
 	if plan.owners != nil {
-		b.reached = plan.After
 		b.Install(now.Next(plan.owners))
 	}
 	b.known.addPlan(&plan)
@@ -175,64 +157,16 @@ func (b *Balancer) publish(loads []uint64, r *Routing) {
 	b.stats.Store(&shown)
 }
 
-// decide says what to do about the loads of one interval. It waits for further intervals
-// where plan, which has no memory, would act on one.
+// decide returns the plan for the loads of one interval.
 func (b *Balancer) decide(loads []uint64, now *Routing) Plan {
-	layout := newLayout(loads, now)
-	ratio := layout.ratio()
-	if layout.fair() < minSamples {
-		b.unevenFor = 0
-		return stay(ratio, whyNoLoad)
-	}
-	low := b.lowPartitions(loads, now, layout.fair())
+	assigned := newAssignment(loads, now)
 	switch {
+	case assigned.fair() < minSamples:
+		return keep(assigned.ratio(), whyNoLoad)
 	case b.config.Interval == 0:
-		return stay(ratio, "levelling is switched off")
-	case ratio < uneven:
-		b.unevenFor = 0
-		low = low[:min(len(low), maxGathers)]
-		for _, p := range low {
-			delete(b.lowFor, p) // one that can't be gathered lets others try first
-		}
-		return gather(loads, now, low)
-	case ratio >= gross:
-		b.unevenFor = 0
-		return plan(loads, now)
+		return keep(assigned.ratio(), "rebalancing is switched off")
 	}
-	b.addUneven(loads)
-	if b.unevenFor < lasting {
-		return stay(ratio, "uneven, but only a little and not for long")
-	}
-	b.unevenFor = 0
-	if newLayout(b.sum, now).ratio() < uneven*b.reached {
-		return stay(ratio, "uneven, but little more than the last plan left it")
-	}
-	return plan(b.sum, now)
-}
-
-// addUneven adds the loads of one more interval of slight unevenness to the sum of them.
-func (b *Balancer) addUneven(loads []uint64) {
-	if b.unevenFor == 0 || len(b.sum) != len(loads) {
-		b.unevenFor, b.sum = 0, make([]uint64, len(loads))
-	}
-	for p, load := range loads {
-		b.sum[p] += load
-	}
-	b.unevenFor++
-}
-
-// lowPartitions are the spread partitions whose load has been low for some intervals.
-func (b *Balancer) lowPartitions(loads []uint64, now *Routing, fair float64) (low []int) {
-	for p, load := range loads {
-		if !now.isSpread(p) || float64(load) >= lowShare*fair {
-			delete(b.lowFor, p)
-			continue
-		}
-		if b.lowFor[p]++; b.lowFor[p] >= lasting {
-			low = append(low, p)
-		}
-	}
-	return low
+	return plan(loads, now)
 }
 
 // busiestShown is how many partitions the statistics name.
@@ -292,21 +226,21 @@ func (s *Stats) addPlan(p *Plan) {
 // setLoads replaces the loads by those of an interval, as the routing in force during it
 // shared them out.
 func (s *Stats) setLoads(loads []uint64, r *Routing) {
-	layout := newLayout(loads, r)
-	all := max(1, layout.fair()*float64(r.drainers))
+	assigned := newAssignment(loads, r)
+	all := max(1, assigned.fair()*float64(r.drainers))
 	s.Drainers = make([]DrainerLoad, r.drainers)
-	for drainer, load := range layout.drained {
+	for drainer, load := range assigned.drained {
 		s.Drainers[drainer].Offered, s.Drainers[drainer].Share = uint64(load*sampleEvery), load/all
 	}
 	s.Busiest = []PartitionLoad{}
 	for p, load := range loads {
-		for _, drainer := range layout.owners[p] {
+		for _, drainer := range assigned.owners[p] {
 			s.Drainers[drainer].Partitions++
 		}
 		if load > 0 {
 			s.Busiest = append(s.Busiest, PartitionLoad{
 				p, load * sampleEvery, float64(load) / all,
-				layout.owners[p],
+				assigned.owners[p],
 			})
 		}
 	}

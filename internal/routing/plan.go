@@ -7,62 +7,65 @@ import (
 	"time"
 )
 
-// The drainers are levelled from the ratio uneven on, towards levelled. Between the two
-// lies what a little more traffic here or there changes each interval anyway. Partitions
-// that are not too much for one drainer are spread where the ratio would stay above
-// tolerated otherwise, and gathered where the drainers stay levelled.
 const (
-	uneven     = 1.15
-	tolerated  = 1.1
-	worthwhile = 0.93 // of the ratio before; a plan that gains less is not worth its moves
+	// rebalanceAt is the load ratio from which the routing changes. It is well above balanced, so that traffic
+	// that varies by a tenth changes nothing.
+	rebalanceAt = 1.25
+	// balanced is the load ratio at which a plan stops to improve.
+	balanced = 1.05
+	// worthwhile is the part of the current load ratio that a plan must reach. A plan that gains less would move
+	// partitions in every interval for little.
+	worthwhile = 0.93
+	// cooled is the part of a drainer's fair share below which a spread partition goes back to one owner.
+	cooled = 0.5
 )
 
-// Plan is a new assignment and what it is good for.
-type Plan struct {
-	PlanStats
-	owners [][]uint16 // nil: everything stays
-}
-
-// PlanStats is a plan, and why it was made.
-type PlanStats struct {
-	At      time.Time `json:"at"`
-	Before  float64   `json:"load_ratio_before"` // of the busiest drainer over the idlest
-	After   float64   `json:"load_ratio_after"`  // as planned
-	Moves   int       `json:"moves"`             // partitions that change their owners
-	Spreads int       `json:"spreads"`           // partitions that are owned by more drainers than before
-	Gathers int       `json:"gathers"`           // spread partitions that go back to one owner
-	Why     string    `json:"why"`               // also where nothing is to be done
-}
-
-// stay is the plan that changes nothing.
-func stay(ratio float64, why string) Plan {
-	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
-}
-
-// The reasons of a plan that it shares with tests.
+// Reasons of a plan.
 const (
 	whyNoLoad   = "no load"
-	whyLevel    = "level"
+	whyBalanced = "balanced"
 	whyNoBetter = "uneven, and no assignment is better"
-	whyLevelled = "uneven: levelled"
+	whyUneven   = "uneven: rebalanced"
 	whyGathered = "cooled: gathered"
 )
 
-// plan levels the drainers. It is a function of the loads by partition, of who
-// owns what, and of nothing else.
+// Plan is a new assignment of partitions to drainers.
+type Plan struct {
+	PlanStats
+	owners [][]uint16 // by partition; nil if nothing changes
+}
+
+// PlanStats describes a plan and its reason.
+type PlanStats struct {
+	At      time.Time `json:"at"`
+	Before  float64   `json:"load_ratio_before"` // load of the busiest drainer over that of the idlest
+	After   float64   `json:"load_ratio_after"`  // as planned
+	Moves   int       `json:"moves"`             // partitions that change their owners
+	Spreads int       `json:"spreads"`           // partitions that get more owners
+	Gathers int       `json:"gathers"`           // spread partitions that go back to one owner
+	Why     string    `json:"why"`               // also if nothing changes
+}
+
+// keep returns the plan that changes nothing.
+func keep(ratio float64, why string) Plan {
+	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
+}
+
+// plan returns the assignment that follows from the loads of one interval. It depends on nothing else, so
+// tests can state its properties.
 //
-// A partition above a drainer's fair share is spread over as many as it takes to bring each
-// share below that. The rest is levelled by moving whole partitions, as few as possible. If
-// the drainers are still uneven, because few partitions have load and those are heavy, the
-// heaviest are spread over all drainers.
+// If the drainers are uneven, a partition above a drainer's fair share is spread over as many drainers as bring
+// each share below it, and whole partitions move from the busiest drainer to the idlest. If that is not enough,
+// because few partitions have load, the heaviest ones are spread over all drainers. If the drainers are even,
+// spread partitions that have cooled go back to one owner.
 func plan(loads []uint64, r *Routing) Plan {
-	now := newLayout(loads, r)
+	now := newAssignment(loads, r)
 	fair, ratio := now.fair(), now.ratio()
-	switch {
-	case fair == 0:
-		return stay(ratio, whyNoLoad)
-	case ratio < uneven:
-		return stay(ratio, whyLevel)
+	if fair == 0 {
+		return keep(ratio, whyNoLoad)
+	}
+	if ratio < rebalanceAt {
+		return gather(now, r)
 	}
 	next := now.clone()
 	for p, load := range loads {
@@ -70,51 +73,65 @@ func plan(loads []uint64, r *Routing) Plan {
 			next.spread(p, int(math.Ceil(float64(load)/fair)))
 		}
 	}
-	next.level()
-	finer := next.clone()
+	next.move()
 	for range 4 * r.drainers {
-		heaviest := finer.heaviest()
-		if next.ratio() <= tolerated || heaviest < 0 {
+		heaviest := next.heaviest()
+		if next.ratio() <= balanced || heaviest < 0 {
 			break
 		}
-		finer.spread(heaviest, r.drainers)
-		finer.level()
-		if finer.ratio() < next.ratio() {
-			next = finer.clone()
-		}
+		next.spread(heaviest, r.drainers)
+		next.move()
 	}
 	if next.ratio() > worthwhile*ratio || next.most() > now.most() {
-		return stay(ratio, whyNoBetter)
+		return keep(ratio, whyNoBetter)
 	}
-	return planFor(next, r, ratio, whyLevelled)
+	return next.plan(r, ratio, whyUneven)
 }
 
-// gather gives spread partitions of low load back to one owner each, the one of theirs
-// that has least, where the drainers stay level.
-func gather(loads []uint64, r *Routing, low []int) Plan {
-	next := newLayout(loads, r)
-	ratio, why := next.ratio(), whyLevel
-	for _, p := range low {
-		together := next.clone()
-		together.assign(p, slices.MinFunc(next.owners[p], func(a, b uint16) int {
-			return cmp.Compare(next.drained[a], next.drained[b])
-		}))
-		together.move()
-		if together.ratio() <= levelled {
-			next, why = together, whyGathered
+// gather plans to give spread partitions that have cooled back to the least busy of their owners, unless the
+// drainers would be uneven then.
+func gather(now *assignment, r *Routing) Plan {
+	ratio, limit := now.ratio(), cooled*now.fair()
+	next := now.clone()
+	for p, load := range now.loads {
+		if len(now.owners[p]) > 1 && float64(load) < limit {
+			next.assign(p, slices.MinFunc(now.owners[p], func(a, b uint16) int {
+				return cmp.Compare(next.drained[a], next.drained[b])
+			}))
 		}
 	}
-	if why == whyLevel {
-		return stay(ratio, why)
+	next.move()
+	p := next.plan(r, ratio, whyGathered)
+	if p.Gathers == 0 || p.After > balanced {
+		return keep(ratio, whyBalanced)
 	}
-	return planFor(next, r, ratio, why)
+	return p
 }
 
-// planFor is the plan that leads from a routing of that ratio to a layout.
-func planFor(next *layout, r *Routing, ratio float64, why string) Plan {
-	p := stay(ratio, why)
-	p.After, p.owners = next.ratio(), next.owners
-	for partition, owners := range next.owners {
+// assignment is an assignment under construction: the owners of each partition and the resulting loads.
+type assignment struct {
+	loads   []uint64   // by partition
+	owners  [][]uint16 // by partition; the slices are shared, and replaced as a whole
+	drained []float64  // by drainer, the sum of its partitions and shares of partitions
+}
+
+func newAssignment(loads []uint64, r *Routing) *assignment {
+	a := &assignment{loads: loads, owners: make([][]uint16, len(loads)), drained: make([]float64, r.drainers)}
+	for p := range loads {
+		a.assign(p, r.Owners(p)...)
+	}
+	return a
+}
+
+func (a *assignment) clone() *assignment {
+	return &assignment{loads: a.loads, owners: slices.Clone(a.owners), drained: slices.Clone(a.drained)}
+}
+
+// plan returns the plan that leads from a routing with that load ratio to the assignment.
+func (a *assignment) plan(r *Routing, ratio float64, why string) Plan {
+	p := keep(ratio, why)
+	p.After, p.owners = a.ratio(), a.owners
+	for partition, owners := range a.owners {
 		before := r.Owners(partition)
 		switch {
 		case sameOwners(before, owners):
@@ -129,120 +146,84 @@ func planFor(next *layout, r *Routing, ratio float64, why string) Plan {
 	return p
 }
 
-// levelled is up to which load ratio there is nothing to even out.
-const levelled = 1.05
+// share returns the load that each owner of a partition has of it.
+func (a *assignment) share(p int) float64 { return float64(a.loads[p]) / float64(len(a.owners[p])) }
 
-// layout is an assignment under construction: who owns what, and how much that is.
-type layout struct {
-	loads   []uint64   // by partition
-	owners  [][]uint16 // by partition; the slices are shared, and replaced whole
-	drained []float64  // by drainer, the sum of its partitions and shares of partitions
-}
-
-func newLayout(loads []uint64, r *Routing) *layout {
-	l := &layout{loads: loads, owners: make([][]uint16, len(loads)), drained: make([]float64, r.drainers)}
-	for p := range loads {
-		l.assign(p, r.Owners(p)...)
+// assign replaces the owners of a partition.
+func (a *assignment) assign(p int, owners ...uint16) {
+	for _, drainer := range a.owners[p] {
+		a.drained[drainer] -= a.share(p)
 	}
-	return l
-}
-
-func (l *layout) clone() *layout {
-	return &layout{loads: l.loads, owners: slices.Clone(l.owners), drained: slices.Clone(l.drained)}
-}
-
-// share is what each owner of a partition has of it.
-func (l *layout) share(p int) float64 { return float64(l.loads[p]) / float64(len(l.owners[p])) }
-
-// assign gives a partition to other owners, or to none.
-func (l *layout) assign(p int, owners ...uint16) {
-	for _, drainer := range l.owners[p] {
-		l.drained[drainer] -= l.share(p)
-	}
-	l.owners[p] = owners
+	a.owners[p] = owners
 	for _, drainer := range owners {
-		l.drained[drainer] += l.share(p)
+		a.drained[drainer] += a.share(p)
 	}
 }
 
-// fair is a drainer's load if all had the same.
-func (l *layout) fair() float64 {
+// fair returns the load of a drainer if all had the same.
+func (a *assignment) fair() float64 {
 	sum := 0.0
-	for _, load := range l.drained {
+	for _, load := range a.drained {
 		sum += load
 	}
-	return sum / float64(len(l.drained))
+	return sum / float64(len(a.drained))
 }
 
-func (l *layout) most() float64 { return slices.Max(l.drained) }
+func (a *assignment) most() float64 { return slices.Max(a.drained) }
 
-// ratio is the load of the busiest drainer over that of the idlest. A drainer
-// with nothing counts as one with a single sample, to keep it a number.
-func (l *layout) ratio() float64 { return max(1, l.most()/max(1, slices.Min(l.drained))) }
+// ratio returns the load of the busiest drainer over that of the idlest. An idle drainer counts as one with a
+// single sample, to keep the ratio finite.
+func (a *assignment) ratio() float64 { return max(1, a.most()/max(1, slices.Min(a.drained))) }
 
-// idlest is the drainer with the least load of those that are not excluded.
-func (l *layout) idlest(without ...uint16) uint16 {
+// idlest returns the drainer with the least load, except those named.
+func (a *assignment) idlest(except ...uint16) uint16 {
 	least, idlest := math.Inf(1), 0
-	for drainer, load := range l.drained {
-		if load < least && !slices.Contains(without, uint16(drainer)) {
+	for drainer, load := range a.drained {
+		if load < least && !slices.Contains(except, uint16(drainer)) {
 			least, idlest = load, drainer
 		}
 	}
 	return uint16(idlest)
 }
 
-// heaviest is the partition with the largest share that could be spread further, or -1.
-func (l *layout) heaviest() int {
+// heaviest returns the partition with the largest share that could be spread further, or -1.
+func (a *assignment) heaviest() int {
 	heaviest, most := -1, 0.0
-	for p := range l.loads {
-		if share := l.share(p); share > most && len(l.owners[p]) < len(l.drained) {
+	for p := range a.loads {
+		if share := a.share(p); share > most && len(a.owners[p]) < len(a.drained) {
 			heaviest, most = p, share
 		}
 	}
 	return heaviest
 }
 
-// spread gives a partition to n drainers at least; those that own it keep it.
-func (l *layout) spread(p, n int) {
-	owners := slices.Clone(l.owners[p])
-	for n = min(n, len(l.drained)); len(owners) < n; {
-		owners = append(owners, l.idlest(owners...))
+// spread gives a partition to at least n drainers. Its current owners keep it.
+func (a *assignment) spread(p, n int) {
+	owners := slices.Clone(a.owners[p])
+	for n = min(n, len(a.drained)); len(owners) < n; {
+		owners = append(owners, a.idlest(owners...))
 	}
-	l.assign(p, owners...)
+	a.assign(p, owners...)
 }
 
-// level evens the drainers out: by a few moves, or by assigning everything anew where
-// that is clearly better.
-func (l *layout) level() {
-	l.move()
-	if l.ratio() <= levelled {
-		return
-	}
-	anew := l.clone()
-	anew.assignAnew()
-	if anew.ratio() <= l.ratio()-(levelled-1) {
-		*l = *anew
-	}
-}
-
-// move moves one partition at a time from the busiest drainer to the idlest, the one
-// that comes nearest to closing the gap between the two.
-func (l *layout) move() {
-	whole := make([][]int, len(l.drained)) // by drainer, the partitions with load that it alone owns
-	for p, owners := range l.owners {
-		if len(owners) == 1 && l.loads[p] > 0 {
+// move moves one partition at a time from the busiest drainer to the idlest: the one that comes nearest to
+// closing the gap between the two.
+func (a *assignment) move() {
+	whole := make([][]int, len(a.drained)) // by drainer, the partitions with load that it alone owns
+	for p, owners := range a.owners {
+		if len(owners) == 1 && a.loads[p] > 0 {
 			whole[owners[0]] = append(whole[owners[0]], p)
 		}
 	}
-	for range l.loads {
-		if l.ratio() <= levelled {
+	for range a.loads {
+		if a.ratio() <= balanced {
 			return
 		}
-		busiest, idlest := slices.Index(l.drained, l.most()), l.idlest()
-		gap := l.drained[busiest] - l.drained[idlest]
+		busiest, idlest := slices.Index(a.drained, a.most()), a.idlest()
+		gap := a.drained[busiest] - a.drained[idlest]
 		best, distance := -1, gap/2
 		for i, p := range whole[busiest] {
-			if off := math.Abs(float64(l.loads[p]) - gap/2); off < distance {
+			if off := math.Abs(float64(a.loads[p]) - gap/2); off < distance {
 				best, distance = i, off
 			}
 		}
@@ -252,32 +233,12 @@ func (l *layout) move() {
 		p := whole[busiest][best]
 		whole[busiest] = slices.Delete(whole[busiest], best, best+1)
 		whole[idlest] = append(whole[idlest], p)
-		l.assign(p, idlest)
+		a.assign(p, idlest)
 	}
 }
 
-// assignAnew assigns every partition with load anew: the heaviest first, each to the
-// drainer that has least so far, and each share of a spread one to another drainer. This
-// is Graham's rule (longest processing time first), never worse than 4/3 of the best.
-func (l *layout) assignAnew() {
-	var order []int
-	for p, load := range l.loads {
-		if load > 0 {
-			order = append(order, p)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(l.share(b), l.share(a)) })
-	before := slices.Clone(l.owners)
-	for _, p := range order {
-		l.assign(p)
-	}
-	for _, p := range order {
-		l.spread(p, len(before[p]))
-	}
-}
-
-// sameOwners compares sets.
+// sameOwners reports whether two sets of owners are equal.
 func sameOwners(a, b []uint16) bool {
-	isOther := func(drainer uint16) bool { return !slices.Contains(b, drainer) }
-	return len(a) == len(b) && !slices.ContainsFunc(a, isOther)
+	missing := func(drainer uint16) bool { return !slices.Contains(b, drainer) }
+	return len(a) == len(b) && !slices.ContainsFunc(a, missing)
 }

@@ -31,7 +31,7 @@
 package routing
 
 import (
-	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -115,37 +115,25 @@ func (r *Routing) Next(owners [][]uint16) *Routing {
 // a core's cache.
 const MaxPartitions = 4096
 
-// density is up to how many live aggregates a drainer each has a partition of its own, and
-// beyond which two share one.
-const density = 25
-
 // policy is how the number of partitions follows the aggregates, as the status shows it.
-var policy = fmt.Sprintf("adaptive:%d", density)
+const policy = "adaptive"
 
-// partitionsFor is how many partitions so many drainers have while so many aggregates live: a
-// power of two, so that a mask finds a key's.
+// partitionsFor returns the number of partitions for a number of live aggregates: one per aggregate, as a power
+// of two, so that a mask finds the partition of a key.
 func partitionsFor(drainers, aggregates int) int {
-	wanted, dense := max(drainers, aggregates), density*drainers
-	if aggregates > dense {
-		wanted = dense + (aggregates-dense)/2
-	}
 	partitions := 1
-	for partitions < min(wanted, MaxPartitions) {
+	for partitions < min(max(drainers, aggregates), MaxPartitions) {
 		partitions *= 2
 	}
 	return partitions
 }
 
-// capacityOf is the most aggregates for which so many partitions are enough.
-func capacityOf(partitions, drainers int) int {
-	dense := density * drainers
-	switch {
-	case partitions >= MaxPartitions:
-		return int(^uint(0) >> 1)
-	case partitions < dense:
-		return partitions
+// capacityOf returns the largest number of aggregates for which that many partitions are enough.
+func capacityOf(partitions int) int {
+	if partitions >= MaxPartitions {
+		return math.MaxInt
 	}
-	return dense + 2*(partitions-dense) + 1
+	return partitions
 }
 
 // One span in sampleEvery is counted as demand. That is enough: a second of a busy daemon has
