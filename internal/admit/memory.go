@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // SpanBytes is what a publisher takes for each span of the largest batch so far: its slot,
@@ -21,6 +20,6 @@ func (c *Config) PublisherBytes(drainers int) int {
 		noKeys  = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
 		fixed   = int(unsafe.Sizeof(Publisher{})) + noKeys + pathBytes
 	)
-	bytes := fixed + span.KeptBytes + drainers*drainer + c.MaxBatch*SpanBytes
+	bytes := fixed + drainers*drainer + c.MaxBatch*SpanBytes
 	return bytes + bytes/8 // which the allocator's size classes may take more
 }

@@ -1,7 +1,5 @@
 package span
 
-import "unsafe"
-
 // Label numbers a label of a key, in the order of the wire: first those that are one
 // text, then those that are a list of tags, then the one that is a number.
 type Label uint8
@@ -43,8 +41,8 @@ type labelSpec struct {
 
 // nameRules are how the agent writes a label.
 type nameRules struct {
-	isName func(text string) bool // and can stay
-	append func(dst []byte, text, lang string) []byte
+	isName    func(text string) bool // reports whether the text can stay
+	normalize func(text, lang string) string
 }
 
 // labels describes the labels. The limits are the agent's, and so are the spellings:
@@ -55,11 +53,11 @@ type nameRules struct {
 var labels = [LabelCount]labelSpec{
 	LabelService: {
 		name: "service", agentName: "Service", maxBytes: MaxService, budget: 64, required: true,
-		names: &nameRules{IsServiceName, appendService},
+		names: &nameRules{IsServiceName, ServiceName},
 	},
 	LabelOperation: {
 		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 128, required: true,
-		names: &nameRules{isOperationName, appendOperation},
+		names: &nameRules{isOperationName, operationName},
 	},
 	LabelResource: {
 		name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024,
@@ -86,21 +84,6 @@ var labels = [LabelCount]labelSpec{
 // maxMaskedTag is the longest tag whose value may yet be of MaxLabel, and one byte more,
 // which shows that it is longer.
 const maxMaskedTag = MaxLabel + len(":") + MaxLabel + 1
-
-// offsets are where the labels lie in a Key: a string, or a []string for a list.
-var offsets = [LabelCount]uintptr{
-	LabelService:       unsafe.Offsetof(Key{}.Service),
-	LabelOperation:     unsafe.Offsetof(Key{}.Operation),
-	LabelResource:      unsafe.Offsetof(Key{}.Resource),
-	LabelType:          unsafe.Offsetof(Key{}.Type),
-	LabelKind:          unsafe.Offsetof(Key{}.Kind),
-	LabelHTTPMethod:    unsafe.Offsetof(Key{}.HTTPMethod),
-	LabelHTTPEndpoint:  unsafe.Offsetof(Key{}.HTTPEndpoint),
-	LabelGRPCStatus:    unsafe.Offsetof(Key{}.GRPCStatus),
-	LabelServiceSource: unsafe.Offsetof(Key{}.ServiceSource),
-	LabelPeerTag:       unsafe.Offsetof(Key{}.PeerTags),
-	LabelAdditionalTag: unsafe.Offsetof(Key{}.AdditionalTags),
-}
 
 // String is the label's name in metrics and in --cardinality-limit.
 func (l Label) String() string {
@@ -130,17 +113,43 @@ func (l Label) MaxTags() int { return labels[l].maxTags }
 // Budget is the default of how many distinct values an origin may have in an interval.
 func (l Label) Budget() int { return labels[l].budget }
 
-// Text is where a label lies in the key. It must not be a list.
+// Text returns the field of a label that is a single text.
 func (k *Key) Text(l Label) *string {
-	return (*string)(unsafe.Add(unsafe.Pointer(k), offsets[l]))
+	switch l {
+	case LabelService:
+		return &k.Service
+	case LabelOperation:
+		return &k.Operation
+	case LabelResource:
+		return &k.Resource
+	case LabelType:
+		return &k.Type
+	case LabelKind:
+		return &k.Kind
+	case LabelHTTPMethod:
+		return &k.HTTPMethod
+	case LabelHTTPEndpoint:
+		return &k.HTTPEndpoint
+	case LabelGRPCStatus:
+		return &k.GRPCStatus
+	case LabelServiceSource:
+		return &k.ServiceSource
+	}
+	panic("BUG: " + l.String() + " is not a text")
 }
 
-// Tags is where a list of tags lies in the key.
+// Tags returns the field of a label that is a list of tags.
 func (k *Key) Tags(l Label) *[]string {
-	return (*[]string)(unsafe.Add(unsafe.Pointer(k), offsets[l]))
+	switch l {
+	case LabelPeerTag:
+		return &k.PeerTags
+	case LabelAdditionalTag:
+		return &k.AdditionalTags
+	}
+	panic("BUG: " + l.String() + " is not a list")
 }
 
-// At is where a text lies in the key, or the tag of a list at a place.
+// At returns the field of a text, or the tag at a place of a list.
 func (k *Key) At(l Label, place int) *string {
 	if l < FirstList {
 		return k.Text(l)

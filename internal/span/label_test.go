@@ -4,11 +4,12 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 // places are what must be edited for a new label besides its entry in the table of labels.
 const places = `
-	internal/span     offsets
+	internal/span     Key.Text or Key.Tags
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
 	internal/payload  Group.key
 	internal/rules     datadog and otel: from which tags of a span it is taken
@@ -19,11 +20,19 @@ const places = `
 func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics"}
 	described := map[uintptr]Label{}
+	var k Key
 	for l := range EndOfLists {
-		if other, twice := described[offsets[l]]; twice {
-			t.Errorf("%s and %s lie at the same place", l, other)
+		var field unsafe.Pointer
+		if l < FirstList {
+			field = unsafe.Pointer(k.Text(l))
+		} else {
+			field = unsafe.Pointer(k.Tags(l))
 		}
-		described[offsets[l]] = l
+		offset := uintptr(field) - uintptr(unsafe.Pointer(&k))
+		if other, twice := described[offset]; twice {
+			t.Errorf("%s and %s are the same field", l, other)
+		}
+		described[offset] = l
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Key]()) {
 		if slices.Contains(facts, field.Name) {
