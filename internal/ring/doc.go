@@ -53,7 +53,7 @@
 // So under load a wake is paid once in some thousand slots, and the consumer does not
 // take the lines that producers are writing. It loses no wake either: the tail moves
 // before the word is stored, and the consumer looks at both after raising the flag.
-// Naps that end without work are soon left out, see napBackoff.
+// Naps that end without work are soon skipped, see idle.
 //
 // # Signals
 //

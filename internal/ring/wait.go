@@ -29,8 +29,8 @@ func (s *sequence) ready(at uint64) bool {
 
 // await returns when there may be work at a position, or a nap is over.
 func (s *sequence) await(at uint64, sleeps *idle) {
-	state, enough, kind := uint32(parked), s.ready, sleeps.next()
-	if kind == nap {
+	state, enough, nap := uint32(parked), s.ready, sleeps.mayNap()
+	if nap {
 		state, enough = napping, s.shouldStayAwake
 	}
 	s.parked.Store(state)
@@ -39,7 +39,7 @@ func (s *sequence) await(at uint64, sleeps *idle) {
 		return
 	}
 	s.parks.Add(1)
-	sleeps.begin(kind)
+	sleeps.begin(nap)
 	select {
 	case <-s.token:
 		s.wakes.Add(1)
@@ -54,70 +54,49 @@ func (s *sequence) shouldStayAwake(at uint64) bool {
 	return s.due(at) || s.backlogged(at) && s.ready(at)
 }
 
-// napTime is the length of a nap. A park has no end but a wake.
+// napTime is the length of a nap. Only a wake ends a park.
 const napTime = time.Millisecond
 
-// sleep is what a consumer does that finds nothing.
-type sleep uint8
+// maxSkippedNaps bounds the back-off of naps.
+const maxSkippedNaps = 15
 
-const (
-	park sleep = iota
-	nap
-)
-
-// idle is how a consumer sleeps: naps while there is work, and then a park.
+// idle decides how a consumer sleeps: it naps after work, unless the last naps ended without work. Such a nap is a
+// wake for nothing: a client that sends single frames now and then would pay two wakes per frame. So after it one nap
+// is skipped, then three, and so on, until work arrives during a nap.
 type idle struct {
-	timer    *time.Timer // of a nap
-	last     sleep
-	worked   bool          // since that one
-	before   sleep         // what came before it, where it is a nap
-	backoffs [2]napBackoff // of naps, by what comes before
+	timer   *time.Timer // of a nap
+	worked  bool        // since the last sleep
+	napped  bool        // the last sleep was a nap
+	skip    int         // naps that are still to be skipped
+	backoff int         // naps to skip after the next nap without work
 }
 
 func newIdle() *idle {
 	timer := time.NewTimer(napTime)
 	timer.Stop()
-	return &idle{timer: timer}
+	return &idle{timer: timer, backoff: 1}
 }
 
-// work notes that there was some.
+// work records that there was work.
 func (i *idle) work() { i.worked = true }
 
-// next is the sleep that may begin now.
-func (i *idle) next() sleep {
-	if i.worked && i.backoffs[i.last].skip == 0 {
-		return nap
-	}
-	return park
-}
+// mayNap reports whether the next sleep is a nap.
+func (i *idle) mayNap() bool { return i.worked && i.skip == 0 }
 
-func (i *idle) begin(s sleep) {
-	if i.last == nap {
-		i.backoffs[i.before].learn(i.worked)
-	}
+// begin records the sleep that begins.
+func (i *idle) begin(nap bool) {
 	switch {
-	case s == nap:
-		i.before = i.last
+	case i.napped && i.worked:
+		i.skip, i.backoff = 0, 1
+	case i.napped:
+		i.skip, i.backoff = i.backoff, min(2*i.backoff+1, maxSkippedNaps)
+	}
+	if nap {
 		i.timer.Reset(napTime)
-	case i.worked:
-		i.backoffs[i.last].skip--
+	} else if i.worked && i.skip > 0 {
+		i.skip--
 	}
-	i.last, i.worked = s, false
-}
-
-// napBackoff says whether to nap. A nap that ends without work is a wake for nothing: a
-// tracer that sends now and then, in one frame at a time, would cost two of them each. So
-// the nap is left out once after such a one, then three times, and so on, until there was
-// work in one.
-type napBackoff struct{ skip, skips uint8 }
-
-const maxSkips = 15
-
-func (b *napBackoff) learn(worked bool) {
-	if b.skips = min(2*b.skips+1, maxSkips); worked {
-		b.skips = 0
-	}
-	b.skip = b.skips
+	i.napped, i.worked = nap, false
 }
 
 // parking is where the consumer waits. The flag is not awake from before the

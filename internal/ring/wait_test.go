@@ -189,18 +189,16 @@ func TestNapsForNothingAreLeftOut(t *testing.T) {
 		if n := naps(1 + 1 + 1 + 3 + 1 + 7 + 1 + 15); n != 4 {
 			t.Errorf("%d naps after the first slots, want 4, rarer each time", n)
 		}
-		if n := naps(10 * (1 + maxSkips)); n != 10 {
+		if n := naps(10 * (1 + maxSkippedNaps)); n != 10 {
 			t.Errorf("%d naps after many more, want 10", n)
 		}
-		for range maxSkips + 1 {
+		for range 100 { // so that there is work in each nap
 			publish(t, r, 1)
-			synctest.Wait()
-			publish(t, r, 1) // within the nap, where there is one
-			time.Sleep(100 * time.Millisecond)
-			synctest.Wait()
+			time.Sleep(napTime / 2)
 		}
-		if n := naps(1); n != 1 {
-			t.Error("no nap though the last one was worth it")
+		time.Sleep(100 * time.Millisecond)
+		if n := naps(2); n != 1 {
+			t.Errorf("%d naps after steady work, want one after a skipped one", n)
 		}
 		stop()
 	})
