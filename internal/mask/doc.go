@@ -8,7 +8,8 @@
 // digits, a random token, a date, an e-mail or network address, the value of a query, a
 // literal of an SQL statement. Each kind has a placeholder of its own, so /items/{id} and
 // /items/{uuid} stay two. Words are no identifiers, whatever they say: nothing tells a user's
-// name in /users/alice from the route /users/export.
+// name in /users/alice from the route /users/export. Names that programmers write stay words, however
+// many numbers they contain: createOAuth2ClientV1, UTF8ToUTF16, logo@2x.png.
 //
 // What stands around identifiers is kept byte by byte, so two texts have one mask only if
 // they differ in nothing but identifiers of the same kinds.

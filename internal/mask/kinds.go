@@ -67,11 +67,21 @@ func isEmail(text string) bool {
 	if !is {
 		name, host, is = strings.Cut(text, "%40")
 	}
-	if !is || name == "" || strings.IndexByte(host, '@') >= 0 {
+	if !is || name == "" || strings.IndexByte(host, '@') >= 0 || isScale(host) {
 		return false
 	}
 	dot := strings.LastIndexByte(host, '.')
 	return dot > 0 && len(host)-dot > 2 && isLetter(host[dot+1])
+}
+
+// isScale reports whether a text after an @ is the scale of an image, as in logo@2x.png.
+func isScale(text string) bool {
+	digits := run(text, 0, isDigit)
+	if digits > 0 && digits+1 < len(text) && text[digits] == '.' {
+		digits += 1 + run(text, digits+1, isDigit)
+	}
+	rest := text[digits:]
+	return digits > 0 && len(rest) > 1 && rest[0] == 'x' && !isLetter(rest[1]) && !isDigit(rest[1])
 }
 
 // isAddress4 says whether a piece is an IPv4 address, with a port or without.

@@ -1,5 +1,7 @@
 package mask
 
+import "strings"
+
 // tokenKind is the kind of a text that is one identifier, dashes and all.
 func tokenKind(text string) kind {
 	if isUUID(text) {
@@ -120,30 +122,64 @@ func (l *looks) isToken(length int) bool {
 // isVersion says whether a text is one, as v2beta1 is.
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
 
-// isWords says whether a text is words of which one has a short number behind it, each with a
-// capital or behind a dash: GetUserV2, Users_createB2BOrder. A random one rarely looks so.
+// isWords reports whether a text consists of words, some of which have a short number: GetUserV2,
+// createOAuth2ClientV1, UTF8ToUTF16, i18nToL10n. Each word begins with a capital or after a dash, and
+// most letters of words without a number are in words with a vowel. Random text rarely looks like that.
 func isWords(text string) bool {
-	hasNumber, isBehind := false, false // whether a number was there, and was the last
+	voweled, odd := 0, 0                       // letters in words without a number
+	isAfterNumber, isOneLetter := false, false // the previous word
 	for at := 0; at < len(text); {
 		capitals := run(text, at, isUpper)
-		letters := capitals + run(text, at+capitals, isLower)
-		digits := run(text, at+letters, isDigit)
+		lowers := run(text, at+capitals, isLower)
+		end := at + capitals + lowers
+		digits := run(text, end, isDigit)
+		isLast := end+digits == len(text) || text[end+digits] == '-' || text[end+digits] == '_'
+		word := text[at:end]
 		switch {
-		case letters == 0, capitals == 0 && (letters == 1 || isBehind):
+		case word == "", capitals > 5, digits > 4:
 			return false
-		case capitals > 2, !isBehind && (capitals == 2 || letters == 1 && digits == 0):
+		case isAfterNumber && isOneLetter && len(word) == 1 && digits == 0 && (capitals == 0 || isLast):
+			// the end of i18n or B2B
+		case isAfterNumber && capitals == 0:
+			if !continuesNumber(word) {
+				return false
+			}
+		case len(word) == 1 && digits == 0:
 			return false
-		case digits > 3, digits > 0 && hasNumber:
+		case isAfterNumber && isOneLetter && capitals == 2: // the end of B2B, then a word
+		case capitals > 1 && lowers > 0 && lowers < 3 && !isAcronym(word):
+			return false
+		case digits == 0 && len(word) == 2 && lowers == 1 && !hasVowel(word):
 			return false
 		}
-		at += letters + digits
-		hasNumber, isBehind = hasNumber || digits > 0, digits > 0
-		if at < len(text) && (text[at] == '-' || text[at] == '_') {
-			at, isBehind = at+1, false
+		switch {
+		case digits > 0 || lowers == 0:
+		case hasVowel(word):
+			voweled += len(word)
+		default:
+			odd += len(word)
+		}
+		isAfterNumber, isOneLetter = digits > 0, len(word) == 1
+		if at = end + digits; at < len(text) && isLast {
+			at, isAfterNumber = at+1, false
 		}
 	}
-	return hasNumber
+	return voweled > 0 && voweled >= odd
 }
+
+// continuesNumber reports whether lower-case letters after a number belong to it: v1beta1, log4j.
+func continuesNumber(word string) bool {
+	return word == "alpha" || word == "beta" || word == "rc" || word == "j"
+}
+
+// isAcronym reports whether capitals with a lower-case letter are an acronym, alone or before "To": IPv,
+// URLs, XMLTo.
+func isAcronym(word string) bool {
+	before, last := word[len(word)-2], word[len(word)-1]
+	return word == "IPv" || isUpper(before) && last == 's' || before == 'T' && last == 'o'
+}
+
+func hasVowel(word string) bool { return strings.ContainsAny(word, "aeiouyAEIOUY") }
 
 // run is how many bytes of a class there are from here on.
 func run(text string, from int, is func(byte) bool) int {
