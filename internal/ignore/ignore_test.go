@@ -90,3 +90,29 @@ func TestWhatIsNoRuleIsNamed(t *testing.T) {
 		t.Error("no rules are some", err)
 	}
 }
+
+// TestAttribute_IsMatchedUpToMaxValue: the bound hides whatever follows, also from anchors and from rules for
+// equality, and cuts no character.
+func TestAttribute_IsMatchedUpToMaxValue(t *testing.T) {
+	full := strings.Repeat("x", ignore.MaxValue)
+	huge := strings.Repeat("x", 8<<20)
+	for _, one := range []struct {
+		rule, value string
+		want        bool
+	}{
+		{"attribute.a=~needle", "needle" + huge, true},
+		{"attribute.a=~needle", huge + "needle", false},
+		{"attribute.a=~needle", full[len("needle"):] + "needle", true},
+		{"attribute.a=~needle", full[len("needle")-1:] + "needle", false},
+		{"attribute.a=~^x+$", huge + "y", true},
+		{"attribute.a=" + full[len("attribute.a="):], full[len("attribute.a="):], true},
+		{"attribute.a=" + full[len("attribute.a="):], full[len("attribute.a="):] + "x", false},
+		{"attribute.a=~^x+é$", full[2:] + "é" + huge, true},
+		{"attribute.a=~^x+$", full[1:] + "é", true},
+		{"attribute.a=~^x+$", full[3:] + "\U0001F600", true},
+	} {
+		if got := list(t, one.rule).Attribute("a", one.value); got != one.want {
+			t.Errorf("%.20s of %d bytes: %t", one.rule, len(one.value), got)
+		}
+	}
+}

@@ -72,11 +72,13 @@ func (l *List) Attributes() (names []string) {
 	return names
 }
 
-// Attribute says whether spans are ignored that have an attribute with that value.
+// Attribute reports whether spans are ignored that have an attribute with that value, of which the first
+// MaxValue bytes count. A rule for equality is shorter, so a longer value never equals one.
 func (l *List) Attribute(name, value string) bool {
 	if l == nil {
 		return false
 	}
+	value = span.Shorten(value, MaxValue)
 	for i := range l.rules {
 		if r := &l.rules[i]; r.attribute == name && r.matches(value) {
 			return true

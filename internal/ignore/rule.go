@@ -11,7 +11,8 @@ import (
 // The bounds of a list.
 const (
 	MaxRules = 32
-	MaxBytes = 1000
+	MaxBytes = 1000 // of a rule
+	MaxValue = 1000 // of an attribute's value; a rule sees no more of it
 )
 
 // attributePrefix begins the field of a rule that asks for an attribute.

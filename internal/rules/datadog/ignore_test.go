@@ -57,3 +57,39 @@ func TestTagsThatAreIgnored(t *testing.T) {
 		}
 	}
 }
+
+// TestIgnore_LooksAtAPrefix of a long tag, and counts its span when only the rest would match.
+func TestIgnore_LooksAtAPrefix(t *testing.T) {
+	list, err := ignore.Parse([]string{"attribute.url.query=~secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "server"}, nil, datadog.Labels{Ignore: list})
+	if !ok {
+		t.Fatal("the policy is refused")
+	}
+	huge := strings.Repeat("x", 4_000)
+	c := datadog.NewCounter()
+	for value, want := range map[string]bool{
+		"secret" + huge: true, huge + "secret": false, huge[:ignore.MaxValue-3] + "secret": false,
+	} {
+		traces := webTraces(1)
+		traces[0][0].Meta["url.query"] = value
+		if err := c.Count(decode.FormatV04, encode(t, traces), "go", true, policy); err != nil {
+			t.Fatal(err)
+		}
+		counted, ignored := 0, 0
+		for _, batch := range c.Batches {
+			for i := range batch.Snapshots {
+				if batch.Snapshots[i].Flags&span.Ignored != 0 {
+					ignored++
+				} else {
+					counted++
+				}
+			}
+		}
+		if (ignored > 0) != want || counted == 0 {
+			t.Errorf("%.7s of %d bytes: %d counted, %d ignored", value, len(value), counted, ignored)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package otel_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
@@ -56,6 +57,37 @@ func TestAttributesThatAreIgnored(t *testing.T) {
 			if spans != 2 {
 				t.Errorf("%s: %d spans", name, spans)
 			}
+		}
+	}
+}
+
+// TestIgnore_LooksAtAPrefix of an attribute of 8 MB, and counts its span when only the rest would match.
+func TestIgnore_LooksAtAPrefix(t *testing.T) {
+	list, err := ignore.Parse([]string{"attribute.url.query=~secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge := strings.Repeat("x", 8<<20)
+	c, policy := otel.NewCounter(), otel.NewPolicy(otel.Labels{Ignore: list})
+	for value, want := range map[string]bool{
+		"secret" + huge: true, huge + "secret": false, huge[:ignore.MaxValue-3] + "secret": false,
+	} {
+		s := otlptest.Span{Name: "GET", Attributes: []otlptest.Attribute{{"url.query", value}}}
+		if err := c.Count(otlptest.Of(s, otlptest.Span{Name: "POST"}), policy); err != nil {
+			t.Fatal(err)
+		}
+		counted, ignored := 0, 0
+		for _, batch := range c.Batches {
+			for i := range batch.Snapshots {
+				if batch.Snapshots[i].Flags&span.Ignored != 0 {
+					ignored++
+				} else {
+					counted++
+				}
+			}
+		}
+		if counted+ignored != 2 || (ignored == 1) != want {
+			t.Errorf("%.7s of %d bytes: %d counted, %d ignored", value, len(value), counted, ignored)
 		}
 	}
 }
