@@ -83,12 +83,20 @@ func (t tag) isStatus() bool { return t.name+":"+t.value == span.StatusOK }
 // tagList is the tags of a key as attributes.
 type tagList []tag
 
-// add adds the tags of a list that are dimensions, by OpenTelemetry's names for them.
+// add adds the tags of a list that are dimensions, by OpenTelemetry's names for them, and by their own
+// names where an operator gave those.
 func (t tagList) add(list []string, wanted *Dimensions) tagList {
 	for _, text := range list {
 		key, value, isTag := strings.Cut(text, ":")
-		if name := attributeName(key); isTag && wanted.has(name) {
+		if !isTag {
+			continue
+		}
+		name := attributeName(key)
+		if wanted.has(name) {
 			t = append(t, tag{name, value})
+		}
+		if key != name && slices.Contains(wanted.names, key) {
+			t = append(t, tag{key, value})
 		}
 	}
 	return t

@@ -67,6 +67,15 @@ var attributeNames = map[string]string{
 	"db.sql.table": "db.collection.name", "db.pool.name": "db.client.connection.pool.name",
 }
 
+// presentNames are the present names of the attributes that keys of OpenTelemetry's spans have by those
+// alone, whichever name a span used.
+var presentNames = map[string]string{
+	"http.method": "http.request.method", "http.status_code": "http.response.status_code",
+	"db.system": "db.system.name", "db.name": "db.namespace", "db.sql.table": "db.collection.name",
+	"db.operation": "db.operation.name", "messaging.destination": "messaging.destination.name",
+	"messaging.operation": "messaging.operation.type", "rpc.system": "rpc.system.name",
+}
+
 // attributeName is OpenTelemetry's name of a tag, or its own.
 func attributeName(tag string) string {
 	if name, known := attributeNames[tag]; known {

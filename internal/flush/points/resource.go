@@ -2,6 +2,7 @@ package points
 
 import (
 	"cmp"
+	"iter"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -17,47 +18,59 @@ func (a *attributes) resource(o *span.Origin, service string) {
 	if a.labels != nil {
 		return
 	}
-	for name, value := range o.EachAttribute() {
+	for name, value := range said(o) {
 		a.text(name, value)
-	}
-	a.text("service.version", o.Version)
-	a.text("service.instance.id", cmp.Or(o.RuntimeID, o.ContainerID, o.Host))
-	a.text("deployment.environment.name", o.Env)
-	a.text("host.name", o.Host)
-	a.text("container.id", o.ContainerID)
-	version, isOTLP := o.OTLP()
-	if isOTLP {
-		a.text("telemetry.sdk.name", "opentelemetry")
-		a.text("telemetry.sdk.language", o.Lang)
-		a.text("telemetry.sdk.version", version)
-	} else {
-		a.text("telemetry.sdk.name", "datadog")
-		a.text("telemetry.sdk.language", sdkLanguage(o.Lang))
-		a.text("telemetry.sdk.version", o.TracerVersion)
-	}
-	a.text("process.runtime.name", o.LangInterpreter)
-	a.text("process.runtime.version", o.LangVersion)
-	a.text("vcs.ref.head.revision", o.GitCommitSHA)
-	if !isOTLP {
-		a.text("datadog.runtime_id", o.RuntimeID)
 	}
 	a.texts("datadog.process_tags", processTags(o.ProcessTags))
 }
 
-// saidBy is what an origin says by an attribute of a resource, for who names it as a dimension: labels
+// said visits the attributes of a resource that an origin says, but for its service. Of two with one
+// name the first counts.
+func said(o *span.Origin) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for name, value := range o.EachAttribute() {
+			if !yield(name, value) {
+				return
+			}
+		}
+		sdk, language, runtimeID := "datadog", sdkLanguage(o.Lang), o.RuntimeID
+		version, isOTLP := o.OTLP()
+		if isOTLP {
+			sdk, language, runtimeID = "opentelemetry", o.Lang, ""
+		} else {
+			version = o.TracerVersion
+		}
+		for _, one := range [...][2]string{
+			{"service.version", o.Version},
+			{"service.instance.id", cmp.Or(o.RuntimeID, o.ContainerID, o.Host)},
+			{"deployment.environment.name", o.Env},
+			{"host.name", o.Host},
+			{"container.id", o.ContainerID},
+			{"telemetry.sdk.name", sdk},
+			{"telemetry.sdk.language", language},
+			{"telemetry.sdk.version", version},
+			{"process.runtime.name", o.LangInterpreter},
+			{"process.runtime.version", o.LangVersion},
+			{"vcs.ref.head.revision", o.GitCommitSHA},
+			{"datadog.runtime_id", runtimeID},
+		} {
+			if !yield(one[0], one[1]) {
+				return
+			}
+		}
+	}
+}
+
+// saidBy is the value of an attribute of an origin's resource, for a dimension with that name: labels
 // have no resource beside them.
 func saidBy(o *span.Origin, name string) string {
-	switch name {
-	case "service.version":
-		return o.Version
-	case "service.instance.id":
-		return cmp.Or(o.Attribute(name), o.RuntimeID, o.ContainerID, o.Host)
-	case "deployment.environment.name":
-		return o.Env
-	case "host.name":
-		return o.Host
-	case "container.id":
-		return o.ContainerID
+	if name == "deployment.environment" { // the older name
+		name = "deployment.environment.name"
+	}
+	for known, value := range said(o) {
+		if known == name && value != "" {
+			return value
+		}
 	}
 	return ""
 }

@@ -53,7 +53,27 @@ func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) {
 	}
 	d.tags.write(to)
 	for _, name := range d.dimensions.names { // after what the span says itself
+		d.older(to, name, k)
 		to.text(name, saidBy(origin, name))
+	}
+}
+
+// older adds a dimension by the older name of an attribute that the key has by its present name.
+func (d *spanmetrics) older(to *attributes, name string, k *span.Key) {
+	switch present := presentNames[name]; present {
+	case "":
+	case "http.request.method":
+		to.text(name, k.HTTPMethod)
+	case "http.response.status_code":
+		if k.HTTPStatus != 0 {
+			to.number(name, int64(k.HTTPStatus))
+		}
+	default:
+		for _, tag := range k.PeerTags {
+			if key, value, _ := strings.Cut(tag, ":"); key == present {
+				to.text(name, value)
+			}
+		}
 	}
 }
 

@@ -299,3 +299,27 @@ func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 		runtime.KeepAlive(c)
 	}
 }
+
+// TestResourceAttributes_EachAcceptedNameIsKept, also those that an origin has a field for.
+func TestResourceAttributes_EachAcceptedNameIsKept(t *testing.T) {
+	for _, name := range append([]string{
+		"service.name", "service.version", "deployment.environment.name", "deployment.environment", "host.name",
+		"container.id", "telemetry.sdk.name", "telemetry.sdk.language", "telemetry.sdk.version",
+		"process.runtime.name", "process.runtime.version", "vcs.ref.head.revision", "server.address",
+		"http.method", "cloud.region",
+	}, otel.Identifying...) {
+		for _, attributes := range [][]string{nil, {name}, {"tenant.id"}} {
+			labels := otel.Labels{Attributes: attributes, Resource: []string{name}}
+			if err := labels.Check(); err != nil {
+				t.Fatal(err)
+			}
+			body := otlptest.Request(otlptest.Resource{
+				Attributes: []otlptest.Attribute{{name, "its value"}}, Scopes: [][]otlptest.Span{{{Name: "x"}}},
+			})
+			origin := countedOf(t, otel.NewCounter(), body, otel.NewPolicy(labels))[0].origin
+			if got := origin.Attribute(name); got != "its value" {
+				t.Errorf("%s beside dimensions %q is %q", name, attributes, got)
+			}
+		}
+	}
+}
