@@ -66,7 +66,7 @@ func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Exporters = []flush.Exporter{metrics}
+		config.Exporters = []flush.Exporter{metrics.Describe()}
 		err = config.Check()
 		if (err != nil) != is || is && !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
 			t.Errorf("%s: %v", endpoint, err)

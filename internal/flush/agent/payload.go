@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -26,23 +25,21 @@ func newEncoder() *encoder {
 	}
 }
 
-// Encode implements flush.Exporter.
-func (e *encoder) Encode(
-	sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload),
-) flush.Encoded {
-	unencodable := uint64(0)
-	e.groups.sketches.of(sealed)
+// encode makes payloads of a cycle, each with groups of one origin.
+func (e *encoder) encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
+	unencodable, rest := uint64(0), c.Rows
+	e.groups.sketches.begin(c.Sealed)
 	for len(rest) > 0 {
 		n := 1
 		for n < len(rest) && rest[n].Origin() == rest[0].Origin() {
 			n++
 		}
-		origin, rows := &sealed.Origins[rest[0].Origin()], rest[:n]
+		origin, rows := &c.Origins[rest[0].Origin()], rest[:n]
 		rest = rest[n:]
-		for room := limit - e.headSize(origin); len(rows) > 0; {
+		for room := c.Limit - e.headSize(origin); len(rows) > 0; {
 			done, unfit := e.fill(rows, room)
 			if len(e.fitting) > 0 {
-				emit(e.payload(origin, uint64(sealed.Width)))
+				emit(e.payload(origin, uint64(c.Width)))
 			}
 			rows, unencodable = rows[done:], unencodable+unfit
 		}

@@ -1,7 +1,6 @@
 package points
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
@@ -42,10 +41,11 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 	}
 }
 
-// AddUp adds what a cycle with this window counted to the running totals. It returns the
-// spans that are in no series: a defect of ours, since whatever is counted makes a point.
-func (a *Running) AddUp(sealed *aggregate.Sealed, rows []flush.Row, start, end int64) (lost uint64) {
-	a.Begin(start, end)
+// AddUp adds what a cycle with this window counted to the running totals. It returns the spans that are in no
+// series: a bug, because everything that is counted makes a point.
+func (a *Running) AddUp(c *flush.Cycle, start, end int64) (lost uint64) {
+	sealed, rows := c.Sealed, c.Rows
+	a.Begin(start, end, c.IsSettled)
 	clear(a.Slowest)
 	for _, g := range a.reader.Group(sealed, rows) {
 		total, resource := a.reader.Total(rows, g), []byte(a.reader.Resource(g))

@@ -18,13 +18,10 @@
 // A histogram adds up to what one histogram of all spans would be, at its scale. Classic buckets
 // are added up beside it where Limits.Classic says that there are some.
 //
-// What has arrived is known for each series: Said is what a payload says of some, and Arrive
-// notes that a reader has it. A later payload says all that an earlier one did, so spans
-// arrive with whichever comes first, and count as arrived once. What has not arrived when
-// its series ends never will, which Lost says.
+// Delivery is known for whole cycles: Begin is told when all earlier cycles are settled. Undelivered is what a
+// reader may lack of a series, and Lost what it may lack of series that have ended.
 //
-// Threading: one user at a time, the goroutine that encodes. Only Said may be used by
-// another one meanwhile: how many spans of a series have arrived is an atomic number.
+// Threading: one user at a time, the goroutine that encodes.
 //
 // Bounds: Limits, of which Memory says what they come to.
 package totals

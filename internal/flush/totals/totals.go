@@ -2,8 +2,8 @@ package totals
 
 import (
 	"container/list"
-	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
@@ -38,7 +38,7 @@ type Series struct {
 	place    int           // in Resource.Series
 	cycle    uint64        // in which it was counted last
 	end      int64         // of that one's window
-	arrived  atomic.Uint64 // of its Spans, or all of them when it has ended
+	settled  uint64        // of its Spans: those that are delivered or lost
 	recent   *list.Element // of Totals.recent
 }
 
@@ -62,13 +62,14 @@ type Totals struct {
 	bytes     int       // of their attributes and resources
 
 	cycle       uint64
-	start, end  int64 // of its window
-	overflowing int   // resources whose overflow began in it
-	lost        Lost  // in it
+	settled     uint64 // cycle up to which all spans are delivered or lost
+	start, end  int64  // of the window
+	overflowing int    // resources whose overflow began in it
+	lost        Lost   // in it
 	counts      Counts
 }
 
-// Lost is spans that had not arrived when their series ended.
+// Lost is spans that may not have been delivered when their series ended.
 type Lost struct {
 	Idle      uint64 // because it was not counted any more
 	PushedOut uint64 // to make room
@@ -96,9 +97,12 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// Begin begins a cycle, whose window starts where the last one ended, or later, in
-// nanoseconds since the Unix epoch.
-func (t *Totals) Begin(start, end int64) {
+// Begin begins a cycle, whose window starts where the last one ended, or later, in nanoseconds since the Unix
+// epoch. isSettled says that all spans of earlier cycles are delivered or lost.
+func (t *Totals) Begin(start, end int64, isSettled bool) {
+	if isSettled {
+		t.settled = t.cycle
+	}
 	t.cycle, t.start, t.end = t.cycle+1, start, end
 	t.overflowing, t.lost = 0, Lost{}
 	for {
@@ -110,7 +114,7 @@ func (t *Totals) Begin(start, end int64) {
 	}
 }
 
-// Lost is what has not arrived of the series that the cycle ended.
+// Lost counts the undelivered spans of the series that the cycle ended.
 func (t *Totals) Lost() Lost { return t.lost }
 
 // Counted is what a cycle has counted of a series.
@@ -132,6 +136,9 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	if s == nil {
 		t.counts.Overflowed += counted.Spans
 		s = t.overflowOf(resource)
+	}
+	if s.cycle <= t.settled {
+		s.settled = s.Spans
 	}
 	s.Spans += counted.Spans
 	s.Calls += counted.Calls
@@ -169,10 +176,19 @@ func (t *Totals) overflowOf(resource []byte) *Series {
 	return s
 }
 
-// forget lets go of what a payload that says the series needs no more.
-func (s *Series) forget() {
-	s.Attributes, s.Buckets, s.Classic, s.Note = "", sketch.Buckets{}, nil, nil
-	s.resource, s.recent = nil, nil
+// Undelivered is how many spans of a series the reader may lack.
+func (t *Totals) Undelivered(s *Series) uint64 {
+	if s.cycle <= t.settled {
+		return 0
+	}
+	return s.Spans - s.settled
+}
+
+// Abandon takes the spans of a series that the reader may lack for lost, and returns them.
+func (t *Totals) Abandon(s *Series) (lost uint64) {
+	lost = t.Undelivered(s)
+	s.settled = s.Spans
+	return lost
 }
 
 func (t *Totals) find(resource, attributes []byte) *Series {
@@ -228,16 +244,14 @@ func (t *Totals) begin(resource, attributes []byte) *Series {
 	return s
 }
 
-// finish ends a series, and its resource with the last. It returns the spans that have not
-// arrived, which nobody counts as arrived any more.
+// finish ends a series, and its resource with the last. It returns the spans that the reader may lack.
 func (t *Totals) finish(s *Series) (lost uint64) {
 	t.counts.Ended++
-	lost = s.Spans - s.arrived.Swap(s.Spans)
+	lost = t.Undelivered(s)
 	t.recent.Remove(s.recent)
 	t.bytes -= len(s.Attributes)
 	r := s.resource
 	delete(r.byAttributes, s.Attributes)
-	defer s.forget()
 	last := len(r.Series) - 1
 	r.Series[last].place = s.place
 	r.Series[s.place], r.Series[last] = r.Series[last], nil
@@ -251,4 +265,27 @@ func (t *Totals) finish(s *Series) (lost uint64) {
 	t.resources[r.place], t.resources[last] = t.resources[last], nil
 	t.resources = t.resources[:last]
 	return lost
+}
+
+const (
+	// listBytes and mapBytes are what a list's element and a place in a map of texts take,
+	// the map having just grown; referenceBytes is a pointer in a slice that has.
+	listBytes      = 64
+	mapBytes       = 96
+	referenceBytes = 16
+	// undeliveredBytes is the number of a series' undelivered spans in queued payloads, in those that replace
+	// them, and as much again, because the lists grow by doubling.
+	undeliveredBytes = 4 * counterBytes
+	seriesBytes      = int(unsafe.Sizeof(Series{})) + listBytes + mapBytes + referenceBytes + undeliveredBytes
+	resourceBytes    = int(unsafe.Sizeof(Resource{})) + emptyMapBytes + mapBytes + referenceBytes
+	emptyMapBytes    = 512
+	counterBytes     = 8
+)
+
+// Memory is the most that Totals of these limits take. A series may have a resource of its
+// own.
+func (l *Limits) Memory() int {
+	each := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
+	overflows := l.Resources + 1
+	return (l.Series+overflows)*each + l.Bytes + overflows*l.ResourceBytes
 }
