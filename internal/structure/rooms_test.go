@@ -23,7 +23,7 @@ var rooms = map[string]room{
 	"internal/health": {"internal/admit internal/aggregate internal/door internal/door/datadog internal/door/otlp " +
 		"internal/exemplars internal/flush internal/flush/agent internal/flush/prometheus internal/ingest " +
 		"internal/memory " +
-		"internal/routing internal/running internal/sdkmetrics internal/shown", "reads the others' stats"},
+		"internal/ratelog internal/routing internal/running internal/sdkmetrics internal/shown", "reads the others' stats"},
 
 	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
 	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
@@ -35,7 +35,7 @@ var rooms = map[string]room{
 	},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
-	"internal/ingest": {"internal/admit internal/check internal/socketpath internal/memory internal/running internal/socket " +
+	"internal/ingest": {"internal/admit internal/check internal/socketpath internal/memory internal/ratelog internal/running internal/socket " +
 		"internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 
 	"internal/door/datadog": {
@@ -110,7 +110,7 @@ var rooms = map[string]room{
 	},
 	"internal/rules/work": {"internal/spantable", "names what a span did"},
 	"internal/sampling": {
-		"internal/decode/otlp internal/sampling/tracestate internal/spantable",
+		"internal/decode/otlp internal/protolite internal/sampling/tracestate internal/spantable",
 		"says which spans go on, and writes them",
 	},
 	"internal/sampling/tracestate": {"", "reads and writes a tracestate"},

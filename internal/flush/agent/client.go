@@ -7,18 +7,21 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
-// URL is where the agent listens; the zero one is no agent's.
-type URL = post.Endpoint
+// URL is where the agent listens; the zero value is no agent.
+type URL = endpoint.URL
 
 // ParseURL reads an agent's URL: http://host:port, where the port is 8126 unless given, or
 // unix:///path. These are the forms of DD_TRACE_AGENT_URL.
 func ParseURL(text string) (URL, error) {
-	give := "give http://host:port or unix:///path/of/socket"
-	return post.Form{What: "agent URL", Give: give, Port: "8126"}.Parse(text)
+	return endpoint.Form{
+		What: "agent URL", Give: "give http://host:port or unix:///path/of/socket",
+		Schemes: map[string]endpoint.Scheme{"http": {Port: "8126"}},
+	}.Parse(text) //nolint:wrapcheck // it says what to do
 }
 
 // answers are what the agent means; what it refuses for good has no row.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
@@ -38,7 +39,7 @@ func refused(advice string) post.Meaning {
 var noMetrics = []byte{fieldResourceMetrics<<3 | 2, 0}
 
 // hint is what an operator may have mistaken, where nobody answers.
-func hint(e post.Endpoint) string {
+func hint(e endpoint.URL) string {
 	if strings.HasSuffix(e.Address, ":4317") {
 		return " (4317 is the port of gRPC; http/protobuf has 4318)"
 	}

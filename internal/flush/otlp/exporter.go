@@ -55,7 +55,7 @@ func New(c Config) (*Exporter, error) {
 	x := &Exporter{config: c, askEvery: askEvery, poster: post.New(post.Config{
 		Who: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", Nothing: noMetrics,
 		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
-		TLS: secure, HeedsProxies: true,
+		TLS: secure, UsesProxies: true,
 	})}
 	x.LimitTotals(totals.Limits{Classic: buckets(c.Bounds)})
 	if c.Compress {

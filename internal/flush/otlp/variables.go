@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/flush/post"
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 )
 
 // Variables are the settings that OpenTelemetry's variables have. Each has a general form,
 // OTEL_EXPORTER_OTLP_TIMEOUT, and one for metrics, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT,
 // which goes before it.
 type Variables struct {
-	Endpoint    post.Endpoint // none where no variable names one
-	From        string        // the variable that does
+	Endpoint    endpoint.URL // none where no variable names one
+	From        string       // the variable that does
 	Headers     Headers
 	Timeout     time.Duration // 0 where none is set
 	Compress    bool
@@ -100,16 +100,17 @@ func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	return v, e.mistakes
 }
 
-var endpoints = post.Form{
-	What:  "OTLP endpoint",
-	Give:  "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
-	User:  ", set OTEL_EXPORTER_OTLP_HEADERS",
-	IsWeb: true,
+var endpoints = endpoint.Form{
+	What:    "OTLP endpoint",
+	Give:    "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
+	User:    ", set OTEL_EXPORTER_OTLP_HEADERS",
+	Schemes: map[string]endpoint.Scheme{"http": {}, "https": {IsTLS: true}},
+	IsWeb:   true,
 }
 
 // ParseEndpoint reads the URL of a metrics endpoint. One without a path is that of
 // a receiver, whose metrics are at /v1/metrics.
-func ParseEndpoint(text string) (post.Endpoint, error) {
+func ParseEndpoint(text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	if err == nil && e.Path() == "" {
 		e = e.Below(metricsPath)
@@ -120,11 +121,11 @@ func ParseEndpoint(text string) (post.Endpoint, error) {
 // endpointOf reads an endpoint as the specification has it: what is named for metrics is
 // used as it is, and below a general one metrics have a path of their own. A socket
 // has no path, so its metrics are where they are below any.
-func endpointOf(variable, text string) (post.Endpoint, error) {
+func endpointOf(variable, text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	switch {
 	case err != nil:
-		return post.Endpoint{}, err
+		return endpoint.URL{}, err
 	case e.Network == "unix" || !strings.HasPrefix(variable, metricsPrefix):
 		return e.Below(metricsPath), nil
 	case e.Path() == "":

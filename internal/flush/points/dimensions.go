@@ -98,7 +98,7 @@ func (t tagList) add(list []string, wanted *Dimensions) tagList {
 // one series, whatever their tags were called before.
 func (t tagList) write(to *attributes) {
 	for i := range t {
-		t[i].name = to.named(t[i].name)
+		t[i].name = to.format.named(t[i].name)
 	}
 	slices.SortFunc(t, func(a, b tag) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))

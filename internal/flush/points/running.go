@@ -6,20 +6,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// overflowAttributes are those of the series of a resource that counts what finds no room,
-// as the OpenTelemetry SDKs have it.
-// Whoever adds up what several daemons sent tells them apart by the instance, as in any other series.
+// overflowAttributes are those of a resource's overflow series, which counts spans that find no room in a series
+// of their own, as in the OpenTelemetry SDKs. It has the daemon's instance, as any other series.
 func overflowAttributes(g *grouper) []byte {
-	list := attributes{labels: g.written.labels}
+	list := attributes{format: g.written.format}
 	list.begin()
-	list.text(instanceName, g.dialect.ofInstance())
+	list.text(instanceName, g.dialect.instanceID())
 	list.flag("otel.metric.overflow", true)
 	return list.bytes
 }
 
-// commonResource is that of spans whose own resource finds no room for an overflow either.
+// commonResource is that of spans whose own resource finds no room for an overflow series either.
 func commonResource(g *grouper) []byte {
-	list := attributes{labels: g.written.labels}
+	list := attributes{format: g.written.format}
 	list.begin()
 	list.text("service.name", "tracer_blocked_value")
 	return list.bytes
