@@ -151,8 +151,8 @@ const (
 	totalsResource = 4 << 10
 )
 
-// totals is how many running totals a destination may have: as many series as an interval has aggregates, with
-// texts as long.
+// totals is how many running totals a destination may have: as many series as an interval has aggregates,
+// with texts as long.
 func (c *Config) totals(x flush.Exporter) totals.Limits {
 	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle,

@@ -87,8 +87,8 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	}
 }
 
-// publishForADay is one publisher behind the other, as connections are, and says how many spans were offered.
-// What each is told to be settled never falls, and is never more than it has brought.
+// publishForADay is one publisher behind the other, as connections are, and says how many spans were
+// offered. What each is told to be settled never falls, and is never more than it has brought.
 func publishForADay(
 	t *testing.T, publishers *admit.Publishers, a *aggregate.Aggregator, random *rand.Rand,
 ) (offered uint64) {

@@ -33,8 +33,8 @@ func New(config Config) (*Daemon, error) {
 	return d, nil
 }
 
-// makeFlush makes the destinations. The agent is the first one, whose books are shown before all others, unless
-// it is auto-discovered: then it is the last.
+// makeFlush makes the destinations. The agent is the first one, whose books are shown before all others,
+// unless it is auto-discovered: then it is the last.
 func (d *Daemon) makeFlush(config Config) (err error) {
 	exporters := config.exporters()
 	if !config.Agent.Off() {

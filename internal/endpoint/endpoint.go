@@ -1,9 +1,9 @@
-// Package endpoint parses the URLs of destinations, and says in one error what is wrong with one and what to
-// give instead.
+// Package endpoint parses the URLs of destinations, and says in one error what is wrong with one and what
+// to give instead.
 //
-// A Form describes the URLs that a kind of destination has: its schemes, and whether a path or a query have a
-// meaning. Errors never quote the URL, because a password or a key can be anywhere in one that is invalid, and
-// String leaves out the query, where keys are valid.
+// A Form describes the URLs that a kind of destination has: its schemes, and whether a path or a query have
+// a meaning. Errors never quote the URL, because a password or a key can be anywhere in one that is
+// invalid, and String leaves out the query, where keys are valid.
 //
 // Concurrency: a URL does not change once it is parsed.
 //
@@ -129,7 +129,8 @@ func (u URL) String() string {
 // GoString implements fmt.GoStringer, so that a printed configuration does not show the query.
 func (u URL) GoString() string { return u.String() }
 
-// Target is the URL of HTTP requests, with its query. A socket has no host, so the target has a name for it.
+// Target is the URL of HTTP requests, with its query. A socket has no host, so the target has a name for
+// it.
 func (u URL) Target() string {
 	if u.query != "" {
 		return u.origin() + u.path + "?" + u.query

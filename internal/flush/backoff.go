@@ -10,12 +10,12 @@ const (
 	longestPause  = 30 * time.Second
 )
 
-// backoff is the pause after failures. It belongs to the connection to a destination, not to a payload: when
-// one payload can't be delivered, the next can't be either.
+// backoff is the pause after failures. It belongs to the connection to a destination, not to a payload:
+// when one payload can't be delivered, the next can't be either.
 //
-// Several deliveries begin between two pauses, and when the destination becomes unavailable all of them fail.
-// That counts as one failure: a delivery that began before the present pause says nothing about what comes
-// after it, except how long the destination asks us to wait.
+// Several deliveries begin between two pauses, and when the destination becomes unavailable all of them
+// fail. That counts as one failure: a delivery that began before the present pause says nothing about what
+// comes after it, except how long the destination asks us to wait.
 type backoff struct {
 	until    time.Time
 	failures int // in a row

@@ -18,7 +18,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
 
-// summing is an exporter of running totals: of each service how many spans it had. Its destination is a map.
+// summing is an exporter of running totals: of each service how many spans it had. Its destination is a
+// map.
 type summing struct {
 	*scripted
 	services []string // in the order in which they came
@@ -183,8 +184,8 @@ func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
 	})
 }
 
-// Spans in a payload that was refused are held, and no others; they arrive with the next one that is accepted.
-// Before that the cycle is not settled.
+// Spans in a payload that was refused are held, and no others; they arrive with the next one that is
+// accepted. Before that the cycle is not settled.
 func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(func(_ context.Context, p *Payload) Attempt {
@@ -277,8 +278,8 @@ func TestTotalsAnswerForOneDestination(t *testing.T) {
 	})
 }
 
-// The cycles that wait are bounded, however long the destination is away: clients are told of the oldest, whose
-// spans are held all the same and arrive with the next payload.
+// The cycles that wait are bounded, however long the destination is away: clients are told of the oldest,
+// whose spans are held all the same and arrive with the next payload.
 func TestCyclesThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(down)
@@ -378,8 +379,8 @@ func (e *endsOne) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	return encoded
 }
 
-// Spans of a total that ended before it arrived are unsent, and no other ones; those that were delivered after
-// the exporter had looked are not.
+// Spans of a total that ended before it arrived are unsent, and no other ones; those that were delivered
+// after the exporter had looked are not.
 func TestTotalsThatEndAreUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(down)

@@ -10,13 +10,13 @@ import (
 
 // cycleState tracks what becomes of one sealed cycle at all destinations. It has three independent parts:
 //
-//	waiting clients   unanswered > 0 ───── last answer ────> answered, with the first failure
+//	clients    unanswered > 0 ──── last answer ───> answered, with the first failure
 //
-//	spans             unsettled > 0 ──── last outcome ─────> settled; nothing changes after that
+//	spans      unsettled > 0 ──── last outcome ───> settled; nothing changes after that
 //
-//	for recovery      clear ──── beginSend ────> in doubt ──── accepted, or no answer ────> in doubt for good
-//	                    ^                           |
-//	                    └──── endSend, not taken ───┘
+//	recovery   clear ──── beginSend ───> in doubt ──── endSend, taken ───> in doubt for good
+//	             ^                          |
+//	             └─── endSend, not taken ───┘
 //
 // A cycle is in doubt while anything with its spans is being sent, and for good once a destination has some
 // of them or may have. The daemon that follows one that was killed counts the spans of a cycle again unless
@@ -118,8 +118,9 @@ func (c *openCycle) answer(err error) {
 	}
 }
 
-// openCycles are the cycles that a destination of running totals, or one that is scraped, does not have yet.
-// Each snapshot of the totals has the spans of all cycles up to its own, so the oldest are settled first.
+// openCycles are the cycles that a destination of running totals, or one that is scraped, does not have
+// yet. Each snapshot of the totals has the spans of all cycles up to its own, so the oldest are settled
+// first.
 type openCycles struct {
 	mu  sync.Mutex
 	all []openCycle // oldest first
@@ -143,8 +144,8 @@ func (o *openCycles) take(number uint64) []openCycle {
 	return taken
 }
 
-// keep keeps the cycles up to a snapshot of which a part with so many of their spans at most was not delivered,
-// and returns how many were.
+// keep keeps the cycles up to a snapshot of which a part with so many of their spans at most was not
+// delivered, and returns how many were.
 func (o *openCycles) keep(number, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -248,16 +249,16 @@ func (o *openCycles) oldest() (born time.Time, any bool) {
 }
 
 // snapshot is the payloads of one cycle at a destination of running totals: together they have all totals,
-// hence the spans of each cycle up to this one. It settles those cycles if all its payloads are accepted. If one
-// is missing the cycles stay open, with the spans that it may have, because the next snapshot has everything
-// again.
+// hence the spans of each cycle up to this one. It settles those cycles if all its payloads are accepted.
+// If one is missing the cycles stay open, with the spans that it may have, because the next snapshot has
+// everything again.
 type snapshot struct {
 	number uint64
 
 	mu        sync.Mutex
 	pending   int    // payloads without an outcome, and one more while they are made
 	isMissing bool   // a payload was not accepted
-	missing   uint64 // undelivered spans of such payloads
+	missing   uint64 // spans of such payloads that the destination may lack
 	rejected  uint64 // spans that the destination left out of accepted payloads
 }
 
@@ -268,17 +269,22 @@ func (s *snapshot) add() {
 	s.pending++
 }
 
+// partOutcome is the outcome of one payload of a snapshot. The zero value is one that was accepted.
+type partOutcome struct {
+	isMissing   bool     // it was not accepted
+	undelivered []uint64 // spans that are missing with it at most, by series
+	rejected    uint64   // spans that the destination left out of it
+}
+
 // end records the outcome of one payload, and reports whether it was the last.
-func (s *snapshot) end(isAccepted bool, undelivered []uint64, rejected uint64) (isLast bool) {
+func (s *snapshot) end(p partOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending--
-	s.rejected += rejected
-	if !isAccepted {
-		s.isMissing = true
-		for _, spans := range undelivered {
-			s.missing += spans
-		}
+	s.isMissing = s.isMissing || p.isMissing
+	s.rejected += p.rejected
+	for _, spans := range p.undelivered {
+		s.missing += spans
 	}
 	return s.pending == 0
 }

@@ -19,21 +19,21 @@ type Exporter struct {
 	Push Push  // encodes and sends statistics
 	Pull *Pull // publishes statistics to be scraped
 
-	// InOrder makes payloads go one at a time, in the order in which they were made, because the destination
-	// takes nothing older than what it has.
+	// InOrder makes payloads go one at a time, in the order in which they were made, because the
+	// destination takes nothing older than what it has.
 	InOrder bool
 
-	// Cumulative says that payloads have running totals: everything counted since a series began. Then cycles
-	// without spans are sent too, a newer cycle's payloads replace queued ones, and a payload can be repeated.
-	// It needs InOrder.
+	// Cumulative says that payloads have running totals: everything counted since a series began. Then
+	// cycles without spans are sent too, a newer cycle's payloads replace queued ones, and a payload can be
+	// repeated. It needs InOrder.
 	Cumulative bool
 
-	// Bounds are the upper bounds of classic histogram buckets in seconds, if it has any. sketch.CheckBounds
-	// accepts them, and those of all destinations together.
+	// Bounds are the upper bounds of classic histogram buckets in seconds, if it has any.
+	// sketch.CheckBounds accepts them, and those of all destinations together.
 	Bounds []float64
 
-	// LimitTotals sets how many running totals there may be. It is called before the first cycle. nil: there
-	// are none.
+	// LimitTotals sets how many running totals there may be. It is called before the first cycle. nil:
+	// there are none.
 	LimitTotals func(totals.Limits)
 
 	// Wants returns whether the destination wants statistics at present, and the longest payload that it
@@ -44,16 +44,16 @@ type Exporter struct {
 	// for it. It stays found. nil: the destination is configured.
 	Discovered func() bool
 
-	// Watch asks the destination whether it is there and what it wants, when no payload tells. It runs until
-	// its context ends. nil: nothing is asked.
+	// Watch asks the destination whether it is there and what it wants, when no payload tells. It runs
+	// until its context ends. nil: nothing is asked.
 	Watch func(ctx context.Context, link *Link)
 }
 
 // Push encodes statistics for a destination and sends them.
 type Push interface {
-	// Encode makes payloads of a cycle, none longer than its limit, and passes each to emit as soon as it is
-	// made, so that not all need memory at once. It runs on the sealing goroutine, so it must not wait. It
-	// keeps nothing of the cycle except strings.
+	// Encode makes payloads of a cycle, none longer than its limit, and passes each to emit as soon as it
+	// is made, so that not all need memory at once. It runs on the sealing goroutine, so it must not wait.
+	// It keeps nothing of the cycle except strings.
 	Encode(c *Cycle, emit func(*Payload)) Encoded
 
 	// Deliver offers the destination a payload once, and returns soon after its context ends. Several calls

@@ -20,8 +20,8 @@ type Destination interface {
 	join(cleared, spans uint64) (takesPart bool)
 	accept(c *Cycle)
 
-	// Shutdown, in this order: close has no more cycles accepted, end returns when nothing is sent any more,
-	// and settle gives every cycle that is left its outcome.
+	// Shutdown, in this order: close has no more cycles accepted, end returns when nothing is sent any
+	// more, and settle gives every cycle that is left its outcome.
 	close()
 	end(ctx context.Context)
 	settle()
@@ -96,8 +96,8 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	c.state.resolve(nil)
 }
 
-// Close tries to send what is queued, each payload once and without pauses, until ctx ends. What is left then
-// is unsent for Shutdown. It returns when every payload has its outcome and no goroutine is left.
+// Close tries to send what is queued, each payload once and without pauses, until ctx ends. What is left
+// then is unsent for Shutdown. It returns when every payload has its outcome and no goroutine is left.
 func (f *Flusher) Close(ctx context.Context) {
 	f.accepting.Lock()
 	for _, d := range f.destinations {

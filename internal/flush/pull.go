@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pullDestination is a destination that is scraped: each cycle is published, and counts as flushed from then
-// on. It has no queue and sends nothing.
+// pullDestination is a destination that is scraped: each cycle is published, and counts as flushed from
+// then on. It has no queue and sends nothing.
 type pullDestination struct {
 	exporter Exporter
 	cfg      Config
@@ -25,7 +25,9 @@ func (d *pullDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if d.isClosed.Load() {
 		d.stats.unsent(Shutdown, c.spans)
-		d.stats.changeFlush(flush, func(f *Flush) { f.Outcomes[Shutdown.result()], f.Said = 1, errClosed.Error() })
+		d.stats.changeFlush(flush, func(f *Flush) {
+			f.Outcomes[Shutdown.result()], f.Said = 1, errClosed.Error()
+		})
 		c.state.fail(errClosed)
 		return
 	}

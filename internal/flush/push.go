@@ -91,7 +91,7 @@ func (d *pushDestination) accept(c *Cycle) {
 	var all *snapshot
 	if d.exporter.Cumulative {
 		all = d.beginSnapshot(&of, began)
-		defer d.endPart(all, nil, true, 0, nil)
+		defer d.endPart(all, partOutcome{})
 	}
 	encoded := d.exporter.Push.Encode(&of, func(p *Payload) {
 		p.born, p.cycle, p.snapshot, p.flush = began, c.state, all, flush
@@ -137,7 +137,9 @@ func (d *pushDestination) recordUnencoded(c *Cycle, all *snapshot, reason Reason
 }
 
 // recordUnencoded records spans of a cycle that an exporter could not encode, or whose totals have ended.
-func recordUnencoded(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, reason Reason, spans uint64) {
+func recordUnencoded(
+	log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, reason Reason, spans uint64,
+) {
 	if spans == 0 {
 		return
 	}
@@ -204,7 +206,8 @@ func (d *pushDestination) recordAccepted(p *Payload, rejected uint64) {
 		err = d.failure(Rejected, p)
 	}
 	if p.snapshot != nil {
-		d.endPart(p.snapshot, p, true, rejected, err)
+		d.answer(p.snapshot, err)
+		d.endPart(p.snapshot, partOutcome{rejected: rejected})
 		return
 	}
 	d.stats.delivered(p.Spans, rejected)
@@ -219,7 +222,8 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 		d.stats.endPayload(p, reason.result())
 		err := d.failure(reason, p)
 		if p.snapshot != nil {
-			d.endPart(p.snapshot, p, false, 0, err)
+			d.answer(p.snapshot, err)
+			d.endPart(p.snapshot, partOutcome{isMissing: true, undelivered: p.Undelivered})
 			continue
 		}
 		d.stats.unsent(reason, p.Spans)
@@ -235,20 +239,21 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.endPayload(p, ResultSuperseded)
-		d.endPart(p.snapshot, p, false, 0, nil)
+		d.endPart(p.snapshot, partOutcome{isMissing: true, undelivered: p.Undelivered})
 	}
 }
 
-// endPart records the outcome of one payload of a snapshot, or that all of them are made.
-func (d *pushDestination) endPart(s *snapshot, p *Payload, isAccepted bool, rejected uint64, err error) {
+// answer tells clients that wait for the cycles of a snapshot of a failure, if there is one.
+func (d *pushDestination) answer(s *snapshot, err error) {
 	if err != nil {
 		d.open.answer(s.number, err)
 	}
-	var undelivered []uint64
-	if p != nil {
-		undelivered = p.Undelivered
-	}
-	if isLast := s.end(isAccepted, undelivered, rejected); !isLast {
+}
+
+// endPart records the outcome of one payload of a snapshot, or that all of them are made. After the last of them
+// it settles the cycles that the snapshot has, unless a payload is missing.
+func (d *pushDestination) endPart(s *snapshot, p partOutcome) {
+	if isLast := s.end(p); !isLast {
 		return
 	}
 	if s.isMissing {
@@ -271,7 +276,8 @@ func (d *pushDestination) failure(reason Reason, p *Payload) error {
 	if p.lastErr == nil {
 		return fmt.Errorf("send payload to %s: %s before the first try", d.exporter.Name, reason)
 	}
-	return fmt.Errorf("send payload to %s: %s after %d tries: %w", d.exporter.Name, reason, p.tries, p.lastErr)
+	return fmt.Errorf("send payload to %s: %s after %d tries: %w",
+		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
 // join implements Destination.

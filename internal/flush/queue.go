@@ -17,8 +17,8 @@ const maxDeliveries = 28
 // flight, one for a probe, one for the question what it wants.
 const MaxConnections = maxDeliveries + 2
 
-// queue holds the payloads that have no outcome yet: those that wait for their turn, oldest first, and those
-// in flight. Both lists are short (maxWaiting, maxDeliveries), so they are searched, not indexed.
+// queue holds the payloads that have no outcome yet: those that wait for their turn, oldest first, and
+// those in flight. Both lists are short (maxWaiting, maxDeliveries), so they are searched, not indexed.
 type queue struct {
 	maxBytes    int // waiting
 	maxInFlight int // bytes in flight, if there are several payloads
@@ -30,7 +30,8 @@ type queue struct {
 	inFlight []*Payload
 }
 
-// put adds a payload and returns those that are evicted for it: the oldest, which may be the payload itself.
+// put adds a payload and returns those that are evicted for it: the oldest, which may be the payload
+// itself.
 func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,10 +47,11 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	return q.remove(0, n)
 }
 
-// take moves the payload whose turn it is from waiting to in flight, and returns it, or nil if there is none
-// or it must wait for others to return. The payload that was tried least goes first, because one that the
-// destination keeps failing on must not hold up all others; then the oldest. Of each origin only one is in
-// flight at a time, or a later one could arrive first. If all must arrive in order, the oldest goes, alone.
+// take moves the payload whose turn it is from waiting to in flight, and returns it, or nil if there is
+// none or it must wait for others to return. The payload that was tried least goes first, because one that
+// the destination keeps failing on must not hold up all others; then the oldest. Of each origin only one is
+// in flight at a time, or a later one could arrive first. If all must arrive in order, the oldest goes,
+// alone.
 func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +65,8 @@ func (q *queue) take() *Payload {
 	return p
 }
 
-// next is the position of the waiting payload whose turn it is, -1 if there is none. The caller holds the lock.
+// next is the position of the waiting payload whose turn it is, -1 if there is none. The caller holds the
+// lock.
 func (q *queue) next() int {
 	at := -1
 	for i, p := range q.waiting {

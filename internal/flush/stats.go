@@ -333,8 +333,8 @@ func notify(c chan struct{}) {
 	}
 }
 
-// How often the log has a line about the outcomes of one kind, if a destination accepts some payloads and not
-// others, and about a warning that comes with each payload that it accepts.
+// How often the log has a line about the outcomes of one kind, if a destination accepts some payloads and
+// not others, and about a warning that comes with each payload that it accepts.
 const (
 	logInterval     = 10 * time.Second
 	warningInterval = time.Hour

@@ -21,7 +21,9 @@ const failureInterval = time.Minute
 // failureLog logs why a request could not be answered.
 type failureLog struct{ logger *slog.Logger }
 
-func newFailureLog(log *slog.Logger) failureLog { return failureLog{ratelog.New(log, failureInterval, "")} }
+func newFailureLog(log *slog.Logger) failureLog {
+	return failureLog{ratelog.New(log, failureInterval, "")}
+}
 
 // Println logs an error of promhttp. It is no failure if the client has left.
 func (l *failureLog) Println(said ...any) {

@@ -90,7 +90,9 @@ const faultInterval = 10 * time.Second
 // faultLog logs closed connections, at most one per reason and interval.
 type faultLog struct{ logger *slog.Logger }
 
-func newFaultLog(log *slog.Logger) faultLog { return faultLog{ratelog.New(log, faultInterval, "reason")} }
+func newFaultLog(log *slog.Logger) faultLog {
+	return faultLog{ratelog.New(log, faultInterval, "reason")}
+}
 
 // fault logs a connection that is closed for a reason, with attributes that identify it.
 func (l *faultLog) fault(reason Fault, err error, of []any) {

@@ -1,8 +1,8 @@
 // Package protolite reads and writes protobuf messages field by field, without generated types.
 //
 // A generated message needs several allocations per attribute of each point or span. Code that knows which
-// few fields it wants appends them, or walks over them in place. A malformed message ends a walk; nothing is
-// copied, so what a walk visits is valid as long as the message is.
+// few fields it wants appends them, or walks over them in place. A malformed message ends a walk; nothing
+// is copied, so what a walk visits is valid as long as the message is.
 //
 // Concurrency: there are functions only, without state.
 //

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// discoveryPause is how long discovery waits before it asks again, after the agent did not answer or wanted
-	// no statistics.
+	// discoveryPause is how long discovery waits before it asks again, after the agent did not answer or
+	// wanted no statistics.
 	discoveryPause = 10 * time.Second
 	// infoTimeout is how long one reading of /info may take.
 	infoTimeout = 10 * time.Second
@@ -31,10 +31,10 @@ const (
 // errNoStatistics is why an auto-discovered agent is not found although its address answers.
 var errNoStatistics = errors.New("the server that answers takes no statistics")
 
-// discovery asks the agent what it wants. It reads /info until that has succeeded once; again when the agent's
-// state changes or a payload is not answered, since another agent may have replaced it; and every
-// discoveryPause while statistics are not wanted, because an agent can be upgraded under a running daemon. An
-// auto-discovered agent is found when it says that it wants them.
+// discovery asks the agent what it wants. It reads /info until that has succeeded once; again when the
+// agent's state changes or a payload is not answered, since another agent may have replaced it; and every
+// discoveryPause while statistics are not wanted, because an agent can be upgraded under a running daemon.
+// An auto-discovered agent is found when it says that it wants them.
 type discovery struct {
 	log    *slog.Logger
 	client client
@@ -131,9 +131,9 @@ func (d *discovery) readInfo(ctx context.Context, link *flush.Link) bool {
 	return true
 }
 
-// failed records that the agent did not answer. An agent that was never there is the commonest mistake of a new
-// installation, and without traffic nothing else would show it, so it is logged; other failures show with
-// payloads. It is logged at the second failure, because daemon and agent often start together. An
+// failed records that the agent did not answer. An agent that was never there is the commonest mistake of a
+// new installation, and without traffic nothing else would show it, so it is logged; other failures show
+// with payloads. It is logged at the second failure, because daemon and agent often start together. An
 // auto-discovered agent that is not there is no mistake.
 func (d *discovery) failed(err error) {
 	d.failures++
@@ -163,7 +163,8 @@ func (d *discovery) publish(edit func(Features) Features) {
 }
 
 // noticeState has /info read when a response to a payload shows that the agent's configuration has changed.
-// Behind a proxy that rewrites /info its state and that of responses never agree, so each state counts once.
+// Behind a proxy that rewrites /info its state and that of responses never agree, so each state counts
+// once.
 func (d *discovery) noticeState(state string) {
 	if state == "" || *d.lastState.Swap(&state) == state {
 		return
@@ -249,8 +250,8 @@ type Features struct {
 	MaxRequestBytes    int      `json:"-"` // what it refuses to read beyond, 0 if it did not say
 }
 
-// DefaultFeatures are those of an agent with its default configuration. They apply until it has been asked, so
-// that a tracer that starts before the agent loses nothing.
+// DefaultFeatures are those of an agent with its default configuration. They apply until it has been asked,
+// so that a tracer that starts before the agent loses nothing.
 func DefaultFeatures() Features {
 	return Features{
 		Stats:     true,
@@ -273,8 +274,8 @@ var defaultPeerTags = []string{
 	"tablename", "topicname",
 }
 
-// featureStore holds the features, with a channel that is closed when they have changed. One goroutine at a time
-// changes them; any goroutine reads them.
+// featureStore holds the features, with a channel that is closed when they have changed. One goroutine at a
+// time changes them; any goroutine reads them.
 type featureStore struct {
 	mu         sync.Mutex
 	features   Features

@@ -58,8 +58,8 @@ func readSuccess(a *post.Answer, p *flush.Payload, isPacked bool) {
 	}
 }
 
-// mostLeftOut is how many spans of a payload are lost at most with so many of its points. The answer does not
-// say which points were rejected, so those with the most spans are taken.
+// mostLeftOut is how many spans of a payload are lost at most with so many of its points. The answer does
+// not say which points were rejected, so those with the most spans are taken.
 func mostLeftOut(p *flush.Payload, points uint64, isPacked bool) uint64 {
 	if p.Spans == 0 { // running totals
 		return sumOfLargest(slices.Clone(p.Undelivered), points)
@@ -71,8 +71,8 @@ func mostLeftOut(p *flush.Payload, points uint64, isPacked bool) uint64 {
 	return min(p.Spans, max(1, mostSpans(request, points)))
 }
 
-// mostSpans is how many spans of a request of deltas are lost at most with so many of its points. A point that
-// counts calls has no spans except those of its histogram.
+// mostSpans is how many spans of a request of deltas are lost at most with so many of its points. A point
+// that counts calls has no spans except those of its histogram.
 func mostSpans(request []byte, points uint64) uint64 {
 	var counts []uint64
 	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {

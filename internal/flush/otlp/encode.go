@@ -25,8 +25,8 @@ type encoding struct {
 	exemplars *exemplars.Table // nil: none
 }
 
-// newEncoding makes an encoding of points with one temporality, whose explicit buckets are in milliseconds if
-// isMillis says so.
+// newEncoding makes an encoding of points with one temporality, whose explicit buckets are in milliseconds
+// if isMillis says so.
 func newEncoding(c *Config, temporality uint64) encoding {
 	reader := points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds,
@@ -80,8 +80,9 @@ type totalsEncoder struct {
 }
 
 // encode writes all series, including those that the cycle has not counted, because a reader forgets series
-// that it is not sent. It begins with a random one, so that if the queue is too short for all of them, others
-// are sent the next time. Spans of a series that fits in no request are lost: nothing waits for them.
+// that it is not sent. It begins with a random one, so that if the queue is too short for all of them,
+// others are sent the next time. Spans of a series that fits in no request are lost: nothing waits for
+// them.
 func (e *totalsEncoder) encode(c *flush.Cycle, emit func(*request)) flush.Encoded {
 	e.begin(c, emit)
 	w, all := e.writer, e.totals
@@ -143,8 +144,8 @@ type window struct{ start, end uint64 }
 // empty, and none overlaps another, even if the wall clock is set back: a receiver that adds up deltas
 // refuses a point that ends no later than the last.
 //
-// The next daemon needs nothing of this: everything counted before a daemon ends is sent before it ends, in a
-// window that ends then.
+// The next daemon needs nothing of this: everything counted before a daemon ends is sent before it ends, in
+// a window that ends then.
 func (w window) next(start, end time.Time) window {
 	from := w.end
 	if from == 0 {
@@ -153,8 +154,8 @@ func (w window) next(start, end time.Time) window {
 	return window{from, max(from+1, uint64(max(0, end.UnixNano())))}
 }
 
-// sendMillis makes explicit buckets, sums and exemplars be in milliseconds, as the Collector's connector has
-// them unless its unit is seconds. A bound is rounded to picoseconds, so that 0.035 is exactly 35.
+// sendMillis makes explicit buckets, sums and exemplars be in milliseconds, as the Collector's connector
+// has them unless its unit is seconds. A bound is rounded to picoseconds, so that 0.035 is exactly 35.
 func (w *writer) sendMillis(durations string) {
 	w.durations.head, w.nanos = metricHead(durations, "ms"), 1e6
 	w.bounds = slices.Clone(w.bounds)

@@ -64,8 +64,8 @@ func New(c Config) (*Exporter, error) {
 	return x, nil
 }
 
-// LimitTotals sets how many running totals there may be, if there are any. It is called before the first cycle;
-// without it one total has all spans.
+// LimitTotals sets how many running totals there may be, if there are any. It is called before the first
+// cycle; without it one total has all spans.
 func (x *Exporter) LimitTotals(limits totals.Limits) { x.encoder = newEncoder(&x.config, limits) }
 
 // buckets are as many as bounds make.
@@ -90,8 +90,8 @@ func (x *Exporter) Describe() flush.Exporter {
 	return d
 }
 
-// Encode implements flush.Push. Each request has several origins. The limit applies before compression, because
-// receivers have a limit of their own for that.
+// Encode implements flush.Push. Each request has several origins. The limit applies before compression,
+// because receivers have a limit of their own for that.
 func (x *Exporter) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
 	return x.encoder.encode(c, func(r *request) {
 		p := &flush.Payload{Spans: r.spans, Undelivered: r.undelivered}

@@ -31,7 +31,8 @@ type tested struct {
 // testEncoder makes an encoder of deltas, or of running totals if there are limits.
 func testEncoder(d points.Config, version string, limits *totals.Limits) tested {
 	c := Config{
-		Dialect: d.Dialect, Dimensions: d.Dimensions, Instance: d.Instance, Bounds: d.Bounds, Version: version,
+		Dialect: d.Dialect, Dimensions: d.Dimensions, Instance: d.Instance, Bounds: d.Bounds,
+		Version: version,
 	}
 	if limits == nil {
 		e := newEncoder(&c, totals.Limits{}).(*deltaEncoder)
@@ -42,8 +43,8 @@ func testEncoder(d points.Config, version string, limits *totals.Limits) tested 
 	return tested{&e.encoding, e}
 }
 
-// encodeWith encodes a cycle. Of running totals the spans of each request are those that were not delivered,
-// where the requests of all earlier cycles were.
+// encodeWith encodes a cycle. Of running totals the spans of each request are those that were not
+// delivered, where the requests of all earlier cycles were.
 func encodeWith(e encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
 	var m flush.Merger
 	defer m.Forget()

@@ -80,8 +80,8 @@ func appendNumber(b []byte, p *points.Point, w window) []byte {
 	return protolite.AppendFixed64(b, fieldNumberInt, min(p.Calls, math.MaxInt64))
 }
 
-// appendExponential appends the body of an ExponentialHistogramDataPoint. Fields that are 0 are left out, as
-// protobuf does.
+// appendExponential appends the body of an ExponentialHistogramDataPoint. Fields that are 0 are left out,
+// as protobuf does.
 func (w *writer) appendExponential(b []byte, p *points.Point, of window) []byte {
 	h := &p.Durations
 	b = append(b, p.Attributes...)
@@ -149,8 +149,8 @@ const (
 )
 
 // appendExemplar appends an exemplar, if there is one, as a field of a point. Its value is the truncated
-// duration, which its bucket counts. Its time is in the window in which it was counted, as the specification
-// requires, although its span may have ended before.
+// duration, which its bucket counts. Its time is in the window in which it was counted, as the
+// specification requires, although its span may have ended before.
 func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
 	if x.Span == 0 {
 		return b

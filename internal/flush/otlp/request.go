@@ -90,8 +90,8 @@ func (w *writer) write(p *points.Point, start uint64) {
 	}
 }
 
-// endSeries adds the series that was written to the request, or to the next one, and reports whether it fits
-// in one.
+// endSeries adds the series that was written to the request, or to the next one, and reports whether it
+// fits in one.
 func (w *writer) endSeries() (fits bool) {
 	defer func() { w.calls.series, w.durations.series = w.calls.series[:0], w.durations.series[:0] }()
 	for {

@@ -149,8 +149,8 @@ func (f *keyValues) appendPair(b []byte, name string) []byte {
 // labelEnd follows each name and value of a list of labels. It does not occur in UTF-8.
 const labelEnd = "\xff"
 
-// labels is the format of Prometheus, which Labels reads. It remembers the labels of attributes, up to a limit,
-// because tracers choose names.
+// labels is the format of Prometheus, which Labels reads. It remembers the labels of attributes, up to a
+// limit, because tracers choose names.
 type labels map[string]string
 
 const mostLabelNames = 512
@@ -188,8 +188,8 @@ func (f labels) appendTexts(b []byte, name string, values []string) []byte {
 	return f.appendText(b, name, valid(strings.Join(values, ",")))
 }
 
-// labelOf is the label of an attribute by the rules of Prometheus, as the Collector has it. A label that means
-// something to Prometheus is renamed, or a span could spoil a scrape.
+// labelOf is the label of an attribute by the rules of Prometheus, as the Collector has it. A label that
+// means something to Prometheus is renamed, or a span could spoil a scrape.
 func labelOf(attribute string) string {
 	label := strings.Map(func(r rune) rune {
 		if '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -219,9 +219,9 @@ func Labels(list string) iter.Seq2[string, string] {
 	}
 }
 
-// resource writes who sent a series: what Datadog's tracers, or OpenTelemetry's SDKs, send about themselves over
-// OTLP, and what tells two instances of a service apart. Attributes that the origin keeps of its resource come
-// first, before fields of the origin with the same name.
+// resource writes who sent a series: what Datadog's tracers, or OpenTelemetry's SDKs, send about themselves
+// over OTLP, and what tells two instances of a service apart. Attributes that the origin keeps of its
+// resource come first, before fields of the origin with the same name.
 func (a *attributes) resource(o *span.Origin, service string) {
 	a.begin()
 	a.text("service.name", service)

@@ -14,8 +14,8 @@ type Config struct {
 	Dimensions Dimensions // of Spanmetrics
 	Instance   string     // collector.instance.id of Spanmetrics; none if empty
 
-	// Labels makes resources and attributes labels of Prometheus, and names metrics as it does. A resource is
-	// its service alone.
+	// Labels makes resources and attributes labels of Prometheus, and names metrics as it does. A resource
+	// is its service alone.
 	Labels bool
 	Bounds []float64 // of classic buckets, which sketch.CheckBounds accepts; none if empty
 }
@@ -74,8 +74,8 @@ type dialect interface {
 	// durations is that of calls.
 	metrics() (calls, durations string)
 
-	// key writes the attributes that all spans of a key have, none with a name that outcome uses. It reports
-	// whether those without an error have the status OK.
+	// key writes the attributes that all spans of a key have, none with a name that outcome uses. It
+	// reports whether those without an error have the status OK.
 	key(to *attributes, origin *span.Origin, key *span.Key) (isOK bool)
 
 	// outcome writes the attributes that only some spans of a key have.
@@ -206,8 +206,8 @@ func (d *spanmetrics) outcome(to *attributes, o outcome) {
 	to.text(statusName, status)
 }
 
-// spanName is the operation, except for those that the receiver names in another way. It takes the name of an
-// HTTP request from tags that a key may lack; the resource then is the same.
+// spanName is the operation, except for those that the receiver names in another way. It takes the name of
+// an HTTP request from tags that a key may lack; the resource then is the same.
 func spanName(k *span.Key) string {
 	switch k.Operation {
 	case "servlet.request", "http.request", "web.request":

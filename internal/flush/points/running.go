@@ -6,8 +6,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// overflowAttributes are those of a resource's overflow series, which counts spans that find no room in a series
-// of their own, as in the OpenTelemetry SDKs. It has the daemon's instance, as any other series.
+// overflowAttributes are those of a resource's overflow series, which counts spans that find no room in a
+// series of their own, as in the OpenTelemetry SDKs. It has the daemon's instance, as any other series.
 func overflowAttributes(g *grouper) []byte {
 	list := attributes{format: g.written.format}
 	list.begin()
@@ -40,8 +40,8 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 	}
 }
 
-// AddUp adds what a cycle with this window counted to the running totals. It returns the spans that are in no
-// series: a bug, because everything that is counted makes a point.
+// AddUp adds what a cycle with this window counted to the running totals. It returns the spans that are in
+// no series: a bug, because everything that is counted makes a point.
 func (a *Running) AddUp(c *flush.Cycle, start, end int64) (lost uint64) {
 	sealed, rows := c.Sealed, c.Rows
 	a.Begin(start, end, c.IsSettled)

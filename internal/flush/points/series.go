@@ -13,15 +13,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// series identifies a series of a cycle: the position of its resource, and two hashes of its attributes with
-// secret seeds. The chance that two series of a million share both is 2^-89.
+// series identifies a series of a cycle: the position of its resource, and two hashes of its attributes
+// with secret seeds. The chance that two series of a million share both is 2^-89.
 type series struct {
 	resource int32
 	hashes   [2]uint64
 }
 
-// Group is the rows of one series. A key has several rows: one per bucket and mapping. Keys that differ only in
-// fields that the dialect leaves out are one series too.
+// Group is the rows of one series. A key has several rows: one per bucket and mapping. Keys that differ
+// only in fields that the dialect leaves out are one series too.
 type Group struct {
 	Resource    int32 // of the cycle's, its place
 	first, last int32 // places of rows
@@ -85,8 +85,8 @@ func (g *grouper) resource(o *span.Origin, service string) int32 {
 	return place
 }
 
-// series identifies a key's series. Two keys can differ in nothing except that the spans of one have the status
-// OK, so the outcome of spans without an error is a part of it.
+// series identifies a key's series. Two keys can differ in nothing except that the spans of one have the
+// status OK, so the outcome of spans without an error is a part of it.
 func (g *grouper) series(resource int32, origin *span.Origin, k *span.Key) (s series) {
 	g.written.bytes = g.written.bytes[:0]
 	isOK := g.dialect.key(&g.written, origin, k)
@@ -122,9 +122,9 @@ type Point struct {
 	Exemplar   exemplars.Exemplar // none where its Span is 0
 }
 
-// count fills a point from a histogram, which has each span once. The sum of durations has it as often as it
-// weighs, so it is scaled to the spans, which changes nothing if each span has a weight of one. It reports
-// whether there were any spans.
+// count fills a point from a histogram, which has each span once. The sum of durations has it as often as
+// it weighs, so it is scaled to the spans, which changes nothing if each span has a weight of one. It
+// reports whether there were any spans.
 func (p *Point) count(h *sketch.Histogram, hits, nanoseconds float64) bool {
 	p.Calls, p.Durations = flush.Whole(hits, math.MaxInt64), h.Buckets(sketch.DefaultMaxBuckets)
 	if spans := float64(p.Durations.Spans); hits > 0 && hits != spans {
@@ -159,8 +159,8 @@ func NewReader(c Config) *Reader {
 	return r
 }
 
-// Metrics are the names of the metrics for calls and durations. If the first is empty, the count of durations is
-// that of calls.
+// Metrics are the names of the metrics for calls and durations. If the first is empty, the count of
+// durations is that of calls.
 func (r *Reader) Metrics() (calls, durations string) { return r.dialect.metrics() }
 
 // Counts has the sums of a series.
@@ -178,8 +178,8 @@ func (r *Reader) Total(rows []flush.Row, g Group) (total Counts) {
 	return total
 }
 
-// Outcomes visits the point of a series for spans without an error, and the one for spans with an error, if there
-// are any. A point is valid until the next.
+// Outcomes visits the point of a series for spans without an error, and the one for spans with an error, if
+// there are any. A point is valid until the next.
 func (r *Reader) Outcomes(
 	sealed *aggregate.Sealed, rows []flush.Row, g Group, total *Counts, visit func(*Point),
 ) {
@@ -211,8 +211,8 @@ func (r *Reader) Outcomes(
 	}
 }
 
-// read adds the spans of a series with one outcome to the histograms, and returns the slowest exemplar of its
-// keys.
+// read adds the spans of a series with one outcome to the histograms, and returns the slowest exemplar of
+// its keys.
 func (r *Reader) read(rows []flush.Row, g Group, isError bool) (slowest exemplars.Exemplar) {
 	for i := g.first; i >= 0; i = r.next[i] {
 		for _, to := range r.sums {

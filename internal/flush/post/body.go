@@ -78,8 +78,8 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// watched is the watched connection below an encrypted one. A transport without one is a bug, because nothing
-// would be known about what arrived.
+// watched is the watched connection below an encrypted one. A transport without one is a bug, because
+// nothing would be known about what arrived.
 func watched(c net.Conn) *watchedConn {
 	for {
 		switch above := c.(type) {

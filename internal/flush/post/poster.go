@@ -34,15 +34,15 @@ type Config struct {
 
 // expectMode is how bodies are sent.
 //
-// A body that was written completely and never answered may have been counted, so it is lost as ambiguous. A
-// destination that hangs accepts connections and bytes all the same, because its kernel does. So a body is sent
-// only when the destination asks for it (Expect: 100-continue): one that was not asked for has certainly not
-// arrived, and is retried. Without this an agent that hangs for half a minute would cost each payload that is
-// tried meanwhile.
+// A body that was written completely and never answered may have been counted, so it is lost as ambiguous.
+// A destination that hangs accepts connections and bytes all the same, because its kernel does. So a body
+// is sent only when the destination asks for it (Expect: 100-continue): one that was not asked for has
+// certainly not arrived, and is retried. Without this an agent that hangs for half a minute would cost each
+// payload that is tried meanwhile.
 //
-// Some servers in front of a destination never ask, although every server should. Silence does not tell them
-// from one that hangs, but a probe does, a body without anything that can be counted: it is sent without being
-// asked for after a second, and a server that answers it accepts bodies.
+// Some servers in front of a destination never ask, although every server should. Silence does not tell
+// them from one that hangs, but a probe does, a body without anything that can be counted: it is sent
+// without being asked for after a second, and a server that answers it accepts bodies.
 //
 //	onRequest ──── not asked for the body in time, or not answered ───> probeFirst
 //	onRequest ──── answered 417, by a server without Expect ──────────> unasked
@@ -50,8 +50,8 @@ type Config struct {
 //	probeFirst ─── the probe was asked for its body, and answered ────> onRequest
 //	probeFirst ─── the probe was answered ────────────────────────────> unasked
 //
-// So a destination that becomes silent costs the payloads in flight to it, once: others wait until a probe is
-// answered. All requests share the mode.
+// So a destination that becomes silent costs the payloads in flight to it, once: others wait until a probe
+// is answered. All requests share the mode.
 type expectMode int32
 
 const (
@@ -88,9 +88,9 @@ func New(c Config) *Poster {
 	}
 }
 
-// transport dials for each request. The destination can close an idle connection at the moment when it is used
-// again, and then a request that was written completely to a closed connection looks like one that was counted.
-// A connection per request is cheap here: there are a few in some seconds.
+// transport dials for each request. The destination can close an idle connection at the moment when it is
+// used again, and then a request that was written completely to a closed connection looks like one that was
+// counted. A connection per request is cheap here: there are a few in some seconds.
 func (c *Config) transport(patience time.Duration) *http.Transport {
 	var dialer net.Dialer
 	isSocket, socket := c.Endpoint.Network == "unix", c.Endpoint.Address
@@ -125,8 +125,8 @@ var (
 	errNoAnswer = errors.New("no answer to a request that was written whole")
 )
 
-// Post offers the destination a body once. If it turns out that bodies must be sent in another mode, and this
-// one has certainly not arrived, it is offered again.
+// Post offers the destination a body once. If it turns out that bodies must be sent in another mode, and
+// this one has certainly not arrived, it is offered again.
 func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Answer {
 	for isRetry := false; ; isRetry = true {
 		mode, err := p.ready(ctx)
@@ -142,8 +142,8 @@ func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Ans
 	}
 }
 
-// ready returns the mode for a body, after a probe if there must be one. Requests that wait for another's probe
-// use its result.
+// ready returns the mode for a body, after a probe if there must be one. Requests that wait for another's
+// probe use its result.
 func (p *Poster) ready(ctx context.Context) (expectMode, error) {
 	if mode := expectMode(p.mode.Load()); mode != probeFirst {
 		return mode, nil
@@ -206,9 +206,9 @@ func (p *Poster) offer(ctx context.Context, header http.Header, bytes []byte, mo
 	return failed(flush.OutcomeNotYet, p.failure("send payload to", err))
 }
 
-// patience is how long the destination has to ask for a body: half of the time that the request has, so that the
-// answer has the other half. A body that is asked for later is likely to be counted and not answered in time.
-// A destination that has never asked has less time, because it may never ask.
+// patience is how long the destination has to ask for a body: half of the time that the request has, so
+// that the answer has the other half. A body that is asked for later is likely to be counted and not
+// answered in time. A destination that has never asked has less time, because it may never ask.
 func (p *Poster) patience(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok && p.hasAsked.Load() {
 		return time.Until(end) / 2

@@ -93,8 +93,8 @@ func (x *Exporter) Publish(c *flush.Cycle) flush.Encoded {
 	}
 }
 
-// ServeHTTP answers a scrape with the last generation. A response that was cut short is aborted, so that the
-// scraper does not take it for complete.
+// ServeHTTP answers a scrape with the last generation. A response that was cut short is aborted, so that
+// the scraper does not take it for complete.
 func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():

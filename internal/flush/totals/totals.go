@@ -97,8 +97,8 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// Begin begins a cycle, whose window starts where the last one ended, or later, in nanoseconds since the Unix
-// epoch. isSettled says that all spans of earlier cycles are delivered or lost.
+// Begin begins a cycle, whose window starts where the last one ended, or later, in nanoseconds since the
+// Unix epoch. isSettled says that all spans of earlier cycles are delivered or lost.
 func (t *Totals) Begin(start, end int64, isSettled bool) {
 	if isSettled {
 		t.settled = t.cycle
@@ -273,8 +273,8 @@ const (
 	listBytes      = 64
 	mapBytes       = 96
 	referenceBytes = 16
-	// undeliveredBytes is the number of a series' undelivered spans in queued payloads, in those that replace
-	// them, and as much again, because the lists grow by doubling.
+	// undeliveredBytes is the number of a series' undelivered spans in queued payloads, in those that
+	// replace them, and as much again, because the lists grow by doubling.
 	undeliveredBytes = 4 * counterBytes
 	seriesBytes      = int(unsafe.Sizeof(Series{})) + listBytes + mapBytes + referenceBytes + undeliveredBytes
 	resourceBytes    = int(unsafe.Sizeof(Resource{})) + emptyMapBytes + mapBytes + referenceBytes

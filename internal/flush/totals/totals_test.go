@@ -156,9 +156,9 @@ func (t *Totals) all() map[string]seen {
 	return all
 }
 
-// TestTotalsAreTheModels adds random histograms of random series over many cycles, with more
-// or less room, and expects what a list of everything has: also of the spans that the reader may lack, where
-// some cycles are settled and some series are abandoned.
+// TestTotalsAreTheModels adds random histograms of random series over many cycles, with more or less room,
+// and expects what a list of everything has: also of the spans that the reader may lack, where some cycles
+// are settled and some series are abandoned.
 func TestTotalsAreTheModels(t *testing.T) {
 	var counts Counts
 	var lost Lost
