@@ -38,7 +38,7 @@ func (d *pullDestination) accept(c *Cycle) {
 	lost := uint64(0)
 	for reason, spans := range encoded.Lost {
 		lost += spans
-		recordUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
+		loseUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
 	}
 	d.stats.changeFlush(flush, func(f *Flush) {
 		f.Unencodable, f.EncodeSeconds = encoded.Lost[Unencodable], took.Seconds()

@@ -133,11 +133,11 @@ func (d *pushDestination) recordUnencoded(c *Cycle, all *snapshot, reason Reason
 	default:
 		spans = d.open.loseEarlier(spans, all.number)
 	}
-	recordUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
+	loseUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
 }
 
-// recordUnencoded records spans of a cycle that an exporter could not encode, or whose totals have ended.
-func recordUnencoded(
+// loseUnencoded records spans of a cycle that an exporter could not encode, or whose totals have ended.
+func loseUnencoded(
 	log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, reason Reason, spans uint64,
 ) {
 	if spans == 0 {
@@ -250,8 +250,8 @@ func (d *pushDestination) answer(s *snapshot, err error) {
 	}
 }
 
-// endPart records the outcome of one payload of a snapshot, or that all of them are made. After the last of them
-// it settles the cycles that the snapshot has, unless a payload is missing.
+// endPart records the outcome of one payload of a snapshot, or that all of them are made. After the last of
+// them it settles the cycles that the snapshot has, unless a payload is missing.
 func (d *pushDestination) endPart(s *snapshot, p partOutcome) {
 	if isLast := s.end(p); !isLast {
 		return

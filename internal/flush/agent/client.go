@@ -24,7 +24,7 @@ func ParseURL(text string) (URL, error) {
 	}.Parse(text) //nolint:wrapcheck // it says what to do
 }
 
-// answers are what the agent means; what it refuses for good has no row.
+// answers is what the agent's responses mean. Statuses without a row are refused for good.
 var answers = post.Answers{
 	http.StatusNotFound:        {Outcome: flush.OutcomeNotWanted},
 	http.StatusRequestTimeout:  {Outcome: flush.OutcomeNotYet},
@@ -35,15 +35,15 @@ var answers = post.Answers{
 // noStatistics is a payload with none: an empty map.
 var noStatistics = []byte{0x80}
 
-// client is what is asked of the agent.
+// client asks the agent.
 type client interface {
 	// deliver offers a payload once.
 	deliver(ctx context.Context, p *flush.Payload) post.Answer
-	// info reads what the agent says of itself.
+	// info reads /info.
 	info(ctx context.Context) (info, error)
 }
 
-// httpClient asks it over HTTP.
+// httpClient asks the agent over HTTP.
 type httpClient struct{ poster *post.Poster }
 
 func newHTTPClient(url URL, version string) *httpClient {
@@ -53,8 +53,8 @@ func newHTTPClient(url URL, version string) *httpClient {
 	})}
 }
 
-// deliver says whose statistics these are. The agent takes the container only from these
-// headers, whatever the payload says.
+// deliver sends a payload with the headers of its origin. The agent takes the container only from these
+// headers.
 func (c *httpClient) deliver(ctx context.Context, p *flush.Payload) post.Answer {
 	header := http.Header{}
 	for name, value := range map[string]string{
@@ -74,11 +74,10 @@ func (c *httpClient) deliver(ctx context.Context, p *flush.Payload) post.Answer 
 	return c.poster.Post(ctx, header, p.Body)
 }
 
-// maxInfoBytes bounds what is read of /info; a real one has some 4 KB.
+// maxInfoBytes limits the length of /info; a real one has some 4 KB.
 const maxInfoBytes = 1 << 20
 
-// info asks the agent what it wants. An agent without /info is old enough to
-// have no statistics endpoint either, which is an answer and no error.
+// info reads /info. An agent that does not have it is too old to take statistics, which is no error.
 func (c *httpClient) info(ctx context.Context) (info, error) {
 	a := c.poster.Get(ctx, "/info", maxInfoBytes+1)
 	switch {
@@ -92,7 +91,7 @@ func (c *httpClient) info(ctx context.Context) (info, error) {
 	return parseInfo(a.Body)
 }
 
-// headerText leaves out what may not stand in a header: a tracer's stray newline must not
+// headerText removes control characters, which a header must not have: a stray newline of a tracer must not
 // make its payload impossible to send.
 func headerText(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {

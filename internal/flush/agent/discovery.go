@@ -197,7 +197,7 @@ func (d *discovery) wants() (statistics bool, payloadBytes int) {
 	return now.Stats, now.MaxRequestBytes
 }
 
-// info is one reading of the agent's GET /info.
+// info is what was read of the agent's /info.
 type info struct {
 	features Features
 	state    string // what the agent's Datadog-Agent-State header says of this body

@@ -100,8 +100,7 @@ func sparseSize(r sketch.Run) int {
 	return farEntry*r.Len() - (farEntry-nearEntry)*near
 }
 
-// appendSparse writes the tags as the bytes that they are: a sketch of spread
-// durations is little else than such entries.
+// appendSparse writes tags as bytes, because a sketch of spread durations is mostly such entries.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	const (
 		entry = fieldSparse<<3 | byte(protowire.BytesType)
@@ -143,7 +142,7 @@ func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	return b
 }
 
-// appendMapping leaves out what is zero, as protobuf does.
+// appendMapping leaves out fields that are zero, as protobuf does.
 func appendMapping(b []byte, m sketch.Mapping) []byte {
 	fields := protolite.AppendDouble(nil, fieldGamma, m.Gamma)
 	if m.Offset != 0 {

@@ -16,7 +16,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
-// answers are what a receiver means, by the specification: what is not sent again is lost.
+// answers is what a receiver's responses mean, by the specification. Payloads that are not retried are
+// lost.
 var answers = post.Answers{
 	http.StatusTooManyRequests:    {Outcome: flush.OutcomeNotYet},
 	http.StatusBadGateway:         {Outcome: flush.OutcomeNotYet},
@@ -35,10 +36,10 @@ func refused(advice string) post.Meaning {
 	return post.Meaning{Outcome: flush.OutcomeRefused, Advice: advice}
 }
 
-// noMetrics is a request with none: one resource of which nothing is said.
+// noMetrics is a request without metrics: one empty resource.
 var noMetrics = []byte{fieldResourceMetrics<<3 | 2, 0}
 
-// hint is what an operator may have mistaken, where nobody answers.
+// hint is a mistake of the operator that may be the reason why there is no answer.
 func hint(e endpoint.URL) string {
 	if strings.HasSuffix(e.Address, ":4317") {
 		return " (4317 is the port of gRPC; http/protobuf has 4318)"
@@ -46,7 +47,7 @@ func hint(e endpoint.URL) string {
 	return ""
 }
 
-// readSuccess counts what a receiver left out of a payload that it took.
+// readSuccess reads which part of an accepted payload the receiver left out.
 func readSuccess(a *post.Answer, p *flush.Payload, isPacked bool) {
 	switch partial := otlpanswer.ReadPartial(a.Body); {
 	case partial.Rejected > 0:
@@ -99,7 +100,7 @@ func sumOfLargest(counts []uint64, n uint64) (sum uint64) {
 	return sum
 }
 
-// packed is a request with gzip.
+// packed compresses a request with gzip.
 func packed(w *gzip.Writer, request []byte) []byte {
 	var b bytes.Buffer
 	w.Reset(&b)
@@ -108,7 +109,7 @@ func packed(w *gzip.Writer, request []byte) []byte {
 	return b.Bytes()
 }
 
-// unpacked is a request without gzip again.
+// unpacked decompresses a request that was compressed here.
 func unpacked(body []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {

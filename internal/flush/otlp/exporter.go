@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// Config is what an Exporter needs to know.
+// Config configures an Exporter.
 type Config struct {
 	Variables
 	Dialect    points.Dialect    // Spanmetrics if empty
@@ -40,10 +40,10 @@ type Exporter struct {
 	packer   *gzip.Writer  // nil where requests are not compressed
 }
 
-// askEvery is how often a receiver that was silent is asked whether it is back.
+// askEvery is how often a silent receiver is probed.
 const askEvery = 10 * time.Second
 
-// New makes an exporter. It opens no connection.
+// New returns an exporter. It opens no connection.
 func New(c Config) (*Exporter, error) {
 	if c.Endpoint.IsZero() {
 		return nil, errors.New("configure OTLP: no endpoint; take one from ParseEndpoint")
@@ -68,7 +68,7 @@ func New(c Config) (*Exporter, error) {
 // cycle; without it one total has all spans.
 func (x *Exporter) LimitTotals(limits totals.Limits) { x.encoder = newEncoder(&x.config, limits) }
 
-// buckets are as many as bounds make.
+// buckets is the number of buckets that bounds make.
 func buckets(bounds []float64) int {
 	if bounds == nil {
 		return 0
@@ -149,7 +149,7 @@ func (x *Exporter) watch(ctx context.Context, link *flush.Link) {
 	}
 }
 
-// isThere says whether a receiver answers a probe in time.
+// isThere reports whether the receiver answers a probe in time.
 func (x *Exporter) isThere(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, x.askEvery)
 	defer cancel()

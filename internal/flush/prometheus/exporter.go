@@ -13,10 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// Path is where it is scraped.
+// Path is where the exporter is scraped.
 const Path = "/metrics/spans"
 
-// Config is what an Exporter needs to know.
+// Config configures an Exporter.
 type Config struct {
 	URL        string         // where it is scraped, for a person
 	Dialect    points.Dialect // Spanmetrics or Tempo
@@ -31,7 +31,7 @@ const (
 	scrapeTime  = 10 * time.Second // until all of one is read
 )
 
-// Exporter is scraped. See the package comment.
+// Exporter publishes statistics to be scraped. See the package comment.
 type Exporter struct {
 	config  Config
 	limits  totals.Limits
@@ -43,13 +43,13 @@ type Exporter struct {
 	scraped atomic.Int64 // when the last one ended, seconds since the Unix epoch; 0: never
 }
 
-// generation is all series as they stood at the end of a cycle.
+// generation is all series as they were at the end of a cycle.
 type generation struct {
 	cycle  uint64
 	series []*record
 }
 
-// New makes an exporter.
+// New returns an exporter.
 func New(c Config) *Exporter {
 	x := &Exporter{config: c, idle: make(chan *scrape, mostScrapes)}
 	x.reader = points.NewReader(points.Config{
@@ -62,11 +62,11 @@ func New(c Config) *Exporter {
 	return x
 }
 
-// LimitTotals says how many series there may be. It comes before the first cycle.
+// LimitTotals sets how many series there may be. It is called before the first cycle.
 func (x *Exporter) LimitTotals(l totals.Limits) { x.limits, x.keeper = l, newKeeper(x.reader, l) }
 
-// Memory is the most that an exporter takes of some limits: totals, the last generation, and one
-// that is all another for each scrape.
+// Memory is the maximum memory of an exporter with some limits: totals, the last generation, and a
+// different one for each scrape.
 func (*Exporter) Memory(l totals.Limits) int {
 	series := l.Series + l.Resources + 1
 	each := recordBytes + (l.Buckets+l.Classic+1)*elementBytes

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// record is a series as it stood when a cycle had counted it. It never changes.
+// record is a series as it was when a cycle had counted it. It never changes.
 type record struct {
 	labels     string // encoded
 	start, end int64  // of its life so far
@@ -33,8 +33,8 @@ type record struct {
 	exemplar   exemplars.Exemplar // none where its Span is 0
 }
 
-// next is the series as it stands at the end of a cycle. Prometheus numbers a native bucket by its
-// upper bound. An exemplar stays until there is another, because scrapes are rarer than cycles.
+// next is the series as it is at the end of a cycle. Prometheus numbers a native bucket by its upper bound.
+// An exemplar stays until there is another, because scrapes are rarer than cycles.
 func (r *record) next(s *totals.Series, end int64, e exemplars.Exemplar) *record {
 	b := &s.Buckets
 	n := &record{
@@ -57,13 +57,13 @@ func (r *record) next(s *totals.Series, end int64, e exemplars.Exemplar) *record
 	return n
 }
 
-// What a record takes beside its lists, and what an element of a list does.
+// The memory of a record without its lists, and of an element of a list.
 const (
 	recordBytes  = int(unsafe.Sizeof(record{})) + 32
 	elementBytes = 8
 )
 
-// message is a metric of one series, filled again for the next. It points into the record.
+// message is a metric of one series, reused for the next. It points into the record.
 type message struct {
 	metric    dto.Metric
 	counter   dto.Counter
@@ -77,7 +77,7 @@ type message struct {
 	span      dto.BucketSpan
 }
 
-// newMessage makes one, with classic buckets where there are bounds.
+// newMessage makes a message, with classic buckets if there are bounds.
 func newMessage(bounds []float64, isNative bool) *message {
 	m := &message{isNative: isNative}
 	if len(bounds) > 0 {
@@ -90,7 +90,7 @@ func newMessage(bounds []float64, isNative bool) *message {
 	return m
 }
 
-// calls is how many spans a series has.
+// calls makes the counter of a series.
 func (m *message) calls(r *record) *dto.Metric {
 	m.begin(r)
 	m.counter.Value = &r.calls
@@ -98,7 +98,7 @@ func (m *message) calls(r *record) *dto.Metric {
 	return &m.metric
 }
 
-// durations is how long they took.
+// durations makes the histogram of a series.
 func (m *message) durations(r *record) *dto.Metric {
 	m.begin(r)
 	h := &m.histogram
@@ -116,7 +116,7 @@ func (m *message) durations(r *record) *dto.Metric {
 	return &m.metric
 }
 
-// begin writes what all metrics of a series have.
+// begin writes what all metrics of a series have in common.
 func (m *message) begin(r *record) {
 	m.metric.Counter, m.metric.Histogram = nil, nil
 	m.created.Seconds, m.created.Nanos = r.start/1e9, int32(r.start%1e9)
@@ -133,7 +133,7 @@ func (m *message) begin(r *record) {
 	}
 }
 
-// addNative writes native buckets, which lie side by side.
+// addNative writes native buckets, which are contiguous.
 func (m *message) addNative(r *record) {
 	h := &m.histogram
 	h.Schema, h.ZeroCount = &r.scale, &r.zeros
@@ -144,8 +144,8 @@ func (m *message) addNative(r *record) {
 	}
 }
 
-// addExemplar writes an exemplar, on the classic bucket that counts it too. Its value is the
-// truncated duration, which is what buckets count.
+// addExemplar writes an exemplar, also on the classic bucket that counts it. Its value is the truncated
+// duration, which buckets count.
 func (m *message) addExemplar(x *exemplars.Exemplar) {
 	trace, span := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow), fmt.Sprintf("%016x", x.Span)
 	e := &dto.Exemplar{

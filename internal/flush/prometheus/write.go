@@ -14,15 +14,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// formats are those that can be asked for. Who asks for none of them gets a text.
+// formats are the supported ones. The first is the default.
 var formats = []expfmt.Format{
 	expfmt.FmtText, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim,
 }
 
-// scrapeBytes is what one takes beside its generation: mostly gzip's.
+// scrapeBytes is the memory of a scrape without its generation: mostly gzip's.
 const scrapeBytes = 1280 << 10
 
-// scrape is what one needs, used again for the next.
+// scrape has the buffers of a scrape, and is reused.
 type scrape struct {
 	families []*family
 	packer   *gzip.Writer // nil before it is needed
@@ -37,7 +37,7 @@ func newScrape(m *message, calls, durations string) *scrape {
 	}, m.durations}}}
 }
 
-// answer writes series as it is asked for. Its error means that who asked has left.
+// answer writes series in the format that was asked for. An error means that the client has left.
 func (s *scrape) answer(w http.ResponseWriter, r *http.Request, all []*record) error {
 	format, header := expfmt.NegotiateAccept(r.Header, formats...), w.Header()
 	out := bufio.NewWriterSize(w, 32<<10)
@@ -70,14 +70,13 @@ func (s *scrape) answer(w http.ResponseWriter, r *http.Request, all []*record) e
 	return err //nolint:wrapcheck // nobody reads it
 }
 
-// family is a metric, and how one is made of a series.
+// family is a metric, and how it is made of a series.
 type family struct {
 	head dto.MetricFamily // without metrics
 	of   func(*record) *dto.Metric
 }
 
-// write writes a metric of some series, of which there must be one, in a format. What goes wrong w
-// says when it is flushed.
+// write writes a metric of some series, at least one, in a format. Errors show when w is flushed.
 func (f *family) write(w *bufio.Writer, format expfmt.Format, all []*record) {
 	switch format.FormatType() {
 	case expfmt.TypeProtoDelim:
@@ -91,7 +90,7 @@ func (f *family) write(w *bufio.Writer, format expfmt.Format, all []*record) {
 	}
 }
 
-// writeText writes each series as a family, with the head of the first alone.
+// writeText writes each series as a family, and only the first with its head.
 func (f *family) writeText(
 	w *bufio.Writer, all []*record, encode func(io.Writer, *dto.MetricFamily) (int, error),
 ) {
@@ -104,8 +103,8 @@ func (f *family) writeText(
 	}
 }
 
-// headless leaves out the first line of what an encoder writes, which is in its first write. The
-// encoder takes all for written, or it would stop there.
+// headless removes the first line of an encoder's output, which is in its first write. It reports all bytes
+// as written, or the encoder would stop.
 type headless struct {
 	to     *bufio.Writer
 	inHead bool
@@ -121,10 +120,10 @@ func (h *headless) Write(text []byte) (int, error) {
 	return len(text), err //nolint:wrapcheck // nobody reads it
 }
 
-// fieldMetric is the number of the field metric in MetricFamily.
+// fieldMetric is the number of the field metric of MetricFamily.
 const fieldMetric = 4
 
-// writeMessage writes a family as one message behind its length, a series after the other.
+// writeMessage writes a family as one message after its length, series by series.
 func (f *family) writeMessage(w *bufio.Writer, all []*record) {
 	head, _ := proto.Marshal(&f.head)
 	size := len(head)

@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
-// Limits is what Totals may keep.
+// Limits limits Totals.
 type Limits struct {
 	Series  int           // at a time
 	Bytes   int           // of encoded resources and attributes
@@ -16,8 +16,7 @@ type Limits struct {
 	Buckets int           // of a histogram
 	Classic int           // classic buckets of a series; 0 where none are wanted
 
-	// What comes on top: a series for a resource of one cycle, for what finds no room, and
-	// one of the common resource.
+	// In addition: an overflow series per resource of one cycle, and one of the common resource.
 	Resources     int // so many
 	ResourceBytes int // the longest of them, encoded, and the overflow attributes
 }
@@ -69,21 +68,21 @@ type Totals struct {
 	counts      Counts
 }
 
-// Lost is spans that may not have been delivered when their series ended.
+// Lost counts spans that may not have been delivered when their series ended.
 type Lost struct {
 	Idle      uint64 // because it was not counted any more
 	PushedOut uint64 // to make room
 }
 
-// Counts say what became of series since New.
+// Counts counts series since New.
 type Counts struct {
 	Series     int    // at present
 	Ended      uint64 // because they were not counted any more, or to make room
 	Overflowed uint64 // spans that found no room in a series of their own
 }
 
-// New returns totals without a series. Overflow is the attributes of what finds no room,
-// common the resource for where that finds none either.
+// New returns totals without a series. Overflow is the attributes of overflow series, common the resource
+// of the common one.
 func New(limits Limits, overflow, common []byte) *Totals {
 	return &Totals{
 		limits: limits, overflow: string(overflow), common: string(common), byEncoded: map[string]*Resource{},
@@ -97,8 +96,8 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// Begin begins a cycle, whose window starts where the last one ended, or later, in nanoseconds since the
-// Unix epoch. isSettled says that all spans of earlier cycles are delivered or lost.
+// Begin begins a cycle. Its window starts where the last one ended, or later, in nanoseconds since the Unix
+// epoch. isSettled means that all spans of earlier cycles are delivered or lost.
 func (t *Totals) Begin(start, end int64, isSettled bool) {
 	if isSettled {
 		t.settled = t.cycle
@@ -126,8 +125,8 @@ type Counted struct {
 	Classic []uint64 // Limits.Classic counts, each of one bucket alone
 }
 
-// Add adds what the cycle has counted of a series, and returns the series that has it. It
-// keeps nothing of what it is given.
+// Add adds what the cycle has counted of a series, and returns the series that has it, which can be an
+// overflow series. It keeps none of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
@@ -152,15 +151,15 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	return s
 }
 
-// IsCounted says whether the cycle has counted a series.
+// IsCounted reports whether the cycle has counted a series.
 func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 
-// Resources are all that have a series, with all of them. They are only read, and valid until
+// Resources returns all resources that have a series. The caller does not change them; they are valid until
 // the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowOf is the series of what finds no room. There is always room for it, because
-// there are few of them in a cycle, and those that are not of this cycle have made room.
+// overflowOf is the overflow series of a resource. There is always room for it, because a cycle has few of
+// them, and series of earlier cycles have made room.
 func (t *Totals) overflowOf(resource []byte) *Series {
 	overflow := []byte(t.overflow)
 	s := t.find(resource, overflow)
@@ -184,7 +183,7 @@ func (t *Totals) Undelivered(s *Series) uint64 {
 	return s.Spans - s.settled
 }
 
-// Abandon takes the spans of a series that the reader may lack for lost, and returns them.
+// Abandon counts the spans of a series that the reader may lack as lost, and returns them.
 func (t *Totals) Abandon(s *Series) (lost uint64) {
 	lost = t.Undelivered(s)
 	s.settled = s.Spans
@@ -206,8 +205,8 @@ func (t *Totals) oldest() *Series {
 	return nil
 }
 
-// makeRoom ends the oldest series until there is room for one more, but none that was
-// counted in this cycle.
+// makeRoom ends the oldest series until there is room for one more, except those that were counted in this
+// cycle.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for {
 		bytes := t.bytes + len(attributes)
@@ -282,8 +281,7 @@ const (
 	counterBytes     = 8
 )
 
-// Memory is the most that Totals of these limits take. A series may have a resource of its
-// own.
+// Memory is the maximum memory of Totals with these limits. Each series can have a resource of its own.
 func (l *Limits) Memory() int {
 	each := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
 	overflows := l.Resources + 1
