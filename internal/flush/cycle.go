@@ -59,7 +59,7 @@ func (c *cycleState) resolve(err error) {
 	c.settle()
 }
 
-// answer records what waiting clients are told of one payload.
+// answer records the result of one payload for waiting clients.
 func (c *cycleState) answer(err error) {
 	c.fail(err)
 	c.mu.Lock()

@@ -23,8 +23,8 @@
 //
 // Each span that is accepted is held by each destination until its payload has an outcome there; then it is
 // flushed, or unsent under exactly one Reason. Payloads of deltas are accounted one by one, running totals
-// by cycle (see snapshot). Statistics that are scraped count as flushed when they are published. What is
-// counted before an auto-discovered destination is found is counted as that, and not held for it.
+// by cycle (see snapshot). Statistics that are scraped count as flushed when they are published. Spans
+// counted before an auto-discovered destination is found are counted as that, and not held for it.
 //
 // cycleState tracks when clients that wait for a cycle are answered, when its spans are settled, and
 // whether it is in doubt for the next daemon should this one be killed.

@@ -66,7 +66,7 @@ type Pull struct {
 	// Publish adds a cycle to what scrapes get. It runs on the sealing goroutine, like Push.Encode.
 	Publish func(c *Cycle) Encoded
 
-	// Scrapes is told of every scrape.
+	// Scrapes tracks scrapes.
 	Scrapes *Scrapes
 }
 
@@ -84,7 +84,7 @@ type Cycle struct {
 	state   *cycleState
 }
 
-// Encoded is what an exporter returns of a cycle, beside payloads.
+// Encoded is what an exporter returns for a cycle, in addition to payloads.
 type Encoded struct {
 	Lost   map[Reason]uint64 // spans that are in no payload and never will be
 	Totals TotalsStats       // of an exporter with running totals

@@ -96,8 +96,8 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	c.state.resolve(nil)
 }
 
-// Close tries to send what is queued, each payload once and without pauses, until ctx ends. What is left
-// then is unsent for Shutdown. It returns when every payload has its outcome and no goroutine is left.
+// Close tries to send queued payloads, each once and without pauses, until ctx ends. Spans that are left
+// then are unsent for Shutdown. It returns when every payload has its outcome and no goroutine is left.
 func (f *Flusher) Close(ctx context.Context) {
 	f.accepting.Lock()
 	for _, d := range f.destinations {

@@ -64,7 +64,7 @@ func (d *pullDestination) close() { d.isClosed.Store(true) }
 // end implements Destination.
 func (d *pullDestination) end(context.Context) {}
 
-// settle settles what was not scraped, when the daemon stops.
+// settle settles cycles that were not scraped, when the daemon stops.
 func (d *pullDestination) settle() { d.exporter.Pull.Scrapes.settle(math.MaxUint64) }
 
 // Name implements Destination.

@@ -55,7 +55,7 @@ func newPush(cfg Config, x Exporter) *pushDestination {
 	return d
 }
 
-// start begins to send what is queued, until end.
+// start begins to send queued payloads, until end.
 func (d *pushDestination) start() {
 	d.running.Go(d.send)
 	if d.exporter.Watch != nil {
@@ -294,7 +294,7 @@ func (d *pushDestination) join(cleared, spans uint64) (takesPart bool) {
 // close implements Destination.
 func (d *pushDestination) close() { d.stop() }
 
-// end tries to send what is queued, each payload once and without pauses, until ctx ends. It returns when
+// end tries to send queued payloads, each once and without pauses, until ctx ends. It returns when
 // every payload has its outcome and no goroutine is left.
 func (d *pushDestination) end(ctx context.Context) {
 	stop := context.AfterFunc(ctx, d.abort)

@@ -46,7 +46,7 @@ type discovery struct {
 	lastState atomic.Pointer[string] // of the agent, by an answer
 	changed   chan struct{}          // holds a token when /info must be read
 
-	// Of the goroutine that watches.
+	// Used only by the goroutine of watch.
 	failures int  // to read /info, in a row
 	isLogged bool // the log says that the agent answers
 }

@@ -69,7 +69,7 @@ func (e *encoder) fill(rows []flush.Row, room int) (done int, lost uint64) {
 			size += bucketHead
 		}
 		if left -= size; left < 0 {
-			return i, lost // what is behind the last bound is not looked at
+			return i, lost // groups after the last bound are ignored
 		}
 		e.bounds = append(e.bounds, e.groups.Len())
 		e.fitting = append(e.fitting, &rows[i])

@@ -28,7 +28,7 @@ type Config struct {
 	Bounds      []float64   // of explicit buckets, which sketch.CheckBounds accepts; nil: exponential ones
 	Millis      bool        // explicit buckets are sent in milliseconds, though Bounds are in seconds
 
-	Exemplars *exemplars.Table // of spans whose traces went on; nil: none
+	Exemplars *exemplars.Table // of spans whose traces are forwarded; nil: none
 }
 
 // Exporter sends metrics to an OTLP receiver. See the package comment.

@@ -38,7 +38,7 @@ type format interface {
 	hasResources() bool
 }
 
-// begin starts a list after what was written before. Reserved names are not used in it, because attributes
+// begin starts a list after the bytes written before. Reserved names are not used in it, because attributes
 // with those names are written elsewhere.
 func (a *attributes) begin(reserved ...string) {
 	a.names = a.names[:0]

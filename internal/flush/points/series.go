@@ -37,7 +37,7 @@ type grouper struct {
 	places    map[string]int32
 	known     map[series]int32 // the place of a series in groups
 	groups    []Group
-	next      []int32 // of each row, the place of the next one in its group; -1 behind the last
+	next      []int32 // of each row, the place of the next one in its group; -1 after the last
 }
 
 func newGrouper(c *Config) grouper {

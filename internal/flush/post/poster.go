@@ -35,7 +35,7 @@ type Config struct {
 // expectMode is how bodies are sent.
 //
 // A body that was written completely and never answered may have been counted, so it is lost as ambiguous.
-// A destination that hangs accepts connections and bytes all the same, because its kernel does. So a body
+// A destination that hangs still accepts connections and bytes, because its kernel does. So a body
 // is sent only when the destination asks for it (Expect: 100-continue): one that was not asked for has
 // certainly not arrived, and is retried. Without this an agent that hangs for half a minute would cost each
 // payload that is tried meanwhile.

@@ -23,7 +23,7 @@ type Config struct {
 	Dimensions points.Dimensions
 	NoNative   bool             // no native buckets, which texts never have
 	Bounds     []float64        // of classic buckets, which sketch.CheckBounds accepts; none if empty
-	Exemplars  *exemplars.Table // of spans whose traces went on; nil: none
+	Exemplars  *exemplars.Table // of spans whose traces are forwarded; nil: none
 }
 
 const (

@@ -67,7 +67,7 @@ func (s *scrape) answer(w http.ResponseWriter, r *http.Request, all []*record) e
 	if err == nil {
 		err = http.NewResponseController(w).Flush() // what net/http still has
 	}
-	return err //nolint:wrapcheck // nobody reads it
+	return err //nolint:wrapcheck // it is not read
 }
 
 // family is a metric, and how it is made of a series.
@@ -117,7 +117,7 @@ func (h *headless) Write(text []byte) (int, error) {
 		h.inHead = false
 	}
 	_, err := h.to.Write(rest)
-	return len(text), err //nolint:wrapcheck // nobody reads it
+	return len(text), err //nolint:wrapcheck // it is not read
 }
 
 // fieldMetric is the number of the field metric of MetricFamily.

@@ -31,7 +31,7 @@ type Series struct {
 	Buckets    sketch.Buckets
 	Classic    []uint64 // by classic bucket
 
-	Note any // of whoever reads the totals, who alone uses it
+	Note any // for use by the reader of the totals
 
 	resource *Resource
 	place    int           // in Resource.Series
