@@ -29,12 +29,11 @@ func TestHistogramsAreExplicitWhereTheyAreAskedFor(t *testing.T) {
 	}
 	endpoint := "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics"
 	c := completed(t, endpoint, "--otlp-histogram=explicit:0.5,2").config
-	if got := c.Exporters[0].(interface{ Bounds() []float64 }).Bounds(); !slices.Equal(got,
+	if got := c.Exporters[0].Bounds; !slices.Equal(got,
 		[]float64{.5, 2}) {
 		t.Errorf("the exporter has %v", got)
 	}
-	if got := completed(t,
-		endpoint).config.Exporters[0].(interface{ Bounds() []float64 }).Bounds(); got != nil {
+	if got := completed(t, endpoint).config.Exporters[0].Bounds; got != nil {
 		t.Errorf("by default it has %v", got)
 	}
 	for _, given := range []string{explicit, inMillis} { // Datadog's tracers measure in seconds

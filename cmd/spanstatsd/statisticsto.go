@@ -96,7 +96,7 @@ func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) err
 	badAgent, badExemplars := o.chooseAgent(c, flags, named), o.makeExemplars(c)
 	exporter, badOTLP := o.exporter(c, flags)
 	if exporter != nil {
-		c.Exporters = append(c.Exporters, exporter)
+		c.Exporters = append(c.Exporters, exporter.Describe())
 	}
 	badScraped := o.scraped.complete(c, flags, !named.any())
 	if exporter != nil {

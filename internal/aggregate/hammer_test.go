@@ -136,7 +136,7 @@ func newChain(t *testing.T, config aggregate.Config) *chain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.flusher, err = flush.New(flush.Config{}, agent); err != nil {
+	if c.flusher, err = flush.New(flush.Config{}, agent.Describe()); err != nil {
 		t.Fatal(err)
 	}
 	config.Deliver = func(s *aggregate.Sealed) {

@@ -33,7 +33,7 @@ func (c *Config) addresses() []address {
 		others = append(others, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address, true})
 	}
 	for _, x := range c.Exporters {
-		others = append(others, addressOf(x.URL()))
+		others = append(others, addressOf(x.URL))
 	}
 	for _, k := range doorKinds {
 		in := k.common(c)

@@ -47,8 +47,8 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 	}
 }
 
-// TestADaemonIsNotWhereItsMetricsGo: OTEL_EXPORTER_OTLP_ENDPOINT of the application, given to the daemon too,
-// would have it send to itself.
+// TestADaemonIsNotWhereItsMetricsGo: OTEL_EXPORTER_OTLP_ENDPOINT of the application, given to the daemon
+// too, would have it send to itself.
 func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
 	for endpoint, is := range map[string]bool{
 		"http://127.0.0.1:4318/v1/metrics": true,
@@ -66,7 +66,7 @@ func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Exporters = []flush.Exporter{metrics}
+		config.Exporters = []flush.Exporter{metrics.Describe()}
 		err = config.Check()
 		if (err != nil) != is || is && !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
 			t.Errorf("%s: %v", endpoint, err)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
@@ -40,7 +41,7 @@ func (d *Daemon) announce() {
 // goTo is each destination with its URL, and who is looked for.
 func (d *Daemon) goTo() (to []any) {
 	for _, at := range d.flusher.Destinations() {
-		if d.config.Agent.LookedFor && at.Name() == d.agent.Name() {
+		if d.config.Agent.LookedFor && at.Name() == agent.Name {
 			to = append(to, "looked_for", at.Name()+" at "+at.URL())
 		} else {
 			to = append(to, at.Name(), at.URL())

@@ -51,7 +51,7 @@ func (c *Config) checkRooms() error {
 	return errors.Join(
 		c.Ingest.Check(), admitting.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots),
 		c.Flush.Check(), c.Agent.Check(),
-		c.checkRings(), c.checkDoors(), sketch.CheckBounds(boundsOf(exits(c))),
+		c.checkRings(), c.checkDoors(), sketch.CheckBounds(boundsOf(c.exporters())),
 	)
 }
 
@@ -61,7 +61,7 @@ func (c *Config) checkDestinations() (err error) {
 	if !c.Agent.Off() {
 		return nil
 	}
-	if len(exits(c)) == 0 {
+	if len(c.exporters()) == 0 {
 		err = errors.New("check agent-url: it is off, and there is no other destination, so that " +
 			"statistics would go nowhere; give the agent's URL, or --prometheus")
 	}
@@ -151,18 +151,18 @@ const (
 	totalsResource = 4 << 10
 )
 
-// totals is how many running totals a destination may have: as many series as an interval
-// has aggregates, with texts as long.
+// totals is how many running totals a destination may have: as many series as an interval has aggregates,
+// with texts as long.
 func (c *Config) totals(x flush.Exporter) totals.Limits {
 	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle,
 		Buckets: sketch.DefaultMaxBuckets, Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,
 	}
-	if x == flush.Exporter(c.Prometheus) {
+	if x.Pull != nil {
 		limits.Buckets = c.NativeBuckets
 	}
-	if bounds := flush.Bounds(x); len(bounds) > 0 {
-		limits.Classic = len(bounds) + 1
+	if len(x.Bounds) > 0 {
+		limits.Classic = len(x.Bounds) + 1
 	}
 	return limits
 }
@@ -178,9 +178,9 @@ func (c *Config) exemplarsMemory() []memory.Part {
 // totalsMemory is what they take in all.
 func (c *Config) totalsMemory() (parts []memory.Part) {
 	for _, x := range c.Exporters {
-		if limits := c.totals(x); flush.SendsTotals(x) {
+		if limits := c.totals(x); x.Cumulative {
 			parts = append(parts, memory.Part{
-				Name:  "running totals of " + x.Name(),
+				Name:  "running totals of " + x.Name,
 				Bytes: int64(limits.Memory()), Flag: "max-aggregates",
 			})
 		}
@@ -194,7 +194,7 @@ func scrapedMemory(c *Config) []memory.Part {
 		return nil
 	}
 	return []memory.Part{{
-		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(c.totals(c.Prometheus))),
+		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(c.totals(c.Prometheus.Describe()))),
 		Flag: aggregatesLimit,
 	}}
 }

@@ -28,7 +28,7 @@ type Config struct {
 	Aggregate      aggregate.Config
 	Flush          flush.Config
 	Agent          agent.Config
-	Exporters      []flush.Exporter     // of the destinations beside the agent that something is sent to
+	Exporters      []flush.Exporter     // of the destinations that something is sent to, without the agent
 	NativeBuckets  int                  // of a histogram that is scraped, at most
 	Prometheus     *prometheus.Exporter // that is scraped; nil: none
 	Exemplars      *exemplars.Table     // that they share with what hands traces on; nil: nobody wants any
@@ -72,11 +72,11 @@ func (c *Config) destinations() int {
 	return n
 }
 
-// exits are the exporters of all destinations beside the agent, that which is scraped last.
-func exits(c *Config) []flush.Exporter {
+// exporters are those of all destinations except the agent, the one that is scraped last.
+func (c *Config) exporters() []flush.Exporter {
 	all := slices.Clone(c.Exporters)
 	if c.Prometheus != nil {
-		all = append(all, c.Prometheus)
+		all = append(all, c.Prometheus.Describe())
 	}
 	return all
 }

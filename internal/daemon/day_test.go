@@ -41,7 +41,7 @@ func liveADay(t *testing.T, seed uint64, path string) {
 		t.Fatal(err)
 	}
 	destinations := []*moody{newMoody("one", seed), newMoody("other", seed+100)}
-	flusher, err := flush.New(flush.Config{}, destinations[0], destinations[1])
+	flusher, err := flush.New(flush.Config{}, destinations[0].describe(), destinations[1].describe())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +87,8 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	}
 }
 
-// publishForADay is one publisher behind the other, as connections are, and says how many spans were offered.
-// What each is told to be settled never falls, and is never more than it has brought.
+// publishForADay is one publisher behind the other, as connections are, and says how many spans were
+// offered. What each is told to be settled never falls, and is never more than it has brought.
 func publishForADay(
 	t *testing.T, publishers *admit.Publishers, a *aggregate.Aggregator, random *rand.Rand,
 ) (offered uint64) {
@@ -144,16 +144,13 @@ func newMoody(name string, seed uint64) *moody {
 	return &moody{name: name, random: rand.New(rand.NewPCG(seed, 7)), taken: map[*flush.Payload]bool{}}
 }
 
-func (m *moody) Name() string { return m.name }
-func (m *moody) URL() string  { return "unix:///nowhere" }
+func (m *moody) describe() flush.Exporter { return flush.Exporter{Name: m.name, Push: m} }
 
 // Encode makes a payload of all rows.
-func (m *moody) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int,
-	emit func(*flush.Payload),
-) flush.Encoded {
+func (m *moody) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
 	p := &flush.Payload{Body: make([]byte, 1000)}
-	for i := range rows {
-		p.Spans += rows[i].Spans
+	for i := range c.Rows {
+		p.Spans += c.Rows[i].Spans
 	}
 	if p.Spans > 0 {
 		emit(p)

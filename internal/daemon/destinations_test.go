@@ -19,7 +19,7 @@ func TestADaemonHasADestination(t *testing.T) {
 	if _, err := New(config); err == nil {
 		t.Error("a daemon without any was made")
 	}
-	config.Exporters = []flush.Exporter{elsewhere{}}
+	config.Exporters = []flush.Exporter{elsewhere}
 	if err := config.Check(); err != nil {
 		t.Errorf("with another: %v", err)
 	}
@@ -34,7 +34,7 @@ func TestADaemonHasADestination(t *testing.T) {
 func TestEachDestinationHasItsOwnMemoryAndConnections(t *testing.T) {
 	one := usable(t)
 	two := one
-	two.Exporters = []flush.Exporter{elsewhere{}}
+	two.Exporters = []flush.Exporter{elsewhere}
 	bytes := func(c *Config) map[string]int64 {
 		parts := map[string]int64{}
 		for _, part := range c.Memory().Parts {
@@ -54,8 +54,4 @@ func TestEachDestinationHasItsOwnMemoryAndConnections(t *testing.T) {
 }
 
 // elsewhere is a destination that is only configured.
-type elsewhere struct{ flush.Exporter }
-
-func (elsewhere) Name() string      { return "elsewhere" }
-func (elsewhere) SendsTotals() bool { return false }
-func (elsewhere) URL() string       { return "http://elsewhere.example" }
+var elsewhere = flush.Exporter{Name: "elsewhere", URL: "http://elsewhere.example"}

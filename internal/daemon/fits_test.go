@@ -66,14 +66,14 @@ func combinations(t *testing.T) map[string]Config {
 		}}},
 		{
 			none,
-			{"to metrics ", func(c *Config) { c.Exporters = []flush.Exporter{metrics} }},
-			{"to running totals ", func(c *Config) { c.Exporters = []flush.Exporter{totals} }},
+			{"to metrics ", func(c *Config) { c.Exporters = []flush.Exporter{metrics.Describe()} }},
+			{"to running totals ", func(c *Config) { c.Exporters = []flush.Exporter{totals.Describe()} }},
 			{"to be scraped alone ", func(c *Config) { c.Prometheus, c.Agent.URL = scraped, agent.URL{} }},
 			{"to metrics and to be scraped ", func(c *Config) {
-				c.Exporters, c.Prometheus = []flush.Exporter{metrics}, scraped
+				c.Exporters, c.Prometheus = []flush.Exporter{metrics.Describe()}, scraped
 			}},
 			{"to running totals alone ", func(c *Config) {
-				c.Exporters, c.Agent.URL = []flush.Exporter{totals}, agent.URL{}
+				c.Exporters, c.Agent.URL = []flush.Exporter{totals.Describe()}, agent.URL{}
 			}},
 		},
 	} {
@@ -82,7 +82,7 @@ func combinations(t *testing.T) map[string]Config {
 			for _, c := range choices {
 				made := config
 				c.choose(&made)
-				if len(exits(&made)) > 0 && HandsOn(&made) {
+				if len(made.exporters()) > 0 && HandsOn(&made) {
 					made.Exemplars = table
 				}
 				further[before+c.name] = made

@@ -19,7 +19,7 @@ func gridFor(exporters []flush.Exporter) (*sketch.Grid, error) {
 // boundsOf are those of the classic buckets of all of them.
 func boundsOf(exporters []flush.Exporter) (all []float64) {
 	for _, x := range exporters {
-		all = append(all, flush.Bounds(x)...)
+		all = append(all, x.Bounds...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -11,7 +11,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/running"
@@ -34,10 +33,10 @@ func New(config Config) (*Daemon, error) {
 	return d, nil
 }
 
-// makeFlush makes the destinations, the agent first, but last where it is only looked for: the first is the
-// one whose books are shown before all others.
+// makeFlush makes the destinations. The agent is the first one, whose books are shown before all others,
+// unless it is auto-discovered: then it is the last.
 func (d *Daemon) makeFlush(config Config) (err error) {
-	exporters := exits(&config)
+	exporters := config.exporters()
 	if !config.Agent.Off() {
 		config.Agent.Version, config.Agent.Log = config.Version, config.Log
 		if d.agent, err = agent.New(config.Agent); err != nil {
@@ -47,20 +46,17 @@ func (d *Daemon) makeFlush(config Config) (err error) {
 		if config.Agent.LookedFor {
 			at = len(exporters)
 		}
-		exporters = slices.Insert(exporters, at, flush.Exporter(d.agent))
+		exporters = slices.Insert(exporters, at, d.agent.Describe())
 	}
 	for _, x := range exporters {
-		if keeps, is := x.(totalsKeeper); is {
-			keeps.LimitTotals(config.totals(x))
+		if x.LimitTotals != nil {
+			x.LimitTotals(config.totals(x))
 		}
 	}
 	config.Flush.Log = config.Log
 	d.flusher, err = flush.New(config.Flush, exporters...)
 	return err
 }
-
-// totalsKeeper is an exporter that may keep running totals.
-type totalsKeeper interface{ LimitTotals(limits totals.Limits) }
 
 // makeRest makes what stands before the flush.
 func (d *Daemon) makeRest(config Config) (err error) {
@@ -94,7 +90,7 @@ func (d *Daemon) makeRunning(config *Config) (err error) {
 // makeRooms makes the rooms that a span goes through, and what shows them.
 func (d *Daemon) makeRooms(config Config) (err error) {
 	config.Aggregate = config.counting()
-	if config.Aggregate.Grid, err = gridFor(exits(&config)); err != nil {
+	if config.Aggregate.Grid, err = gridFor(config.exporters()); err != nil {
 		return err
 	}
 	config.Aggregate.Deliver = d.flusher.Accept

@@ -13,7 +13,7 @@ import (
 // TestRunningTotalsAreInTheSum of all limits, where there are any.
 func TestRunningTotalsAreInTheSum(t *testing.T) {
 	one, two := usable(t), usable(t)
-	one.Exporters = []flush.Exporter{elsewhere{}}
+	one.Exporters = []flush.Exporter{elsewhere}
 	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:4318")
 	if err != nil {
 		t.Fatal(err)
@@ -25,21 +25,17 @@ func TestRunningTotalsAreInTheSum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two.Exporters = []flush.Exporter{cumulative}
-	limits := two.totals(cumulative)
+	two.Exporters = []flush.Exporter{cumulative.Describe()}
+	limits := two.totals(cumulative.Describe())
 	if more := two.Memory().Total - one.Memory().Total; more != int64(limits.Memory()) || more < 1<<20 {
 		t.Errorf("%d bytes more for running totals, want %d", more, limits.Memory())
 	}
 }
 
 // byBounds is a destination with classic buckets.
-type byBounds struct {
-	elsewhere
-	bounds []float64
+func byBounds(bounds ...float64) flush.Exporter {
+	return flush.Exporter{Name: "elsewhere", Cumulative: true, Bounds: bounds}
 }
-
-func (byBounds) SendsTotals() bool   { return true }
-func (b byBounds) Bounds() []float64 { return b.bounds }
 
 // TestClassicBucketsAreCountedExactly: durations are counted in cells that end at the bounds of
 // all destinations; what cannot be counted is refused; and totals of them are in the sum.
@@ -48,19 +44,19 @@ func TestClassicBucketsAreCountedExactly(t *testing.T) {
 	if g, err := gridFor(config.Exporters); g != sketch.AgentGrid() || err != nil {
 		t.Errorf("the agent alone has another grid: %v", err)
 	}
-	config.Exporters = []flush.Exporter{elsewhere{}}
+	config.Exporters = []flush.Exporter{elsewhere}
 	if g, err := gridFor(config.Exporters); g != sketch.CommonGrid() || err != nil {
 		t.Errorf("a destination without classic buckets has another grid: %v", err)
 	}
-	few := byBounds{bounds: []float64{.1, 2}}
-	config.Exporters = []flush.Exporter{few, elsewhere{}, byBounds{bounds: []float64{.1, .3}}}
+	few := byBounds(.1, 2)
+	config.Exporters = []flush.Exporter{few, elsewhere, byBounds(.1, .3)}
 	if all := boundsOf(config.Exporters); !slices.Equal(all, []float64{.1, .3, 2}) || config.Check() != nil {
 		t.Errorf("the bounds are %v: %v", all, config.Check())
 	}
 	if g, err := gridFor(config.Exporters); err != nil || g == sketch.CommonGrid() {
 		t.Errorf("the bounds are not in the grid: %v", err)
 	}
-	none := byBounds{}
+	none := byBounds()
 	with, without := config.totals(few), config.totals(none)
 	if with.Classic != 3 || without.Classic != 0 {
 		t.Errorf("%d and %d classic buckets", with.Classic, without.Classic)
@@ -71,7 +67,7 @@ func TestClassicBucketsAreCountedExactly(t *testing.T) {
 	if more := config.Memory().Total - less; more != int64(with.Memory()-without.Memory()) || more <= 0 {
 		t.Errorf("%d bytes more for classic buckets", more)
 	}
-	config.Exporters = []flush.Exporter{byBounds{bounds: []float64{-1}}}
+	config.Exporters = []flush.Exporter{byBounds(-1)}
 	if err := config.Check(); err == nil || !strings.Contains(err.Error(), "-1 is not positive") {
 		t.Errorf("a bound below 0: %v", err)
 	}

@@ -14,7 +14,7 @@ func (d *Daemon) wanted() (agent.Features, <-chan struct{}) {
 		return agent.DefaultFeatures(), nil
 	}
 	f, changed := d.agent.WatchFeatures()
-	f.Stats = f.Stats || len(exits(&d.config)) > 0
+	f.Stats = f.Stats || len(d.config.exporters()) > 0
 	return f, changed
 }
 

@@ -10,24 +10,23 @@ const (
 	longestPause  = 30 * time.Second
 )
 
-// backoff is the pause between failures. It belongs to the way to a
-// destination, not to a payload: when one cannot get through, the next cannot either.
+// backoff is the pause after failures. It belongs to the connection to a destination, not to a payload:
+// when one payload can't be delivered, the next can't be either.
 //
-// Several deliveries are begun between two pauses, and when the destination goes they
-// all fail. That is one failure, not many: what was begun before the present pause says
-// nothing of what comes after it, but how long the destination asks us to wait.
+// Several deliveries begin between two pauses, and when the destination becomes unavailable all of them
+// fail. That counts as one failure: a delivery that began before the present pause says nothing about what
+// comes after it, except how long the destination asks us to wait.
 type backoff struct {
 	until    time.Time
 	failures int // in a row
 	pauses   int // so far; a delivery remembers how many there were when it began
 }
 
-// over says whether the pause has ended.
+// over reports whether the pause has ended.
 func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
 
-// extend begins a pause: twice as long with each failure in a row, less up to
-// half at random, so that many daemons do not come back to one destination together;
-// and never shorter than the destination asked for.
+// extend begins a pause: twice as long with each failure in a row, less up to half at random, so that many
+// daemons do not return to one destination at the same time; never shorter than the destination asked for.
 func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
 	if began != b.pauses {
 		if until := now.Add(atLeast); until.After(b.until) && atLeast > 0 {
@@ -45,12 +44,12 @@ func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
 	b.until = now.Add(max(pause, atLeast))
 }
 
-// succeeded notes that the destination took what was begun after so many pauses.
+// succeeded records that the destination accepted a delivery that began after so many pauses.
 func (b *backoff) succeeded(began int) {
 	if began == b.pauses {
 		b.end()
 	}
 }
 
-// end ends the pause, and forgets the failures.
+// end ends the pause and resets the failures.
 func (b *backoff) end() { b.until, b.failures = time.Time{}, 0 }

@@ -13,24 +13,22 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// The busiest aggregates are for a person who looks, so they are bounded, and
-// cost a flush two walks over its rows and the bins of a few of them.
+// The busiest aggregates are shown to people, so they are few, and cost a flush two passes over its rows
+// and over the bins of a few of them.
 const (
 	busiestAggregates = 20
 	busiestOrigins    = 20
 	busiestLabel      = 200 // bytes of a label that are kept
 
-	// A latency curve has the same axis at every flush and for every aggregate,
-	// so that two can be laid side by side: from 1 µs to 100 s, six columns a
-	// decade. What is beyond an end is in the column there.
+	// A latency curve has the same axis at every flush and for every aggregate, so that two can be
+	// compared: from 1 µs to 100 s, six columns per decade. The outer columns have everything beyond.
 	curveDecades    = 8
 	columnsADecade  = 6
 	curveColumns    = curveDecades * columnsADecade
 	curveFirstNanos = 1e3
 )
 
-// Busiest is the aggregates with most spans of the last sealed cycle that held
-// any.
+// Busiest has the aggregates with most spans of the last sealed cycle that had any.
 type Busiest struct {
 	Cycle      uint64       `json:"cycle"`
 	Start      time.Time    `json:"start"`
@@ -88,10 +86,10 @@ type busiestReader struct {
 	mappings       []mapping.IndexMapping // of the sealed cycle, by number
 }
 
-// bin is one of a sketch that is in use, by the duration that it stands for.
+// bin is a non-empty bin of a sketch, with the duration that it stands for.
 type bin struct{ seconds, count float64 }
 
-// busiest looks at a sealed cycle, and changes nothing of it.
+// busiest reads a sealed cycle.
 func (l *busiestReader) busiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
 	b := &Busiest{
 		Cycle: sealed.Cycle, Start: sealed.Start, End: sealed.End,
@@ -158,7 +156,7 @@ func (l *busiestReader) keys(sealed *aggregate.Sealed, rows []Row, chosen []int)
 	return read
 }
 
-// largest are the places of the n largest counts that are not 0, the largest first.
+// largest returns the indices of the n largest counts that are not 0, the largest first.
 func largest(counts []uint64, n int) (places []int) {
 	for place, count := range counts {
 		if count > 0 {
@@ -169,7 +167,7 @@ func largest(counts []uint64, n int) (places []int) {
 	return places[:min(n, len(places))]
 }
 
-// read adds up what the key's rows have counted.
+// read adds up the counts of the key's rows.
 func (l *busiestReader) read(k *BusyKey, rows []*Row) {
 	l.all, l.failed = l.all[:0], l.failed[:0]
 	for _, r := range rows {
@@ -189,8 +187,7 @@ func (l *busiestReader) read(k *BusyKey, rows []*Row) {
 	for _, b := range bins {
 		total += b.count
 	}
-	// The rank is the sketch library's, so that a figure here is the one that
-	// the agent's reader will see.
+	// The rank is that of the sketch library, so that the figure is the same in Datadog.
 	at := func(quantile float64) float64 {
 		rank, below := quantile*(total-1), 0.0
 		for _, b := range bins {
@@ -218,7 +215,7 @@ func (l *busiestReader) take(to []bin, s *sketch.Sketch, mapping sketch.MappingI
 	return to
 }
 
-// curve adds bins to the columns of a curve, which stays nil where there are none.
+// curve adds bins to the columns of a curve, which stays nil without bins.
 func curve(bins []bin, columns *[]uint64) {
 	if len(bins) == 0 {
 		return
@@ -229,7 +226,7 @@ func curve(bins []bin, columns *[]uint64) {
 	}
 }
 
-// column is where a duration stands in a curve.
+// column is the column of a duration.
 func column(nanoseconds float64) int {
 	if nanoseconds <= curveFirstNanos {
 		return 0

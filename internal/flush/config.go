@@ -28,16 +28,16 @@ const (
 	DefaultRetryAge        = 2 * time.Minute
 	DefaultTimeout         = 10 * time.Second
 
-	// MinPayloadBytes leaves room for an origin and the largest group that
-	// normalised keys and two full sketches can make, some 60 KB.
+	// MinPayloadBytes leaves room for an origin and the largest group that normalized keys and two full
+	// sketches can make, some 60 KB.
 	MinPayloadBytes = 128 << 10
-	// mostPayloadBytes is what the agent refuses to read beyond.
+	// mostPayloadBytes is the longest payload that the agent reads.
 	mostPayloadBytes = 25 << 20
-	// maxWaiting bounds the payloads that wait, however small they are.
+	// maxWaiting limits the number of queued payloads.
 	maxWaiting = 4096
 )
 
-// withDefaults fills in what is not set and refuses what cannot work.
+// withDefaults sets defaults and checks the values.
 func (c Config) withDefaults() (Config, error) {
 	c.MaxPayloadBytes = cmp.Or(c.MaxPayloadBytes, DefaultMaxPayloadBytes)
 	c.RetryBytes = cmp.Or(c.RetryBytes, DefaultRetryBytes)
@@ -59,7 +59,7 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// Check says everything that is unusable.
+// Check returns everything that is unusable.
 func (c Config) Check() error {
 	_, err := c.withDefaults()
 	return err

@@ -13,7 +13,7 @@ func TestConfigIsCheckedBeforeAnythingRuns(t *testing.T) {
 		"an age in the future": {RetryAge: -time.Second},
 		"no time to answer":    {Timeout: -time.Second},
 	} {
-		if f, err := New(cfg, &scripted{}); err == nil {
+		if f, err := New(cfg, (&scripted{}).describe()); err == nil {
 			f.Close(t.Context())
 			t.Errorf("%s: accepted", name)
 		}

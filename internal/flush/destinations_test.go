@@ -16,10 +16,14 @@ import (
 )
 
 // startSeveral runs a flusher with several destinations, and closes it at the end.
-func startSeveral(t *testing.T, cfg Config, exporters ...Exporter) *Flusher {
+func startSeveral(t *testing.T, cfg Config, exporters ...describer) *Flusher {
 	t.Helper()
 	cfg.Log = slog.New(slog.DiscardHandler)
-	f, err := New(cfg, exporters...)
+	var all []Exporter
+	for _, x := range exporters {
+		all = append(all, x.describe())
+	}
+	f, err := New(cfg, all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +42,7 @@ func hangs(ctx context.Context, _ *Payload) Attempt {
 // is delivered when it has its outcome at the last of them.
 func TestNoDestinationDelaysAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bad := []Exporter{
+		bad := []describer{
 			&scripted{name: "dead", answer: down},
 			&scripted{name: "hanging", answer: hangs},
 			&scripted{
@@ -103,6 +107,8 @@ type moody struct {
 	bodies map[*Payload]int
 }
 
+func (m *moody) describe() Exporter { return describePush(m.scripted, m) }
+
 func (m *moody) Deliver(ctx context.Context, p *Payload) Attempt {
 	m.mu.Lock()
 	mood, wait := m.random.IntN(8), time.Duration(m.random.IntN(3000))*time.Millisecond
@@ -135,7 +141,7 @@ func (m *moody) Deliver(ctx context.Context, p *Payload) Attempt {
 func TestBooksOfEachDestinationBalanceWhateverTheyDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var moods []*moody
-		var exporters []Exporter
+		var exporters []describer
 		for i, name := range []string{"one", "other", "strict"} {
 			m := &moody{
 				scripted: &scripted{name: name, inOrder: name == "strict"},
@@ -194,7 +200,7 @@ func TestWhatWaitsIsBoundedForEachDestination(t *testing.T) {
 				}
 			}
 		}
-		for _, d := range []*Destination{dead, hanging} {
+		for _, d := range []Destination{dead, hanging} {
 			if s := balanced(t, d, 12000); s.Unsent[QueueFull] < 10000 ||
 				s.Unsent[QueueFull]+s.Held != 12000 {
 				t.Errorf("%s: stats %+v", d.Name(), s)

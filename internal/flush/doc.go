@@ -1,54 +1,44 @@
-// Package flush turns sealed cycles into payloads and gets them to every destination,
-// or says by name why it could not.
+// Package flush exports sealed cycles: it encodes them for every destination, delivers the payloads, and
+// accounts for each span by destination.
 //
-// The way of a sealed cycle:
-//
-//	Accept (the sealing goroutine)          a sender (one goroutine a destination)
-//	  merge rows by (key, bucket)             take the payload tried least, then oldest
-//	  of each destination:                    begin its delivery, and those of other origins
-//	    encode its payloads                   take an answer: resolve it, or keep it for another try
-//	    enqueue ----------------------------> back off while the destination is away
+//	Accept (sealing goroutine)                     sender (one goroutine per push destination)
+//	  merge rows by (key, bucket, mapping)           take the payload with the fewest tries, then the oldest
+//	  for each destination:                          begin its delivery, and those of other origins
+//	    push: encode payloads, queue them -------->  take an answer: settle the payload, or retry it
+//	    pull: publish                                pause while the destination is unavailable
 //	  release the cycle's memory
 //
-// What is particular to a destination is an Exporter: how rows are encoded, how a
-// payload is delivered, what the destination wants. Each kind has a room of its own
-// below this one, and this one names none; those that speak HTTP share package post. All
-// else a Destination does: it has a queue, a sender, a backoff, a retry age, books, a log of
-// outcomes and a history, and shares none of them. So a destination that is slow or away delays no other.
+// An Exporter describes a destination. Push exporters (agent, OTLP) encode and send; pull exporters
+// (Prometheus) publish statistics that are scraped. A destination shares nothing with another, so one that
+// is slow or unavailable delays no other. Each kind has a package below this one; those that send over HTTP
+// share post.
 //
-// Accept computes and never waits for a destination. Up to maxDeliveries payloads are
-// under way to each at once, one of each origin; a delivery is a goroutine that makes
-// one request and hands what was answered to the sender, which alone decides. A third
-// goroutine is the exporter's own, for what it asks its destination by itself.
+// # Retries
 //
-// The rule on sending again: what certainly did not arrive is tried again, and
-// nothing else. What may have arrived is given up as ambiguous, because a second copy
-// would be counted again. Which is which the exporter says of each attempt.
+// A payload that certainly did not arrive is retried. One that may have arrived is abandoned as ambiguous,
+// because destinations do not deduplicate. Running totals (Exporter.Cumulative) are retried in both cases:
+// a second copy changes nothing. The payloads of each cycle replace those of earlier cycles in the queue.
 //
-// Where payloads have running totals (Exporter.SendsTotals) each cycle's say all that those
-// before said. So they take the place of those that wait, and what is given up of them is
-// no loss: its spans stay held until a payload that says them too has arrived, or their
-// total has ended; see copies.
+// # Accounting
 //
-// A cycle is doubtful while anything that says its spans is under way to any destination, and
-// once one has taken some or may have, until it is settled (cycleDelivery). Who finds this
-// process killed must not have those counted again.
+// Each span that is accepted is held by each destination until its payload has an outcome there; then it is
+// flushed, or unsent under exactly one Reason. Payloads of deltas are accounted one by one, running totals
+// by cycle (see snapshot). Statistics that are scraped count as flushed when they are published. Spans
+// counted before an auto-discovered destination is found are counted as that, and not held for it.
 //
-// What is published for readers to fetch (Exporter.Unread) is flushed at once. Its cycles are
-// settled when a reader had them whole, or nobody came for the retry age; see Unread.
+// cycleState tracks when clients that wait for a cycle are answered, when its spans are settled, and
+// whether it is in doubt for the next daemon should this one be killed.
 //
-// A destination that nobody named (Exporter.Joined) is looked for. What is sealed before it is found is
-// counted so and not kept for it: it owes no outcome, and nobody who waits for a cycle waits for it.
+// # Concurrency
 //
-// The books: each span accepted is held by each destination until its payload there has
-// an outcome (of totals: until it has arrived or never will), then it is flushed or unsent
-// under exactly one Reason. The three are counted where they happen, none is computed from
-// the others. A cycle's delivery is resolved when it has its outcome at every destination,
-// with the first failure at any.
+// Accept must not wait for a destination. Up to maxDeliveries payloads are in flight to each, one per
+// origin; a delivery is a goroutine that makes one request and passes the answer to the sender, which alone
+// decides. Another goroutine runs Exporter.Watch.
 //
-// Bounds, of each destination: a payload (Config.MaxPayloadBytes), the payloads waiting
-// (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), those under way
-// (maxDeliveries, and together Config.MaxPayloadBytes), one request (Config.Timeout), how long
-// published cycles are remembered that nobody reads (Config.RetryAge),
-// the pause between two tries.
+// # Limits
+//
+// For each destination: the length of a payload (Config.MaxPayloadBytes), queued payloads
+// (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), payloads in flight (maxDeliveries, and
+// together Config.MaxPayloadBytes), one request (Config.Timeout), how long published cycles wait for a
+// scrape (Config.RetryAge), and the pause between two tries.
 package flush

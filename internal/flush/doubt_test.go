@@ -163,32 +163,22 @@ func TestACycleIsDoubtfulUntilAllDestinationsHaveIt(t *testing.T) {
 	}
 }
 
-// steeredTotals are running totals whose deliveries are answered one by one.
-type steeredTotals struct {
-	*summing
-	*steered
-}
-
-func newSteeredTotals() *steeredTotals {
-	s := &steeredTotals{newSumming(nil), newSteered("sums")}
-	s.summing.scripted.answer = func(_ context.Context, p *Payload) Attempt {
-		return s.ask(p.Totals.(*serviceTotal).service)
-	}
-	return s
-}
-
-// startTotals runs a flusher of such, without what both of its parts have.
-func startTotals(t *testing.T) (*steeredTotals, running) {
-	s := newSteeredTotals()
-	f, _ := startScripted(t, s.summing, nil)
-	return s, f
+// startTotals runs a flusher of running totals whose deliveries are answered one by one.
+func startTotals(t *testing.T) (*steered, running, *summing) {
+	s := newSteered("sums")
+	sums := newSumming(func(_ context.Context, p *Payload) Attempt {
+		service, _ := total(p)
+		return s.ask(service)
+	})
+	f, _ := startScripted(t, sums, nil)
+	return s, f, sums
 }
 
 // A payload of running totals makes all open cycles doubtful that it says, and no newer one;
 // what was taken of them stays so until a copy has arrived whole.
 func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := startTotals(t)
+		s, f, _ := startTotals(t)
 		sealed, first := watched(testcycle.Origins(2))
 		f.Accept(sealed)
 		says(t, "the first copy is under way", first, "doubtful")
@@ -222,7 +212,7 @@ func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
 // reader. To who counts them anew in another process it does, so they stay doubtful.
 func TestTotalsThatMayHaveArrivedAreSentAgainAndDoubtful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := startTotals(t)
+		s, f, _ := startTotals(t)
 		sealed, told := watched(testcycle.Origins(1))
 		f.Accept(sealed)
 		s.answers(t, "s0", unknown)
@@ -245,7 +235,7 @@ func TestTotalsThatMayHaveArrivedAreSentAgainAndDoubtful(t *testing.T) {
 // Nothing is told of a cycle that is settled, though a payload that says it is under way.
 func TestNothingIsToldBehindTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := startTotals(t)
+		s, f, sums := startTotals(t)
 		sealed, told := watched(testcycle.Origins(1))
 		f.Accept(sealed)
 		synctest.Wait()
@@ -255,7 +245,7 @@ func TestNothingIsToldBehindTheEnd(t *testing.T) {
 		says(t, "it was given up, being the oldest of too many", told, "doubtful settled")
 		s.answers(t, "s0", notYet)
 		says(t, "it has returned", told, "doubtful settled")
-		s.summing.answers(nil)
+		sums.answers(nil)
 	})
 }
 
@@ -273,7 +263,7 @@ func TestAStopLeavesOpenWhatItGivesUp(t *testing.T) {
 					<-ctx.Done()
 					return Attempt{Outcome: outcome, Silent: true, Err: ctx.Err()}
 				}
-				var x Exporter = &scripted{answer: hanging}
+				var x describer = &scripted{answer: hanging}
 				then, waits := want, ""
 				if totals {
 					x, waits = newSumming(hanging), "settled"
@@ -308,8 +298,9 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 				defer mu.Unlock()
 				return rnd.IntN(n)
 			}
+			var totals *pushDestination
 			all, taken := map[*aggregate.Delivery]*testcycle.Told{}, map[*aggregate.Delivery]bool{}
-			check := func(c *cycleDelivery, takes bool) {
+			check := func(c *cycleState, takes bool) {
 				mu.Lock()
 				defer mu.Unlock()
 				told := all[c.delivery].String()
@@ -323,7 +314,10 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 				taken[c.delivery] = taken[c.delivery] || takes
 			}
 			answer := func(_ context.Context, p *Payload) Attempt {
-				said := p.says()
+				said := []*cycleState{p.cycle}
+				if p.snapshot != nil {
+					said = totals.open.states(p.snapshot.number)
+				}
 				for _, c := range said {
 					check(c, false)
 				}
@@ -339,6 +333,7 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 					name: "strict", inOrder: true,
 					answer: answer,
 				}, newSumming(answer))
+			totals = f.Destinations()[2].(*pushDestination)
 			for range 30 {
 				sealed, told := watched(testcycle.Origins(draw(6)))
 				mu.Lock()

@@ -32,34 +32,42 @@ type try struct {
 	at       time.Time
 }
 
-func (s *scripted) Name() string  { return cmp.Or(s.name, "agent") }
-func (s *scripted) URL() string   { return "unix:///nowhere" }
-func (s *scripted) InOrder() bool { return s.inOrder }
+// describer is an exporter of the tests.
+type describer interface{ describe() Exporter }
 
-func (s *scripted) SendsTotals() bool { return false }
+func (s *scripted) describe() Exporter {
+	return Exporter{
+		Name: cmp.Or(s.name, "agent"), URL: "unix:///nowhere", Push: s, InOrder: s.inOrder, Wants: s.wants,
+		Watch: func(_ context.Context, link *Link) { link.Answers() },
+	}
+}
 
-func (s *scripted) Wants() (statistics bool, payloadBytes int) {
+// describePush describes an exporter that has a scripted one within.
+func describePush(within describer, p Push) Exporter {
+	x := within.describe()
+	x.Push = p
+	return x
+}
+
+func (s *scripted) wants() (statistics bool, payloadBytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.away, s.takes
 }
 
-// Watch finds a destination that is there.
-func (s *scripted) Watch(_ context.Context, link *Link) { link.Answers() }
-
 // Encode writes a row as so many bytes as its texts have, and a hundred.
-func (s *scripted) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded {
+func (s *scripted) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	unencodable := uint64(0)
-	s.limits = append(s.limits, limit)
+	s.limits = append(s.limits, c.Limit)
 	var open *Payload
-	for i := range rows {
-		r := &rows[i]
-		origin, row := sealed.Origins[r.Origin()], append(make([]byte, 100), r.Key().Resource...)
-		if len(row) > limit {
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		origin, row := c.Origins[r.Origin()], append(make([]byte, 100), r.Key().Resource...)
+		if len(row) > c.Limit {
 			unencodable += r.Spans
 			continue
 		}
-		if open != nil && (open.Origin != origin || len(open.Body)+len(row) > limit) {
+		if open != nil && (open.Origin != origin || len(open.Body)+len(row) > c.Limit) {
 			emit(open)
 			open = nil
 		}
@@ -111,23 +119,23 @@ var (
 // running is a flusher and its one destination.
 type running struct {
 	*Flusher
-	*Destination
+	*pushDestination
 }
 
 // startScripted runs a flusher whose log is returned, and closes it at the end.
-func startScripted(t *testing.T, exporter Exporter, edit func(*Config)) (running, *bytes.Buffer) {
+func startScripted(t *testing.T, exporter describer, edit func(*Config)) (running, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	cfg := Config{Log: slog.New(slog.NewTextHandler(&log, nil))}
 	if edit != nil {
 		edit(&cfg)
 	}
-	f, err := New(cfg, exporter)
+	f, err := New(cfg, exporter.describe())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close(t.Context()) })
-	return running{f, f.Destinations()[0]}, &log
+	return running{f, f.Destinations()[0].(*pushDestination)}, &log
 }
 
 // resolution is a delivery's, if it has one yet.

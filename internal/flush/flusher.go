@@ -9,9 +9,27 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
-// Flusher takes sealed cycles to every destination. See the package comment.
+// Destination is one place where statistics go.
+type Destination interface {
+	Name() string // in metrics, the log and status
+	URL() string  // for operators, without credentials
+	Stats() Stats
+	Flushes() []Flush // the last ones, the newest first
+
+	// join takes the spans of a sealed cycle into the stats, and reports whether accept must follow.
+	join(cleared, spans uint64) (takesPart bool)
+	accept(c *Cycle)
+
+	// Shutdown, in this order: close has no more cycles accepted, end returns when nothing is sent any
+	// more, and settle gives every cycle that is left its outcome.
+	close()
+	end(ctx context.Context)
+	settle()
+}
+
+// Flusher hands sealed cycles to every destination. See the package comment.
 type Flusher struct {
-	destinations []*Destination
+	destinations []Destination
 	busiest      atomic.Pointer[Busiest]
 
 	measuring sync.Mutex // guards the next one
@@ -30,28 +48,27 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 	}
 	f := &Flusher{durations: newHistogram(.0001, .0005, .001, .005, .01, .05, .1, .5, 1)}
 	f.busiest.Store(f.busiestReader.busiest(&aggregate.Sealed{}, nil))
-	for _, exporter := range exporters {
-		f.destinations = append(f.destinations, newDestination(cfg, exporter))
+	for _, x := range exporters {
+		if x.Pull != nil {
+			f.destinations = append(f.destinations, newPull(cfg, x))
+			continue
+		}
+		d := newPush(cfg, x)
+		d.start()
+		f.destinations = append(f.destinations, d)
 	}
 	return f, nil
 }
 
-// Accept takes a sealed cycle over: merges it once, has each destination encode it,
-// and releases its memory. It never waits for a destination. One that is looked for and not found yet
-// has no part in it.
+// Accept takes over a sealed cycle: it merges the cycle once, has each destination encode it, and releases
+// its memory. It does not wait for destinations.
 func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
-	var to []*Destination
+	var to []Destination
 	for _, d := range f.destinations {
-		if !hasJoined(d.exporter) {
-			d.books.change(func(s *Stats) { s.BeforeFound += sealed.Cleared + spans })
-			continue
-		}
-		d.books.hold(sealed.Cleared + spans)
-		d.books.unsent(NotWanted, sealed.Cleared)
-		if spans > 0 || d.takesIdle() {
+		if d.join(sealed.Cleared, spans) {
 			to = append(to, d)
 		}
 	}
@@ -60,13 +77,12 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		delivery.Resolve(nil)
 		return
 	}
-	// It counts one payload more while they are made, so that it is not resolved
-	// before all of them are.
-	c := &cycle{Sealed: sealed, rows: f.merger.Merge(sealed), spans: spans}
-	c.delivery = &cycleDelivery{delivery: delivery}
-	c.delivery.add()
+	c := &Cycle{
+		Sealed: sealed, Rows: f.merger.Merge(sealed), spans: spans, state: &cycleState{delivery: delivery},
+	}
+	c.state.add() // resolved last, so that the cycle is not settled while payloads are still made
 	if spans > 0 {
-		f.busiest.Store(f.busiestReader.busiest(sealed, c.rows))
+		f.busiest.Store(f.busiestReader.busiest(sealed, c.Rows))
 	}
 	c.merging = time.Since(began)
 	for _, d := range to {
@@ -77,12 +93,11 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.measuring.Lock()
 	f.durations.observe(time.Since(began).Seconds())
 	f.measuring.Unlock()
-	c.delivery.resolve(nil)
+	c.state.resolve(nil)
 }
 
-// Close tries to send what still waits, each payload once and without pauses, until
-// ctx ends. What is left then is unsent for Shutdown. It returns when every payload has
-// its outcome and no goroutine is left.
+// Close tries to send queued payloads, each once and without pauses, until ctx ends. Spans that are left
+// then are unsent for Shutdown. It returns when every payload has its outcome and no goroutine is left.
 func (f *Flusher) Close(ctx context.Context) {
 	f.accepting.Lock()
 	for _, d := range f.destinations {
@@ -101,16 +116,15 @@ func (f *Flusher) Close(ctx context.Context) {
 	}
 }
 
-// Destinations are all of them, in the order of their exporters.
-func (f *Flusher) Destinations() []*Destination { return f.destinations }
+// Destinations are in the order of their exporters.
+func (f *Flusher) Destinations() []Destination { return f.destinations }
 
-// Durations are of merging and encoding one sealed cycle for all destinations, in
-// seconds.
+// Durations are of merging and encoding one sealed cycle for all destinations, in seconds.
 func (f *Flusher) Durations() Histogram {
 	f.measuring.Lock()
 	defer f.measuring.Unlock()
 	return f.durations.clone()
 }
 
-// Busiest is that of the last sealed cycle with spans. It is not to be written to.
+// Busiest is of the last sealed cycle with spans. The caller does not write to it.
 func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }

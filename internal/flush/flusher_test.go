@@ -375,12 +375,14 @@ type lingering struct {
 	close func()
 }
 
-func (l *lingering) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded {
+func (l *lingering) describe() Exporter { return describePush(l.scripted, l) }
+
+func (l *lingering) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	go l.close()
 	for range 1000 { // whoever closes gets as far as it can
 		runtime.Gosched()
 	}
-	return l.scripted.Encode(sealed, rows, limit, emit)
+	return l.scripted.Encode(c, emit)
 }
 
 // A cycle that is being encoded when the daemon stops has an outcome like any other.

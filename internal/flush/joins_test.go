@@ -17,7 +17,11 @@ type latecomer struct {
 	joined atomic.Bool
 }
 
-func (l *latecomer) Joined() bool { return l.joined.Load() }
+func (l *latecomer) describe() Exporter {
+	x := l.scripted.describe()
+	x.Discovered = l.joined.Load
+	return x
+}
 
 // TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn, whatever else there is, whenever it joins, and
 // whether its payloads arrive: what was sealed before is counted so, delays nobody and is no loss.
@@ -26,9 +30,9 @@ func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
 			late := &latecomer{scripted: &scripted{name: "late"}}
-			exporters := []Exporter{late}
+			exporters := []describer{late}
 			if random.IntN(2) == 0 {
-				exporters = []Exporter{&scripted{name: "good"}, late}
+				exporters = []describer{&scripted{name: "good"}, late}
 			}
 			f := startSeveral(t, Config{}, exporters...)
 			all := f.Destinations()

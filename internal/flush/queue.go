@@ -8,31 +8,30 @@ import (
 	"time"
 )
 
-// maxDeliveries is how many payloads may be under way to a destination at once. One
-// that answers within 200 ms is brought 140 payloads a second: at a stop just after a
-// seal, two cycles of 256 origins take it 4 s of the 5 s of grace.
+// maxDeliveries is how many payloads can be in flight to a destination at the same time. A destination that
+// answers within 200 ms then takes 140 payloads per second: at a shutdown right after a seal, two cycles of
+// 256 origins take 4 s of the default grace period of 5 s.
 const maxDeliveries = 28
 
-// MaxConnections is how many connections to a destination may be open at once: one for
-// each payload under way, one for a probe, one for the question what it wants.
+// MaxConnections is how many connections to a destination can be open at the same time: one per payload in
+// flight, one for a probe, one for the question what it wants.
 const MaxConnections = maxDeliveries + 2
 
-// queue holds the payloads that have no outcome yet: those that wait for their turn,
-// oldest first, and those that are under way. Both are short (maxWaiting,
-// maxDeliveries), so they are searched rather than indexed.
+// queue holds the payloads that have no outcome yet: those that wait for their turn, oldest first, and
+// those in flight. Both lists are short (maxWaiting, maxDeliveries), so they are searched, not indexed.
 type queue struct {
-	maxBytes    int // of those that wait
-	maxUnderWay int // bytes of those under way, where they are several
+	maxBytes    int // waiting
+	maxInFlight int // bytes in flight, if there are several payloads
 	inOrder     bool
 
 	mu       sync.Mutex
 	waiting  []*Payload
 	bytes    int // of waiting
-	underWay []*Payload
+	inFlight []*Payload
 }
 
-// put adds a payload and returns what had to give way to it: the oldest, which
-// may be the payload itself.
+// put adds a payload and returns those that are evicted for it: the oldest, which may be the payload
+// itself.
 func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,72 +47,68 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	return q.remove(0, n)
 }
 
-// take moves the payload whose turn it is from those that wait to those under way:
-// the one that has been tried least, since a payload that the destination keeps
-// failing on must not stand before all others; the oldest of several. Of one origin
-// only one is under way at a time, or a later one could arrive first. Where all must
-// arrive in order it is the oldest, alone. It returns nil where there is none, or where
-// it must wait for others to return.
+// take moves the payload whose turn it is from waiting to in flight, and returns it, or nil if there is
+// none or it must wait for others to return. The payload that was tried least goes first, because one that
+// the destination keeps failing on must not hold up all others; then the oldest. Of each origin only one is
+// in flight at a time, or a later one could arrive first. If all must arrive in order, the oldest goes,
+// alone.
 func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	at := q.next()
-	// A large one is not overtaken by smaller ones that would fit: it would wait as
-	// long as any of those came.
-	if at < 0 || len(q.waiting[at].Body) > q.roomUnderWay() {
+	// Smaller payloads that would fit do not overtake a large one, or it could wait forever.
+	if at < 0 || len(q.waiting[at].Body) > q.roomInFlight() {
 		return nil
 	}
 	p := q.remove(at, at+1)[0]
-	q.underWay = append(q.underWay, p)
+	q.inFlight = append(q.inFlight, p)
 	return p
 }
 
-// next is the place among those that wait of the one whose turn it is, -1 where it is
-// nobody's. The caller holds the lock.
+// next is the position of the waiting payload whose turn it is, -1 if there is none. The caller holds the
+// lock.
 func (q *queue) next() int {
 	at := -1
 	for i, p := range q.waiting {
-		if q.inOrder && (i > 0 || len(q.underWay) > 0) {
+		if q.inOrder && (i > 0 || len(q.inFlight) > 0) {
 			break
 		}
-		if (at < 0 || p.tries < q.waiting[at].tries) && !q.originUnderWay(p) {
+		if (at < 0 || p.tries < q.waiting[at].tries) && !q.originInFlight(p) {
 			at = i
 		}
 	}
 	return at
 }
 
-// originUnderWay says whether a payload of the same origin is. The caller holds the
-// lock.
-func (q *queue) originUnderWay(p *Payload) bool {
-	return slices.ContainsFunc(q.underWay, func(u *Payload) bool { return u.Origin == p.Origin })
+// originInFlight reports whether a payload of the same origin is in flight. The caller holds the lock.
+func (q *queue) originInFlight(p *Payload) bool {
+	return slices.ContainsFunc(q.inFlight, func(u *Payload) bool { return u.Origin == p.Origin })
 }
 
-// roomUnderWay is how many bytes the next one may have. One alone may have any
-// number, so together they take no more memory than the largest does. The caller
-// holds the lock.
-func (q *queue) roomUnderWay() int {
-	switch len(q.underWay) {
+// roomInFlight is how many bytes the next payload in flight can have. One alone can have any number. The
+// caller holds the lock.
+func (q *queue) roomInFlight() int {
+	switch len(q.inFlight) {
 	case 0:
 		return math.MaxInt
 	case maxDeliveries:
 		return -1
 	}
-	room := q.maxUnderWay
-	for _, u := range q.underWay {
+	room := q.maxInFlight
+	for _, u := range q.inFlight {
 		room -= len(u.Body)
 	}
 	return room
 }
 
-// returned ends a delivery. The payload is in nobody's hands then.
+// returned ends a delivery. The payload is not in the queue afterwards.
 func (q *queue) returned(p *Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.underWay = slices.DeleteFunc(q.underWay, func(u *Payload) bool { return u == p })
+	q.inFlight = slices.DeleteFunc(q.inFlight, func(u *Payload) bool { return u == p })
 }
 
-// expire removes the waiting payloads born before a time.
+// expire removes the waiting payloads that were made before a time.
 func (q *queue) expire(before time.Time) []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,14 +119,14 @@ func (q *queue) expire(before time.Time) []*Payload {
 	return q.remove(0, n)
 }
 
-// drain removes all that wait.
+// drain removes all waiting payloads.
 func (q *queue) drain() []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.remove(0, len(q.waiting))
 }
 
-// oldest is when the oldest payload that waits was born, false when none does.
+// oldest is when the oldest waiting payload was made, false if none waits.
 func (q *queue) oldest() (time.Time, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,34 +136,33 @@ func (q *queue) oldest() (time.Time, bool) {
 	return q.waiting[0].born, true
 }
 
-// eldest is when the oldest payload of all was born, under way or not, false when there
-// is none.
+// eldest is when the oldest payload was made, in flight or waiting, false if there is none.
 func (q *queue) eldest() (born time.Time, any bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, p := range slices.Concat(q.underWay, q.waiting[:min(1, len(q.waiting))]) {
+	for i, p := range slices.Concat(q.inFlight, q.waiting[:min(1, len(q.waiting))]) {
 		if i == 0 || p.born.Before(born) {
 			born = p.born
 		}
 	}
-	return born, len(q.underWay)+len(q.waiting) > 0
+	return born, len(q.inFlight)+len(q.waiting) > 0
 }
 
-// size is of those that wait.
+// size is of the waiting payloads.
 func (q *queue) size() (payloads, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting), q.bytes
 }
 
-// deliveries is how many are under way.
+// deliveries is how many payloads are in flight.
 func (q *queue) deliveries() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.underWay)
+	return len(q.inFlight)
 }
 
-// remove takes out a run of those that wait. The caller holds the lock.
+// remove takes out a run of the waiting payloads. The caller holds the lock.
 func (q *queue) remove(from, to int) []*Payload {
 	removed := slices.Clone(q.waiting[from:to])
 	for _, p := range removed {

@@ -15,7 +15,7 @@ import (
 // under way.
 func TestQueueAgainstItsRules(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	q := &queue{maxBytes: 5000, maxUnderWay: 2000}
+	q := &queue{maxBytes: 5000, maxInFlight: 2000}
 	in, out := 0, 0
 	for step := range 5000 {
 		switch random.IntN(6) {
@@ -28,8 +28,8 @@ func TestQueueAgainstItsRules(t *testing.T) {
 			in++
 			out += len(q.put(p))
 		case 3:
-			if n := len(q.underWay); n > 0 && random.IntN(2) == 0 {
-				back := q.underWay[random.IntN(n)]
+			if n := len(q.inFlight); n > 0 && random.IntN(2) == 0 {
+				back := q.inFlight[random.IntN(n)]
 				back.tries++
 				q.returned(back)
 				out += len(q.put(back))
@@ -62,11 +62,11 @@ func TestQueueAgainstItsRules(t *testing.T) {
 				len(q.waiting), q.deliveries())
 		}
 		origins, bytes := map[span.Origin]bool{}, 0
-		for _, p := range q.underWay {
+		for _, p := range q.inFlight {
 			origins[p.Origin] = true
 			bytes += len(p.Body)
 		}
-		if len(origins) != q.deliveries() || bytes > q.maxUnderWay {
+		if len(origins) != q.deliveries() || bytes > q.maxInFlight {
 			t.Fatalf("step %d: %d bytes of %d origins are under way in %d payloads", step, bytes,
 				len(origins), q.deliveries())
 		}
@@ -76,7 +76,7 @@ func TestQueueAgainstItsRules(t *testing.T) {
 // A payload that is too large to go beside others is not overtaken by smaller ones
 // for ever: they wait until it has gone, alone.
 func TestLargePayloadGetsItsTurn(t *testing.T) {
-	q := &queue{maxBytes: 1 << 20, maxUnderWay: 1000}
+	q := &queue{maxBytes: 1 << 20, maxInFlight: 1000}
 	for i, size := range []int{600, 900, 100, 100} {
 		p := &Payload{sequence: uint64(i), Body: make([]byte, size)}
 		p.Origin.Service = fmt.Sprint(i)
@@ -108,7 +108,7 @@ func TestQueueBoundsTheNumberOfPayloads(t *testing.T) {
 // Where all must arrive in order, one goes at a time, and one that failed is tried again
 // before any other.
 func TestInOrderNoneGoesBesideOrPassesAnother(t *testing.T) {
-	q := &queue{maxBytes: 1 << 20, maxUnderWay: 1 << 20, inOrder: true}
+	q := &queue{maxBytes: 1 << 20, maxInFlight: 1 << 20, inOrder: true}
 	for i := range 3 {
 		p := &Payload{sequence: uint64(i)}
 		p.Origin.Service = fmt.Sprint(i)

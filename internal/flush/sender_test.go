@@ -12,11 +12,11 @@ func TestAnEndThatComesBeforeTheWaitEndsIt(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   phase
-		end  func(*sender)
+		end  func(*pushDestination)
 	}{
-		{"closed", accepting, func(s *sender) { s.close() }},
-		{"closed and aborted", accepting, func(s *sender) { s.close(); s.abort() }},
-		{"aborted", draining, func(s *sender) { s.close(); s.abort() }},
+		{"closed", accepting, func(s *pushDestination) { s.stop() }},
+		{"closed and aborted", accepting, func(s *pushDestination) { s.stop(); s.abort() }},
+		{"aborted", draining, func(s *pushDestination) { s.stop(); s.abort() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // it fails where all would wait for ever
@@ -24,7 +24,7 @@ func TestAnEndThatComesBeforeTheWaitEndsIt(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := newSender(cfg, &scripted{})
+				s := newPush(cfg, (&scripted{}).describe())
 				c.end(s)
 				s.wait(time.Now(), c.in)
 			})

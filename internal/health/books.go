@@ -41,7 +41,7 @@ type look struct {
 
 // destination is what a destination says of itself, read once.
 type destination struct {
-	*flush.Destination
+	flush.Destination
 	flush.Stats
 	scraped *Scraped // nil where something is sent to it
 }

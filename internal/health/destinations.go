@@ -95,7 +95,7 @@ func agentStatus(exporter *agent.Exporter, l *look) Agent {
 	if exporter == nil {
 		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
 	}
-	out := &l.out[slices.IndexFunc(l.out, func(d destination) bool { return d.Name() == exporter.Name() })]
+	out := &l.out[slices.IndexFunc(l.out, func(d destination) bool { return d.Name() == agent.Name })]
 	wants := exporter.Features()
 	return Agent{
 		URL: exporter.URL(), State: out.State(), Reachable: out.Reachable, Version: exporter.Version(),

@@ -8,33 +8,26 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/ratelog"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
-// failureSpacing is the least time between two lines about answers that failed: programs
-// ask every few seconds.
-const failureSpacing = time.Minute
+// failureInterval is the least time between two lines about requests that failed: programs ask every few
+// seconds.
+const failureInterval = time.Minute
 
-// failureLog writes why a request could not be answered.
-type failureLog struct {
-	logger *slog.Logger
+// failureLog logs why a request could not be answered.
+type failureLog struct{ logger *slog.Logger }
 
-	mu   sync.Mutex
-	last time.Time
+func newFailureLog(log *slog.Logger) failureLog {
+	return failureLog{ratelog.New(log, failureInterval, "")}
 }
 
-// Println logs what promhttp says. It is no failure if the client has left.
+// Println logs an error of promhttp. It is no failure if the client has left.
 func (l *failureLog) Println(said ...any) {
-	if slices.ContainsFunc(said, isLeft) {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.last) >= failureSpacing {
-		l.last = now
+	if !slices.ContainsFunc(said, isLeft) {
 		l.logger.Error("a request to the http address was not answered", "error", fmt.Sprint(said...))
 	}
 }

@@ -17,7 +17,7 @@ import (
 // once, however often somebody asks.
 func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 	var log bytes.Buffer
-	failures := &failureLog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	failures := newFailureLog(slog.New(slog.NewTextHandler(&log, nil)))
 	for _, value := range []any{math.Inf(1), Status{Process: Process{UptimeSeconds: math.NaN()}}} {
 		answer := httptest.NewRecorder()
 		failures.answerJSON(answer, value)
@@ -35,7 +35,7 @@ func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 // TestWhoLeavesIsNoFailure: a scraper that gives up is no error of the daemon's.
 func TestWhoLeavesIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
-	failures := failureLog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	failures := newFailureLog(slog.New(slog.NewTextHandler(&log, nil)))
 	left := &net.OpError{Op: "write", Err: errors.New("connection reset by peer")}
 	failures.Println("error encoding and sending metric family:", fmt.Errorf("flush: %w", left))
 	if log.Len() > 0 {

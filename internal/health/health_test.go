@@ -39,7 +39,7 @@ func rooms(t *testing.T) Sources {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flusher, err := flush.New(flush.Config{}, to)
+	flusher, err := flush.New(flush.Config{}, to.Describe())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ type Scraped struct {
 }
 
 // scrapedOf is that of a destination, nil where something is sent to it.
-func scrapedOf(d *flush.Destination, x *prometheus.Exporter) *Scraped {
-	if x == nil || d.Name() != x.Name() {
+func scrapedOf(d flush.Destination, x *prometheus.Exporter) *Scraped {
+	if x == nil || d.Name() != x.Describe().Name {
 		return nil
 	}
 	all := &Scraped{}

@@ -57,7 +57,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
-		failures: failureLog{logger: config.Log},
+		failures: newFailureLog(config.Log),
 	}
 	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
 	s.http = &http.Server{

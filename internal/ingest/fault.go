@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/ratelog"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -84,30 +84,19 @@ func FaultOf(err error) Fault {
 	return FaultBug
 }
 
-// faultLogSpacing is the least time between two lines about the same reason:
-// faults are caused by traffic, and the log must not become a second one.
-const faultLogSpacing = 10 * time.Second
+// faultInterval is the least time between two lines about the same reason.
+const faultInterval = 10 * time.Second
 
-// faultLog writes one line a reason and spacing, with what names the connection and the number
-// of lines that it kept back.
-type faultLog struct {
-	logger *slog.Logger
-	mu     sync.Mutex
-	last   [faults]time.Time
-	kept   [faults]int
+// faultLog logs closed connections, at most one per reason and interval.
+type faultLog struct{ logger *slog.Logger }
+
+func newFaultLog(log *slog.Logger) faultLog {
+	return faultLog{ratelog.New(log, faultInterval, "reason")}
 }
 
+// fault logs a connection that is closed for a reason, with attributes that identify it.
 func (l *faultLog) fault(reason Fault, err error, of []any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	if now.Sub(l.last[reason]) < faultLogSpacing {
-		l.kept[reason]++
-		return
-	}
-	l.logger.Warn("connection closed", append(of,
-		"reason", reason.String(), "error", err, "alike_since_last_line", l.kept[reason])...)
-	l.last[reason], l.kept[reason] = now, 0
+	l.logger.Warn("connection closed", append(of, "reason", reason.String(), "error", err)...)
 }
 
 // contain makes a panic an error: it costs one connection and no other.

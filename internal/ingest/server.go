@@ -44,7 +44,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		shared: shared{
-			config: config, log: faultLog{logger: config.Log}, draining: make(chan struct{}),
+			config: config, log: newFaultLog(config.Log), draining: make(chan struct{}),
 			credentials: socket.Credentials,
 		},
 		listener: listener, conns: map[*conn]struct{}{}, ofProcess: map[int32]int{},

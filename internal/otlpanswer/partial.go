@@ -3,7 +3,7 @@ package otlpanswer
 import (
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
 // Partial is what an Export...Response says of a request that was taken: how many of its parts were
@@ -15,18 +15,18 @@ type Partial struct {
 
 // The fields of an Export...Response, and of its partial success.
 const (
-	fieldPartial  protowire.Number = 1
-	fieldRejected protowire.Number = 1
-	fieldSaid     protowire.Number = 2
+	fieldPartial  protolite.Number = 1
+	fieldRejected protolite.Number = 1
+	fieldSaid     protolite.Number = 2
 )
 
 // ReadPartial reads a response in protobuf.
 func ReadPartial(response []byte) (p Partial) {
-	for f := range Fields(response) {
+	for f := range protolite.Fields(response) {
 		if f.Number != fieldPartial {
 			continue
 		}
-		for in := range Fields(f.Bytes) {
+		for in := range protolite.Fields(f.Bytes) {
 			switch in.Number {
 			case fieldRejected:
 				p.Rejected = uint64(max(0, int64(in.Value)))

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
 // The fields of google.rpc.Status, of the Any in it, of RetryInfo, and of Duration.
 const (
-	fieldCode       protowire.Number = 1
-	fieldMessage    protowire.Number = 2
-	fieldDetails    protowire.Number = 3
-	fieldTypeURL    protowire.Number = 1
-	fieldAny        protowire.Number = 2
-	fieldRetryDelay protowire.Number = 1
-	fieldSeconds    protowire.Number = 1
-	fieldNanos      protowire.Number = 2
+	fieldCode       protolite.Number = 1
+	fieldMessage    protolite.Number = 2
+	fieldDetails    protolite.Number = 3
+	fieldTypeURL    protolite.Number = 1
+	fieldAny        protolite.Number = 2
+	fieldRetryDelay protolite.Number = 1
+	fieldSeconds    protolite.Number = 1
+	fieldNanos      protolite.Number = 2
 )
 
 const (
@@ -29,18 +29,26 @@ const (
 
 // Protobuf is the status in protobuf.
 func (s Status) Protobuf() []byte {
-	b := appendNumber(nil, fieldCode, uint64(s.Code))
+	b := appendUnlessZero(nil, fieldCode, uint64(s.Code))
 	if s.Said != "" {
-		b = appendText(b, fieldMessage, s.Said)
+		b = protolite.AppendBytes(b, fieldMessage, s.Said)
 	}
 	if s.Retry > 0 {
-		delay := appendNumber(nil, fieldSeconds, uint64(s.Retry/time.Second))
-		delay = appendNumber(delay, fieldNanos, uint64(s.Retry%time.Second))
-		detail := appendText(nil, fieldTypeURL, retryInfoURL)
-		detail = appendText(detail, fieldAny, string(appendText(nil, fieldRetryDelay, string(delay))))
-		b = appendText(b, fieldDetails, string(detail))
+		delay := appendUnlessZero(nil, fieldSeconds, uint64(s.Retry/time.Second))
+		delay = appendUnlessZero(delay, fieldNanos, uint64(s.Retry%time.Second))
+		detail := protolite.AppendBytes(nil, fieldTypeURL, retryInfoURL)
+		detail = protolite.AppendBytes(detail, fieldAny, protolite.AppendBytes(nil, fieldRetryDelay, delay))
+		b = protolite.AppendBytes(b, fieldDetails, detail)
 	}
 	return b
+}
+
+// appendUnlessZero appends a number, which protobuf leaves out if it is 0.
+func appendUnlessZero(b []byte, field protolite.Number, n uint64) []byte {
+	if n == 0 {
+		return b
+	}
+	return protolite.AppendVarint(b, field, n)
 }
 
 // JSON is the same in the JSON of protobuf.
@@ -71,7 +79,7 @@ func mustJSON(of any) []byte {
 
 // ReadStatus reads what a status says, and how long its RetryInfo has its reader wait.
 func ReadStatus(status []byte) (s Status) {
-	for f := range Fields(status) {
+	for f := range protolite.Fields(status) {
 		switch f.Number {
 		case fieldCode:
 			s.Code = Code(min(f.Value, uint64(Unauthenticated)+1))
@@ -87,12 +95,12 @@ func ReadStatus(status []byte) (s Status) {
 // readRetryInfo is the wait of an Any that is a RetryInfo, 0 of any other.
 func readRetryInfo(detail []byte) (wait time.Duration) {
 	isIt := false
-	for f := range Fields(detail) {
+	for f := range protolite.Fields(detail) {
 		switch f.Number {
 		case fieldTypeURL:
 			isIt = strings.HasSuffix(string(f.Bytes), "/"+retryInfo)
 		case fieldAny:
-			for delay := range Fields(f.Bytes) {
+			for delay := range protolite.Fields(f.Bytes) {
 				if delay.Number == fieldRetryDelay {
 					wait = readDuration(delay.Bytes)
 				}
@@ -107,7 +115,7 @@ func readRetryInfo(detail []byte) (wait time.Duration) {
 
 // readDuration reads a Duration, of which a negative part counts nothing.
 func readDuration(duration []byte) (d time.Duration) {
-	for f := range Fields(duration) {
+	for f := range protolite.Fields(duration) {
 		part := max(0, int64(f.Value))
 		switch f.Number {
 		case fieldSeconds:

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
 // A resource says by an attribute whether statistics of its spans were made before. It goes
@@ -22,14 +23,10 @@ const (
 
 // mark is the attribute as a field of a resource, that it says true.
 var mark = func() []byte {
-	pair := appendText(nil, fieldKey, []byte(otlp.StatsComputed))
-	pair = appendText(pair, fieldValue, appendText(nil, fieldText, []byte("true")))
-	return appendText(nil, fieldAttributes, pair)
+	pair := protolite.AppendBytes(nil, fieldKey, otlp.StatsComputed)
+	pair = protolite.AppendBytes(pair, fieldValue, protolite.AppendBytes(nil, fieldText, "true"))
+	return protolite.AppendBytes(nil, fieldAttributes, pair)
 }()
-
-func appendText(dst []byte, number protowire.Number, text []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(dst, number, protowire.BytesType), text)
-}
 
 // eachField visits the fields of a resource, and says of each whether it is the attribute,
 // whatever that says. The decoder has found all of them to be written as they must be.
@@ -49,13 +46,10 @@ func eachField(resource []byte, visit func(field []byte, isMark bool)) {
 
 // keyOf is the name of an attribute.
 func keyOf(pair []byte) (key []byte) {
-	for len(pair) > 0 {
-		number, as, size := protowire.ConsumeField(pair)
-		if number == fieldKey && as == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(pair)
-			key, _ = protowire.ConsumeBytes(pair[tag:])
+	for f := range protolite.Fields(pair) {
+		if f.Number == fieldKey && f.Bytes != nil {
+			key = f.Bytes
 		}
-		pair = pair[size:]
 	}
 	return key
 }

@@ -1,9 +1,8 @@
 package sampling
 
 import (
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
 // A body of which spans end, or resources say something else, is written anew: what lies around
@@ -13,11 +12,11 @@ import (
 // The numbers of the fields of OTLP's messages that are written anew. A field of one of them
 // has a tag of one byte.
 const (
-	fieldResourceSpans protowire.Number = 1 // of a request
-	fieldResource      protowire.Number = 1
-	fieldScopeSpans    protowire.Number = 2 // of a resource's spans
-	fieldSpans         protowire.Number = 2 // of a scope's spans
-	fieldTraceState    protowire.Number = 3 // of a span
+	fieldResourceSpans protolite.Number = 1 // of a request
+	fieldResource      protolite.Number = 1
+	fieldScopeSpans    protolite.Number = 2 // of a resource's spans
+	fieldSpans         protolite.Number = 2 // of a scope's spans
+	fieldTraceState    protolite.Number = 3 // of a span
 )
 
 // fieldSize is the bytes of a message with its tag and length.
@@ -25,7 +24,7 @@ func fieldSize(size int) int {
 	if size == nothingLeft {
 		return 0
 	}
-	return 1 + protowire.SizeBytes(size)
+	return protolite.Size(size)
 }
 
 // measure finds out how long each message will be, and returns how long the body.
@@ -125,7 +124,7 @@ func (s *Sample) appendResource(dst []byte, of *otlp.Resource, left *resourceLef
 		return dst
 	}
 	r := s.request
-	dst = appendTag(dst, fieldResourceSpans, left.size)
+	dst = protolite.AppendHead(dst, fieldResourceSpans, left.size)
 	if left.isMarked && of.SaidField == 0 {
 		dst = s.appendSaid(dst, of, left)
 	}
@@ -148,7 +147,7 @@ func (s *Sample) appendResource(dst []byte, of *otlp.Resource, left *resourceLef
 
 // appendSaid writes the field that says who a marked resource is.
 func (s *Sample) appendSaid(dst []byte, of *otlp.Resource, left *resourceLeft) []byte {
-	return appendMarked(appendTag(dst, fieldResource, left.markedSize), s.request.Bytes(of.Said))
+	return appendMarked(protolite.AppendHead(dst, fieldResource, left.markedSize), s.request.Bytes(of.Said))
 }
 
 func (s *Sample) appendScope(dst []byte, scope int) []byte {
@@ -156,7 +155,7 @@ func (s *Sample) appendScope(dst []byte, scope int) []byte {
 		return dst
 	}
 	r, of := s.request, &s.request.Scopes[scope]
-	dst = appendTag(dst, fieldScopeSpans, s.scopes[scope])
+	dst = protolite.AppendHead(dst, fieldScopeSpans, s.scopes[scope])
 	from := of.Body
 	for span := of.First; span < of.Last; span++ {
 		if s.fates[span] == goesOn {
@@ -175,14 +174,9 @@ func (s *Sample) appendScope(dst []byte, scope int) []byte {
 func (s *Sample) appendRaised(dst []byte, place *otlp.Place) []byte {
 	body := s.request.Body
 	before, behind := stateField(place)
-	dst = appendTag(dst, fieldSpans, s.raisedSize(place))
+	dst = protolite.AppendHead(dst, fieldSpans, s.raisedSize(place))
 	dst = append(dst, body[place.Body:before]...)
 	state := s.raisedState(place)
-	dst = append(appendTag(dst, fieldTraceState, len(state)), state...)
+	dst = append(protolite.AppendHead(dst, fieldTraceState, len(state)), state...)
 	return append(dst, body[behind:place.End]...)
-}
-
-// appendTag appends the tag and the length of a message.
-func appendTag(dst []byte, number protowire.Number, size int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(dst, number, protowire.BytesType), uint64(size))
 }

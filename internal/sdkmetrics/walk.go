@@ -5,8 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
 // The fields of OTLP's messages that are read.
@@ -66,9 +65,9 @@ type point struct {
 }
 
 // all are the messages of a number in a message.
-func all(message []byte, number protowire.Number) iter.Seq[[]byte] {
+func all(message []byte, number protolite.Number) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for f := range otlpanswer.Fields(message) {
+		for f := range protolite.Fields(message) {
 			if f.Number == number && !yield(f.Bytes) {
 				return
 			}
@@ -77,7 +76,7 @@ func all(message []byte, number protowire.Number) iter.Seq[[]byte] {
 }
 
 // field is the last of a number in a message, empty where there is none.
-func field(message []byte, number protowire.Number) (found []byte) {
+func field(message []byte, number protolite.Number) (found []byte) {
 	for one := range all(message, number) {
 		found = one
 	}
@@ -103,7 +102,7 @@ func walk(request []byte, take func(*point)) {
 // sum visits the points of a sum.
 func (p *point) sum(sum []byte, take func(*point)) {
 	p.isCumulative = false
-	for f := range otlpanswer.Fields(sum) {
+	for f := range protolite.Fields(sum) {
 		if f.Number == sumTemporality {
 			p.isCumulative = f.Value == temporalityTotal
 		}
@@ -118,7 +117,7 @@ func (p *point) sum(sum []byte, take func(*point)) {
 // read reads a point, and says whether it is one that can count.
 func (p *point) read(written []byte) bool {
 	p.start, p.time, p.value, p.attributes = 0, 0, 0, p.attributes[:0]
-	for f := range otlpanswer.Fields(written) {
+	for f := range protolite.Fields(written) {
 		switch f.Number {
 		case pointStart:
 			p.start = f.Value
@@ -143,7 +142,7 @@ func (p *point) text(key string) string {
 		if string(field(written, attributeKey)) != key {
 			continue
 		}
-		for f := range otlpanswer.Fields(field(written, attributeValue)) {
+		for f := range protolite.Fields(field(written, attributeValue)) {
 			switch f.Number {
 			case valueText:
 				return string(f.Bytes)

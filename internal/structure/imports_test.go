@@ -32,7 +32,7 @@ var packages = map[string]imports{
 	"internal/health": {"internal/admit internal/aggregate internal/door internal/door/datadog internal/door/otlp " +
 		"internal/exemplars internal/flush internal/flush/agent internal/flush/prometheus internal/ingest " +
 		"internal/memory " +
-		"internal/routing internal/running internal/sdkmetrics internal/shown", "reads the others' stats"},
+		"internal/ratelog internal/routing internal/running internal/sdkmetrics internal/shown", "reads the others' stats"},
 
 	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
 	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
@@ -44,7 +44,7 @@ var packages = map[string]imports{
 	},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
-	"internal/ingest": {"internal/admit internal/check internal/socketpath internal/memory internal/running internal/socket " +
+	"internal/ingest": {"internal/admit internal/check internal/socketpath internal/memory internal/ratelog internal/running internal/socket " +
 		"internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 
 	"internal/door/datadog": {
@@ -119,7 +119,7 @@ var packages = map[string]imports{
 	},
 	"internal/rules/work": {"internal/spantable", "names what a span did"},
 	"internal/sampling": {
-		"internal/decode/otlp internal/sampling/tracestate internal/spantable",
+		"internal/decode/otlp internal/protolite internal/sampling/tracestate internal/spantable",
 		"says which spans go on, and writes them",
 	},
 	"internal/sampling/tracestate": {"", "reads and writes a tracestate"},
@@ -137,7 +137,7 @@ var packages = map[string]imports{
 		"internal/check internal/mask internal/span",
 		"an interval's keys and budgets",
 	},
-	"internal/sdkmetrics": {"internal/otlpanswer", "hears what SDKs say of their spans"},
+	"internal/sdkmetrics": {"internal/protolite", "hears what SDKs say of their spans"},
 	"internal/ignore":     {"internal/span", "says which spans nobody wants counted"},
 	"internal/mask":       {"", "knows texts, whatever label they are of"},
 	"internal/routing":    {"", "names no key, table or cycle"},
@@ -145,28 +145,28 @@ var packages = map[string]imports{
 	"internal/aggregate": {"internal/check internal/memory internal/registry internal/ring " +
 		"internal/routing internal/running internal/sketch internal/span", "tables are written by drainers and sealed each " +
 		"interval"},
-	"internal/flush": {"internal/aggregate internal/check internal/memory internal/registry " +
-		"internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
+	"internal/flush": {"internal/aggregate internal/check internal/flush/totals internal/memory internal/ratelog " +
+		"internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
 
-	"internal/flush/agent": {"internal/aggregate internal/dump internal/flush internal/flush/post " +
-		"internal/sketch internal/span", "encodes for the agent and says what its answers mean"},
+	"internal/flush/agent": {"internal/aggregate internal/dump internal/endpoint internal/flush internal/flush/post " +
+		"internal/protolite internal/sketch internal/span", "encodes for the agent and says what its answers mean"},
 	"internal/flush/otlp": {
-		"internal/aggregate internal/check internal/exemplars internal/flush internal/flush/points " +
-			"internal/flush/post internal/flush/totals internal/otlpanswer internal/sketch",
+		"internal/check internal/endpoint internal/exemplars internal/flush internal/flush/points " +
+			"internal/flush/post internal/flush/totals internal/protolite internal/sketch internal/otlpanswer",
 		"encodes OTLP metrics and says what a receiver's answers mean",
 	},
 	"internal/flush/prometheus": {
-		"internal/aggregate internal/exemplars internal/flush internal/flush/points internal/flush/totals " +
+		"internal/exemplars internal/flush internal/flush/points internal/flush/totals " +
 			"internal/sketch",
 		"keeps what metrics say to be scraped",
 	},
 	"internal/flush/points": {
 		"internal/aggregate internal/exemplars internal/flush internal/flush/totals " +
-			"internal/otlpanswer internal/sketch internal/span",
+			"internal/protolite internal/sketch internal/span",
 		"makes points of rows, whoever takes them",
 	},
 	"internal/flush/post": {
-		"internal/flush internal/otlpanswer",
+		"internal/endpoint internal/flush internal/otlpanswer",
 		"brings bodies to whoever speaks HTTP, whatever is in " +
 			"them",
 	},
@@ -191,7 +191,11 @@ var packages = map[string]imports{
 	"internal/ring":       {"", "slots without pointers, of any meaning"},
 	"internal/span":       {"", "the vocabulary"},
 
-	"internal/otlpanswer": {"", "what a server of OTLP answers, whoever reads or writes it"},
+	"internal/protolite": {"", "reads and writes protobuf messages"},
+	"internal/endpoint":  {"", "parses URLs of destinations"},
+	"internal/ratelog":   {"", "limits a log"},
+
+	"internal/otlpanswer": {"internal/protolite", "what a server of OTLP answers, whoever reads or writes it"},
 
 	"internal/payload":    {"", "reads what the encoder writes, and shares no code with it"},
 	"internal/structure":  {"", "reads source"},

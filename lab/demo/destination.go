@@ -110,8 +110,11 @@ func (d otlpDestination) choose(c *daemon.Config) error {
 		Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Instance: "demo",
 		Version: c.Version,
 	})
-	c.Exporters = []flush.Exporter{exporter}
-	return err
+	if err != nil {
+		return err
+	}
+	c.Exporters = []flush.Exporter{exporter.Describe()}
+	return nil
 }
 
 func (otlpDestination) newReport() report { return &otlpReport{} }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
@@ -25,12 +24,13 @@ type plain struct {
 	spans uint64
 }
 
-func (p *plain) Name() string                               { return p.name }
-func (p *plain) URL() string                                { return "memory://" + p.name }
-func (p *plain) InOrder() bool                              { return false }
-func (p *plain) SendsTotals() bool                          { return false }
-func (p *plain) Wants() (statistics bool, payloadBytes int) { return true, 0 }
-func (p *plain) Watch(_ context.Context, link *flush.Link)  { link.Answers() }
+func (p *plain) describe() flush.Exporter {
+	return flush.Exporter{
+		Name: p.name, URL: "memory://" + p.name, Push: p,
+		Watch: func(_ context.Context, link *flush.Link) { link.Answers() },
+	}
+}
+
 func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
 	if p.refuses {
 		return flush.Attempt{Outcome: flush.OutcomeRefused, Err: errors.New("it will not have it")}
@@ -41,11 +41,9 @@ func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
 	return flush.Attempt{}
 }
 
-func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int,
-	emit func(*flush.Payload),
-) (made flush.Encoded) {
-	for i := range rows {
-		emit(&flush.Payload{Body: []byte(rows[i].Key().Resource), Spans: rows[i].Spans})
+func (p *plain) Encode(c *flush.Cycle, emit func(*flush.Payload)) (made flush.Encoded) {
+	for i := range c.Rows {
+		emit(&flush.Payload{Body: []byte(c.Rows[i].Key().Resource), Spans: c.Rows[i].Spans})
 	}
 	return made
 }
@@ -61,7 +59,7 @@ func (p *plain) taken() uint64 {
 // told that one has refused.
 func TestEveryDestinationHasEverything(t *testing.T) {
 	good, refusing := &plain{name: "good"}, &plain{name: "refusing", refuses: true}
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good, refusing} })
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good.describe(), refusing.describe()} })
 	c := p.client("shop")
 	c.Publish(batch(100, "a"))
 	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "send payload to refusing") {
@@ -117,7 +115,7 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 func TestWithoutAnAgent(t *testing.T) {
 	good := &plain{name: "good"}
 	p := startPair(t, func(c *daemon.Config) {
-		c.Agent.URL, c.Exporters = agent.URL{}, []flush.Exporter{good}
+		c.Agent.URL, c.Exporters = agent.URL{}, []flush.Exporter{good.describe()}
 	})
 	c := p.client("shop")
 	c.Publish(batch(100, "a"))
@@ -138,7 +136,7 @@ func TestWithoutAnAgent(t *testing.T) {
 // is found to have no endpoint, and only the agent's are unsent.
 func TestAnotherDestinationHasWhatTheAgentDoesNotWant(t *testing.T) {
 	good := &plain{name: "good"}
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good} })
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good.describe()} })
 	p.agent.SetFault(func(*http.Request) standin.Fault {
 		return standin.Fault{Kind: standin.Answer, Status: http.StatusNotFound}
 	})

@@ -26,7 +26,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	var log lines
 	config.Agent.LookedFor, config.Log = true, slog.New(slog.NewTextHandler(&log, nil))
 	other := &plain{name: "other"}
-	config.Exporters = []flush.Exporter{other}
+	config.Exporters = []flush.Exporter{other.describe()}
 	d, err := daemon.New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func TestSpansThatWentOnAreExemplars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Exporters, at = []flush.Exporter{x}, takesOTLP(c)
+		c.Exporters, at = []flush.Exporter{x.Describe()}, takesOTLP(c)
 		if c.OTLP.Forward, err = otlp.ParseCollector(behind.URL); err != nil {
 			t.Fatal(err)
 		}

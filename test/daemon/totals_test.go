@@ -40,7 +40,7 @@ func TestRunningTotalsReachACollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stand.Close() })
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{cumulativeTo(t, stand.URL())} })
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{cumulativeTo(t, stand.URL()).Describe()} })
 	c := p.client("shop")
 	for range 3 {
 		c.Publish(batch(100, "a"))

@@ -247,7 +247,8 @@ func checkRound(t *testing.T, spans []oneSpan, dialect points.Dialect, opened ti
 	want, counted := expectedOf(spans), uint64(0)
 	seen := map[seriesName]bool{}
 	calls := map[seriesName]float64{}
-	lost := exporter.Encode(sealed, merger.Merge(sealed), limit, func(p *flush.Payload) {
+	cycle := &flush.Cycle{Sealed: sealed, Rows: merger.Merge(sealed), Limit: limit}
+	lost := exporter.Encode(cycle, func(p *flush.Payload) {
 		if len(p.Body) > limit {
 			t.Errorf("a request of %d bytes, at most %d", len(p.Body), limit)
 		}

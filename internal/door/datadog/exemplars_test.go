@@ -50,7 +50,7 @@ func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *
 	}
 	waits := false
 	s.proxied = start(t, agent, func(c *daemon.Config) {
-		c.Exporters, c.Exemplars = []flush.Exporter{exporter}, table
+		c.Exporters, c.Exemplars = []flush.Exporter{exporter.Describe()}, table
 		if change != nil {
 			change(c)
 		}

@@ -7,21 +7,24 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
-// URL is where the agent listens; the zero one is no agent's.
-type URL = post.Endpoint
+// URL is where the agent listens; the zero value is no agent.
+type URL = endpoint.URL
 
 // ParseURL reads an agent's URL: http://host:port, where the port is 8126 unless given, or
 // unix:///path. These are the forms of DD_TRACE_AGENT_URL.
 func ParseURL(text string) (URL, error) {
-	give := "give http://host:port or unix:///path/of/socket"
-	return post.Form{What: "agent URL", Give: give, Port: "8126"}.Parse(text)
+	return endpoint.Form{
+		What: "agent URL", Give: "give http://host:port or unix:///path/of/socket",
+		Schemes: map[string]endpoint.Scheme{"http": {Port: "8126"}},
+	}.Parse(text) //nolint:wrapcheck // it says what to do
 }
 
-// answers are what the agent means; what it refuses for good has no row.
+// answers is what the agent's responses mean. Statuses without a row are refused for good.
 var answers = post.Answers{
 	http.StatusNotFound:        {Outcome: flush.OutcomeNotWanted},
 	http.StatusRequestTimeout:  {Outcome: flush.OutcomeNotYet},
@@ -32,15 +35,15 @@ var answers = post.Answers{
 // noStatistics is a payload with none: an empty map.
 var noStatistics = []byte{0x80}
 
-// client is what is asked of the agent.
+// client asks the agent.
 type client interface {
 	// deliver offers a payload once.
 	deliver(ctx context.Context, p *flush.Payload) post.Answer
-	// info reads what the agent says of itself.
+	// info reads /info.
 	info(ctx context.Context) (info, error)
 }
 
-// httpClient asks it over HTTP.
+// httpClient asks the agent over HTTP.
 type httpClient struct{ poster *post.Poster }
 
 func newHTTPClient(url URL, version string) *httpClient {
@@ -50,8 +53,8 @@ func newHTTPClient(url URL, version string) *httpClient {
 	})}
 }
 
-// deliver says whose statistics these are. The agent takes the container only from these
-// headers, whatever the payload says.
+// deliver sends a payload with the headers of its origin. The agent takes the container only from these
+// headers.
 func (c *httpClient) deliver(ctx context.Context, p *flush.Payload) post.Answer {
 	header := http.Header{}
 	for name, value := range map[string]string{
@@ -71,11 +74,10 @@ func (c *httpClient) deliver(ctx context.Context, p *flush.Payload) post.Answer 
 	return c.poster.Post(ctx, header, p.Body)
 }
 
-// maxInfoBytes bounds what is read of /info; a real one has some 4 KB.
+// maxInfoBytes limits the length of /info; a real one has some 4 KB.
 const maxInfoBytes = 1 << 20
 
-// info asks the agent what it wants. An agent without /info is old enough to
-// have no statistics endpoint either, which is an answer and no error.
+// info reads /info. An agent that does not have it is too old to take statistics, which is no error.
 func (c *httpClient) info(ctx context.Context) (info, error) {
 	a := c.poster.Get(ctx, "/info", maxInfoBytes+1)
 	switch {
@@ -89,7 +91,7 @@ func (c *httpClient) info(ctx context.Context) (info, error) {
 	return parseInfo(a.Body)
 }
 
-// headerText leaves out what may not stand in a header: a tracer's stray newline must not
+// headerText removes control characters, which a header must not have: a stray newline of a tracer must not
 // make its payload impossible to send.
 func headerText(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {

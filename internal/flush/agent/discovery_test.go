@@ -133,7 +133,7 @@ func TestAgentsOwnLimitIsTold(t *testing.T) {
 				return info{features: Features{Stats: true, MaxRequestBytes: said}}, nil
 			}}, nil)
 			synctest.Wait()
-			if wanted, bytes := f.Exporter.Wants(); !wanted || bytes != said {
+			if wanted, bytes := f.Describe().Wants(); !wanted || bytes != said {
 				t.Errorf("agent takes %d: wants statistics %v, of %d bytes at most", said, wanted, bytes)
 			}
 		}

@@ -1,21 +1,17 @@
-// Package agent is the exporter for the Datadog agent: what it is sent, how it is asked
-// to take it, and what it says that it wants.
+// Package agent is the push exporter for the Datadog agent.
 //
-// A payload is one POST to /v0.6/stats with the groups of one origin, in msgpack, its
-// sketches in protobuf. A goroutine, discovery, reads /info and publishes the agent's
-// Features. It looks again when the state on an answer changes, when nobody answers,
-// and while the agent wants nothing; an agent that it finds back ends the sender's
-// pause. An agent that nobody named it looks for in the same way, without a warning, and from the
-// moment that it finds one it is a destination.
+// A payload is one POST to /v0.6/stats with the groups of one origin in msgpack, their sketches in
+// protobuf. A goroutine, discovery, reads /info and publishes the agent's Features. It reads it again when
+// the state in a response changes, when a payload is not answered, and while the agent wants no statistics;
+// if an agent answers again, the pause before the next try ends. An auto-discovered agent is found in the
+// same way, without a warning, and is a destination from then on.
 //
-// How a payload gets there, and what certainly did not arrive, package post knows; answers
-// is the table of what is tried again.
+// Package post sends payloads and knows what certainly did not arrive; answers is the table of what is
+// retried.
 //
-// Threads: Encode has one caller at a time, the goroutine that seals; deliveries run
-// beside each other and share only what is atomic, and the lock of what is kept of
-// refused payloads. Features are read by anybody.
+// Concurrency: Encode has one caller at a time, the sealing goroutine. Deliveries run at the same time and
+// share atomics, and the lock of refused payloads. Any goroutine can read Features.
 //
-// Bounds: a reading of /info has infoTimeout, and reads maxInfoBytes; package post bounds what
-// else is read of an answer, package dump what is kept of refused payloads. What waits, and
-// how much is under way, flush bounds.
+// Limits: reading /info has infoTimeout and maxInfoBytes; package post limits what is read of other
+// responses, package dump what is kept of refused payloads, and package flush queues and deliveries.
 package agent

@@ -14,17 +14,17 @@ import (
 
 // Config is what an Exporter needs to know.
 type Config struct {
-	URL       URL    // the zero one where there is no agent
-	LookedFor bool   // nobody named it: it is a destination once it is found
+	URL       URL    // zero if there is no agent
+	LookedFor bool   // it is auto-discovered: a destination once it is found
 	Version   string // of the daemon, for the User-Agent header
-	DebugDir  string // where payloads that the agent refuses are kept; none if empty
+	DebugDir  string // where refused payloads are kept; none if empty
 	Log       *slog.Logger
 }
 
-// Off says whether there is no agent.
+// Off reports whether there is no agent.
 func (c *Config) Off() bool { return c.URL.IsZero() }
 
-// Check says everything that is unusable.
+// Check returns everything that is unusable.
 func (c *Config) Check() error {
 	if c.Off() || c.DebugDir == "" {
 		return nil
@@ -32,17 +32,18 @@ func (c *Config) Check() error {
 	return dump.Check(c.DebugDir)
 }
 
-// Exporter speaks to one agent. See the package comment.
+// Exporter sends statistics to one agent. See the package comment.
 type Exporter struct {
-	*encoder
-	*discovery
-	cfg Config
+	cfg       Config
+	client    client
+	encoder   *encoder
+	discovery *discovery
 
 	keeping sync.Mutex // guards dumps
-	dumps   *dump.Dir  // nil where nothing is to be kept
+	dumps   *dump.Dir  // nil if refused payloads are not kept
 }
 
-// New returns an exporter. Nothing is asked of the agent before a flush watches it.
+// New returns an exporter. The agent is not asked anything before a flusher watches it.
 func New(cfg Config) (*Exporter, error) {
 	if cfg.Off() {
 		return nil, errors.New("configure agent: no URL; take one from ParseURL")
@@ -60,33 +61,59 @@ func New(cfg Config) (*Exporter, error) {
 	return e, nil
 }
 
-// newExporter speaks to any agent, so that tests can bring their own.
+// newExporter makes an exporter for any client, so that tests can bring their own.
 func newExporter(cfg Config, c client) *Exporter {
-	found := newDiscovery(cfg.Log, c, cfg.URL, cfg.LookedFor)
-	return &Exporter{encoder: newEncoder(), discovery: found, cfg: cfg}
+	return &Exporter{
+		cfg: cfg, client: c, encoder: newEncoder(),
+		discovery: newDiscovery(cfg.Log, c, cfg.URL, cfg.LookedFor),
+	}
 }
 
-// Name implements flush.Exporter.
-func (e *Exporter) Name() string { return "agent" }
+// Describe returns the destination for package flush.
+func (e *Exporter) Describe() flush.Exporter {
+	return flush.Exporter{
+		Name: Name, URL: e.cfg.URL.String(), Push: e,
+		Wants: e.discovery.wants, Discovered: e.discovery.joined.Load, Watch: e.discovery.watch,
+	}
+}
 
-// URL implements flush.Exporter.
+// Name is what the agent is called in metrics, the log and status.
+const Name = "agent"
+
+// URL is where the agent is, without credentials.
 func (e *Exporter) URL() string { return e.cfg.URL.String() }
 
-// Deliver implements flush.Exporter.
+// Version is what the agent last called itself; "" before it was asked.
+func (e *Exporter) Version() string { return e.discovery.version() }
+
+// Features are what the agent wants at present. The caller does not write to them.
+func (e *Exporter) Features() Features {
+	now, _ := e.discovery.features.load()
+	return now
+}
+
+// WatchFeatures returns the features and a channel that is closed as soon as they have changed.
+func (e *Exporter) WatchFeatures() (Features, <-chan struct{}) { return e.discovery.features.load() }
+
+// Encode implements flush.Push.
+func (e *Exporter) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
+	return e.encoder.encode(c, emit)
+}
+
+// Deliver implements flush.Push.
 func (e *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 	a := e.client.deliver(ctx, p)
-	e.noticeState(a.Header.Get("Datadog-Agent-State"))
+	e.discovery.noticeState(a.Header.Get("Datadog-Agent-State"))
 	switch a.Outcome {
 	case flush.OutcomeNotWanted:
-		e.downgrade()
+		e.discovery.downgrade()
 	case flush.OutcomeRefused:
 		e.keepRefused(p, &a)
 	}
 	return a.Attempt
 }
 
-// keepRefused puts what the agent refused where a person can look at it, if the
-// operator named a place. The spans are lost all the same.
+// keepRefused writes a refused payload to the debug directory, if there is one. Its spans are lost anyway.
 func (e *Exporter) keepRefused(p *flush.Payload, a *post.Answer) {
 	if e.dumps == nil || a.Code == 0 {
 		return

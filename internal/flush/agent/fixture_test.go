@@ -108,7 +108,7 @@ func startScripted(t *testing.T, agent client, edit func(*flush.Config)) (runnin
 
 func start(t *testing.T, cfg flush.Config, e *Exporter) running {
 	t.Helper()
-	f, err := flush.New(cfg, e)
+	f, err := flush.New(cfg, e.Describe())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,8 @@ type reused struct {
 // all keeps the payloads instead of shipping them.
 func (r *reused) all(sealed *aggregate.Sealed, limit int) (payloads []*flush.Payload, unencodable uint64) {
 	defer r.merger.Forget()
-	made := r.encoder.Encode(sealed, r.merger.Merge(sealed), limit, func(p *flush.Payload) {
+	cycle := &flush.Cycle{Sealed: sealed, Rows: r.merger.Merge(sealed), Limit: limit}
+	made := r.encoder.encode(cycle, func(p *flush.Payload) {
 		payloads = append(payloads, p)
 	})
 	return payloads, made.Lost[flush.Unencodable]

@@ -3,13 +3,12 @@ package agent
 import (
 	"bytes"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// encoder makes payloads of sealed cycles. Its memory is reused from cycle to
-// cycle; it has one user at a time.
+// encoder makes payloads of sealed cycles. Its memory is reused from cycle to cycle; it has one user at a
+// time.
 type encoder struct {
 	groups   groupEncoder
 	bounds   []int        // between the encoded groups in groups, from 0
@@ -26,23 +25,21 @@ func newEncoder() *encoder {
 	}
 }
 
-// Encode implements flush.Exporter.
-func (e *encoder) Encode(
-	sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload),
-) flush.Encoded {
-	unencodable := uint64(0)
-	e.groups.sketches.of(sealed)
+// encode makes payloads of a cycle, each with groups of one origin.
+func (e *encoder) encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
+	unencodable, rest := uint64(0), c.Rows
+	e.groups.sketches.begin(c.Sealed)
 	for len(rest) > 0 {
 		n := 1
 		for n < len(rest) && rest[n].Origin() == rest[0].Origin() {
 			n++
 		}
-		origin, rows := &sealed.Origins[rest[0].Origin()], rest[:n]
+		origin, rows := &c.Origins[rest[0].Origin()], rest[:n]
 		rest = rest[n:]
-		for room := limit - e.headSize(origin); len(rows) > 0; {
+		for room := c.Limit - e.headSize(origin); len(rows) > 0; {
 			done, unfit := e.fill(rows, room)
 			if len(e.fitting) > 0 {
-				emit(e.payload(origin, uint64(sealed.Width)))
+				emit(e.payload(origin, uint64(c.Width)))
 			}
 			rows, unencodable = rows[done:], unencodable+unfit
 		}
@@ -50,12 +47,11 @@ func (e *encoder) Encode(
 	return flush.Encoded{Lost: map[flush.Reason]uint64{flush.Unencodable: unencodable}}
 }
 
-// bucketHead is more than a bucket's own entries take.
+// bucketHead is more than the entries of a bucket take, without its groups.
 const bucketHead = 64
 
-// fill encodes groups until the room of one payload is used up, and returns how
-// many rows it is done with, and the spans of those that fit in no payload. A
-// group that goes beyond is encoded again for the next one.
+// fill encodes groups until a payload is full. It returns how many rows are done, and the spans of those
+// that fit in no payload. A group that does not fit any more is encoded again for the next payload.
 func (e *encoder) fill(rows []flush.Row, room int) (done int, lost uint64) {
 	e.groups.Reset()
 	e.bounds, e.fitting = append(e.bounds[:0], 0), e.fitting[:0]
@@ -73,7 +69,7 @@ func (e *encoder) fill(rows []flush.Row, room int) (done int, lost uint64) {
 			size += bucketHead
 		}
 		if left -= size; left < 0 {
-			return i, lost // what is behind the last bound is not looked at
+			return i, lost // groups after the last bound are ignored
 		}
 		e.bounds = append(e.bounds, e.groups.Len())
 		e.fitting = append(e.fitting, &rows[i])
@@ -81,17 +77,15 @@ func (e *encoder) fill(rows []flush.Row, room int) (done int, lost uint64) {
 	return len(rows), lost
 }
 
-// sameBucket says whether two neighbours share a bucket of the payload. The
-// agent folds groups of one bucket that differ in nothing but their type, or the
-// mapping of their sketches, and compares them only after it has rewritten their
-// names. So each type and mapping gets a bucket of its own with the same start, and
-// there is nothing left to fold. (What differs only in mapping the agent then adds
-// up, as it would have added up what its tracers sent.)
+// sameBucket reports whether two neighboring rows share a bucket of the payload. The agent folds groups of
+// one bucket that differ only in their type, or the mapping of their sketches, and compares them only after
+// it has rewritten their names. So each type and mapping gets a bucket of its own with the same start, and
+// there is nothing to fold. (Buckets that differ only in mapping are added up later, as for tracers.)
 func sameBucket(a, b *flush.Row) bool {
 	return a.Bucket() == b.Bucket() && a.Mapping() == b.Mapping() && a.Key().Type == b.Key().Type
 }
 
-// payload assembles what fill has encoded.
+// payload joins the groups that fill has encoded.
 func (e *encoder) payload(o *span.Origin, width uint64) *flush.Payload {
 	buckets, spans := 0, uint64(0)
 	for i, r := range e.fitting {
@@ -119,8 +113,8 @@ func (e *encoder) payload(o *span.Origin, width uint64) *flush.Payload {
 	return p
 }
 
-// bucket adds one bucket of the groups from first up to last to the parts: what
-// was written since the last one, and the groups as they stand.
+// bucket adds one bucket to the parts: the head that was written since the last one, and the groups from
+// first up to last.
 func (e *encoder) bucket(start int64, width uint64, first, last int) {
 	e.whole.mapping(3)
 	e.whole.number("Start", uint64(max(0, start)))
@@ -129,8 +123,8 @@ func (e *encoder) bucket(start int64, width uint64, first, last int) {
 	e.parts = append(e.parts, e.whole.Next(e.whole.Len()), e.groups.Bytes()[e.bounds[first]:e.bounds[last]])
 }
 
-// head writes all of a payload but its buckets. ContainerID and the agent's
-// own fields are left out: the agent sets them.
+// head writes a payload except for its buckets. ContainerID and the agent's own fields are left out: the
+// agent sets them.
 func (e *encoder) head(o *span.Origin, sequence uint64) {
 	w := e.whole
 	w.mapping(11)
@@ -146,7 +140,7 @@ func (e *encoder) head(o *span.Origin, sequence uint64) {
 	w.text("ProcessTags", o.ProcessTags)
 }
 
-// headSize is the most that head and the length of the buckets can take.
+// headSize is the maximum length of the head and of the number of buckets.
 func (e *encoder) headSize(o *span.Origin) int {
 	e.whole.Reset()
 	e.head(o, ^uint64(0))

@@ -73,7 +73,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 				t.Errorf("delivery %v, resolved %t", err, resolved)
 			}
 			s := balanced(t, f, uint64(3*(minute+1)))
-			if s.BeforeFound == 0 || s.Held+s.Flushed > 0 || s.State() != flush.LookedFor || f.Joined() {
+			if s.BeforeFound == 0 || s.Held+s.Flushed > 0 || s.State() != flush.LookedFor || f.Describe().Discovered() {
 				t.Errorf("stats %+v", s)
 			}
 			if minute == 5 {

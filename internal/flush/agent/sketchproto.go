@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -38,8 +39,8 @@ type sketchEncoder struct {
 	encoded  []byte
 }
 
-// of makes ready for the sketches of a sealed cycle.
-func (e *sketchEncoder) of(sealed *aggregate.Sealed) {
+// begin prepares for the sketches of a sealed cycle.
+func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
 	e.mappings = e.mappings[:0]
 	for _, m := range sealed.Mappings() {
 		e.mappings = append(e.mappings, appendMapping(nil, m))
@@ -56,10 +57,10 @@ func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byt
 	e.store = appendDense(store, s, e.runs[first:last])
 
 	b := append(e.encoded[:0], e.mappings[mapping]...)
-	b = appendMessage(b, fieldPositive, e.store)
-	b = appendMessage(b, fieldNegative, nil)
+	b = protolite.AppendBytes(b, fieldPositive, e.store)
+	b = protolite.AppendBytes(b, fieldNegative, "")
 	if zeros := s.Zeros(); zeros != 0 {
-		b = appendDouble(b, fieldZeroCount, zeros)
+		b = protolite.AppendDouble(b, fieldZeroCount, zeros)
 	}
 	e.encoded = b
 	return b
@@ -99,8 +100,7 @@ func sparseSize(r sketch.Run) int {
 	return farEntry*r.Len() - (farEntry-nearEntry)*near
 }
 
-// appendSparse writes the tags as the bytes that they are: a sketch of spread
-// durations is little else than such entries.
+// appendSparse writes tags as bytes, because a sketch of spread durations is mostly such entries.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	const (
 		entry = fieldSparse<<3 | byte(protowire.BytesType)
@@ -125,8 +125,7 @@ func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 		return b
 	}
 	first, end := runs[0].First, runs[len(runs)-1].End
-	b = protowire.AppendTag(b, fieldDense, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(8*(end-first)))
+	b = protolite.AppendHead(b, fieldDense, 8*int(end-first))
 	at := first
 	for _, r := range runs {
 		for ; at < r.First; at++ {
@@ -138,31 +137,19 @@ func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 		at = r.End
 	}
 	if first != 0 {
-		b = appendVarint(b, fieldDenseOffset, protowire.EncodeZigZag(int64(first)))
+		b = protolite.AppendVarint(b, fieldDenseOffset, protowire.EncodeZigZag(int64(first)))
 	}
 	return b
 }
 
-// appendMapping leaves out what is zero, as protobuf does.
+// appendMapping leaves out fields that are zero, as protobuf does.
 func appendMapping(b []byte, m sketch.Mapping) []byte {
-	fields := appendDouble(nil, fieldGamma, m.Gamma)
+	fields := protolite.AppendDouble(nil, fieldGamma, m.Gamma)
 	if m.Offset != 0 {
-		fields = appendDouble(fields, fieldIndexOffset, m.Offset)
+		fields = protolite.AppendDouble(fields, fieldIndexOffset, m.Offset)
 	}
 	if m.Interpolation != 0 {
-		fields = appendVarint(fields, fieldInterpolation, uint64(m.Interpolation))
+		fields = protolite.AppendVarint(fields, fieldInterpolation, uint64(m.Interpolation))
 	}
-	return appendMessage(b, fieldMapping, fields)
-}
-
-func appendMessage(b []byte, field protowire.Number, message []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), message)
-}
-
-func appendDouble(b []byte, field protowire.Number, f float64) []byte {
-	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), math.Float64bits(f))
-}
-
-func appendVarint(b []byte, field protowire.Number, n uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
+	return protolite.AppendBytes(b, fieldMapping, fields)
 }

@@ -5,19 +5,19 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
-	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
-// answers are what a receiver means, by the specification: what is not sent again is lost.
+// answers is what a receiver's responses mean, by the specification. Payloads that are not retried are
+// lost.
 var answers = post.Answers{
 	http.StatusTooManyRequests:    {Outcome: flush.OutcomeNotYet},
 	http.StatusBadGateway:         {Outcome: flush.OutcomeNotYet},
@@ -36,18 +36,18 @@ func refused(advice string) post.Meaning {
 	return post.Meaning{Outcome: flush.OutcomeRefused, Advice: advice}
 }
 
-// noMetrics is a request with none: one resource of which nothing is said.
+// noMetrics is a request without metrics: one empty resource.
 var noMetrics = []byte{fieldResourceMetrics<<3 | 2, 0}
 
-// hint is what an operator may have mistaken, where nobody answers.
-func hint(e post.Endpoint) string {
+// hint is a mistake of the operator that may be the reason why there is no answer.
+func hint(e endpoint.URL) string {
 	if strings.HasSuffix(e.Address, ":4317") {
 		return " (4317 is the port of gRPC; http/protobuf has 4318)"
 	}
 	return ""
 }
 
-// readSuccess counts what a receiver left out of a payload that it took.
+// readSuccess reads which part of an accepted payload the receiver left out.
 func readSuccess(a *post.Answer, p *flush.Payload, isPacked bool) {
 	switch partial := otlpanswer.ReadPartial(a.Body); {
 	case partial.Rejected > 0:
@@ -59,63 +59,48 @@ func readSuccess(a *post.Answer, p *flush.Payload, isPacked bool) {
 	}
 }
 
-// mostLeftOut is how many spans of a payload at most are lost with so many of its points.
+// mostLeftOut is how many spans of a payload are lost at most with so many of its points. The answer does
+// not say which points were rejected, so those with the most spans are taken.
 func mostLeftOut(p *flush.Payload, points uint64, isPacked bool) uint64 {
-	if said, is := p.Totals.(*totals.Said); is {
-		return said.Most(points)
+	if p.Spans == 0 { // running totals
+		return sumOfLargest(slices.Clone(p.Undelivered), points)
 	}
-	sent := p.Body
+	request := p.Body
 	if isPacked {
-		sent = unpacked(sent)
+		request = unpacked(request)
 	}
-	return min(p.Spans, max(1, mostSpans(sent, points)))
+	return min(p.Spans, max(1, mostSpans(request, points)))
 }
 
-// mostSpans is how many spans of a request at most are lost with so many of its points.
-// Nobody says which points were rejected. Those of its histograms that have the most spans
-// have so many; a point that counts calls has no spans but those of its histogram.
-func mostSpans(request []byte, points uint64) (spans uint64) {
+// mostSpans is how many spans of a request of deltas are lost at most with so many of its points. A point
+// that counts calls has no spans except those of its histogram.
+func mostSpans(request []byte, points uint64) uint64 {
 	var counts []uint64
-	for _, kind := range [...]protowire.Number{fieldMetricHistogram, fieldMetricExplicit} {
-		for point := range messages(
+	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {
+		for point := range protolite.Messages(
 			request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, kind, fieldPoints,
 		) {
-			for f := range otlpanswer.Fields(point) {
+			for f := range protolite.Fields(point) {
 				if f.Number == fieldPointCount {
 					counts = append(counts, f.Value)
 				}
 			}
 		}
 	}
+	return sumOfLargest(counts, points)
+}
+
+// sumOfLargest adds up the n largest counts, which it sorts.
+func sumOfLargest(counts []uint64, n uint64) (sum uint64) {
 	slices.Sort(counts)
 	slices.Reverse(counts)
-	for _, n := range counts[:min(points, uint64(len(counts)))] {
-		spans += n
+	for _, count := range counts[:min(n, uint64(len(counts)))] {
+		sum += count
 	}
-	return spans
+	return sum
 }
 
-// messages goes through what stands in a message below a path of fields.
-func messages(message []byte, path ...protowire.Number) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		if len(path) == 0 {
-			yield(message)
-			return
-		}
-		for f := range otlpanswer.Fields(message) {
-			if f.Number != path[0] || f.Bytes == nil {
-				continue
-			}
-			for below := range messages(f.Bytes, path[1:]...) {
-				if !yield(below) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// packed is a request with gzip.
+// packed compresses a request with gzip.
 func packed(w *gzip.Writer, request []byte) []byte {
 	var b bytes.Buffer
 	w.Reset(&b)
@@ -124,7 +109,7 @@ func packed(w *gzip.Writer, request []byte) []byte {
 	return b.Bytes()
 }
 
-// unpacked is a request without gzip again.
+// unpacked decompresses a request that was compressed here.
 func unpacked(body []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {

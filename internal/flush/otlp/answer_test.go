@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
 func partialBody(rejected int64, said string) []byte {
-	return appendMessage(nil, 1, appendString(appendVarint(nil, 1, uint64(rejected)), 2, said))
+	return protolite.AppendBytes(nil, 1, protolite.AppendBytes(protolite.AppendVarint(nil, 1, uint64(rejected)), 2, said))
 }
 
 // TestWhatAnAnswerMeans is the table of docs/otlp.md, each row over a real socket.

@@ -71,8 +71,8 @@ func TestASocketIsAnEndpoint(t *testing.T) {
 	if payloads, _ := r.got(); payloads[0].path != "/v1/metrics" || payloads[0].host != "localhost" {
 		t.Errorf("%s of %s", payloads[0].path, payloads[0].host)
 	}
-	if x.URL() != "unix://"+path {
-		t.Errorf("shown as %s", x.URL())
+	if x.Describe().URL != "unix://"+path {
+		t.Errorf("shown as %s", x.Describe().URL)
 	}
 }
 

@@ -1,85 +1,165 @@
 package otlp
 
 import (
+	"iter"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// encoder makes requests of sealed cycles. Its memory is reused from cycle to cycle; it
-// has one user at a time.
-type encoder struct {
-	writer
+// encoder makes requests of a sealed cycle, and passes each to emit. It has one user at a time.
+type encoder interface {
+	encode(c *flush.Cycle, emit func(*request)) flush.Encoded
+}
+
+// encoding is what both encoders have. Its memory is reused from cycle to cycle.
+type encoding struct {
+	writer    *writer
 	reader    *points.Reader
-	running   *points.Running  // nil where points are deltas
-	exemplars *exemplars.Table // nil where there are none
+	exemplars *exemplars.Table // nil: none
 }
 
-// newEncoder makes an encoder of deltas, or where limits are given of running totals.
-func newEncoder(c points.Config, version string, limits *totals.Limits) *encoder {
-	e := &encoder{reader: points.NewReader(c)}
-	calls, durations := e.reader.Metrics()
-	e.hasCalls = calls != ""
-	temporality := uint64(delta)
-	if limits != nil {
-		e.running, temporality = points.NewRunning(e.reader, *limits), cumulative
+// newEncoding makes an encoding of points with one temporality, whose explicit buckets are in milliseconds
+// if isMillis says so.
+func newEncoding(c *Config, temporality uint64) encoding {
+	reader := points.NewReader(points.Config{
+		Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds,
+	})
+	calls, durations := reader.Metrics()
+	w := newWriter(calls, durations, c.Version, temporality)
+	if c.Bounds != nil {
+		w.bounds, w.durations.field = c.Bounds, fieldMetricExplicit
 	}
-	e.request = newRequest(calls, durations, version, temporality)
-	if e.bounds, e.nanos = c.Bounds, 1e9; e.bounds != nil {
-		e.request.durations.field = fieldMetricExplicit
+	if c.Millis {
+		w.sendMillis(durations)
 	}
-	return e
+	return encoding{writer: w, reader: reader, exemplars: c.Exemplars}
 }
 
-// sendMillis has explicit buckets, sums and exemplars in milliseconds, as the Collector's connector has
-// them unless its unit is seconds. A bound is rounded to picoseconds, so that 0.035 is 35 and no more.
-func (e *encoder) sendMillis() {
-	_, durations := e.reader.Metrics()
-	e.request.durations.head, e.nanos = metricHead(durations, "ms"), 1e6
-	e.bounds = slices.Clone(e.bounds)
-	for i, bound := range e.bounds {
-		e.bounds[i] = math.Round(bound*1e12) / 1e9
-	}
+// begin begins a cycle.
+func (e *encoding) begin(c *flush.Cycle, emit func(*request)) {
+	w := e.writer
+	w.window = w.window.next(c.Start, c.End)
+	w.limit, w.emit = c.Limit, emit
+	e.reader.Exemplars = e.exemplars.Seal(c.Cycle)
 }
 
-// encode makes requests of a sealed cycle's rows, none longer than limit, and hands each
-// to emit with the spans that it stands for, or what its running totals say; its bytes are
-// good until emit returns. It counts the spans that will be in none.
-func (e *encoder) encode(
-	sealed *aggregate.Sealed, rows []flush.Row, limit int,
-	emit func(body []byte, spans uint64, said *totals.Said),
-) flush.Encoded {
-	e.window = e.window.next(sealed.Start, sealed.End)
-	e.reader.Exemplars = e.exemplars.Seal(sealed.Cycle)
-	e.request.limit, e.request.emit = limit, emit
-	defer e.request.end()
-	if e.running != nil {
-		lost := e.running.AddUp(sealed, rows, int64(e.window.start), int64(e.window.end))
-		return e.writeTotals(e.running, lost)
-	}
-	return flush.Encoded{Lost: map[flush.Reason]uint64{flush.Unencodable: e.writeDeltas(sealed, rows)}}
-}
+// deltaEncoder makes points of what one cycle counted.
+type deltaEncoder struct{ encoding }
 
-// writeDeltas writes what the cycle counted. It returns the spans that fit in no request.
-func (e *encoder) writeDeltas(sealed *aggregate.Sealed, rows []flush.Row) (unencodable uint64) {
-	resource := int32(-1)
-	for _, g := range e.reader.Group(sealed, rows) {
+func (e *deltaEncoder) encode(c *flush.Cycle, emit func(*request)) flush.Encoded {
+	e.begin(c, emit)
+	w, unencodable, resource := e.writer, uint64(0), int32(-1)
+	for _, g := range e.reader.Group(c.Sealed, c.Rows) {
 		if g.Resource != resource {
 			resource = g.Resource
-			e.of([]byte(e.reader.Resource(g)))
+			w.beginResource([]byte(e.reader.Resource(g)))
 		}
-		total := e.reader.Total(rows, g)
-		e.reader.Outcomes(sealed, rows, g, &total, func(p *points.Point) { e.write(p, e.window.start) })
-		if e.add() {
-			e.spans += total.Spans
+		total := e.reader.Total(c.Rows, g)
+		e.reader.Outcomes(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
+		if w.endSeries() {
+			w.request.spans += total.Spans
 		} else {
 			unencodable += total.Spans
 		}
 	}
-	return unencodable
+	w.end()
+	return flush.Encoded{Lost: map[flush.Reason]uint64{flush.Unencodable: unencodable}}
+}
+
+// totalsEncoder makes points of running totals.
+type totalsEncoder struct {
+	encoding
+	totals *points.Running
+}
+
+// encode writes all series, including those that the cycle has not counted, because a reader forgets series
+// that it is not sent. It begins with a random one, so that if the queue is too short for all of them,
+// others are sent the next time. Spans of a series that fits in no request are lost: nothing waits for
+// them.
+func (e *totalsEncoder) encode(c *flush.Cycle, emit func(*request)) flush.Encoded {
+	e.begin(c, emit)
+	w, all := e.writer, e.totals
+	lost := all.AddUp(c, int64(w.window.start), int64(w.window.end))
+	for of := range rotated(all.Resources()) {
+		w.beginResource([]byte(of.Encoded))
+		for s := range rotated(of.Series) {
+			p := points.Point{
+				Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
+				Durations: s.Buckets, Classic: s.Classic, Exemplar: all.Slowest[s],
+			}
+			w.write(&p, uint64(s.Start))
+			if !w.endSeries() {
+				lost += all.Abandon(s)
+			} else if spans := all.Undelivered(s); spans > 0 {
+				w.request.undelivered = append(w.request.undelivered, spans)
+			}
+		}
+	}
+	w.end()
+	ended, counts := all.Lost(), all.Counts()
+	return flush.Encoded{
+		Lost: map[flush.Reason]uint64{
+			flush.Unencodable: lost, flush.Expired: ended.Idle, flush.QueueFull: ended.PushedOut,
+		},
+		Totals: flush.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
+	}
+}
+
+// rotated visits a list from a random position on, and around.
+func rotated[T any](list []T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if len(list) == 0 {
+			return
+		}
+		first := rand.IntN(len(list))
+		for i := range list {
+			if !yield(list[(first+i)%len(list)]) {
+				return
+			}
+		}
+	}
+}
+
+// newEncoder makes the encoder that a configuration asks for.
+func newEncoder(c *Config, limits totals.Limits) encoder {
+	if c.Temporality != Cumulative {
+		return &deltaEncoder{newEncoding(c, delta)}
+	}
+	e := newEncoding(c, cumulative)
+	return &totalsEncoder{e, points.NewRunning(e.reader, limits)}
+}
+
+// window is the time that a cycle's points stand for, in nanoseconds since the Unix epoch.
+type window struct{ start, end uint64 }
+
+// next is the window after this one. The first begins when its cycle did, and each later one where the last
+// ended, over cycles in which nothing was counted too: so a gap means that something was lost. No window is
+// empty, and none overlaps another, even if the wall clock is set back: a receiver that adds up deltas
+// refuses a point that ends no later than the last.
+//
+// The next daemon needs nothing of this: everything counted before a daemon ends is sent before it ends, in
+// a window that ends then.
+func (w window) next(start, end time.Time) window {
+	from := w.end
+	if from == 0 {
+		from = uint64(max(0, start.UnixNano()))
+	}
+	return window{from, max(from+1, uint64(max(0, end.UnixNano())))}
+}
+
+// sendMillis makes explicit buckets, sums and exemplars be in milliseconds, as the Collector's connector
+// has them unless its unit is seconds. A bound is rounded to picoseconds, so that 0.035 is exactly 35.
+func (w *writer) sendMillis(durations string) {
+	w.durations.head, w.nanos = metricHead(durations, "ms"), 1e6
+	w.bounds = slices.Clone(w.bounds)
+	for i, bound := range w.bounds {
+		w.bounds[i] = math.Round(bound*1e12) / 1e9
+	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
 // BenchmarkEncode is what a cycle of a thousand series takes, merged already.
@@ -14,14 +13,12 @@ func BenchmarkEncode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			sealed := many(1000).Seal()
 			var m flush.Merger
-			rows, e, bytes := m.Merge(sealed), newEncoder(d, "", nil), 0
+			e, bytes := testEncoder(d, "", nil), 0
+			c := &flush.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: flush.DefaultMaxPayloadBytes}
 			b.ReportAllocs()
 			for range b.N {
 				bytes = 0
-				e.encode(sealed, rows, flush.DefaultMaxPayloadBytes,
-					func(body []byte, _ uint64, _ *totals.Said) {
-						bytes += len(body)
-					})
+				e.encode(c, func(r *request) { bytes += len(r.body) })
 			}
 			b.ReportMetric(float64(bytes), "bytes")
 		})

@@ -13,7 +13,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
-	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -137,7 +136,7 @@ func TestWhatTracersCountedIsOnePointToo(t *testing.T) {
 	other := sketch.OwnMapping
 	other.Gamma = 1.05
 	sealed := testcycle.Merged(t, now, group(sketch.OwnMapping, 700, 3), group(other, 280, 4))
-	requests, _ := encodeWith(newEncoder(withAll(), "", nil), sealed, flush.DefaultMaxPayloadBytes)
+	requests, _ := encodeWith(testEncoder(withAll(), "", nil), sealed, flush.DefaultMaxPayloadBytes)
 	r := mustRead(t, requests[0].body)
 	points := r[0].Metrics[durationsName].Points
 	if len(r) != 1 || len(points) != 1 || *points[0].Count != 7 || math.Abs(points[0].Sum-0.007) > 1e-12 {
@@ -190,7 +189,7 @@ func TestRequestsAreWithinTheLimit(t *testing.T) {
 		_, metric := points.NewReader(d).Metrics()
 		whole := flatten(t, mustRead(t, encodeAll(t, d, many(200))), metric)
 		for limit := 1500; limit < 20_000; limit += 2111 {
-			requests, unencodable := encodeWith(newEncoder(d, "1.2.3", nil), many(200).Seal(), limit)
+			requests, unencodable := encodeWith(testEncoder(d, "1.2.3", nil), many(200).Seal(), limit)
 			if unencodable != 0 {
 				t.Fatalf("%d spans are unencodable at %d bytes", unencodable, limit)
 			}
@@ -228,7 +227,7 @@ func TestRequestsAreWithinTheLimit(t *testing.T) {
 func TestARequestMayHaveItsLastByte(t *testing.T) {
 	whole := len(encodeAll(t, withAll(), many(20)))
 	for limit, want := range map[int]int{whole: 1, whole - 1: 2} {
-		if requests, _ := encodeWith(newEncoder(withAll(), "1.2.3", nil), many(20).Seal(),
+		if requests, _ := encodeWith(testEncoder(withAll(), "1.2.3", nil), many(20).Seal(),
 			limit); len(requests) != want {
 			t.Errorf("%d requests of %d bytes within %d, want %d", len(requests), whole, limit, want)
 		}
@@ -264,7 +263,7 @@ func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{600, 2000} {
-		requests, unencodable := encodeWith(newEncoder(withAll(), "", nil), c.Seal(), limit)
+		requests, unencodable := encodeWith(testEncoder(withAll(), "", nil), c.Seal(), limit)
 		spans := uint64(0)
 		var operations []string
 		for _, r := range requests {
@@ -277,7 +276,7 @@ func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 			t.Errorf("%d spans unencodable, %d sent, of %v", unencodable, spans, operations)
 		}
 	}
-	if requests, unencodable := encodeWith(newEncoder(withAll(), "", nil), c.Seal(),
+	if requests, unencodable := encodeWith(testEncoder(withAll(), "", nil), c.Seal(),
 		10); len(requests) != 0 || unencodable != 9 {
 		t.Errorf("%d requests within 10 bytes, %d spans unencodable", len(requests), unencodable)
 	}
@@ -285,11 +284,11 @@ func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 
 // TestAnEncoderForgetsACycle: what it makes of the second is what a new one makes of it.
 func TestAnEncoderForgetsACycle(t *testing.T) {
-	e := newEncoder(withAll(), "", nil)
+	e := testEncoder(withAll(), "", nil)
 	encodeWith(e, many(50).Seal(), 3000)
-	e.window = window{}
+	e.writer.window = window{}
 	again, _ := encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
-	fresh, _ := encodeWith(newEncoder(withAll(), "", nil), golden().Seal(), flush.DefaultMaxPayloadBytes)
+	fresh, _ := encodeWith(testEncoder(withAll(), "", nil), golden().Seal(), flush.DefaultMaxPayloadBytes)
 	if !reflect.DeepEqual(again, fresh) {
 		t.Error("the second cycle of an encoder is another than the first of a new one")
 	}
@@ -321,10 +320,9 @@ func TestEncodingTakesNoMemoryForASeries(t *testing.T) {
 	for name, d := range map[string]points.Config{"spanmetrics": withAll(), "datadog": asDatadog} {
 		sealed := many(series).Seal()
 		var m flush.Merger
-		rows, e := m.Merge(sealed), newEncoder(d, "", nil)
-		allocs := testing.AllocsPerRun(10, func() {
-			e.encode(sealed, rows, flush.DefaultMaxPayloadBytes, func([]byte, uint64, *totals.Said) {})
-		})
+		e := testEncoder(d, "", nil)
+		c := &flush.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: flush.DefaultMaxPayloadBytes}
+		allocs := testing.AllocsPerRun(10, func() { e.encode(c, func(*request) {}) })
 		if allocs > series {
 			t.Errorf("%s: %g allocations for %d series", name, allocs, series)
 		}

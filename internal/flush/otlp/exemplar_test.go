@@ -64,7 +64,7 @@ func TestAnExemplarStandsOnItsSeries(t *testing.T) {
 	for seed := range uint64(40) {
 		sealed, table, slowest := sampledCycle(rand.New(rand.NewPCG(seed, 3)))
 		for _, limits := range []*totals.Limits{nil, &roomForAll} {
-			e, temporality := newEncoder(withAll(), "", limits), uint64(delta)
+			e, temporality := testEncoder(withAll(), "", limits), uint64(delta)
 			if limits != nil {
 				temporality = cumulative
 			}
@@ -118,7 +118,7 @@ func TestAnExemplarIsOfItsCycle(t *testing.T) {
 		key := c.Key(c.Origin(testOrigin), testKey("op"))
 		c.Add(0, key, 0, 1000, 0, 1)
 		put(table, key, false, exemplars.Exemplar{TraceLow: 1, Span: 1, Duration: 1000})
-		e := newEncoder(withAll(), "", limits)
+		e := testEncoder(withAll(), "", limits)
 		e.exemplars = table
 		sealed := c.Seal()
 		for cycle, want := range []int{0: 0, testCycle: 1, 2: 0} {
@@ -143,7 +143,7 @@ func TestWhatOverflowsTakesItsExemplarAlong(t *testing.T) {
 		c.Add(0, key, 0, 1000*i+1, 0, 1)
 		put(table, key, false, exemplars.Exemplar{TraceLow: 1, Span: i + 1, Duration: 1000*i + 1})
 	}
-	e := newEncoder(withAll(), "", &limits)
+	e := testEncoder(withAll(), "", &limits)
 	e.exemplars = table
 	requests, _ := encodeWith(e, c.Seal(), 1<<20)
 	got := map[any]string{}

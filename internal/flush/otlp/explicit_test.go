@@ -29,7 +29,7 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 		Classic:   len(bounds) + 1,
 		Resources: 10, ResourceBytes: 1 << 10,
 	}
-	deltas, running := newEncoder(config, "", nil), newEncoder(config, "", &limits)
+	deltas, running := testEncoder(config, "", nil), testEncoder(config, "", &limits)
 	grid, err := sketch.GridWith(bounds)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 		}
 		sealed := c.Seal()
 		for name, of := range map[string]struct {
-			encoder *encoder
+			encoder tested
 			want    map[string][]uint64
 		}{"deltas": {deltas, now}, "totals": {running, all}} {
 			requests, unencodable := encodeWith(of.encoder, sealed, flush.DefaultMaxPayloadBytes)
@@ -107,10 +107,10 @@ func TestMillisecondsAreTheSameBuckets(t *testing.T) {
 		}
 		table := exemplars.New(4)
 		put(table, key, false, exemplars.Exemplar{TraceLow: 1, Span: 1, Duration: uint64(2 * time.Second)})
-		e := newEncoder(withBounds(.002, .035, 1.4), "", nil)
+		e := testEncoder(withBounds(.002, .035, 1.4), "", nil)
 		e.exemplars = table
 		if unit == "ms" {
-			e.sendMillis()
+			e.writer.sendMillis(durationsName)
 		}
 		requests, _ := encodeWith(e, c.Seal(), flush.DefaultMaxPayloadBytes)
 		read[unit] = mustRead(t, requests[0].body)[0].Metrics[durationsName]

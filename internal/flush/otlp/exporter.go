@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/points"
@@ -17,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// Config is what an Exporter needs to know.
+// Config configures an Exporter.
 type Config struct {
 	Variables
 	Dialect    points.Dialect    // Spanmetrics if empty
@@ -29,22 +28,22 @@ type Config struct {
 	Bounds      []float64   // of explicit buckets, which sketch.CheckBounds accepts; nil: exponential ones
 	Millis      bool        // explicit buckets are sent in milliseconds, though Bounds are in seconds
 
-	Exemplars *exemplars.Table // of spans whose traces went on; nil: none
+	Exemplars *exemplars.Table // of spans whose traces are forwarded; nil: none
 }
 
 // Exporter sends metrics to an OTLP receiver. See the package comment.
 type Exporter struct {
 	config   Config
 	poster   *post.Poster
-	encoder  *encoder
+	encoder  encoder
 	askEvery time.Duration // a receiver that was silent
 	packer   *gzip.Writer  // nil where requests are not compressed
 }
 
-// askEvery is how often a receiver that was silent is asked whether it is back.
+// askEvery is how often a silent receiver is probed.
 const askEvery = 10 * time.Second
 
-// New makes an exporter. It opens no connection.
+// New returns an exporter. It opens no connection.
 func New(c Config) (*Exporter, error) {
 	if c.Endpoint.IsZero() {
 		return nil, errors.New("configure OTLP: no endpoint; take one from ParseEndpoint")
@@ -56,7 +55,7 @@ func New(c Config) (*Exporter, error) {
 	x := &Exporter{config: c, askEvery: askEvery, poster: post.New(post.Config{
 		Who: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", Nothing: noMetrics,
 		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
-		TLS: secure, HeedsProxies: true,
+		TLS: secure, UsesProxies: true,
 	})}
 	x.LimitTotals(totals.Limits{Classic: buckets(c.Bounds)})
 	if c.Compress {
@@ -65,25 +64,11 @@ func New(c Config) (*Exporter, error) {
 	return x, nil
 }
 
-// LimitTotals says how many running totals there may be, where there are any. It comes
-// before the first cycle; without it one total has all spans.
-func (x *Exporter) LimitTotals(limits totals.Limits) {
-	ofTotals := &limits
-	if !x.SendsTotals() {
-		ofTotals = nil
-	}
-	c := points.Config{
-		Dialect: x.config.Dialect, Dimensions: x.config.Dimensions, Instance: x.config.Instance,
-		Bounds: x.config.Bounds,
-	}
-	x.encoder = newEncoder(c, x.config.Version, ofTotals)
-	x.encoder.exemplars = x.config.Exemplars
-	if x.config.Millis {
-		x.encoder.sendMillis()
-	}
-}
+// LimitTotals sets how many running totals there may be, if there are any. It is called before the first
+// cycle; without it one total has all spans.
+func (x *Exporter) LimitTotals(limits totals.Limits) { x.encoder = newEncoder(&x.config, limits) }
 
-// buckets are as many as bounds make.
+// buckets is the number of buckets that bounds make.
 func buckets(bounds []float64) int {
 	if bounds == nil {
 		return 0
@@ -91,42 +76,35 @@ func buckets(bounds []float64) int {
 	return len(bounds) + 1
 }
 
-// Bounds are those of its explicit buckets.
-func (x *Exporter) Bounds() []float64 { return x.config.Bounds }
+// Describe returns the destination for package flush. Payloads go in order: a receiver that adds up deltas
+// drops a window that is older than the last, and one that keeps running totals refuses it.
+func (x *Exporter) Describe() flush.Exporter {
+	d := flush.Exporter{
+		Name: "otlp", URL: x.config.Endpoint.String(), Push: x,
+		InOrder: true, Cumulative: x.config.Temporality == Cumulative,
+		Bounds: x.config.Bounds, Watch: x.watch,
+	}
+	if d.Cumulative {
+		d.LimitTotals = x.LimitTotals
+	}
+	return d
+}
 
-// Name implements flush.Exporter.
-func (*Exporter) Name() string { return "otlp" }
-
-// URL implements flush.Exporter.
-func (x *Exporter) URL() string { return x.config.Endpoint.String() }
-
-// InOrder is true: who adds up deltas drops a window that is older than the last, and who
-// keeps running totals refuses one that is.
-func (*Exporter) InOrder() bool { return true }
-
-// SendsTotals is as configured.
-func (x *Exporter) SendsTotals() bool { return x.config.Temporality == Cumulative }
-
-// Encode makes requests of a cycle. Each is of several origins. The limit is of
-// a request before it is compressed, because a receiver has one of its own for that.
-func (x *Exporter) Encode(
-	sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload),
-) flush.Encoded {
-	return x.encoder.encode(sealed, rows, limit, func(body []byte, spans uint64, said *totals.Said) {
-		p := &flush.Payload{Spans: spans}
-		if said != nil {
-			p.Totals = said
-		}
+// Encode implements flush.Push. Each request has several origins. The limit applies before compression,
+// because receivers have a limit of their own for that.
+func (x *Exporter) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
+	return x.encoder.encode(c, func(r *request) {
+		p := &flush.Payload{Spans: r.spans, Undelivered: r.undelivered}
 		if x.packer != nil {
-			p.Body = packed(x.packer, body)
+			p.Body = packed(x.packer, r.body)
 		} else {
-			p.Body = bytes.Clone(body)
+			p.Body = bytes.Clone(r.body)
 		}
 		emit(p)
 	})
 }
 
-// Deliver offers the receiver a payload once.
+// Deliver implements flush.Push.
 func (x *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 	if x.config.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -144,10 +122,9 @@ func (x *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt 
 	return a.Attempt
 }
 
-// Watch asks a receiver by probes whether anybody is there: at the start, so that a daemon
-// without traffic knows it too, and from the time when a payload found nobody until it
-// answers again, which ends the pause of what waits.
-func (x *Exporter) Watch(ctx context.Context, link *flush.Link) {
+// watch probes the receiver: at the start, so that a daemon without traffic knows whether it is there, and
+// after a payload was not answered until it answers again, which ends the pause before the next try.
+func (x *Exporter) watch(ctx context.Context, link *flush.Link) {
 	for isFirst := true; ; isFirst = false {
 		isThere := x.isThere(ctx)
 		switch {
@@ -172,7 +149,7 @@ func (x *Exporter) Watch(ctx context.Context, link *flush.Link) {
 	}
 }
 
-// isThere says whether a receiver answers a probe in time.
+// isThere reports whether the receiver answers a probe in time.
 func (x *Exporter) isThere(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, x.askEvery)
 	defer cancel()

@@ -22,15 +22,39 @@ type sent struct {
 	spans uint64
 }
 
-// encodeWith encodes a cycle.
-func encodeWith(e *encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
+// tested is an encoder of either kind.
+type tested struct {
+	*encoding
+	encoder
+}
+
+// testEncoder makes an encoder of deltas, or of running totals if there are limits.
+func testEncoder(d points.Config, version string, limits *totals.Limits) tested {
+	c := Config{
+		Dialect: d.Dialect, Dimensions: d.Dimensions, Instance: d.Instance, Bounds: d.Bounds,
+		Version: version,
+	}
+	if limits == nil {
+		e := newEncoder(&c, totals.Limits{}).(*deltaEncoder)
+		return tested{&e.encoding, e}
+	}
+	c.Temporality = Cumulative
+	e := newEncoder(&c, *limits).(*totalsEncoder)
+	return tested{&e.encoding, e}
+}
+
+// encodeWith encodes a cycle. Of running totals the spans of each request are those that were not
+// delivered, where the requests of all earlier cycles were.
+func encodeWith(e encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
 	var m flush.Merger
 	defer m.Forget()
-	made := e.encode(sealed, m.Merge(sealed), limit, func(body []byte, spans uint64, said *totals.Said) {
-		if said != nil {
-			spans = said.Arrive()
+	c := &flush.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: limit, IsSettled: true}
+	made := e.encode(c, func(r *request) {
+		spans := r.spans
+		for _, n := range r.undelivered {
+			spans += n
 		}
-		requests = append(requests, sent{slices.Clone(body), spans})
+		requests = append(requests, sent{slices.Clone(r.body), spans})
 	})
 	return requests, made.Lost[flush.Unencodable]
 }
@@ -38,7 +62,7 @@ func encodeWith(e *encoder, sealed *aggregate.Sealed, limit int) (requests []sen
 // encodeAll encodes a cycle of which every span must fit in one request.
 func encodeAll(t testing.TB, d points.Config, c *testcycle.Cycle) []byte {
 	t.Helper()
-	requests, unencodable := encodeWith(newEncoder(d, "1.2.3", nil), c.Seal(), flush.DefaultMaxPayloadBytes)
+	requests, unencodable := encodeWith(testEncoder(d, "1.2.3", nil), c.Seal(), flush.DefaultMaxPayloadBytes)
 	if len(requests) != 1 || unencodable != 0 {
 		t.Fatalf("%d requests, and %d spans in none", len(requests), unencodable)
 	}

@@ -15,12 +15,12 @@ import (
 
 // wholeFlush is a flush with this exporter alone, which looks often whether a receiver is
 // back, unless a test says how often.
-func wholeFlush(t *testing.T, x *Exporter) (*flush.Flusher, *flush.Destination) {
+func wholeFlush(t *testing.T, x *Exporter) (*flush.Flusher, flush.Destination) {
 	t.Helper()
 	if x.askEvery == askEvery {
 		x.askEvery = 5 * time.Millisecond
 	}
-	f, err := flush.New(flush.Config{}, x)
+	f, err := flush.New(flush.Config{}, x.Describe())
 	if err != nil {
 		t.Fatal(err)
 	}

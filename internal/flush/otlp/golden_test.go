@@ -82,7 +82,7 @@ func TestGoldenRequests(t *testing.T) {
 	for name, d := range map[string]points.Config{
 		"spanmetrics": ofInstance("i-1"), "datadog": asDatadog, "explicit": withBounds(.002, .01, 5),
 	} {
-		e := newEncoder(d, "1.2.3", nil)
+		e := testEncoder(d, "1.2.3", nil)
 		e.exemplars = goldenExemplars()
 		requests, unencodable := encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
 		if len(requests) != 1 || unencodable != 0 {
@@ -97,7 +97,7 @@ func TestGoldenRequests(t *testing.T) {
 // TestGoldenTotals pins what a request of running totals says, as it is read: that of a
 // second cycle without spans. (Its series may stand in any order, so its bytes are not.)
 func TestGoldenTotals(t *testing.T) {
-	e := newEncoder(ofInstance("i-1"), "1.2.3", &roomForAll)
+	e := testEncoder(ofInstance("i-1"), "1.2.3", &roomForAll)
 	encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
 	requests, _ := encodeWith(e, newCycle().Seal(), flush.DefaultMaxPayloadBytes)
 	r := mustRead(t, requests[0].body)

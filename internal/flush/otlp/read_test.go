@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 )
 
 // The fields of attributes.
@@ -59,7 +59,7 @@ type readExemplar struct {
 
 func mustRead(t testing.TB, body []byte) (r readRequest) {
 	t.Helper()
-	for f := range otlpanswer.Fields(body) {
+	for f := range protolite.Fields(body) {
 		if f.Number != fieldResourceMetrics {
 			t.Fatalf("a request has a field %d", f.Number)
 		}
@@ -70,15 +70,15 @@ func mustRead(t testing.TB, body []byte) (r readRequest) {
 
 func readOneResource(t testing.TB, message []byte) (r readResource) {
 	r.Metrics = map[string]readMetric{}
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldResource:
 			r.Attributes = readAttributes(t, f.Bytes, fieldResourceAttributes)
 		case fieldScopeMetrics:
-			for f := range otlpanswer.Fields(f.Bytes) {
+			for f := range protolite.Fields(f.Bytes) {
 				switch f.Number {
 				case fieldScope:
-					for f := range otlpanswer.Fields(f.Bytes) {
+					for f := range protolite.Fields(f.Bytes) {
 						r.Scope += string(f.Bytes) + " "
 					}
 				case fieldMetrics:
@@ -92,7 +92,7 @@ func readOneResource(t testing.TB, message []byte) (r readResource) {
 }
 
 func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldMetricName:
 			name = string(f.Bytes)
@@ -106,7 +106,7 @@ func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
 			case fieldMetricExplicit:
 				attributes = fieldExplicitAttributes
 			}
-			for f := range otlpanswer.Fields(of) {
+			for f := range protolite.Fields(of) {
 				switch f.Number {
 				case fieldPoints:
 					m.Points = append(m.Points, readOnePoint(t, f.Bytes, attributes))
@@ -128,7 +128,7 @@ func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p 
 		return p
 	}
 	isNumber := attributes == fieldNumberAttributes
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldStart:
 			p.Start = f.Value
@@ -159,7 +159,7 @@ func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p 
 
 // readExplicit reads a HistogramDataPoint, whose fields have other numbers.
 func readExplicit(p *readPoint, message []byte) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldStart:
 			p.Start = f.Value
@@ -184,7 +184,7 @@ func readExplicit(p *readPoint, message []byte) {
 }
 
 func readOneExemplar(message []byte) (x readExemplar) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldExemplarTime:
 			x.Time = f.Value
@@ -200,7 +200,7 @@ func readOneExemplar(message []byte) (x readExemplar) {
 }
 
 func readBuckets(message []byte) (offset int64, counts []uint64) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldBucketOffset:
 			offset = protowire.DecodeZigZag(f.Value)
@@ -218,13 +218,13 @@ func readBuckets(message []byte) (offset int64, counts []uint64) {
 func readAttributes(t testing.TB, message []byte, number protowire.Number) map[string]any {
 	t.Helper()
 	list := map[string]any{}
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		if f.Number != number || f.Bytes == nil {
 			continue
 		}
 		var key string
 		var value any
-		for f := range otlpanswer.Fields(f.Bytes) {
+		for f := range protolite.Fields(f.Bytes) {
 			switch f.Number {
 			case fieldKey:
 				key = string(f.Bytes)
@@ -241,7 +241,7 @@ func readAttributes(t testing.TB, message []byte, number protowire.Number) map[s
 }
 
 func readValue(message []byte) (value any) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldText:
 			return string(f.Bytes)
@@ -251,7 +251,7 @@ func readValue(message []byte) (value any) {
 			return int64(f.Value)
 		case fieldArray:
 			list := []any{}
-			for f := range otlpanswer.Fields(f.Bytes) {
+			for f := range protolite.Fields(f.Bytes) {
 				list = append(list, readValue(f.Bytes))
 			}
 			return list

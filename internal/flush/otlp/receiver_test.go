@@ -113,7 +113,8 @@ func onePayload(t *testing.T, x *Exporter) *flush.Payload {
 	var m flush.Merger
 	var payloads []*flush.Payload
 	sealed := c.Seal()
-	if lost := x.Encode(sealed, m.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) {
+	cycle := &flush.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: flush.DefaultMaxPayloadBytes}
+	if lost := x.Encode(cycle, func(p *flush.Payload) {
 		payloads = append(payloads, p)
 	}).Lost[flush.Unencodable]; lost != 0 || len(payloads) != 1 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), lost)

@@ -60,7 +60,7 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 	for seed := range uint64(8) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		limit := []int{1 << 20, 4000}[seed%2]
-		deltas, totals := newEncoder(withAll(), "", nil), newEncoder(withAll(), "", &roomForAll)
+		deltas, totals := testEncoder(withAll(), "", nil), testEncoder(withAll(), "", &roomForAll)
 		want := map[string]*addedUp{}
 		for range 6 {
 			c := newCycle()
@@ -147,7 +147,7 @@ func TestAnOverflowIsOfOneDaemon(t *testing.T) {
 					c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, 1000, 0, 1)
 				}
 				overflows := 0
-				requests, _ := encodeWith(newEncoder(d, "", &limits), c.Seal(), 1<<20)
+				requests, _ := encodeWith(testEncoder(d, "", &limits), c.Seal(), 1<<20)
 				for _, request := range requests {
 					for _, r := range mustRead(t, request.body) {
 						for name, m := range r.Metrics {
@@ -177,18 +177,14 @@ func TestAnOverflowIsOfOneDaemon(t *testing.T) {
 // TestATotalThatFitsNowhereLosesWhatHasNotArrived, and nothing else: what the receiver has is
 // counted as flushed already.
 func TestATotalThatFitsNowhereLosesWhatHasNotArrived(t *testing.T) {
-	e := newEncoder(withAll(), "", &roomForAll)
+	e := testEncoder(withAll(), "", &roomForAll)
 	cycle := func(spans, limit int) (lost uint64) {
 		c := newCycle()
 		for key := c.Key(c.Origin(testOrigin), testKey("op")); spans > 0; spans-- {
 			c.Add(0, key, 0, 1000, 0, 1)
 		}
-		sealed := c.Seal()
-		var m flush.Merger
-		made := e.encode(sealed, m.Merge(sealed), limit, func(_ []byte, _ uint64, said *totals.Said) {
-			said.Arrive()
-		})
-		return made.Lost[flush.Unencodable]
+		_, lost = encodeWith(e, c.Seal(), limit)
+		return lost
 	}
 	if lost := cycle(5, 1<<20); lost != 0 {
 		t.Errorf("of 5 spans that fit %d are lost", lost)
@@ -215,11 +211,12 @@ func TestWhatFindsNoRoomOverflows(t *testing.T) {
 		for i := range 5 {
 			c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, 1000, 0, 1)
 		}
-		e, sealed := newEncoder(withAll(), "", &limits), c.Seal()
+		e, sealed := testEncoder(withAll(), "", &limits), c.Seal()
 		var m flush.Merger
+		cycle := &flush.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: 1 << 20}
 		calls := map[string]uint64{}
-		made := e.encode(sealed, m.Merge(sealed), 1<<20, func(body []byte, _ uint64, _ *totals.Said) {
-			for _, r := range mustRead(t, body) {
+		made := e.encode(cycle, func(r *request) {
+			for _, r := range mustRead(t, r.body) {
 				for _, p := range r.Metrics[callsName].Points {
 					calls[fmt.Sprint(r.Attributes["service.name"], ":", p.Attributes["span.name"],
 						p.Attributes["otel.metric.overflow"])] += *p.Calls

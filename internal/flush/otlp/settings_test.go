@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush/post"
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 )
 
 func TestEndpointsAreReadAndShown(t *testing.T) {
@@ -34,7 +34,7 @@ func TestEndpointsAreReadAndShown(t *testing.T) {
 			t.Errorf("%q was taken as %s", text, e)
 		}
 	}
-	if shown := (post.Endpoint{}).String(); shown != "off" || !(post.Endpoint{}).IsZero() {
+	if shown := (endpoint.URL{}).String(); shown != "off" || !(endpoint.URL{}).IsZero() {
 		t.Errorf("none is shown as %q", shown)
 	}
 }

@@ -5,20 +5,24 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/flush/post"
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 )
 
-// Variables are the settings that OpenTelemetry's variables have. Each has a general form,
-// OTEL_EXPORTER_OTLP_TIMEOUT, and one for metrics, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT,
-// which goes before it.
+// Variables are the settings from OpenTelemetry's environment variables. Each has a general form,
+// OTEL_EXPORTER_OTLP_TIMEOUT, and one for metrics, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT, which has
+// precedence.
 type Variables struct {
-	Endpoint    post.Endpoint // none where no variable names one
-	From        string        // the variable that does
+	Endpoint    endpoint.URL // none where no variable names one
+	From        string       // the variable that does
 	Headers     Headers
 	Timeout     time.Duration // 0 where none is set
 	Compress    bool
@@ -33,27 +37,27 @@ const (
 	generalPrefix = "OTEL_EXPORTER_OTLP_"
 	metricsPrefix = "OTEL_EXPORTER_OTLP_METRICS_"
 
-	// TemporalityVariable is the variable for it. It has no general form.
+	// TemporalityVariable has no general form.
 	TemporalityVariable = metricsPrefix + "TEMPORALITY_PREFERENCE"
 
-	// metricsPath is where OTLP has metrics, below a base endpoint.
+	// metricsPath is the path of OTLP metrics below a base endpoint.
 	metricsPath = "/v1/metrics"
 
-	// longestTimeout bounds the time of one request, so that it ends within a stop's grace
-	// or little later.
+	// longestTimeout limits the time of one request, so that it ends during a shutdown's grace period, or
+	// shortly after.
 	longestTimeout = time.Minute
 )
 
-// environment are the variables, and all that is wrong with those that were read.
+// environment reads the variables, and collects what is wrong with them.
 type environment struct {
 	getenv   func(string) string
 	mistakes error
 }
 
-// both are the two forms of a variable, in the order in which they are looked for.
+// both returns the two forms of a variable, in order of precedence.
 func both(name string) []string { return []string{metricsPrefix + name, generalPrefix + name} }
 
-// look returns the value of the first variable that has one, and which that is.
+// look returns the first variable that is set, and its value.
 func (e *environment) look(variables ...string) (variable, value string) {
 	for _, variable = range variables {
 		if value = strings.TrimSpace(e.getenv(variable)); value != "" {
@@ -63,7 +67,7 @@ func (e *environment) look(variables ...string) (variable, value string) {
 	return "", ""
 }
 
-// read reads a setting, if there is one, and returns the variable that has it.
+// read parses a setting, if there is one, and returns the variable that has it.
 func read[T any](
 	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
 ) string {
@@ -79,7 +83,7 @@ func read[T any](
 	return variable
 }
 
-// ReadVariables reads them. It returns all that is wrong, and has read the rest.
+// ReadVariables reads the variables. Its error has everything that is wrong; the other variables are read.
 func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	e := &environment{getenv: getenv}
 	v.From = read(e, &v.Endpoint, both("ENDPOINT"), endpointOf)
@@ -96,16 +100,17 @@ func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	return v, e.mistakes
 }
 
-var endpoints = post.Form{
-	What:  "OTLP endpoint",
-	Give:  "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
-	User:  ", set OTEL_EXPORTER_OTLP_HEADERS",
-	IsWeb: true,
+var endpoints = endpoint.Form{
+	What:    "OTLP endpoint",
+	Give:    "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
+	User:    ", set OTEL_EXPORTER_OTLP_HEADERS",
+	Schemes: map[string]endpoint.Scheme{"http": {}, "https": {IsTLS: true}},
+	IsWeb:   true,
 }
 
-// ParseEndpoint reads the URL of a metrics endpoint. One without a path is that of
-// a receiver, whose metrics are at /v1/metrics.
-func ParseEndpoint(text string) (post.Endpoint, error) {
+// ParseEndpoint parses the URL of a metrics endpoint. A URL without a path is a receiver's, whose metrics
+// are at /v1/metrics.
+func ParseEndpoint(text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	if err == nil && e.Path() == "" {
 		e = e.Below(metricsPath)
@@ -113,14 +118,13 @@ func ParseEndpoint(text string) (post.Endpoint, error) {
 	return e, err
 }
 
-// endpointOf reads an endpoint as the specification has it: what is named for metrics is
-// used as it is, and below a general one metrics have a path of their own. A socket
-// has no path, so its metrics are where they are below any.
-func endpointOf(variable, text string) (post.Endpoint, error) {
+// endpointOf parses an endpoint as the specification defines it: one for metrics is used as it is, a
+// general one is the base of the metrics path. A socket has no path, so metrics always have their own.
+func endpointOf(variable, text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	switch {
 	case err != nil:
-		return post.Endpoint{}, err
+		return endpoint.URL{}, err
 	case e.Network == "unix" || !strings.HasPrefix(variable, metricsPrefix):
 		return e.Below(metricsPath), nil
 	case e.Path() == "":
@@ -129,7 +133,7 @@ func endpointOf(variable, text string) (post.Endpoint, error) {
 	return e, nil
 }
 
-// parseTimeout reads milliseconds, as the specification has it.
+// parseTimeout parses milliseconds, as the specification defines.
 func parseTimeout(_, text string) (time.Duration, error) {
 	most := longestTimeout.Milliseconds()
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n <= most {
@@ -153,9 +157,8 @@ func checkProtocol(_, text string) (string, error) {
 	return text, nil
 }
 
-// tlsConfig reads the files with which a receiver is trusted and ours is shown. A
-// certificate and its key are read again for each connection, so that they may be
-// renewed while the daemon runs.
+// tlsConfig reads the files with certificates. Our own certificate and its key are read again for each
+// connection, so that they can be renewed while the daemon runs.
 func tlsConfig(v *Variables) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	var mistakes error
@@ -179,3 +182,87 @@ func tlsConfig(v *Variables) (*tls.Config, error) {
 	_, err := config.GetClientCertificate(nil)
 	return config, errors.Join(mistakes, err)
 }
+
+// Temporality is what a point counts: the spans of its window, or those since its series began.
+type Temporality string
+
+const (
+	Delta      Temporality = "delta"
+	Cumulative Temporality = "cumulative"
+)
+
+// parsePreference parses the variable's value, in any case. Low memory means deltas for counters and
+// histograms.
+func parsePreference(_, text string) (Temporality, error) {
+	switch strings.ToLower(text) {
+	case "cumulative":
+		return Cumulative, nil
+	case "delta", "lowmemory":
+		return Delta, nil
+	}
+	return "", fmt.Errorf("%q is neither cumulative nor delta nor lowmemory", text)
+}
+
+// Headers are sent with each request. Their values are secrets, which are not shown.
+type Headers struct{ all http.Header }
+
+// ownHeaders are set only by the exporter.
+var ownHeaders = []string{
+	"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Connection", "Expect", "Te",
+	"Trailer", "Upgrade",
+}
+
+// parseHeaders parses name=value pairs separated by commas, with values escaped as in a URL.
+func parseHeaders(_, text string) (h Headers, err error) {
+	all := http.Header{}
+	for i, pair := range strings.Split(text, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, escaped, isPair := strings.Cut(pair, "=")
+		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+		value, unescaped := url.PathUnescape(strings.TrimSpace(escaped))
+		switch {
+		case !isPair || !isToken(name):
+			err = errors.Join(err, fmt.Errorf("parse headers: number %d is no name=value", i+1))
+		case slices.Contains(ownHeaders, name):
+			err = errors.Join(err, fmt.Errorf("parse headers: %s is set by the daemon", name))
+		case unescaped != nil || !isHeaderText(value):
+			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s cannot stand in a header; "+
+				"escape it as in a URL, a space is %%20", name))
+		default:
+			all.Set(name, value)
+		}
+	}
+	if err != nil {
+		return Headers{}, err
+	}
+	return Headers{all}, nil
+}
+
+// isToken reports whether a text is valid as a header's name.
+func isToken(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+// isHeaderText reports whether a text is valid as a header's value.
+func isHeaderText(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// String has the names of the headers, without their values.
+func (h Headers) String() string {
+	names := slices.Sorted(maps.Keys(h.all))
+	for i, name := range names {
+		names[i] = name + "=(hidden)"
+	}
+	return strings.Join(names, ",")
+}
+
+// GoString implements fmt.GoStringer, without values.
+func (h Headers) GoString() string { return h.String() }
+
+// MarshalText implements encoding.TextMarshaler, without values.
+func (h Headers) MarshalText() ([]byte, error) { return []byte(h.String()), nil }

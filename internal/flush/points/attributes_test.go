@@ -4,12 +4,12 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
+	"github.com/spanstatsd/spanstatsd/internal/protolite"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 func TestAttributesAreWrittenOnceAndReadable(t *testing.T) {
-	var a attributes
+	a := attributes{format: &keyValues{}}
 	a.begin("reserved")
 	a.text("text", "first")
 	a.text("text", "second")
@@ -73,7 +73,7 @@ func TestSpanKindsAreThoseOfTheCollectorsReceiver(t *testing.T) {
 		if got := spanKind(k); got != test.want {
 			t.Errorf("kind %q of %+v, want %q", got, k, test.want)
 		}
-		var a attributes
+		a := attributes{format: &keyValues{}}
 		datadog{}.key(&a, &span.Origin{}, k)
 		if got := readAttributes(t, a.bytes)["span.kind"]; got != test.datadog {
 			t.Errorf("as Datadog has it, kind %q of %+v, want %q", got, k, test.datadog)
@@ -109,7 +109,7 @@ func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var a attributes
+		a := attributes{format: &keyValues{}}
 		(&spanmetrics{dimensions: dimensions}).key(&a, &span.Origin{Service: "s"}, k)
 		got := readAttributes(t, a.bytes)
 		for _, always := range []string{"service.name", "span.name", "span.kind"} {
@@ -161,7 +161,7 @@ func TestAResourceSaysWhichInstanceItIs(t *testing.T) {
 		{span.Origin{Host: "h"}, "h"},
 		{span.Origin{}, nil},
 	} {
-		var a attributes
+		a := attributes{format: &keyValues{}}
 		a.resource(&test.origin, "s")
 		if got := readAttributes(t, a.bytes)["service.instance.id"]; got != test.want {
 			t.Errorf("%+v is instance %v, want %v", test.origin, got, test.want)
@@ -185,7 +185,7 @@ func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
 		{"otlp-1.52.0", "checkout", "SPAN_KIND_UNSPECIFIED"},
 		{"1.52.0", "GET /cart", "SPAN_KIND_SERVER"},
 	} {
-		var a attributes
+		a := attributes{format: &keyValues{}}
 		(&spanmetrics{dimensions: Dimensions{all: true}}).key(&a,
 			&span.Origin{Service: "shop", TracerVersion: test.version}, &key)
 		got := readAttributes(t, a.bytes)
@@ -197,7 +197,7 @@ func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
 
 // TestTheResourceOfAnSDKIsItsOwn, and says nothing of Datadog.
 func TestTheResourceOfAnSDKIsItsOwn(t *testing.T) {
-	var a attributes
+	a := attributes{format: &keyValues{}}
 	a.resource(&span.Origin{
 		Service: "shop", Lang: "webjs", TracerVersion: "otlp-2.1.0", RuntimeID: "rid",
 		LangVersion: "22", LangInterpreter: "node",
@@ -218,13 +218,13 @@ func TestTheResourceOfAnSDKIsItsOwn(t *testing.T) {
 func readAttributes(t testing.TB, message []byte) map[string]any {
 	t.Helper()
 	list := map[string]any{}
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		if f.Number != fieldList || f.Bytes == nil {
 			continue
 		}
 		var key string
 		var value any
-		for f := range otlpanswer.Fields(f.Bytes) {
+		for f := range protolite.Fields(f.Bytes) {
 			switch f.Number {
 			case fieldKey:
 				key = string(f.Bytes)
@@ -241,7 +241,7 @@ func readAttributes(t testing.TB, message []byte) map[string]any {
 }
 
 func readValue(message []byte) (value any) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		switch f.Number {
 		case fieldText:
 			return string(f.Bytes)
@@ -251,7 +251,7 @@ func readValue(message []byte) (value any) {
 			return int64(f.Value)
 		case fieldArray:
 			list := []any{}
-			for f := range otlpanswer.Fields(f.Bytes) {
+			for f := range protolite.Fields(f.Bytes) {
 				list = append(list, readValue(f.Bytes))
 			}
 			return list

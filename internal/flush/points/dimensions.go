@@ -10,23 +10,23 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Dimensions are the attributes of a series beside the four that each has, in the dialect
-// spanmetrics.
+// Dimensions are the attributes of a series in the dialect spanmetrics, in addition to the four that each
+// has.
 type Dimensions struct {
 	all     bool // that we know, but the resource
 	names   []string
 	budgets map[string]int // by name, of those that have one of their own
 }
 
-// resourceDimension is the resource of a Datadog span, as the Collector's receiver names
-// it. It has as many values as all other dimensions together, so it must be asked for.
+// resourceDimension is the resource of a Datadog span, by the name that the Collector's receiver gives it.
+// It has as many values as all other dimensions together, so it is included only by name.
 const resourceDimension = "dd.span.Resource"
 
-// AllDimensions are all but the resource.
+// AllDimensions stands for all dimensions except the resource.
 const AllDimensions = "all"
 
-// ParseDimensions reads names with commas; "all" is one of them, and "none" stands alone. Behind a name
-// there may be a budget, as in tenant.id=200.
+// ParseDimensions parses names separated by commas; "all" is one of them, and "none" is valid alone. A name
+// can have a budget, as in tenant.id=200.
 func ParseDimensions(text string) (d Dimensions, err error) {
 	if text == "none" {
 		return d, nil
@@ -58,7 +58,7 @@ func (d *Dimensions) setBudget(name string, limit int) {
 	d.budgets[name] = limit
 }
 
-// Named visits the dimensions that were named, each with its budget, 0 where it has none.
+// Named visits the dimensions that were given by name, each with its budget, 0 if it has none.
 func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 	for _, name := range d.names {
 		if !yield(name, d.budgets[name]) {
@@ -67,24 +67,24 @@ func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 	}
 }
 
-// has says whether an attribute is a dimension. What tracers keep to themselves must be
-// asked for by name.
+// has reports whether an attribute is a dimension. Internal attributes of tracers are included only by
+// name.
 func (d *Dimensions) has(name string) bool {
 	return slices.Contains(d.names, name) ||
 		d.all && name != resourceDimension && !strings.HasPrefix(name, "_dd.")
 }
 
-// tag is one attribute that a tracer or an operator chose.
+// tag is an attribute that a tracer or an operator chose.
 type tag struct{ name, value string }
 
-// isStatus says whether it is the status of a span, which has an attribute of its own.
+// isStatus reports whether it is the status of a span, which is an attribute of its own.
 func (t tag) isStatus() bool { return t.name+":"+t.value == span.StatusOK }
 
-// tagList is the tags of a key as attributes.
+// tagList has the tags of a key, as attributes.
 type tagList []tag
 
-// add adds the tags of a list that are dimensions, by OpenTelemetry's names for them, and by their own
-// names where an operator gave those.
+// add adds the tags of a list that are dimensions, with OpenTelemetry's names, and with their own names if an
+// operator named those.
 func (t tagList) add(list []string, wanted *Dimensions) tagList {
 	for _, text := range list {
 		key, value, isTag := strings.Cut(text, ":")
@@ -102,11 +102,11 @@ func (t tagList) add(list []string, wanted *Dimensions) tagList {
 	return t
 }
 
-// write writes them in the order of their names, so that two keys with the same tags are
-// one series, whatever their tags were called before.
+// write writes the tags sorted by name, so that two keys with the same tags are one series, whatever their
+// tags were called before.
 func (t tagList) write(to *attributes) {
 	for i := range t {
-		t[i].name = to.named(t[i].name)
+		t[i].name = to.format.named(t[i].name)
 	}
 	slices.SortFunc(t, func(a, b tag) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))

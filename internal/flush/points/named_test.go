@@ -42,7 +42,7 @@ func TestAnOriginIsADimensionWhereItIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list := attributes{labels: labelNames{}}
+		list := attributes{format: labels{}}
 		(&spanmetrics{dimensions: dimensions}).key(&list, origin, key)
 		got := map[string]string{}
 		for name, value := range Labels(string(list.bytes)) {

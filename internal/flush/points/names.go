@@ -14,10 +14,10 @@ var spanKinds = map[string]string{
 	"consumer": "SPAN_KIND_CONSUMER",
 }
 
-// kindUnsaid is the name of none of them.
+// kindUnsaid is the name of an unknown kind.
 const kindUnsaid = "SPAN_KIND_UNSPECIFIED"
 
-// kindNamed is the name of a kind, or otherwise where it is none.
+// kindNamed is the name of a kind, or otherwise if it is unknown.
 func kindNamed(kind, otherwise string) string {
 	if name, known := spanKinds[strings.ToLower(kind)]; known {
 		return name
@@ -39,9 +39,9 @@ var grpcStatuses = [...]string{
 	"OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// grpcStatus is the name of a code in decimal text, or empty where it is none.
+// grpcStatus is the name of a code in decimal text, or empty if it is unknown.
 func grpcStatus(code string) string {
-	if code == "" { // as of most spans; the error that says so takes memory
+	if code == "" { // most spans; the error would take memory
 		return ""
 	}
 	if n, err := strconv.ParseUint(code, 10, 8); err == nil && n < uint64(len(grpcStatuses)) {

@@ -1,26 +1,24 @@
 package points
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// overflowAttributes are those of the series of a resource that counts what finds no room,
-// as the OpenTelemetry SDKs have it.
-// Whoever adds up what several daemons sent tells them apart by the instance, as in any other series.
+// overflowAttributes are those of a resource's overflow series, which counts spans that find no room in a
+// series of their own, as in the OpenTelemetry SDKs. It has the daemon's instance, as any other series.
 func overflowAttributes(g *grouper) []byte {
-	list := attributes{labels: g.written.labels}
+	list := attributes{format: g.written.format}
 	list.begin()
-	list.text(instanceName, g.dialect.ofInstance())
+	list.text(instanceName, g.dialect.instanceID())
 	list.flag("otel.metric.overflow", true)
 	return list.bytes
 }
 
-// commonResource is that of spans whose own resource finds no room for an overflow either.
+// commonResource is that of spans whose own resource finds no room for an overflow series either.
 func commonResource(g *grouper) []byte {
-	list := attributes{labels: g.written.labels}
+	list := attributes{format: g.written.format}
 	list.begin()
 	list.text("service.name", "tracer_blocked_value")
 	return list.bytes
@@ -42,10 +40,11 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 	}
 }
 
-// AddUp adds what a cycle with this window counted to the running totals. It returns the
-// spans that are in no series: a defect of ours, since whatever is counted makes a point.
-func (a *Running) AddUp(sealed *aggregate.Sealed, rows []flush.Row, start, end int64) (lost uint64) {
-	a.Begin(start, end)
+// AddUp adds what a cycle with this window counted to the running totals. It returns the spans that are in
+// no series: a bug, because everything that is counted makes a point.
+func (a *Running) AddUp(c *flush.Cycle, start, end int64) (lost uint64) {
+	sealed, rows := c.Sealed, c.Rows
+	a.Begin(start, end, c.IsSettled)
 	clear(a.Slowest)
 	for _, g := range a.reader.Group(sealed, rows) {
 		total, resource := a.reader.Total(rows, g), []byte(a.reader.Resource(g))

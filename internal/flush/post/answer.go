@@ -18,12 +18,11 @@ const (
 	maxSaid = 1 << 10  // of it that is shown
 )
 
-// Answers say what a destination means by a status or, where the number has one digit, by
-// all statuses that begin with it. A success is accepted, whatever stands here; any other
-// status without a row is refused.
+// Answers maps statuses to meanings. A number with one digit stands for all statuses that begin with it. A
+// success is accepted in any case; other statuses without a row are refused.
 type Answers map[int]Meaning
 
-// Meaning is what an answer means.
+// Meaning is the meaning of a status.
 type Meaning struct {
 	Outcome flush.Outcome
 	Advice  string // what an operator can do about it
@@ -38,7 +37,7 @@ func (a Answers) of(status int) Meaning {
 	return Meaning{Outcome: flush.OutcomeRefused}
 }
 
-// Answer is what became of a request.
+// Answer is the result of a request.
 type Answer struct {
 	flush.Attempt
 	Code   int         // the status, 0 without an answer
@@ -49,12 +48,12 @@ type Answer struct {
 	Sent   http.Header // with the request
 }
 
-// failed is a try without an answer.
+// failed is the result of a request without an answer.
 func failed(outcome flush.Outcome, err error) Answer {
 	return Answer{Attempt: flush.Attempt{Outcome: outcome, Silent: true, Err: err}}
 }
 
-// read is what an HTTP response of somebody means, of whose body so many bytes are read.
+// read reads a response, and at most so many bytes of its body.
 func (a Answers) read(who string, resp *http.Response, most int64, now time.Time) Answer {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, most))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
@@ -80,7 +79,7 @@ func (a Answers) read(who string, resp *http.Response, most int64, now time.Time
 	return answer
 }
 
-// Quoted is what a destination said, behind a colon, or nothing.
+// Quoted is the text of a destination after a colon, or nothing.
 func Quoted(said string) string {
 	if said = strings.TrimSpace(said); said == "" {
 		return ""

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 )
 
-// body is the body of one request. It observes the request closely enough to say afterwards
-// whether its receiver can have got all of it.
+// body is the body of one request. It observes the request closely enough to report afterwards whether the
+// destination can have received all of it.
 type body struct {
 	bytes bytes.Reader
 	state atomic.Int32 // unread, beingRead or withdrawn
-	asked atomic.Bool  // the receiver asked for the body
-	read  atomic.Bool  // all of the body was read, to be written
+	asked atomic.Bool  // the destination asked for the body
+	read  atomic.Bool  // all of the body was read by net/http
 	conn  atomic.Pointer[watchedConn]
 }
 
@@ -26,7 +26,7 @@ const (
 	withdrawn // and never to be read
 )
 
-// errWithdrawn is what net/http finds where it asks for a body too late.
+// errWithdrawn is what net/http gets if it reads a body too late.
 var errWithdrawn = errors.New("the body was withdrawn")
 
 // trace observes the request that is made with the context.
@@ -37,11 +37,13 @@ func (b *body) trace(ctx context.Context) context.Context {
 	})
 }
 
-// withdraw keeps a body that nothing was read of from ever being sent, and says whether it
-// could.
+// withdraw keeps a body from being sent, if nothing was read of it yet, and reports whether it did.
 func (b *body) withdraw() bool { return b.state.CompareAndSwap(unread, withdrawn) }
 
-// sentWhole says whether every byte of the request was given to the kernel.
+// hasConnection reports whether the request had a connection.
+func (b *body) hasConnection() bool { return b.conn.Load() != nil }
+
+// sentWhole reports whether every byte of the request was given to the kernel.
 func (b *body) sentWhole() bool {
 	c := b.conn.Load()
 	return c != nil && b.read.Load() && !c.failed.Load()
@@ -76,8 +78,8 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// watched is the watched connection below one that encrypts. Without one nobody could say
-// what arrived, so a transport that does not watch is a defect of ours.
+// watched is the watched connection below an encrypted one. A transport without one is a bug, because
+// nothing would be known about what arrived.
 func watched(c net.Conn) *watchedConn {
 	for {
 		switch above := c.(type) {
@@ -86,7 +88,7 @@ func watched(c net.Conn) *watchedConn {
 		case interface{ NetConn() net.Conn }:
 			c = above.NetConn()
 		default:
-			panic("BUG: a request has a connection that nobody watches")
+			panic("BUG: a request has a connection that is not watched")
 		}
 	}
 }

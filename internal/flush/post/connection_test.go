@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
@@ -19,11 +20,11 @@ func served(t *testing.T, serve http.HandlerFunc) *post.Poster {
 	t.Helper()
 	s := httptest.NewServer(serve)
 	t.Cleanup(s.Close)
-	return posterTo(post.Endpoint{Network: "tcp", Address: s.Listener.Addr().String()})
+	return posterTo(endpoint.URL{Network: "tcp", Address: s.Listener.Addr().String()})
 }
 
 func TestNobodyListensIsNotYet(t *testing.T) {
-	for _, e := range []post.Endpoint{
+	for _, e := range []endpoint.URL{
 		{Network: "unix", Address: socketIn(t)},
 		{Network: "tcp", Address: "127.0.0.1:1"},
 	} {
@@ -97,7 +98,7 @@ func TestPartOfABodyIsNotYet(t *testing.T) {
 			_, _ = io.ReadFull(conn, make([]byte, 1000))
 			ends(conn.(*net.TCPConn), giveUp)
 		}()
-		p := posterTo(post.Endpoint{Network: "tcp", Address: listener.Addr().String()})
+		p := posterTo(endpoint.URL{Network: "tcp", Address: listener.Addr().String()})
 		if got := p.Post(ctx, nil, make([]byte, large)); got.Outcome != flush.OutcomeNotYet || !got.Silent {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -122,7 +123,7 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	p := posterTo(post.Endpoint{Network: "tcp", Address: s.Listener.Addr().String()})
+	p := posterTo(endpoint.URL{Network: "tcp", Address: s.Listener.Addr().String()})
 	for range 20 {
 		mustPost(t, p, flush.OutcomeAccepted)
 	}

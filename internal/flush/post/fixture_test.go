@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
@@ -80,14 +81,14 @@ func onBoth(t *testing.T, first conduct, test func(t *testing.T, s *server, p *p
 			var serving sync.WaitGroup
 			serving.Go(func() { s.serve(&serving) })
 			t.Cleanup(func() { _ = listener.Close(); serving.Wait() })
-			test(t, s, posterTo(post.Endpoint{Network: network, Address: listener.Addr().String()}))
+			test(t, s, posterTo(endpoint.URL{Network: network, Address: listener.Addr().String()}))
 		})
 	}
 }
 
 func socketIn(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sock") }
 
-func posterTo(e post.Endpoint) *post.Poster {
+func posterTo(e endpoint.URL) *post.Poster {
 	return post.New(post.Config{
 		Who:         "server",
 		Endpoint:    e,

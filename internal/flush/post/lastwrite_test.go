@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 )
 
@@ -18,7 +19,7 @@ func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 		_, _ = r.Body.Read(make([]byte, 1)) // which asks for it
 	}))
 	defer s.Close()
-	p := New(Config{Endpoint: Endpoint{Network: "tcp", Address: s.Listener.Addr().String()}})
+	p := New(Config{Endpoint: endpoint.URL{Network: "tcp", Address: s.Listener.Addr().String()}})
 	dial := p.whenAsked.DialContext
 	for what, last := range map[string]int{"the header": 0, "the body": 1} {
 		p.whenAsked.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -1,28 +1,26 @@
-// Package prometheus is an exporter of package flush that sends nothing: it adds what cycles
-// count to running totals, and whoever scrapes it reads those.
+// Package prometheus is the pull exporter: it adds what cycles count to running totals, which are scraped.
 //
 //	sealing goroutine                               a scrape
-//	  points of the rows, by package points           take the last generation
-//	  add them to the totals, by package totals       write it, one series after the other
+//	  points of the rows (package points)             take the last generation
+//	  add them to the totals (package totals)         write it, one series after the other
 //	  publish a generation  ---- one pointer ---->
 //
-// A generation is all series as they stood at the end of a cycle. It never changes, so a scrape
-// takes no lock that the flush needs, and says a whole number of cycles. Series that a cycle has
-// not counted share their records with the generation before. One that nobody has counted for
-// Limits.Idle is not shown, and begins anew when it is counted.
+// A generation is all series as they were at the end of a cycle. It never changes, so a scrape takes no
+// lock that the exporter needs, and has a whole number of cycles. Series that a cycle has not counted share
+// their records with the generation before. A series that nothing was added to for Limits.Idle is not
+// shown, and begins again when it is counted. Series are identified by their labels alone: two processes of
+// one service are one series.
 //
-// A series is told apart by its labels alone: two processes of one service are one series.
+// Spans count as flushed when they are published. LastScrape is when a scrape was last written completely.
+// Clients are told that spans are settled after a complete scrape with them; while one is being written
+// they are in doubt (flush.Scrapes).
 //
-// To the books spans are flushed when a total has them that can be scraped. Whether somebody did
-// LastScrape says. Tracers are told that they are settled when a scrape was written whole that has
-// them; while one is under way they are doubtful, see flush.Unread.
+// Messages and encoders are those of client_golang. Each series is written separately, in a message that is
+// used again: constant metrics and promhttp keep all series as messages until the last byte is read, which
+// takes twice as much memory as everything else here.
 //
-// Messages and encoders are client_golang's. Each series is written by itself, in a message that
-// is filled again: constant metrics and promhttp hold all series as messages until the last byte
-// is read, which takes twice as much memory as all else here.
+// Concurrency: any goroutine can call ServeHTTP and LastScrape; the rest is for the sealing goroutine.
 //
-// Threading: ServeHTTP and LastScrape are anybody's, the rest is the sealing goroutine's.
-//
-// Bounds: the Limits of totals, and mostScrapes; Memory says what they come to. A scrape that is
-// not read ends after scrapeTime; until then others wait for their turn.
+// Limits: those of totals, and mostScrapes; Memory adds them up. A scrape that is not read ends after
+// scrapeTime, and others wait for their turn until then.
 package prometheus

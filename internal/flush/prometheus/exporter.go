@@ -1,30 +1,29 @@
 package prometheus
 
 import (
-	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
-// Path is where it is scraped.
+// Path is where the exporter is scraped.
 const Path = "/metrics/spans"
 
-// Config is what an Exporter needs to know.
+// Config configures an Exporter.
 type Config struct {
 	URL        string         // where it is scraped, for a person
 	Dialect    points.Dialect // Spanmetrics or Tempo
 	Dimensions points.Dimensions
 	NoNative   bool             // no native buckets, which texts never have
 	Bounds     []float64        // of classic buckets, which sketch.CheckBounds accepts; none if empty
-	Exemplars  *exemplars.Table // of spans whose traces went on; nil: none
+	Exemplars  *exemplars.Table // of spans whose traces are forwarded; nil: none
 }
 
 const (
@@ -32,42 +31,42 @@ const (
 	scrapeTime  = 10 * time.Second // until all of one is read
 )
 
-// Exporter is scraped. See the package comment.
+// Exporter publishes statistics to be scraped. See the package comment.
 type Exporter struct {
 	config  Config
 	limits  totals.Limits
 	reader  *points.Reader
 	keeper  *keeper
 	last    atomic.Pointer[generation] // nil before the first
-	unread  flush.Unread
-	scrapes chan *scrape // those that nobody makes at present
+	tracked flush.Scrapes
+	idle    chan *scrape // that serve no request at present
 	scraped atomic.Int64 // when the last one ended, seconds since the Unix epoch; 0: never
 }
 
-// generation is all series as they stood at the end of a cycle.
+// generation is all series as they were at the end of a cycle.
 type generation struct {
 	cycle  uint64
 	series []*record
 }
 
-// New makes an exporter.
+// New returns an exporter.
 func New(c Config) *Exporter {
-	x := &Exporter{config: c, scrapes: make(chan *scrape, mostScrapes)}
+	x := &Exporter{config: c, idle: make(chan *scrape, mostScrapes)}
 	x.reader = points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds,
 	})
 	calls, durations := x.reader.Metrics()
 	for range mostScrapes {
-		x.scrapes <- newScrape(newMessage(c.Bounds, !c.NoNative), calls, durations)
+		x.idle <- newScrape(newMessage(c.Bounds, !c.NoNative), calls, durations)
 	}
 	return x
 }
 
-// LimitTotals says how many series there may be. It comes before the first cycle.
+// LimitTotals sets how many series there may be. It is called before the first cycle.
 func (x *Exporter) LimitTotals(l totals.Limits) { x.limits, x.keeper = l, newKeeper(x.reader, l) }
 
-// Memory is the most that an exporter takes of some limits: totals, the last generation, and one
-// that is all another for each scrape.
+// Memory is the maximum memory of an exporter with some limits: totals, the last generation, and a
+// different one for each scrape.
 func (*Exporter) Memory(l totals.Limits) int {
 	series := l.Series + l.Resources + 1
 	each := recordBytes + (l.Buckets+l.Classic+1)*elementBytes
@@ -75,66 +74,109 @@ func (*Exporter) Memory(l totals.Limits) int {
 	return l.Memory() + series*elementBytes + (1+mostScrapes)*generation + mostScrapes*scrapeBytes
 }
 
-// Name implements flush.Exporter.
-func (*Exporter) Name() string { return "prometheus" }
-
-// URL implements flush.Exporter.
-func (x *Exporter) URL() string { return x.config.URL }
-
-// Bounds are those of its classic buckets.
-func (x *Exporter) Bounds() []float64 { return x.config.Bounds }
-
-// Encode adds a cycle to the totals and publishes them. Its one payload has no body.
-func (x *Exporter) Encode(
-	sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload),
-) flush.Encoded {
-	series, lost := x.keeper.count(sealed, rows, x.config.Exemplars.Seal(sealed.Cycle))
-	x.last.Store(&generation{sealed.Cycle, series})
-	emit(&flush.Payload{Spans: sealed.Spans() - lost})
-	c := x.keeper.counts
-	return flush.Encoded{
-		Lost:   map[flush.Reason]uint64{flush.Unencodable: lost},
-		Totals: flush.TotalsStats{Series: c.Series, Ended: c.Ended, Overflowed: c.Overflowed},
+// Describe returns the destination for package flush.
+func (x *Exporter) Describe() flush.Exporter {
+	return flush.Exporter{
+		Name: "prometheus", URL: x.config.URL, Bounds: x.config.Bounds, LimitTotals: x.LimitTotals,
+		Pull: &flush.Pull{Publish: x.Publish, Scrapes: &x.tracked},
 	}
 }
 
-// Deliver implements flush.Exporter: what Encode has published is there.
-func (*Exporter) Deliver(context.Context, *flush.Payload) flush.Attempt { return flush.Attempt{} }
+// Publish adds a cycle to the totals and publishes a new generation of them.
+func (x *Exporter) Publish(c *flush.Cycle) flush.Encoded {
+	series, lost := x.keeper.count(c, x.config.Exemplars.Seal(c.Cycle))
+	x.last.Store(&generation{c.Cycle, series})
+	n := x.keeper.counts
+	return flush.Encoded{
+		Lost:   map[flush.Reason]uint64{flush.Unencodable: lost},
+		Totals: flush.TotalsStats{Series: n.Series, Ended: n.Ended, Overflowed: n.Overflowed},
+	}
+}
 
-// Unread is the cycles that nobody has scraped.
-func (x *Exporter) Unread() *flush.Unread { return &x.unread }
-
-// Watch says that it is there, before the first payload too.
-func (*Exporter) Watch(_ context.Context, link *flush.Link) { link.Answers() }
-
-// ServeHTTP answers a scrape with the last generation.
+// ServeHTTP answers a scrape with the last generation. A response that was cut short is aborted, so that
+// the scraper does not take it for complete.
 func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():
-	case s := <-x.scrapes:
-		defer func() { x.scrapes <- s }()
-		// Where a connection has no deadlines, its server's time-outs hold.
+	case s := <-x.idle:
+		defer func() { x.idle <- s }()
+		// A connection without deadlines has its server's timeouts.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTime))
 		var series []*record
-		end := func(bool) {} // before the first cycle there is nothing to be had
+		end := func(bool) {} // before the first cycle there is nothing to scrape
 		if last := x.last.Load(); last != nil {
-			series, end = last.series, x.unread.Begin(last.cycle)
+			series, end = last.series, x.tracked.Begin(last.cycle)
 		}
 		err := s.answer(w, r, x.shown(series, time.Now().UnixNano()))
-		end(err == nil && r.Method != http.MethodHead) // who asks for a head reads nothing
+		end(err == nil && r.Method != http.MethodHead) // a response to HEAD has no series
 		if err != nil {
-			panic(http.ErrAbortHandler) // nobody shall take it for whole
+			panic(http.ErrAbortHandler)
 		}
 		x.scraped.Store(time.Now().Unix())
 	}
 }
 
-// shown is the series that are not too old at some time.
+// shown are the series that are not too old at a time.
 func (x *Exporter) shown(all []*record, now int64) []*record {
 	return slices.DeleteFunc(slices.Clone(all), func(r *record) bool {
 		return now-r.end >= int64(x.limits.Idle)
 	})
 }
 
-// LastScrape is when somebody last had all of it, in seconds since the Unix epoch; 0 for never.
+// LastScrape is when a scrape was last written completely, in seconds since the Unix epoch; 0 for never.
 func (x *Exporter) LastScrape() int64 { return x.scraped.Load() }
+
+// keeper keeps the totals, and makes generations of them.
+type keeper struct {
+	*points.Running
+	reader *points.Reader
+	end    int64            // of the last cycle, nanoseconds since the Unix epoch
+	order  []*totals.Series // all of them, by their labels
+	counts totals.Counts    // when order was made
+}
+
+func newKeeper(r *points.Reader, limits totals.Limits) *keeper {
+	return &keeper{Running: points.NewRunning(r, limits), reader: r}
+}
+
+// count adds a cycle. It returns the generation after it, and the spans that are in no total.
+func (k *keeper) count(c *flush.Cycle, slow exemplars.Sealed) (generation []*record, lost uint64) {
+	k.reader.Exemplars = slow
+	start := max(k.end, c.Start.UnixNano()) // even if the clock is set back
+	k.end = max(start+1, c.End.UnixNano())
+	lost = k.AddUp(c, start, k.end)
+	if now := k.Counts(); now.Series != k.counts.Series || now.Ended != k.counts.Ended {
+		k.sort(now.Series)
+	}
+	k.counts = k.Counts()
+	generation = make([]*record, len(k.order))
+	for i, s := range k.order {
+		if k.IsCounted(s) {
+			s.Note = recordOf(s).next(s, k.end, k.Slowest[s])
+		}
+		generation[i] = recordOf(s)
+	}
+	return generation, lost
+}
+
+func recordOf(s *totals.Series) *record { return s.Note.(*record) }
+
+// sort rebuilds the order. A new series gets a record with nothing but its labels.
+func (k *keeper) sort(series int) {
+	k.order = make([]*totals.Series, 0, series)
+	for _, of := range k.Resources() {
+		for _, s := range of.Series {
+			if k.order = append(k.order, s); s.Note != nil {
+				continue
+			}
+			labels := s.Attributes
+			if !strings.HasPrefix(labels, of.Encoded) { // an overflow series has no service
+				labels = of.Encoded + labels
+			}
+			s.Note = &record{labels: labels}
+		}
+	}
+	slices.SortFunc(k.order, func(a, b *totals.Series) int {
+		return strings.Compare(recordOf(a).labels, recordOf(b).labels)
+	})
+}

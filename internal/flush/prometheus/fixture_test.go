@@ -62,12 +62,12 @@ func newCycle(t testing.TB) *testcycle.Cycle {
 	return &testcycle.Cycle{Grid: grid}
 }
 
-// encode has a cycle added, and returns the spans that its payload stands for.
-func encode(x *Exporter, sealed *aggregate.Sealed) (spans uint64, encoded flush.Encoded) {
+// publish has a cycle added, and returns the spans that are in series.
+func publish(x *Exporter, sealed *aggregate.Sealed) (spans uint64, encoded flush.Encoded) {
 	var m flush.Merger
 	defer m.Forget()
-	encoded = x.Encode(sealed, m.Merge(sealed), 1<<20, func(p *flush.Payload) { spans += p.Spans })
-	return spans, encoded
+	encoded = x.Publish(&flush.Cycle{Sealed: sealed, Rows: m.Merge(sealed)})
+	return sealed.Spans() - encoded.Lost[flush.Unencodable], encoded
 }
 
 // later is a sealed cycle as if it had been that much later.

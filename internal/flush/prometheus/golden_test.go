@@ -82,7 +82,7 @@ func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 	limits := roomForAll
 	limits.Idle = 1 << 62 // the golden cycle is years old
 	x.LimitTotals(limits)
-	encode(x, golden(t).Seal())
+	publish(x, golden(t).Seal())
 	return x
 }
 
@@ -138,7 +138,7 @@ func TestAnExemplarStaysUntilThereIsAnother(t *testing.T) {
 	x := goldenExporter(t, points.Spanmetrics)
 	sealed := golden(t).Seal()
 	sealed.Cycle = 2 // of which there is none
-	encode(x, later(sealed, testcycle.Width))
+	publish(x, later(sealed, testcycle.Width))
 	for labels, m := range seriesOf(t, scraped(t, x)[durationsName]) {
 		h, onBuckets := m.GetHistogram(), 0
 		for i, b := range h.GetBucket() {

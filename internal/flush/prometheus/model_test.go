@@ -61,7 +61,7 @@ func randomCycle(t testing.TB, rnd *rand.Rand, into model) (sealed func(x *Expor
 	}
 	cycle := c.Seal()
 	return func(x *Exporter) uint64 {
-		spans, _ := encode(x, recent(cycle))
+		spans, _ := publish(x, recent(cycle))
 		return spans
 	}
 }

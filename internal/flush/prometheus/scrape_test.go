@@ -79,7 +79,7 @@ func large(t testing.TB, x *Exporter) {
 		name := fmt.Sprint(i, strings.Repeat("x", 2000))
 		c.Add(0, c.Key(origin, span.Key{Service: "web", Operation: name, Resource: "r"}), 0, 1000, 0, 1)
 	}
-	encode(x, recent(c.Seal()))
+	publish(x, recent(c.Seal()))
 }
 
 // serve answers for an exporter, at an address.
@@ -109,13 +109,13 @@ func hang(t testing.TB, address string) net.Conn {
 // scraped, and when it is gone its place is free.
 func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	x := exporterWith(t, nil)
-	if cap(x.scrapes) < 2 {
+	if cap(x.idle) < 2 {
 		t.Fatal("one that hangs leaves no room for another")
 	}
 	large(t, x)
 	address := serve(t, x)
 	conn := hang(t, address)
-	eventually.True(t, "the scrape hangs", func() bool { return len(x.scrapes) == mostScrapes-1 })
+	eventually.True(t, "the scrape hangs", func() bool { return len(x.idle) == mostScrapes-1 })
 	if x.LastScrape() != 0 {
 		t.Error("who has read nothing has scraped")
 	}
@@ -138,7 +138,7 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	}
 	conn.Close()
 	eventually.True(t, "the place of who is gone is free", func() bool {
-		return len(x.scrapes) == mostScrapes
+		return len(x.idle) == mostScrapes
 	})
 }
 
@@ -149,7 +149,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 	large(t, x)
 	address := serve(t, x)
 	first, second := hang(t, address), hang(t, address)
-	eventually.True(t, "both hang", func() bool { return len(x.scrapes) == 0 })
+	eventually.True(t, "both hang", func() bool { return len(x.idle) == 0 })
 	left, leave := context.WithCancel(t.Context())
 	r := httptest.NewRequest(http.MethodGet, Path, nil).WithContext(left)
 	leave()
@@ -170,7 +170,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 		t.Fatal("the one that waited has no answer a minute after its place was free")
 	}
 	second.Close()
-	eventually.True(t, "all places are free", func() bool { return len(x.scrapes) == mostScrapes })
+	eventually.True(t, "all places are free", func() bool { return len(x.idle) == mostScrapes })
 }
 
 // TestAnAnswerThatIsCutShortIsNoAnswer: an error of writing ends the connection, so that nobody
@@ -190,8 +190,8 @@ func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
 			x.ServeHTTP(gone{httptest.NewRecorder()}, r)
 		}()
 	}
-	if x.LastScrape() != 0 || len(x.scrapes) != mostScrapes {
-		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), len(x.scrapes))
+	if x.LastScrape() != 0 || len(x.idle) != mostScrapes {
+		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), len(x.idle))
 	}
 }
 
@@ -204,7 +204,7 @@ func (gone) Write([]byte) (int, error) { return 0, net.ErrClosed }
 // destination is there before the first payload.
 func TestBooks(t *testing.T) {
 	x, before := exporterWith(t, nil), runtime.NumGoroutine()
-	f, err := flush.New(flush.Config{}, x)
+	f, err := flush.New(flush.Config{}, x.Describe())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func one(t testing.TB, x *Exporter, after time.Duration, names ...string) (spans
 		c.Add(0, key, 0, 1000, 0, 1)
 	}
 	sealed := recent(c.Seal())
-	return encode(x, later(sealed, after))
+	return publish(x, later(sealed, after))
 }
 
 // names are the names of the spans that are shown, with their calls.
@@ -115,7 +115,7 @@ func TestNoTagSpoilsAScrape(t *testing.T) {
 		k := span.Key{Service: "web", Operation: "op", Resource: fmt.Sprint(i), AdditionalTags: tags}
 		c.Add(0, c.Key(origin, k), 0, 1000, 0, 1)
 	}
-	encode(x, recent(c.Seal()))
+	publish(x, recent(c.Seal()))
 	want := map[string]float64{
 		"service_name=web span_name=op span_kind=SPAN_KIND_UNSPECIFIED a_b=1 a_c=1 status_code=STATUS_CODE_UNSET": 2,
 		"service_name=web span_name=op span_kind=SPAN_KIND_UNSPECIFIED a_b=1 esc=\"\\\n key_=\uFFFD key_0=z key__name__=x key_le=1 " +
@@ -162,8 +162,8 @@ func TestWhichHistogramsThereAre(t *testing.T) {
 			!c.classic && got != 1 {
 			t.Errorf("%+v: %d buckets in text: %s", c, got, body)
 		}
-		if want := c.classic; (len(x.Bounds()) > 0) != want {
-			t.Errorf("%+v: bounds %v", c, x.Bounds())
+		if want := c.classic; (len(x.config.Bounds) > 0) != want {
+			t.Errorf("%+v: bounds %v", c, x.config.Bounds)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestMemory(t *testing.T) {
 				c.Add(0, key, 0, uint64(time.Millisecond)<<octave, 0, 1)
 			}
 		}
-		encode(x, recent(c.Seal()))
+		publish(x, recent(c.Seal()))
 		hanging = append(hanging, x.last.Load().series)
 	}
 	if len(hanging[2]) != series+1 || len(hanging[0][9].deltas) < 120 {

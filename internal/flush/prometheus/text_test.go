@@ -20,7 +20,7 @@ func TestALongSeriesIsWholeInText(t *testing.T) {
 		c.Add(0, c.Key(origin, span.Key{Service: "web", Operation: name, Resource: name}), 0, uint64(1+i)*1e8,
 			0, 1)
 	}
-	encode(x, recent(c.Seal()))
+	publish(x, recent(c.Seal()))
 	want := seriesOf(t, scraped(t, x)[durationsName])
 	text, _ := ask(t, x, "text/plain", "")
 	got := readText(t, text)[durationsName].GetMetric()

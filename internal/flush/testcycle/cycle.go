@@ -23,7 +23,7 @@ import (
 // start 10 s before, then, and 10 s after.
 var Opened = time.Unix(1_700_000_000, 0)
 
-// Width is that of a bucket.
+// Width is the width of a bucket.
 const Width = 10 * time.Second
 
 // Cycle builds a sealed cycle.
@@ -47,13 +47,13 @@ func (c *Cycle) table(drainer int) *aggregate.Table {
 	return c.tables[drainer]
 }
 
-// Origin adds one.
+// Origin adds an origin.
 func (c *Cycle) Origin(o span.Origin) registry.OriginID {
 	c.origins = append(c.origins, o)
 	return registry.OriginID(len(c.origins) - 1)
 }
 
-// Key adds one.
+// Key adds a key.
 func (c *Cycle) Key(origin registry.OriginID, k span.Key) registry.KeyID {
 	c.keys = append(c.keys, registry.KeyEntry{Origin: origin, Key: k})
 	return registry.KeyID(len(c.keys) - 1)
@@ -70,7 +70,7 @@ func (c *Cycle) Add(
 	})
 }
 
-// Seal ends it.
+// Seal ends the cycle.
 func (c *Cycle) Seal() *aggregate.Sealed {
 	return aggregate.NewSealed(1, Opened, Opened.Add(Width), Width, c.origins, c.keys, c.tables...)
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
-// Told is what a cycle's delivery has told, in order.
+// Told records what a cycle's delivery reports, in order.
 type Told struct {
 	mu    sync.Mutex
 	words []string
 }
 
-// Watch has a cycle tell it. It comes before the cycle is accepted.
+// Watch records what is reported of a cycle. It is called before the cycle is accepted.
 func Watch(sealed *aggregate.Sealed) *Told {
 	t := &Told{}
 	sealed.Delivery = aggregate.NewWatchedDelivery(func(is bool) {
@@ -32,7 +32,7 @@ func (t *Told) add(word string) {
 	t.words = append(t.words, word)
 }
 
-// String is the words "doubtful", "clear" and "settled" as they were told.
+// String has the words "doubtful", "clear" and "settled" in the order of the reports.
 func (t *Told) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,13 +2,13 @@ package totals
 
 import (
 	"container/list"
-	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
-// Limits is what Totals may keep.
+// Limits limits Totals.
 type Limits struct {
 	Series  int           // at a time
 	Bytes   int           // of encoded resources and attributes
@@ -16,8 +16,7 @@ type Limits struct {
 	Buckets int           // of a histogram
 	Classic int           // classic buckets of a series; 0 where none are wanted
 
-	// What comes on top: a series for a resource of one cycle, for what finds no room, and
-	// one of the common resource.
+	// In addition: an overflow series per resource of one cycle, and one of the common resource.
 	Resources     int // so many
 	ResourceBytes int // the longest of them, encoded, and the overflow attributes
 }
@@ -32,13 +31,13 @@ type Series struct {
 	Buckets    sketch.Buckets
 	Classic    []uint64 // by classic bucket
 
-	Note any // of whoever reads the totals, who alone uses it
+	Note any // for use by the reader of the totals
 
 	resource *Resource
 	place    int           // in Resource.Series
 	cycle    uint64        // in which it was counted last
 	end      int64         // of that one's window
-	arrived  atomic.Uint64 // of its Spans, or all of them when it has ended
+	settled  uint64        // of its Spans: those that are delivered or lost
 	recent   *list.Element // of Totals.recent
 }
 
@@ -62,27 +61,28 @@ type Totals struct {
 	bytes     int       // of their attributes and resources
 
 	cycle       uint64
-	start, end  int64 // of its window
-	overflowing int   // resources whose overflow began in it
-	lost        Lost  // in it
+	settled     uint64 // cycle up to which all spans are delivered or lost
+	start, end  int64  // of the window
+	overflowing int    // resources whose overflow began in it
+	lost        Lost   // in it
 	counts      Counts
 }
 
-// Lost is spans that had not arrived when their series ended.
+// Lost counts spans that may not have been delivered when their series ended.
 type Lost struct {
 	Idle      uint64 // because it was not counted any more
 	PushedOut uint64 // to make room
 }
 
-// Counts say what became of series since New.
+// Counts counts series since New.
 type Counts struct {
 	Series     int    // at present
 	Ended      uint64 // because they were not counted any more, or to make room
 	Overflowed uint64 // spans that found no room in a series of their own
 }
 
-// New returns totals without a series. Overflow is the attributes of what finds no room,
-// common the resource for where that finds none either.
+// New returns totals without a series. Overflow is the attributes of overflow series, common the resource
+// of the common one.
 func New(limits Limits, overflow, common []byte) *Totals {
 	return &Totals{
 		limits: limits, overflow: string(overflow), common: string(common), byEncoded: map[string]*Resource{},
@@ -96,9 +96,12 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// Begin begins a cycle, whose window starts where the last one ended, or later, in
-// nanoseconds since the Unix epoch.
-func (t *Totals) Begin(start, end int64) {
+// Begin begins a cycle. Its window starts where the last one ended, or later, in nanoseconds since the Unix
+// epoch. isSettled means that all spans of earlier cycles are delivered or lost.
+func (t *Totals) Begin(start, end int64, isSettled bool) {
+	if isSettled {
+		t.settled = t.cycle
+	}
 	t.cycle, t.start, t.end = t.cycle+1, start, end
 	t.overflowing, t.lost = 0, Lost{}
 	for {
@@ -110,7 +113,7 @@ func (t *Totals) Begin(start, end int64) {
 	}
 }
 
-// Lost is what has not arrived of the series that the cycle ended.
+// Lost counts the undelivered spans of the series that the cycle ended.
 func (t *Totals) Lost() Lost { return t.lost }
 
 // Counted is what a cycle has counted of a series.
@@ -122,8 +125,8 @@ type Counted struct {
 	Classic []uint64 // Limits.Classic counts, each of one bucket alone
 }
 
-// Add adds what the cycle has counted of a series, and returns the series that has it. It
-// keeps nothing of what it is given.
+// Add adds what the cycle has counted of a series, and returns the series that has it, which can be an
+// overflow series. It keeps none of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
@@ -132,6 +135,9 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	if s == nil {
 		t.counts.Overflowed += counted.Spans
 		s = t.overflowOf(resource)
+	}
+	if s.cycle <= t.settled {
+		s.settled = s.Spans
 	}
 	s.Spans += counted.Spans
 	s.Calls += counted.Calls
@@ -145,15 +151,15 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	return s
 }
 
-// IsCounted says whether the cycle has counted a series.
+// IsCounted reports whether the cycle has counted a series.
 func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 
-// Resources are all that have a series, with all of them. They are only read, and valid until
+// Resources returns all resources that have a series. The caller does not change them; they are valid until
 // the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowOf is the series of what finds no room. There is always room for it, because
-// there are few of them in a cycle, and those that are not of this cycle have made room.
+// overflowOf is the overflow series of a resource. There is always room for it, because a cycle has few of
+// them, and series of earlier cycles have made room.
 func (t *Totals) overflowOf(resource []byte) *Series {
 	overflow := []byte(t.overflow)
 	s := t.find(resource, overflow)
@@ -169,10 +175,19 @@ func (t *Totals) overflowOf(resource []byte) *Series {
 	return s
 }
 
-// forget lets go of what a payload that says the series needs no more.
-func (s *Series) forget() {
-	s.Attributes, s.Buckets, s.Classic, s.Note = "", sketch.Buckets{}, nil, nil
-	s.resource, s.recent = nil, nil
+// Undelivered is how many spans of a series the reader may lack.
+func (t *Totals) Undelivered(s *Series) uint64 {
+	if s.cycle <= t.settled {
+		return 0
+	}
+	return s.Spans - s.settled
+}
+
+// Abandon counts the spans of a series that the reader may lack as lost, and returns them.
+func (t *Totals) Abandon(s *Series) (lost uint64) {
+	lost = t.Undelivered(s)
+	s.settled = s.Spans
+	return lost
 }
 
 func (t *Totals) find(resource, attributes []byte) *Series {
@@ -190,8 +205,8 @@ func (t *Totals) oldest() *Series {
 	return nil
 }
 
-// makeRoom ends the oldest series until there is room for one more, but none that was
-// counted in this cycle.
+// makeRoom ends the oldest series until there is room for one more, except those that were counted in this
+// cycle.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for {
 		bytes := t.bytes + len(attributes)
@@ -228,16 +243,14 @@ func (t *Totals) begin(resource, attributes []byte) *Series {
 	return s
 }
 
-// finish ends a series, and its resource with the last. It returns the spans that have not
-// arrived, which nobody counts as arrived any more.
+// finish ends a series, and its resource with the last. It returns the spans that the reader may lack.
 func (t *Totals) finish(s *Series) (lost uint64) {
 	t.counts.Ended++
-	lost = s.Spans - s.arrived.Swap(s.Spans)
+	lost = t.Undelivered(s)
 	t.recent.Remove(s.recent)
 	t.bytes -= len(s.Attributes)
 	r := s.resource
 	delete(r.byAttributes, s.Attributes)
-	defer s.forget()
 	last := len(r.Series) - 1
 	r.Series[last].place = s.place
 	r.Series[s.place], r.Series[last] = r.Series[last], nil
@@ -251,4 +264,26 @@ func (t *Totals) finish(s *Series) (lost uint64) {
 	t.resources[r.place], t.resources[last] = t.resources[last], nil
 	t.resources = t.resources[:last]
 	return lost
+}
+
+const (
+	// listBytes and mapBytes are what a list's element and a place in a map of texts take,
+	// the map having just grown; referenceBytes is a pointer in a slice that has.
+	listBytes      = 64
+	mapBytes       = 96
+	referenceBytes = 16
+	// undeliveredBytes is the number of a series' undelivered spans in queued payloads, in those that
+	// replace them, and as much again, because the lists grow by doubling.
+	undeliveredBytes = 4 * counterBytes
+	seriesBytes      = int(unsafe.Sizeof(Series{})) + listBytes + mapBytes + referenceBytes + undeliveredBytes
+	resourceBytes    = int(unsafe.Sizeof(Resource{})) + emptyMapBytes + mapBytes + referenceBytes
+	emptyMapBytes    = 512
+	counterBytes     = 8
+)
+
+// Memory is the maximum memory of Totals with these limits. Each series can have a resource of its own.
+func (l *Limits) Memory() int {
+	each := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
+	overflows := l.Resources + 1
+	return (l.Series+overflows)*each + l.Bytes + overflows*l.ResourceBytes
 }

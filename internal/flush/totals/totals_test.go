@@ -45,20 +45,12 @@ func (s *modelSeries) finish() uint64 {
 	return s.spans - s.arrived
 }
 
-// modelSaid is a series and the spans that a payload says.
-type modelSaid struct {
-	series *modelSeries
-	spans  uint64
-}
-
-func (s modelSaid) arrive() (spans uint64) {
-	if !s.series.hasEnded && s.spans > s.series.arrived {
-		spans, s.series.arrived = s.spans-s.series.arrived, s.spans
+func (m *model) begin(start, end int64, isSettled bool) {
+	for _, one := range m.series {
+		if isSettled {
+			one.arrived = one.spans
+		}
 	}
-	return spans
-}
-
-func (m *model) begin(start, end int64) {
 	m.cycle, m.start, m.end, m.overflows, m.lost = m.cycle+1, start, end, 0, Lost{}
 	m.series = slices.DeleteFunc(m.series, func(s *modelSeries) bool {
 		if start-s.end >= int64(m.limits.Idle) {
@@ -164,51 +156,13 @@ func (t *Totals) all() map[string]seen {
 	return all
 }
 
-// said is what a payload says, and the model of it.
-type said struct {
-	real  Said
-	model []modelSaid
-}
-
-// say makes a payload of a part of all series.
-func say(rnd *rand.Rand, t *Totals, m *model) (s said) {
-	for _, r := range t.Resources() {
-		for _, one := range r.Series {
-			if rnd.IntN(4) > 0 {
-				s.real.Add(one)
-				is := m.find(r.Encoded, one.Attributes)
-				s.model = append(s.model, modelSaid{is, is.spans})
-			}
-		}
-	}
-	return s
-}
-
-// arrive has it arrive, and says whether it makes the difference that it should.
-func (s *said) arrive(rnd *rand.Rand) (spans uint64, asExpected bool) {
-	missing, want, most := []uint64{}, uint64(0), uint64(0)
-	for _, one := range s.model {
-		spans := one.arrive()
-		missing, want = append(missing, spans), want+spans
-	}
-	slices.Sort(missing)
-	slices.Reverse(missing)
-	points := rnd.IntN(len(missing) + 2)
-	for _, n := range missing[:min(points, len(missing))] {
-		most += n
-	}
-	mostSaid := s.real.Most(uint64(points))
-	spans = s.real.Arrive()
-	return spans, spans == want && mostSaid == most
-}
-
-// TestTotalsAreTheModels adds random histograms of random series over many cycles, with more
-// or less room, and expects what a list of everything has. Of what is said some arrives, in
-// any order and more than once: each span has arrived once, is lost, or is waited for.
+// TestTotalsAreTheModels adds random histograms of random series over many cycles, with more or less room,
+// and expects what a list of everything has: also of the spans that the reader may lack, where some cycles
+// are settled and some series are abandoned.
 func TestTotalsAreTheModels(t *testing.T) {
 	var counts Counts
 	var lost Lost
-	restarts, repeated := 0, 0
+	restarts, abandoned := 0, 0
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		limits := Limits{
@@ -220,12 +174,12 @@ func TestTotalsAreTheModels(t *testing.T) {
 		}
 		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
 		began := map[string]int64{}
-		payloads, added, settled := []said{}, uint64(0), uint64(0)
 		now := int64(1000)
 		for range 40 {
 			end := now + 1 + rnd.Int64N(20)
-			totals.Begin(now, end)
-			want.begin(now, end)
+			isSettled := rnd.IntN(3) == 0
+			totals.Begin(now, end, isSettled)
+			want.begin(now, end, isSettled)
 			for range rnd.IntN(1 + rnd.IntN(60)) {
 				resource := fmt.Sprint("resource ", rnd.IntN(5))
 				attributes := fmt.Sprint("attributes ", rnd.IntN(1+rnd.IntN(30)))
@@ -243,30 +197,26 @@ func TestTotalsAreTheModels(t *testing.T) {
 				}
 				totals.Add([]byte(resource), []byte(attributes), counted)
 				want.add(resource, attributes, counted, bins)
-				added += counted.Spans
 			}
-			settled += want.lost.Idle + want.lost.PushedOut
 			lost.Idle, lost.PushedOut = lost.Idle+want.lost.Idle, lost.PushedOut+want.lost.PushedOut
 			if got := totals.Lost(); got != want.lost {
 				t.Fatalf("seed %d: lost %+v, want %+v", seed, got, want.lost)
 			}
-			payloads = append(payloads, say(rnd, totals, want))
-			for range rnd.IntN(3) {
-				spans, asExpected := payloads[rnd.IntN(len(payloads))].arrive(rnd)
-				if !asExpected {
-					t.Fatalf("seed %d: %d have arrived, and the model says otherwise", seed, spans)
+			for _, r := range totals.Resources() {
+				for _, one := range r.Series {
+					is := want.find(r.Encoded, one.Attributes)
+					lacks := is.spans - is.arrived
+					if got := totals.Undelivered(one); got != lacks {
+						t.Fatalf("seed %d: a reader lacks %d spans of a series, want %d", seed, got, lacks)
+					}
+					if rnd.IntN(20) == 0 && lacks > 0 {
+						if got := totals.Abandon(one); got != lacks || totals.Undelivered(one) != 0 {
+							t.Fatalf("seed %d: %d spans are abandoned, want %d", seed, got, lacks)
+						}
+						is.arrived = is.spans
+						abandoned++
+					}
 				}
-				if settled += spans; spans == 0 {
-					repeated++
-				}
-			}
-			waiting := uint64(0)
-			for _, s := range want.series {
-				waiting += s.spans - s.arrived
-			}
-			if settled+waiting != added {
-				t.Fatalf("seed %d: %d spans arrived or were lost, %d wait, of %d", seed, settled, waiting,
-					added)
 			}
 			if got, want := totals.all(), want.all(); !maps.Equal(got, want) {
 				t.Fatalf("seed %d: %v\nwant %v", seed, got, want)
@@ -288,10 +238,10 @@ func TestTotalsAreTheModels(t *testing.T) {
 		counts.Ended += totals.Counts().Ended
 		counts.Overflowed += totals.Counts().Overflowed
 	}
-	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || repeated < 10 || lost.Idle == 0 ||
+	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || abandoned < 10 || lost.Idle == 0 ||
 		lost.PushedOut == 0 {
-		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d said in vain", counts, restarts, lost,
-			repeated)
+		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d abandoned", counts, restarts, lost,
+			abandoned)
 	}
 }
 
@@ -299,7 +249,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
 	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow),
 		[]byte(common))
-	totals.Begin(1, 2)
+	totals.Begin(1, 2, true)
 	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
 	totals.Add(resource, attributes,
 		Counted{7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
@@ -322,7 +272,7 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 	}, []byte(overflow), []byte(common))
 	none := &sketch.Buckets{}
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
-		totals.Begin(int64(cycle), int64(cycle)+1)
+		totals.Begin(int64(cycle), int64(cycle)+1, true)
 		for _, a := range attributes {
 			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 1, none, nil})
 		}
@@ -356,7 +306,7 @@ func TestMemory(t *testing.T) {
 		before := liveBytes()
 		totals := New(limits, []byte(overflow), []byte(common))
 		for cycle := range int64(3) { // the second and the third end what was before them
-			totals.Begin(cycle, cycle+1)
+			totals.Begin(cycle, cycle+1, true)
 			for n := range series + resources + 7 { // those beyond meet in one
 				resource := fmt.Sprintf("%0*d", long, n)
 				if shared {
@@ -394,13 +344,13 @@ func liveBytes() int {
 func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
 		[]byte(common))
-	totals.Begin(0, 10)
+	totals.Begin(0, 10, true)
 	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 1, &sketch.Buckets{}, nil})
 	for _, step := range []struct {
 		start int64
 		there int
 	}{{10, 1}, {10 + int64(time.Hour) - 1, 1}, {10 + int64(time.Hour), 0}, {math.MaxInt64, 0}} {
-		if totals.Begin(step.start, step.start); totals.Counts().Series != step.there {
+		if totals.Begin(step.start, step.start, true); totals.Counts().Series != step.there {
 			t.Errorf("at %d there are %d", step.start, totals.Counts().Series)
 		}
 	}

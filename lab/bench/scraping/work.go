@@ -89,7 +89,7 @@ func (w *work) draw() {
 
 // flush adds the cycle to the totals.
 func (w *work) flush() error {
-	encoded := w.exporter.Encode(w.sealed, w.rows, flush.DefaultMaxPayloadBytes, func(*flush.Payload) {})
+	encoded := w.exporter.Publish(&flush.Cycle{Sealed: w.sealed, Rows: w.rows})
 	if encoded.Totals.Series != allSeries || encoded.Totals.Overflowed != 0 {
 		return fmt.Errorf("count by the exporter: %+v", encoded)
 	}

@@ -58,10 +58,9 @@ func (w *otlpWork) ours() func() [][]byte {
 		w.keys, w.table)
 	return func() (requests [][]byte) {
 		defer w.merger.Forget()
-		encoded := w.exporter.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes,
-			func(p *flush.Payload) {
-				requests = append(requests, p.Body)
-			})
+		rows := w.merger.Merge(sealed)
+		cycle := &flush.Cycle{Sealed: sealed, Rows: rows, Limit: flush.DefaultMaxPayloadBytes}
+		encoded := w.exporter.Encode(cycle, func(p *flush.Payload) { requests = append(requests, p.Body) })
 		if lost := encoded.Lost[flush.Unencodable]; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no request", lost))
 		}

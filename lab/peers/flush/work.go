@@ -90,10 +90,9 @@ func (w *work) ours() func() [][]byte {
 		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)
 	return func() (bodies [][]byte) {
 		defer w.merger.Forget()
-		made := w.coder.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes,
-			func(p *flush.Payload) {
-				bodies = append(bodies, p.Body)
-			})
+		rows := w.merger.Merge(sealed)
+		cycle := &flush.Cycle{Sealed: sealed, Rows: rows, Limit: flush.DefaultMaxPayloadBytes}
+		made := w.coder.Encode(cycle, func(p *flush.Payload) { bodies = append(bodies, p.Body) })
 		if lost := made.Lost[flush.Unencodable]; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no payload", lost))
 		}

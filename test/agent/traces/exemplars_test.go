@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
@@ -25,19 +24,23 @@ type lookedAt struct {
 	rows  int
 }
 
-func (l *lookedAt) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int,
-	emit func(*flush.Payload),
-) flush.Encoded {
-	of := l.table.Seal(sealed.Cycle)
-	for i := range rows {
+func (l *lookedAt) describe() flush.Exporter {
+	x := l.Exporter.Describe()
+	x.Push = l
+	return x
+}
+
+func (l *lookedAt) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
+	of := l.table.Seal(c.Cycle)
+	for i := range c.Rows {
 		for _, isError := range []bool{false, true} {
-			if e := of.Of(uint32(rows[i].KeyID()), isError); e.Span != 0 {
+			if e := of.Of(uint32(c.Rows[i].KeyID()), isError); e.Span != 0 {
 				l.found = append(l.found, e)
 			}
 		}
 	}
-	l.rows += len(rows)
-	return l.Exporter.Encode(sealed, nil, limit, emit)
+	l.rows += len(c.Rows)
+	return l.Exporter.Encode(&flush.Cycle{Sealed: c.Sealed, Limit: c.Limit}, emit)
 }
 
 // TestExemplarsAreOfTracesThatTheAgentSendsOn sends random traces in every format, with priorities
@@ -55,7 +58,7 @@ func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 	}
 	l := &lookedAt{Exporter: exporter, table: exemplars.New(1 << 16)}
 	d, socket := startDaemon(t, a, func(c *daemon.Config) {
-		c.Exporters, c.Exemplars = []flush.Exporter{l}, l.table
+		c.Exporters, c.Exemplars = []flush.Exporter{l.describe()}, l.table
 	})
 	client := clientOf(t, socket)
 	rnd := rand.New(rand.NewPCG(10, 98))

@@ -189,7 +189,8 @@ func (s *sealing) exported(t *testing.T) map[string]*total {
 	var merger flush.Merger
 	sealed := aggregate.NewSealed(1, opened, opened.Add(width), width, s.origins, s.keys, s.table)
 	all := map[string]*total{}
-	exporter(t).Encode(sealed, merger.Merge(sealed), 64<<20, func(p *flush.Payload) {
+	cycle := &flush.Cycle{Sealed: sealed, Rows: merger.Merge(sealed), Limit: 64 << 20}
+	exporter(t).Encode(cycle, func(p *flush.Payload) {
 		var data metrics.MetricsData
 		if err := proto.Unmarshal(p.Body, &data); err != nil {
 			t.Fatal(err)

@@ -5,20 +5,26 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
 
-// shelf is a destination from which is fetched what a test fetches.
+// shelf is a destination that tests scrape.
 type shelf struct {
-	*scripted
-	unread Unread
+	Scrapes
+	onPublish func(*Cycle)
 }
 
-func (s *shelf) Unread() *Unread { return &s.unread }
+func (s *shelf) describe() Exporter {
+	return Exporter{Name: "shelf", Pull: &Pull{Scrapes: &s.Scrapes, Publish: func(c *Cycle) Encoded {
+		if s.onPublish != nil {
+			s.onPublish(c)
+		}
+		return Encoded{}
+	}}}
+}
 
 // publish has a numbered cycle accepted and returns what is told of it.
-func publish(f running, number uint64) *testcycle.Told {
+func publish(f *Flusher, number uint64) *testcycle.Told {
 	sealed, told := watched(testcycle.Spans(1))
 	sealed.Cycle = number
 	f.Accept(sealed)
@@ -29,25 +35,25 @@ func publish(f running, number uint64) *testcycle.Told {
 // whole, and doubtful while one is sent it.
 func TestWhatIsPublishedIsSettledWhenItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{scripted: &scripted{}}
-		f, _ := startScripted(t, s, nil)
+		s := &shelf{}
+		f := startSeveral(t, Config{}, s)
 		sealed, first := watched(testcycle.Spans(1))
 		f.Accept(sealed)
 		says(t, "it is published", first, "")
-		if st := balanced(t, f, 1); st.Flushed != 1 || st.OldestAge != 0 {
+		if st := balanced(t, f.Destinations()[0], 1); st.Flushed != 1 || st.OldestAge != 0 {
 			t.Errorf("%+v", st)
 		}
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
-		cut, whole := s.unread.Begin(1), s.unread.Begin(1)
+		cut, whole := s.Begin(1), s.Begin(1)
 		second := publish(f, 2)
-		s.unread.Begin(1)(false)
+		s.Begin(1)(false)
 		says(t, "two are sent it", first, "doubtful")
 		says(t, "and not the next", second, "")
 		cut(false)
 		says(t, "one is", first, "doubtful")
-		again := s.unread.Begin(2)
+		again := s.Begin(2)
 		whole(true)
 		again(false)
 		says(t, "one has it but for the answer's end", first, "doubtful")
@@ -55,34 +61,24 @@ func TestWhatIsPublishedIsSettledWhenItIsRead(t *testing.T) {
 		time.Sleep(tailTime)
 		says(t, "it was read", first, "doubtful settled")
 		says(t, "and the next was not", second, "doubtful clear")
-		s.unread.Begin(2)(true)
+		s.Begin(2)(true)
 		time.Sleep(tailTime)
 		says(t, "it was read", second, "doubtful clear doubtful settled")
-		if len(s.unread.copies.saidBy(2)) != 0 {
+		if len(s.open.states(2)) != 0 {
 			t.Error("what was read is kept")
 		}
 	})
 }
 
-// hasty is a shelf with a reader who comes as soon as something is published.
-type hasty struct {
-	*shelf
-	end func(isWhole bool)
-}
-
-func (h *hasty) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded {
-	h.end = h.unread.Begin(sealed.Cycle)
-	return h.scripted.Encode(sealed, rows, limit, emit)
-}
-
-// A reader may have a cycle that is still being encoded for others.
+// A scrape may have a cycle that is still being encoded for other destinations.
 func TestAReaderThatComesAtOnceMakesTheCycleDoubtful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hasty{shelf: &shelf{scripted: &scripted{}}}
-		f, _ := startScripted(t, h, nil)
+		s, end := &shelf{}, func(bool) {}
+		s.onPublish = func(c *Cycle) { end = s.Begin(c.Cycle) }
+		f := startSeveral(t, Config{}, s)
 		told := publish(f, 1)
 		says(t, "it reads", told, "doubtful")
-		h.end(true)
+		end(true)
 		time.Sleep(tailTime)
 		says(t, "it has read", told, "doubtful settled")
 	})
@@ -91,12 +87,12 @@ func TestAReaderThatComesAtOnceMakesTheCycleDoubtful(t *testing.T) {
 // A reader that is cut off has nothing.
 func TestAReaderThatIsCutOffClearsTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{scripted: &scripted{}}
-		f, _ := startScripted(t, s, nil)
+		s := &shelf{}
+		f := startSeveral(t, Config{}, s)
 		told := publish(f, 1)
-		s.unread.Begin(0)(true)
+		s.Begin(0)(true)
 		says(t, "who came before it was there", told, "")
-		s.unread.Begin(1)(false)
+		s.Begin(1)(false)
 		says(t, "cut off", told, "doubtful clear")
 	})
 }
@@ -104,13 +100,13 @@ func TestAReaderThatIsCutOffClearsTheDoubt(t *testing.T) {
 // What nobody reads is settled after the retry age, so that no list grows.
 func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{scripted: &scripted{}}
-		f, _ := startScripted(t, s, nil)
+		s := &shelf{}
+		f := startSeveral(t, Config{}, s)
 		var all []*testcycle.Told
 		for number := range uint64(100) {
 			all = append(all, publish(f, number))
 			synctest.Wait()
-			if n := len(s.unread.copies.saidBy(number)); n > int(DefaultRetryAge/testcycle.Width) {
+			if n := len(s.open.states(number)); n > int(DefaultRetryAge/testcycle.Width) {
 				t.Fatalf("%d cycles are kept", n)
 			}
 			time.Sleep(testcycle.Width)
@@ -127,10 +123,10 @@ func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 // At a stop all is settled, and what a reader has of it afterwards changes nothing.
 func TestAStopSettlesWhatIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{scripted: &scripted{}}
-		f, _ := startScripted(t, s, nil)
+		s := &shelf{}
+		f := startSeveral(t, Config{}, s)
 		first, second := publish(f, 1), publish(f, 2)
-		end := s.unread.Begin(1)
+		end := s.Begin(1)
 		f.Close(t.Context())
 		for range 2 {
 			says(t, "a reader was sent it", first, "doubtful settled")
@@ -146,11 +142,11 @@ func TestAStopSettlesWhatIsPublished(t *testing.T) {
 func TestWhatIsPublishedAndSentIsSettledByBoth(t *testing.T) {
 	for _, readFirst := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s, agent := &shelf{scripted: &scripted{name: "shelf"}}, newSteered("agent")
+			s, agent := &shelf{}, newSteered("agent")
 			f := startSeveral(t, Config{}, s, agent)
 			sealed, told := watched(testcycle.Origins(1))
 			f.Accept(sealed)
-			read := func() { s.unread.Begin(sealed.Cycle)(true); time.Sleep(tailTime) }
+			read := func() { s.Begin(sealed.Cycle)(true); time.Sleep(tailTime) }
 			arrive := func() { agent.answers(t, "s0", Attempt{}) }
 			first, last := arrive, read
 			if readFirst {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
@@ -63,16 +62,10 @@ func TestWhoAsksLateIsSentNone(t *testing.T) {
 // exporter is the least that one is: an encoding, and a poster.
 type exporter struct{ *post.Poster }
 
-func (exporter) Name() string { return "server" }
-func (exporter) URL() string  { return "" }
-
-func (exporter) Encode(
-	sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload),
-) (made flush.Encoded) {
-	for i := range rows {
+func (exporter) Encode(c *flush.Cycle, emit func(*flush.Payload)) (made flush.Encoded) {
+	for i := range c.Rows {
 		emit(&flush.Payload{
-			Origin: sealed.Origins[rows[i].Origin()], Body: make([]byte, small),
-			Spans: rows[i].Spans,
+			Origin: c.Origins[c.Rows[i].Origin()], Body: make([]byte, small), Spans: c.Rows[i].Spans,
 		})
 	}
 	return made
@@ -87,7 +80,8 @@ func (x exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 func TestNothingIsAmbiguousThatNobodyRead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, hangs, func(t *testing.T, s *server, p *post.Poster) {
-		f, err := flush.New(flush.Config{Timeout: 6 * shortPatience, RetryAge: 3 * time.Second}, exporter{p})
+		f, err := flush.New(flush.Config{Timeout: 6 * shortPatience, RetryAge: 3 * time.Second},
+			flush.Exporter{Name: "server", Push: exporter{p}})
 		if err != nil {
 			t.Fatal(err)
 		}

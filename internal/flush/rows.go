@@ -2,6 +2,7 @@ package flush
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -11,31 +12,30 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Row is one key's counts in one bucket and mapping: the sum of the aggregates that
-// are its parts. Usually that is one; a key that several drainers have counted, or a
-// tracer too, has more.
+// Row has one key's counts in one bucket and mapping: the sum of the aggregates that are its parts. Usually
+// there is one; a key that several drainers have counted, or a tracer too, has more.
 type Row struct {
 	aggregate.Counts
 	parts []part
 }
 
-// Key is that of all its parts.
+// Key is the key of all parts.
 func (r *Row) Key() *span.Key { return r.parts[0].key }
 
-// KeyID is its number in the cycle.
+// KeyID is the number of the key in the cycle.
 func (r *Row) KeyID() registry.KeyID { return r.parts[0].Key }
 
-// Origin is the place of the key's origin in Sealed.Origins.
+// Origin is the index of the key's origin in Sealed.Origins.
 func (r *Row) Origin() registry.OriginID { return r.parts[0].origin }
 
-// Bucket is when it begins, nanoseconds since the Unix epoch.
+// Bucket is when the bucket begins, in nanoseconds since the Unix epoch.
 func (r *Row) Bucket() int64 { return r.parts[0].Bucket }
 
-// Mapping is that of its distributions, the place in Sealed.Mappings.
+// Mapping is the mapping of its distributions, an index of Sealed.Mappings.
 func (r *Row) Mapping() sketch.MappingID { return r.parts[0].Mapping }
 
-// ReadOK adds the distribution of the spans without an error to a histogram, or to a
-// sketch, which holds nothing of another mapping.
+// ReadOK adds the distribution of the spans without an error to a histogram, or to a sketch of the same
+// mapping.
 func (r *Row) ReadOK(to sketch.Sum) {
 	for i := range r.parts {
 		r.parts[i].ReadOK(to)
@@ -49,7 +49,7 @@ func (r *Row) ReadErrors(to sketch.Sum) {
 	}
 }
 
-// ErrorDuration is what of its Duration the spans with an error took.
+// ErrorDuration is the part of Duration that spans with an error took.
 func (r *Row) ErrorDuration() (nanoseconds float64) {
 	for i := range r.parts {
 		nanoseconds += r.parts[i].ErrorDuration()
@@ -57,16 +57,15 @@ func (r *Row) ErrorDuration() (nanoseconds float64) {
 	return nanoseconds
 }
 
-// part is one aggregate beside what decides its place among the rows.
+// part is one aggregate with what decides its position among the rows.
 type part struct {
 	aggregate.Part
 	origin registry.OriginID
 	key    *span.Key
 }
 
-// compareParts is the order of rows: by origin, then bucket, then mapping, then type,
-// because each of these changes opens a new payload or a bucket of one. Equal parts
-// are of one row.
+// compareParts is the order of rows: by origin, then bucket, mapping and type, because a change of any of
+// these begins a new payload, or a bucket of one. Equal parts belong to one row.
 func compareParts(a, b part) int {
 	order := cmp.Or(
 		cmp.Compare(a.origin, b.origin),
@@ -78,16 +77,15 @@ func compareParts(a, b part) int {
 	return cmp.Or(strings.Compare(a.key.Type, b.key.Type), cmp.Compare(a.Key, b.Key))
 }
 
-// Merger makes rows of a sealed cycle. It reads the tables and writes nothing to
-// them: counts are added up here, sketches while they are encoded. Its memory is
-// reused from cycle to cycle; it has one user at a time.
+// Merger makes rows of a sealed cycle. It only reads the tables: counts are added up here, sketches while
+// they are encoded. Its memory is reused from cycle to cycle; it has one user at a time.
 type Merger struct {
 	parts []part
 	rows  []Row
 }
 
-// Merge returns one row for each (key, bucket, mapping) of the sealed cycle, sorted by
-// origin, bucket, mapping, type and key. They are valid until Forget.
+// Merge returns one row for each (key, bucket, mapping) of the sealed cycle, sorted by origin, bucket,
+// mapping, type and key. They are valid until Forget.
 func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 	for counted := range sealed.Parts {
 		entry := &sealed.Keys[counted.Key]
@@ -110,10 +108,26 @@ func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 	return m.rows
 }
 
-// Forget lets go of what the rows point to, which is about to be released, and
-// keeps the memory.
+// Forget drops the rows, whose cycle is about to be released, and keeps their memory.
 func (m *Merger) Forget() {
 	clear(m.parts)
 	clear(m.rows)
 	m.parts, m.rows = m.parts[:0], m.rows[:0]
+}
+
+// Whole rounds a weighted count, for destinations that take integers: up with a probability of its
+// fraction, so that the mean over many payloads is exact. A count that the destination's type cannot hold
+// becomes the largest one, because wrapping around would make it small.
+func Whole(f float64, most uint64) uint64 {
+	switch {
+	case !(f > 0): // also NaN
+		return 0
+	case f >= float64(most):
+		return most
+	}
+	n := uint64(f)
+	if fraction := f - float64(n); fraction > 0 && rand.Float64() < fraction {
+		n++
+	}
+	return n
 }

@@ -3,9 +3,11 @@ package flush
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,54 +18,57 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
 
-// summing is an exporter of running totals: of each service how many spans it had. Its
-// reader is a map.
+// summing is an exporter of running totals: of each service how many spans it had. Its destination is a
+// map.
 type summing struct {
 	*scripted
 	services []string // in the order in which they came
 	spans    map[string]uint64
-	bytes    int // of a payload
+	settled  map[string]uint64 // of spans
+	bytes    int               // of a payload
 
 	reading sync.Mutex
-	arrived map[string]uint64
 	reader  map[string]uint64 // what the destination was told, whatever the books say
 }
 
 func newSumming(answer func(context.Context, *Payload) Attempt) *summing {
 	return &summing{
 		scripted: &scripted{name: "sums", inOrder: true, answer: answer},
-		spans:    map[string]uint64{}, arrived: map[string]uint64{}, reader: map[string]uint64{}, bytes: 100,
+		spans:    map[string]uint64{}, settled: map[string]uint64{}, reader: map[string]uint64{}, bytes: 100,
 	}
 }
 
-// serviceTotal is what one payload says: the total of a service.
-type serviceTotal struct {
-	of      *summing
-	service string
-	spans   uint64
+func (s *summing) describe() Exporter {
+	x := describePush(s.scripted, s)
+	x.Cumulative = true
+	return x
 }
 
-func (s *serviceTotal) Arrive() (spans uint64) {
-	s.of.reading.Lock()
-	defer s.of.reading.Unlock()
-	before := s.of.arrived[s.service]
-	s.of.arrived[s.service] = max(before, s.spans)
-	return s.of.arrived[s.service] - before
+// total is the total of a service that a payload has.
+func total(p *Payload) (service string, spans uint64) {
+	service, number, _ := strings.Cut(strings.TrimRight(string(p.Body), "."), "=")
+	spans, _ = strconv.ParseUint(number, 10, 64)
+	return service, spans
 }
-
-func (s *summing) SendsTotals() bool { return true }
 
 // Encode makes a payload of each service there ever was.
-func (s *summing) Encode(sealed *aggregate.Sealed, rows []Row, _ int, emit func(*Payload)) Encoded {
-	for i := range rows {
-		name := sealed.Origins[rows[i].Origin()].Service
+func (s *summing) Encode(c *Cycle, emit func(*Payload)) Encoded {
+	if c.IsSettled {
+		s.settled = maps.Clone(s.spans)
+	}
+	for i := range c.Rows {
+		name := c.Origins[c.Rows[i].Origin()].Service
 		if _, known := s.spans[name]; !known {
 			s.services = append(s.services, name)
 		}
-		s.spans[name] += rows[i].Spans
+		s.spans[name] += c.Rows[i].Spans
 	}
 	for _, name := range s.services {
-		emit(&Payload{Body: make([]byte, s.bytes), Totals: &serviceTotal{s, name, s.spans[name]}})
+		body := fmt.Sprintf("%s=%d", name, s.spans[name])
+		emit(&Payload{
+			Body:        []byte(body + strings.Repeat(".", s.bytes-len(body))),
+			Undelivered: []uint64{s.spans[name] - s.settled[name]},
+		})
 	}
 	return Encoded{Totals: TotalsStats{Series: len(s.services)}}
 }
@@ -74,8 +79,8 @@ func (s *summing) Deliver(ctx context.Context, p *Payload) Attempt {
 	if a.Outcome == OutcomeAccepted {
 		s.reading.Lock()
 		defer s.reading.Unlock()
-		said := p.Totals.(*serviceTotal)
-		s.reader[said.service] = max(s.reader[said.service], said.spans)
+		service, spans := total(p)
+		s.reader[service] = max(s.reader[service], spans)
 	}
 	return a
 }
@@ -164,9 +169,6 @@ func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
 		if err, _ := resolution(first.Delivery); !errors.Is(err, refused) {
 			t.Errorf("delivery %v", err)
 		}
-		if _, any := f.copies.oldest(); !any {
-			t.Error("a cycle is settled whose spans are held")
-		}
 		if !strings.Contains(log.String(), "held for the next") || strings.Contains(log.String(), "lost") {
 			t.Errorf("log:\n%s", log)
 		}
@@ -179,36 +181,40 @@ func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
 		if err, resolved := resolution(second.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
-		if _, any := f.copies.oldest(); any {
-			t.Error("a cycle is not settled whose spans have arrived")
-		}
 	})
 }
 
-// A cycle is settled by a copy that arrived whole, and not by a part of one.
-func TestAPartOfACopySettlesNothing(t *testing.T) {
+// Spans in a payload that was refused are held, and no others; they arrive with the next one that is
+// accepted. Before that the cycle is not settled.
+func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(func(_ context.Context, p *Payload) Attempt {
-			if p.Totals.(*serviceTotal).service == "s1" {
+			if service, _ := total(p); service == "s1" {
 				return Attempt{Outcome: OutcomeRefused, Err: errDown}
 			}
 			return Attempt{}
 		})
 		f, _ := startScripted(t, sums, nil)
+		var all []*testcycle.Told
 		for cycle := range uint64(3) {
-			f.Accept(testcycle.Origins(3))
+			sealed, told := watched(testcycle.Origins(3))
+			all = append(all, told)
+			f.Accept(sealed)
 			synctest.Wait()
-			if s := balanced(t, f, 3*(cycle+1)); s.Flushed != 2*(cycle+1) ||
-				len(f.copies.open) != int(cycle+1) {
-				t.Errorf("%+v, %d cycles are not settled", s, len(f.copies.open))
+			if s := balanced(t, f, 3*(cycle+1)); s.Flushed != 2*(cycle+1) {
+				t.Errorf("%+v", s)
 			}
+			says(t, "a part was refused", told, "doubtful")
 		}
 		sums.answers(nil)
 		var idle testcycle.Cycle
 		f.Accept(idle.Seal())
 		synctest.Wait()
-		if s := balanced(t, f, 9); s.Flushed != 9 || len(f.copies.open) != 0 {
-			t.Errorf("%+v, %d cycles are not settled", s, len(f.copies.open))
+		if s := balanced(t, f, 9); s.Flushed != 9 {
+			t.Errorf("%+v", s)
+		}
+		for _, told := range all {
+			says(t, "all has arrived", told, "doubtful settled")
 		}
 	})
 }
@@ -272,23 +278,30 @@ func TestTotalsAnswerForOneDestination(t *testing.T) {
 	})
 }
 
-// The cycles that wait are bounded, however long the destination is away.
+// The cycles that wait are bounded, however long the destination is away: clients are told of the oldest,
+// whose spans are held all the same and arrive with the next payload.
 func TestCyclesThatWaitAreBounded(t *testing.T) {
-	c := copies{retryAge: time.Hour}
-	var deliveries []*aggregate.Delivery
-	for range maxWaiting + 3 {
-		one := &cycleDelivery{delivery: aggregate.NewDelivery()}
-		deliveries = append(deliveries, one.delivery)
-		c.begin(one, 1, time.Unix(0, 0))
-	}
-	for i, d := range deliveries {
-		if err, resolved := resolution(d); resolved != (i < 3) || resolved && !errors.Is(err, errTooMany) {
-			t.Fatalf("cycle %d: %v, resolved %v", i, err, resolved)
+	synctest.Test(t, func(t *testing.T) {
+		sums := newSumming(down)
+		f, _ := startScripted(t, sums, func(c *Config) { c.RetryAge = 24 * time.Hour })
+		var deliveries []*aggregate.Delivery
+		for range maxWaiting + 3 {
+			sealed := testcycle.Spans(1)
+			deliveries = append(deliveries, sealed.Delivery)
+			f.Accept(sealed)
 		}
-	}
-	if len(c.open) != maxWaiting {
-		t.Errorf("%d cycles wait", len(c.open))
-	}
+		for i, d := range deliveries {
+			if err, resolved := resolution(d); resolved != (i < 3) || resolved && !errors.Is(err, errTooMany) {
+				t.Fatalf("cycle %d: %v, resolved %v", i, err, resolved)
+			}
+		}
+		sums.answers(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := balanced(t, f, maxWaiting+3); s.Flushed != maxWaiting+3 {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 // An older payload that fails while newer ones wait is not tried again, though the daemon
@@ -349,27 +362,35 @@ func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
 	})
 }
 
-// endsOne is totals of which some had ended before they arrived.
+// endsOne is totals of which one ends, as an exporter finds that some of its spans were not delivered.
 type endsOne struct{ *summing }
 
-func (e *endsOne) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded {
-	if len(e.services) > 0 {
-		delete(e.spans, e.services[0])
-		e.services = e.services[1:]
-		e.summing.Encode(sealed, nil, limit, emit)
-		return Encoded{Lost: map[Reason]uint64{QueueFull: rows[0].Spans}}
-	}
-	return e.summing.Encode(sealed, rows, limit, emit)
+func (e *endsOne) describe() Exporter {
+	x := e.summing.describe()
+	x.Push = e
+	return x
 }
 
-// Spans of a total that ended before it arrived are unsent, and no other ones.
+func (e *endsOne) Encode(c *Cycle, emit func(*Payload)) Encoded {
+	encoded := e.summing.Encode(c, emit)
+	if !c.IsSettled {
+		encoded.Lost = map[Reason]uint64{QueueFull: 3}
+	}
+	return encoded
+}
+
+// Spans of a total that ended before it arrived are unsent, and no other ones; those that were delivered
+// after the exporter had looked are not.
 func TestTotalsThatEndAreUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, log := startScripted(t, &endsOne{newSumming(nil)}, nil)
+		sums := newSumming(down)
+		f, log := startScripted(t, &endsOne{sums}, nil)
 		f.Accept(testcycle.Spans(5))
 		synctest.Wait()
 		sealed := testcycle.Spans(3)
 		f.Accept(sealed)
+		sums.answers(nil)
+		time.Sleep(time.Minute)
 		synctest.Wait()
 		if s := balanced(t, f, 8); s.Flushed != 5 || s.Unsent[QueueFull] != 3 {
 			t.Errorf("%+v", s)
@@ -378,12 +399,34 @@ func TestTotalsThatEndAreUnsent(t *testing.T) {
 			!strings.Contains(log.String(), "queue_full") {
 			t.Errorf("delivery %v, log:\n%s", err, log)
 		}
+		f.Accept(testcycle.Spans(4))
+		synctest.Wait()
+		if s := balanced(t, f, 12); s.Flushed != 9 || s.Unsent[QueueFull] != 3 {
+			t.Errorf("after a cycle that was settled: %+v", s)
+		}
 	})
 }
 
-// Whatever the destination does, the books balance at any moment; what they call flushed
-// is what it was told of at least, and all of it where nothing was left out; and no more
-// waits than may.
+// What is left out of a payload of totals is unsent, and no more than what was held.
+func TestWhatIsLeftOutOfTotalsIsUnsent(t *testing.T) {
+	for rejected, want := range map[uint64]uint64{2: 2, 9: 5} {
+		synctest.Test(t, func(t *testing.T) {
+			f, _ := startScripted(t, newSumming(always(Attempt{Rejected: rejected, Err: errDown})), nil)
+			sealed := testcycle.Spans(5)
+			f.Accept(sealed)
+			synctest.Wait()
+			if s := balanced(t, f, 5); s.Unsent[Rejected] != want || s.Flushed != 5-want {
+				t.Errorf("%d left out: %+v", rejected, s)
+			}
+			if err, _ := resolution(sealed.Delivery); !errors.Is(err, errDown) {
+				t.Errorf("delivery %v", err)
+			}
+		})
+	}
+}
+
+// Whatever the destination does, the books balance at any moment; it was told of everything that they call
+// flushed, and in the end that is everything if nothing was left out; and no more waits than may.
 func TestBooksOfTotals(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -426,8 +469,7 @@ func TestBooksOfTotals(t *testing.T) {
 			check := func() Stats {
 				synctest.Wait()
 				s := balanced(t, f, accepted)
-				if leavesOut && s.Flushed > sums.told() || !leavesOut && s.Flushed != sums.told() ||
-					s.QueueBytes > f.queue.maxBytes {
+				if s.Flushed > sums.told() || s.QueueBytes > f.queue.maxBytes {
 					t.Fatalf("seed %d: %+v, and it was told of %d", seed, s, sums.told())
 				}
 				return s
@@ -451,10 +493,8 @@ func TestBooksOfTotals(t *testing.T) {
 			for _, n := range slices.Collect(maps.Values(sums.reader)) {
 				all += n
 			}
-			if all != accepted || s.Held != 0 || !leavesOut && s.Flushed != accepted ||
-				len(f.copies.open) != 0 {
-				t.Errorf("seed %d: at the end %+v of %d; %d cycles are open", seed, s, accepted,
-					len(f.copies.open))
+			if all != accepted || s.Held != 0 || !leavesOut && s.Flushed != accepted {
+				t.Errorf("seed %d: at the end %+v of %d", seed, s, accepted)
 			}
 			for _, reason := range []Reason{Ambiguous, Expired, QueueFull, Shutdown, Unencodable, NotWanted} {
 				if s.Unsent[reason] != 0 {

@@ -45,7 +45,7 @@ func reader(x *Exporter, method string) (goOn func(error)) {
 func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := exporterWith(t, nil)
-		f, err := flush.New(flush.Config{}, x)
+		f, err := flush.New(flush.Config{}, x.Describe())
 		if err != nil {
 			t.Fatal(err)
 		}
