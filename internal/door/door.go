@@ -9,7 +9,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 )
 
 // Door is one API that traces come by. A Server owns the life of all its requests; a door says
@@ -59,8 +58,6 @@ type Reply struct {
 	Write func(w http.ResponseWriter) error
 	// IsFinal: it ends the matter for its sender, who has no reason to send the same again.
 	IsFinal bool
-	// IsTaken: who is behind has taken all of the request.
-	IsTaken bool
 }
 
 // Answer is what who is behind has answered.
@@ -84,15 +81,14 @@ type Held struct {
 	Body                 *bodies.Body // nil where it is not read
 	Result               int          // what became of it, as a place in Setup.Results
 
-	server     *Server
-	request    Request
-	isBegun    bool
-	parcel     Parcel
-	upstream   *http1.Upstream // that it goes on by, nil before
-	more       []*bodies.Body
-	sum        uint64               // of a body that is counted, 0 until then
-	owed       []owed               // what was counted of it, until its sender is told
-	candidates exemplars.Candidates // of that body, until who is behind has answered
+	server   *Server
+	request  Request
+	isBegun  bool
+	parcel   Parcel
+	upstream *http1.Upstream // that it goes on by, nil before
+	more     []*bodies.Body
+	sum      uint64 // of a body that is counted, 0 until then
+	owed     []owed // what was counted of it, until its sender is told
 }
 
 // Server is the life of a door.

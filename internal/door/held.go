@@ -57,8 +57,8 @@ type Going struct {
 }
 
 // Publish publishes all that was counted of a message, or nothing, unless it was published before.
-// From there on the request is counted, whatever goes wrong. Spans that go on are proposed as
-// exemplars of the keys that they are counted under.
+// From there on the request is counted, whatever goes wrong. Spans that go on are offered as
+// exemplars.
 func (h *Held) Publish(
 	message []byte, batches Batches, going iter.Seq[Going],
 ) (before bool, why admit.Drop, ok bool) {
@@ -66,7 +66,7 @@ func (h *Held) Publish(
 	sum := s.counted.Sum(message)
 	before = s.counted.Once(sum, func(counted func()) {
 		why, ok = s.publishers.Publish(func() {
-			h.propose(going)
+			h.offer(going)
 			h.owed = s.publishers.appendOwed(h.owed)
 			counted()
 			h.sum = sum
@@ -95,30 +95,32 @@ func (h *Held) Merge(origin span.Origin, groups []aggregate.Group, width uint64)
 	return before, err
 }
 
-func (h *Held) propose(going iter.Seq[Going]) {
+// offer offers the spans that are forwarded as exemplars of the keys that they are counted under.
+func (h *Held) offer(going iter.Seq[Going]) {
 	table := h.server.config.Exemplars
 	if table == nil || going == nil {
 		return
 	}
-	h.candidates = table.Choose(func(body *exemplars.Body) {
+	table.Offer(func(yield func(exemplars.Span) bool) {
 		for g := range going {
 			cycle, slot := h.server.publishers.Counted(g.Batch, g.At)
-			e := body.Propose(cycle, uint32(slot.Key), slot.Flags&span.Error != 0, slot.Duration)
-			if e != nil {
-				e.Duration, e.End = slot.Duration, slot.End
-				e.TraceHigh, e.TraceLow, e.Span = g.TraceHigh, g.TraceLow, g.Span
+			if !yield(exemplars.Span{
+				Cycle: cycle, Key: uint32(slot.Key), IsError: slot.Flags&span.Error != 0,
+				Exemplar: exemplars.Exemplar{
+					TraceHigh: g.TraceHigh, TraceLow: g.TraceLow, Span: g.Span,
+					Duration: slot.Duration, End: slot.End,
+				},
+			}) {
+				return
 			}
 		}
 	})
 }
 
 // reply ends a request with what its sender is told, and reports whether all of that was written.
-// Spans become exemplars where who is behind has them.
 func (h *Held) reply(w http.ResponseWriter, r *Reply) (isWritten bool) {
 	defer h.Release()
 	h.server.results[h.Result].Add(1)
-	h.server.config.Exemplars.Resolve(h.candidates, r.IsTaken)
-	h.candidates = exemplars.Candidates{}
 	h.answered()
 	if h.IsHTTP2() {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.server.setup.Write))

@@ -19,7 +19,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -62,8 +61,7 @@ func (r *plainRequest) Begin() Parcel {
 }
 
 func (r *plainRequest) Answer(a *Answer) *Reply {
-	isTaken := a.Status == http.StatusOK
-	return &Reply{Write: a.HandBack, IsFinal: isTaken, IsTaken: isTaken}
+	return &Reply{Write: a.HandBack, IsFinal: a.Status == http.StatusOK}
 }
 
 func (r *plainRequest) Unanswered(error) *Reply { return &Reply{} }
@@ -78,7 +76,7 @@ func oneSpan(yield func(span.Origin, *span.Batch) bool) {
 	yield(span.Origin{}, b)
 }
 
-func newPlainDoor(t *testing.T, table *exemplars.Table,
+func newPlainDoor(t *testing.T,
 	reach func(context.Context) (net.Conn, error),
 ) *plainDoor {
 	t.Helper()
@@ -92,7 +90,7 @@ func newPlainDoor(t *testing.T, table *exemplars.Table,
 	admitting.Aggregator = aggregator
 	config := DefaultConfig()
 	config.MaxConnections, config.MaxBody, config.MaxBodyBytes = 4, 1<<20, 4<<20
-	config.Log, config.Exemplars = slog.New(slog.DiscardHandler), table
+	config.Log = slog.New(slog.DiscardHandler)
 	if config.Admit, err = admit.New(admitting); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +110,7 @@ func newPlainDoor(t *testing.T, table *exemplars.Table,
 func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() { _, _ = http.ReadRequest(bufio.NewReader(theirs)) }() // and no answer
-	d := newPlainDoor(t, nil, func(context.Context) (net.Conn, error) { return ours, nil })
+	d := newPlainDoor(t, func(context.Context) (net.Conn, error) { return ours, nil })
 	s := d.server
 	sender, _ := net.Pipe()
 	c := s.plain.NewConn(&conns.Conn{Conn: sender})
@@ -139,7 +137,7 @@ func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 func TestARequestIsBegunOnce(t *testing.T) {
 	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer behind.Close()
-	d := newPlainDoor(t, nil, func(ctx context.Context) (net.Conn, error) {
+	d := newPlainDoor(t, func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", behind.Listener.Addr().String())
 	})
 	h := d.server.Hold(nil)
@@ -185,7 +183,7 @@ func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
 		return nil
 	}
 	away := func(context.Context) (net.Conn, error) { return nil, errors.New("away") }
-	d := newPlainDoor(t, nil, away)
+	d := newPlainDoor(t, away)
 	taken := func() uint64 { return d.server.Results([]string{"any"}, 0)["any"] }
 	if p := serve(d, func(c *http1.Conn) {
 		d.server.limiter.CloseAll()
@@ -200,7 +198,7 @@ func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
 // TestAnAnswerThatIsNoEndIsNone: what was counted is known again where its answer was not
 // written, or says try again, and over HTTP/2, where nothing shows that it was read, in any case.
 func TestAnAnswerThatIsNoEndIsNone(t *testing.T) {
-	d := newPlainDoor(t, nil, nil)
+	d := newPlainDoor(t, nil)
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
 	plain := d.server.plain.NewConn(&conns.Conn{Conn: ours})
@@ -229,32 +227,6 @@ func TestAnAnswerThatIsNoEndIsNone(t *testing.T) {
 		} else if known {
 			d.server.counted.Close(7, true)
 		}
-	}
-}
-
-// TestCandidatesComeBack, with an answer and without one: there is room for one, and each body
-// finds it.
-func TestCandidatesComeBack(t *testing.T) {
-	table := exemplars.New(1)
-	d := newPlainDoor(t, table, nil)
-	for i, status := range []int{0, 500, 0, 200} {
-		h := d.server.Hold(nil)
-		r := &plainRequest{h, d}
-		h.request, h.Body = r, &bodies.Body{Bytes: []byte{byte(i)}}
-		if r.Begin(); h.candidates == (exemplars.Candidates{}) {
-			t.Fatalf("no candidate where %d will be answered", status)
-		}
-		if status == 0 {
-			h.Abandon()
-		} else {
-			h.reply(httptest.NewRecorder(), &Reply{IsTaken: status == http.StatusOK})
-		}
-		if h.candidates != (exemplars.Candidates{}) {
-			t.Errorf("%d leaves %v", status, h.candidates)
-		}
-	}
-	if got := table.Counts(); got != (exemplars.Counts{Taken: 1, Refused: 3}) {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -318,7 +290,7 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestAnOddStatusOfATransportIsNoAnswer, and what has no message goes on with that length.
 func TestAnOddStatusOfATransportIsNoAnswer(t *testing.T) {
 	for status, isAnswer := range map[int]bool{20: false, 99: false, 101: false, 200: true, 503: true} {
-		d := newPlainDoor(t, nil, nil)
+		d := newPlainDoor(t, nil)
 		_, silent := net.Pipe()
 		to := &carrier{status: status, body: silent}
 		d.server.transport = to

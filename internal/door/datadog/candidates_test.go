@@ -22,7 +22,7 @@ func TestAPriorityThatTheAgentDoesNotHeedMakesNoExemplar(t *testing.T) {
 		h.Learn()
 		j := h.job(t, time.Now().UnixNano())
 		result := j.count()
-		if j.Abandon(); result != ResultCounted || table.Counts().Refused != want {
+		if j.Abandon(); result != ResultCounted || table.Counts().Taken != want {
 			t.Errorf("%s, of an agent that heeds priorities %t: %+v", result, heeds, table.Counts())
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -136,8 +135,7 @@ func TestExemplarsAreOfTracesThatWentOn(t *testing.T) {
 		"STATUS_CODE_ERROR /c ": exemplarOf(11),
 	}
 	for _, drops := range []datadog.Dropping{datadog.DropAuto, datadog.DropOff} {
-		// What the agent takes of a cycle that was sealed before is left out, and so is
-		// everything before it has said what it wants.
+		// The daemon knows which traces the agent keeps only after it has answered.
 		var got map[string]string
 		eventually.True(t, "an exemplar", func() bool {
 			s := startSampled(t, startAgent(t), func(c *daemon.Config) { c.APM.DropUnsampled = drops })
@@ -165,29 +163,12 @@ func swap(found map[string]string) map[string]string {
 	return swapped
 }
 
-// TestWhatTheAgentDidNotTakeIsNoExemplar: it refused the body, broke off, or had counted it.
-func TestWhatTheAgentDidNotTakeIsNoExemplar(t *testing.T) {
-	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
-		"refuses": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusTooManyRequests)
-		},
-		"redirects": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) },
-		"fails": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusInternalServerError)
-		},
-	} {
-		agent := startAgent(t)
-		agent.answer = answer
-		s := startSampled(t, agent, nil)
-		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{1, "/a", 5, false, 1}))
-		// its tracer counts it
-		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{2, "/b", 5, false, 1}), mark, "true")
-		if got := fmt.Sprint(s.resultsOf("spanstatsd_exemplar_candidates_total")); got != "map[late:0 no_room:0 refused:1 taken:0]" {
-			t.Errorf("an agent that %s: %s", name, got)
-		}
-		if got := s.exemplars(); len(got) != 0 || s.collector.calls != int64(s.stop().Received) {
-			t.Errorf("an agent that %s: %v, %d calls", name, got, s.collector.calls)
-		}
+// TestExemplars_NotOfTracesCountedByTheirTracer: the daemon forwards them uncounted.
+func TestExemplars_NotOfTracesCountedByTheirTracer(t *testing.T) {
+	s := startSampled(t, startAgent(t), nil)
+	s.send("/v0.4/traces", bodyOfSpans(sampledSpan{2, "/b", 5, false, 1}), mark, "true")
+	if got := s.exemplars(); len(got) != 0 || s.collector.calls != int64(s.stop().Received) {
+		t.Errorf("%v, %d calls", got, s.collector.calls)
 	}
 }
 

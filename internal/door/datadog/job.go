@@ -85,7 +85,7 @@ func (j *job) notRead(broken error, tooLarge, incomplete int) *door.Reply {
 func (j *job) Answer(a *door.Answer) *door.Reply {
 	j.server.agentState.note(a.Field)
 	isTaken := a.Status/100 == 2
-	return &door.Reply{Write: a.HandBack, IsFinal: isTaken, IsTaken: isTaken}
+	return &door.Reply{Write: a.HandBack, IsFinal: isTaken}
 }
 
 // Unanswered ends the tracer's connection: that is what it would see without us. Some tracers try

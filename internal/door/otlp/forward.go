@@ -113,9 +113,7 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 			"signal", signals[c.signal].name, "answer", a.Said)
 	}
 	c.server.onward.Note(outcome, a.Said)
-	told := c.say(a)
-	told.IsTaken = outcome == door.OutcomeTaken && a.takesAll(c.encoding)
-	return told
+	return c.say(a)
 }
 
 // Unanswered has the SDK try again.

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"bytes"
 	"cmp"
 	"net/http"
 	"strconv"
@@ -72,18 +71,6 @@ func (a *reply) isFinal(e encoding) bool {
 	default:
 		return status/100 == 2 || status/100 == 4
 	}
-}
-
-// takesAll says whether a destination that has taken a request has left nothing of it out. Which
-// spans it left out nobody says.
-func (a *reply) takesAll(e encoding) bool {
-	switch {
-	case a.asIs == nil:
-		return otlpanswer.ReadPartial(a.message).Rejected == 0
-	case e == inJSON:
-		return !bytes.Contains(a.asIs, []byte(`"`+signals[signalTraces].rejected+`"`))
-	}
-	return otlpanswer.ReadPartial(a.asIs).Rejected == 0
 }
 
 // writeHTTP answers a call of OTLP/HTTP.

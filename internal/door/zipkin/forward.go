@@ -46,9 +46,7 @@ func (r *report) Answer(from *door.Answer) *door.Reply {
 		s.onward.Note(became, why)
 		s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not take a request", "answer", why)
 	}
-	reply := r.say(from.Status, string(said), from.Field("Content-Type"))
-	reply.IsTaken = became == door.OutcomeTaken
-	return reply
+	return r.say(from.Status, string(said), from.Field("Content-Type"))
 }
 
 // Unanswered is the reply where the destination has not answered.
