@@ -179,30 +179,6 @@ func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
 	p.countedOnce(tries)
 }
 
-// TestABodyWhoseAnswerWasReadIsCountedAnew: the same bytes are another request where their
-// tracer has the answer to the first: it sent another request behind it, or left with
-// nothing unread.
-func TestABodyWhoseAnswerWasReadIsCountedAnew(t *testing.T) {
-	agent := startAgent(t)
-	p := start(t, agent, nil)
-	body := trace()
-	for range 2 {
-		conn := p.dial()
-		for range 3 {
-			conn.put("/v0.4/traces", body)
-			conn.answered()
-		}
-		open := p.metric("spanstatsd_apm_connections")
-		conn.Close()
-		eventually.True(t, "the daemon sees it leave", func() bool {
-			return p.metric("spanstatsd_apm_connections") < open
-		})
-	}
-	if books := p.stop(); books.Received != 6 {
-		t.Errorf("the books: %+v", books)
-	}
-}
-
 // TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce: the agent takes the connection
 // and goes away. The request was counted for it, and its second try is recognised.
 func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {

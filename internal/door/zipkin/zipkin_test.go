@@ -80,7 +80,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		{"GET", path, nil, nil, 405, "only POST", "refused"},
 		{"POST", path, nil, []string{"Content-Encoding", "br"}, 415, "gzip, zstd", "refused"},
 		{"POST", path, []byte("{}"), nil, 400, "no list of spans", "unread"},
-		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "no gzip", "unread"},
+		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "not valid gzip", "unread"},
 		{"POST", path, inProtobuf(), nil, 400, "Content-Type", "unread"},
 		{
 			"POST", path, reported("shop", 1, 1),

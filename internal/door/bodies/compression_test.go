@@ -16,11 +16,11 @@ import (
 
 const maxBody = 1 << 20
 
-var all = []bodies.Packing{bodies.Gzip, bodies.Zstd, bodies.Snappy, bodies.SnappyFramed}
+var all = []bodies.Compression{bodies.Gzip, bodies.Zstd, bodies.Snappy, bodies.SnappyFramed}
 
 // pack compresses as SDKs and Collectors do. Zstd at once says in its head how long the message is, piece
 // by piece it does not.
-func pack(t testing.TB, with bodies.Packing, message []byte, isAtOnce bool) []byte {
+func pack(t testing.TB, with bodies.Compression, message []byte, isAtOnce bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	write := func(w interface {
@@ -66,7 +66,7 @@ func random(r *rand.Rand, length int) []byte {
 // TestWhatIsInflatedIsWhatWasPacked, with each compression, by one inflater.
 func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
-	var inflater bodies.Inflater
+	var inflater bodies.Decompressor
 	r := rand.New(rand.NewPCG(1, 2))
 	for round := range 20 {
 		length := []int{0, 1, 100, bodies.FirstBuffer, maxBody}[round%5]
@@ -79,14 +79,14 @@ func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 			if length == 0 && with != bodies.Gzip && len(packed) < 9 { // of nothing at all some make nothing
 				continue
 			}
-			plain, err := inflater.Inflate(packed, with, &pool)
+			plain, err := inflater.Decompress(packed, with, &pool)
 			if err != nil || !bytes.Equal(plain.Bytes, message) {
 				t.Errorf("round %d: %d bytes in %s are inflated to %d: %v", round, length, with,
 					len(plain.Bytes), err)
 			}
 			plain.Release()
 			if with == bodies.SnappyFramed { // as Collectors called it before they knew blocks
-				plain, err = inflater.Inflate(packed, bodies.Snappy, &pool)
+				plain, err = inflater.Decompress(packed, bodies.Snappy, &pool)
 				if err != nil || !bytes.Equal(plain.Bytes, message) {
 					t.Errorf("round %d: frames under the name of a block: %v", round, err)
 				}
@@ -102,7 +102,7 @@ func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 // TestWhatIsCutIsNoMessage, wherever it is cut. Frames of snappy do not say which is the last.
 func TestWhatIsCutIsNoMessage(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
-	var inflater bodies.Inflater
+	var inflater bodies.Decompressor
 	message := random(rand.New(rand.NewPCG(3, 4)), 70_000) // two frames
 	for _, with := range all {
 		for _, isAtOnce := range []bool{true, false} {
@@ -111,7 +111,7 @@ func TestWhatIsCutIsNoMessage(t *testing.T) {
 				if at > 60 && at < len(packed)-60 && at%499 != 0 {
 					continue
 				}
-				plain, err := inflater.Inflate(packed[:at], with, &pool)
+				plain, err := inflater.Decompress(packed[:at], with, &pool)
 				switch {
 				case err == nil && with == bodies.SnappyFramed && bytes.HasPrefix(message, plain.Bytes):
 					whole++
@@ -137,17 +137,17 @@ func TestWhatIsCutIsNoMessage(t *testing.T) {
 // TestWhatIsDamagedIsNotTooLarge, nor is it read: what is as long as a body may be, with one bit changed.
 func TestWhatIsDamagedIsNotTooLarge(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
-	var inflater bodies.Inflater
+	var inflater bodies.Decompressor
 	r := rand.New(rand.NewPCG(9, 10))
 	message := random(r, maxBody)
 	// a block has no sum
-	for _, with := range []bodies.Packing{bodies.Gzip, bodies.Zstd, bodies.SnappyFramed} {
+	for _, with := range []bodies.Compression{bodies.Gzip, bodies.Zstd, bodies.SnappyFramed} {
 		for _, isAtOnce := range []bool{true, false} {
 			packed := pack(t, with, message, isAtOnce)
 			for range 8 {
 				at := 20 + r.IntN(len(packed)-20)
 				packed[at] ^= 4
-				plain, err := inflater.Inflate(packed, with, &pool)
+				plain, err := inflater.Decompress(packed, with, &pool)
 				isLonger := errors.Is(err, bodies.ErrTooLarge) && with == bodies.Zstd && isAtOnce
 				if (err == nil) == !bytes.Equal(plain.Bytes, message) && err == nil || isLonger {
 					t.Errorf("%s with a bit of byte %d changed: %v", with, at, err)
@@ -172,15 +172,15 @@ func TestABombCostsWhatABodyMay(t *testing.T) {
 			for _, isAtOnce := range []bool{true, false} {
 				packed := pack(t, with, message, isAtOnce)
 				pool := bodies.NewPool(most, 2*most)
-				var inflater bodies.Inflater
+				var inflater bodies.Decompressor
 				took := allocated(func() {
-					plain, err := inflater.Inflate(packed, with, &pool)
+					plain, err := inflater.Decompress(packed, with, &pool)
 					if !errors.Is(err, bodies.ErrTooLarge) || pool.Held() > most+most/3 {
 						t.Errorf("%s in %s: %v, with %d bytes of the pool", name, with, err, pool.Held())
 					}
 					plain.Release()
 				})
-				if bound := uint64(bodies.InflaterBytes + 6*most); took > bound || pool.Held() != 0 {
+				if bound := uint64(bodies.DecompressorBytes + 6*most); took > bound || pool.Held() != 0 {
 					t.Errorf("%s in %s took %d bytes, more than %d; %d are held", name, with, took, bound,
 						pool.Held())
 				}
@@ -189,14 +189,14 @@ func TestABombCostsWhatABodyMay(t *testing.T) {
 	}
 }
 
-// TestAnInflaterIsAsLargeAsItSays.
-func TestAnInflaterIsAsLargeAsItSays(t *testing.T) {
+// TestAnDecompressorIsAsLargeAsItSays.
+func TestAnDecompressorIsAsLargeAsItSays(t *testing.T) {
 	pool := bodies.NewPool(bodies.FirstBuffer, 4*bodies.FirstBuffer)
 	message := random(rand.New(rand.NewPCG(7, 8)), bodies.FirstBuffer/2)
-	var inflater bodies.Inflater
+	var inflater bodies.Decompressor
 	took := allocated(func() {
 		for _, with := range all {
-			plain, err := inflater.Inflate(pack(t, with, message, false), with, &pool)
+			plain, err := inflater.Decompress(pack(t, with, message, false), with, &pool)
 			if err != nil {
 				t.Error(err)
 			}
@@ -207,13 +207,13 @@ func TestAnInflaterIsAsLargeAsItSays(t *testing.T) {
 	for _, with := range all {
 		packing += allocated(func() { pack(t, with, message, false) })
 	}
-	if took > packing+bodies.InflaterBytes {
+	if took > packing+bodies.DecompressorBytes {
 		t.Errorf("it took %d bytes, packing %d of them", took, packing)
 	}
 	for _, with := range all {
 		packed := pack(t, with, message, false)
 		if n := testing.AllocsPerRun(100, func() {
-			plain, _ := inflater.Inflate(packed, with, &pool)
+			plain, _ := inflater.Decompress(packed, with, &pool)
 			plain.Release()
 		}); n > 8 {
 			t.Errorf("%s: %v allocations a message", with, n)
@@ -232,7 +232,7 @@ func allocated(by func()) uint64 {
 
 // hostile are messages whose heads promise what no honest one does.
 var hostile = []struct {
-	with    bodies.Packing
+	with    bodies.Compression
 	message string
 }{
 	// a window of 3.75 TiB
@@ -268,15 +268,15 @@ var hostile = []struct {
 func TestAHeadPromisesNothing(t *testing.T) {
 	for _, h := range hostile {
 		pool := bodies.NewPool(maxBody, 2*maxBody)
-		var inflater bodies.Inflater
+		var inflater bodies.Decompressor
 		took := allocated(func() {
-			plain, err := inflater.Inflate([]byte(h.message), h.with, &pool)
+			plain, err := inflater.Decompress([]byte(h.message), h.with, &pool)
 			if err == nil {
 				t.Errorf("%s of %x is read", h.with, h.message)
 			}
 			plain.Release()
 		})
-		if most := uint64(bodies.InflaterBytes + 4*maxBody); took > most || pool.Held() != 0 {
+		if most := uint64(bodies.DecompressorBytes + 4*maxBody); took > most || pool.Held() != 0 {
 			t.Errorf("%s of %x took %d bytes, and %d are held", h.with, h.message, took, pool.Held())
 		}
 	}
@@ -292,9 +292,9 @@ func FuzzInflate(f *testing.F) {
 		f.Add(byte(h.with), []byte(h.message))
 	}
 	pool := bodies.NewPool(bodies.FirstBuffer, 4*bodies.FirstBuffer)
-	var inflater bodies.Inflater
+	var inflater bodies.Decompressor
 	f.Fuzz(func(t *testing.T, with byte, message []byte) {
-		plain, err := inflater.Inflate(message, all[int(with)%len(all)], &pool)
+		plain, err := inflater.Decompress(message, all[int(with)%len(all)], &pool)
 		if len(plain.Bytes) > bodies.FirstBuffer && err == nil {
 			t.Errorf("%d bytes", len(plain.Bytes))
 		}
