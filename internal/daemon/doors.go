@@ -87,7 +87,7 @@ func traces(c *Config) *datadog.Config {
 func openTraces(d *Daemon, config *Config) (openDoor, error) {
 	c := traces(config)
 	d.share(config, &c.Config, running.APM)
-	c.Agent = door.Behind{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
+	c.Agent = door.Upstream{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
 	c.Features = func() (door.Features, <-chan struct{}) { return featuresOf(d.agent.WatchFeatures()) }
 	s, err := datadog.New(*c)
 	d.sources.APM = s
@@ -136,7 +136,7 @@ func (d *Daemon) share(config *Config, c *door.Config, by running.Door) {
 	c.Socket = config.Ingest.Socket
 	c.Socket.Path, c.Socket.Given, c.Socket.Private = own.Path, own.Given, own.Private
 	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
-	c.Answered = func(cycle, spans uint64) { d.running.Count(cycle, by, spans) }
+	c.OnAck = func(cycle, spans uint64) { d.running.Count(cycle, by, spans) }
 }
 
 // makeDoors opens those that are on, and has the daemon's health show all.

@@ -8,7 +8,6 @@ var requestMends = map[string]string{
 	"too_large":  "raise the door's --...-max-body and --...-max-body-bytes, or lower the batch",
 	"busy":       "all workers that count were taken: give the daemon more CPU",
 	"not_wanted": "the agent takes no statistics: see its line below",
-	"agent_away": "the agent that requests go on to did not answer: see --agent-url",
 	"refused":    "the destination of --otlp-forward refused them: see its log",
 	"bug":        "please report it, with the daemon's log",
 }

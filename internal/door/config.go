@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"runtime"
 	"time"
 
@@ -17,69 +16,54 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
-// Config is what every door may use, by its operator's will.
+// Config is the operator's configuration that all receivers have.
 type Config struct {
 	Socket         socket.Config // an empty path: none
 	Addr           string        // empty: none
-	Given          net.Listener  // of Addr, where a service manager made it
+	Given          net.Listener  // on Addr, from the service manager; nil: none
 	AllowUIDs      []uint32
-	MaxConnections int              // senders connected at a time
-	MaxBody        int              // bytes of a body that is held
-	MaxBodyBytes   int              // of all bodies at a time
-	MaxOrigins     int              // that an interval has room for, and that are remembered
+	MaxConnections int              // at a time
+	MaxBody        int              // bytes of a buffered body
+	MaxBodyBytes   int              // bytes of all bodies at a time
+	MaxOrigins     int              // of an interval
 	Counters       int              // bodies counted at a time
-	Buffer         time.Duration    // how long a request waits for who is behind, where that is away
-	Exemplars      *exemplars.Table // of spans that went on, which is its owner's; nil: nobody wants any
+	Buffer         time.Duration    // how long a request waits for an unreachable upstream
+	Exemplars      *exemplars.Table // of forwarded spans; nil: none
 	// Features returns what the agent wants and a channel that is closed when that changes.
 	Features func() (Features, <-chan struct{})
 	Admit    *admit.Publishers
-	// Answered is told of spans, by their cycle, whose sender is about to hear that they are counted:
-	// from then on nobody has them but this daemon. Nil: nobody wants to know.
-	Answered func(cycle, spans uint64)
-	Log      *slog.Logger
+	// OnAck is called with spans of a cycle whose sender is about to get a response: from then on only
+	// this daemon has them. It may be nil.
+	OnAck func(cycle, spans uint64)
+	Log   *slog.Logger
 }
 
-// Features is what the agent wants counted, of every door whose rules are the agent's.
+// Features is what the agent wants, for the receivers that follow its rules.
 type Features struct {
 	Stats           bool
 	PeerTags        []string
 	SpanKinds       []string
 	IgnoreResources []string
-	FiltersTags     bool // it leaves out traces by their roots' tags, which only it can
-	DropsP0s        bool // it needs no traces that sampling threw away
+	FiltersTags     bool // it leaves out traces by tags of their roots, which only it can do
+	DropsP0s        bool // it does not need traces that sampling dropped
 }
 
-// Setup is what a door has that no operator turns.
-type Setup struct {
-	Flags   string   // the first word of its flags: apm
-	Brings  string   // what comes by it, for errors and the log: traces
-	Ended   string   // the log's words where listening ended by itself
-	Results []string // names of what may become of a request
-	IsLast  bool     // nobody behind it counts what is not counted here
-	Behind  Behind
-	HTTP2   *http.HTTP2Config // nil: it speaks HTTP/1.1 alone
-	// How long a sender may take to send a header, and a body, to read a piece of an answer, and to
-	// send another request.
-	Header, Read, Write, Between time.Duration
-}
-
-// DefaultConfig is what all doors have in common: each listens nowhere.
+// DefaultConfig returns the defaults that all receivers share. They listen nowhere.
 func DefaultConfig() Config {
 	return Config{MaxOrigins: MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0))}
 }
 
 const (
-	// maxCounters is more than a program is fed with that counts millions of spans a second with
-	// each.
+	// maxCounters suffices for any load: each counts millions of spans per second.
 	maxCounters = 8
-	// maxBuffer is far beyond what any sender waits for an answer.
+	// maxBuffer is far longer than any sender waits for a response.
 	maxBuffer = time.Minute
 )
 
-// Enabled says whether there is anything to listen on.
+// Enabled reports whether there is anything to listen on.
 func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
 
-// Check says everything that is unusable. The flags begin with a word.
+// Check returns all that is unusable. The names of the flags begin with a prefix.
 func (c *Config) Check(flags string) (err error) {
 	if c.Socket.Path != "" {
 		err = c.Socket.Check(flags + "-socket")
@@ -102,16 +86,16 @@ func (c *Config) Check(flags string) (err error) {
 	)
 }
 
-// LeastBodyBytes is what all bodies together must be allowed for one to be held.
+// LeastBodyBytes returns the least limit of all bodies with which one can be buffered.
 func (c *Config) LeastBodyBytes() int { return c.MaxBody }
 
-// Publishers bounds the origins that are remembered. One body may need so many.
+// Publishers returns the maximum number of publishers. One body may need so many.
 func (c *Config) Publishers(batches int) int {
 	return max(batches, min(MaxPublishers, c.MaxOrigins))
 }
 
-// Memory is the most that a door may come to use: what its limits add up to. counting is what
-// counting a body takes, connection a connection, and origins those that are remembered.
+// Memory returns the sum of the limits of a receiver. counting is the memory for counting one body,
+// connection for one connection, and origins for all publishers.
 func (c *Config) Memory(flags, brings string, counting, connection, origins int) []memory.Part {
 	part := func(what string, bytes int, flag string) memory.Part {
 		return memory.Part{Name: what + brings, Bytes: int64(bytes), Flag: flag}

@@ -2,7 +2,6 @@ package door_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,8 +19,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
@@ -91,7 +90,7 @@ func inZipkin(n int) []byte {
 func openDatadog(t *testing.T, common func(*door.Config), behind string) server {
 	config := datadog.DefaultConfig()
 	common(&config.Config)
-	config.Agent = door.Behind{Network: "tcp", Address: behind}
+	config.Agent = door.Upstream{Network: "tcp", Address: behind}
 	config.Features = func() (door.Features, <-chan struct{}) {
 		return door.Features{Stats: true, SpanKinds: []string{"server"}}, nil
 	}
@@ -268,10 +267,6 @@ func TestARequestIsCountedAndHandedOn(t *testing.T) {
 		if got := s.requests(); got["counted"] != 10 {
 			s.t.Errorf("%v; %+v", got, s.stats())
 		}
-		c.Close()
-		eventually.True(s.t, "no body is remembered that was answered", func() bool {
-			return s.stats().Remembered == 0
-		})
 	})
 }
 
@@ -332,24 +327,97 @@ func TestWhoConnectedBeforeTheStopIsAnswered(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatNobodyReadIsNone: its sender leaves with it unread, and sends the same again.
-func TestAnAnswerThatNobodyReadIsNone(t *testing.T) {
+// TestRetries_CountOnce: after a response that the sender read or not, on the same connection and on others.
+func TestRetries_CountOnce(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
 		for network, address := range s.networks() {
-			body, left := s.body(len(network)), s.dialBy(network, address)
+			body, first := s.body(len(network)), s.dialBy(network, address)
+			for range 2 {
+				s.write(first, body)
+				if code, err := status(first); code != http.StatusOK {
+					s.t.Errorf("answered %d, %v", code, err)
+				}
+			}
+			left := s.dialBy(network, address)
 			s.write(left, body)
 			if _, err := io.ReadFull(left, make([]byte, 1)); err != nil {
 				s.t.Fatal(err)
 			}
 			left.Close()
 			again := s.dialBy(network, address)
-			s.write(again, body)
+			if _, err := again.Write(s.chunks(body)); err != nil {
+				s.t.Fatal(err)
+			}
 			if code, err := status(again); code != http.StatusOK {
 				s.t.Errorf("answered %d, %v", code, err)
 			}
 		}
-		if got := s.requests(); got["counted"] != 2 || got["counted_before"] != 2 {
+		if got := s.requests(); got["counted"] != 2 || got["counted_before"] != 6 {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestRetries_AtTheSameTimeCountOnce: all are in flight before the upstream answers one.
+func TestRetries_AtTheSameTimeCountOnce(t *testing.T) {
+	const tries = 16
+	var here sync.WaitGroup
+	waits := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		here.Done()
+		here.Wait()
+	}
+	of := func(c *door.Config) { c.MaxConnections = 4 * tries }
+	each(t, of, waits, func(s *subject) {
+		s.start()
+		here.Add(tries)
+		body := s.body(1)
+		var answering sync.WaitGroup
+		for range tries {
+			c := s.dial()
+			answering.Go(func() {
+				s.write(c, body)
+				if code, err := status(c); code != http.StatusOK {
+					s.t.Errorf("answered %d, %v", code, err)
+				}
+			})
+		}
+		answering.Wait()
+		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != tries-1 {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestUpstreamError_RetryCountsOnce: the spans of a request are counted though it is not accepted.
+func TestUpstreamError_RetryCountsOnce(t *testing.T) {
+	tries := 0
+	fails := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		switch tries++; tries % 3 {
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}
+	each(t, nil, fails, func(s *subject) {
+		s.start()
+		body := s.body(1)
+		for range 2 {
+			c := s.dial()
+			s.write(c, body)
+			if code, _ := status(c); code == http.StatusOK {
+				s.t.Error("a request is accepted that the upstream has not accepted")
+			}
+		}
+		c := s.dial()
+		s.write(c, body)
+		if code, err := status(c); code != http.StatusOK {
+			s.t.Errorf("answered %d, %v", code, err)
+		}
+		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != 2 {
 			s.t.Errorf("%v", got)
 		}
 	})
@@ -372,42 +440,16 @@ func TestABodyThatBreaksOffIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestWhoIsBehindMayTakeItsTime: net/http goes on with the request then.
-func TestWhoIsBehindMayTakeItsTime(t *testing.T) {
+// TestPipelining_EachRequestIsAnswered in its order, though the upstream takes its time.
+func TestPipelining_EachRequestIsAnswered(t *testing.T) {
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		took(w, r)
-		time.Sleep(2 * http1.SlowAnswer)
+		time.Sleep(20 * time.Millisecond)
 	}
 	each(t, nil, slow, func(s *subject) {
 		s.start()
 		c := s.dial()
-		for n := range 3 {
-			s.write(c, s.body(n))
-			if code, err := status(c); code != http.StatusOK {
-				s.t.Errorf("answered %d, %v", code, err)
-			}
-		}
-		if got := s.requests(); got["counted"] != 3 || s.stats().ByNetHTTP != 3 {
-			s.t.Errorf("%v; %+v", got, s.stats())
-		}
-	})
-}
-
-// TestWhatComesBehindASlowRequestIsAnsweredToo: it is not read while net/http goes on with the first, and
-// its sender has not left.
-func TestWhatComesBehindASlowRequestIsAnsweredToo(t *testing.T) {
-	slow := func(w http.ResponseWriter, r *http.Request) {
-		took(w, r)
-		time.Sleep(2 * http1.SlowAnswer)
-	}
-	each(t, nil, slow, func(s *subject) {
-		s.start()
-		first := s.text(s.body(1))
-		long := fmt.Sprintf("Host: x\r\nX-Long: %s\r\n", strings.Repeat("x", http1.MaxHead-len(first)))
-		// so that a read does not reach behind it
-		first = bytes.Replace(first, []byte("Host: x\r\n"), []byte(long), 1)
-		c := s.dial()
-		if _, err := c.Write(append(first, s.text(s.body(2))...)); err != nil {
+		if _, err := c.Write(append(s.text(s.body(1)), s.text(s.body(2))...)); err != nil {
 			s.t.Fatal(err)
 		}
 		from := bufio.NewReader(c)
@@ -416,14 +458,13 @@ func TestWhatComesBehindASlowRequestIsAnsweredToo(t *testing.T) {
 				s.t.Errorf("answered %d, %v", code, err)
 			}
 		}
-		if got := s.requests(); got["counted"] != 2 || s.stats().ByNetHTTP != 2 {
-			s.t.Errorf("%v; %+v", got, s.stats())
+		if got := s.requests(); got["counted"] != 2 {
+			s.t.Errorf("%v", got)
 		}
 	})
 }
 
-// TestASenderThatLeavesIsNotWaitedFor, whatever it has sent behind its request: who is behind hangs, and
-// sees that as well.
+// TestASenderThatLeavesIsNotWaitedFor: the upstream hangs, and sees that its client leaves as well.
 func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
 	came, ended := make(chan struct{}), make(chan struct{})
 	hangs := func(w http.ResponseWriter, r *http.Request) {
@@ -434,38 +475,24 @@ func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
 	}
 	each(t, nil, hangs, func(s *subject) {
 		s.start()
-		ways := 0
+		number := 0
 		for network, address := range s.networks() {
 			for _, text := range []func([]byte) []byte{s.text, s.chunks} {
-				for _, behind := range []string{"", "POST / HT"} {
-					ways++
-					c := s.dialBy(network, address)
-					if _, err := c.Write(text(s.body(ways))); err != nil {
-						s.t.Fatal(err)
-					}
-					<-came
-					eventually.True(s.t, "net/http goes on", func() bool {
-						return s.stats().ByNetHTTP == uint64(ways)
-					})
-					if _, err := io.WriteString(c, behind); err != nil {
-						s.t.Fatal(err)
-					}
-					c.Close()
-					<-ended
-					eventually.True(s.t, "nothing is under way", func() bool {
-						return s.stats().Serving == 0
-					})
+				number++
+				c := s.dialBy(network, address)
+				if _, err := c.Write(text(s.body(number))); err != nil {
+					s.t.Fatal(err)
 				}
+				<-came
+				c.Close()
+				<-ended
+				eventually.True(s.t, "no request is in flight", func() bool { return s.stats().Serving == 0 })
 			}
-		}
-		if s.stats().Remembered != 0 {
-			s.t.Errorf("%+v", s.stats())
 		}
 	})
 }
 
-// TestEachHeaderHasItsLines: of many requests on a connection, which net/http reads, each may have as
-// many as any, and none has more.
+// TestEachHeaderHasItsLines: each request of a connection may have as many as any, and none has more.
 func TestEachHeaderHasItsLines(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
@@ -475,7 +502,7 @@ func TestEachHeaderHasItsLines(t *testing.T) {
 			fmt.Fprintf(c,
 				"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n",
 				s.path, s.media, strings.Repeat("X: y\r\n", lines), len(body), body)
-			if code, err := status(c); (code == http.StatusOK) != (lines < http1.MaxHeaderLines) {
+			if code, err := status(c); (code == http.StatusOK) != (lines < conns.MaxHeaderLines) {
 				s.t.Errorf("request %d of %d lines is answered %d, %v", n, lines, code, err)
 			}
 		}

@@ -7,26 +7,31 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// publisherTimeout is how long a publisher is kept that nobody uses: its keys are found
-// again in one request.
+// publisherTimeout is how long an unused publisher is kept. A new one finds its keys again within one
+// request.
 const publisherTimeout = 5 * time.Minute
 
-// Publishers keeps a publisher for each origin that was met, up to max; one more replaces
-// the one that was used longest ago. One lock guards all of it, because publishing under
-// it takes little beside counting.
+// MaxPublishers bounds the publishers of a receiver if an interval has room for more origins. Each
+// publisher has its own keys.
+const MaxPublishers = 256
+
+// Publishers keeps one publisher per origin, up to a limit; beyond it a new one replaces the one that was
+// used longest ago. It also remembers the bodies that were published. One lock guards both and is
+// held while a body is published, which takes little compared with counting it.
 type Publishers struct {
-	max int
-	new func(span.Origin) *admit.Publisher
-	by  *admit.Publishers
+	max   int
+	new   func(span.Origin) *admit.Publisher
+	admit *admit.Publishers
 
 	mu       sync.Mutex
+	counted  *bodies.DedupCache
 	byOrigin map[span.Origin]*publisher
 	parts    []admit.Part // of the body that is being published
-	closed   bool
+	isClosed bool
 }
 
 type publisher struct {
@@ -34,82 +39,56 @@ type publisher struct {
 	used time.Time
 }
 
-// owed is spans of a request that are counted, and that its sender may still send again.
-type owed struct{ cycle, spans uint64 }
-
-// MaxPublishers is how many are kept where an interval has room for more origins. Each has
-// its keys.
-const MaxPublishers = 256
-
-// NewPublishers keeps so many publishers that publish by way of those. What they can't admit
-// the agent behind counts.
-func NewPublishers(by *admit.Publishers, most int) *Publishers {
-	return &Publishers{by: by, new: by.NewPublisher, max: most, byOrigin: map[span.Origin]*publisher{}}
+// NewPublishers keeps at most so many publishers. Spans that they can't admit are left to the agent.
+func NewPublishers(to *admit.Publishers, most int) *Publishers {
+	return &Publishers{
+		admit: to, new: to.NewPublisher, max: most, counted: bodies.NewDedupCache(),
+		byOrigin: map[span.Origin]*publisher{},
+	}
 }
 
-// NewLastPublishers is the same where nobody behind counts: what passes is refused, and
-// whatever is not admitted else is dropped.
-func NewLastPublishers(by *admit.Publishers, most int) *Publishers {
-	return &Publishers{by: by, new: by.NewLastPublisher, max: most, byOrigin: map[span.Origin]*publisher{}}
+// NewLastPublishers does the same if no agent counts after this daemon: senders keep spans that find
+// no room for a moment, and other spans that can't be admitted are dropped.
+func NewLastPublishers(to *admit.Publishers, most int) *Publishers {
+	p := NewPublishers(to, most)
+	p.new = to.NewLastPublisher
+	return p
 }
 
-// Batches are those of one body, each with its origin.
+// Batches are the batches of one body, each with its origin.
 type Batches = iter.Seq2[span.Origin, *span.Batch]
 
-// Publish admits all batches of a counted body, or none. It calls commit when all are
-// certain to be admitted, before the first is published.
-func (p *Publishers) Publish(commit func(), batches Batches, now time.Time) (admit.Drop, bool) {
+// Publish publishes all batches of a body or none, without a look at earlier bodies.
+func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.Drop, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if !p.resolve(batches, now) {
 		return admit.DropShutdown, false
+	}
+	defer clear(p.parts)
+	return p.admit.PublishTogether(func() {}, p.parts...)
+}
+
+// resolve finds the publishers of a body. It reports false after Close.
+func (p *Publishers) resolve(batches Batches, now time.Time) bool {
+	if p.isClosed {
+		return false
 	}
 	p.parts = p.parts[:0]
 	for origin, batch := range batches {
 		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin, now), Batch: batch})
 	}
-	defer clear(p.parts)
-	return p.by.PublishTogether(commit, p.parts...)
+	return true
 }
 
-// Counted is a span of one of the batches that are about to be published, and the number of the
-// cycle that it is counted in. Only commit may ask.
-func (p *Publishers) Counted(batch, at int) (cycle uint64, slot *aggregate.Slot) {
-	return p.parts[batch].Publisher.Counted(at)
-}
-
-// appendOwed appends what is about to be published. Only commit may ask.
-func (p *Publishers) appendOwed(to []owed) []owed {
-	for i := range p.parts {
-		by := p.parts[i].Publisher
-		to = append(to, owed{by.Cycle(), uint64(by.Counting())})
-	}
-	return to
-}
-
-// Merge adds what a tracer of that origin has counted itself, or nothing of it, and calls
-// commit with what that is before it does.
-func (p *Publishers) Merge(
-	commit func(owed), origin span.Origin, groups []aggregate.Group, width uint64, now time.Time,
-) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return admit.ErrStopping
-	}
-	by := p.get(origin, now)
-	//nolint:wrapcheck // its own words
-	return by.Merge(func(spans uint64) { commit(owed{by.Cycle(), spans}) }, groups, width, now)
-}
-
-// get returns the publisher of an origin that is bounded, since it may be kept.
+// get returns the publisher of an origin. The origin's texts are bounded, since they may be kept.
 func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 	kept := p.byOrigin[origin]
 	if kept == nil {
 		if len(p.byOrigin) >= p.max {
 			p.evict()
 		}
-		origin = origin.Clone() // or it would hold the body that it is a part of
+		origin = origin.Clone() // its texts may be a part of the body
 		kept = &publisher{Publisher: p.new(origin)}
 		p.byOrigin[origin] = kept
 	}
@@ -117,8 +96,7 @@ func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 	return kept.Publisher
 }
 
-// evict closes the publisher that was used longest ago, of those that the current body
-// does not need.
+// evict closes the publisher that was used longest ago, except those of the current body.
 func (p *Publishers) evict() {
 	var origin span.Origin
 	var oldest *publisher
@@ -133,7 +111,7 @@ func (p *Publishers) evict() {
 	}
 }
 
-// Expire closes those that nobody has used for publisherTimeout.
+// Expire closes publishers that were not used for publisherTimeout.
 func (p *Publishers) Expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,11 +122,11 @@ func (p *Publishers) Expire(now time.Time) {
 	}
 }
 
-// Close closes them all. Nothing is published later.
+// Close closes all publishers. Nothing is published afterwards.
 func (p *Publishers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
+	p.isClosed = true
 	for origin, kept := range p.byOrigin {
 		p.remove(origin, kept)
 	}
@@ -159,7 +137,7 @@ func (p *Publishers) remove(origin span.Origin, kept *publisher) {
 	delete(p.byOrigin, origin)
 }
 
-// Count is how many are kept.
+// Count returns the number of publishers.
 func (p *Publishers) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

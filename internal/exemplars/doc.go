@@ -1,33 +1,22 @@
-// Package exemplars keeps, of each open cycle, spans that a person who looks at a histogram
-// would want to see: for each key the slowest span without an error and the slowest with one,
-// of those whose traces the backend has. It knows numbers only, no label and no body.
+// Package exemplars keeps the exemplars of each open cycle: for each key its slowest span without an
+// error and its slowest span with one, among the spans whose traces are forwarded. It knows numbers
+// only, no labels and no bodies.
 //
-//	counting:  Table.Choose, and in it Body.Propose for each span of a trace that sampling keeps
-//	the agent, or OTLP's destination, has answered:   Table.Resolve, which makes exemplars of
-//	                                                  candidates or drops them
-//	the cycle is encoded:     Table.Seal
+// A span is offered when it is counted, under the number that its key has in the cycle that counts
+// it. Its row has the same number whatever became of its labels, and an exporter looks exemplars up
+// by it, so an exemplar is always on the series that counted its span. The upstream may refuse the
+// trace afterwards; then the exemplar leads to a trace that the backend does not have.
 //
-// # On the series that counted the span, or nowhere
+// # Concurrency
 //
-// A span is proposed under the number that its key has in the cycle in which it is counted,
-// which is what its row has, whatever became of its labels: collapsed, folded, or lost in the
-// overflow of its origin. An exporter asks by the same number. A candidate that is resolved
-// after its cycle was sealed is left out, for nobody can say what its number means by then.
+// One lock guards all cycles that are not sealed. It is taken once per body and once per cycle.
 //
-// # Threading
+// The goroutine that seals a cycle reads it without the lock. No other goroutine writes to it then:
+// spans are offered from within their cycle, which is sealed only after all have left it, and the
+// memory of cycle n serves n+2, which begins when the flush has released n (see package aggregate).
 //
-// One lock guards all of it but what was sealed. It is taken once for a body, once for its
-// answer and once a cycle, and held for some nanoseconds a span.
+// # Limits
 //
-// The goroutine that seals reads what it has sealed without the lock. Nobody writes to it
-// meanwhile: Resolve leaves it alone, and the memory of cycle n is used again by the first
-// Propose of n+2. That call comes from a publisher inside n+2, which begins when the flush has
-// released n, by package aggregate's rule. So whatever the flush reads of n it has read
-// before, and the release orders the two.
-//
-// # Bounds
-//
-// New's limit bounds the exemplars of a cycle, one for each key and outcome, and likewise the
-// candidates whose bodies have no answer yet. A key that comes when there is no room has no
-// exemplar. Bytes says what that takes, all of it made by New; Propose allocates nothing.
+// The limit of New bounds the exemplars of a cycle, one per key and outcome. A key that finds no
+// room has no exemplar. New allocates all memory; Bytes returns its size.
 package exemplars

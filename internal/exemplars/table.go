@@ -1,120 +1,80 @@
 package exemplars
 
 import (
+	"iter"
+	"math/bits"
 	"sync"
 	"unsafe"
 )
 
-// Table is the exemplars of the open cycles. See the package comment. A nil Table has none.
-type Table struct {
-	mu         sync.Mutex
-	cycles     [2]cycle // by the low bit of their numbers: two are open at most
-	sealed     uint64   // the number plus one of the last that was sealed
-	candidates candidates
-	counts     Counts
-	body       Body   // that is proposed, under the lock
-	bodies     uint64 // so far
+// Exemplar is a span whose trace is forwarded.
+type Exemplar struct {
+	TraceHigh, TraceLow uint64
+	Span                uint64
+	Duration            uint64 // nanoseconds
+	End                 int64  // nanoseconds since the Unix epoch
 }
 
-// DefaultLimit is that of the command line, and MaxLimit more than a receiver keeps.
+// Span is a span that is counted in a cycle under a key, and that may become its exemplar.
+type Span struct {
+	Exemplar
+	Cycle   uint64
+	Key     uint32
+	IsError bool
+}
+
+// Table holds the exemplars of the open cycles. See the package comment. A nil Table has none.
+type Table struct {
+	mu     sync.Mutex
+	cycles [2]cycle // by the low bit of their numbers: at most two are open
+	counts Counts
+}
+
+// DefaultLimit is the default of the command line. MaxLimit is more than any backend stores.
 const (
 	DefaultLimit = 4096
 	MaxLimit     = 1 << 16
 )
 
-// New makes a table of so many exemplars a cycle at most, none where that is 0.
+// New returns a table for at most limit exemplars per cycle, or nil if limit is 0.
 func New(limit int) *Table {
 	if limit <= 0 {
 		return nil
 	}
-	t := &Table{candidates: candidates{all: make([]candidate, 0, limit)}}
+	t := &Table{}
 	for i := range t.cycles {
-		t.cycles[i] = cycle{kept: make([]kept, 0, limit), heads: make([]int32, heads(limit))}
+		t.cycles[i] = cycle{rows: make([]row, 0, limit), heads: make([]int32, heads(limit))}
 	}
 	return t
 }
 
-// at is the cycle of a number, begun if it is the first time.
+// Offer makes each span the exemplar of its key and outcome, unless that has a slower one.
+func (t *Table) Offer(spans iter.Seq[Span]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s := range spans {
+		r := t.at(s.Cycle).row(nameOf(s.Key, s.IsError))
+		switch {
+		case r == nil:
+			t.counts.NoRoom++
+		case r.Span == 0 || s.Duration > r.Duration:
+			t.counts.Taken++
+			r.Exemplar = s.Exemplar
+		}
+	}
+}
+
+// at returns the cycle of a number. It empties the memory of an earlier cycle first.
 func (t *Table) at(number uint64) *cycle {
 	c := &t.cycles[number&1]
 	if c.number != number+1 {
-		c.number, c.kept = number+1, c.kept[:0]
+		c.number, c.rows = number+1, c.rows[:0]
 		clear(c.heads)
 	}
 	return c
 }
 
-// Body is a body whose spans are proposed, while the table's lock is held.
-type Body struct {
-	table *Table
-	list  Candidates
-}
-
-// Choose has the spans of one body proposed, and returns what is to be resolved when the
-// agent has answered.
-func (t *Table) Choose(body func(*Body)) Candidates {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.bodies++
-	t.body = Body{table: t}
-	body(&t.body)
-	return t.body.list
-}
-
-// Propose proposes a span that is counted in a cycle under a key. Where it is slower than the
-// exemplar that there is, and than this body's candidate, it returns where the exemplar is to
-// be written, else nil. The result is valid until the next call.
-func (b *Body) Propose(number uint64, key uint32, isError bool, duration uint64) *Exemplar {
-	t := b.table
-	k, place := t.at(number).place(nameOf(key, isError))
-	switch {
-	case k == nil:
-		t.counts.NoRoom++
-		return nil
-	case k.isThere && duration <= k.Duration:
-		return nil
-	case k.body == t.bodies:
-		if before := &t.candidates.all[k.candidate].Exemplar; duration > before.Duration {
-			return before
-		}
-		return nil
-	}
-	at := t.candidates.add()
-	if at < 0 {
-		t.counts.NoRoom++
-		return nil
-	}
-	k.body, k.candidate = t.bodies, at
-	t.candidates.all[at] = candidate{cycle: number, place: place, next: b.list.first}
-	b.list.first = at + 1
-	return &t.candidates.all[at].Exemplar
-}
-
-// Resolve ends a body's candidates. Where the agent has taken the body, the slowest become
-// exemplars, unless their cycle was sealed meanwhile.
-func (t *Table) Resolve(list Candidates, isTaken bool) {
-	if list.first == 0 {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for at := list.first - 1; at >= 0; {
-		one := t.candidates.all[at]
-		switch c := &t.cycles[one.cycle&1]; {
-		case !isTaken:
-			t.counts.Refused++
-		case one.cycle < t.sealed || c.number != one.cycle+1:
-			t.counts.Late++
-		default:
-			t.counts.Taken++
-			c.keep(one.place, &one.Exemplar)
-		}
-		t.candidates.remove(at)
-		at = one.next - 1
-	}
-}
-
-// Seal ends a cycle: no candidate becomes an exemplar of it any more. The result is valid
+// Seal returns the exemplars of a cycle to which no more spans are offered. The result is valid
 // until the cycle is released.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
@@ -122,14 +82,24 @@ func (t *Table) Seal(number uint64) Sealed {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sealed = max(t.sealed, number+1)
 	if c := &t.cycles[number&1]; c.number == number+1 {
 		return Sealed{c}
 	}
 	return Sealed{}
 }
 
-// Counts are those of all cycles. A nil Table has none.
+// Counts count the spans that were offered since New, except those that were not slower.
+type Counts struct {
+	Taken  uint64 // became an exemplar, until a slower one came
+	NoRoom uint64 // the table was full
+}
+
+// ByResult returns the counts by the results' names in metrics, each present, also at 0.
+func (c Counts) ByResult() map[string]uint64 {
+	return map[string]uint64{"taken": c.Taken, "no_room": c.NoRoom}
+}
+
+// Counts returns the counts of all cycles. A nil Table has none.
 func (t *Table) Counts() Counts {
 	if t == nil {
 		return Counts{}
@@ -139,14 +109,75 @@ func (t *Table) Counts() Counts {
 	return t.counts
 }
 
-// Bytes is what a table takes.
+// Bytes returns the size of a table's memory.
 func (t *Table) Bytes() (bytes int64) {
 	if t == nil {
 		return 0
 	}
 	for i := range t.cycles {
-		bytes += int64(cap(t.cycles[i].kept))*int64(unsafe.Sizeof(kept{})) +
+		bytes += int64(cap(t.cycles[i].rows))*int64(unsafe.Sizeof(row{})) +
 			int64(len(t.cycles[i].heads))*int64(unsafe.Sizeof(int32(0)))
 	}
-	return bytes + int64(cap(t.candidates.all))*int64(unsafe.Sizeof(candidate{}))
+	return bytes
+}
+
+// cycle is a hash table of the exemplars of one cycle. Its memory is reused.
+type cycle struct {
+	number uint64 // plus one; 0 before the first
+	rows   []row
+	heads  []int32 // of lists of rows by the low bits of their names: index plus one
+}
+
+// row is the exemplar of one key and outcome.
+type row struct {
+	Exemplar // none while its Span is 0
+	name     uint64
+	next     int32 // in its list: index plus one
+}
+
+// heads returns the number of lists in a cycle. Key numbers are dense, so a list has one or two rows.
+func heads(limit int) int { return 1 << bits.Len(uint(limit-1)) }
+
+// nameOf returns a number that identifies a key and outcome.
+func nameOf(key uint32, isError bool) uint64 {
+	name := uint64(key) << 1
+	if isError {
+		name++
+	}
+	return name
+}
+
+// find returns the row of a name, or nil.
+func (c *cycle) find(name uint64) *row {
+	for at := c.heads[name&uint64(len(c.heads)-1)]; at > 0; at = c.rows[at-1].next {
+		if c.rows[at-1].name == name {
+			return &c.rows[at-1]
+		}
+	}
+	return nil
+}
+
+// row returns the row of a name, a new one if there is none, or nil if the table is full.
+func (c *cycle) row(name uint64) *row {
+	if r := c.find(name); r != nil || len(c.rows) == cap(c.rows) {
+		return r
+	}
+	head := &c.heads[name&uint64(len(c.heads)-1)]
+	c.rows = append(c.rows, row{name: name, next: *head})
+	*head = int32(len(c.rows))
+	return &c.rows[*head-1]
+}
+
+// Sealed is the exemplars of a sealed cycle. The zero Sealed has none.
+type Sealed struct{ cycle *cycle }
+
+// Of returns the exemplar of the spans that were counted under a key with one outcome. Its Span is
+// 0 if there is none.
+func (s Sealed) Of(key uint32, isError bool) Exemplar {
+	if s.cycle != nil {
+		if r := s.cycle.find(nameOf(key, isError)); r != nil {
+			return r.Exemplar
+		}
+	}
+	return Exemplar{}
 }

@@ -144,8 +144,8 @@ var metrics = []metric{
 	gauge("prometheus_last_scrape_timestamp_seconds", "When somebody last scraped all statistics that "+
 		"are kept for that, seconds since the Unix epoch; 0 before.",
 		func(s *scrape) int64 { return lastScrape(s.sources.Prometheus) }),
-	counters("exemplar_candidates_total", "Slow and failed spans of traces that are handed on, by whether "+
-		"they could become exemplars.", "result",
+	counters("exemplar_candidates_total", "Spans of forwarded traces that were slower than the exemplar of "+
+		"their series, by whether there was room for them.", "result",
 		func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
 
 	gauge("memory_budget_bytes", "What the limits of the configuration may come to.",

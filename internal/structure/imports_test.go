@@ -49,35 +49,31 @@ var packages = map[string]imports{
 
 	"internal/door/datadog": {
 		"internal/admit internal/aggregate internal/decode/clientstats " +
-			"internal/decode/datadog internal/door internal/door/bodies internal/door/http1 " +
+			"internal/decode/datadog internal/door internal/door/bodies internal/door/conns " +
 			"internal/memory " +
 			"internal/rules/datadog internal/sampling/unsampled internal/span internal/spantable",
 		"takes HTTP requests and hands their bodies on to be counted",
 	},
 	"internal/door/otlp": {
 		"internal/admit internal/decode/otlp internal/decode/otlpjson internal/door " +
-			"internal/door/bodies internal/door/destination internal/door/http1 internal/memory internal/otlpanswer " +
+			"internal/door/bodies internal/door/destination internal/memory internal/otlpanswer " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
 			"internal/sampling internal/sdkmetrics internal/span internal/spantable",
 		"takes OTLP and hands what it brings on to be counted",
 	},
 	"internal/door/zipkin": {
 		"internal/admit internal/decode/zipkin internal/door internal/door/bodies internal/door/destination " +
-			"internal/door/http1 internal/memory internal/rules internal/rules/otel " +
+			"internal/memory internal/rules internal/rules/otel " +
 			"internal/spantable",
 		"takes Zipkin's spans and hands them on to be counted",
 	},
 	"internal/door/destination": {
-		"internal/check internal/door internal/door/http1 internal/memory",
+		"internal/check internal/door internal/memory",
 		"finds where requests go on to, whatever is in them",
 	},
 	"internal/door": {"internal/admit internal/aggregate internal/check internal/door/bodies " +
-		"internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket " +
+		"internal/door/conns internal/exemplars internal/memory internal/socket " +
 		"internal/span", "owns the life of requests with traces, whatever they bring"},
-	"internal/door/http1": {
-		"internal/door/bodies internal/door/conns",
-		"carries plain messages past net/http, whatever is in them",
-	},
 	"internal/door/conns":  {"internal/socket", "admits connections, whatever they bring"},
 	"internal/door/bodies": {"internal/memory", "holds and remembers bodies, whatever is in them"},
 

@@ -13,7 +13,7 @@ import (
 // it is known again, publishing, and the drainers that count into tables.
 type wholeCounting struct {
 	counter *dd.Counter
-	bodies  *bodies.Counted
+	dedup   *bodies.DedupCache
 	tables  *tables.Tables
 	sums    uint64 // of all bodies, so that they are made
 	spans   uint64
@@ -24,7 +24,7 @@ func newWholeCounting() (*wholeCounting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make tables: %w", err)
 	}
-	return &wholeCounting{counter: dd.NewCounter(), bodies: bodies.NewCounted(), tables: into}, nil
+	return &wholeCounting{counter: dd.NewCounter(), dedup: bodies.NewDedupCache(), tables: into}, nil
 }
 
 // count counts a recording as one more request.
@@ -32,7 +32,7 @@ func (w *wholeCounting) count(r *recording, policy *dd.Policy) error {
 	if err := r.count(w.counter, policy); err != nil {
 		return err
 	}
-	w.sums += w.bodies.Sum(r.body)
+	w.sums += w.dedup.Sum(r.body)
 	w.spans += uint64(r.counted)
 	return w.tables.Publish(w.batches) //nolint:wrapcheck // it says what it does
 }

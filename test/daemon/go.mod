@@ -8,6 +8,7 @@ replace (
 )
 
 require (
+	github.com/DataDog/sketches-go v1.4.8
 	github.com/spanstatsd/spanstatsd v0.0.0
 	github.com/spanstatsd/spanstatsd/lab v0.0.0
 	github.com/vmihailenco/msgpack/v5 v5.4.1
@@ -15,7 +16,6 @@ require (
 )
 
 require (
-	github.com/DataDog/sketches-go v1.4.8 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect

@@ -141,14 +141,10 @@ func sealedOf(spans []oneSpan, opened time.Time) (*aggregate.Sealed, *exemplars.
 		}
 		tables[s.drainer].Add(&slot)
 		if s.isSampled {
-			table.Resolve(table.Choose(func(b *exemplars.Body) {
-				if e := b.Propose(1, uint32(id), s.failed, s.ns); e != nil {
-					*e = exemplars.Exemplar{
-						TraceHigh: 1 << 60, TraceLow: uint64(i + 1), Span: s.ns + 1,
-						Duration: s.ns, End: end,
-					}
-				}
-			}), true)
+			one := exemplars.Span{Cycle: 1, Key: uint32(id), IsError: s.failed, Exemplar: exemplars.Exemplar{
+				TraceHigh: 1 << 60, TraceLow: uint64(i + 1), Span: s.ns + 1, Duration: s.ns, End: end,
+			}}
+			table.Offer(slices.Values([]exemplars.Span{one}))
 		}
 	}
 	return aggregate.NewSealed(1, opened, opened.Add(width), width, origins, entries, tables...), table

@@ -10,15 +10,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Pool is the buffers that requests are read into. All of them together hold no more
-// than the memory's limit.
+// Pool is the memory that bodies are read into. Its limit bounds all bodies together.
 type Pool struct {
 	maxBody  int64
 	maxOfOne int64 // of one sender
 	memory   *memory.Pool
 }
 
-// NewPool has so many bytes for all bodies, and reads none that is longer than maxBody.
+// NewPool returns a pool of maxTotal bytes for bodies of at most maxBody bytes.
 func NewPool(maxBody, maxTotal int) Pool {
 	return Pool{
 		maxBody: int64(maxBody), maxOfOne: int64(max(maxTotal/2, maxBody+1)),
@@ -26,31 +25,31 @@ func NewPool(maxBody, maxTotal int) Pool {
 	}
 }
 
-// Body is a request's body in memory. One goroutine at a time has it.
+// Body is a request body in memory.
 type Body struct {
-	Bytes  []byte         // what was read, a part of the buffer
-	Send   []byte         // what is left to be sent
-	buffer *memory.Buffer // nil before a byte is read, and after the release
-	sender *atomic.Int64  // what its sender has of the pool; nil where nobody knows one
+	Bytes  []byte         // a part of the buffer
+	unread []byte         // by NewReader's reader
+	buffer *memory.Buffer // nil before the first byte is read and after Release
+	sender *atomic.Int64  // bytes of the pool in use by its sender; nil if unknown
 }
 
-// FirstBuffer is what a body begins with, whatever its length is said to be: its bytes have to come
-// before it has more. Else a few requests that state a length and send nothing would take all room.
-// spareBodies is how many buffers wait for another body.
+// FirstBuffer is the capacity that a body begins with, whatever its Content-Length is: it gets more only
+// when its bytes have come. Otherwise a few requests that state a length and send nothing could take all
+// memory. spareBodies is how many buffers are kept for reuse.
 const (
 	FirstBuffer = 64 << 10
 	spareBodies = 16
 )
 
-// ErrNoRoom says that a body did not fit; what was read of it is in the body. ErrTooLarge
-// is the same of one that never will.
+// ErrNoRoom is the error of a body that does not fit into the memory that is free; the part that was
+// read is in the Body. ErrTooLarge is an ErrNoRoom of a body over the limit.
 var (
 	ErrNoRoom   = errors.New("read body: no room")
 	ErrTooLarge = fmt.Errorf("%w for one that is so long", ErrNoRoom)
 )
 
-// Read reads a body to its end. length is what the request said, -1 for nothing. What its sender has
-// of the pool is half of it at most, or the room of one body.
+// Read reads a body to its end. length is its Content-Length, -1 if unknown. of counts the bytes of its
+// sender, which gets at most half of the pool, or the capacity for one body.
 func (b *Pool) Read(from io.Reader, length int64, of *atomic.Int64) (*Body, error) {
 	held := &Body{sender: of}
 	if length > b.maxBody {
@@ -61,12 +60,11 @@ func (b *Pool) Read(from io.Reader, length int64, of *atomic.Int64) (*Body, erro
 		most = length + 1 // so that the end is met without growing
 	}
 	err := b.fill(held, from, most)
-	held.Send = held.Bytes
+	held.unread = held.Bytes
 	return held, err
 }
 
-// Take returns a body with room for so many bytes and none in it, nil where there is no
-// room.
+// Take returns an empty body with a capacity of size bytes, or nil if there is no memory for it.
 func (b *Pool) Take(size int) *Body {
 	buffer := b.memory.Take(size)
 	if buffer == nil {
@@ -75,13 +73,13 @@ func (b *Pool) Take(size int) *Body {
 	return &Body{buffer: buffer, Bytes: buffer.Bytes()[:0]}
 }
 
-// Held is the bytes of all bodies that somebody has.
+// Held returns the bytes of all bodies in use.
 func (b *Pool) Held() int64 { return b.memory.Held() }
 
-// DropSpares lets go of the buffers that nobody has.
+// DropSpares frees the buffers that are kept for reuse.
 func (b *Pool) DropSpares() { b.memory.DropSpares() }
 
-// fill reads into a buffer that doubles until it has as many bytes as the most.
+// fill reads into a buffer that doubles up to a capacity of most bytes.
 func (b *Pool) fill(held *Body, from io.Reader, most int64) error {
 	for {
 		if read := int64(len(held.Bytes)); read == int64(cap(held.Bytes)) {
@@ -103,7 +101,7 @@ func (b *Pool) fill(held *Body, from io.Reader, most int64) error {
 	}
 }
 
-// grow makes room for so many bytes in all, if there is any.
+// grow raises the capacity to size bytes if there is memory for it.
 func (b *Pool) grow(held *Body, size int) bool {
 	more := int64(size - cap(held.Bytes))
 	if held.charge(more) > b.maxOfOne {
@@ -111,14 +109,14 @@ func (b *Pool) grow(held *Body, size int) bool {
 		return false
 	}
 	read := len(held.Bytes)
-	switch grown := b.memory.Take(size); { // that somebody gave back, most of the time
+	switch grown := b.memory.Take(size); { // usually a spare one
 	case grown != nil:
 		copy(grown.Bytes(), held.Bytes)
 		if held.buffer != nil {
 			held.buffer.Release()
 		}
 		held.buffer = grown
-	case held.buffer == nil || !held.buffer.Grow(size, read): // beside what it has there may be no room
+	case held.buffer == nil || !held.buffer.Grow(size, read): // there may be no memory for both buffers
 		held.charge(-more)
 		return false
 	}
@@ -126,7 +124,7 @@ func (b *Pool) grow(held *Body, size int) bool {
 	return true
 }
 
-// charge counts so many bytes more as its sender's, and returns what that has.
+// charge adds to the bytes of its sender, and returns them.
 func (h *Body) charge(bytes int64) int64 {
 	if h.sender == nil {
 		return 0
@@ -134,19 +132,18 @@ func (h *Body) charge(bytes int64) int64 {
 	return h.sender.Add(bytes)
 }
 
-// Release gives the body's memory back. It may be called repeatedly.
+// Release returns the body's memory. It may be called repeatedly.
 func (h *Body) Release() {
 	h.charge(-int64(cap(h.Bytes)))
-	h.Bytes, h.Send = nil, nil
+	h.Bytes, h.unread = nil, nil
 	if h.buffer != nil {
 		h.buffer.Release()
 		h.buffer = nil
 	}
 }
 
-// NewReader returns a reader that the body belongs to from now on. It releases the body at
-// its end, or when it is closed, which the transport may do after the request has ended, and
-// repeatedly.
+// NewReader returns a reader that owns the body. It releases the body at its end or when it is closed.
+// http.Transport may close it after the request has ended, and repeatedly.
 func (h *Body) NewReader() io.ReadCloser { return &bodyReader{body: h} }
 
 type bodyReader struct {
@@ -161,12 +158,12 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	switch {
 	case r.isClosed:
 		return 0, io.ErrClosedPipe
-	case len(r.body.Send) == 0:
+	case len(r.body.unread) == 0:
 		r.body.Release()
 		return 0, io.EOF
 	}
-	n := copy(p, r.body.Send)
-	r.body.Send = r.body.Send[n:]
+	n := copy(p, r.body.unread)
+	r.body.unread = r.body.unread[n:]
 	return n, nil
 }
 

@@ -1,51 +1,38 @@
 package conns
 
 import (
-	"io"
+	"context"
 	"net"
+	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/socket"
-	"golang.org/x/sys/unix"
 )
 
-// Conn is an accepted connection, and what the kernel says of who is at its other end.
+// Conn is an accepted connection with what the kernel knows about its peer.
 type Conn struct {
 	net.Conn
-	Container string          // "" where the kernel does not tell
-	HTTP2     atomic.Bool     // it speaks HTTP/2; who serves it finds out
-	pid       int32           // 0 where the kernel does not tell
-	raw       syscall.RawConn // nil where there is no socket
+	Container string // "" if unknown
 
-	// HasOfBodies is the memory for bodies that its process has, or it alone where the kernel does not
-	// tell; nil before it is admitted.
-	HasOfBodies *atomic.Int64
+	// BodyBytes is the memory for bodies in use by the peer's process, or by this connection if the
+	// process is unknown.
+	BodyBytes *atomic.Int64
+
+	pid          int32 // 0 if unknown
+	limiter      *Limiter
+	writeTimeout time.Duration
+	header       headerLimit
 
 	// The limiter's lock guards these.
 	hasSpoken bool
-	idleSince time.Time // zero while a request is under way
-	isOver    bool      // we have closed it
-
-	mu        sync.Mutex // guards isWaiting
-	isWaiting bool       // its goroutine waits for a next request
+	idleSince time.Time // zero while a request is in flight
+	isClosed  bool
+	isDone    bool // net/http is finished with it, or has given it to a handler
 }
 
-// NewConn makes one of a connection that was accepted.
-func NewConn(accepted net.Conn) *Conn { return &Conn{Conn: accepted, raw: RawOf(accepted)} }
-
-// Sender tells senders apart: by their processes, or by their connections where no process is known.
-func (c *Conn) Sender() any {
-	if c.pid != 0 {
-		return c.pid
-	}
-	return c
-}
-
-// Who says in the log who sends.
+// Who returns attributes for the log that name the peer.
 func (c *Conn) Who() []any {
 	if c.pid != 0 {
 		return []any{"pid", c.pid, "container", c.Container}
@@ -53,8 +40,7 @@ func (c *Conn) Who() []any {
 	return []any{"from", c.RemoteAddr().String()}
 }
 
-// identify asks the kernel for the peer of a Unix socket, and reports whether it may
-// connect.
+// identify asks the kernel for the peer of a Unix socket. It reports whether the peer may connect.
 func (c *Conn) identify(allow []uint32) bool {
 	unix, ok := c.Conn.(*net.UnixConn)
 	if !ok {
@@ -65,56 +51,82 @@ func (c *Conn) identify(allow []uint32) bool {
 	return len(allow) == 0 || err == nil && slices.Contains(allow, peer.UID)
 }
 
-// SetWaiting says whether the connection's goroutine waits for a next request. Only while it does may
-// it be woken.
-func (c *Conn) SetWaiting(is bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.isWaiting = is
-}
-
-// Wake has reading end at once where a next request is waited for.
-func (c *Conn) Wake() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.isWaiting {
-		_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails where it is closed already
+// Read reads from the sender. It fails if a request header has too many lines.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if !c.header.count(p[:n]) {
+		return 0, errManyLines
 	}
+	return n, err //nolint:wrapcheck // net/http asks what it is
 }
 
-// HasUnread asks the kernel whether something has come.
-func (c *Conn) HasUnread() bool { return happened(c.raw, unix.POLLIN)&unix.POLLIN != 0 }
+// Write writes to the sender, which must read it within the write timeout. There may be any time
+// between two writes, so a response may stream for long.
+func (c *Conn) Write(p []byte) (int, error) {
+	_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // the write fails if this does
+	return c.Conn.Write(p)                                 //nolint:wrapcheck // net/http's own
+}
 
-// HasLeft asks the kernel whether the sender has ended what it sends, or is gone.
-func (c *Conn) HasLeft() bool { return happened(c.raw, unix.POLLRDHUP) != 0 }
+// CloseWrite ends sending. net/http calls it before it closes a connection with unread input, so that
+// the sender reads its response and not a reset.
+func (c *Conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite() //nolint:wrapcheck // nobody reads it
+	}
+	return nil
+}
 
-// AwaitLeaving waits until the sender has ended what it sends, or is gone, and fails with io.EOF then. What
-// it has sent before stays unread. Where there is no socket nobody tells, and it returns at once.
-func (c *Conn) AwaitLeaving() error {
-	if c.raw == nil {
+// Close closes the connection unless a request is in flight: then ConnState closes it after the
+// request. http.Server.Shutdown closes connections that were idle a moment ago.
+func (c *Conn) Close() error {
+	if !c.limiter.remove(c) {
 		return nil
 	}
-	if err := c.raw.Read(func(fd uintptr) bool { return poll(fd, unix.POLLRDHUP) != 0 }); err != nil {
-		return err //nolint:wrapcheck // as a connection has it
-	}
-	return io.EOF
+	return c.Conn.Close() //nolint:wrapcheck // nobody reads it
 }
 
-// EndOf is what the end of what a sender sends means, and any other error as it is. A sender that
-// leaves before it has all of an answer is answered by its kernel with a reset, which reading does not
-// tell of where the end of the sender's came before. The end is then a broken pipe.
-func (c *Conn) EndOf(err error) error {
-	if err != io.EOF || c.raw == nil { //nolint:errorlint // as a connection has it
-		return err
+// Abort closes the connection though a request is in flight.
+func (c *Conn) Abort() { c.Conn.Close() }
+
+// IsClosed reports whether the connection was closed before its request began to be served. Such a
+// request must not be counted: its sender gets no response and retries, maybe at the next daemon.
+func (c *Conn) IsClosed() bool {
+	c.limiter.mu.Lock()
+	defer c.limiter.mu.Unlock()
+	return c.isClosed
+}
+
+// ConnState follows a connection from request to request, for http.Server.
+func ConnState(followed net.Conn, state http.ConnState) {
+	c, ok := followed.(*Conn)
+	if !ok {
+		return
 	}
-	hasAll := true
-	_ = c.raw.Control(func(fd uintptr) {
-		unread, asked := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-		broken, told := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
-		hasAll = (asked != nil || unread == 0) && (told != nil || broken == 0)
-	})
-	if !hasAll {
-		return syscall.EPIPE
+	switch state {
+	case http.StateActive:
+		c.header.end()
+		c.limiter.setBusy(c)
+	case http.StateIdle:
+		c.header.begin()
+		c.limiter.setIdle(c)
+	case http.StateHijacked: // its handler closes it
+		c.limiter.setDone(c)
+	case http.StateClosed:
+		c.limiter.setDone(c)
+		c.Close()
 	}
-	return err
+}
+
+// connKey is the key of the connection in the context of its requests.
+type connKey struct{}
+
+// ConnContext is for http.Server.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// Of returns the connection of a request, nil if it has none of ours.
+func Of(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
+	return c
 }

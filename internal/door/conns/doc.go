@@ -1,16 +1,11 @@
-// Package conns accepts the connections of senders, and must be harmed by nobody who connects.
+// Package conns accepts connections of senders within limits.
 //
-// A Listener admits connections as far as its Limiter has room, and finds out who is at the other
-// end. Listeners are the socket and the address of a server. StopTCP ends accepting without losing
-// who has connected already.
+// Listeners are the Unix socket and the TCP address of a server. A Limiter bounds the connections in
+// total and per process, and closes idle ones for new ones. A Conn bounds the lines of each request
+// header and the time that a write may take.
 //
-// # Threading
+// # Concurrency
 //
-// A Limiter is for any goroutine, with one lock. A Conn is of one goroutine at a time, but for what
-// the limiter's lock guards. A goroutine waits in each listener, and one begins where accepting is
-// ended.
-//
-// # Bounds
-//
-// Connections, in all and of a process.
+// A Limiter is for any goroutine; one lock guards it and the state of its connections. net/http uses
+// a Conn as it uses any net.Conn.
 package conns

@@ -2,10 +2,9 @@ package conns
 
 import (
 	"net"
+	"net/http"
 	"testing"
 	"time"
-
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // newConn is a connection of a process that is not admitted yet.
@@ -14,111 +13,121 @@ func newConn(pid int32) *Conn {
 	return &Conn{Conn: ours, pid: pid}
 }
 
-// TestAnIdleConnectionGivesWay: a process has half of the connections at most, the one that
-// has been idle longest gives way, and where none is idle the newest is rejected.
-func TestAnIdleConnectionGivesWay(t *testing.T) {
+func busy(c *Conn) { ConnState(c, http.StateActive) }
+func idle(c *Conn) { ConnState(c, http.StateIdle) }
+
+// TestLimiter_IdleConnectionIsEvicted: a process has half of the connections at most, the one that has been
+// idle longest is evicted, and if none is idle the new one is rejected.
+func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	l := NewLimiter(4)
 	add := func(pid int32, want bool) *Conn {
 		t.Helper()
 		c := newConn(pid)
-		if got := l.add(c); got != want {
+		got := l.add(c)
+		if got != want {
 			t.Errorf("process %d, with %d connections: admitted %v", pid, len(l.conns), got)
 		}
-		l.SetBusy(c)
+		if got {
+			busy(c)
+		}
 		return c
 	}
 	isOpen := func(c *Conn) bool { _, ok := l.conns[c]; return ok }
 	first, second := add(1, true), add(1, true)
 	add(1, false) // it has its half
-	l.SetIdle(second)
+	idle(second)
 	third := add(1, true)
-	l.SetBusy(second) // which has read a request meanwhile
-	if isOpen(second) || !l.IsOver(second) || !isOpen(first) || l.IsOver(first) {
-		t.Error("it was not the idle one that gave way")
+	busy(second) // net/http has read a request in the meantime
+	if isOpen(second) || !second.IsClosed() || !isOpen(first) || first.IsClosed() {
+		t.Error("the evicted connection is not the idle one")
 	}
 	stranger := add(0, true)
-	other := add(0, true) // nobody knows whether they are of one process
+	other := add(0, true) // of an unknown process
 	add(0, false)
-	l.SetIdle(third)
+	idle(third)
 	time.Sleep(time.Millisecond)
-	l.SetIdle(stranger)
+	idle(stranger)
 	add(2, true)
 	if isOpen(third) || !isOpen(stranger) || !isOpen(other) {
-		t.Error("it was not the one that was idle for longest that gave way")
+		t.Error("the evicted connection is not the one that was idle longest")
 	}
-	l.SetBusy(stranger)
+	busy(stranger)
 	add(2, false)
-	l.Remove(other)
-	l.Remove(other) // which some do twice
+	ConnState(other, http.StateClosed)
+	other.Close() // some do it twice
 	add(2, true)
 	if n, last := l.Count(); n != 4 || last.IsZero() {
 		t.Errorf("%d are open, the last was heard at %v", n, last)
 	}
-	l.CloseAll()
-	if l.IsOver(other) || !l.IsOver(first) {
-		t.Error("who has left is over, or who was closed is not")
-	}
-	l.Remove(first)
-	if !l.IsOver(first) {
-		t.Error("who is over does not stay so")
+	if l.CloseAll(); !first.IsClosed() {
+		t.Error("a connection is open after all are closed")
 	}
 }
 
-// TestThereAreAsManyConnectionsAsThereMayBe: while none of them is idle one more is
-// rejected, whoever has it.
-func TestThereAreAsManyConnectionsAsThereMayBe(t *testing.T) {
+// TestLimiter_SilentConnectionIsEvictedFirst: the oldest of those that have not sent a request.
+func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	l := NewLimiter(3)
-	for i := range l.max {
-		c := &Conn{}
+	spoken, older, newer := newConn(0), newConn(0), newConn(0)
+	for _, c := range []*Conn{spoken, older, newer} {
 		if !l.add(c) {
-			t.Errorf("connection %d of %d was rejected", i+1, l.max)
-		}
-		l.SetBusy(c)
-	}
-	if l.add(&Conn{}) || len(l.conns) != l.max {
-		t.Errorf("there are %d connections of %d", len(l.conns), l.max)
-	}
-}
-
-// TestWhoNeverSpokeGivesWayFirst, the oldest of them, and none that has just said something.
-func TestWhoNeverSpokeGivesWayFirst(t *testing.T) {
-	l := NewLimiter(3)
-	idle, silent := newConn(0), newConn(0)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	theirs, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theirs.Close()
-	ours, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	speaks := NewConn(ours)
-	for _, c := range []*Conn{idle, speaks, silent} {
-		if !l.add(c) {
-			t.Error("there is room, and it is rejected")
+			t.Error("there is room, and a connection is rejected")
 		}
 		time.Sleep(time.Millisecond)
 	}
-	l.SetBusy(idle)
-	l.SetIdle(idle)
-	if _, err := theirs.Write([]byte("P")); err != nil {
-		t.Fatal(err)
-	}
-	eventually.True(t, "what it says is here", speaks.HasUnread)
-	for _, want := range []*Conn{silent, idle} {
+	busy(spoken)
+	idle(spoken)
+	for _, want := range []*Conn{older, newer, spoken} {
 		next := newConn(0)
-		if !l.add(next) || !l.IsOver(want) || l.IsOver(speaks) {
-			t.Error("it was not the one that has least to say that gave way")
+		if !l.add(next) || !want.IsClosed() {
+			t.Error("the wrong connection is evicted")
 		}
-		l.SetBusy(next)
+		busy(next)
 	}
-	if l.add(newConn(0)) || l.IsOver(speaks) {
-		t.Error("who is about to speak gave way")
+	if l.add(newConn(0)) {
+		t.Error("a busy connection is evicted")
+	}
+}
+
+// TestConn_CloseWhileBusy: net/http closes a connection that it took for idle, after a request has come.
+func TestConn_CloseWhileBusy(t *testing.T) {
+	l, c := NewLimiter(3), newConn(0)
+	l.add(c)
+	busy(c)
+	if c.Close(); c.IsClosed() {
+		t.Error("a request has lost its connection")
+	}
+	ConnState(c, http.StateClosed) // by its own goroutine
+	if n, _ := l.Count(); !c.IsClosed() || n != 0 {
+		t.Errorf("it stays open; %d connections", n)
+	}
+	given := newConn(0)
+	l.add(given)
+	busy(given)
+	ConnState(given, http.StateHijacked)
+	given.Close() // by its handler
+	if n, _ := l.Count(); n != 0 {
+		t.Errorf("a hijacked connection stays open: %d", n)
+	}
+}
+
+// TestLimiter_CloseIdle does not close busy connections.
+func TestLimiter_CloseIdle(t *testing.T) {
+	l, isBusy, isIdle, isNew := NewLimiter(9), newConn(0), newConn(0), newConn(0)
+	for _, c := range []*Conn{isBusy, isIdle, isNew} {
+		l.add(c)
+	}
+	busy(isBusy)
+	busy(isIdle)
+	idle(isIdle)
+	if !l.HasNew() {
+		t.Error("a connection is not new before its first request")
+	}
+	isNew.idleSince = isNew.idleSince.Add(-2 * firstRequestGrace)
+	if l.HasNew() {
+		t.Error("a silent connection is new forever")
+	}
+	l.CloseIdle()
+	if isBusy.IsClosed() || !isIdle.IsClosed() || !isNew.IsClosed() {
+		t.Errorf("busy %v, idle %v, silent %v", isBusy.IsClosed(), isIdle.IsClosed(), isNew.IsClosed())
 	}
 }

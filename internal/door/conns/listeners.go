@@ -3,6 +3,7 @@ package conns
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -11,76 +12,91 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
-// Listeners are where a server accepts connections: a Unix socket, an address, or both. One
-// goroutine opens them, and serves and ends them afterwards.
+// Listeners are where a server accepts connections: a Unix socket, a TCP address, or both. One
+// goroutine opens, serves and ends them.
 type Listeners struct {
-	// Of says how connections are admitted; its own Listener is not used.
-	Of Listener
+	Limiter      *Limiter
+	AllowUIDs    []uint32 // that may connect to the Unix socket; nil: all
+	WriteTimeout time.Duration
+	// Rejected is called for each rejected connection with the id of its process, 0 if unknown.
+	Rejected func(process int32)
 
-	unix      *socket.Listener // nil where there is none
-	tcp       net.Listener     // nil where there is none
-	stopTCP   func(context.Context, net.Listener)
-	accepting sync.WaitGroup // until nobody waits in a listener any more
+	unix      *socket.Listener // nil if there is none
+	tcp       net.Listener     // nil if there is none
+	accepting sync.WaitGroup
 }
 
 // OpenSocket opens a Unix socket.
 func (l *Listeners) OpenSocket(c socket.Config) (err error) {
 	l.unix, err = socket.Listen(c)
-	return err //nolint:wrapcheck // who opens it says for what
+	return err //nolint:wrapcheck // the caller says for what
 }
 
-// OpenTCP opens an address, or takes a socket that was given, whose queue is the next
-// daemon's.
+// OpenTCP opens an address, or takes over a listener that the service manager has given.
 func (l *Listeners) OpenTCP(addr string, given net.Listener) (err error) {
-	if given != nil {
-		l.tcp, l.stopTCP = given, LeaveQueue
+	if l.tcp = given; given != nil {
 		return nil
 	}
-	if l.tcp, err = ListenTCP(addr); err != nil {
+	if l.tcp, err = net.Listen("tcp", addr); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	l.stopTCP = StopTCP
 	return nil
 }
 
-// Serve accepts connections on each of them in a goroutine of its own, until it ends.
+// Serve calls serve with each listener in a goroutine of its own.
 func (l *Listeners) Serve(serve func(net.Listener)) {
-	for _, on := range l.all() {
-		l.accepting.Go(func() { serve(on) })
-	}
-}
-
-// all are the listeners, with their connections admitted.
-func (l *Listeners) all() (all []net.Listener) {
-	add := func(from net.Listener) {
-		admitting := l.Of
-		admitting.Listener = from
-		all = append(all, &admitting)
-	}
 	if l.unix != nil {
-		add(l.unix)
+		l.accepting.Go(func() { serve(l.Limit(l.unix)) })
 	}
 	if l.tcp != nil {
-		add(l.tcp)
+		l.accepting.Go(func() { serve(l.Limit(l.tcp)) })
 	}
-	return all
 }
 
-// HasSocket says whether there is a Unix socket.
+// Limit returns a listener that admits the connections of another one as the Limiter allows.
+func (l *Listeners) Limit(from net.Listener) net.Listener { return &listener{from, l} }
+
+type listener struct {
+	net.Listener
+	of *Listeners
+}
+
+// Accept returns the next connection that is admitted.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err //nolint:wrapcheck // net/http asks whether it is temporary
+		}
+		if c := l.of.Limiter.admit(accepted, l.of); c != nil {
+			return c, nil
+		}
+	}
+}
+
+// reject sends a response before a request came. It fits into any socket's buffer.
+func reject(accepted net.Conn) {
+	_ = accepted.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = io.WriteString(accepted, "HTTP/1.1 503 Service Unavailable\r\n"+
+		"Connection: close\r\nContent-Length: 0\r\n\r\n")
+	accepted.Close()
+}
+
+// HasSocket reports whether there is a Unix socket.
 func (l *Listeners) HasSocket() bool { return l.unix != nil }
 
-// Watch makes the socket's file again where it was removed, until done.
+// Watch restores the socket's file if it was removed, until done.
 func (l *Listeners) Watch(done <-chan struct{}, log *slog.Logger) { l.unix.Watch(done, log) }
 
-// Lack is why nobody finds the socket, nil where they do or there is none.
-func (l *Listeners) Lack() error {
+// SocketErr returns why clients can't find the socket, nil if they can or there is none.
+func (l *Listeners) SocketErr() error {
 	if l.unix == nil {
 		return nil
 	}
 	return l.unix.Lack() //nolint:wrapcheck // it says what to do
 }
 
-// Addr is the address, "" where there is none.
+// Addr returns the TCP address, "" if there is none.
 func (l *Listeners) Addr() string {
 	if l.tcp == nil {
 		return ""
@@ -88,14 +104,15 @@ func (l *Listeners) Addr() string {
 	return l.tcp.Addr().String()
 }
 
-// EndAccepting returns when whoever is to be accepted was, or the context has ended: who
-// connected before. A socket that was given leaves who waits to the next daemon.
-func (l *Listeners) EndAccepting(ctx context.Context) {
+// Stop ends accepting. Clients that wait in the queue of the Unix socket are still accepted, until the
+// context ends. The queue of a TCP listener is dropped, and its clients retry; that of a given one is
+// the next daemon's.
+func (l *Listeners) Stop(ctx context.Context) {
 	if l.unix != nil {
 		l.unix.Shut()
 	}
 	if l.tcp != nil {
-		l.stopTCP(ctx, l.tcp)
+		_ = l.tcp.Close()
 	}
 	accepted := make(chan struct{})
 	go func() {
@@ -104,33 +121,19 @@ func (l *Listeners) EndAccepting(ctx context.Context) {
 	}()
 	select {
 	case <-accepted:
-	case <-ctx.Done(): // for want of file descriptors; closing the listeners ends it
+	case <-ctx.Done(): // out of file descriptors; closing the listeners ends it
 	}
 }
 
-// Wait returns when nobody accepts any more.
+// Wait returns when no goroutine accepts any more.
 func (l *Listeners) Wait() { l.accepting.Wait() }
 
-// Release gives the sockets back. Those that were served are closed already.
-func (l *Listeners) Release() {
+// Close releases the sockets.
+func (l *Listeners) Close() {
 	if l.unix != nil {
 		_ = l.unix.Close()
 	}
 	if l.tcp != nil {
 		_ = l.tcp.Close()
-	}
-}
-
-// Await looks every millisecond whether something is so, until it is or the context has
-// ended.
-func Await(ctx context.Context, is func() bool) {
-	looking := time.NewTicker(time.Millisecond)
-	defer looking.Stop()
-	for !is() {
-		select {
-		case <-looking.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }

@@ -18,15 +18,15 @@ import (
 func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	limiter := NewLimiter(100)
-	l := Listeners{Of: Listener{Limiter: limiter, Wrap: func(c *Conn) net.Conn { return c }}}
-	if l.HasSocket() || l.Addr() != "" || l.Lack() != nil {
+	l := Listeners{Limiter: limiter}
+	if l.HasSocket() || l.Addr() != "" || l.SocketErr() != nil {
 		t.Fatal("nothing was opened")
 	}
 	if err := errors.Join(l.OpenSocket(socket.Config{Path: path, Mode: 0o600}),
 		l.OpenTCP("127.0.0.1:0", nil)); err != nil {
 		t.Fatal(err)
 	}
-	defer l.Release()
+	defer l.Close()
 	var accepted atomic.Int32
 	dial := func(network, address string) {
 		t.Helper()
@@ -37,7 +37,6 @@ func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 	}
 	dial("unix", path) // waits in the queue
-	dial("tcp", l.Addr())
 	l.Serve(func(on net.Listener) {
 		for {
 			c, err := on.Accept()
@@ -49,15 +48,18 @@ func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 		}
 	})
 	dial("unix", path)
+	dial("tcp", l.Addr())
+	eventually.True(t, "who connected over TCP is accepted", func() bool { return accepted.Load() == 3 })
+	dial("unix", path)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	l.EndAccepting(ctx)
+	l.Stop(ctx)
 	l.Wait()
-	if n := accepted.Load(); n != 3 {
-		t.Errorf("%d connections were accepted, want 3", n)
+	if n := accepted.Load(); n != 4 {
+		t.Errorf("%d connections were accepted, want 4", n)
 	}
-	if open, _ := limiter.Count(); open != 3 {
-		t.Errorf("%d were admitted, want 3", open)
+	if open, _ := limiter.Count(); open != 4 {
+		t.Errorf("%d were admitted, want 4", open)
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
@@ -65,48 +67,44 @@ func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 	}
 }
 
-// TestAGivenSocketIsLeftAsItIs: who waits in its queue is the next daemon's.
-func TestAGivenSocketIsLeftAsItIs(t *testing.T) {
-	given, err := ListenTCP("127.0.0.1:0")
+// TestListeners_GivenSocketStaysOpen: the service manager has it as well, and clients that wait in its
+// queue are the next daemon's.
+func TestListeners_GivenSocketStaysOpen(t *testing.T) {
+	managers, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listeners{Of: Listener{Limiter: NewLimiter(1), Wrap: func(c *Conn) net.Conn { return c }}}
-	if err := l.OpenTCP("unused", given); err != nil || l.Addr() != given.Addr().String() {
+	defer managers.Close()
+	file, err := managers.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	given, err := net.FileListener(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Listeners{Limiter: NewLimiter(1)}
+	if err := l.OpenTCP("unused", given); err != nil || l.Addr() != managers.Addr().String() {
 		t.Fatal(l.Addr(), err)
 	}
-	l.EndAccepting(t.Context())
-	waiting, err := net.Dial("tcp", l.Addr())
+	l.Serve(func(on net.Listener) {
+		for {
+			if _, err := on.Accept(); err != nil {
+				return
+			}
+		}
+	})
+	l.Stop(t.Context())
+	waiting, err := net.Dial("tcp", managers.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer waiting.Close()
-	_ = given.(*net.TCPListener).SetDeadline(time.Time{}) // as the next daemon has it
-	next, err := given.Accept()
+	next, err := managers.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	next.Close()
-	l.Release()
-}
-
-// TestAwait looks until something is so, and no longer than its context.
-func TestAwait(t *testing.T) {
-	looks := 0
-	Await(t.Context(), func() bool { looks++; return looks == 3 })
-	if looks != 3 {
-		t.Errorf("%d looks", looks)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); Await(ctx, func() bool { return false }) }()
-	cancel()
-	eventually.True(t, "an ended context ends it", func() bool {
-		select {
-		case <-ended:
-			return true
-		default:
-			return false
-		}
-	})
+	l.Close()
 }

@@ -3,13 +3,16 @@ package datadog
 import (
 	"log/slog"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 )
 
 // harness is a server before rings that nobody empties.
@@ -46,11 +49,16 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 	return &harness{s, publishers}
 }
 
-func (h *harness) job(t *testing.T, start int64) *job {
-	j := &job{Held: h.Hold(nil), server: h.Server}
-	j.Fields = http1.Map{}
-	j.Body = &bodies.Body{Bytes: bodyOf(t, 4, start)}
-	return j
+// request is one that classify has accepted, with its body.
+func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count func()) {
+	r = &traceRequest{server: h.Server}
+	r.BufferedRequest = h.Buffered(httptest.NewRequest(http.MethodPut, "/v0.4/traces", nil))
+	r.Body = &bodies.Body{Bytes: bodyOf(t, 4, start)}
+	return r, func() {
+		if response := r.Count(nil); response != nil {
+			t.Error("a request is not forwarded")
+		}
+	}
 }
 
 // TestPanicsWhileCounting: one before the spans are published leaves the request to the
@@ -63,14 +71,14 @@ func TestPanicsWhileCounting(t *testing.T) {
 		<-h.counting
 	}
 	h.counting <- counter
-	early := h.job(t, 1) // a start that asks for the clock
-	if result := early.count(); result != ResultBug || early.IsCounted() {
-		t.Errorf("a panic before: %s, marked %v", result, early.IsCounted())
+	early, count := h.request(t, 1) // a start that asks for the clock
+	if count(); early.result != ResultBug || early.IsCounted {
+		t.Errorf("a panic before: %s, marked %v", early.result, early.IsCounted)
 	}
 	if received := h.admit.Stats().Received; received != 0 {
 		t.Errorf("%d spans were received", received)
 	}
-	late := h.job(t, 1)
+	late, count := h.request(t, 1)
 	late.drops = true
 	counter.Now = func() time.Time { // what is left is not there
 		table, _ := counter.Decoded()
@@ -79,14 +87,34 @@ func TestPanicsWhileCounting(t *testing.T) {
 		}
 		return time.Now()
 	}
-	if result := late.count(); result != ResultBug || !late.IsCounted() {
-		t.Errorf("a panic after: %s, marked %v", result, late.IsCounted())
+	if count(); late.result != ResultBug || !late.IsCounted {
+		t.Errorf("a panic after: %s, marked %v", late.result, late.IsCounted)
 	}
 	if stats := h.admit.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
 		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
 	}
 	counter.Now = time.Now
-	if result := h.job(t, time.Now().UnixNano()).count(); result != ResultCounted {
-		t.Errorf("the next is %s", result)
+	next, count := h.request(t, time.Now().UnixNano())
+	if count(); next.result != ResultCounted {
+		t.Errorf("the next is %s", next.result)
+	}
+}
+
+// TestExemplars_AgentThatIgnoresPriorities: a probabilistic sampler may drop traces that the tracer's
+// sampling keeps.
+func TestExemplars_AgentThatIgnoresPriorities(t *testing.T) {
+	for heeds, want := range map[bool]uint64{true: 1, false: 0} {
+		table := exemplars.New(8)
+		h := newHarness(t, func(c *Config) {
+			c.Exemplars = table
+			c.Features = func() (door.Features, <-chan struct{}) {
+				return door.Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
+			}
+		})
+		h.learn()
+		r, count := h.request(t, time.Now().UnixNano())
+		if count(); r.result != ResultCounted || table.Counts().Taken != want {
+			t.Errorf("%s, of an agent that heeds priorities %t: %+v", r.result, heeds, table.Counts())
+		}
 	}
 }

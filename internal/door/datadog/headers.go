@@ -1,10 +1,16 @@
 package datadog
 
 import (
+	"mime"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// The headers that say who sent a request, and what the agent is to do with it.
+// Header fields of tracers' requests and of the agent's responses.
 const (
 	headerLang          = "Datadog-Meta-Lang"
 	headerLangVersion   = "Datadog-Meta-Lang-Version"
@@ -29,18 +35,70 @@ const (
 	crossSite           = "cross-site"
 )
 
-// header is the fields of a request, however they are kept.
-type header interface {
-	Get(name string) string
-	Set(name, value string)
-}
-
-// originOf is what a request's headers say of who sent it.
-func originOf(h header) span.Origin {
+// originOf returns the origin that a request's header names.
+func originOf(h http.Header) span.Origin {
 	return span.Origin{
 		Lang: h.Get(headerLang), LangVersion: h.Get(headerLangVersion),
 		LangInterpreter: h.Get(headerInterpreter), TracerVersion: h.Get(headerTracerVersion),
 		ContainerID: h.Get(headerContainer), EntityID: h.Get(headerEntity),
 		ExternalEnv: h.Get(headerExternalEnv), ProcessTags: h.Get(headerProcessTags),
+	}
+}
+
+// setContainer names the container of a request if its tracer does not: the agent can't ask the kernel,
+// since this daemon is its peer.
+func setContainer(container string, h http.Header) {
+	if container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+		h.Set(headerContainer, container)
+	}
+}
+
+// containerOf returns the container of a request's connection, "" if unknown.
+func containerOf(r *door.BufferedRequest) string {
+	if r.Conn == nil {
+		return ""
+	}
+	return r.Conn.Container
+}
+
+// add adds to a number in a header.
+func add(h http.Header, name string, n int) {
+	before, err := strconv.Atoi(h.Get(name))
+	if err != nil {
+		before = 0
+	}
+	h.Set(name, strconv.Itoa(max(0, before+n)))
+}
+
+// isMsgpack reports whether the agent reads a body of a content type as msgpack.
+func isMsgpack(contentType string) bool {
+	if contentType == mediaMsgpack { // as nearly all tracers write it
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == mediaMsgpack
+}
+
+// agentState is the state that the agent names in each response. Tracers fetch /info again when it
+// changes, so our own responses name it as well.
+type agentState struct {
+	last atomic.Pointer[versionAndState]
+}
+
+type versionAndState struct{ version, state string }
+
+// note keeps the state of a response.
+func (a *agentState) note(h http.Header) {
+	now := versionAndState{h.Get(headerAgentVersion), h.Get(headerAgentState)}
+	if before := a.last.Load(); now != (versionAndState{}) && (before == nil || *before != now) {
+		a.last.Store(&now)
+	}
+}
+
+// write adds the state to a response of ours, if the agent has answered yet.
+func (a *agentState) write(h http.Header) {
+	if last := a.last.Load(); last != nil {
+		h.Set(headerAgentVersion, last.version)
+		h.Set(headerAgentState, last.state)
 	}
 }

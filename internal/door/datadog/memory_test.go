@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
@@ -37,7 +37,7 @@ func serveOnSocket(t *testing.T, change func(*Config)) *Server {
 	}()
 	config := DefaultConfig()
 	config.Socket = socket.Config{Path: filepath.Join(dir, "apm"), Mode: 0o600}
-	config.Agent = door.Behind{Network: "unix", Address: silent.Addr().String()}
+	config.Agent = door.Upstream{Network: "unix", Address: silent.Addr().String()}
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Features = func() (door.Features, <-chan struct{}) { return door.Features{}, nil }
 	if change != nil {
@@ -84,13 +84,13 @@ func inUse() int {
 func TestConnectionsKeepTheirPromise(t *testing.T) {
 	const connections = 60
 	long := "POST /telemetry/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n"
-	for i := range http1.MaxHeaderLines - 5 {
+	for i := range conns.MaxHeaderLines - 5 {
 		long += fmt.Sprintf("X-Header-%d: %s\r\n", i,
-			strings.Repeat("x", http1.MaxHeaderBytes/http1.MaxHeaderLines-20))
+			strings.Repeat("x", conns.MaxHeaderBytes/conns.MaxHeaderLines-20))
 	}
 	long += "\r\n" + strings.Repeat("x", 1<<16)
 	short := "POST /telemetry/x HTTP/1.1\r\n"
-	for i := 0; len(short) < http1.MaxHeaderBytes+4000; i++ {
+	for i := 0; len(short) < conns.MaxHeaderBytes+4000; i++ {
 		short += fmt.Sprintf("%x:\r\n", i)
 	}
 	for name, request := range map[string]string{"streaming": long, "in its header": short} {

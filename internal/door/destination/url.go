@@ -14,35 +14,33 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Protocol is what the destinations of a door speak.
+// Protocol describes the URLs of the upstreams of a receiver.
 type Protocol struct {
-	Flag    string // that names one
+	Flag    string
 	Schemes map[string]Scheme
-	Give    string // which URLs there are, for who gave none of them
+	Give    string // the supported URLs, for error messages
 }
 
-// Scheme is that of a URL, with the port where none is given.
+// Scheme is the scheme of a URL.
 type Scheme struct {
 	IsGRPC, IsTLS bool
-	Port          string
+	Port          string // default
 }
 
-// URL is where requests go on to. Its zero value is nowhere.
+// URL is the URL of an upstream. The zero value is none.
 type URL struct {
-	Network, Address string // in the form that a dialler takes
+	Network, Address string // as a dialer takes them
 	Base             string // the path before those of the protocol
 	protocol         *Protocol
-	name             string // of its scheme
+	schemeName       string
 	scheme           Scheme
-	authorities      *x509.CertPool // that its certificate is checked by; nil: the system's
+	authorities      *x509.CertPool // for its certificate; nil: the system's
 }
 
-// Parse reads a URL. What it says of one that can't be used does not quote it, since it may hold a
-// password.
+// Parse parses a URL. Its errors do not quote the URL, which may hold a password.
 func (p *Protocol) Parse(text string) (to URL, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -65,7 +63,7 @@ func (p *Protocol) Parse(text string) (to URL, err error) {
 	}
 }
 
-// TrustIn has a destination's certificate checked by the authorities of a file.
+// TrustIn has the upstream's certificate checked by the authorities of a file.
 func (p *Protocol) TrustIn(to *URL, file string) (err error) {
 	if !to.scheme.IsTLS {
 		return fmt.Errorf("check %[1]s-ca: there is no destination that speaks TLS; give one in --%[1]s, "+
@@ -75,13 +73,13 @@ func (p *Protocol) TrustIn(to *URL, file string) (err error) {
 	return err //nolint:wrapcheck // it says what to do
 }
 
-// IsSet says whether there is one.
+// IsSet reports whether there is one.
 func (u *URL) IsSet() bool { return u.Address != "" }
 
-// IsGRPC says whether it speaks gRPC.
+// IsGRPC reports whether it speaks gRPC.
 func (u *URL) IsGRPC() bool { return u.scheme.IsGRPC }
 
-// String is its text, "" where there is none.
+// String returns its text, "" if there is none.
 func (u *URL) String() string {
 	switch u.Network {
 	case "":
@@ -89,53 +87,25 @@ func (u *URL) String() string {
 	case "unix":
 		return "unix://" + u.Address
 	}
-	return u.name + "://" + u.Address + u.Base
+	return u.schemeName + "://" + u.Address + u.Base
 }
 
-// Silence is after which one who speaks HTTP/2 is asked whether it is there, and WriteTimeout how long
-// it may take to read a piece of what is written.
-const (
-	Silence      = 30 * time.Second
-	WriteTimeout = 30 * time.Second
-)
+// MaxForwards bounds the connections to an upstream. Further requests wait for a free one.
+const MaxForwards = door.MaxIdle
 
-// MaxForwards bounds the connections to a destination; more requests wait for one of them to be free.
-const MaxForwards = http1.MaxKept
-
-// Behind is the destination as the door hands requests to it.
-func (u *URL) Behind(patience time.Duration) door.Behind {
-	b := door.Behind{Network: u.Network, Address: u.Address, Most: MaxForwards, Patience: patience}
-	if b.Base = "http://" + b.Host(); u.scheme.IsTLS {
-		b.Base = "https://" + b.Host()
+// Upstream returns the upstream for the receiver's server.
+func (u *URL) Upstream(patience time.Duration) door.Upstream {
+	to := door.Upstream{
+		Network: u.Network, Address: u.Address, MaxConnections: MaxForwards, Patience: patience,
+		IsGRPC: u.scheme.IsGRPC,
 	}
-	if u.IsGRPC() || u.scheme.IsTLS {
-		b.Transport = func(dial door.Dial) http.RoundTripper { return u.transport(dial, patience) }
+	if u.scheme.IsTLS {
+		to.TLS = &tls.Config{RootCAs: u.authorities, MinVersion: tls.VersionTLS12}
 	}
-	return b
+	return to
 }
 
-// transport carries requests by gRPC or TLS.
-func (u *URL) transport(dial door.Dial, patience time.Duration) http.RoundTripper {
-	speaks := &http.Protocols{}
-	speaks.SetHTTP1(!u.IsGRPC())
-	speaks.SetHTTP2(u.scheme.IsTLS)
-	speaks.SetUnencryptedHTTP2(u.IsGRPC() && !u.scheme.IsTLS)
-	return &http.Transport{
-		Protocols:              speaks,
-		DialContext:            dial,
-		TLSClientConfig:        &tls.Config{RootCAs: u.authorities, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    patience,
-		DisableCompression:     true, // what a sender does not ask for it must not get
-		MaxConnsPerHost:        MaxForwards,
-		MaxIdleConnsPerHost:    MaxForwards,
-		IdleConnTimeout:        http1.KeptFor,
-		MaxResponseHeaderBytes: http1.MaxAnswerHeader,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: Silence, WriteByteTimeout: WriteTimeout},
-	}
-}
-
-// Advise says to an operator what to do about a destination that did not answer, where the error
-// shows it.
+// Advise adds to the error of an upstream that did not answer what the operator can do.
 func (u *URL) Advise(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var misnamed x509.HostnameError
@@ -162,14 +132,14 @@ func (u *URL) Advise(err error) error {
 	return fmt.Errorf("%w; %s", err, what)
 }
 
-// MaxAnswer is many times what anybody answers, and connectionBytes about what a connection to a
-// destination takes, with its answer.
+// MaxAnswer is many times the length of any known response body. connectionBytes is about the memory of a
+// connection to an upstream with a response.
 const (
 	MaxAnswer       = 64 << 10
-	connectionBytes = MaxAnswer + http1.MaxAnswerHeader + 64<<10
+	connectionBytes = MaxAnswer + door.MaxResponseHeader + 64<<10
 )
 
-// Forwards is how many connections to it there are at most.
+// Forwards returns the maximum number of connections to it.
 func (u *URL) Forwards() int {
 	if !u.IsSet() {
 		return 0
@@ -177,7 +147,7 @@ func (u *URL) Forwards() int {
 	return MaxForwards
 }
 
-// Memory is what they may come to use, named by what goes on.
+// Memory returns the memory limit of those connections.
 func (u *URL) Memory(brings string) memory.Part {
 	return memory.Part{
 		Name: "connections to the destination of " + brings, Bytes: int64(u.Forwards()) * connectionBytes,

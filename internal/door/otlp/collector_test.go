@@ -30,7 +30,8 @@ func TestCollectorsAreRead(t *testing.T) {
 		d, err := ParseCollector(text)
 		got := ""
 		if err == nil {
-			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, d.Behind(0).Base+d.target(signalTraces))
+			to := d.Upstream(0)
+			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, to.Base()+d.target(signalTraces))
 		} else if !strings.HasPrefix(err.Error(), "parse otlp-forward: ") ||
 			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", text, err)

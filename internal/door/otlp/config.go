@@ -7,6 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
@@ -14,28 +15,27 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
 )
 
-// Config is what this door may use. MaxBody bounds a body as it comes and as it is uncompressed.
+// Config is the configuration of the receiver. MaxBody bounds a body as it comes and decompressed.
 type Config struct {
 	door.Config
-	MaxStreams int               // requests that one connection of HTTP/2 may have under way
-	Forward    Collector         // where requests go on to
-	Keep       *sampling.Keeping // which traces go on; nil: all
+	MaxStreams int               // requests in flight per HTTP/2 connection
+	Forward    Collector         // the upstream
+	Keep       *sampling.Keeping // which traces are forwarded; nil: all
 	Reading    Reading
 	Labels     otel.Labels // of ReadingOTel, but for what is ignored
-	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
-	Marks   bool
-	Origins Origins // of pages whose scripts may send; nil: CORS is off
+	Marks      bool        // forwarded resources have an attribute that says that they are counted
+	Origins    Origins     // of pages whose scripts may send; nil: CORS is off
 
-	headerTimeout, readTimeout time.Duration // how long an SDK may take to send a header, and a body
-	forwardTimeout             time.Duration // how long a destination may take to answer
+	headerTimeout, readTimeout time.Duration // for an SDK to send a header, and a body
+	forwardTimeout             time.Duration // for the upstream to answer
 }
 
-// DefaultConfig is the defaults of the command line: it listens nowhere. An SDK's batch of
-// 512 spans is some hundred KiB; gRPC servers take 4 MiB of anybody.
+// DefaultConfig returns the defaults of the command line, which listen nowhere. An SDK's batch of 512 spans has
+// some hundred KiB; gRPC servers accept 4 MiB.
 func DefaultConfig() Config {
 	c := Config{
 		Config: door.DefaultConfig(), MaxStreams: 8, Reading: ReadingOTel,
-		// about as long as an SDK waits for its answer
+		// about as long as an SDK waits for a response
 		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second,
 		forwardTimeout: 30 * time.Second, // longer than any SDK waits
 	}
@@ -43,11 +43,10 @@ func DefaultConfig() Config {
 	return c
 }
 
-// defaultBuffer is shorter than SDKs wait for an answer, which is 10 s if nobody says
-// otherwise.
+// defaultBuffer is shorter than SDKs wait for a response, which is 10 s by default.
 const defaultBuffer = 3 * time.Second
 
-// Check says everything that is unusable.
+// Check returns all that is unusable.
 func (c *Config) Check() error {
 	err := c.Config.Check("otlp")
 	if c.Keep != nil && !c.Forward.IsSet() {
@@ -63,18 +62,17 @@ func (c *Config) Check() error {
 	return err
 }
 
-// LeastBodyBytes is what all bodies together must be allowed for one to be held: with Keep as it
-// came, uncompressed, and what is left of it.
+// LeastBodyBytes returns the least limit of all bodies with which one can be buffered: with Keep as it came,
+// decompressed, and sampled.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
 	}
-	const step = 64 << 10 // a number that a person can read
+	const step = 64 << 10 // a human-readable number
 	return (2*c.MaxBody + sampling.LeftBytes(c.MaxBody) + step - 1) / step * step
 }
 
-// Memory is the most that this door may come to use where it is on: what its limits
-// add up to. publisher is what an origin takes to be published.
+// Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.
 func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
@@ -89,11 +87,10 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	return append([]memory.Part{c.Forward.Memory("OTLP")}, parts...)
 }
 
-// plainBytes is about what a connection takes beside its requests: of HTTP/1.1 one with a
-// header as long as can be, of HTTP/2 two goroutines, their buffers and the tables of
-// headers. streamBytes is what a request takes: a goroutine, a header as long as can be,
-// and its part of leastWindow. waitingStreams is how many times as many headers
-// net/http keeps, while handlers run whose streams were given up, and headerBytes one of them.
+// plainBytes is about the memory of a connection without its streams: of HTTP/1.1 with a header of the maximum
+// length, of HTTP/2 two goroutines, their buffers and header tables. streamBytes is that of a
+// stream: a goroutine, a header of the maximum length, and its part of leastWindow. waitingStreams is how many
+// times as many headers net/http keeps while handlers of canceled streams run, headerBytes one of them.
 const (
 	plainBytes     = 96 << 10
 	streamBytes    = 48 << 10
@@ -101,13 +98,13 @@ const (
 	waitingStreams = 4
 )
 
-// windowBytes is what net/http buffers of a body, and of all of a connection's. The SDK of a
-// longer one waits to be told that it may send more, again and again, which costs both sides; so
-// it has room for what Java's agent sends with 512 spans, and for no more than a body may have.
+// windowBytes is the receive window of a stream and of a connection. The SDK of a longer body waits for
+// window updates, which costs both sides; so the window holds a request of Java's agent with 512 spans, but
+// no more than a body may have.
 func (c *Config) windowBytes() int { return min(c.MaxBody, mostWindow) }
 
 const (
-	leastWindow = bodies.FirstBuffer // that net/http knows, but for a byte
+	leastWindow = bodies.FirstBuffer // net/http's default, plus one
 	mostWindow  = 384 << 10
 )
 
@@ -116,5 +113,36 @@ func (c *Config) connectionBytes() int {
 		c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
 }
 
-// Forwards is how many connections to the destination there are at most.
+// Forwards returns the maximum number of connections to the upstream.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }
+
+// Collector is the upstream: another server that accepts OTLP. The zero value is none.
+type Collector struct{ destination.URL }
+
+var protocol = destination.Protocol{
+	Flag: "otlp-forward",
+	Schemes: map[string]destination.Scheme{
+		"http": {Port: "4318"}, "https": {IsTLS: true, Port: "443"}, "grpc": {IsGRPC: true, Port: "4317"},
+		"grpcs": {IsGRPC: true, IsTLS: true, Port: "443"},
+	},
+	Give: "http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path",
+}
+
+// ParseCollector parses a URL.
+func ParseCollector(text string) (c Collector, err error) {
+	c.URL, err = protocol.Parse(text)
+	return c, err //nolint:wrapcheck // it says what to do
+}
+
+// TrustIn has its certificate checked by the authorities of a file.
+func (c *Collector) TrustIn(file string) error {
+	return protocol.TrustIn(&c.URL, file) //nolint:wrapcheck // it says what to do
+}
+
+// target returns the path of a signal.
+func (c *Collector) target(s signal) string {
+	if c.IsGRPC() {
+		return signals[s].grpc
+	}
+	return c.Base + signals[s].http
+}

@@ -14,72 +14,67 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
-// headerComputedStats is the mark of what somebody has counted already, for a Datadog agent
-// and from what computes its statistics itself.
+// headerComputedStats marks a request as counted, for a Datadog agent and from senders that compute
+// their statistics themselves.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// Read has a request counted, and refuses what can't be held. What can't be counted goes on without
-// the mark, but for what is beyond the bounds of a body.
-func (c *call) Read(broken error) *door.Reply {
-	if no := c.unframe(broken); no != nil {
+// Count counts the spans of a call. A call that can't be counted is forwarded without the mark, unless it
+// exceeds the limits of a body.
+func (c *call) Count(readErr error) door.Response {
+	if no := c.unframe(readErr); no != nil {
 		return c.refuse(no)
 	}
-	result, no := ResultOther, (*reply)(nil)
+	s, result, no := c.server, ResultOther, (*reply)(nil)
 	switch c.signal {
 	case signalTraces:
-		if result, no = c.server.count(c); no != nil {
+		if s.Contain(func() { result, no = s.count(c) }) {
+			c.sampled = sampled{}
+			no = refuse(ResultBug, otlpanswer.Internal, "a defect of spanstatsd; its log says more")
+			no.http = http.StatusInternalServerError
+		}
+		if no != nil {
 			result = no.result
 		}
 	case signalMetrics:
-		c.server.hear(c)
+		s.Contain(func() { s.hear(c) })
 	}
 	c.Result = int(result)
-	endsHere := !c.server.config.Forward.IsSet()
+	endsHere := !s.config.Forward.IsSet()
 	switch result {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
 		endsHere = true
 	case ResultUnread:
-		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
-			append(c.who(), "error", no.Said)...)
+		s.Log.Write(slog.LevelWarn, "spans of an SDK can't be read", append(c.who(), "error", no.Said)...)
 	}
 	switch {
 	case endsHere && no != nil:
 		return c.refuse(no)
-	case endsHere, c.kept.isEmpty:
-		return c.say(taken())
-	case !c.wrap():
+	case endsHere, c.sampled.isEmpty:
+		return c.respond(accepted())
+	case !c.encode():
 		return c.unfit()
 	}
 	return nil
 }
 
-// count counts a call's spans, or says why none is counted: by a result that is no fault, or by a
+// count counts a call's spans, or returns why none is counted: a result that is no fault, or a
 // refusal.
 func (s *Server) count(c *call) (result Result, no *reply) {
-	defer func() {
-		if p := recover(); p != nil {
-			no = refuse(ResultBug, otlpanswer.Internal, "a defect of spanstatsd; its log says more")
-			no.http = http.StatusInternalServerError
-			c.kept = kept{}
-			s.Log.Bug(p)
-		}
-	}()
-	isCounted := door.IsTrue(c.Fields.Get(headerComputedStats))
-	if isCounted && c.canGoOn() && s.config.Reading == ReadingOTel {
+	isCounted := door.IsTrue(c.Header().Get(headerComputedStats))
+	if isCounted && c.isForwardable() && s.config.Reading == ReadingOTel {
 		return ResultByTracer, nil
 	}
-	defer c.kept.giveUp()
-	w := s.turns.take(c.sender())
-	defer s.turns.give(w)
-	defer w.release()
+	defer c.sampled.releaseUnused()
+	w := <-s.workers
+	defer func() { w.release(); s.workers <- w }()
 	message, no := s.readable(c, w)
 	if no != nil {
 		return 0, no
 	}
 	s.Walked.Add(uint64(len(message)))
-	result, why := w.reader.read(message, isCounted)
-	if why != nil {
-		return 0, refuse(result, otlpanswer.InvalidArgument, why.Error())
+	result, err := w.reader.read(message, isCounted)
+	if err != nil {
+		return 0, refuse(result, otlpanswer.InvalidArgument, err.Error())
 	}
 	if result != ResultCounted {
 		return result, nil
@@ -88,24 +83,24 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	if no != nil {
 		return 0, no
 	}
-	before, drop, ok := c.Publish(message, w.reader.Batches, w.goingOn)
+	isDuplicate, reason, ok := c.Publish(message, w.reader.Batches, w.forwardedSpans)
 	if !ok {
-		return notAdmitted(drop)
+		return notAdmitted(reason)
 	}
-	if before {
+	if isDuplicate {
 		result = ResultCountedBefore
 	}
-	s.keep(c, w, left, before)
+	s.sample(c, w, left, isDuplicate)
 	return result, nil
 }
 
-// readable is a call's message as a reader reads it.
+// readable returns a call's message as a reader reads it: decompressed and in protobuf.
 func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
 	message = c.message
-	if c.packing != bodies.Plain {
-		plain, why := w.inflater.Inflate(message, c.packing, &s.Bodies)
-		if c.Keep(plain); why != nil {
-			return nil, s.notRead(why, ResultUnread)
+	if c.compression != bodies.Plain {
+		plain, err := w.decompressor.Decompress(message, c.compression, &s.Bodies)
+		if c.Keep(plain); err != nil {
+			return nil, s.notRead(err, ResultUnread)
 		}
 		message = plain.Bytes
 		c.protobuf = message
@@ -121,15 +116,15 @@ func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
 	if written == nil {
 		return nil, s.notRead(bodies.ErrNoRoom, ResultBusy)
 	}
-	var why error
-	if written.Bytes, why = otlpjson.FromJSON(written.Bytes, message); why != nil {
-		return nil, s.notRead(why, ResultUnread)
+	var err error
+	if written.Bytes, err = otlpjson.FromJSON(written.Bytes, message); err != nil {
+		return nil, s.notRead(err, ResultUnread)
 	}
 	c.protobuf = written.Bytes
 	return c.protobuf, nil
 }
 
-// notAdmitted is what becomes of spans that were read and could not be published.
+// notAdmitted returns the result of spans that could not be published.
 func notAdmitted(reason admit.Drop) (Result, *reply) {
 	switch {
 	case reason.IsPassing():
@@ -141,4 +136,24 @@ func notAdmitted(reason admit.Drop) (Result, *reply) {
 			"rings have slots: have the SDK export less at a time, or raise --ring-slots")
 	}
 	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
+}
+
+// hear reads in forwarded metrics how many spans SDKs report of themselves. Metrics that can't be read, or
+// are in JSON, are ignored.
+func (s *Server) hear(c *call) {
+	if c.encoding == inJSON {
+		return
+	}
+	message := c.message
+	if c.compression != bodies.Plain {
+		w := <-s.workers
+		defer func() { s.workers <- w }()
+		plain, err := w.decompressor.Decompress(message, c.compression, &s.Bodies)
+		defer plain.Release()
+		if err != nil {
+			return
+		}
+		message = plain.Bytes
+	}
+	s.said.Hear(message)
 }

@@ -98,12 +98,11 @@ func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
 		admit.DropRingFull, admit.DropOverShare, admit.DropRingContended,
 		admit.DropShutdown,
 	} {
-		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.isFinal(inProtobuf) ||
-			no.Retry == 0 {
+		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.Retry == 0 {
 			t.Errorf("%s is answered %+v", reason, no)
 		}
 	}
-	if _, no := notAdmitted(admit.DropBatchTooLarge); no.result != ResultTooMany || !no.isFinal(inProtobuf) {
+	if _, no := notAdmitted(admit.DropBatchTooLarge); no.result != ResultTooMany || no.Retry != 0 {
 		t.Errorf("what no ring can hold is answered %+v", no)
 	}
 	if result, no := notAdmitted(admit.DropNotWanted); result != ResultNotWanted || no != nil {
@@ -120,17 +119,17 @@ func (broken) read([]byte, bool) (Result, error) { panic("BUG") }
 // is counted.
 func TestABugCostsOneRequest(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Counters = 1 })
-	w := h.turns.take(nil)
+	w := <-h.workers
 	sound := w.reader
 	w.reader = broken{sound}
-	h.turns.give(w)
+	h.workers <- w
 	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError ||
 		statusIn(a) != otlpanswer.Internal {
 		t.Errorf("answered %+v", a)
 	}
-	h.turns.take(nil)
+	<-h.workers
 	w.reader = sound
-	h.turns.give(w)
+	h.workers <- w
 	if a := post(t, h.client(true), exported("shop", 10, 3, 1)); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}

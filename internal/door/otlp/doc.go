@@ -1,28 +1,20 @@
-// Package otlp is, to an OpenTelemetry SDK, a collector: it takes what any SDK of today
-// exports, counts the spans of traces, and answers as the specification has it. An SDK needs one
-// setting, OTEL_EXPORTER_OTLP_ENDPOINT, and no change.
+// Package otlp implements an OTLP receiver: it counts the spans of traces that SDKs export, and answers as the
+// specification says. An SDK needs one setting, OTEL_EXPORTER_OTLP_ENDPOINT, and no change.
 //
-// One port, or socket, speaks OTLP/HTTP with protobuf and JSON and OTLP/gRPC: net/http
-// serves HTTP/1.1 and HTTP/2 without TLS, and a unary call of gRPC is a POST whose body has
-// five bytes before the message and whose answer has its status in trailers (grpc.go). A request
-// becomes a call: where it goes by its path, how it is encoded by its header (open.go).
-// Its body is inflated, or read from JSON, where its spans have to be counted. A
-// reader makes batches of snapshots of it, by one of two readings (reading.go). Then the call goes on
-// to the collector of --otlp-forward, or ends here: the bytes that came, with what its protocol
-// has around them, and its answer goes back in the words of who asked (forward.go). With --otlp-keep
-// a share of its traces goes on, and with --otlp-mark=attribute what goes on says that it is counted:
-// then the reader writes another message (keep.go).
+// One port, or socket, speaks OTLP/HTTP with protobuf and JSON, and OTLP/gRPC: net/http serves HTTP/1.1 and
+// HTTP/2 without TLS, and a unary call of gRPC is a POST with a prefix before the message and the status in
+// trailers (grpc.go). A request becomes a call (call.go). Its body is decompressed and translated
+// from JSON as far as necessary, and a reader makes batches of snapshots of it, by one of two readings
+// (count.go, reading.go). Then the bytes that came are forwarded to the collector of --otlp-forward, and its
+// response is translated for the SDK (forward.go, reply.go); or the call ends here. With --otlp-keep a share of the
+// traces is forwarded, and with --otlp-mark=attribute the forwarded resources are marked as counted: then another message is
+// written (sample.go).
 //
-// A body is counted before anybody else has it: who wants exact statistics wants them whatever
-// becomes of the traces. Where traces end here, what can't be counted is refused, in the words that
-// have the SDK keep it for another try where one helps.
+// Without an upstream, a call that can't be counted is refused so that the SDK keeps it for a retry if
+// one helps.
 //
-// # Threading
+// # Concurrency and limits
 //
-// As package door. Counting waits for one of the workers, which senders are given in turn (turns.go).
-//
-// # Bounds
-//
-// Those of package door, streams of a connection, and workers and what each may hold. Config.Memory
-// adds them up.
+// Those of package door, and streams per connection. Counting waits for one of the workers; Config.Memory
+// adds up their memory.
 package otlp

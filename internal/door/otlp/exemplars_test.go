@@ -1,8 +1,6 @@
 package otlp
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"testing"
 
@@ -11,63 +9,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// TestWhatTheDestinationTookIsAnExemplar, and nothing else is: not what it refused, or took only
-// in part, or what did not go on; and the room of each candidate comes back.
-func TestWhatTheDestinationTookIsAnExemplar(t *testing.T) {
-	in := func(rejected byte) []byte { return nested(nil, 1, []byte{8, rejected}) }
+// TestExemplars_OfForwardedSpansOnly: whatever the upstream answers, as a span has happened anyhow.
+func TestExemplars_OfForwardedSpansOnly(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer func(w http.ResponseWriter)
+		status int
 		keep   *sampling.Keeping
-		isJSON bool
-		want   exemplars.Counts
+		want   uint64
 	}{
-		"taken":               {want: exemplars.Counts{Taken: 1}},
-		"taken, with a share": {keep: &sampling.Keeping{Share: 1}, want: exemplars.Counts{Taken: 1}},
-		"refused": {answer: func(w http.ResponseWriter) {
-			w.WriteHeader(http.StatusBadRequest)
-		}, want: exemplars.Counts{Refused: 1}},
-		"later": {answer: func(w http.ResponseWriter) {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}, want: exemplars.Counts{Refused: 1}},
-		"broken off": {answer: func(http.ResponseWriter) {
-			panic(http.ErrAbortHandler)
-		}, want: exemplars.Counts{Refused: 1}},
-		"in part": {answer: func(w http.ResponseWriter) {
-			_, _ = w.Write(in(3))
-		}, want: exemplars.Counts{Refused: 1}},
-		"with a warning": {answer: func(w http.ResponseWriter) {
-			_, _ = w.Write(in(0))
-		}, want: exemplars.Counts{Taken: 1}},
-		"in part, JSON": {isJSON: true, answer: func(w http.ResponseWriter) {
-			_, _ = io.WriteString(w, `{"partialSuccess":{"rejectedSpans":"1"}}`)
-		}, want: exemplars.Counts{Refused: 1}},
-		"taken, JSON": {isJSON: true, answer: func(w http.ResponseWriter) {
-			_, _ = io.WriteString(w, `{}`)
-		}, want: exemplars.Counts{Taken: 1}},
-		"ended here": {keep: &sampling.Keeping{Share: 0}},
+		"accepted": {http.StatusOK, nil, 1}, "refused": {http.StatusBadRequest, nil, 1},
+		"all sampled":  {http.StatusOK, &sampling.Keeping{Share: 1}, 1},
+		"none sampled": {http.StatusOK, &sampling.Keeping{Share: 0}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			to := newCollector(t, false, func(w http.ResponseWriter, _ int) {
-				if c.answer != nil {
-					c.answer(w)
-				}
-			})
-			forward, table := forwardTo(t, to.url()), exemplars.New(1)
-			h := newHarness(t, func(config *Config, a *aggregate.Config) {
-				forward(config, a)
-				config.Exemplars, config.Keep = table, c.keep
-			})
-			if c.isJSON {
-				send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
-					"Content-Type", mediaJSON)
-			} else {
-				post(t, h.client(c.want.Taken == 0), exported("shop", 0, 5, 1))
-			}
-			h.stop()
-			if got := table.Counts(); got != c.want {
-				t.Errorf("%+v, want %+v", got, c.want)
-			}
+		to := newCollector(t, false, func(w http.ResponseWriter, _ int) { w.WriteHeader(c.status) })
+		forward, table := forwardTo(t, to.url()), exemplars.New(1)
+		h := newHarness(t, func(config *Config, a *aggregate.Config) {
+			forward(config, a)
+			config.Exemplars, config.Keep = table, c.keep
 		})
+		post(t, h.client(false), exported("shop", 0, 5, 1))
+		h.stop()
+		if got := table.Counts(); got.Taken != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 

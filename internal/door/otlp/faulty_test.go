@@ -23,7 +23,7 @@ type fault struct {
 	http    int    // that an SDK is told
 	grpc    string // the same of gRPC
 	retry   string // Retry-After
-	outcome door.Outcome
+	outcome door.ForwardOutcome
 	soon    bool // it is waited for but for a moment
 }
 
@@ -96,7 +96,7 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 			}
 			to.taken.Add(1)
 			if isGRPC {
-				_ = taken().writeGRPC(w, false)
+				_ = accepted().writeGRPC(w, false)
 			}
 		}),
 	}

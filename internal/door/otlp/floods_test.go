@@ -5,7 +5,6 @@ import (
 	"net"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
@@ -116,7 +115,7 @@ func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
 func (f *flood) write(c net.Conn, most int) error {
 	if f.reads {
 		speakFrames(c)
-	} else if _, err := c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings,
+	} else if _, err := c.Write(appendFrame([]byte(preface), frameSettings,
 		flagNone, 0, nil)); err != nil {
 		return err
 	}

@@ -15,91 +15,97 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/destination"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
-// canGoOn says whether a message can go on as it came. gRPC has no JSON, and of snappy frames alone.
-func (c *call) canGoOn() bool {
-	return !c.server.config.Forward.IsGRPC() ||
-		c.encoding != inJSON && c.packing.Of(c.message) != bodies.Snappy
+// encodedMessage is a message as it is forwarded.
+type encodedMessage struct {
+	message     []byte
+	compression bodies.Compression
+	encoding    encoding
 }
 
-// wrap chooses the bytes that go on: those that came, wherever the destination can read them. It
-// reports false where it can read none.
-func (c *call) wrap() bool {
+// isForwardable reports whether the upstream reads a message as it came. gRPC has no JSON, and snappy only
+// in frames.
+func (c *call) isForwardable() bool {
+	return !c.server.config.Forward.IsGRPC() ||
+		c.encoding != inJSON && c.compression.Detect(c.message) != bodies.Snappy
+}
+
+// encode chooses the bytes that are forwarded: those that came if the upstream reads them. It reports
+// false if it reads none.
+func (c *call) encode() bool {
 	isGRPC := c.server.config.Forward.IsGRPC()
-	c.parcel = parcel{c.message, c.packing, c.encoding}
+	c.encoded = encodedMessage{c.message, c.compression, c.encoding}
 	switch {
-	case c.kept.body != nil:
-		c.parcel = parcel{c.kept.body.Bytes, c.kept.packing, inProtobuf}
-	case !c.canGoOn():
-		c.parcel = parcel{c.protobuf, bodies.Plain, inGRPC}
+	case c.sampled.body != nil:
+		c.encoded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, inProtobuf}
+	case !c.isForwardable():
+		c.encoded = encodedMessage{c.protobuf, bodies.Plain, inGRPC}
 		return c.protobuf != nil
 	case c.encoding == inGRPC:
-		c.parcel.encoding = inProtobuf
+		c.encoded.encoding = inProtobuf
 	}
 	if isGRPC {
-		c.parcel.encoding = inGRPC
+		c.encoded.encoding = inGRPC
 	}
 	return true
 }
 
-// unfit is the reply to a call that the destination can't read.
-func (c *call) unfit() *door.Reply {
-	c.server.onward.Note(door.OutcomeUnfit, "")
-	return c.say(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or in a block "+
+// unfit responds to a call that the upstream can't read.
+func (c *call) unfit() door.Response {
+	c.server.forwards.Note(door.OutcomeUnfit, "")
+	return c.respond(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or in a block "+
 		"of snappy can't go on to a destination that speaks gRPC; have the SDK send protobuf, or gzip"))
 }
 
-// Begin says what goes on: the message, with what the destination's protocol has around it.
-func (c *call) Begin() door.Parcel {
-	to, p := &c.server.config.Forward, &c.parcel
-	out := door.Parcel{Method: http.MethodPost, Target: to.target(c.signal), Message: p.message}
-	named := c.Fields.Get("Connection")
-	c.Fields.Keep(func(name string) bool { return isForwarded(name) && !http1.IsNamed(named, name) })
-	c.Fields.Set("Content-Type", mediaOf[p.encoding])
+// Outbound returns the message with what the upstream's protocol has around it.
+func (c *call) Outbound() door.OutboundRequest {
+	to, m, h := &c.server.config.Forward, &c.encoded, c.Header()
+	out := door.OutboundRequest{
+		Method: http.MethodPost, Target: to.target(c.signal), Header: h, Message: m.message,
+	}
+	door.RemoveNamed(h)
+	door.RemoveHopByHop(h)
+	for name := range h {
+		if name == "Content-Encoding" || name == "Accept-Encoding" || strings.HasPrefix(name, "Grpc-") {
+			delete(h, name)
+		}
+	}
+	h.Set("Content-Type", mediaOf[m.encoding])
 	switch {
 	case to.IsGRPC():
-		before := prefix(len(p.message), p.packing != bodies.Plain)
-		out.Prefix = before[:]
-		c.Fields.Set("Te", "trailers")
-		if p.packing != bodies.Plain {
-			c.Fields.Set(headerGRPCEncoding, nameInGRPC(p.packing))
+		p := prefix(len(m.message), m.compression != bodies.Plain)
+		out.Prefix = p[:]
+		h.Set("Te", "trailers")
+		if m.compression != bodies.Plain {
+			h.Set(headerGRPCEncoding, nameInGRPC(m.compression))
 		}
-	case p.packing != bodies.Plain:
-		c.Fields.Set("Content-Encoding", p.packing.String())
+	case m.compression != bodies.Plain:
+		h.Set("Content-Encoding", m.compression.String())
 	}
-	if c.IsCounted() {
-		c.Fields.Set(headerComputedStats, "yes")
+	if c.IsCounted {
+		h.Set(headerComputedStats, "yes")
 	}
-	out.Fields = c.Fields
 	return out
 }
 
-// isForwarded says whether a field of a request goes on: none that is about the connection, or
-// about how the body is written, which is said anew.
-func isForwarded(name string) bool {
-	switch name {
-	case "Content-Encoding", "Accept-Encoding":
-		return false
+// Translate makes a response of the upstream's in the protocol of the sender.
+func (c *call) Translate(from *http.Response, err error) door.Response {
+	if err != nil {
+		return c.unanswered(err)
 	}
-	return http1.IsForwarded(name) && !strings.HasPrefix(name, "Grpc-")
-}
-
-// Answer makes a reply of what the destination has answered, in the words of who asked.
-func (c *call) Answer(from *door.Answer) *door.Reply {
-	said, err := from.ReadAll(destination.MaxAnswer)
-	isLong := errors.Is(err, door.ErrLongAnswer)
+	said, err := door.ReadResponse(from, destination.MaxAnswer)
+	isLong := errors.Is(err, door.ErrLongResponse)
 	if err != nil && !isLong {
-		return c.Unanswered(err)
+		return c.unanswered(err)
 	}
 	var a *reply
 	switch {
-	case c.parcel.encoding != inGRPC:
-		a = replyOfHTTP(from, said, c.parcel.encoding, c.encoding, isLong)
-	case isLong && from.Field(headerGRPCStatus) == "": // its end did not come
-		return c.Unanswered(err)
+	case c.encoded.encoding != inGRPC:
+		a = replyOfHTTP(from, said, c.encoded.encoding, c.encoding, isLong)
+	case isLong && field(from, headerGRPCStatus) == "": // its end did not come
+		return c.unanswered(err)
 	default:
 		a = replyOfGRPC(from, said, c.encoding)
 	}
@@ -112,37 +118,38 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
 			"signal", signals[c.signal].name, "answer", a.Said)
 	}
-	c.server.onward.Note(outcome, a.Said)
-	told := c.say(a)
-	told.IsTaken = outcome == door.OutcomeTaken && a.takesAll(c.encoding)
-	return told
+	c.server.forwards.Note(outcome, a.Said)
+	return c.respond(a)
 }
 
-// Unanswered has the SDK try again.
-func (c *call) Unanswered(err error) *door.Reply {
+// unanswered asks the SDK to retry.
+func (c *call) unanswered(err error) door.Response {
 	s := c.server
 	if c.HasLeft() {
-		s.onward.Note(door.OutcomeLeft, "")
-		return c.say(later(0, "the request was given up")) // nobody reads it
+		s.forwards.Note(door.OutcomeLeft, "")
+		return door.CloseConnection
 	}
 	why := s.config.Forward.Advise(err)
-	s.onward.Note(door.OutcomeAway, why.Error())
+	s.forwards.Note(door.OutcomeAway, why.Error())
 	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
 		"error", why)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return c.say(refuse(0, otlpanswer.DeadlineExceeded, "the destination did not answer in time"))
+		return c.respond(refuse(0, otlpanswer.DeadlineExceeded, "the destination did not answer in time"))
 	}
-	return c.say(later(0, "the destination does not answer"))
+	return c.respond(later(0, "the destination does not answer"))
 }
 
-// What a collector answers goes back in the words of who asked: as it is where both speak alike, else
-// by the tables of package otlpanswer.
+// field returns a field of a response's trailer or header.
+func field(from *http.Response, name string) string {
+	return cmp.Or(from.Trailer.Get(name), from.Header.Get(name))
+}
 
-// replyOfHTTP is the answer of a collector that speaks HTTP and was asked in one encoding, for
-// an SDK that speaks perhaps another. Of one that is too long to be kept the status says all. A page is
-// no answer of OTLP, whatever its status: it goes back as it is, and took nothing.
-func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding, isLong bool) *reply {
-	a, media := &reply{Status: saidByHTTP(from), http: from.Status}, from.Field("Content-Type")
+// replyOfHTTP translates the response of an upstream that was asked over HTTP in one encoding for an SDK that
+// may speak another: as it is if both are the same, otherwise by the tables of package otlpanswer. If the
+// response is too long, its status says all. A web page is not a response of OTLP, whatever its status: it
+// is returned as it is, and has accepted nothing.
+func replyOfHTTP(from *http.Response, said []byte, asked, speaks encoding, isLong bool) *reply {
+	a, media := &reply{Status: saidByHTTP(from), http: from.StatusCode}, from.Header.Get("Content-Type")
 	isProtobuf := strings.HasPrefix(media, mediaProtobuf)
 	isPage := a.Code == otlpanswer.OK && strings.HasPrefix(media, mediaPage)
 	if isPage {
@@ -157,7 +164,7 @@ func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding, isLong 
 		}
 	case isPage:
 		a.http = 0
-	case asked != inProtobuf || !isProtobuf: // in words that this SDK does not speak
+	case asked != inProtobuf || !isProtobuf: // in an encoding that this SDK does not read
 	case a.Code == otlpanswer.OK:
 		a.message = said
 	default:
@@ -167,23 +174,23 @@ func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding, isLong 
 	return a
 }
 
-// saidByHTTP is what a status of HTTP says that is none of success.
-func saidByHTTP(from *door.Answer) (s otlpanswer.Status) {
-	if s.Code = otlpanswer.CodeOf(from.Status); s.Code == otlpanswer.OK {
+// saidByHTTP translates an HTTP status.
+func saidByHTTP(from *http.Response) (s otlpanswer.Status) {
+	if s.Code = otlpanswer.CodeOf(from.StatusCode); s.Code == otlpanswer.OK {
 		return s
 	}
-	s.Said = "the destination answered " + strconv.Itoa(from.Status) + " " + http.StatusText(from.Status)
+	s.Said = "the destination answered " + strconv.Itoa(from.StatusCode) + " " + http.StatusText(from.StatusCode)
 	if s.Code == otlpanswer.ResourceExhausted || s.IsRetryable() {
-		s.Retry = otlpanswer.RetryAfter(from.Field("Retry-After"), time.Now())
+		s.Retry = otlpanswer.RetryAfter(from.Header.Get("Retry-After"), time.Now())
 	}
 	return s
 }
 
-// replyOfGRPC is the answer of a collector that speaks gRPC. Its status stands in trailers, or in the
-// header where it has no message.
-func replyOfGRPC(from *door.Answer, said []byte, speaks encoding) *reply {
-	n, err := strconv.ParseUint(from.Field(headerGRPCStatus), 10, 8)
-	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // something else than gRPC answered
+// replyOfGRPC translates the response of an upstream that speaks gRPC. Its status is in the trailer, or in the
+// header if there is no message.
+func replyOfGRPC(from *http.Response, said []byte, speaks encoding) *reply {
+	n, err := strconv.ParseUint(field(from, headerGRPCStatus), 10, 8)
+	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // not gRPC
 		a := &reply{Status: saidByHTTP(from)}
 		if a.Code == otlpanswer.OK {
 			a.Code, a.Said = otlpanswer.Unknown, "the destination answered without a status of gRPC"
@@ -192,15 +199,15 @@ func replyOfGRPC(from *door.Answer, said []byte, speaks encoding) *reply {
 	}
 	a := &reply{Status: otlpanswer.Status{Code: otlpanswer.Code(n)}}
 	if a.Code == otlpanswer.OK {
-		if message, isPacked, err := unframe(said); err == nil && !isPacked {
+		if message, isCompressed, err := unframe(said); err == nil && !isCompressed {
 			a.message = message
 		}
 		return a
 	}
-	if text, err := url.PathUnescape(from.Field(headerGRPCMessage)); err == nil {
+	if text, err := url.PathUnescape(field(from, headerGRPCMessage)); err == nil {
 		a.Said = text
 	}
-	details := from.Field(headerGRPCDetails)
+	details := field(from, headerGRPCDetails)
 	a.Retry = otlpanswer.ReadStatus(decoded(details)).Retry
 	if speaks == inGRPC {
 		a.asIs = []byte(details)

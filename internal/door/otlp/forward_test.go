@@ -69,7 +69,7 @@ func (c *collector) serve(w http.ResponseWriter, r *http.Request) {
 	if c.answer != nil {
 		c.answer(w, n)
 	} else if c.isGRPC {
-		_ = taken().writeGRPC(w, false)
+		_ = accepted().writeGRPC(w, false)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 		retry     string // of HTTP
 		isCounted bool   // once more when it comes again
 	}{
-		"taken":       {taken(), 200, "0", "", "", true},
+		"taken":       {accepted(), 200, "0", "", "", true},
 		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
 		"refused":     {refuse(0, otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
 		"not allowed": {refuse(0, otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
@@ -247,7 +247,7 @@ func TestARefusalIsNoEnd(t *testing.T) {
 		to := newCollector(t, answer.http == 0, func(w http.ResponseWriter, n int) {
 			switch {
 			case answer.http == 0 && n%3 == 0:
-				_ = taken().writeGRPC(w, false)
+				_ = accepted().writeGRPC(w, false)
 			case answer.http == 0:
 				_ = answer.writeGRPC(w, false)
 			case n%3 != 0:
@@ -430,7 +430,7 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 				_, _ = io.WriteString(w, "nonsense"+strconv.Itoa(n))
 			default:
 				if isGRPC {
-					_ = taken().writeGRPC(w, false)
+					_ = accepted().writeGRPC(w, false)
 				}
 			}
 		})
@@ -471,7 +471,7 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 		status   int // of a collector
 		bytes    int
 		http     int // of the answer
-		outcome  door.Outcome
+		outcome  door.ForwardOutcome
 		speaking string
 	}{
 		"taken":            {false, 200, destination.MaxAnswer + 1, 200, door.OutcomeTaken, mediaProtobuf},

@@ -14,9 +14,11 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
+
+// preface begins a connection of HTTP/2.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // The frames of HTTP/2 that hostile clients write here by hand.
 const (
@@ -73,7 +75,7 @@ func opened(stream uint32, fields int) []byte {
 
 // speakFrames begins HTTP/2 on a connection, and reads and drops what comes.
 func speakFrames(c net.Conn) {
-	_, _ = c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, 0, 0, nil))
+	_, _ = c.Write(appendFrame([]byte(preface), frameSettings, 0, 0, nil))
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 }
 
@@ -185,7 +187,7 @@ func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 	} {
 		h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = test.maxBody })
 		c := h.dial()
-		if _, err := c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, flagNone,
+		if _, err := c.Write(appendFrame([]byte(preface), frameSettings, flagNone,
 			0, nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +255,7 @@ func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
 func TestAStopWaitsForAnAnswerWhoseConnectionIsGone(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
-		c.Answered = func(uint64, uint64) {
+		c.OnAck = func(uint64, uint64) {
 			close(reached)
 			<-release
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
-// A unary call of gRPC is a POST whose body has five bytes before the message, and whose answer has
-// its status in trailers.
+// A unary call of gRPC is a POST whose body is a prefix and a message, and whose response has its status
+// in trailers.
 
-// prefixLen is what a message has before it: whether it is compressed, and its length.
+// prefixLen is the length of the prefix: whether the message is compressed, and its length.
 const prefixLen = 5
 
 var (
@@ -25,8 +25,8 @@ var (
 	errLength = errors.New("read message: its length is not what its prefix says, or there are several")
 )
 
-// unframe returns the one message that the body of a unary call has.
-func unframe(body []byte) (message []byte, isPacked bool, err error) {
+// unframe returns the message of a unary call's body.
+func unframe(body []byte) (message []byte, isCompressed bool, err error) {
 	if len(body) < prefixLen {
 		return nil, false, errPrefix
 	}
@@ -40,21 +40,21 @@ func unframe(body []byte) (message []byte, isPacked bool, err error) {
 	return message, body[0] == 1, nil
 }
 
-// prefix is what stands before a message of so many bytes.
-func prefix(length int, isPacked bool) (p [prefixLen]byte) {
-	if isPacked {
+// prefix returns the prefix of a message.
+func prefix(length int, isCompressed bool) (p [prefixLen]byte) {
+	if isCompressed {
 		p[0] = 1
 	}
 	binary.BigEndian.PutUint32(p[1:], uint32(length))
 	return p
 }
 
-// packingsOfGRPC are the names of the compressions that are taken by gRPC.
-const packingsOfGRPC = "gzip,zstd,snappy"
+// compressionsOfGRPC are the names of the supported compressions.
+const compressionsOfGRPC = "gzip,zstd,snappy"
 
-// packingOfGRPC finds what a compression's name stands for. Snappy is in frames there.
-func packingOfGRPC(name string) (p bodies.Packing, isKnown bool) {
-	p, isKnown = bodies.PackingOf(name)
+// compressionOfGRPC returns the compression of a name. Snappy is in frames with gRPC.
+func compressionOfGRPC(name string) (p bodies.Compression, isKnown bool) {
+	p, isKnown = bodies.CompressionOf(name)
 	switch p {
 	case bodies.Snappy:
 		return bodies.SnappyFramed, isKnown
@@ -64,15 +64,15 @@ func packingOfGRPC(name string) (p bodies.Packing, isKnown bool) {
 	return p, isKnown
 }
 
-// nameInGRPC is the name that a compression has there.
-func nameInGRPC(p bodies.Packing) string {
+// nameInGRPC returns the name of a compression with gRPC.
+func nameInGRPC(p bodies.Compression) string {
 	if p == bodies.SnappyFramed {
 		p = bodies.Snappy
 	}
 	return p.String()
 }
 
-// The fields of gRPC's headers and trailers.
+// Fields of the headers and trailers of gRPC.
 const (
 	headerGRPCStatus   = "Grpc-Status"
 	headerGRPCMessage  = "Grpc-Message"
@@ -81,17 +81,17 @@ const (
 	headerGRPCAccepts  = "Grpc-Accept-Encoding"
 )
 
-// writeGRPC writes the message, where there is one, and the status in trailers, or in the header of
-// an answer that has nothing but one.
+// writeGRPC writes the message, if there is one, and the status in trailers; or the status in the header of
+// a response without a body.
 func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	h := w.Header()
-	h["Date"] = nil // which gRPC has none of
+	h["Date"] = nil // gRPC has none
 	h.Set("Content-Type", mediaGRPC)
-	h.Set(headerGRPCAccepts, packingsOfGRPC)
+	h.Set(headerGRPCAccepts, compressionsOfGRPC)
 	if isHead {
 		a.writeStatus(h)
 		w.WriteHeader(http.StatusOK)
-		return http.NewResponseController(w).Flush() //nolint:wrapcheck // net/http's own; nobody reads it
+		return nil
 	}
 	h["Trailer"] = []string{headerGRPCStatus, headerGRPCMessage, headerGRPCDetails}
 	w.WriteHeader(http.StatusOK)
@@ -104,14 +104,14 @@ func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 		err = flushed
 	}
 	a.writeStatus(h)
-	return err //nolint:wrapcheck // the same
+	return err //nolint:wrapcheck // nobody reads it
 }
 
-// writeStatus sets the fields of a status.
+// writeStatus sets the header fields of a status.
 func (a *reply) writeStatus(h http.Header) {
 	h.Set(headerGRPCStatus, strconv.Itoa(int(a.Code)))
 	if a.Said != "" {
-		h.Set(headerGRPCMessage, url.PathEscape(a.Said)) // of which it asks no more than the percent sign
+		h.Set(headerGRPCMessage, url.PathEscape(a.Said)) // gRPC escapes fewer characters
 	}
 	switch {
 	case a.asIs != nil:
@@ -121,7 +121,7 @@ func (a *reply) writeStatus(h http.Header) {
 	}
 }
 
-// decoded is what stands in a header that ends in -bin, with or without padding.
+// decoded returns the value of a header field that ends in -bin, with or without padding.
 func decoded(text string) []byte {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {

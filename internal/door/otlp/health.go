@@ -6,26 +6,26 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
-// healthPath is where proxies and orchestrators ask whether a server of gRPC serves. It is the service's
-// Check. Its Watch is answered UNIMPLEMENTED, by which gRPC's own clients take a server for one that serves
-// and ask no more: a stream that each SDK holds open would tell them what the end of a connection tells too.
+// healthPath is the Check method of gRPC's health service, by which proxies and orchestrators ask whether a
+// server serves. Its Watch is answered UNIMPLEMENTED: gRPC's clients then take the server for healthy and
+// stop asking, and the end of their connection tells them the rest.
 const healthPath = "/grpc.health.v1.Health/Check"
 
-// The answers to a check, as messages with a status.
+// The responses to a check in protobuf.
 const (
 	serving    = "\x08\x01"
 	notServing = "\x08\x02"
 )
 
-// check is a question for the health of a service.
+// check is a call that asks for the health of a service. It is never forwarded.
 type check struct{ *call }
 
-// Read answers it.
-func (c check) Read(broken error) *door.Reply {
-	no := c.unframe(broken)
-	if no == nil && c.packing != bodies.Plain {
-		w := c.server.turns.take(c.sender())
-		defer c.server.turns.give(w)
+// Count answers it.
+func (c check) Count(readErr error) door.Response {
+	no := c.unframe(readErr)
+	if no == nil && c.compression != bodies.Plain {
+		w := <-c.server.workers
+		defer func() { c.server.workers <- w }()
 		c.message, no = c.server.readable(c.call, w)
 	}
 	if no != nil {
@@ -34,14 +34,14 @@ func (c check) Read(broken error) *door.Reply {
 	c.Result = int(ResultOther)
 	switch {
 	case !c.server.hasService(serviceIn(c.message)):
-		return c.say(refuse(ResultOther, otlpanswer.NotFound, "there is no such service here"))
+		return c.respond(refuse(ResultOther, otlpanswer.NotFound, "there is no such service here"))
 	case c.server.IsStopping():
-		return c.say(&reply{message: []byte(notServing)})
+		return c.respond(&reply{message: []byte(notServing)})
 	}
-	return c.say(&reply{message: []byte(serving)})
+	return c.respond(&reply{message: []byte(serving)})
 }
 
-// serviceIn is the name that a check asks for, "" for the server as a whole.
+// serviceIn returns the service that a check asks for, "" for the server as a whole.
 func serviceIn(message []byte) (name string) {
 	for f := range otlpanswer.Fields(message) {
 		if f.Number == 1 {
@@ -51,13 +51,13 @@ func serviceIn(message []byte) (name string) {
 	return name
 }
 
-// hasService says whether a service is here.
+// hasService reports whether a service exists here.
 func (s *Server) hasService(name string) bool {
 	found, _, isKnown := signalOf("/" + name + exportMethod)
-	return name == "" || isKnown && s.takes(found)
+	return name == "" || isKnown && s.accepts(found)
 }
 
-// takes says whether requests of a signal are taken: metrics and logs only where they go on.
-func (s *Server) takes(of signal) bool {
+// accepts reports whether requests of a signal are accepted: metrics and logs only if they are forwarded.
+func (s *Server) accepts(of signal) bool {
 	return of == signalTraces || of == signalHealth || s.config.Forward.IsSet()
 }

@@ -74,12 +74,12 @@ func TestHealthIsAnswered(t *testing.T) {
 // TestADaemonThatStopsServesNoMore, as who asks meanwhile is told.
 func TestADaemonThatStopsServesNoMore(t *testing.T) {
 	h := newHarness(t, nil)
-	held := h.Hold(nil)
-	held.Method, held.Body = http.MethodPost, &bodies.Body{Bytes: framed(nil, false)}
+	r := h.Buffered(httptest.NewRequest(http.MethodPost, healthPath, nil))
+	r.Body = &bodies.Body{Bytes: framed(nil, false)}
 	h.stop()
 	w := httptest.NewRecorder()
-	reply := check{&call{Held: held, server: h.Server, signal: signalHealth, encoding: inGRPC}}.Read(nil)
-	if err := reply.Write(w); err != nil || !bytes.Equal(w.Body.Bytes(), framed([]byte{8, 2}, false)) {
+	c := check{&call{BufferedRequest: r, server: h.Server, signal: signalHealth, encoding: inGRPC}}
+	if err := c.Count(nil)(w); err != nil || !bytes.Equal(w.Body.Bytes(), framed([]byte{8, 2}, false)) {
 		t.Errorf("answered %x, %v", w.Body, err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
@@ -50,9 +49,9 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 		case 0:
 			_, _ = io.WriteString(c, request[:n])
 		case 1:
-			_, _ = io.WriteString(c, http1.Preface+"\r\n\r\nSM\r\n\r\n"+request[:n]) // frames that are none
+			_, _ = io.WriteString(c, preface+request[:n]) // frames that are none
 		case 2:
-			_, _ = io.WriteString(c, http1.Preface[:1+n%len(http1.Preface)])
+			_, _ = io.WriteString(c, preface[:1+n%len(preface)])
 		}
 		c.Close()
 	}
@@ -138,9 +137,11 @@ func TestOneConnectionTooMany(t *testing.T) {
 	var c net.Conn
 	eventually.True(t, "the last one gives way", func() bool {
 		c = h.dial()
-		_, err := io.WriteString(c, "POST /v1/traces HTTP/1.1\r\n")
+		_, err := io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"+
+			"Content-Length: 9\r\n\r\nhalf")
 		return err == nil && h.Stats().Connections == 1
 	})
+	eventually.True(t, "its request is in flight", func() bool { return h.Stats().BufferedBytes > 0 })
 	before := h.Stats().Refused
 	refused, _ := io.ReadAll(h.dial())
 	// one that was tried before may be counted late

@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -198,8 +199,8 @@ func TestCountedRequestsSayIt(t *testing.T) {
 			got := to.last()
 			body := got.body
 			if got.header.Get("Content-Encoding") == "gzip" {
-				var unpack bodies.Inflater
-				plain, err := unpack.Inflate(body, bodies.Gzip, &h.Bodies)
+				var unpack bodies.Decompressor
+				plain, err := unpack.Decompress(body, bodies.Gzip, &h.Bodies)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -261,23 +262,23 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if a := post(t, client, small); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}
-	c := &call{Held: h.Hold(nil), message: small}
+	c := &call{BufferedRequest: h.Buffered(httptest.NewRequest(http.MethodPost, "/", nil)), message: small}
 	c.Body = &bodies.Body{Bytes: make([]byte, 256<<10-len(small))}
-	w := h.turns.take(nil)
+	w := <-h.workers
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, no := h.measure(c, w); no.result != ResultTooLarge || !no.isFinal(inProtobuf) ||
+	if _, no := h.measure(c, w); no.result != ResultTooLarge ||
 		!strings.Contains(no.Said, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
-	h.turns.give(w)
+	h.workers <- w
 }
 
 // TestAWarmAgentReaderAllocatesNothingASpan: a few things a request, for each process in it.
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: newWishes().features}}}
-	s.Learn()
+	s.learn()
 	w, body := &worker{reader: newIngest(&s.agentPolicy)}, exported("shop", 0, 500, 5)
 	r := w.reader
 	round := func() {
@@ -299,7 +300,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: w.features}}}
-	s.Learn()
+	s.learn()
 	r, body := newIngest(&s.agentPolicy), webRequest(1)
 	keys := func() string {
 		if result, err := r.read(body, false); result != ResultCounted {
@@ -317,7 +318,7 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 		t.Error("a tag is a label that nobody asks for")
 	}
 	w.change(func(f *door.Features) { f.PeerTags = []string{"db.namespace"} })
-	s.Learn()
+	s.learn()
 	if !strings.Contains(keys(), tag) {
 		t.Error("a tag is no label that the agent asks for")
 	}
@@ -353,7 +354,7 @@ func TestAgentReadersKeepTheirPromise(t *testing.T) {
 			Reading: ReadingDatadog,
 			Config:  door.Config{Features: agentsWishes().features},
 		}}
-		s.Learn()
+		s.learn()
 		before := inUse()
 		r := newIngest(&s.agentPolicy)
 		result, err := r.read(body, false)

@@ -175,15 +175,15 @@ func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 func TestPackingHasItsRoom(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	h := newHarness(t, nil)
-	var p packer
+	var p compressor
 	for _, n := range []int{0, 1, 1 << 10, 1 << 16, 1<<20 + 7} {
 		message := make([]byte, n)
 		for i := range message {
 			message[i] = byte(random.Uint32())
 		}
-		to := h.Bodies.Take(packedBytes(n))
+		to := h.Bodies.Take(compressedBytes(n))
 		room := cap(to.Bytes)
-		if p.pack(to, message); cap(to.Bytes) != room {
+		if p.compress(to, message); cap(to.Bytes) != room {
 			t.Errorf("%d bytes take %d, %d are set aside", n, len(to.Bytes), room)
 		}
 		to.Release()

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/door/destination"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
 // text is a request as an SDK writes it.
@@ -43,32 +42,27 @@ func statusOf(t *testing.T, from *bufio.Reader) int {
 	return resp.StatusCode
 }
 
-// TestPlainRequestsAreAnsweredWhereNetHTTPWaits: on a connection that carries others as well;
-// behind one whose end only net/http knows all are net/http's, and so are those that go on in
-// another way.
-func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
+// TestRequestsOfAConnection_EachIsAnswered, whatever they are, with and without an upstream.
+func TestRequestsOfAConnection_EachIsAnswered(t *testing.T) {
 	good := exported("shop", 0, 5, 1)
 	requests := []struct {
-		text                     string
-		status, forwarded        int
-		byNetHTTP, byWhereItEnds uint64 // that net/http answers, where requests go on and where they do not
+		text              string
+		status, forwarded int
 	}{
-		{text("/v1/traces", mediaProtobuf, good), 200, 200, 0, 0},
-		{text("/v1/traces", mediaProtobuf+"; charset=x", good), 200, 200, 0, 0},
-		{text("/v1/traces", mediaProtobuf, packed(good), "Content-Encoding: gzip\r\n"), 200, 200, 0, 0},
-		{text("/v1/traces", mediaJSON, []byte(inJSONText)), 200, 200, 0, 0},
-		{text("/v1/traces", mediaProtobuf, good, headerComputedStats+": yes\r\n"), 200, 200, 0, 0},
-		{text("/v1/traces", "text/plain", good), 415, 415, 1, 1},
-		{text("/v1/metrics", mediaProtobuf, good), 404, 200, 0, 1},
-		{strings.Replace(text("/v1/traces", mediaProtobuf, good), "POST", "PUT", 1), 405, 405, 1, 1},
-		{text("/v1/traces", mediaProtobuf, []byte("nonsense")), 400, 200, 0, 0},
-		{text("/v1/traces", mediaProtobuf, good), 200, 200, 0, 0},
-		{inChunks(good), 200, 200, 1, 1},
-		{text("/v1/traces", mediaProtobuf, good), 200, 200, 1, 1},
+		{text("/v1/traces", mediaProtobuf, good), 200, 200},
+		{text("/v1/traces", mediaProtobuf+"; charset=x", good), 200, 200},
+		{text("/v1/traces", mediaProtobuf, packed(good), "Content-Encoding: gzip\r\n"), 200, 200},
+		{text("/v1/traces", mediaJSON, []byte(inJSONText)), 200, 200},
+		{text("/v1/traces", mediaProtobuf, good, headerComputedStats+": yes\r\n"), 200, 200},
+		{text("/v1/traces", "text/plain", good), 415, 415},
+		{text("/v1/metrics", mediaProtobuf, good), 404, 200},
+		{strings.Replace(text("/v1/traces", mediaProtobuf, good), "POST", "PUT", 1), 405, 405},
+		{text("/v1/traces", mediaProtobuf, []byte("nonsense")), 400, 200},
+		{inChunks(good), 200, 200},
+		{text("/v1/traces", mediaProtobuf, good), 200, 200},
 	}
 	for name, to := range map[string]*collector{
-		"ends here": nil, "by HTTP": newCollector(t, false, nil),
-		"by gRPC": newCollector(t, true, nil),
+		"ends here": nil, "by HTTP": newCollector(t, false, nil), "by gRPC": newCollector(t, true, nil),
 	} {
 		var change func(*Config, *aggregate.Config)
 		if to != nil {
@@ -78,25 +72,13 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 		conn := h.dial()
 		from := bufio.NewReader(conn)
 		for i, r := range requests {
-			status, byNetHTTP := r.status, r.byWhereItEnds
+			want := r.status
 			if to != nil {
-				status, byNetHTTP = r.forwarded, r.byNetHTTP
+				want = r.forwarded
 			}
-			if name == "by gRPC" {
-				byNetHTTP = 1
-			}
-			got, by := 0, uint64(0)
-			for range 20 { // whose answer from behind does not come at once is net/http's too
-				before := h.Stats().ByNetHTTP
-				_, _ = io.WriteString(conn, r.text)
-				got, by = statusOf(t, from), h.Stats().ByNetHTTP-before
-				if got != status || by <= byNetHTTP {
-					break
-				}
-			}
-			if got != status || by != byNetHTTP {
-				t.Errorf("%s: request %d was answered %d, by net/http %d; want %d, %d", name, i, got, by,
-					status, byNetHTTP)
+			_, _ = io.WriteString(conn, r.text)
+			if got := statusOf(t, from); got != want {
+				t.Errorf("%s: request %d was answered %d, want %d", name, i, got, want)
 			}
 		}
 	}
@@ -130,9 +112,6 @@ func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
 		})
 	}
 	sending.Wait()
-	if by := h.Stats().ByNetHTTP; by < 8 {
-		t.Errorf("of %d requests net/http answered %d", most, by)
-	}
 	h.stop()
 	if h.rows["name 0"] != 5*most {
 		t.Errorf("counted %v", h.rows)
@@ -186,7 +165,7 @@ func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
 // TestAnAnswerThatTakesItsTimeIsWaitedFor, and one that comes before all of the request is
 // read is heard.
 func TestAnAnswerThatTakesItsTimeIsWaitedFor(t *testing.T) {
-	to := newCollector(t, false, func(http.ResponseWriter, int) { time.Sleep(2 * http1.SlowAnswer) })
+	to := newCollector(t, false, func(http.ResponseWriter, int) { time.Sleep(40 * time.Millisecond) })
 	h := newHarness(t, forwardTo(t, to.url()))
 	conn := h.dial()
 	from := bufio.NewReader(conn)
@@ -213,7 +192,7 @@ func TestAnAnswerThatTakesItsTimeIsWaitedFor(t *testing.T) {
 	}()
 	early := newHarness(t, forwardTo(t, "http://"+listener.Addr().String()))
 	conn = early.dial()
-	_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, bytes.Repeat([]byte("x"), http1.MaxBody-1)))
+	_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, bytes.Repeat([]byte("x"), 1<<20-1)))
 	if got := statusOf(t, bufio.NewReader(conn)); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("answered %d", got)
 	}

@@ -16,41 +16,39 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// Reading is by whose rules spans count, and have their labels.
+// Reading is whose rules decide which spans count, and under which labels.
 type Reading string
 
-// The readings there are.
 const (
 	ReadingOTel    Reading = "otel"    // OpenTelemetry's semantic conventions
 	ReadingDatadog Reading = "datadog" // the Datadog agent's own OTLP ingest
 )
 
-// countingBytes is what counting a body of that length takes, and publishing it.
+// countingBytes returns the memory for counting and publishing a body of that length.
 func (r Reading) countingBytes(body int) int {
 	counter := otel.CounterBytes(body)
 	if r == ReadingDatadog {
 		counter = translate.Bytes(body, agent.IngestedBytes) + agent.AnyCounter
 	}
 	counter += sampling.Bytes(body)
-	return counter + spantable.MaxSpans(body)*admit.SpanBytes + bodies.InflaterBytes + jsonBytes*body
+	return counter + spantable.MaxSpans(body)*admit.SpanBytes + bodies.DecompressorBytes + jsonBytes*body
 }
 
-// jsonBytes is what reading JSON takes for each of its bytes: its buffer, and its longest text.
+// jsonBytes is the memory for reading JSON per byte: its buffer, and its longest text.
 const jsonBytes = 3
 
 // reader makes batches of messages by one reading. One goroutine at a time uses it.
 type reader interface {
-	// read decodes a message and counts its spans. Its request may say that they are counted
-	// already. With another result than ResultCounted there is nothing to be published.
+	// read decodes a message and counts its spans. isCounted is whether the request's header says that they
+	// are counted. Unless the result is ResultCounted there is nothing to publish.
 	read(message []byte, isCounted bool) (Result, error)
-	// Batches are those of the last message, each with an origin that may be kept.
+	// Batches visits the batches of the last message, each with an origin of bounded length.
 	Batches(yield func(span.Origin, *span.Batch) bool)
-	// Counted are the spans of the last message with their places in the batches, where
-	// each span has one.
+	// Counted visits the spans of the last message that have a place in a batch.
 	Counted(yield func(otel.Counted) bool)
-	// Request is the last message, decoded.
+	// Request returns the last message, decoded.
 	Request() *otlp.Request
-	// Release lets go of the last message.
+	// Release releases the last message.
 	Release()
 }
 
@@ -74,10 +72,10 @@ func (r *conventions) read(message []byte, isCounted bool) (Result, error) {
 	return ResultCounted, nil
 }
 
-// ingest is the reading of the agent's own OTLP ingest: a Translator makes what the ingest
-// would make of a message, and that is counted as traces of the agent's API are.
+// ingest is the reading of the agent's own OTLP ingest: a Translator makes traces of a message as the ingest
+// would do, and they are counted as those of the agent's API.
 type ingest struct {
-	wanted     *atomic.Pointer[agent.Policy] // just now; nil: nothing that could be counted here
+	wanted     *atomic.Pointer[agent.Policy] // nil: nothing can be counted here
 	policy     *agent.Policy                 // that the translator was made for
 	message    otlp.Request
 	translator *translate.Translator
@@ -121,7 +119,7 @@ func (r *ingest) read(message []byte, isCounted bool) (Result, error) {
 
 func (r *ingest) Batches(yield func(span.Origin, *span.Batch) bool) { r.counter.IngestedBatches(yield) }
 
-// Counted are none: the agent's rules choose among the spans, and number them anew.
+// Counted visits none: the agent's rules choose among the spans and renumber them.
 func (r *ingest) Counted(func(otel.Counted) bool) {}
 
 func (r *ingest) Request() *otlp.Request { return &r.message }
@@ -132,32 +130,31 @@ func (r *ingest) Release() {
 	r.message.Release()
 }
 
-// worker is what the counting of one body needs.
+// worker holds the memory for counting one body.
 type worker struct {
-	reader   reader
-	sample   sampling.Sample
-	inflater bodies.Inflater
-	packer   packer
+	reader       reader
+	sample       sampling.Sample
+	decompressor bodies.Decompressor
+	compressor   compressor
 }
 
-// release lets go of the last body.
+// release releases the last body.
 func (w *worker) release() {
 	w.reader.Release()
 	w.sample.Release()
 }
 
-// goingOn visits the spans that go on and can be found by their ids: they may become exemplars.
-func (w *worker) goingOn(yield func(door.Going) bool) {
+// forwardedSpans visits the spans that are forwarded and have ids: they may become exemplars.
+func (w *worker) forwardedSpans(yield func(door.ForwardedSpan) bool) {
 	r := w.reader.Request()
 	for s := range w.reader.Counted {
 		place, id := &r.Places[s.Span], r.Spans[s.Span].ID
 		if !w.sample.GoesOn(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
 			continue
 		}
-		going := door.Going{
-			Batch: s.Batch, At: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow, Span: id,
-		}
-		if !yield(going) {
+		if !yield(door.ForwardedSpan{
+			Batch: s.Batch, Index: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow, Span: id,
+		}) {
 			return
 		}
 	}

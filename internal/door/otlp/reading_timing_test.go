@@ -91,7 +91,7 @@ func BenchmarkRead(b *testing.B) {
 					Reading: reading,
 					Config:  door.Config{Features: agentsWishes().features},
 				}}
-				s.Learn()
+				s.learn()
 				w, body, left := &worker{reader: s.newReader()}, webRequest(traces), []byte(nil)
 				r := w.reader
 				b.SetBytes(int64(len(body)))

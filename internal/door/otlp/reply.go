@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"bytes"
 	"cmp"
 	"net/http"
 	"strconv"
@@ -10,83 +9,47 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
-// reply is what an SDK is told, whatever it speaks.
+// reply is a response to an SDK before it is written in the SDK's protocol.
 type reply struct {
 	otlpanswer.Status
-	// result is what became of the request where the reply is a refusal of ours.
-	result Result
-	// http is the status of HTTP where it says more than the code does, 0 elsewhere.
-	http int
-	// message is an Export...Response in protobuf, where the code is OK.
-	message []byte
-	// asIs is the body of a destination's answer, for who speaks as the destination does; nil
-	// where there is none. With HTTP it may be of any type, with gRPC it is the status's details.
+	result  Result // of a request that is refused here
+	http    int    // HTTP status, if it says more than the code; 0 otherwise
+	message []byte // an Export...Response in protobuf, if the code is OK
+	// asIs is the body of the upstream's response if the SDK speaks the same protocol, otherwise nil. With
+	// HTTP it has any type, with gRPC it is the details of the status.
 	asIs     []byte
 	asIsType string
 }
 
-// taken is the reply to a request that was taken whole.
-func taken() *reply { return &reply{} }
+// accepted returns the reply to a request that is accepted.
+func accepted() *reply { return &reply{} }
 
 func refuse(result Result, c otlpanswer.Code, said string) *reply {
 	return &reply{result: result, Status: otlpanswer.Status{Code: c, Said: said}}
 }
 
-// refused is the reply to a request that is nothing which is taken here.
+// refused returns the reply to a request that no receiver could accept.
 func refused(status int, said string) *reply {
 	no := refuse(ResultRefused, otlpanswer.Unimplemented, said)
 	no.http = status
 	return no
 }
 
-// later has an SDK try again.
+// later returns a reply that asks for a retry.
 func later(result Result, said string) *reply {
 	no := refuse(result, otlpanswer.Unavailable, said)
 	no.Retry = retryAfter
 	return no
 }
 
-// retryAfter is when an SDK may try again what found no room: most SDKs wait for as long or
-// longer by themselves.
+// retryAfter is when an SDK may retry a request that found no room. Most SDKs wait at least as long by
+// themselves.
 const retryAfter = time.Second
 
-// status is the one of HTTP.
+// status returns the HTTP status.
 func (a *reply) status() int { return cmp.Or(a.http, a.HTTP()) }
 
-// isFinal says whether an answer ends the matter for every sender: none of those in the table of
-// docs/otlp-in.md sends the same again after a success, nor after these refusals, whatever the
-// specification says of others.
-func (a *reply) isFinal(e encoding) bool {
-	if e == inGRPC {
-		switch a.Code {
-		case otlpanswer.OK, otlpanswer.InvalidArgument, otlpanswer.NotFound, otlpanswer.AlreadyExists,
-			otlpanswer.PermissionDenied, otlpanswer.FailedPrecondition, otlpanswer.Unimplemented,
-			otlpanswer.Unauthenticated:
-			return true
-		}
-		return false
-	}
-	switch status := a.status(); status {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return false
-	default:
-		return status/100 == 2 || status/100 == 4
-	}
-}
-
-// takesAll says whether a destination that has taken a request has left nothing of it out. Which
-// spans it left out nobody says.
-func (a *reply) takesAll(e encoding) bool {
-	switch {
-	case a.asIs == nil:
-		return otlpanswer.ReadPartial(a.message).Rejected == 0
-	case e == inJSON:
-		return !bytes.Contains(a.asIs, []byte(`"`+signals[signalTraces].rejected+`"`))
-	}
-	return otlpanswer.ReadPartial(a.asIs).Rejected == 0
-}
-
-// writeHTTP answers a call of OTLP/HTTP.
+// writeHTTP writes a response of OTLP/HTTP.
 func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
 	h := w.Header()
 	body, media := a.asIs, a.asIsType
@@ -110,8 +73,6 @@ func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
 		h.Set("Retry-After", a.RetryAfter())
 	}
 	w.WriteHeader(a.status())
-	if _, err := w.Write(body); err != nil {
-		return err //nolint:wrapcheck // net/http's own; nobody reads it
-	}
-	return http.NewResponseController(w).Flush() //nolint:wrapcheck // the same
+	_, err := w.Write(body)
+	return err //nolint:wrapcheck // nobody reads it
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"time"
 
@@ -27,8 +26,8 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		retry    string
 		body     string // in hexadecimal, but for JSON
 	}{
-		{"taken", taken(), inProtobuf, 200, "", ""},
-		{"taken", taken(), inJSON, 200, "", `{}`},
+		{"taken", accepted(), inProtobuf, 200, "", ""},
+		{"taken", accepted(), inJSON, 200, "", `{}`},
 		{"partly taken", partial, inProtobuf, 200, "", "0a0b08031207746f6f206f6c64"},
 		{
 			"partly taken", partial, inJSON, 200, "",
@@ -62,7 +61,7 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		answer                         *reply
 		body, status, message, details string
 	}{
-		{taken(), "0000000000", "0", "", ""},
+		{accepted(), "0000000000", "0", "", ""},
 		{partial, "000000000d0a0b08031207746f6f206f6c64", "0", "", ""},
 		{
 			busy, "", "14", "busy",
@@ -79,22 +78,6 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 			h.Get(headerGRPCStatus) != c.status ||
 			h.Get(headerGRPCMessage) != c.message || h.Get(headerGRPCDetails) != c.details {
 			t.Errorf("status %s: %s\n%v", c.status, got, h)
-		}
-	}
-}
-
-// TestWhichAnswersEndTheMatter: of all codes and statuses those behind which no SDK sends the same again.
-func TestWhichAnswersEndTheMatter(t *testing.T) {
-	codes, statuses := []int{0, 3, 5, 6, 7, 9, 12, 16}, []int{200, 202, 400, 401, 403, 404, 413, 415}
-	for code := range 17 {
-		a := &reply{Status: otlpanswer.Status{Code: otlpanswer.Code(code)}}
-		if got := a.isFinal(inGRPC); got != slices.Contains(codes, code) {
-			t.Errorf("code %d ends the matter: %t", code, got)
-		}
-	}
-	for _, status := range append([]int{307, 408, 429, 500, 501, 502, 503, 504}, statuses...) {
-		if got := (&reply{http: status}).isFinal(inProtobuf); got != slices.Contains(statuses, status) {
-			t.Errorf("status %d ends the matter: %t", status, got)
 		}
 	}
 }

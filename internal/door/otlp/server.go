@@ -6,70 +6,80 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
 )
 
-// Server is a collector towards SDKs.
+// Server is the receiver of OTLP.
 type Server struct {
 	*door.Server
-	config Config
-	turns  turns
-	policy *otel.Policy // of ReadingOTel
-	onward door.Onward
-	kept   keeping
-	said   *sdkmetrics.Listener
-	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
+	config   Config
+	workers  chan *worker // that are free
+	policy   *otel.Policy // of ReadingOTel
+	forwards door.ForwardStats
+	sampling samplingStats
+	said     *sdkmetrics.Listener // reports of SDKs about their spans
+	// agentPolicy is that of ReadingDatadog; nil while the agent counts.
 	agentPolicy atomic.Pointer[agent.Policy]
 }
 
-// keeping counts what went on and what did not.
-type keeping struct {
+// samplingStats count what --otlp-keep forwards.
+type samplingStats struct {
 	keptTraces, keptSpans, goneTraces, goneSpans, savedBytes atomic.Uint64
 }
 
+// note counts a call that was not counted before.
+func (k *samplingStats) note(kept, gone sampling.Tally, saved int) {
+	k.keptTraces.Add(uint64(kept.Traces))
+	k.keptSpans.Add(uint64(kept.Spans))
+	k.goneTraces.Add(uint64(gone.Traces))
+	k.goneSpans.Add(uint64(gone.Spans))
+	k.savedBytes.Add(uint64(max(0, saved)))
+}
+
 const (
-	// betweenRequests is how long an SDK may take to send another request: most export every
-	// five seconds, metrics every minute.
+	// betweenRequests is the maximum time between two requests: most SDKs export every five seconds, metrics
+	// every minute.
 	betweenRequests = 2 * time.Minute
-	// frameBytes is the longest piece that net/http takes: the least there is, and all that
-	// gRPC for Go sends.
+	// frameBytes is the maximum length of an HTTP/2 frame: the minimum of the protocol, and all that gRPC for
+	// Go sends.
 	frameBytes = 16 << 10
 )
 
-// New opens what SDKs connect to. Nothing is accepted before Start.
+// New opens the listeners. Nothing is accepted before Start.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
 	s := &Server{
 		config: config, policy: otel.NewPolicy(config.Labels), said: sdkmetrics.NewListener(),
+		workers: make(chan *worker, config.Counters),
 	}
 	for range config.Counters {
-		s.turns.give(&worker{reader: s.newReader()})
+		s.workers <- &worker{reader: s.newReader()}
 	}
 	var err error
-	s.Server, err = door.New(s, &config.Config, door.Setup{
+	s.Server, err = door.New(&config.Config, door.Setup{
 		Flags: "otlp", Brings: "OTLP", Results: resultNames[:], IsLast: true,
-		Behind: config.Forward.Behind(config.forwardTimeout),
+		Classify: s.classify, Learn: s.learn, Upstream: config.Forward.Upstream(config.forwardTimeout),
 		Ended:  "listening for OTLP ended; SDKs can't reach this daemon any more",
-		Header: config.headerTimeout, Read: config.readTimeout, Write: destination.WriteTimeout,
+		Header: config.headerTimeout, Read: config.readTimeout, Write: door.WriteTimeout,
 		Between: betweenRequests,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: config.MaxStreams, MaxReadFrameSize: frameBytes,
 			MaxReceiveBufferPerConnection: config.windowBytes(),
-			MaxReceiveBufferPerStream:     config.windowBytes(), SendPingTimeout: destination.Silence,
-			WriteByteTimeout: destination.WriteTimeout,
+			MaxReceiveBufferPerStream:     config.windowBytes(), SendPingTimeout: door.PingAfter,
+			WriteByteTimeout: door.WriteTimeout,
 		},
 	}, rules.MaxBatches)
-	return s, err
+	return s, err //nolint:wrapcheck // it says what to do
 }
 
-// newReader makes one of the reading that is asked for.
+// newReader returns a reader of the configured reading.
 func (s *Server) newReader() reader {
 	if s.config.Reading == ReadingDatadog {
 		return newIngest(&s.agentPolicy)
@@ -77,11 +87,8 @@ func (s *Server) newReader() reader {
 	return newConventions(s.policy)
 }
 
-// Serve is asked nothing: every request is opened or refused.
-func (*Server) Serve(http.ResponseWriter, *http.Request) {}
-
-// Learn takes over what the agent wants, in the reading that asks it.
-func (s *Server) Learn() (changed <-chan struct{}) {
+// learn takes over what the agent wants, if its rules are followed.
+func (s *Server) learn() (changed <-chan struct{}) {
 	if s.config.Reading != ReadingDatadog {
 		return nil
 	}
@@ -102,28 +109,27 @@ func (s *Server) Learn() (changed <-chan struct{}) {
 	return changed
 }
 
-// Stats is what the outside sees.
+// Stats are the counters of the receiver.
 type Stats struct {
 	door.Shown
-	// What --otlp-keep had go on and what not, and the bytes that it saved.
+	// Forwarded and dropped by --otlp-keep, and the bytes that it saved.
 	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
 }
 
-// Stats reads the counters without disturbing those who write them. A nil server, of a
-// daemon that does not listen for OTLP, has counted nothing.
+// Stats reads the counters. A nil server is off.
 func (s *Server) Stats() (stats Stats) {
 	if s == nil {
 		s = &Server{}
 	}
-	stats.Shown = s.Server.Shown(resultNames[:], &s.onward)
-	k := &s.kept
+	stats.Shown = s.Server.Shown(resultNames[:], &s.forwards)
+	k := &s.sampling
 	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
 	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),
 		k.savedBytes.Load()
 	return stats
 }
 
-// Said is what SDKs say of their own spans, and whether any does.
+// Said returns the reports of SDKs about their own spans, and whether there are any.
 func (s *Server) Said() (sums sdkmetrics.Sums, heard bool) {
 	if s == nil {
 		return sums, false
@@ -131,5 +137,32 @@ func (s *Server) Said() (sums sdkmetrics.Sums, heard bool) {
 	return s.said.Sums()
 }
 
-// Shown is what it has in common with other doors.
+// Shown returns the status that all receivers have.
 func (s *Server) Shown() door.Shown { return s.Stats().Shown }
+
+// Result is the result of counting a request.
+type Result uint8
+
+const (
+	ResultCounted       Result = iota
+	ResultCountedBefore        // a retry
+	ResultByTracer             // its sender computes its statistics
+	ResultUnread               // it can't be parsed
+	ResultNoRoom               // a ring or an interval has no room, or the daemon stops
+	ResultTooMany              // it has more spans than the rings can ever hold
+	ResultTooLarge             // over --otlp-max-body, as it comes or decompressed
+	ResultBusy                 // no memory is free
+	ResultNotWanted            // no destination takes statistics
+	ResultIncomplete           // its SDK did not send all of it
+	ResultRefused              // by its path, method or header
+	ResultOther                // metrics, logs, a health check or a browser's preflight request
+	ResultBug                  // an internal error, contained
+
+	results = int(ResultBug) + 1
+)
+
+// resultNames are the names in metrics.
+var resultNames = [results]string{
+	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_many", "too_large", "busy",
+	"not_wanted", "incomplete", "refused", "other", "bug",
+}

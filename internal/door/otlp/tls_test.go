@@ -40,7 +40,7 @@ func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.
 	t.Helper()
 	to = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isGRPC {
-			_ = taken().writeGRPC(w, false)
+			_ = accepted().writeGRPC(w, false)
 		}
 	}))
 	to.EnableHTTP2, to.TLS = isGRPC, &tls.Config{}

@@ -13,45 +13,44 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// Config is what this door may use. MaxBody bounds a body as it comes and as it is uncompressed.
+// Config is the configuration of the receiver. MaxBody bounds a body as it comes and decompressed.
 type Config struct {
 	door.Config
-	Forward destination.URL // where requests go on to
+	Forward destination.URL // the upstream
 	Labels  otel.Labels
 }
 
-// Protocol is what destinations speak, by the schemes of their URLs.
+// Protocol describes the URLs of upstreams.
 var Protocol = destination.Protocol{
 	Flag:    "zipkin-forward",
 	Schemes: map[string]destination.Scheme{"http": {Port: "9411"}, "https": {IsTLS: true, Port: "443"}},
 	Give:    "http://host:9411, https:// or unix:///path",
 }
 
-// DefaultConfig is the defaults of the command line: it listens nowhere.
+// DefaultConfig returns the defaults of the command line, which listen nowhere.
 func DefaultConfig() Config {
 	c := Config{Config: door.DefaultConfig()}
 	c.MaxConnections, c.Buffer, c.MaxBody, c.MaxBodyBytes = 128, 3*time.Second, 8<<20, 32<<20
 	return c
 }
 
-// Check says everything that is unusable.
+// Check returns all that is unusable.
 func (c *Config) Check() error { return c.Config.Check("zipkin") }
 
-// Forwards is how many connections to the destination there are at most.
+// Forwards returns the maximum number of connections to the upstream.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }
 
-// Memory is the most that this door may come to use where it is on: what its limits add up to.
-// publisher is what an origin takes to be published.
+// Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.
 func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
 	counting := otel.CounterBytes(c.MaxBody) + spantable.MaxSpans(c.MaxBody)*admit.SpanBytes +
-		bodies.InflaterBytes
+		bodies.DecompressorBytes
 	parts := c.Config.Memory("zipkin", "Zipkin", counting, connectionBytes,
 		c.Publishers(rules.MaxBatches)*publisher)
 	return append(parts, c.Forward.Memory("Zipkin"))
 }
 
-// connectionBytes is about what a connection takes beside its request, with a header as long as can be.
+// connectionBytes is about the memory of a connection with a header of the maximum length.
 const connectionBytes = 96 << 10

@@ -1,11 +1,11 @@
-// Package zipkin is, to who reports spans to Zipkin, a Zipkin: it takes POST /api/v2/spans in JSON and in
-// protobuf, compressed or not, and answers 202. Spans count by OpenTelemetry's conventions (package
-// decode/zipkin says how), and the request goes on to --zipkin-forward byte for byte, or ends here.
+// Package zipkin implements a receiver of Zipkin's API v2: POST /api/v2/spans in JSON and in protobuf, compressed or
+// not, answered with 202. Spans count by OpenTelemetry's conventions (see package decode/zipkin), and requests
+// are forwarded byte for byte to --zipkin-forward, or end here.
 //
-// Nobody who reports to Zipkin sends again what was refused. So whatever can't be counted goes on all the
-// same, but for what was never whole in memory; and where it ends here it is refused, and lost.
+// Zipkin's reporters do not retry a refused request. So a request that can't be counted is forwarded all
+// the same, unless it exceeds the memory limits; without an upstream it is refused, and lost.
 //
-// # Threading and bounds
+// # Concurrency and limits
 //
-// As package door. Counting waits for one of the workers, each of which holds one body.
+// Those of package door. Counting waits for one of the workers, each of which holds one body.
 package zipkin

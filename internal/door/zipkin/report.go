@@ -1,6 +1,7 @@
 package zipkin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,63 +13,61 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 )
 
-// path is that of Zipkin's API v2.
+// path is the endpoint of Zipkin's API v2.
 const path = "/api/v2/spans"
 
 // report is a request with spans.
 type report struct {
-	*door.Held
-	server  *Server
-	packing bodies.Packing
+	*door.BufferedRequest
+	server      *Server
+	compression bodies.Compression
 }
 
-// Open makes a report of a request, or refuses it.
-func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
-	r, isKnown := &report{Held: h, server: s}, false
-	r.packing, isKnown = bodies.PackingOf(h.Fields.Get("Content-Encoding"))
+// classify makes a report of a request, or refuses it.
+func (s *Server) classify(r *door.BufferedRequest) (door.Exchange, door.Response) {
+	report, isKnown := &report{BufferedRequest: r, server: s}, false
+	report.compression, isKnown = bodies.CompressionOf(r.Header().Get("Content-Encoding"))
 	switch {
-	case h.Path != path:
-		return nil, r.refuse(resultRefused, http.StatusNotFound,
+	case r.HTTP.URL.Path != path:
+		return nil, report.refuse(resultRefused, http.StatusNotFound,
 			"there is no such path here: spans are taken by Zipkin's API v2, POST "+path+"; v1 is not")
-	case h.Method != http.MethodPost:
-		return nil, r.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is taken here")
+	case r.HTTP.Method != http.MethodPost:
+		return nil, report.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is taken here")
 	case !isKnown:
-		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
-			"this compression is not known here; take none, or "+bodies.Packings)
+		return nil, report.refuse(resultRefused, http.StatusUnsupportedMediaType,
+			"this compression is not known here; take none, or "+bodies.Compressions)
 	}
-	return r, nil
+	return report, nil
 }
 
-// Read has a report counted. What can't be counted goes on all the same.
-func (r *report) Read(broken error) *door.Reply {
-	if broken != nil {
-		return r.notRead(broken, resultIncomplete)
+// Count counts the spans. A report that can't be counted is forwarded all the same.
+func (r *report) Count(readErr error) door.Response {
+	if readErr != nil {
+		return r.notRead(readErr, resultIncomplete)
 	}
-	no := r.count()
+	var no door.Response
+	if r.server.Contain(func() { no = r.count() }) {
+		no = r.refuse(resultBug, http.StatusInternalServerError, "a defect of spanstatsd: see its log")
+	}
 	switch {
 	case r.server.config.Forward.IsSet() && r.Result != resultTooLarge:
 		return nil
 	case no != nil:
 		return no
 	}
-	return r.say(http.StatusAccepted, "", "")
+	return respond(http.StatusAccepted, "", "")
 }
 
-// count counts the spans of a report, or says why none is counted.
-func (r *report) count() (no *door.Reply) {
+// count counts the spans, or returns a refusal.
+func (r *report) count() (no door.Response) {
 	s := r.server
-	defer func() {
-		if p := recover(); p != nil {
-			no = r.refuse(resultBug, http.StatusInternalServerError, "a defect of spanstatsd: see its log")
-			s.Log.Bug(p)
-		}
-	}()
 	w, message := <-s.workers, r.Body.Bytes
 	defer func() { w.counter.Release(); s.workers <- w }()
-	if r.packing != bodies.Plain {
-		plain, err := w.inflater.Inflate(message, r.packing, &s.Bodies)
+	if r.compression != bodies.Plain {
+		plain, err := w.decompressor.Decompress(message, r.compression, &s.Bodies)
 		defer plain.Release()
 		if message = plain.Bytes; err != nil {
 			return r.notRead(err, resultUnread)
@@ -76,45 +75,47 @@ func (r *report) count() (no *door.Reply) {
 	}
 	s.Walked.Add(uint64(len(message)))
 	decode := w.decoder.JSON
-	if strings.HasPrefix(r.Fields.Get("Content-Type"), "application/x-protobuf") {
+	if strings.HasPrefix(r.Header().Get("Content-Type"), "application/x-protobuf") {
 		decode = w.decoder.Protobuf
 	}
 	if err := w.counter.CountBy(decode, message, s.policy); err != nil {
 		s.Log.Write(slog.LevelWarn, "spans of Zipkin can't be read", append(r.Conn.Who(), "error", err)...)
 		return r.refuse(resultUnread, http.StatusBadRequest, err.Error())
 	}
-	before, why, ok := r.Publish(message, w.counter.Batches, w.goingOn)
+	isDuplicate, reason, ok := r.Publish(message, w.counter.Batches, w.forwardedSpans)
 	switch {
-	case before:
+	case isDuplicate:
 		r.Result = resultCountedBefore
 	case ok:
 		r.Result = resultCounted
-	case why == admit.DropNotWanted:
+	case reason == admit.DropNotWanted:
 		r.Result = resultNotWanted
-	case why == admit.DropBatchTooLarge:
+	case reason == admit.DropBatchTooLarge:
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
 			"the rings have slots: have fewer reported at a time, or raise --ring-slots")
 	default:
 		return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
-			"there is no room to count these spans just now: "+why.String())
+			"there is no room to count these spans just now: "+reason.String())
 	}
 	return nil
 }
 
-// goingOn visits the spans that were counted: they may become exemplars.
-func (w *worker) goingOn(yield func(door.Going) bool) {
+// forwardedSpans visits the spans that were counted: they may become exemplars.
+func (w *worker) forwardedSpans(yield func(door.ForwardedSpan) bool) {
 	r := w.counter.Request()
 	for s := range w.counter.Counted {
-		of := &r.Places[s.Span]
-		going := door.Going{Batch: s.Batch, At: s.At, TraceHigh: of.TraceHigh, TraceLow: of.TraceLow}
-		if going.Span = r.Spans[s.Span].ID; !yield(going) {
+		place := &r.Places[s.Span]
+		if !yield(door.ForwardedSpan{
+			Batch: s.Batch, Index: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow,
+			Span: r.Spans[s.Span].ID,
+		}) {
 			return
 		}
 	}
 }
 
-// notRead is the reply to a report that is not whole, or can't be inflated.
-func (r *report) notRead(err error, result int) *door.Reply {
+// notRead returns the response to a report that is not whole, or can't be decompressed.
+func (r *report) notRead(err error, result int) door.Response {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
 		return r.refuse(resultTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more "+
@@ -128,15 +129,14 @@ func (r *report) notRead(err error, result int) *door.Reply {
 	return r.refuse(result, http.StatusBadRequest, err.Error())
 }
 
-func (r *report) refuse(result, status int, said string) *door.Reply {
+func (r *report) refuse(result, status int, said string) door.Response {
 	r.Result = result
-	return r.say(status, said, "text/plain; charset=utf-8")
+	return respond(status, said, "text/plain; charset=utf-8")
 }
 
-// say has a sender answered. A success ends the matter; after anything else a Collector's exporter
-// sends the same again.
-func (r *report) say(status int, said, media string) *door.Reply {
-	return &door.Reply{IsFinal: status/100 == 2, Write: func(w http.ResponseWriter) error {
+// respond writes a response.
+func respond(status int, said, media string) door.Response {
+	return func(w http.ResponseWriter) error {
 		h := w.Header()
 		h.Set("Content-Length", strconv.Itoa(len(said)))
 		if media != "" {
@@ -146,9 +146,61 @@ func (r *report) say(status int, said, media string) *door.Reply {
 			h.Set("Allow", http.MethodPost)
 		}
 		w.WriteHeader(status)
-		if _, err := w.Write([]byte(said)); err != nil {
-			return err //nolint:wrapcheck // net/http's own; nobody reads it
-		}
-		return http.NewResponseController(w).Flush() //nolint:wrapcheck // the same
-	}}
+		_, err := w.Write([]byte(said))
+		return err //nolint:wrapcheck // nobody reads it
+	}
+}
+
+// Outbound returns the request as it came.
+func (r *report) Outbound() door.OutboundRequest {
+	h := r.Header()
+	door.RemoveNamed(h)
+	door.RemoveHopByHop(h)
+	h.Del("Accept-Encoding")
+	return door.OutboundRequest{
+		Method: http.MethodPost, Target: strings.TrimSuffix(r.server.config.Forward.Base, path) + path,
+		Header: h, Message: r.Body.Bytes,
+	}
+}
+
+// Translate returns the upstream's response.
+func (r *report) Translate(from *http.Response, err error) door.Response {
+	if err != nil {
+		return r.unanswered(err)
+	}
+	said, err := door.ReadResponse(from, destination.MaxAnswer)
+	if err != nil && !errors.Is(err, door.ErrLongResponse) {
+		return r.unanswered(err)
+	}
+	outcome, s := door.OutcomeRefused, r.server
+	switch status := from.StatusCode; {
+	case status/100 == 2:
+		outcome = door.OutcomeTaken
+	case status/100 == 5, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		outcome = door.OutcomeLater
+	}
+	if outcome == door.OutcomeTaken {
+		s.forwards.Note(outcome, "")
+	} else {
+		why := fmt.Sprintf("%d %s: %.200q", from.StatusCode, http.StatusText(from.StatusCode), said)
+		s.forwards.Note(outcome, why)
+		s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not take a request", "answer", why)
+	}
+	return respond(from.StatusCode, string(said), from.Header.Get("Content-Type"))
+}
+
+// unanswered responds if the upstream has not answered.
+func (r *report) unanswered(err error) door.Response {
+	s := r.server
+	if r.HasLeft() {
+		s.forwards.Note(door.OutcomeLeft, "")
+		return door.CloseConnection
+	}
+	why := s.config.Forward.Advise(err)
+	s.forwards.Note(door.OutcomeAway, why.Error())
+	s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not answer", "error", why)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return respond(http.StatusGatewayTimeout, "the destination did not answer in time", "text/plain")
+	}
+	return respond(http.StatusServiceUnavailable, "the destination does not answer", "text/plain")
 }

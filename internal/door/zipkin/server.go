@@ -1,7 +1,6 @@
 package zipkin
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/zipkin"
@@ -11,24 +10,24 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
-// Server is a Zipkin towards who reports spans.
+// Server is the receiver of Zipkin's API.
 type Server struct {
 	*door.Server
-	config  Config
-	policy  *otel.Policy
-	workers chan *worker // that count nothing just now
-	onward  door.Onward
+	config   Config
+	policy   *otel.Policy
+	workers  chan *worker // that are free
+	forwards door.ForwardStats
 }
 
-// worker is what the counting of one body needs.
+// worker holds the memory for counting one body.
 type worker struct {
-	decoder  zipkin.Decoder
-	counter  *otel.Counter
-	inflater bodies.Inflater
+	decoder      zipkin.Decoder
+	counter      *otel.Counter
+	decompressor bodies.Decompressor
 }
 
-// How long a sender may take to send a header, a body, and another request, and to read its answer; and
-// a destination to answer.
+// How long a sender may take to send a header, a body, and another request, and to read a response; and the
+// upstream to answer.
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 10 * time.Second
@@ -37,19 +36,19 @@ const (
 	patience        = 30 * time.Second
 )
 
-// The results of requests as far as counting goes.
+// The results of counting a request.
 const (
 	resultCounted       = iota
-	resultCountedBefore // its sender has no answer to it yet, and sends it again
-	resultUnread        // it can't be read
+	resultCountedBefore // a retry
+	resultUnread        // it can't be parsed
 	resultNoRoom        // a ring or an interval has no room, or the daemon stops
 	resultTooMany       // it has more spans than the rings can ever hold
-	resultTooLarge      // over --zipkin-max-body, as it comes or uncompressed
-	resultBusy          // no buffer is free
+	resultTooLarge      // over --zipkin-max-body, as it comes or decompressed
+	resultBusy          // no memory is free
 	resultNotWanted     // no destination takes statistics
 	resultIncomplete    // its sender did not send all of it
-	resultRefused       // nothing that is taken here, by its path, method or header
-	resultBug           // a defect of ours, contained
+	resultRefused       // by its path, method or header
+	resultBug           // an internal error, contained
 )
 
 var resultNames = []string{
@@ -57,7 +56,7 @@ var resultNames = []string{
 	"incomplete", "refused", "bug",
 }
 
-// New opens what senders connect to. Nothing is accepted before Start.
+// New opens the listeners. Nothing is accepted before Start.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -70,25 +69,19 @@ func New(config Config) (*Server, error) {
 		s.workers <- &worker{counter: otel.NewCounter()}
 	}
 	var err error
-	s.Server, err = door.New(s, &config.Config, door.Setup{
+	s.Server, err = door.New(&config.Config, door.Setup{
 		Flags: "zipkin", Brings: "Zipkin", Results: resultNames, IsLast: true,
-		Ended:  "listening for Zipkin ended; its senders can't reach this daemon any more",
-		Behind: config.Forward.Behind(patience),
+		Ended:    "listening for Zipkin ended; its senders can't reach this daemon any more",
+		Classify: s.classify, Upstream: config.Forward.Upstream(patience),
 		Header: headerTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
 	}, rules.MaxBatches)
 	return s, err //nolint:wrapcheck // it says what to do
 }
 
-// Serve is asked nothing: every request is opened or refused.
-func (*Server) Serve(http.ResponseWriter, *http.Request) {}
-
-// Learn has nothing to learn: OpenTelemetry's conventions ask nobody.
-func (*Server) Learn() (changed <-chan struct{}) { return nil }
-
-// Shown is what the outside sees. A nil server is that of a door that is off.
+// Shown returns the status. A nil server is off.
 func (s *Server) Shown() door.Shown {
 	if s == nil {
 		s = &Server{}
 	}
-	return s.Server.Shown(resultNames, &s.onward)
+	return s.Server.Shown(resultNames, &s.forwards)
 }

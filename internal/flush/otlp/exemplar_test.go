@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,11 +21,8 @@ const testCycle = 1
 
 // put makes a span an exemplar of a key, unless it has a slower one.
 func put(to *exemplars.Table, key registry.KeyID, isError bool, e exemplars.Exemplar) {
-	to.Resolve(to.Choose(func(b *exemplars.Body) {
-		if at := b.Propose(testCycle, uint32(key), isError, e.Duration); at != nil {
-			*at = e
-		}
-	}), true)
+	one := exemplars.Span{Exemplar: e, Cycle: testCycle, Key: uint32(key), IsError: isError}
+	to.Offer(slices.Values([]exemplars.Span{one}))
 }
 
 // sampledCycle is a random cycle with the exemplars of some of its spans, and by the name of

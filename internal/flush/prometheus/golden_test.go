@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,11 +58,8 @@ func golden(t testing.TB) *testcycle.Cycle {
 
 // put makes a span an exemplar of a key.
 func put(to *exemplars.Table, key registry.KeyID, isError bool, e exemplars.Exemplar) {
-	to.Resolve(to.Choose(func(b *exemplars.Body) {
-		if at := b.Propose(1, uint32(key), isError, e.Duration); at != nil {
-			*at = e
-		}
-	}), true)
+	one := exemplars.Span{Exemplar: e, Cycle: 1, Key: uint32(key), IsError: isError}
+	to.Offer(slices.Values([]exemplars.Span{one}))
 }
 
 // goldenExporter has encoded the golden cycle, with an exemplar in a bucket and one above all.

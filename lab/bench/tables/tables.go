@@ -52,7 +52,7 @@ func New() (*Tables, error) {
 // does that tries again.
 func (t *Tables) Publish(batches iter.Seq2[span.Origin, *span.Batch]) error {
 	for {
-		reason, ok := t.publishers.Publish(func() {}, batches, time.Now())
+		reason, ok := t.publishers.Publish(batches, time.Now())
 		switch {
 		case ok:
 			return nil

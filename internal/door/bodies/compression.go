@@ -1,0 +1,177 @@
+package bodies
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compression is how a message is compressed.
+type Compression uint8
+
+const (
+	Plain Compression = iota
+	Gzip
+	Zstd
+	// Snappy is one block. Collectors before 2025 sent frames under the same name; see Detect.
+	Snappy
+	SnappyFramed
+)
+
+// Compressions lists the names of the supported compressions as in HTTP.
+const Compressions = "gzip, zstd, snappy, x-snappy-framed"
+
+var compressionNames = [...]string{
+	Plain: "identity", Gzip: "gzip", Zstd: "zstd", Snappy: "snappy", SnappyFramed: "x-snappy-framed",
+}
+
+// CompressionOf returns the compression that a Content-Encoding names.
+func CompressionOf(name string) (c Compression, isKnown bool) {
+	if name == "" { // the usual case
+		return Plain, true
+	}
+	for i := range compressionNames {
+		if compressionNames[i] == name {
+			return Compression(i), true
+		}
+	}
+	return Plain, false
+}
+
+// String returns the name as a Content-Encoding.
+func (c Compression) String() string { return compressionNames[c] }
+
+// Detect returns the compression of a message if the name has two meanings.
+func (c Compression) Detect(message []byte) Compression {
+	if c == Snappy && bytes.HasPrefix(message, snappyMagic) {
+		return SnappyFramed
+	}
+	return c
+}
+
+// snappyMagic begins every message in snappy's frames, and no block.
+var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
+
+// Decompressor decompresses messages. It reuses its memory: some 50 KiB for gzip and, from the first
+// such message on, some 150 KiB each for snappy and zstd.
+type Decompressor struct {
+	from   bytes.Reader
+	gzip   gzip.Reader
+	zstd   *zstd.Decoder
+	snappy *s2.Reader
+}
+
+// DecompressorBytes is the memory that a decompressor keeps and uses.
+const DecompressorBytes = 2 << 20
+
+const (
+	// maxWindow is the longest window of zstd in HTTP according to RFC 9659. It takes no memory of the
+	// decompressor: the decompressed message lies in one piece and serves as its own window.
+	maxWindow = 8 << 20
+	// snappyFrame is the maximum length of a decompressed frame of snappy.
+	snappyFrame = 64 << 10
+	// zstdBlock is the maximum length of a block of zstd, and the capacity that the library wants after one.
+	zstdBlock = 128<<10 + 1<<10
+	// minZstd is the length of the shortest message.
+	minZstd = 9
+	// zstdRatio is the least ratio by which zstd compresses the messages of SDKs.
+	zstdRatio = 4
+)
+
+// errCompressed is the error of a message that is not compressed as its sender says.
+var errCompressed = errors.New("decompress message")
+
+// Decompress decompresses a message into a body of its own. Like any other, it is bounded by the limit
+// of a body and by the memory of the pool. The caller releases the body, also after an error.
+func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (plain *Body, err error) {
+	d.from.Reset(message)
+	defer d.from.Reset(nil)
+	c = c.Detect(message)
+	switch c {
+	case Gzip:
+		if plain, err = (&Body{}), d.gzip.Reset(&d.from); err == nil {
+			plain, err = pool.Read(&d.gzip, -1, nil)
+		}
+	case Zstd:
+		plain, err = d.decompressZstd(message, pool)
+	case Snappy:
+		plain, err = decompressSnappy(message, pool)
+	case SnappyFramed:
+		plain, err = d.decompressFrames(message, pool)
+	default:
+		panic("BUG: a message that is not compressed is decompressed")
+	}
+	if err != nil && !errors.Is(err, ErrNoRoom) {
+		err = fmt.Errorf("%w: it is not valid %s: %w", errCompressed, c, err)
+	}
+	return plain, err
+}
+
+// decompressFrames decompresses frames of snappy. The library would also read frames of s2.
+func (d *Decompressor) decompressFrames(message []byte, pool *Pool) (*Body, error) {
+	if !bytes.HasPrefix(message, snappyMagic) {
+		return &Body{}, snappy.ErrCorrupt
+	}
+	if d.snappy == nil {
+		d.snappy = s2.NewReader(nil, s2.ReaderMaxBlockSize(snappyFrame))
+	}
+	d.snappy.Reset(&d.from)
+	defer d.snappy.Reset(nil)
+	return pool.Read(d.snappy, -1, nil)
+}
+
+// decompressSnappy decompresses one block, which begins with its length.
+func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
+	length, err := snappy.DecodedLen(message)
+	switch {
+	case err != nil:
+		return &Body{}, err //nolint:wrapcheck // Decompress does
+	case int64(length) > pool.maxBody:
+		return &Body{}, ErrTooLarge
+	}
+	plain := pool.Take(max(length, 1))
+	if plain == nil {
+		return &Body{}, ErrNoRoom
+	}
+	plain.Bytes, err = snappy.DecodeStrict(plain.Bytes, message)
+	return plain, err //nolint:wrapcheck // Decompress does
+}
+
+// decompressZstd decompresses zstd into one piece of memory. It doubles the capacity and starts again
+// while the capacity may be the problem: a block that does not fit looks like an invalid one.
+func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error) {
+	if d.zstd == nil {
+		d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true)) // the options are valid
+	}
+	if len(message) < minZstd {
+		return &Body{}, io.ErrUnexpectedEOF
+	}
+	most := int(pool.maxBody) + zstdBlock
+	for capacity := max(FirstBuffer, zstdRatio*len(message)); ; capacity *= 2 {
+		capacity = min(capacity, most)
+		plain := pool.Take(capacity)
+		if plain == nil {
+			return &Body{}, ErrNoRoom
+		}
+		decoded, err := d.zstd.DecodeAll(message, plain.Bytes[:0:capacity])
+		isShort := err != nil &&
+			(errors.Is(err, zstd.ErrDecoderSizeExceeded) || capacity-len(decoded) < zstdBlock)
+		switch {
+		case isShort && capacity < most:
+			plain.Release()
+			continue
+		case isShort, int64(len(decoded)) > pool.maxBody:
+			return plain, ErrTooLarge
+		case err == nil:
+			plain.Bytes = decoded
+		}
+		return plain, err //nolint:wrapcheck // Decompress does
+	}
+}

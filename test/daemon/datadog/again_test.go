@@ -1,0 +1,244 @@
+package datadog
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
+)
+
+// slowAgent is a stand-in that answers a request with traces when a test says so.
+type slowAgent struct {
+	*fakeAgent
+	release []chan struct{} // in the order in which requests come
+}
+
+func startSlowAgent(t *testing.T, requests int) *slowAgent {
+	t.Helper()
+	a := &slowAgent{fakeAgent: startAgent(t)}
+	for range requests {
+		a.release = append(a.release, make(chan struct{}))
+	}
+	come := make(chan chan struct{}, requests)
+	for _, release := range a.release {
+		come <- release
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended) })
+	a.answer = func(http.ResponseWriter, *http.Request) {
+		select {
+		case <-<-come:
+		case <-ended:
+		}
+	}
+	return a
+}
+
+// has waits until so many requests are at the agent.
+func (a *slowAgent) has(t *testing.T, n int) {
+	t.Helper()
+	eventually.True(t, fmt.Sprint(n, " requests are at the agent"), func() bool {
+		return len(a.of("/v0.4/traces")) == n
+	})
+}
+
+// tracerConn is a tracer's connection, byte by byte.
+type tracerConn struct {
+	*net.UnixConn
+	t    *testing.T
+	from *bufio.Reader
+}
+
+func (p *proxied) dial() *tracerConn {
+	p.t.Helper()
+	conn, err := net.Dial("unix", p.socket)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { conn.Close() })
+	return &tracerConn{conn.(*net.UnixConn), p.t, bufio.NewReader(conn)}
+}
+
+func (c *tracerConn) put(path string, body []byte) {
+	c.t.Helper()
+	if _, err := fmt.Fprintf(c,
+		"PUT %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// answered reads one answer, which must be good.
+func (c *tracerConn) answered() {
+	c.t.Helper()
+	resp, err := http.ReadResponse(c.from, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		c.t.Errorf("answered %d: %v", resp.StatusCode, err)
+	}
+}
+
+// countedOnce ends the daemon: of all tries, each marked, one was counted.
+func (p *proxied) countedOnce(tries int) {
+	p.t.Helper()
+	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
+		p.t.Errorf("the books: %+v", books)
+	}
+	all := p.agent.of("/v0.4/traces")
+	for _, r := range all {
+		if r.header.Get(mark) != "true" {
+			p.t.Errorf("a try is not marked: %v", r.header)
+		}
+	}
+	if len(all) != tries {
+		p.t.Errorf("the agent got %d tries, want %d", len(all), tries)
+	}
+}
+
+// TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce: whichever way a tracer
+// has of losing patience with a slow answer, its second try is marked as the first is, and
+// only one of them is counted.
+func TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce(t *testing.T) {
+	for name, leave := range map[string]func(first *tracerConn){
+		"it closes the first connection, as Python and Node do": func(first *tracerConn) { first.Close() },
+		"it ends what it sends on the first": func(first *tracerConn) {
+			first.CloseWrite()
+		},
+		"the first connection is half open": func(*tracerConn) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := startSlowAgent(t, 2)
+			p := start(t, agent.fakeAgent, nil)
+			body := trace()
+			first, second := p.dial(), p.dial()
+			first.put("/v0.4/traces", body)
+			agent.has(t, 1)
+			leave(first)
+			second.put("/v0.4/traces", body)
+			agent.has(t, 2)
+			close(agent.release[0])
+			close(agent.release[1])
+			second.answered()
+			p.await("counted_before", 1)
+			p.countedOnce(2)
+		})
+	}
+}
+
+// TestASecondTryThatOvertakesTheFirstIsCountedOnce: the second is answered, and its tracer
+// has the answer, while the first still waits; then a third comes, and the first ends.
+func TestASecondTryThatOvertakesTheFirstIsCountedOnce(t *testing.T) {
+	agent := startSlowAgent(t, 3)
+	p := start(t, agent.fakeAgent, nil)
+	body := trace()
+	first, second, third := p.dial(), p.dial(), p.dial()
+	first.put("/v0.4/traces", body)
+	agent.has(t, 1)
+	close(agent.release[1])
+	close(agent.release[2])
+	second.put("/v0.4/traces", body)
+	second.answered()
+	second.Close()
+	third.put("/v0.4/traces", body)
+	third.answered()
+	close(agent.release[0])
+	first.answered()
+	p.await("counted_before", 2)
+	p.countedOnce(3)
+}
+
+// TestTriesAtTheSameTimeAreCountedOnce: sixteen that are under way together.
+func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
+	const tries = 16
+	agent := startSlowAgent(t, tries)
+	p := start(t, agent.fakeAgent, nil)
+	body := trace()
+	var sending sync.WaitGroup
+	for range tries {
+		conn := p.dial()
+		sending.Go(func() { conn.put("/v0.4/traces", body); conn.answered() })
+	}
+	agent.has(t, tries)
+	for _, release := range agent.release {
+		close(release)
+	}
+	sending.Wait()
+	p.await("counted_before", tries-1)
+	p.countedOnce(tries)
+}
+
+// TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce: the agent takes the connection
+// and goes away. The request was counted for it, and its second try is recognised.
+func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
+	agent := startAgent(t)
+	socket := filepath.Join(t.TempDir(), "breaks")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, agent, func(c *daemon.Config) {
+		c.Agent.URL = exporter.URL{Network: "unix", Address: socket}
+	})
+	ended, behind := make(chan struct{}), &http.Server{Handler: agent.Handler}
+	var isBack atomic.Bool
+	go func() {
+		defer close(ended)
+		for !isBack.Load() {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+		_ = behind.Serve(listener)
+	}()
+	t.Cleanup(func() { listener.Close(); behind.Close(); <-ended })
+	body := trace()
+	if got := p.attempt(body); got == "200" {
+		t.Error("the first try was answered")
+	}
+	p.await("counted", 1)
+	isBack.Store(true)
+	eventually.True(t, "the agent is back", func() bool { return p.attempt(body) == "200" })
+	p.await("counted_before", 1)
+	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
+		t.Errorf("the books: %+v", books)
+	}
+}
+
+// TestStatisticsThatAreSentAgainAreMergedOnce: a tracer that leaves with the answer to its
+// statistics unread, and sends them again, has them merged once.
+func TestStatisticsThatAreSentAgainAreMergedOnce(t *testing.T) {
+	p := start(t, startAgent(t), nil)
+	body := statistics(t, own, time.Now().Truncate(10*time.Second), "r", 7, 1000)
+	first := p.dial()
+	first.put("/v0.6/stats", body)
+	eventually.True(t, "they are merged", func() bool {
+		return p.resultsOf("spanstatsd_apm_stats_requests_total")["merged"] == 1
+	})
+	second := p.dial()
+	second.put("/v0.6/stats", body)
+	second.answered()
+	first.Close()
+	third := p.dial()
+	third.put("/v0.6/stats", body)
+	third.answered()
+	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["merged_before"] != 2 {
+		t.Errorf("results %v", results)
+	}
+	if books := p.stop(); books.Received != 7 || books.Flushed != 7 {
+		t.Errorf("the books: %+v", books)
+	}
+}

@@ -1,0 +1,97 @@
+package datadog
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+)
+
+// TestWhereTheAgentIsAwayATracersConnectionEnds: without an answer, as it would without the
+// daemon, whatever the tracer asks for; tracers that try again after that do it, and those
+// that do not lose no more than they would.
+func TestWhereTheAgentIsAwayATracersConnectionEnds(t *testing.T) {
+	body := trace()
+	for name, request := range map[string]string{
+		"traces":                     fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
+		"traces that it counted":     fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\n%s: yes\r\nContent-Length: %d\r\n\r\n%s", mark, len(body), body),
+		"the question what it wants": "GET /info HTTP/1.1\r\nHost: x\r\n\r\n",
+		"telemetry":                  "POST /telemetry/proxy/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := startAgent(t)
+			p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = 0 })
+			agent.Close()
+			conn := p.dial()
+			if _, err := io.WriteString(conn, request); err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := conn.from.Peek(1); len(answer) > 0 || err != io.EOF {
+				t.Errorf("answered %q: %v", answer, err)
+			}
+			if failed := p.metric("spanstatsd_apm_failed_requests_total"); failed != "1" {
+				t.Errorf("%s requests failed", failed)
+			}
+			received := uint64(0)
+			if name == "traces" { // whose spans have happened all the same
+				p.await("counted", 1)
+				received = 1
+			}
+			if books := p.stop(); books.Received != received {
+				t.Errorf("the books: %+v", books)
+			}
+		})
+	}
+}
+
+// TestByDefaultARequestWaitsLessThanAnyTracer: for an agent that is away, so that none sends
+// it again meanwhile; and it does wait.
+func TestByDefaultARequestWaitsLessThanAnyTracer(t *testing.T) {
+	const shortest = 2 * time.Second // of the time-outs of tracers: dd-trace-js and ddtrace
+	config := daemon.DefaultConfig().APM
+	if config.Buffer <= 0 || config.Buffer >= shortest {
+		t.Errorf("it waits for %s", config.Buffer)
+	}
+	agent := startAgent(t)
+	p := start(t, agent, nil)
+	agent.Close()
+	if got := p.attempt(trace()); got != "cut" {
+		t.Errorf("answered %s", got)
+	}
+	if waited := p.metric("spanstatsd_apm_waited_requests_total"); waited != "1" {
+		t.Errorf("%s requests waited", waited)
+	}
+}
+
+// TestATracerThatTriesAgainAfterANetworkErrorLosesNothing: one such as dd-trace-js tries
+// once more where it got no answer, and never where it got one. Its flush arrives
+// though the agent restarted under the first try.
+func TestATracerThatTriesAgainAfterANetworkErrorLosesNothing(t *testing.T) {
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = 0 })
+	flush := trace()
+	agent.Close()
+	_, err := p.client.Post("http://localhost/v0.4/traces", "application/msgpack",
+		strings.NewReader(string(flush)))
+	agent.restart(t)
+	if err != nil {
+		var resp *http.Response
+		if resp, err = p.client.Post("http://localhost/v0.4/traces", "application/msgpack",
+			strings.NewReader(string(flush))); err == nil {
+			resp.Body.Close()
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if got := p.only("/v0.4/traces"); string(got.body) != string(flush) || got.header.Get(mark) != "true" {
+		t.Errorf("the agent got %d bytes, marked %q", len(got.body), got.header.Get(mark))
+	}
+	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
+		t.Errorf("the books: %+v", books)
+	}
+}

@@ -1,0 +1,393 @@
+package datadog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/vmihailenco/msgpack/v5"
+	"google.golang.org/protobuf/proto"
+)
+
+type object = map[string]any
+
+// library makes a sketch as a tracer does.
+type library func() *ddsketch.DDSketch
+
+// own is that of the agent and of dd-trace-go.
+func own() *ddsketch.DDSketch {
+	m, err := mapping.NewLogarithmicMapping(.01)
+	if err != nil {
+		panic(err)
+	}
+	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(2048),
+		store.NewCollapsingLowestDenseStore(2048))
+}
+
+// java is dd-trace-java's.
+func java() *ddsketch.DDSketch {
+	m, err := mapping.NewLinearlyInterpolatedMappingWithGamma(math.Exp2(1./64), 0)
+	if err != nil {
+		panic(err)
+	}
+	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(1024),
+		store.NewCollapsingLowestDenseStore(1024))
+}
+
+// python is that of Python and Node.
+func python() *ddsketch.DDSketch {
+	m, err := mapping.NewLogarithmicMapping(.00775)
+	if err != nil {
+		panic(err)
+	}
+	return ddsketch.NewDDSketch(m, store.NewDenseStore(), store.NewDenseStore())
+}
+
+// statistics is what a tracer that computes its own sends of one bucket: a group of
+// so many spans that took that long.
+func statistics(t *testing.T, sketches library, start time.Time, runtime string, spans int,
+	duration float64,
+) []byte {
+	t.Helper()
+	sketch := sketches()
+	empty, err := proto.Marshal(sketch.ToProto())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sketch.AddWithCount(duration, float64(spans)); err != nil {
+		t.Fatal(err)
+	}
+	summary, err := proto.Marshal(sketch.ToProto())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := msgpack.Marshal(object{
+		"Hostname":      "h",
+		"Env":           "prod",
+		"Service":       "shop",
+		"RuntimeID":     runtime,
+		"Lang":          "",
+		"TracerVersion": "",
+		"Stats": []any{object{
+			"Start": uint64(start.UnixNano()), "Duration": uint64(10e9),
+			"Stats": []any{object{
+				"Service":      "shop",
+				"Name":         "web.request",
+				"Resource":     "GET /",
+				"Hits":         uint64(spans),
+				"TopLevelHits": uint64(spans),
+				"Duration":     uint64(duration) * uint64(spans),
+				"OkSummary":    summary,
+				"ErrorSummary": empty,
+				"IsTraceRoot":  1,
+			}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// slotted names what is added up: a bucket's start, a mapping, a bin.
+type slotted struct {
+	start   uint64
+	mapping sketch.Mapping
+	bin     int
+}
+
+// add adds the groups of a payload.
+func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
+	t.Helper()
+	var payload struct {
+		Stats []struct {
+			Start uint64
+			Stats []struct {
+				Hits, TopLevelHits, Duration uint64
+				OkSummary                    []byte
+			}
+		}
+	}
+	if err := msgpack.Unmarshal(body, &payload); err != nil {
+		t.Fatal(err)
+	}
+	const hits, top, duration = -1, -2, -3
+	for _, bucket := range payload.Stats {
+		if len(bucket.Stats) != 1 {
+			t.Errorf("%d groups in a bucket that differ in nothing the agent compares", len(bucket.Stats))
+		}
+		for _, g := range bucket.Stats {
+			groups++
+			var message sketchpb.DDSketch
+			if err := proto.Unmarshal(g.OkSummary, &message); err != nil {
+				t.Fatal(err)
+			}
+			library, err := ddsketch.FromProto(&message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := message.Mapping
+			at := slotted{
+				bucket.Start,
+				sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)},
+				hits,
+			}
+			if at.start%10e9 != 0 {
+				at.start -= at.start % 2e9 // the agent's slot
+			}
+			to[at] += float64(g.Hits)
+			to[slotted{at.start, at.mapping, top}] += float64(g.TopLevelHits)
+			to[slotted{at.start, at.mapping, duration}] += float64(g.Duration)
+			library.GetPositiveValueStore().ForEach(func(bin int, count float64) bool {
+				to[slotted{at.start, at.mapping, bin}] += count
+				return false
+			})
+		}
+	}
+	return groups
+}
+
+// TestSixteenWorkers: what sixteen processes of one service have counted leaves as
+// one payload, with one group for each slot of the agent's time and each mapping, and
+// every answer is like the agent's.
+func TestSixteenWorkers(t *testing.T) {
+	aligned := func() time.Time { return time.Now().Truncate(10 * time.Second).Add(-20 * time.Second) }
+	for name, workers := range map[string]struct {
+		sketches []library
+		begun    func() time.Time
+	}{
+		"go":                   {[]library{own}, aligned},
+		"python":               {[]library{python}, aligned},
+		"java":                 {[]library{java}, time.Now},
+		"of several languages": {[]library{own, java, python}, time.Now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for !sixteen(t, workers.sketches, workers.begun) {
+				t.Log("too slow: a payload was no longer fresh when it was read")
+			}
+		})
+	}
+}
+
+// sixteen reports false where the machine was too slow to say anything.
+func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
+	agent := startAgent(t)
+	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Datadog-Agent-State", "s1")
+	}
+	p := start(t, agent, nil)
+	p.send("/v0.1/anything", nil)
+	began, want := time.Now(), map[slotted]float64{}
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for worker := range 16 {
+		workers.Go(func() {
+			body := statistics(t, sketches[worker%len(sketches)], begun(), fmt.Sprint(worker), 100,
+				float64(1000*(1+worker%2)))
+			resp, text := p.send("/v0.6/stats", body, "Datadog-Meta-Lang", "go")
+			if resp.StatusCode != http.StatusOK || text != "" ||
+				resp.Header.Get("Datadog-Agent-State") != "s1" {
+				t.Errorf("answered %d %q %v", resp.StatusCode, text, resp.Header)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			add(t, want, body)
+		})
+	}
+	workers.Wait()
+	ended := time.Now()
+	books := p.stop()
+	if ended.Sub(began) > 5*time.Second {
+		return false
+	}
+	if books.Received != 1600 || books.Flushed != 1600 {
+		t.Errorf("the books: %+v", books)
+	}
+	const interval = 10e9
+	sent, got, groups := agent.of("/v0.6/stats"), map[slotted]float64{}, 0
+	for _, payload := range sent {
+		groups += add(t, got, payload.body)
+		if payload.header.Get("Datadog-Meta-Lang") != "go" {
+			t.Errorf("the payload's headers: %v", payload.header)
+		}
+	}
+	if most := 1 + ended.UnixNano()/interval - began.UnixNano()/interval; int64(len(sent)) > most {
+		t.Errorf("%d payloads in %d intervals", len(sent), most)
+	}
+	rows := map[slotted]bool{}
+	for at := range got {
+		rows[slotted{at.start, at.mapping, 0}] = true
+	}
+	if !maps.Equal(got, want) || groups > len(rows)*len(sent) {
+		t.Errorf("%d groups in %d payloads with\n%v, want\n%v", groups, len(sent), got, want)
+	}
+	return true
+}
+
+// TestStatisticsThatAreForwarded: what can't be merged reaches the agent as it came,
+// and is in no book of ours.
+func TestStatisticsThatAreForwarded(t *testing.T) {
+	now := time.Now().Truncate(10 * time.Second)
+	good := statistics(t, own, now, "r", 1, 1000)
+	for name, test := range map[string]struct {
+		body   []byte
+		header []string
+		change func(*daemon.Config)
+		result string
+	}{
+		"cut short": {body: good[:len(good)-9], result: "unread"},
+		"compressed": {
+			body: good, header: []string{"Content-Encoding", "gzip"},
+			result: "unread",
+		},
+		"of the hour before": {
+			body:   statistics(t, own, now.Add(-time.Hour), "r", 1, 1000),
+			result: "other_time",
+		},
+		"begun a while ago": {
+			body:   statistics(t, own, now.Add(-8*time.Second), "r", 1, 1000),
+			result: "other_time",
+		},
+		"not yet begun": {
+			body:   statistics(t, own, now.Add(time.Hour), "r", 1, 1000),
+			result: "other_time",
+		},
+		"without a span": {body: statistics(t, own, now, "r", 0, 1000), result: "unfit"},
+		"too large": {
+			body: append(good, make([]byte, 1<<20)...), result: "too_large",
+			change: func(c *daemon.Config) {
+				c.APM.MaxBody = 1 << 20
+			},
+		},
+		"of one origin too many": {
+			body: statistics(t, own, now, "other", 1, 1000), result: "no_room",
+			change: func(c *daemon.Config) {
+				c.Aggregate.MaxOrigins, c.Aggregate.ConflateRuntimes = 1, false
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := startAgent(t)
+			p := start(t, agent, test.change)
+			before := 0
+			if test.result == "no_room" {
+				p.send("/v0.6/stats", good)
+				before = 1
+			}
+			if resp, _ := p.send("/v0.6/stats", test.body, test.header...); resp.StatusCode != http.StatusOK {
+				t.Errorf("answered %d", resp.StatusCode)
+			}
+			got := agent.of("/v0.6/stats")
+			if len(got) == 0 || !slices.Equal(got[len(got)-1].body, test.body) {
+				t.Errorf("%d requests were forwarded", len(got))
+			}
+			if n := p.resultsOf("spanstatsd_apm_stats_requests_total")[test.result]; n != 1 {
+				t.Errorf("%d results %s", n, test.result)
+			}
+			if books := p.stop(); books.Received != uint64(before) {
+				t.Errorf("the books: %+v", books)
+			}
+		})
+	}
+}
+
+// TestABinThatStandsForNoDurationIsLeftToTheAgent: a sketch whose bins are so wide that
+// one of them stands for no finite time is forwarded as it came, and the daemon can be
+// looked at afterwards.
+func TestABinThatStandsForNoDurationIsLeftToTheAgent(t *testing.T) {
+	wide := func() *ddsketch.DDSketch {
+		m, err := mapping.NewLogarithmicMapping(.45)
+		if err != nil {
+			t.Fatal(err)
+		}
+		positive := store.NewSparseStore()
+		positive.Add(2000)
+		return ddsketch.NewDDSketch(m, positive, store.NewSparseStore())
+	}
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.Aggregate.FlushInterval = time.Second })
+	body := statistics(t, wide, time.Now(), "r", 1, 1000)
+	p.send("/v0.6/stats", body)
+	if got := agent.of("/v0.6/stats"); len(got) != 1 || !slices.Equal(got[0].body, body) {
+		t.Errorf("%d requests were forwarded", len(got))
+	}
+	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["unfit"] != 1 {
+		t.Errorf("results %v", results)
+	}
+	sealed := p.status(t).Cycle.Sealed
+	eventually.True(t, "the cycle is sealed", func() bool { return p.status(t).Cycle.Sealed > sealed })
+	p.status(t)
+}
+
+// status is what /status answers.
+func (p *proxied) status(t *testing.T) (status health.Status) {
+	t.Helper()
+	answer, err := http.Get("http://" + p.HTTPAddr() + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("status answers %d: %v", answer.StatusCode, err)
+	}
+	return status
+}
+
+// TestNothingOfStatisticsOutlivesTheirRequest: of bodies whose origins are megabytes long,
+// what is kept when they are merged is what the origins are cut to, and nothing of a body
+// that is not merged. Buffers up to a MiB wait for another body; those that one body has grown
+// through are two together.
+func TestNothingOfStatisticsOutlivesTheirRequest(t *testing.T) {
+	const long = 2 << 20
+	p := start(t, startAgent(t), func(c *daemon.Config) { c.Flush.Timeout = time.Second })
+	send := func(host string) {
+		var payload object
+		if err := msgpack.Unmarshal(statistics(t, own, time.Now(), "r", 1, 1000), &payload); err != nil {
+			t.Fatal(err)
+		}
+		payload["Hostname"] = host
+		body, err := msgpack.Marshal(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, _ := p.send("/v0.6/stats", body); resp.StatusCode != http.StatusOK {
+			t.Errorf("answered %d", resp.StatusCode)
+		}
+	}
+	send("warm")
+	before := heapInUse()
+	for i := range 12 {
+		send(fmt.Sprint(i) + strings.Repeat("h", long))
+	}
+	if grown := heapInUse() - before; grown > 2*long {
+		t.Errorf("12 origins of %d bytes made the daemon hold %d", long, grown)
+	}
+	if merged := p.resultsOf("spanstatsd_apm_stats_requests_total")["merged"]; merged != 13 {
+		t.Errorf("%d bodies were merged", merged)
+	}
+}
+
+// heapInUse is the memory of the heap without what waits in pools of other packages.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
