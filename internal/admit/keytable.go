@@ -16,28 +16,26 @@ type resolved struct {
 	id        registry.KeyID
 	hash      uint32
 	collapsed registry.LabelSet
-	waits     bool // it may resolve to something better when it comes again
 }
 
-// ignoredKey is the number of a key whose spans nobody wants counted: no interval has so many keys.
+// ignoredKey is the number of a key whose spans are ignored: no interval has so many keys.
 const ignoredKey registry.KeyID = registry.MostKeys
 
-// use is an interval that a key is used in, and whether the registry knows that it came
-// again there. So one comparison tells the hot path that there is nothing to do. It is 0
-// before the first use.
+// use is the first or a later use of a key in an interval, so that one comparison tells the hot
+// path that there is nothing to do. It is 0 before the first use.
 type use uint64
 
 // useIn is the first use in an interval, by its number plus one.
 func useIn(interval uint64) use { return use(interval << 1) }
 
-// again is the use that the registry knows of.
-func (u use) again() use { return u | 1 }
+// second is a use after the first in the same interval.
+func (u use) second() use { return u | 1 }
 
-// isIn says whether a use is in that interval.
+// isIn reports whether a use is in that interval.
 func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
 
-// knownKey is a key that the publisher has used, as it came. It is admitted again at its
-// first use in an interval, from its bytes: its labels would take three times the memory,
+// knownKey is a key that the publisher has used, as it came. It is admitted at its
+// first two uses in an interval, from its bytes: its labels would take three times the memory,
 // and be work for the collector.
 type knownKey struct {
 	resolved
@@ -104,9 +102,9 @@ const none = -1
 // numberBytes is what a number costs, used or not.
 const numberBytes = 4
 
-// nameless stands in the place of a number's key where that found no room. Its spans are
-// counted without their labels: the tracer has sent the key, and need not send it again.
-const nameless = math.MaxUint32
+// unlabelled stands instead of a number's key if that found no room. Its spans are counted
+// without their labels: the client has sent the key, and need not send it again.
+const unlabelled = math.MaxUint32
 
 // find returns the index of the known key with these bytes, or none, and their
 // hash.
@@ -199,7 +197,7 @@ func (k *keyTable) sweep(since uint64) {
 	k.known = kept
 	k.share.shrink(bytes)
 	for number, at := range k.numbers {
-		if at != 0 && at != nameless {
+		if at != 0 && at != unlabelled {
 			k.numbers[number] = moved[at-1]
 		}
 	}

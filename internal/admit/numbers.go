@@ -2,29 +2,29 @@ package admit
 
 // numbered returns the index of the key that a number stands for, or none.
 func (k *keyTable) numbered(number uint32) int {
-	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == nameless {
+	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == unlabelled {
 		return none
 	}
 	return int(k.numbers[number]) - 1
 }
 
-// isNameless says of a number without a key whether it was defined. Where the list of
-// numbers itself found no room, all beyond it are taken for such.
-func (k *keyTable) isNameless(number uint32) bool {
+// isUnlabelled reports whether a number without a key was defined. If the list of numbers
+// itself found no room, all beyond it are taken for such.
+func (k *keyTable) isUnlabelled(number uint32) bool {
 	if uint64(number) >= uint64(len(k.numbers)) {
 		return k.cutShort
 	}
-	return k.numbers[number] == nameless
+	return k.numbers[number] == unlabelled
 }
 
-// disown makes a number nameless.
+// disown makes a number unlabelled.
 func (k *keyTable) disown(number uint32) {
 	if !k.growTo(number) {
 		k.cutShort = true
 		return
 	}
 	k.unpin(number)
-	k.numbers[number] = nameless
+	k.numbers[number] = unlabelled
 }
 
 // assign makes a number stand for a key that find has found, or has not. It reports false
@@ -93,7 +93,7 @@ func (k *keyTable) growTo(number uint32) bool {
 	k.pinned += cost
 	k.numbers = append(make([]uint32, 0, want), k.numbers...)[:want]
 	for i := have; k.cutShort && i < want; i++ {
-		k.numbers[i] = nameless
+		k.numbers[i] = unlabelled
 	}
 	return true
 }

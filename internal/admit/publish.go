@@ -28,7 +28,7 @@ func (p *Publisher) Publish(body []byte) error {
 	defer entry.end()
 	defer p.finish(p.shared.config.MaxBatch)
 	reason := DropBatchTooLarge
-	for again := walker.Len() <= p.shared.config.MaxBatch; again; p.finder.isRetry = again {
+	for again := walker.Len() <= p.shared.config.MaxBatch; again; {
 		reason, err = p.try(source{walker: walker}, &entry)
 		reason, again = p.waitForRoom(reason)
 	}
@@ -85,8 +85,10 @@ func (s *Publishers) Refuse(spans uint64) {
 	entry.end()
 }
 
-// reserve enters the cycle, resolves a whole batch and claims room for it. Whatever it
-// returns, leave must follow; fill and publish may come before only if it is admitted.
+// reserve enters the cycle, resolves the keys of a whole batch and claims room for it. Whatever it
+// returns, leave must follow; fill and publish may come before only if it is admitted. If the batch
+// is tried again in the same cycle, its keys are not resolved again, so that a retry does not look
+// like a recurrence.
 func (p *Publisher) reserve(from source) (Drop, error) {
 	switch {
 	case p.shared.isStopped():
@@ -101,10 +103,12 @@ func (p *Publisher) reserve(from source) (Drop, error) {
 	if !p.join(cycle) {
 		return DropLeftToAgent, nil
 	}
-	err := p.resolve(cycle, &from)
-	p.finder.countMisses()
-	if err != nil {
-		return DropMalformed, err
+	if !p.batch.isResolvedIn(cycle.Number()) { // by the try before this one
+		err := p.resolve(cycle, &from)
+		p.finder.countMisses()
+		if err != nil {
+			return DropMalformed, err
+		}
 	}
 	for drainer := range p.batch.runs {
 		if reason := p.claim(drainer); reason != admitted {
@@ -165,9 +169,8 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	if err := from.walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the message's own words
 	}
-	if !p.finder.isRetry {
-		p.route.Offered(b.hashes[:len(b.slots)-b.ignored])
-	}
+	p.route.Offered(b.hashes[:len(b.slots)-b.ignored])
+	b.isResolved, b.cycle = true, cycle.Number()
 	return nil
 }
 
@@ -251,13 +254,13 @@ func (p *Publisher) leave() {
 		p.batch.runs[i].claim.Abandon()
 	}
 	p.snapshot.Key = nil // or it would keep the message's buffer
-	p.finder.mender.Release()
+	p.finder.normalizer.Release()
 	p.guard.Exit()
 }
 
 // finish ends a batch, however often it was tried.
 func (p *Publisher) finish(maxBatch int) {
-	p.finder.isRetry = false
+	p.batch.isResolved = false
 	p.batch.trim(maxBatch)
 }
 
