@@ -32,13 +32,14 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 
 // A snapshot's key is found in the first of these ways that fits:
 //
-//	way        when                                 cost                           what follows
-//	numbered   the snapshot has a number for a key  an index                       nothing
-//	predicted  it is the key that followed the      a comparison of bytes          nothing
+//	way        when                                 cost                            what follows
+//	numbered   the snapshot has a number for a key  an index                        nothing
+//	predicted  it is the key that followed the      a comparison of bytes           nothing
 //	           last one the last time
-//	cached     the key's bytes are in the table     a hash, a comparison           it is predicted next
-//	admitted   they are not, or the key is new to   its labels are read, normalized and    the table takes it
-//	           the interval                         looked up in the registry  if there is room
+//	cached     the key's bytes are in the table     a hash, a comparison            it is predicted next
+//	admitted   they are not, or this is the first   its labels are read,            the table takes it
+//	           or second use in the interval        normalized and looked up in     if there is room
+//	                                                the registry
 //
 // A key that lost a label to a budget, or has a mask, is put into the table at its second use,
 // because each key of a flood comes once. A key of the table is admitted at its first two uses
