@@ -24,7 +24,8 @@ type admitter struct {
 	unplaced   []uint64  // identities of values, and of keys, without a row
 	admission  Admission // as far as it is known
 	scratch    []byte    // texts that are made for the key, and last until the next one
-	tagKeys    []*tagKey // those of pending tag keys; the memory is used again
+	tagKeys    []*tagKey // the first newTagKeys are those of pending tag keys; the memory is used again
+	newTagKeys int
 }
 
 // pendingLabel is a label that its budget has a row for, and that has no number yet.
@@ -59,7 +60,7 @@ func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 func (a *admitter) begin(id OriginID) {
 	a.id, a.origin = id, &a.origins.list[id]
 	a.words, a.pending, a.unplaced, a.scratch = a.words[:0], a.pending[:0], a.unplaced[:0], a.scratch[:0]
-	a.came, a.anyBlocked, a.admission = a.came[:0], [lists]bool{}, Admission{}
+	a.came, a.newTagKeys, a.anyBlocked, a.admission = a.came[:0], 0, [lists]bool{}, Admission{}
 }
 
 // admitted is the admission of a key that has a row.
@@ -276,10 +277,11 @@ func (a *admitter) tagKey(list span.Label, text string) (labelID, bool) {
 	id, ok := a.place(&a.origin.budgets[kind], a.labelOf(kind, text))
 	if len(a.pending) > before {
 		key := &a.pending[before]
-		for len(a.tagKeys) <= before {
+		if a.newTagKeys == len(a.tagKeys) {
 			a.tagKeys = append(a.tagKeys, new(tagKey))
 		}
-		key.tags = a.tagKeys[before]
+		key.tags = a.tagKeys[a.newTagKeys]
+		a.newTagKeys++
 		limit := a.config.tagBudget(list, text)
 		kept := a.previous.tagKeys[key.identity]
 		*key.tags = tagKey{budget: newBudget(limit, kept, a.origin.isNew, false), limit: limit}
