@@ -16,6 +16,8 @@ type batch struct {
 	hashes       []uint32 // of the keys of those that count, in their order
 	drainers     []uint16 // by slot; nowhere for a span that is ignored
 	runs         []run    // by drainer
+	isResolved   bool     // slots, hashes, drainers and runs are those of the batch
+	cycle        uint64   // that it is resolved in
 	ignored      int      // spans
 	collapsed    [span.WholeKey + 1]uint64
 	hasCollapsed bool
@@ -40,6 +42,8 @@ func (b *batch) reset(n int) {
 		b.collapsed, b.hasCollapsed = [span.WholeKey + 1]uint64{}, false
 	}
 }
+
+func (b *batch) isResolvedIn(cycle uint64) bool { return b.isResolved && b.cycle == cycle }
 
 // nowhere is no drainer's number: there are fewer.
 const nowhere = math.MaxUint16

@@ -28,13 +28,13 @@ type books struct {
 type entry struct {
 	books     *books
 	spans     uint64
-	published uint64 // of the spans
-	ignored   uint64 // of the rest
-	reason    Drop   // of those that are not published at the end
+	published uint64     // of the spans
+	ignored   uint64     // of the rest
+	reason    DropReason // of those that are not published at the end
 }
 
 // begin begins an entry of so many spans, none of which is published yet.
-func (b *books) begin(spans uint64, reason Drop) entry {
+func (b *books) begin(spans uint64, reason DropReason) entry {
 	return entry{books: b, spans: spans, reason: reason}
 }
 
@@ -53,7 +53,7 @@ func (e *entry) end() {
 
 // refuse has spans that were not admitted dropped under the reason. What passes is no drop:
 // they are refused, so that whoever sent them still has them.
-func (e *entry) refuse(reason Drop) {
+func (e *entry) refuse(reason DropReason) {
 	if e.reason = reason; reason.IsPassing() {
 		e.spans = 0
 	}
@@ -109,4 +109,41 @@ func (b *books) stats() Stats {
 	stats.Collapsed[fieldOrigin] = b.common.Load()
 	stats.Received = b.received.Load()
 	return stats
+}
+
+// DropReason is why a batch that was received is not counted.
+type DropReason uint8
+
+const (
+	admitted          DropReason = iota // it is counted
+	DropRingFull                        // a ring has no room: the drainers can't keep up
+	DropOverShare                       // its publisher has its share of a ring already, and there are others
+	DropRingContended                   // too many publishers claim at once
+	DropMalformed                       // the frame is not what the protocol says
+	DropBatchTooLarge                   // more snapshots than MaxBatch, or than a ring has slots
+	DropNotWanted                       // the agent does not take statistics
+	DropRefused                         // behind what ended its connection, or on one that was refused
+	DropShutdown                        // the last cycle is sealed
+	DropLeftToAgent                     // of a trace that is forwarded for the agent to count
+	DropIgnored                         // a rule of --ignore is about it
+	DropBug                             // a defect of ours, contained
+
+	drops = int(DropBug) + 1
+)
+
+var dropNames = [drops]string{
+	"", "ring_full", "over_share", "ring_contended", "malformed", "batch_too_large",
+	"not_wanted", "refused", "shutdown", "left_to_agent", "ignored", "bug",
+}
+
+// String is the reason's name in metrics.
+func (d DropReason) String() string { return dropNames[d] }
+
+// IsPassing reports whether the same spans may be admitted at another time, be it by the next
+// daemon.
+func (d DropReason) IsPassing() bool { return d.passes() || d == DropShutdown }
+
+// passes reports whether the reason goes away by itself, as the drainers go on.
+func (d DropReason) passes() bool {
+	return d == DropRingFull || d == DropOverShare || d == DropRingContended
 }

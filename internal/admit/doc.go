@@ -1,41 +1,41 @@
-// Package admit is a publisher: it finds the key of each span, makes the span's slot,
-// claims room in the rings, publishes, and keeps the books of all that. Whatever brings
-// spans into the daemon (connections of our protocol, requests of the agent's API) has a
-// Publisher for each origin, and hands it batches in the form of our protocol. So keys,
-// budgets, cycles and books are the same for all.
+// Package admit publishes spans: it finds the key of each span, makes the span's slot,
+// claims room in the rings, publishes, and accounts for all of that. Each receiver has a
+// Publisher for each origin, and gives it batches in the form of the native protocol. So keys,
+// budgets, cycles and accounting are the same for all.
 //
 // # A batch is admitted whole or dropped whole
 //
 // The keys of all its snapshots are found before the first slot is claimed; then each ring
-// is claimed once. If one of them has no room, what was claimed on the others is skipped,
+// is claimed once. If one of them has no room, the slots claimed on the others are skipped,
 // and the batch is dropped and counted under one reason. Finding and publishing happen
 // between one Enter and one Exit of the aggregates' cycle, so the boundary of a cycle
-// splits no batch. The parts of one request are admitted together or not at all.
+// splits no batch. The parts of one request are admitted together or not at all. A batch
+// that is tried again in the same cycle keeps the keys that were found.
 //
 // # The books balance after a panic too
 //
-// Whoever admits spans begins an entry with how many they are, and defers its end. What
-// was not published by then is counted as dropped, for the entry's reason: until something
-// else is known, that is a defect of ours, or the spans are left to the agent. Where a request
-// is refused so that it is sent again, its spans are in no book: they were not received.
+// A function that admits spans begins an entry with their number, and defers its end. Spans
+// that are not published by then are counted as dropped, for the entry's reason: until
+// another one is known, that is a bug, or the spans are left to the agent. If a request
+// is refused so that its sender retries, its spans are in no book: they were not received.
 //
 // # A flood leaves room for the others
 //
 // Publishers share the rings. While there is more than one, none may hold more slots of a
-// ring than what it leaves free (ringShare), so a publisher that floods is dropped, or
+// ring than it leaves free (ringShare), so a publisher that floods is dropped, or
 // waits, at its share, and another's batch still finds room. The memory for keys is shared
 // likewise (keyMemory).
 //
-// # Threads
+// # Concurrency
 //
 // A Publisher belongs to one goroutine at a time, and takes no lock but the registry's,
-// for a key that is new to the interval. What all publishers share (the books, the memory
+// for a key's first two uses in an interval. What all publishers share (the books, the memory
 // for keys, how many there are) is atomic.
 //
-// # Bounds
+// # Limits
 //
-// Snapshots a batch, keys and their bytes a publisher and in all: each is a field of
+// Snapshots per batch, keys and their bytes per publisher and in total: each is a field of
 // Config. A publisher holds its key table and the scratch of one batch; PublisherBytes
-// sums that up. A span whose key is in the table allocates nothing, and nor does a flood
+// is the sum. A span whose key is in the table allocates nothing, and neither does a flood
 // of keys that come once.
 package admit

@@ -16,12 +16,10 @@ type finder struct {
 	lang     string // of the origin
 	originID registry.OriginID
 	interval uint64 // number of the interval plus one that originID is valid in
-	isRetry  bool   // the batch was resolved before, and its misses counted
 	keys     *keyTable
 	misses   misses
 
 	key      span.Key // after each batch it holds nothing of its bytes
-	mender   span.Mender
 	uncached resolved // what a key is that has no place in the table
 }
 
@@ -33,20 +31,21 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 
 // A snapshot's key is found in the first of these ways that fits:
 //
-//	way        when                                 cost                           what follows
-//	numbered   the snapshot has a number for a key  an index                       nothing
-//	predicted  it is the key that followed the      a comparison of bytes          nothing
+//	way        when                                 cost                            what follows
+//	numbered   the snapshot has a number for a key  an index                        nothing
+//	predicted  it is the key that followed the      a comparison of bytes           nothing
 //	           last one the last time
-//	cached     the key's bytes are in the table     a hash, a comparison           it is predicted next
-//	admitted   they are not, or the key is new to   its labels are read, mended    the table takes it
-//	           the interval                         and looked up in the registry  if there is room
+//	cached     the key's bytes are in the table     a hash, a comparison            it is predicted next
+//	admitted   they are not, or this is the first   its labels are read,            the table takes it
+//	           or second use in the interval        normalized and looked up in     if there is room
+//	                                                the registry
 //
-// A key that lost a label to a budget, or has a mask, is put into the table when it comes
-// again: of a flood each key comes once. One that waits is admitted at each use. The second
-// use of any other in an interval is told to the registry, which keeps a place for it in the
-// next. A number that nobody defined is malformed. A span that its door has marked as ignored is
-// looked up nowhere, and a key that a rule ignores is known like any other, and admitted to no
-// registry. The answer is valid until the next one.
+// A key that lost a label to a budget, or has a mask, is put into the table at its second use,
+// because each key of a flood comes once. A key of the table is admitted at its first two uses
+// in an interval: so the registry knows that it recurs, and keeps its row in the next interval.
+// An undefined number is malformed. A span that its receiver has marked as ignored is looked up
+// nowhere, and a key that a rule ignores is cached like any other, and admitted to no registry.
+// The result is valid until the next call.
 func (f *finder) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
 	if s.Flags&span.Ignored != 0 {
@@ -55,8 +54,9 @@ func (f *finder) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, erro
 	}
 	if s.Numbered {
 		if index = f.keys.numbered(s.Number); index == none {
-			if f.keys.isNameless(s.Number) {
-				return f.nameless(cycle), nil
+			if f.keys.isUnlabelled(s.Number) {
+				f.uncached = f.resolved(cycle.AdmitUnlabelled(f.originID))
+				return &f.uncached, nil
 			}
 			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
@@ -67,33 +67,12 @@ func (f *finder) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, erro
 		f.keys.train(index)
 	}
 	known := &f.keys.known[index]
-	if known.used != useIn(f.interval).again() {
-		if err := f.use(cycle, known); err != nil {
+	if known.used != useIn(f.interval).second() {
+		if err := f.admitKnown(cycle, known); err != nil {
 			return nil, err
 		}
 	}
 	return &known.resolved, nil
-}
-
-// use uses a key of the table for the first or the second time in an interval, or one that
-// waits.
-func (f *finder) use(cycle *aggregate.Cycle, known *knownKey) error {
-	switch {
-	case !known.used.isIn(f.interval) || known.waits:
-		return f.admitKnown(cycle, known)
-	case !f.isRetry:
-		if known.used = known.used.again(); known.id != ignoredKey {
-			cycle.Repeat(known.id)
-		}
-	}
-	return nil
-}
-
-// nameless is what a number is counted as whose key found no room.
-func (f *finder) nameless(cycle *aggregate.Cycle) *resolved {
-	admission := cycle.AdmitNameless(f.originID)
-	f.uncached = f.resolved(admission)
-	return &f.uncached
 }
 
 // findNew admits a key that is not in the table, and puts it there if there is room.
@@ -104,7 +83,7 @@ func (f *finder) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*reso
 	}
 	f.misses.count(changed)
 	f.uncached = f.resolved(admission)
-	if !admission.Whole() && !admission.CameAgain {
+	if !admission.Whole() && !admission.Recurs {
 		return &f.uncached, nil
 	}
 	index := f.keys.add(raw, hash, keyCached)
@@ -113,19 +92,22 @@ func (f *finder) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*reso
 		return &f.uncached, nil
 	}
 	known := &f.keys.known[index]
-	known.resolved = f.uncached
+	if known.resolved = f.uncached; !admission.Whole() {
+		known.used = known.used.second()
+	}
 	return &known.resolved, nil
 }
 
-// admitKnown admits a key of the table at its first use in an interval, and at each while it
-// waits.
+// admitKnown admits a key of the table at its first and at its second use in an interval.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
-	isFirst := known.used == 0 // it was defined, and not used
+	isFirst, isSecond := known.used == 0, known.used.isIn(f.interval) // at 0 it was only defined
 	admission, changed, err := f.admit(cycle, known.raw)
 	if err != nil {
 		return err
 	}
-	known.resolved = f.resolved(admission)
+	if known.resolved = f.resolved(admission); isSecond {
+		known.used = known.used.second()
+	}
 	if isFirst {
 		f.misses.count(changed)
 	}
@@ -139,21 +121,21 @@ func (f *finder) admit(
 	if err = wire.ReadKey(&f.key, raw); err != nil {
 		return a, false, err //nolint:wrapcheck // the message's own words
 	}
-	changed = f.mend(&f.mender, &f.key)
+	changed = f.normalize(&f.key)
 	if f.shared.config.Ignore.Key(&f.key) {
-		return registry.Admission{ID: ignoredKey, CameAgain: true}, changed, nil
+		return registry.Admission{ID: ignoredKey}, changed, nil
 	}
-	return cycle.Admit(f.originID, &f.key, f.isRetry), changed, nil
+	return cycle.Admit(f.originID, &f.key), changed, nil
 }
 
 func (f *finder) resolved(a registry.Admission) resolved {
-	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed, a.Waits}
+	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed}
 }
 
-// mend makes of a key what the statistics will show, but for the order of its tags, which
-// means nothing to a registry.
-func (f *finder) mend(m *span.Mender, k *span.Key) (changed bool) {
-	changed = m.Mend(k, f.lang)
+// normalize gives a key the labels that the statistics will show. The order of its tags means
+// nothing to a registry.
+func (f *finder) normalize(k *span.Key) (changed bool) {
+	changed = k.NormalizeLabels(f.lang)
 	if most := f.shared.config.MaxResource; len(k.Resource) > most {
 		k.Resource, changed = span.Shorten(k.Resource, most), true
 	}
@@ -161,7 +143,7 @@ func (f *finder) mend(m *span.Mender, k *span.Key) (changed bool) {
 }
 
 // define makes a number below MaxKeys stand for a key, making room for both at the cost
-// of keys that have none. Where there is none left, the number is nameless. It admits
+// of keys that have none. If there is none left, the number is unlabelled. It admits
 // nothing: a key that is only defined costs no budget. The error says what is malformed
 // about the key.
 func (f *finder) define(number uint32, raw []byte) error {
@@ -202,16 +184,15 @@ func (m *misses) count(changed bool) {
 	}
 }
 
-// countMisses makes the misses of a batch known, once however often the batch is tried.
+// countMisses adds the misses of a batch to the books.
 func (f *finder) countMisses() {
 	if f.misses == (misses{}) {
 		return
 	}
-	if books := &f.shared.books; !f.isRetry {
-		books.decoded.Add(f.misses.decoded)
-		books.uncached.Add(f.misses.uncached)
-		books.normalised.Add(f.misses.normalised)
-	}
+	books := &f.shared.books
+	books.decoded.Add(f.misses.decoded)
+	books.uncached.Add(f.misses.uncached)
+	books.normalised.Add(f.misses.normalised)
 	f.misses = misses{}
 	f.key.Clear() // or it would keep the message's buffer
 }

@@ -56,14 +56,14 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 
 // offer publishes a batch by itself as one that can be left to the agent, unless it has keys by
 // their numbers, which only a connection sends.
-func (h *harness) offer(p *Publisher, body []byte) (Drop, bool) {
+func (h *harness) offer(p *Publisher, body []byte) (DropReason, bool) {
 	list, ok := listed(body)
 	if !ok {
 		dropped := p.Dropped()
 		err := p.Publish(body)
 		return DropMalformed, err == nil && p.Dropped() == dropped
 	}
-	return h.PublishTogether(func() {}, Part{p, list})
+	return h.PublishTogether(func() {}, BatchPart{p, list})
 }
 
 // listed is the batch in a body, unless that has keys by their numbers.

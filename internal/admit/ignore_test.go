@@ -93,7 +93,7 @@ func TestADoorMayMarkASpanAsIgnored(t *testing.T) {
 		s.Flags, s.KeyEnd = s.Flags|span.Ignored, s.Key
 	}
 	counting := -1
-	if _, ok := h.PublishTogether(func() { counting = p.Counting() }, Part{p, batch}); !ok || counting != 3 {
+	if _, ok := h.PublishTogether(func() { counting = p.Counting() }, BatchPart{p, batch}); !ok || counting != 3 {
 		t.Errorf("it was not published, or %d spans of it are said to count", counting)
 	}
 	h.finish(p)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"math"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
@@ -16,28 +17,26 @@ type resolved struct {
 	id        registry.KeyID
 	hash      uint32
 	collapsed registry.LabelSet
-	waits     bool // it may resolve to something better when it comes again
 }
 
-// ignoredKey is the number of a key whose spans nobody wants counted: no interval has so many keys.
+// ignoredKey is the number of a key whose spans are ignored: no interval has so many keys.
 const ignoredKey registry.KeyID = registry.MostKeys
 
-// use is an interval that a key is used in, and whether the registry knows that it came
-// again there. So one comparison tells the hot path that there is nothing to do. It is 0
-// before the first use.
+// use is the first or a later use of a key in an interval, so that one comparison tells the hot
+// path that there is nothing to do. It is 0 before the first use.
 type use uint64
 
 // useIn is the first use in an interval, by its number plus one.
 func useIn(interval uint64) use { return use(interval << 1) }
 
-// again is the use that the registry knows of.
-func (u use) again() use { return u | 1 }
+// second is a use after the first in the same interval.
+func (u use) second() use { return u | 1 }
 
-// isIn says whether a use is in that interval.
+// isIn reports whether a use is in that interval.
 func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
 
-// knownKey is a key that the publisher has used, as it came. It is admitted again at its
-// first use in an interval, from its bytes: its labels would take three times the memory,
+// knownKey is a key that the publisher has used, as it came. It is admitted at its
+// first two uses in an interval, from its bytes: its labels would take three times the memory,
 // and be work for the collector.
 type knownKey struct {
 	resolved
@@ -104,9 +103,9 @@ const none = -1
 // numberBytes is what a number costs, used or not.
 const numberBytes = 4
 
-// nameless stands in the place of a number's key where that found no room. Its spans are
-// counted without their labels: the tracer has sent the key, and need not send it again.
-const nameless = math.MaxUint32
+// unlabelled stands instead of a number's key if that found no room. Its spans are counted
+// without their labels: the client has sent the key, and need not send it again.
+const unlabelled = math.MaxUint32
 
 // find returns the index of the known key with these bytes, or none, and their
 // hash.
@@ -199,7 +198,7 @@ func (k *keyTable) sweep(since uint64) {
 	k.known = kept
 	k.share.shrink(bytes)
 	for number, at := range k.numbers {
-		if at != 0 && at != nameless {
+		if at != 0 && at != unlabelled {
 			k.numbers[number] = moved[at-1]
 		}
 	}
@@ -226,3 +225,185 @@ func (k *keyTable) insert(index int) {
 	}
 	k.slots[i] = keySlot{tag: uint32(hash >> 32), key: uint32(index) + 1}
 }
+
+// numbered returns the index of the key that a number stands for, or none.
+func (k *keyTable) numbered(number uint32) int {
+	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == unlabelled {
+		return none
+	}
+	return int(k.numbers[number]) - 1
+}
+
+// isUnlabelled reports whether a number without a key was defined. If the list of numbers
+// itself found no room, all beyond it are taken for such.
+func (k *keyTable) isUnlabelled(number uint32) bool {
+	if uint64(number) >= uint64(len(k.numbers)) {
+		return k.cutShort
+	}
+	return k.numbers[number] == unlabelled
+}
+
+// disown makes a number unlabelled.
+func (k *keyTable) disown(number uint32) {
+	if !k.growTo(number) {
+		k.cutShort = true
+		return
+	}
+	k.unpin(number)
+	k.numbers[number] = unlabelled
+}
+
+// assign makes a number stand for a key that find has found, or has not. It reports false
+// where there is no room.
+func (k *keyTable) assign(number uint32, raw []byte, index int, hash uint64) bool {
+	if index == none {
+		if k.replace(number, raw, hash) {
+			return true
+		}
+		if index = k.add(raw, hash, keyNumbered); index == none {
+			return false
+		}
+	}
+	if !k.growTo(number) {
+		return false
+	}
+	k.pin(number, index)
+	return true
+}
+
+// replace makes a number stand for a key that is not known in the place of the key that
+// it stood for, if no other number stands for that one, and the place is large enough. So
+// a tracer that defines a number anew for each of its spans takes no memory for that.
+func (k *keyTable) replace(number uint32, raw []byte, hash uint64) bool {
+	index := k.numbered(number)
+	if index == none || k.known[index].pins > 1 || len(raw) > cap(k.known[index].raw) {
+		return false
+	}
+	k.remove(index)
+	k.known[index] = knownKey{raw: append(k.known[index].raw[:0], raw...), hash: hash, pins: 1}
+	k.insert(index)
+	return true
+}
+
+// remove takes a key's place out of the table, and lets those that stand behind it for
+// want of their own place move up.
+func (k *keyTable) remove(index int) {
+	mask := uint32(len(k.slots) - 1)
+	hole := uint32(k.known[index].hash) & mask
+	for k.slots[hole].key != uint32(index)+1 {
+		hole = (hole + 1) & mask
+	}
+	for at := (hole + 1) & mask; k.slots[at].key != 0; at = (at + 1) & mask {
+		home := uint32(k.known[k.slots[at].key-1].hash) & mask
+		if (at-home)&mask >= (at-hole)&mask {
+			k.slots[hole] = k.slots[at]
+			hole = at
+		}
+	}
+	k.slots[hole] = keySlot{}
+}
+
+// growTo makes room for a number and some that may follow it. Which of them were defined while
+// there was no room is not known, so all are taken for such.
+func (k *keyTable) growTo(number uint32) bool {
+	have := len(k.numbers)
+	if int64(number) < int64(have) {
+		return true
+	}
+	want := max(int(number)+1, min(max(leastKeys, 2*have), k.maxKeys))
+	cost := numberBytes * (want - have)
+	if !k.take(cost, keyNumbered) {
+		k.full = true
+		return false
+	}
+	k.pinned += cost
+	k.numbers = append(make([]uint32, 0, want), k.numbers...)[:want]
+	for i := have; k.cutShort && i < want; i++ {
+		k.numbers[i] = unlabelled
+	}
+	return true
+}
+
+// pin makes a number that there is room for stand for a known key.
+func (k *keyTable) pin(number uint32, index int) {
+	if known := &k.known[index]; known.pins == 0 {
+		k.pinned += known.cost()
+	}
+	k.known[index].pins++
+	k.unpin(number)
+	k.numbers[number] = uint32(index) + 1
+}
+
+// unpin takes the number from the key that it stands for, if it does for any.
+func (k *keyTable) unpin(number uint32) {
+	if earlier := k.numbered(number); earlier != none {
+		known := &k.known[earlier]
+		if known.pins--; known.pins == 0 {
+			k.pinned -= known.cost()
+		}
+	}
+}
+
+// worthSweeping says whether a sweep down to the numbered keys would free a good
+// part of the table. Where it would not, it is not worth its cost, which is that
+// of the whole table: a tracer could ask for one with each key.
+func (k *keyTable) worthSweeping() bool {
+	return k.pinned < k.maxBytes-k.maxBytes/8 && k.share.held-k.pinned > k.share.held/8
+}
+
+// keyMemory is what the key tables of all publishers may hold together. Half of it is set
+// apart in equal shares, one for each connection that may come, so that none can be left
+// without. The other half is common: whoever has used its share up takes from it, and a
+// publisher that is no connection has only that. The last quarter of the common part is
+// for keys with numbers, since those that have none can be resolved again, and the spans
+// of a number that finds no room lose their labels.
+type keyMemory struct {
+	share  int64 // of each connection
+	common int64
+	taken  atomic.Int64 // of the common part
+}
+
+func newKeyMemory(bytes, connections int) keyMemory {
+	share := int64(bytes) / 2 / int64(connections)
+	return keyMemory{share: share, common: int64(bytes) - share*int64(connections)}
+}
+
+// keyUse is what a key is put into a table for.
+type keyUse uint8
+
+const (
+	keyCached   keyUse = iota // it has come by its bytes
+	keyNumbered               // it is about to get a number
+)
+
+// keyShare is one publisher's part of the memory, and the only place that knows how much
+// of it the publisher holds: what its table says it holds is what it is charged for.
+type keyShare struct {
+	memory *keyMemory
+	own    int64
+	held   int
+}
+
+// take finds room for cost bytes more than the publisher holds, and charges for them.
+func (s *keyShare) take(cost int, use keyUse) bool {
+	more := s.beyond(s.held+cost) - s.beyond(s.held)
+	limit := s.memory.common
+	if use == keyCached {
+		limit -= limit / 4
+	}
+	if more > 0 && s.memory.taken.Add(more) > limit {
+		s.memory.taken.Add(-more)
+		return false
+	}
+	s.held += cost
+	return true
+}
+
+// shrink makes known that the publisher holds only so much.
+func (s *keyShare) shrink(to int) {
+	s.memory.taken.Add(s.beyond(to) - s.beyond(s.held))
+	s.held = to
+}
+
+// beyond is the part of what a publisher holds that is not its own share.
+func (s *keyShare) beyond(holds int) int64 { return max(0, int64(holds)-s.own) }

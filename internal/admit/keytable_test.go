@@ -265,7 +265,7 @@ func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
 	share := testShare(40_000)
 	other := keyShare{memory: share.memory}
 	k := newKeyTable(8192, 8<<20, share)
-	if !k.defined(3, "before") || k.isNameless(100) {
+	if !k.defined(3, "before") || k.isUnlabelled(100) {
 		t.Fatal("the first number found no room, or one that nobody defined is taken for defined")
 	}
 	for other.take(100, keyNumbered) {
@@ -275,7 +275,7 @@ func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
 	}
 	k.disown(100)
 	other.shrink(0)
-	if !k.defined(200, "afterwards") || !k.isNameless(100) || k.numbered(100) != none {
+	if !k.defined(200, "afterwards") || !k.isUnlabelled(100) || k.numbered(100) != none {
 		t.Error("a number that was defined is not, or there is no room")
 	}
 	for number, want := range map[uint32]string{3: "before", 200: "afterwards"} {
@@ -283,7 +283,7 @@ func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
 			t.Errorf("number %d does not stand for the key of %s", number, want)
 		}
 	}
-	if !k.defined(100, "again") || k.isNameless(100) {
+	if !k.defined(100, "again") || k.isUnlabelled(100) {
 		t.Error("a number without a name gets none when it is defined again")
 	}
 }

@@ -18,7 +18,7 @@ func TestWhatNobodyBehindCounts(t *testing.T) {
 		t.Errorf("more than the rings hold was answered with %s", reason)
 	}
 	for counted, ok := 0, true; ok; counted++ {
-		var reason Drop
+		var reason DropReason
 		if reason, ok = h.offer(p, body(slots/8)); !ok && (reason != DropOverShare || counted == 0) {
 			t.Errorf("batch %d was refused as %s", counted, reason)
 		}
@@ -47,7 +47,7 @@ func TestALastPublisherPanics(t *testing.T) {
 	p := h.NewLastPublisher(span.Origin{Service: "a"})
 	shares := p.shares
 	p.shares = nil
-	if !panics(func() { h.PublishTogether(never(t), Part{p, batchOf(100)}) }) {
+	if !panics(func() { h.PublishTogether(never(t), BatchPart{p, batchOf(100)}) }) {
 		t.Error("a publisher without shares did not panic")
 	}
 	p.shares = shares

@@ -48,8 +48,7 @@ func (p *Publisher) Merge(
 	books, spans, ignored := &p.shared.books, uint64(0), uint64(0)
 	counted := groups[:0]
 	for _, g := range groups {
-		// a mender each, because all are mended before the first is added
-		if p.finder.mend(new(span.Mender), &g.Key) {
+		if p.finder.normalize(&g.Key) {
 			books.normalised.Add(1)
 		}
 		if p.shared.config.Ignore.Key(&g.Key) {

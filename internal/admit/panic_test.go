@@ -47,11 +47,11 @@ func TestPanicBeforeTheCommit(t *testing.T) {
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
 	shares := b.shares
 	b.shares = nil
-	if !panics(func() { h.PublishTogether(never(t), Part{a, batchOf(100)}, Part{b, batchOf(50)}) }) {
+	if !panics(func() { h.PublishTogether(never(t), BatchPart{a, batchOf(100)}, BatchPart{b, batchOf(50)}) }) {
 		t.Error("a publisher without shares did not panic")
 	}
 	b.shares = shares
-	if reason, ok := h.PublishTogether(func() {}, Part{a, batchOf(1)}, Part{b, batchOf(2)}); !ok {
+	if reason, ok := h.PublishTogether(func() {}, BatchPart{a, batchOf(1)}, BatchPart{b, batchOf(2)}); !ok {
 		t.Errorf("the next was refused as %s", reason)
 	}
 	h.finish(a, b)
@@ -72,7 +72,7 @@ func TestPanicAfterTheCommit(t *testing.T) {
 		a.batch.hasCollapsed, a.shared = true, nil // it fails behind its own spans
 	}
 	if !panics(func() {
-		h.PublishTogether(commit, Part{a, batchOf(100)}, Part{b, batchOf(50)})
+		h.PublishTogether(commit, BatchPart{a, batchOf(100)}, BatchPart{b, batchOf(50)})
 	}) || committed != 1 {
 		t.Errorf("it did not panic after %d commits", committed)
 	}

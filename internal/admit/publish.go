@@ -28,7 +28,7 @@ func (p *Publisher) Publish(body []byte) error {
 	defer entry.end()
 	defer p.finish(p.shared.config.MaxBatch)
 	reason := DropBatchTooLarge
-	for again := walker.Len() <= p.shared.config.MaxBatch; again; p.finder.isRetry = again {
+	for again := walker.Len() <= p.shared.config.MaxBatch; again; {
 		reason, err = p.try(source{walker: walker}, &entry)
 		reason, again = p.waitForRoom(reason)
 	}
@@ -46,7 +46,7 @@ const roomPause = 200 * time.Microsecond
 
 // waitForRoom waits a little where a try found no room and the publisher may wait, and
 // says whether to try again. Otherwise it says what became of the batch.
-func (p *Publisher) waitForRoom(reason Drop) (last Drop, again bool) {
+func (p *Publisher) waitForRoom(reason DropReason) (last DropReason, again bool) {
 	if !reason.passes() {
 		return reason, false
 	}
@@ -68,7 +68,7 @@ func (p *Publisher) waitForRoom(reason Drop) (last Drop, again bool) {
 }
 
 // try admits a batch within one cycle, or nothing of it.
-func (p *Publisher) try(from source, entry *entry) (Drop, error) {
+func (p *Publisher) try(from source, entry *entry) (DropReason, error) {
 	defer p.leave()
 	reason, err := p.reserve(from)
 	if reason == admitted {
@@ -85,9 +85,11 @@ func (s *Publishers) Refuse(spans uint64) {
 	entry.end()
 }
 
-// reserve enters the cycle, resolves a whole batch and claims room for it. Whatever it
-// returns, leave must follow; fill and publish may come before only if it is admitted.
-func (p *Publisher) reserve(from source) (Drop, error) {
+// reserve enters the cycle, resolves the keys of a whole batch and claims room for it. Whatever it
+// returns, leave must follow; fill and publish may come before only if it is admitted. If the batch
+// is tried again in the same cycle, its keys are not resolved again, so that a retry does not look
+// like a recurrence.
+func (p *Publisher) reserve(from source) (DropReason, error) {
 	switch {
 	case p.shared.isStopped():
 		return DropShutdown, nil
@@ -101,10 +103,12 @@ func (p *Publisher) reserve(from source) (Drop, error) {
 	if !p.join(cycle) {
 		return DropLeftToAgent, nil
 	}
-	err := p.resolve(cycle, &from)
-	p.finder.countMisses()
-	if err != nil {
-		return DropMalformed, err
+	if !p.batch.isResolvedIn(cycle.Number()) { // by the try before this one
+		err := p.resolve(cycle, &from)
+		p.finder.countMisses()
+		if err != nil {
+			return DropMalformed, err
+		}
 	}
 	for drainer := range p.batch.runs {
 		if reason := p.claim(drainer); reason != admitted {
@@ -165,9 +169,8 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	if err := from.walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the message's own words
 	}
-	if !p.finder.isRetry {
-		p.route.Offered(b.hashes[:len(b.slots)-b.ignored])
-	}
+	p.route.Offered(b.hashes[:len(b.slots)-b.ignored])
+	b.isResolved, b.cycle = true, cycle.Number()
 	return nil
 }
 
@@ -176,7 +179,7 @@ const claimTries = 8
 
 // claim takes room for a run of the batch in its ring, unless that were more than this
 // publisher's share of it. Where it finds none, leave skips what was claimed on others.
-func (p *Publisher) claim(drainer int) Drop {
+func (p *Publisher) claim(drainer int) DropReason {
 	run, aggregator := &p.batch.runs[drainer], p.shared.config.Aggregator
 	n := run.slots
 	switch {
@@ -251,13 +254,12 @@ func (p *Publisher) leave() {
 		p.batch.runs[i].claim.Abandon()
 	}
 	p.snapshot.Key = nil // or it would keep the message's buffer
-	p.finder.mender.Release()
 	p.guard.Exit()
 }
 
 // finish ends a batch, however often it was tried.
 func (p *Publisher) finish(maxBatch int) {
-	p.finder.isRetry = false
+	p.batch.isResolved = false
 	p.batch.trim(maxBatch)
 }
 
@@ -285,4 +287,69 @@ func (f *source) read(s *wire.Snapshot, number int) bool {
 		Key: f.list.KeyOf(one), Duration: one.Duration, End: one.End, Flags: one.Flags, Weight: one.Weight,
 	}
 	return true
+}
+
+// BatchPart is the batch of one publisher among those that are admitted together.
+type BatchPart struct {
+	Publisher *Publisher
+	Batch     *span.Batch
+}
+
+// PublishTogether admits the batches of several publishers, each at most once among
+// them, all or none: what a tracer sent in one request can be left to the agent, or
+// refused, only whole. It never waits for room.
+//
+// It calls commit once everything that could go wrong has gone well, and before the
+// first span is published. Whoever was told so must not have the spans counted by
+// anybody else, even if a panic comes out of here: what that leaves unpublished is
+// dropped as a defect of ours.
+//
+// Before commit, the spans are left to the agent. Those of last publishers are nobody's: they
+// are dropped under the reason that is returned, unless that IsPassing, since its caller then
+// refuses them and has them once more.
+func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason DropReason, ok bool) {
+	spans := uint64(0)
+	for i := range parts {
+		spans += uint64(len(parts[i].Batch.Snapshots))
+	}
+	if spans == 0 {
+		commit()
+		return 0, true
+	}
+	entry := s.books.begin(spans, DropLeftToAgent)
+	defer entry.end()
+	isLast := parts[0].Publisher.last
+	if isLast {
+		entry.reason = DropBug
+	}
+	defer s.leaveAll(parts)
+	aggregator := s.config.Aggregator
+	if spans > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
+		reason = DropBatchTooLarge
+	}
+	for i := 0; i < len(parts) && reason == admitted; i++ {
+		reason, _ = parts[i].Publisher.reserve(source{list: parts[i].Batch})
+	}
+	if reason != admitted {
+		if isLast {
+			entry.refuse(reason)
+		}
+		return reason, false
+	}
+	for i := range parts {
+		parts[i].Publisher.fill()
+	}
+	entry.reason = DropBug
+	commit()
+	for i := range parts {
+		parts[i].Publisher.publish(&entry)
+	}
+	return 0, true
+}
+
+func (s *Publishers) leaveAll(parts []BatchPart) {
+	for i := range parts {
+		parts[i].Publisher.leave()
+		parts[i].Publisher.finish(s.config.MaxBatch)
+	}
 }

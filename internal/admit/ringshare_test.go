@@ -83,7 +83,7 @@ func TestAloneLeavesAnEighth(t *testing.T) {
 	p := h.NewPublisher(span.Origin{Service: "only"})
 	slots, taken := h.config.Aggregator.RingSlots(), 0
 	for ok := true; ok; {
-		var reason Drop
+		var reason DropReason
 		if reason, ok = h.offer(p, body(1)); ok {
 			taken++
 		} else if reason != DropRingFull {
@@ -172,13 +172,13 @@ func TestTogetherAllOrNone(t *testing.T) {
 		t.Errorf("a small batch was refused as %s", reason)
 	}
 	committed := 0
-	if reason, ok := h.PublishTogether(never(t), Part{a, batchOf(100)}, Part{b, batchOf(slots - 100)}); ok ||
+	if reason, ok := h.PublishTogether(never(t), BatchPart{a, batchOf(100)}, BatchPart{b, batchOf(slots - 100)}); ok ||
 		reason != DropRingFull {
 		t.Errorf("more than a ring has room for was answered with %s", reason)
 	}
 	if reason, ok := h.PublishTogether(func() {
 		committed++
-	}, Part{a, batchOf(100)}, Part{b, batchOf(50)}); !ok || committed != 1 {
+	}, BatchPart{a, batchOf(100)}, BatchPart{b, batchOf(50)}); !ok || committed != 1 {
 		t.Errorf("two small batches were refused as %s", reason)
 	}
 	if _, ok := h.PublishTogether(func() { committed++ }); !ok || committed != 2 {

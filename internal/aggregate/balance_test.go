@@ -37,7 +37,7 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 		origin, _ := cycle.AdmitOrigin(span.Origin{})
 		var keys []registry.Admission
 		for i := range 50 {
-			keys = append(keys, cycle.Admit(origin, &span.Key{Resource: fmt.Sprint(i)}, false))
+			keys = append(keys, cycle.Admit(origin, &span.Key{Resource: fmt.Sprint(i)}))
 		}
 		published := uint64(0)
 		offer := func() (admitted int) {

@@ -49,20 +49,17 @@ func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, 
 }
 
 // Admit charges a key to its origin's budgets and numbers it for this interval. It
-// keeps nothing of the key, whose labels may be parts of a buffer. A retry is of a key that
-// was admitted before and not counted.
-func (c *Cycle) Admit(origin registry.OriginID, key *span.Key, isRetry bool) registry.Admission {
-	admission := c.registry.Admit(origin, key, isRetry)
+// keeps nothing of the key, whose labels may be parts of a buffer. A key is admitted at its
+// first two uses in an interval, so that the registry knows that it recurs.
+func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
+	admission := c.registry.Admit(origin, key)
 	c.setLive(int(admission.ID) + 1) // ids are dense
 	return admission
 }
 
-// Repeat notes that a key which was admitted in this interval came again.
-func (c *Cycle) Repeat(id registry.KeyID) { c.registry.Repeat(id) }
-
-// AdmitNameless numbers what is counted of an origin without its labels.
-func (c *Cycle) AdmitNameless(origin registry.OriginID) registry.Admission {
-	admission := c.registry.AdmitNameless(origin)
+// AdmitUnlabelled numbers the spans of an origin that are counted without their labels.
+func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
+	admission := c.registry.AdmitUnlabelled(origin)
 	c.setLive(int(admission.ID) + 1)
 	return admission
 }

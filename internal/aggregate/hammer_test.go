@@ -212,7 +212,7 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 	for i := range notes {
 		// r0 is hot
 		key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", rnd.IntN(40)*rnd.IntN(2))}
-		admitted := cycle.Admit(origin, &key, false)
+		admitted := cycle.Admit(origin, &key)
 		s := aggregate.Slot{
 			Key: admitted.ID, Weight: 1,
 			Duration: 1 + rnd.Uint64()>>(34+rnd.IntN(28)), End: time.Now().UnixNano(),

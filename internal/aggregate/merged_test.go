@@ -347,7 +347,7 @@ func TestMergedBytes(t *testing.T) {
 	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	for n := range 3 * 90 { // what the registry takes is not measured here
-		c.Admit(origin, &span.Key{Resource: fmt.Sprint(n % 90)}, false)
+		c.Admit(origin, &span.Key{Resource: fmt.Sprint(n % 90)})
 	}
 	check := func(each, before int) {
 		taken, promised := liveBytes()-before, memory.Taken()

@@ -73,13 +73,9 @@ func (m Merging) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	if mapping < 0 {
 		panic("BUG: a group is added that no room was reserved for")
 	}
-	admission := m.cycle.Admit(origin, &g.Key, false)
-	switch {
-	case g.Spans < 2: // it came once
-	case admission.Waits:
-		admission = m.cycle.Admit(origin, &g.Key, false)
-	default:
-		m.cycle.Repeat(admission.ID)
+	admission := m.cycle.Admit(origin, &g.Key)
+	if g.Spans > 1 {
+		admission = m.cycle.Admit(origin, &g.Key)
 	}
 	bucket, _ := m.bucketOf(g.Bucket, g.Bucket)
 	row := m.row(mergedKey{admission.ID, sketch.MappingID(mapping), bucket})

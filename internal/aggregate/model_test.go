@@ -204,7 +204,7 @@ func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Slot) 
 			panic("published after the last cycle")
 		}
 		id, _ := cycle.AdmitOrigin(origin)
-		admission, interval := cycle.Admit(id, &key, false), cycle.Interval()
+		admission, interval := cycle.Admit(id, &key), cycle.Interval()
 		_, keys := cycle.Registry().Contents()
 		route := a.NewRoute()
 		route.Begin()

@@ -41,7 +41,7 @@ func TestWhatAnAggregateTakes(t *testing.T) {
 			origin, _ := interval.AdmitOrigin(span.Origin{Service: strconv.Itoa(service)})
 			for n := range 100 {
 				key := c.key(n)
-				interval.Admit(origin, &key, false)
+				interval.Admit(origin, &key)
 			}
 		}
 		_, keys := interval.Size()

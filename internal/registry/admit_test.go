@@ -23,7 +23,7 @@ func TestTagsInAnyOrderAreOneKey(t *testing.T) {
 		for _, i := range rnd.Perm(20) {
 			key.PeerTags = append(key.PeerTags, fmt.Sprintf("key%d:%d", i, n))
 		}
-		if a := r.Admit(origin, key, false); n >= 200 {
+		if a := r.Admit(origin, key); n >= 200 {
 			rows[a.ID] = true
 			if tags := rowOf(r, a).PeerTags; !slices.IsSorted(tags) || len(tags) != 20 {
 				t.Fatalf("key %d has tags %v", n, tags)
@@ -42,64 +42,13 @@ func TestAStatusWithoutAPlaceIsAbsent(t *testing.T) {
 	for _, status := range []uint32{200, 0, 404, 200, 500} {
 		key := resource("r")
 		key.HTTPStatus = status
-		a := r.Admit(origin, key, false)
+		a := r.Admit(origin, key)
 		if rows[a.ID] = true; status != 200 && rowOf(r, a).HTTPStatus != 0 {
 			t.Errorf("status %d became %+v", status, rowOf(r, a))
 		}
 	}
 	if len(rows) != 2 {
 		t.Errorf("they are in %d rows", len(rows))
-	}
-}
-
-// TestARetryDoesNotComeAgain: neither a label, nor a tag key, nor a mask, nor the key does.
-func TestARetryDoesNotComeAgain(t *testing.T) {
-	config := testConfig()
-	config.Budgets[span.LabelResource], config.Budgets[span.LabelPeerTag] = 2, 2
-	intervals := registry.NewIntervals(&config)
-	key := func(value string) *span.Key {
-		k := resource(value)
-		k.PeerTags = []string{"key:" + value}
-		return k
-	}
-	for i, isKept := range []bool{false, true} {
-		r := intervals.Registry()
-		origin, _ := r.AdmitOrigin(span.Origin{})
-		tried := r.Admit(origin, key("tried"), false)
-		for range 3 {
-			r.Admit(origin, key("tried"), !isKept)
-		}
-		if tried.Collapsed != 0 {
-			t.Fatalf("interval %d: it is %+v", i, tried)
-		}
-		intervals.Begin()
-		r = intervals.Registry()
-		origin, _ = r.AdmitOrigin(span.Origin{})
-		for _, value := range []string{"x", "y", "y"} { // take what nothing is kept for
-			r.Admit(origin, key(value), false)
-		}
-		want := set()
-		if !isKept { // all places are taken
-			want = set(span.LabelResource, span.LabelPeerTag)
-		}
-		if a := r.Admit(origin, key("tried"), false); a.Collapsed != want {
-			t.Errorf("a value whose second try was a retry, %t, lost %b, want %b", !isKept, a.Collapsed, want)
-		}
-		intervals.Begin()
-		intervals.Begin()
-		intervals.Begin()
-	}
-	r := intervals.Registry()
-	origin, _ := r.AdmitOrigin(span.Origin{})
-	before := intervals.Masked()["resource"]
-	for i := range 100 {
-		r.Admit(origin, resource(fmt.Sprint("GET /", i)), true)
-	}
-	if masked := intervals.Masked()["resource"]; masked != before {
-		t.Errorf("%d keys of retries are counted as masked", masked-before)
-	}
-	if a := r.Admit(origin, resource("GET /99"), false); a.CameAgain && !a.Whole() {
-		t.Error("a retry has come before")
 	}
 }
 
@@ -112,7 +61,7 @@ func TestWhatCameAgainIsSaid(t *testing.T) {
 			for i, value := range []string{"/fill/word", "/fill/word", "/a/1", "/b/2", "/a/1", "/b/2"} {
 				key := resource("r")
 				with(key, l, value)
-				if a := r.Admit(origin, key, false); !a.Whole() && a.CameAgain != (i > 3) {
+				if a := r.Admit(origin, key); !a.Whole() && a.Recurs != (i > 3) {
 					t.Errorf("%s, %s: coming %d is %+v", l, mode, i, a)
 				}
 			}
@@ -120,14 +69,14 @@ func TestWhatCameAgainIsSaid(t *testing.T) {
 	}
 	always, shop := one(t, func(c *registry.Config) { c.Masking = registry.MaskAlways })
 	for i, value := range []string{"/a/1", "/a/2", "/a/1", "/a/2"} {
-		if a := always.Admit(shop, resource(value), false); a.CameAgain != (i > 1) {
+		if a := always.Admit(shop, resource(value)); a.Recurs != (i > 1) {
 			t.Errorf("%s, which has the place of its mask, is %+v", value, a)
 		}
 	}
 	r, origin := one(t, func(c *registry.Config) { c.MaxAggregates = 1 })
 	for i := range 40 {
-		a := r.Admit(origin, resource(fmt.Sprint("word ", i%20)), false)
-		if a.Collapsed.Has(span.WholeKey) && a.CameAgain != (i >= 20) {
+		a := r.Admit(origin, resource(fmt.Sprint("word ", i%20)))
+		if a.Collapsed.Has(span.WholeKey) && a.Recurs != (i >= 20) {
 			t.Errorf("key %d is %+v", i, a)
 		}
 	}
@@ -146,7 +95,7 @@ func TestARegistryKeepsNoMessage(t *testing.T) {
 			&span.Key{
 				Service: "s", Operation: "o", Resource: text,
 				PeerTags: []string{text, text[4:]},
-			}, false)
+			})
 	}
 	runtime.GC()
 	for i, message := range messages {
@@ -180,7 +129,7 @@ func TestAFloodAllocatesNothing(t *testing.T) {
 		}
 		next := 0
 		admit := func() {
-			r.Admit(origin, keys[next], false)
+			r.Admit(origin, keys[next])
 			next++
 		}
 		for range 30_000 {
@@ -208,14 +157,13 @@ func TestManyPublishersAtOnce(t *testing.T) {
 				rnd, told := rand.New(rand.NewPCG(9, uint64(p))), map[string]registry.KeyID{}
 				for range 3000 {
 					value := fmt.Sprint("GET /", rnd.IntN(600))
-					a := r.Admit(origin, resource(value), false)
+					a := r.Admit(origin, resource(value))
 					if id, is := told[value]; is && (a.ID != id || !a.Whole()) {
 						t.Errorf("%s was %d, and is %+v", value, id, a)
 						return
 					}
 					if a.Whole() {
 						told[value] = a.ID
-						r.Repeat(a.ID)
 					}
 				}
 			})

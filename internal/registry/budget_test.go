@@ -11,24 +11,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
+// TestBudget_CollapsesTheLabelAlone: a value without a row becomes tracer_blocked_value, so that
+// all such keys are one.
+func TestBudget_CollapsesTheLabelAlone(t *testing.T) {
 	for f := range span.EndOfLists {
-		r, origin := one(t, func(c *registry.Config) { c.Budgets[f] = 4 })
+		r, origin := one(t, func(c *registry.Config) { c.Budgets[f], c.Masking = 4, registry.MaskNever })
 		ids := map[registry.KeyID]bool{}
-		for i := range 20 { // each value twice: two pass at once, and two at their second sight
+		for i := range 20 { // each value twice, of which all rows are open
 			key := span.Key{Service: "a", Operation: "b", Resource: "c"}
 			with(&key, f, fmt.Sprint("value", i%10))
-			a := r.Admit(origin, &key, false)
+			a := r.Admit(origin, &key)
 			ids[a.ID] = true
-			if over := i >= 2 && i < 10 || i >= 14; a.Collapsed.Has(f) != over || (a.Collapsed != 0) != over {
+			if over := i%10 >= 4; a.Collapsed.Has(f) != over || (a.Collapsed != 0) != over {
 				t.Errorf("%s: value %d collapsed %b", f, i, a.Collapsed)
-			}
-			if waits := i >= 2 && i < 10; a.Waits != waits {
-				t.Errorf("%s: value %d waits: %t", f, i, a.Waits)
-			}
-			again := r.Admit(origin, &key, true)
-			if again.CameAgain = a.CameAgain; again != a {
-				t.Errorf("%s: value %d got %v, then %v", f, i, a, again)
 			}
 		}
 		if len(ids) != 5 {
@@ -36,7 +31,7 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 		}
 		want := span.Key{Service: "a", Operation: "b", Resource: "c"}
 		with(&want, f, span.Blocked)
-		if got := rowsOf(r)[2].Key; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := rowsOf(r)[4].Key; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: collapsed into %v, want %v", f, got, want)
 		}
 	}
@@ -45,9 +40,8 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 	r, origin := one(t, func(*registry.Config) {})
 	for i := range 400 {
-		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i%200)}}, false)
-		if over := i >= registry.MaxTagKeys/2 && i < 200 ||
-			i >= 200+registry.MaxTagKeys; a.Collapsed.Has(span.LabelPeerTag) != over {
+		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i%200)}})
+		if over := i%200 >= registry.MaxTagKeys; a.Collapsed.Has(span.LabelPeerTag) != over {
 			t.Errorf("tag key %d: collapsed %b", i, a.Collapsed)
 		}
 	}
@@ -59,7 +53,7 @@ func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 func TestCallerKeepsItsTags(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	tags := []string{"a:1", "a:2"}
-	r.Admit(origin, &span.Key{PeerTags: tags}, false)
+	r.Admit(origin, &span.Key{PeerTags: tags})
 	if tags[1] != "a:2" {
 		t.Errorf("the caller's tags became %v", tags)
 	}
@@ -76,7 +70,7 @@ func TestWholeTableCap(t *testing.T) {
 	named := [2]int{}
 	for o, origin := range []registry.OriginID{first, second} {
 		for i := range 400 {
-			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(o, " ", i%200)}, false)
+			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(o, " ", i%200)})
 			switch {
 			case a.Collapsed == 0:
 				named[o]++
@@ -93,7 +87,7 @@ func TestWholeTableCap(t *testing.T) {
 	if got := rowsOf(r)[overflow[1]]; got.Origin != second || got.Key.Service != span.Blocked {
 		t.Errorf("overflow row is %+v", got)
 	}
-	if a := r.Admit(first, &span.Key{Resource: "0 0"}, false); a.Collapsed != 0 || a.ID != 0 {
+	if a := r.Admit(first, &span.Key{Resource: "0 0"}); a.Collapsed != 0 || a.ID != 0 {
 		t.Errorf("a key that was admitted earlier got %+v", a)
 	}
 }
@@ -105,8 +99,7 @@ func TestLabelBytes(t *testing.T) {
 	long := strings.Repeat("l", span.MaxResource)
 	overflew := 0
 	for i := range 2000 {
-		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i%1000, long)[:span.MaxResource]},
-			false).Collapsed.Has(span.WholeKey) {
+		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i%1000, long)[:span.MaxResource]}).Collapsed.Has(span.WholeKey) {
 			overflew++
 		}
 	}
@@ -116,7 +109,7 @@ func TestLabelBytes(t *testing.T) {
 	for o := range 5 {
 		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint("quiet ", o)})
 		for i := range 3 {
-			if a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(i)}, false); a.Collapsed != 0 {
+			if a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(i)}); a.Collapsed != 0 {
 				t.Errorf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
 			}
 		}
@@ -130,15 +123,15 @@ func TestBlockedOfTheTracer(t *testing.T) {
 		c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1
 	})
 	theirs := r.Admit(origin,
-		&span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}}, false)
+		&span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}})
 	if theirs.Collapsed != 0 {
 		t.Errorf("collapsed %b by the tracer is counted as ours", theirs.Collapsed)
 	}
-	named := r.Admit(origin, &span.Key{Resource: "r", PeerTags: []string{"k:1"}}, false)
+	named := r.Admit(origin, &span.Key{Resource: "r", PeerTags: []string{"k:1"}})
 	if named.Collapsed != 0 {
 		t.Errorf("collapsed %b: the tracer's own took a budget", named.Collapsed)
 	}
-	both := r.Admit(origin, &span.Key{Resource: "s", PeerTags: []string{"k:2", "k:3", span.Blocked}}, false)
+	both := r.Admit(origin, &span.Key{Resource: "s", PeerTags: []string{"k:2", "k:3", span.Blocked}})
 	if both.ID != theirs.ID || both.Collapsed != 1<<span.LabelResource|1<<span.LabelPeerTag {
 		t.Errorf("%v, and the tracer's %v", both, theirs)
 	}
@@ -155,7 +148,7 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 			PeerTags: []string{part(27, 33)}, AdditionalTags: []string{part(34, 46)},
 		}
 	}
-	first := r.Admit(origin, key(), false)
+	first := r.Admit(origin, key())
 	want := fmt.Sprint(*rowOf(r, first))
 	kept := bytes.Clone(buffer)
 	for i := range buffer {
@@ -165,7 +158,7 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 		t.Errorf("%s became %s", want, got)
 	}
 	copy(buffer, kept)
-	if again := r.Admit(origin, key(), false); again != first {
+	if again := r.Admit(origin, key()); again != first {
 		t.Errorf("%v, then %v", first, again)
 	}
 }
@@ -179,7 +172,7 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 			&span.Key{
 				Resource: fmt.Sprint("r", i),
 				PeerTags: []string{fmt.Sprint("k:", i), fmt.Sprint("new", i, ":v")},
-			}, false)
+			})
 	}
 	for i := range 2000 {
 		flood(i / 2)
@@ -188,7 +181,7 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 		t.Fatalf("there is still a row: %+v", a)
 	}
 	quiet, _ := r.AdmitOrigin(span.Origin{Service: "quiet"})
-	if a := r.Admit(quiet, &span.Key{Resource: "GET /", PeerTags: []string{"k:v"}}, false); a.Collapsed != 0 {
+	if a := r.Admit(quiet, &span.Key{Resource: "GET /", PeerTags: []string{"k:v"}}); a.Collapsed != 0 {
 		t.Errorf("another origin's first key lost %b", a.Collapsed)
 	}
 	if _, rows := r.Size(); rows > 4+1+3 {
@@ -199,9 +192,9 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 // TestCollapsedTagsAreASet: tags that became alike stand once, in order.
 func TestCollapsedTagsAreASet(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 1 })
-	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}}, false)
-	first := r.Admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}}, false)
-	second := r.Admit(origin, &span.Key{PeerTags: []string{"a:4", "z:5", "z:6"}}, false)
+	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}})
+	first := r.Admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}})
+	second := r.Admit(origin, &span.Key{PeerTags: []string{"a:4", "z:5", "z:6"}})
 	if first.ID != second.ID {
 		t.Errorf("aggregates %v and %v", rowOf(r, first).PeerTags, rowOf(r, second).PeerTags)
 	}
@@ -228,14 +221,14 @@ func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 	config.MaxAggregates = 64
 	r := registry.NewIntervals(&config).Registry()
 	flood, _ := r.AdmitOrigin(span.Origin{Service: "flood"})
-	for i := 0; !r.Admit(flood, &span.Key{Resource: fmt.Sprint(i)}, false).Collapsed.Has(span.WholeKey); i++ {
+	for i := 0; !r.Admit(flood, &span.Key{Resource: fmt.Sprint(i)}).Collapsed.Has(span.WholeKey); i++ {
 	}
 	met := map[registry.KeyID]bool{}
 	for i := range 4 {
 		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
 		key := &span.Key{Resource: "GET /"}
-		first := r.Admit(origin, key, false)
-		if again := r.Admit(origin, key, false); again != first || met[first.ID] || first.Collapsed != 0 {
+		first := r.Admit(origin, key)
+		if again := r.Admit(origin, key); again != first || met[first.ID] || first.Collapsed != 0 {
 			t.Fatalf("origin %d: a key is %+v and then %+v", i, first, again)
 		}
 		met[first.ID] = true

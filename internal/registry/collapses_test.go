@@ -23,7 +23,7 @@ func TestTheLabelThatCollapsedMostIsNamed(t *testing.T) {
 		for i := range n {
 			r.Admit(origin, &span.Key{
 				Type: fmt.Sprint(i % 20), PeerTags: []string{fmt.Sprint("host:", i), "zone:a"},
-			}, false)
+			})
 		}
 	}
 	flood(600) // of which 256 get a place
@@ -43,10 +43,10 @@ func TestTheLabelThatCollapsedMostIsNamed(t *testing.T) {
 			Type:       fmt.Sprint(i % 7),
 			Kind:       fmt.Sprint(i % 3),
 			Synthetics: i >= 2100,
-		}, false)
+		})
 	}
 	for i := range 300 {
-		r.Admit(0, &span.Key{Service: "s", Operation: fmt.Sprint(i)}, false)
+		r.Admit(0, &span.Key{Service: "s", Operation: fmt.Sprint(i)})
 	}
 	if label, keys := a.MostCollapsed(); label != "operation" || keys != 300 {
 		t.Errorf("%d keys of %q found the table full", keys, label)

@@ -2,6 +2,9 @@ package registry
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -74,27 +77,60 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 	return c.Budgets[list]
 }
 
-// originBytes is about what a registry holds for an origin, beside its keys: its
-// longest fields, and its overflow row.
+// originBytes is about the memory of an origin beside its keys: its longest fields, its overflow
+// row, its budgets, and what the next interval knows of them.
 func (c *Config) originBytes() int {
 	longest := 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
 	if c.Attributes {
 		longest += span.MaxAttributes
 	}
-	return longest
+	return longest + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
-// MaxKeys is the most keys an interval can have, the overflow rows included.
+// MaxKeys is the most keys an interval can have, the reserve of rowBudget and the overflow rows
+// included.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
 	origins := (c.MaxOrigins + 1) * c.originBytes()
-	return 2 * (c.LabelBytes + c.reserve().bytes + filterBytes(c.LabelBytes) + origins)
+	filter := 2 * filterBytes(c.LabelBytes)
+	return 2*(c.LabelBytes+c.reserve().bytes+origins) + filter
 }
 
-// shared is what all origins may take.
-func (c *Config) shared() allowance { return allowance{rows: c.MaxAggregates, bytes: c.LabelBytes} }
+func (c *Config) all() usage { return usage{rows: c.MaxAggregates, bytes: c.LabelBytes} }
 
-// reserve is what there is beyond that.
-func (c *Config) reserve() allowance { return c.shared().over(4) }
+// reserve is the rows and bytes beyond these, see rowBudget.
+func (c *Config) reserve() usage { return c.all().over(4) }
+
+// Masking is which values of resources and endpoints have a mask in their place.
+type Masking uint8
+
+const (
+	MaskOverBudget Masking = iota // those that would be lost
+	MaskAlways                    // all of them
+	MaskNever
+)
+
+var maskings = [...]string{MaskOverBudget: "over-budget", MaskAlways: "always", MaskNever: "never"}
+
+// String is its name on the command line.
+func (m Masking) String() string { return maskings[m] }
+
+// Set makes it the one of that name.
+func (m *Masking) Set(name string) error {
+	at := slices.Index(maskings[:], name)
+	if at < 0 {
+		return fmt.Errorf("parse mask-names: %q is none of over-budget, always and never", name)
+	}
+	*m = Masking(at)
+	return nil
+}
+
+// Type is what the help of the command line says of its values.
+func (*Masking) Type() string { return "over-budget|always|never" }
+
+// maskedLabels are the labels whose values may be masked.
+var maskedLabels = [...]span.Label{span.LabelResource, span.LabelHTTPEndpoint}
+
+func isMaskable(l span.Label) bool { return slices.Contains(maskedLabels[:], l) }

@@ -32,7 +32,7 @@ const (
 	blockedID                // of span.Blocked, in every scope
 	firstID
 
-	freshID labelID = 1 << 31 // and what follows stand for labels that have no number yet
+	pendingID labelID = 1 << 31 // the first of those that stand for labels without a number
 )
 
 // lists is how many labels are lists of tags.
@@ -66,18 +66,20 @@ type labelName struct {
 // label is a text with its scope.
 type label struct {
 	labelName
-	identity  uint64  // a hash of text and scope, the same in every interval
-	tagKey    labelID // of a tag: the number of its tag key
-	tags      *tagKey // of a tag key: what is known of its tags
-	isBlocked bool    // span.Blocked, or a tag with that as its value: it takes no place
-	isMask    bool    // it came as a mask, and not as a name
-	cameAgain bool    // since it has its place
+	identity  uint64     // a hash of text and scope, the same in every interval
+	tagKey    labelID    // of a tag: the number of its tag key
+	tags      *tagKey    // of a tag key: what is known of its tags
+	known     recurrence // when it got its row
+	isBlocked bool       // span.Blocked, or a tag with that as its value: it takes no row
+	isMask    bool       // it came as a mask only, and not as a name
+	recurred  bool       // it came at least twice
 }
 
 // tagKey is the budget of the tags with one tag key.
 type tagKey struct {
 	budget
-	lost uint64 // keys that lost such a tag
+	limit int
+	lost  uint64 // keys that lost such a tag
 }
 
 func newLabelTable() labelTable {
@@ -103,7 +105,7 @@ func (t *labelTable) add(l label) {
 	t.list = append(t.list, l)
 }
 
-// isTag says whether it is a tag, and no tag key or text.
+// isTag reports whether it is a tag, and not a tag key or a text.
 func (l *label) isTag() bool { return isList(span.Label(l.scope.kind)) }
 
 // mapSlot is what a number by a hash costs in a map at most: one that has just grown is seven

@@ -23,7 +23,7 @@ func TestRegistryBytes(t *testing.T) {
 		origin, _ := r.AdmitOrigin(span.Origin{})
 		for n := range 6000 {
 			k := key(n / 2)
-			r.Admit(origin, &k, false)
+			r.Admit(origin, &k)
 		}
 		_, keys := intervals.Size()
 		taken := liveBytes() - before

@@ -21,14 +21,13 @@ func TestHashIsTheSameInEveryCycle(t *testing.T) {
 	b.AdmitOrigin(span.Origin{Service: "came first"})
 	for i := range 20 {
 		key := span.Key{Service: "s", Resource: fmt.Sprint(i), PeerTags: []string{"a:b"}}
-		first := a.Admit(shop(a), &key, false)
-		if second := b.Admit(shop(b), &key, false); first.Hash != second.Hash {
+		first := a.Admit(shop(a), &key)
+		if second := b.Admit(shop(b), &key); first.Hash != second.Hash {
 			t.Fatalf("key %d has hash %d and then %d", i, first.Hash, second.Hash)
 		}
 	}
 	over := span.Key{Resource: "one too many"}
-	if first, second := a.Admit(shop(a), &over, false), b.Admit(shop(b), &over,
-		false); first.Hash != second.Hash {
+	if first, second := a.Admit(shop(a), &over), b.Admit(shop(b), &over); first.Hash != second.Hash {
 		t.Errorf("an origin's overflow has hash %d and then %d", first.Hash, second.Hash)
 	}
 }

@@ -21,6 +21,6 @@ func BenchmarkFlood(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		r.Admit(origin, &keys[i%len(keys)], false)
+		r.Admit(origin, &keys[i%len(keys)])
 	}
 }

@@ -27,9 +27,10 @@ type rowTable struct {
 }
 
 type row struct {
-	words     []uint32 // none of a row that is not found by its words
-	identity  uint64   // a hash of the key, the same in every interval
-	cameAgain bool
+	words    []uint32   // none if the row is not found by its words
+	identity uint64     // a hash of the key, the same in every interval
+	known    recurrence // when the key got it
+	recurred bool       // its key came at least twice
 }
 
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
@@ -43,9 +44,9 @@ func (t *rowTable) find(words []uint32, identity uint64) (id KeyID, ok bool) {
 }
 
 // add numbers a key that was not found.
-func (t *rowTable) add(words []uint32, identity uint64, entry KeyEntry) KeyID {
-	id := t.addNameless(entry)
-	t.list[id] = row{words: slices.Clone(words), identity: identity}
+func (t *rowTable) add(words []uint32, identity uint64, known recurrence, entry KeyEntry) KeyID {
+	id := t.addUnlabelled(entry)
+	t.list[id] = row{words: slices.Clone(words), identity: identity, known: known}
 	for _, isTaken := t.ids[identity]; isTaken; _, isTaken = t.ids[identity] {
 		identity++
 	}
@@ -53,8 +54,8 @@ func (t *rowTable) add(words []uint32, identity uint64, entry KeyEntry) KeyID {
 	return id
 }
 
-// addNameless numbers a key that is not found by its words.
-func (t *rowTable) addNameless(entry KeyEntry) KeyID {
+// addUnlabelled numbers a key that is not found by its words.
+func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
 	t.list, t.entries = append(t.list, row{}), append(t.entries, entry)
 	return KeyID(len(t.list) - 1)
 }
@@ -74,19 +75,6 @@ func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
 		to += 1 + copy(words[to+1:], ids)
 	}
 	return words[:to]
-}
-
-// eachLabel calls do with the number of each label of a key, by its words.
-func eachLabel(words []uint32, do func(labelID)) {
-	do(words[wordStatus])
-	for _, id := range words[wordTexts:wordTags] {
-		do(id)
-	}
-	for words = words[wordTags:]; len(words) > 0; words = words[1+words[0]:] {
-		for _, id := range words[1 : 1+words[0]] {
-			do(id)
-		}
-	}
 }
 
 // keyOf makes a key of its words again, of the texts that the table owns.

@@ -6,28 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Mender normalizes keys.
-type Mender struct{}
-
-// Release does nothing.
-func (m *Mender) Release() {}
-
-// Mend normalizes a key, but leaves its tags in their order.
-func (m *Mender) Mend(k *Key, lang string) (changed bool) { return k.normalize(lang) }
-
 // Normalize makes a key what the statistics show: valid UTF-8, no label over its limit, the names of service and
 // operation as the agent writes them, no resource missing, tags in the agent's order, so that two tracers that list
 // the same tags differently mean one key. lang is the language of a tracer that gives its service no name. Normalize
 // reports whether it changed any label; the order of tags does not count. It is idempotent.
 func (k *Key) Normalize(lang string) (changed bool) {
-	changed = k.normalize(lang)
+	changed = k.NormalizeLabels(lang)
 	for l := FirstList; l < EndOfLists; l++ {
 		slices.Sort(*k.Tags(l))
 	}
 	return changed
 }
 
-func (k *Key) normalize(lang string) (changed bool) {
+// NormalizeLabels is like Normalize, but leaves the tags in their order.
+func (k *Key) NormalizeLabels(lang string) (changed bool) {
 	for l := range FirstList {
 		if value := k.Text(l); !l.IsNormal(*value) {
 			normal := l.normalizeText(*value, lang)

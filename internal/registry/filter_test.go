@@ -1,0 +1,49 @@
+package registry
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestFilter_HasWhatRecurred adds as many values as the comment of filter allows, a tenth of
+// them twice.
+func TestFilter_HasWhatRecurred(t *testing.T) {
+	f := newFilter(mostFilterBytes)
+	const added = 500_000
+	rnd := rand.New(rand.NewPCG(1, 20))
+	hashes := make([]uint64, 2*added)
+	wrong := 0
+	for i := range hashes {
+		hashes[i] = rnd.Uint64()
+		if i >= added {
+			if f.once.has(hashes[i]) {
+				wrong++
+			}
+			continue
+		}
+		f.add(hashes[i : i+1])
+		if i%10 == 0 && !f.add(hashes[i:i+1]) {
+			t.Fatalf("value %d came before", i)
+		}
+	}
+	if wrong > added/500 {
+		t.Errorf("%d of %d values that did not come are there", wrong, added)
+	}
+	f.next()
+	for i, hash := range hashes {
+		switch recurred := i < added && i%10 == 0; {
+		case f.once.has(hash), f.twice.has(hash):
+			t.Fatalf("value %d came in the interval that has just begun", i)
+		case recurred && !f.before.has(hash):
+			t.Fatalf("value %d recurred, and is not known", i)
+		case !recurred && f.before.has(hash):
+			wrong++
+		}
+	}
+	if wrong > added/500 {
+		t.Errorf("%d of %d values that did not recur are known", wrong, added)
+	}
+	if f.next(); f.before.has(hashes[0]) {
+		t.Error("a value is known for longer than an interval")
+	}
+}
