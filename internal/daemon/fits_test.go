@@ -103,7 +103,7 @@ func TestDefaultsFitAnyLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fitsFrom := 0
-			for mib := 1; mib <= 512; mib++ {
+			for mib := 1; mib <= 512; mib += 1 + mib/16 {
 				c := config
 				FitMemory(&c, memory.Limit{Bytes: int64(mib) << 20, Source: "a test"}, nobody)
 				wrong, tooMuch := c.checkRooms(), c.checkMemory()

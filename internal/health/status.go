@@ -54,6 +54,7 @@ type Memory struct {
 	TotalBytes  int64         `json:"total_bytes"`
 	LimitBytes  int64         `json:"limit_bytes"` // 0: none is known
 	LimitSource string        `json:"limit_source,omitempty"`
+	Preset      string        `json:"preset"` // name of the defaults that were chosen for the limit
 }
 
 // readStatus reads a daemon that has run since then.
@@ -66,7 +67,7 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 		},
 		Spans:    Spans{l.books(), l.admitted.Collapsed, l.late, l.early, l.in.ClientLost, c.LostToKills()},
 		Interval: interval(c, &l), Senders: senders(c, &l), Delivery: delivery(c, &l),
-		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total},
+		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total, Preset: c.Preset},
 		Machine: readMachine(os.DirFS("/")),
 		Config:  list(c.Settings),
 	}
