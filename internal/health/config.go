@@ -19,7 +19,7 @@ type Config struct {
 	Limits        Limits
 	Memory        memory.Budget // what the limits may come to
 	MemoryLimit   memory.Limit
-	Preset        string // name of the defaults that were chosen for MemoryLimit
+	Preset        string    // name of the defaults that were chosen for MemoryLimit
 	Settings      []Setting // what the daemon runs with
 	Sources       Sources
 	Spans         bool // answer scrapes of statistics
