@@ -34,7 +34,7 @@ surprise, and what is wrong, each with its mend. The daemon is the one at --url,
 or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
 Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := o.daemon.asked(o.timeout)
 			if err != nil {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
@@ -27,7 +26,7 @@ func newDumpCommand() *cobra.Command {
 agent's answer, the headers that we sent, and the payload with its origin, its
 buckets, and of each group the counts and latencies. What can't be decoded is
 named by its place in the payload.`,
-		Args: commandline.Takes(1, "one file"),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := os.Open(args[0])
 			if err != nil {

@@ -34,7 +34,7 @@ needed. docs/protocol.md shows it at work.
 
 It ends after --connections, or when it is interrupted. Exits with 1 if a connection
 sent what is malformed or what would be dropped, or if none came.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if connections < 0 || config.PerSecond < 0 {
 				return commandline.Mistake("parse --connections and --per-second: %d and %d may not be "+
