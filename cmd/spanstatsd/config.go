@@ -9,7 +9,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spf13/cobra"
 )
 
@@ -36,7 +36,7 @@ A flag that can't be parsed is named first, alone; then all variables; then the 
 				}
 				says := "the configuration can be used"
 				if lacks := daemon.CheckHere(&o.config); lacks != nil {
-					says += ", but not on this machine as it is:\n" + shown.Lines(lacks.Error())
+					says += ", but not on this machine as it is:\n" + sanitize.Lines(lacks.Error())
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), says)
 				return err
@@ -67,7 +67,7 @@ func writeSettings(w io.Writer, settings []health.Setting) error {
 
 // shownValue is the value, and what it comes to where that is another.
 func shownValue(s health.Setting) string {
-	value, effective := shown.Text(s.Value), shown.Text(s.Effective)
+	value, effective := sanitize.Text(s.Value), sanitize.Text(s.Effective)
 	switch {
 	case value == "" || value == "[]":
 		return cmp.Or(effective, "-")
@@ -80,7 +80,7 @@ func shownValue(s health.Setting) string {
 func shownOrigin(s health.Setting) string {
 	switch {
 	case s.Variable != "":
-		return "environment, " + shown.Text(s.Variable)
+		return "environment, " + sanitize.Text(s.Variable)
 	case s.Origin == health.FromMemory || s.Origin == health.FromDescriptors:
 		return s.Origin + ", instead of " + s.Default
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/payload"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spf13/cobra"
 )
 
@@ -55,7 +55,7 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 	payload, err := payload.Decode(r.Body)
 	if err != nil {
 		first := r.Body[:min(len(r.Body), 256)]
-		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", shown.Text(err.Error()),
+		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", sanitize.Text(err.Error()),
 			hex.Dump(first))
 	} else {
 		printPayload(&b, payload)
@@ -103,7 +103,7 @@ func printGroup(b *bytes.Buffer, g *payload.Group) {
 		time.Duration(g.Duration))
 	ok, failed, err := g.Latencies()
 	if err != nil {
-		fmt.Fprintf(b, "    sketches: %s\n", shown.Text(err.Error()))
+		fmt.Fprintf(b, "    sketches: %s\n", sanitize.Text(err.Error()))
 		return
 	}
 	printLatency(b, "ok", ok, len(g.OkSummary))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/logqueue"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spf13/cobra"
 )
 
@@ -48,7 +48,7 @@ func execute(args []string, stdout, to io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "spanstatsd: %s\n", shown.Lines(strings.ReplaceAll(err.Error(), "\t", "  ")))
+	fmt.Fprintf(stderr, "spanstatsd: %s\n", sanitize.Lines(strings.ReplaceAll(err.Error(), "\t", "  ")))
 	var usage commandline.UsageError
 	var unreachable unreachableError
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // processOptions are flags about the process, as far as they are to be read.
@@ -73,7 +73,7 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	if format == "text" || format == "auto" && isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
-	return slog.New(slog.NewJSONHandler(shown.JSONLines(w), options))
+	return slog.New(slog.NewJSONHandler(sanitize.JSONLines(w), options))
 }
 
 // takeLibraryLog has what libraries print, such as net/http of an agent that answers what

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spanstatsd/spanstatsd/internal/statustext"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -101,7 +101,7 @@ func watch(ctx context.Context, w io.Writer, source *statusSource, interval time
 		var text string
 		if err != nil {
 			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly),
-				shown.Text(err.Error()))
+				sanitize.Text(err.Error()))
 		} else {
 			text = statustext.Render(status, last, coloured(w))
 			last = status

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // failureSpacing is the least time between two lines about answers that failed: programs
@@ -61,7 +61,7 @@ func (l *failureLog) answerJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(append(shown.JSON(text), '\n')) // an error means that who asked has left
+	_, _ = w.Write(append(sanitize.JSON(text), '\n')) // an error means that who asked has left
 }
 
 // LossLog says in a line now and then what was lost since the line before: spans that were

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // Exit codes: 2 for a command line that can't be used, 1 for everything that fails
@@ -30,7 +30,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "spanstatsd-lab: %s\n", shown.Lines(strings.ReplaceAll(err.Error(), "\t", "  ")))
+	fmt.Fprintf(stderr, "spanstatsd-lab: %s\n", sanitize.Lines(strings.ReplaceAll(err.Error(), "\t", "  ")))
 	var usage commandline.UsageError
 	if errors.As(err, &usage) {
 		return exitUsage
