@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
@@ -43,7 +42,7 @@ func execute(args []string, stdout, to io.Writer) int {
 	root.SetErr(stderr)
 	err := commandline.Run(root, args)
 	if err == nil {
-		err = out.failure()
+		err = out.failed
 	}
 	if err == nil {
 		return 0
@@ -141,18 +140,13 @@ func commit() string {
 	return ""
 }
 
-// output is stdout, which remembers the first failure to write to it: what a command shows
-// a person is written in many places, and none of them asks.
+// output is stdout. It remembers the first write error, because no command checks every line that it prints.
 type output struct {
-	to io.Writer
-
-	mu     sync.Mutex
+	to     io.Writer
 	failed error
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	n, err := o.to.Write(p)
 	if err != nil && o.failed == nil {
 		o.failed = fmt.Errorf("write output: %w", err)
@@ -160,15 +154,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // a writer's own
 }
 
-// To is where it goes.
+// To returns the writer below.
 func (o *output) To() io.Writer { return o.to }
-
-// failure is why not all of it was written.
-func (o *output) failure() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.failed
-}
 
 // fileOf is the file that an output, or a log's queue, writes to.
 func fileOf(w io.Writer) (file *os.File, ok bool) {

@@ -165,7 +165,8 @@ func coloured(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Control sequences for a terminal: another screen, without a cursor and without wrapping long lines, and back.
+// Control sequences for a terminal: another screen,
+// without a cursor and without wrapping long lines, and back.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"

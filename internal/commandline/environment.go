@@ -66,8 +66,8 @@ func unknownVariables(root *cobra.Command, environment []string) (mistakes error
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, ourPrefix) && !known[name] && !isServiceLink(name, value) {
-			mistakes = errors.Join(mistakes, fmt.Errorf("read environment variable %s: no flag has this name; "+
-				"see spanstatsd run --help --all", name))
+			mistakes = errors.Join(mistakes, fmt.Errorf("read environment variable %s: no flag has this "+
+				"name; see spanstatsd run --help --all", name))
 		}
 	}
 	return mistakes

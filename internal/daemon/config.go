@@ -60,7 +60,8 @@ func DefaultConfig() Config {
 		Flush:         flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
 		NativeBuckets: sketch.DefaultMaxBuckets,
 		APM:           datadog.DefaultConfig(), OTLP: otlp.DefaultConfig(), Zipkin: zipkin.DefaultConfig(),
-		HTTPAddr: ":9126", MemoryLimit: memory.None, Preset: presets[0].name, ShutdownGrace: 5 * time.Second, Log: slog.Default(),
+		HTTPAddr: ":9126", MemoryLimit: memory.None, Preset: presets[0].name,
+		ShutdownGrace: 5 * time.Second, Log: slog.Default(),
 	}
 }
 

@@ -37,8 +37,8 @@ func Check(path string) error {
 		err = unix.Access(path, unix.W_OK|unix.X_OK)
 	}
 	if err != nil {
-		return fmt.Errorf("check debug-dir: %w; give --debug-dir a directory that exists and that the daemon's "+
-			"user may write to", err)
+		return fmt.Errorf("check debug-dir: %w; give --debug-dir a directory that exists and that the "+
+			"daemon's user may write to", err)
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ type destination struct {
 	scraped *Scraped // nil unless it is scraped
 }
 
-// snapshot reads downstream first: a span that moves on in the meantime is then missing from a part, and never
-// counted in a part before it is counted in the whole.
+// snapshot reads downstream first: a span that moves on in the meantime is then missing from a part, and
+// never counted in a part before it is counted in the whole.
 func (s *Sources) snapshot() (now snapshot) {
 	for _, d := range s.Flush.Destinations() {
 		now.out = append(now.out, destination{d, d.Stats(), scrapedOf(d, s.Prometheus)})

@@ -107,7 +107,8 @@ func agentStatus(exporter *agent.Exporter, s *snapshot) Agent {
 func delivery(c *Config, s *snapshot) Delivery {
 	all := s.destinations()
 	return Delivery{
-		Agent: agentStatus(c.Sources.Agent, s), Retry: all[0].Retry, Flushes: all[0].Flushes, Destinations: all,
+		Agent: agentStatus(c.Sources.Agent, s), Retry: all[0].Retry, Flushes: all[0].Flushes,
+		Destinations: all,
 	}
 }
 

@@ -59,7 +59,7 @@ type Server struct {
 	served   chan struct{}
 	failures failureLog
 
-	connections connections
+	connections *connLimiter
 }
 
 // New opens the address. Nothing is answered before Start.
@@ -87,7 +87,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
-		failures: failureLog{logger: config.Log},
+		failures: failureLog{logger: config.Log}, connections: newConnLimiter(MaxConnections),
 	}
 	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
 	s.http = &http.Server{
@@ -115,8 +115,8 @@ func (s *Server) routes() *http.ServeMux {
 	registry.MustRegister(
 		&collector{
 			sources: s.config.Sources, version: s.config.Version, budget: s.config.Memory.Total,
-			limit: s.config.MemoryLimit, refused: s.connections.refused, logLinesLost: s.config.LogLinesLost,
-			died: s.config.Died, lostToKills: s.config.LostToKills,
+			limit: s.config.MemoryLimit, refused: s.connections.evictions,
+			logLinesLost: s.config.LogLinesLost, died: s.config.Died, lostToKills: s.config.LostToKills,
 		},
 		// This adds the CPU time of the garbage collector, which the metrics do not have by
 		// default.
@@ -175,7 +175,7 @@ func (s *Server) serve() error {
 		return s.http.Serve(s.listener)
 	}
 	guarded := &guardedListener{
-		Listener: s.listener, server: s.http, connections: &s.connections, log: s.config.Log,
+		Listener: s.listener, server: s.http, connections: s.connections, log: s.config.Log,
 		file: s.config.WebConfigFile, open: s.http.Handler,
 	}
 	defer guarded.end()

@@ -1,5 +1,5 @@
-// Package sanitize makes text from outside safe to show. A client chooses its labels: with control characters of
-// a terminal, of bidirectional text or without any width it could make a page, a log or a response read as
+// Package sanitize makes text from outside safe to show. A client chooses its labels: with control characters
+// of a terminal, of bidirectional text or without any width it could make a page, a log or a response read as
 // something else. Such a character is shown as its escape, \u202e. The web page does the same by itself.
 //
 // The package owns the set of these characters: all that Go does not call printable, except for the space. In

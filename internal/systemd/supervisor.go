@@ -78,8 +78,8 @@ func (s *Supervisor) Ready(check func() (string, error)) {
 	go s.watch(check)
 }
 
-// Stopping reports that the daemon ends within the grace period, which may be longer than the service manager's
-// own timeout.
+// Stopping reports that the daemon ends within the grace period, which may be longer than the service
+// manager's own timeout.
 func (s *Supervisor) Stopping(grace time.Duration) {
 	if s == nil {
 		return
