@@ -7,20 +7,16 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // newConfigCommand has the flags of run, so that a command line is looked at by
 // putting config where run stood.
-func newConfigCommand() *cobra.Command {
-	o, flags := &runOptions{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
-	groups := o.groups()
-	commandline.AddGroups(flags, groups)
+func newConfigCommand(variables map[string]string) *cobra.Command {
+	o := &runOptions{variables: variables}
 	var check, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -30,21 +26,22 @@ environment, and where it comes from: a flag, an environment variable, the
 default; or memory, where a limit on it chose another than the default; or
 descriptors, for which a default was made smaller.
 --check starts nothing and names everything that is unusable, and beside it which
-directory of a socket is not there.`,
-		Args: commandline.NoArguments,
+directory of a socket is not there.
+A flag that can't be parsed is named first, alone; then all variables; then the rest.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
-				if err := o.check(cmd, flags); err != nil {
+				if err := o.check(cmd); err != nil {
 					return err
 				}
 				says := "the configuration can be used"
 				if lacks := daemon.CheckHere(&o.config); lacks != nil {
-					says += ", but not on this machine as it is:\n" + shown.Lines(lacks.Error())
+					says += ", but not on this machine as it is:\n" + sanitize.Lines(lacks.Error())
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), says)
 				return err
 			}
-			if err := o.read(cmd, flags); err != nil {
+			if err := o.read(cmd); err != nil {
 				return err
 			}
 			if asJSON {
@@ -53,12 +50,9 @@ directory of a socket is not there.`,
 			return writeSettings(cmd.OutOrStdout(), o.config.Settings)
 		},
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().AddFlagSet(flags)
+	o.addTo(cmd)
 	cmd.Flags().BoolVar(&check, "check", false, "say what is unusable, and nothing else")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "show the values as JSON")
-	commandline.NameAll(cmd, func(cmd *cobra.Command) error { return o.check(cmd, flags) })
-	commandline.ShowGroups(cmd, groups)
 	return cmd
 }
 
@@ -73,7 +67,7 @@ func writeSettings(w io.Writer, settings []health.Setting) error {
 
 // shownValue is the value, and what it comes to where that is another.
 func shownValue(s health.Setting) string {
-	value, effective := shown.Text(s.Value), shown.Text(s.Effective)
+	value, effective := sanitize.Text(s.Value), sanitize.Text(s.Effective)
 	switch {
 	case value == "" || value == "[]":
 		return cmp.Or(effective, "-")
@@ -86,7 +80,7 @@ func shownValue(s health.Setting) string {
 func shownOrigin(s health.Setting) string {
 	switch {
 	case s.Variable != "":
-		return "environment, " + shown.Text(s.Variable)
+		return "environment, " + sanitize.Text(s.Variable)
 	case s.Origin == health.FromMemory || s.Origin == health.FromDescriptors:
 		return s.Origin + ", instead of " + s.Default
 	}

@@ -70,10 +70,10 @@ func TestConfigCheck(t *testing.T) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}
 	}
-	cmd = program(t, "config", "--check", "--buffer=keep", "--cardinality-limit=colour=3,shape=4",
+	cmd = program(t, "config", "--check", "--cardinality-limit=colour=3,shape=4",
 		"--agent-url=ftp://x")
 	out, _ = cmd.CombinedOutput()
-	for _, says := range []string{"--buffer", "colour", "shape", "unknown scheme"} {
+	for _, says := range []string{"colour", "shape", "unknown scheme"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}

@@ -5,21 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
 // completed is the configuration of a command line that can be used.
 func completed(t *testing.T, args ...string) *runOptions {
 	t.Helper()
-	o, flags := &runOptions{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
-	commandline.AddGroups(flags, o.groups())
-	if err := flags.Parse(args); err != nil {
+	o := &runOptions{}
+	o.addTo(&cobra.Command{Use: "run"})
+	if err := o.flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.complete(flags); err != nil {
+	if err := o.complete(newSettings(o.flags, nil)); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -1,14 +1,16 @@
 // Command spanstatsd is a sidecar that counts finished spans into statistics.
 //
-// main.go runs one command line and turns its error into an exit code, root.go
-// lists the subcommands, and each subcommand is a file: its flags, its help and a
-// function that does the work and writes to the command's own output. The work
-// itself is done by the packages in internal/: run only starts and stops
-// internal/daemon, status only asks a running daemon over HTTP.
+// main.go lists the subcommands, runs one command line and turns its error into an exit code. Each
+// subcommand is a file: its flags, its help, and a function that writes to the command's output. The work
+// is done by the packages in internal/: run starts and stops internal/daemon, status asks a running daemon
+// over HTTP.
 //
-// Every flag of run can be given in the environment as well, and the command line
-// wins. A value that can't be used is refused before anything is opened, with what
-// to do about it, and exit code 2.
+// The flags of run are in groups, a file each: receivers.go, exporters.go with prometheus.go, budgets.go,
+// limits.go and process.go. options.go makes the daemon's configuration from them, and the list of settings
+// that says where each value comes from.
+//
+// Every flag of run can be given in the environment as well; the command line wins. A value that can't be
+// used is refused before anything is opened, with what to do about it, and exit code 2.
 //
 // Text of a daemon, a file or the environment is made printable before it reaches a terminal.
 package main

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/doctor"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spf13/cobra"
 )
 
@@ -34,7 +34,7 @@ surprise, and what is wrong, each with its mend. The daemon is the one at --url,
 or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
 Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := o.daemon.asked(o.timeout)
 			if err != nil {
@@ -84,9 +84,9 @@ func writeFindings(out io.Writer, findings doctor.Findings, asJSON bool) error {
 		return nil
 	}
 	for _, one := range findings {
-		fmt.Fprintf(out, "%-7s %s: %s\n", one.Verdict, one.About, shown.Text(one.Says))
-		if one.Mend != "" {
-			fmt.Fprintf(out, "%-7s mend: %s\n", "", shown.Text(one.Mend))
+		fmt.Fprintf(out, "%-7s %s: %s\n", one.Verdict, one.Subject, sanitize.Text(one.Message))
+		if one.Fix != "" {
+			fmt.Fprintf(out, "%-7s mend: %s\n", "", sanitize.Text(one.Fix))
 		}
 	}
 	return nil

@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/payload"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spf13/cobra"
 )
 
@@ -27,7 +26,7 @@ func newDumpCommand() *cobra.Command {
 agent's answer, the headers that we sent, and the payload with its origin, its
 buckets, and of each group the counts and latencies. What can't be decoded is
 named by its place in the payload.`,
-		Args: commandline.Takes(1, "one file"),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := os.Open(args[0])
 			if err != nil {
@@ -56,7 +55,7 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 	payload, err := payload.Decode(r.Body)
 	if err != nil {
 		first := r.Body[:min(len(r.Body), 256)]
-		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", shown.Text(err.Error()),
+		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", sanitize.Text(err.Error()),
 			hex.Dump(first))
 	} else {
 		printPayload(&b, payload)
@@ -104,7 +103,7 @@ func printGroup(b *bytes.Buffer, g *payload.Group) {
 		time.Duration(g.Duration))
 	ok, failed, err := g.Latencies()
 	if err != nil {
-		fmt.Fprintf(b, "    sketches: %s\n", shown.Text(err.Error()))
+		fmt.Fprintf(b, "    sketches: %s\n", sanitize.Text(err.Error()))
 		return
 	}
 	printLatency(b, "ok", ok, len(g.OkSummary))

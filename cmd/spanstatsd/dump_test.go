@@ -36,8 +36,8 @@ func TestUnusableDumps(t *testing.T) {
 		code int
 		says string
 	}{
-		{"dump", 2, "takes one file"},
-		{"dump a b", 2, "takes one file"},
+		{"dump", 2, "accepts 1 arg(s)"},
+		{"dump a b", 2, "accepts 1 arg(s)"},
 		{"dump /nowhere/at/all", 1, "no such file"},
 		{"dump " + other, 1, "--debug-dir"},
 		{"run --debug-dir=/nowhere/at/all", 2, "debug-dir"},

@@ -24,7 +24,9 @@ func (o *limitOptions) group(c *daemon.Config) *commandline.Group {
 		"most tracers that are connected to --socket at once")
 
 	f = g.Rest
-	f.Var(commandline.Parsed(&agg.Drainers, "cpu:1", "policy", parseDrainers), drainersFlag,
+	drainers := &drainers{number: &agg.Drainers}
+	_ = drainers.Set("cpu:1")
+	f.Var(drainers, "drainers",
 		"how many goroutines count: cpu:1 for one a core, cpu+1:0.25 for one and a quarter of the cores, "+
 			"fixed:4 for four")
 	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots,
@@ -72,8 +74,29 @@ func (o *limitOptions) complete(c *daemon.Config) error {
 	return nil
 }
 
-// drainersFlag is the flag of which help shows a policy, and the configuration has a number.
-const drainersFlag = "drainers"
+// drainers is the value of a flag that takes a policy, and sets a number.
+type drainers struct {
+	policy string
+	number *int
+}
+
+func (d *drainers) Set(policy string) error {
+	number, err := parseDrainers(policy)
+	if err == nil {
+		d.policy, *d.number = policy, number
+	}
+	return err
+}
+
+// String returns the policy, or the number if a memory limit has changed it.
+func (d *drainers) String() string {
+	if number, err := parseDrainers(d.policy); err == nil && number != *d.number {
+		return "fixed:" + strconv.Itoa(*d.number)
+	}
+	return d.policy
+}
+
+func (*drainers) Type() string { return "policy" }
 
 // parseDrainers reads the policy for the number of drainers. Cores are those
 // that the container may use, as Go sees them.

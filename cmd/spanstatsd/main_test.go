@@ -10,6 +10,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spf13/cobra"
 )
 
 // runsMain makes the test binary be the program, so that the tests have a real
@@ -51,9 +52,9 @@ func TestUnusableCommandLines(t *testing.T) {
 		code int
 		says string
 	}{
-		{"run --no-such-flag", "", 2, "unknown flag: --no-such-flag; see spanstatsd run --help --all"},
-		{"dance", "", 2, `there is no command "dance"`},
-		{"run now", "", 2, "takes no argument"},
+		{"run --no-such-flag", "", 2, "unknown flag: --no-such-flag; see spanstatsd run --help"},
+		{"dance", "", 2, `unknown command "dance"`},
+		{"run now", "", 2, `unknown command "now"`},
 		{"run --drainers=many", "", 2, "cpu:1"},
 		{"run --drainers=fixed:0", "", 2, "cpu:1"},
 		{"run --drainers=fixed:100000", "", 2, "check drainers: 100000 is not between 1 and 1024"},
@@ -66,19 +67,17 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run --retry-age=0s", "", 2, "--retry-age"},
 		{"run --log-level=loud", "", 2, "debug, info, warn, error"},
 		{"run --log-format=xml", "", 2, "auto, text, json"},
-		{"run --flush-interval=soon", "", 2, `--flush-interval: "soon" is no duration: write`},
-		{"run --retry-bytes=12x", "", 2, `--retry-bytes: "12x" is no size: write`},
-		{"run --ring-slots=99999999999999999999", "", 2, "is too large"},
-		{"run --conflate-runtimes=perhaps", "", 2, "neither true nor false"},
-		{"run --ringslots=3", "", 2, "did you mean --ring-slots?"},
+		{"run --flush-interval=soon", "", 2, `"soon" for "--flush-interval" flag`},
+		{"run --retry-bytes=12x", "", 2, `--retry-bytes" flag: "12x" is no size: write`},
+		{"run --ring-slots=99999999999999999999", "", 2, "out of range"},
+		{"run --conflate-runtimes=perhaps", "", 2, `"perhaps" for "--conflate-runtimes" flag`},
+		{"run --ringslots=3", "", 2, "unknown flag: --ringslots"},
 		{"run --all", "", 2, "--help"},
-		{"stats", "", 2, "did you mean status?"},
-		{"help stats", "", 2, "did you mean status?"},
-		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, `SPANSTATSD_RING_SLOTS: "lots" is no number: write`},
-		{"run", "SPANSTATSD_RETRY_BYTES=12x", 2, `SPANSTATSD_RETRY_BYTES: "12x" is no size: write`},
-		{"run", "SPANSTATSD_RETRY_AGE=2", 2, `SPANSTATSD_RETRY_AGE: "2" is no duration: write`},
-		{"run", "SPANSTATSD_BUFFER=keep", 2, `SPANSTATSD_BUFFER: "keep" is none of drop, block`},
-		{"run", "SPANSTATSD_RETRY_BITES=1", 2, "did you mean SPANSTATSD_RETRY_BYTES?"},
+		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, `SPANSTATSD_RING_SLOTS: invalid argument "lots"`},
+		{"run", "SPANSTATSD_RETRY_BYTES=12x", 2, `"12x" is no size: write`},
+		{"run", "SPANSTATSD_RETRY_AGE=2", 2, `SPANSTATSD_RETRY_AGE: invalid argument "2"`},
+		{"run", "SPANSTATSD_BUFFER=keep", 2, `"keep" is none of drop, block`},
+		{"run", "SPANSTATSD_RETRY_BITES=1", 2, "SPANSTATSD_RETRY_BITES: no flag has this name"},
 		{"run --socket=" + socket + " --ring-slots=1000", "", 2, "power of two"},
 		{"run --socket=" + socket + " --flush-interval=1h", "", 2, "flush-interval"},
 		{"run --socket=" + socket + " --ring-slots=128", "", 2, "a batch of 256"},
@@ -144,16 +143,16 @@ func TestPrecedence(t *testing.T) {
 	t.Setenv("SPANSTATSD_BUFFER", "block")
 	t.Setenv("SPANSTATSD_MAX_ORIGINS", "")
 	t.Setenv("SPANSTATSD_CARDINALITY_LIMIT", "resource=10,service=5")
-	o, cmd := &runOptions{}, newRunCommand()
-	cmd.ResetFlags()
-	commandline.AddGroups(cmd.Flags(), o.groups())
+	o, cmd := &runOptions{}, &cobra.Command{Use: "run"}
+	o.addTo(cmd)
 	if err := cmd.ParseFlags([]string{"--ring-slots=2048"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := commandline.ApplyEnvironment(cmd); err != nil {
+	variables, err := commandline.ApplyEnvironment(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.complete(cmd.Flags()); err != nil {
+	if err := o.complete(newSettings(o.flags, variables)); err != nil {
 		t.Fatal(err)
 	}
 	agg := o.config.Aggregate

@@ -15,8 +15,8 @@ func TestManualPages(t *testing.T) {
 	if err := commandline.WritePages(newRootCommand(), dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, below := range commandline.Documented(newRootCommand()) {
-		if _, err := os.Stat(filepath.Join(dir, "spanstatsd-"+below.Name()+".1")); err != nil {
+	for _, name := range []string{"run", "status", "doctor", "config", "dump", "prepare", "wait", "version"} {
+		if _, err := os.Stat(filepath.Join(dir, "spanstatsd-"+name+".1")); err != nil {
 			t.Error(err)
 		}
 	}

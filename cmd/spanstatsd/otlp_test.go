@@ -128,7 +128,7 @@ func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	for _, temporality := range []string{"delta", "cumulative"} {
 		cmd := program(t, "config", "--json", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318",
 			"--agent-url=http://h", "--otlp-temporality="+temporality)
-		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=64MiB")
 		out, err := cmd.CombinedOutput()
 		var settings []health.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {

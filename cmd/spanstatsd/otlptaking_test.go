@@ -49,7 +49,7 @@ func TestHowOTLPIsTaken(t *testing.T) {
 		if err := flags.Parse(append(c.args, forward)); err != nil {
 			t.Fatal(err)
 		}
-		if err := options.complete(&config, flags); err != nil || config.OTLP.Marks != c.marks {
+		if err := options.complete(&config, newSettings(flags, nil)); err != nil || config.OTLP.Marks != c.marks {
 			t.Errorf("%v: %v, marks %v", c.args, err, config.OTLP.Marks)
 		}
 	}

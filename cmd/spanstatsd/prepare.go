@@ -20,7 +20,7 @@ func newPrepareCommand() *cobra.Command {
 		Long: `Make the directory of --socket if it is missing, and set its mode and owner, for
 a daemon that runs as another user. This needs root, or the capability to change
 owners; the daemon itself then needs neither.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := directory.Check("socket"); err != nil {
 				return commandline.AsUsage(err)

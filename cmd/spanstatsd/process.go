@@ -2,12 +2,14 @@ package main
 
 import (
 	"io"
+	"log"
 	"log/slog"
 	"os"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // processOptions are flags about the process, as far as they are to be read.
@@ -53,4 +55,30 @@ func (o *processOptions) complete(c *daemon.Config) {
 
 func (o *processOptions) logger(w io.Writer) *slog.Logger {
 	return newLogger(w, o.logLevel, o.logFormat)
+}
+
+// The words of --log-level and --log-format.
+var (
+	logLevels  = []string{"debug", "info", "warn", "error"}
+	logFormats = []string{"auto", "text", "json"}
+)
+
+// newLogger writes to w lines of a level and in a format that are among those words.
+func newLogger(w io.Writer, level, format string) *slog.Logger {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		panic("BUG: a level of the log is none: " + err.Error())
+	}
+	options := &slog.HandlerOptions{Level: least}
+	if format == "text" || format == "auto" && isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(sanitize.JSONLines(w), options))
+}
+
+// takeLibraryLog has what libraries print, such as net/http of an agent that answers what
+// nobody asked, go the way of all lines: in their format, and waited for by nobody.
+func takeLibraryLog(to *slog.Logger) {
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(to.Handler(), slog.LevelDebug).Writer())
 }

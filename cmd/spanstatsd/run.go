@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
@@ -12,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newRunCommand() *cobra.Command {
-	o := &runOptions{}
+func newRunCommand(variables map[string]string) *cobra.Command {
+	o := &runOptions{variables: variables}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the daemon",
@@ -24,15 +26,15 @@ included, within --shutdown-grace. A second signal ends it at once.
 Every flag has an environment variable: SPANSTATSD_ and the flag's name in
 capitals, with _ for -. A flag goes before the variable, the variable before the
 default. A variable that begins so and is no flag's is an error. A size is a number
-of bytes, or of KiB, MiB or GiB: 16MiB. Whatever can't be used is named at once, one
-reason a line, and ends it with 2.`,
-		Args: commandline.NoArguments,
+of bytes, or of KiB, MiB or GiB: 16MiB. A configuration that can't be used ends it with 2,
+and all reasons, one a line.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cmd.Flags().Changed(commandline.AllFlag) {
 				return commandline.Mistake("--all shows every flag with --help; leave it out to run the " +
 					"daemon")
 			}
-			if err = o.check(cmd, cmd.Flags()); err != nil {
+			if err = o.check(cmd); err != nil {
 				return err
 			}
 			if queue, ok := cmd.ErrOrStderr().(*logqueue.Queue); ok {
@@ -51,10 +53,7 @@ reason a line, and ends it with 2.`,
 			return run(o.config)
 		},
 	}
-	groups := o.groups()
-	commandline.AddGroups(cmd.Flags(), groups)
-	commandline.NameAll(cmd, func(cmd *cobra.Command) error { return o.check(cmd, cmd.Flags()) })
-	commandline.ShowGroups(cmd, groups)
+	o.addTo(cmd)
 	return cmd
 }
 
@@ -103,4 +102,16 @@ func (o *runOptions) takeSockets() error {
 		door.Socket.Given, door.Given = sockets.Unix(door.Socket.Path), sockets.TCP(door.Addr)
 	}
 	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
+}
+
+// stopSignals is told of each signal that means an end. A terminal that closes is one,
+// unless it was set aside (nohup); a log's end that is gone is none.
+func stopSignals() chan os.Signal {
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	return signals
 }

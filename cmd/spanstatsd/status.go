@@ -1,11 +1,21 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spanstatsd/spanstatsd/internal/statustext"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // shortestWatch keeps a person's look from being a load.
@@ -29,7 +39,7 @@ func newStatusCommand() *cobra.Command {
 or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
 Exits with 3 if no daemon answers there.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.watch && o.interval < shortestWatch {
 				return commandline.Mistake("parse --interval: %s is not at least %s", o.interval,
@@ -61,4 +71,116 @@ func (o *statusOptions) show(cmd *cobra.Command, source *statusSource) error {
 		return err
 	}
 	return writeStatus(out, o.asJSON, body, statustext.Render(status, nil, coloured(out)))
+}
+
+// watch shows the status again and again until it is interrupted. A daemon that was
+// there and is away is waited for: watching an upgrade is what this is for.
+func watch(ctx context.Context, w io.Writer, source *statusSource, interval time.Duration,
+	asJSON bool,
+) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	inPlace := isTerminal(w) && !asJSON
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	var last *health.Status
+	for first := true; ; first = false {
+		body, status, err := source.get(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if first {
+			if err != nil {
+				return err
+			}
+			if inPlace {
+				fmt.Fprint(w, enterScreen)
+				defer fmt.Fprint(w, leaveScreen)
+			}
+		}
+		var text string
+		if err != nil {
+			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly),
+				sanitize.Text(err.Error()))
+		} else {
+			text = statustext.Render(status, last, coloured(w))
+			last = status
+		}
+		switch {
+		case inPlace:
+			err = drawFrame(w, text)
+		case err == nil:
+			err = writeStatus(w, asJSON, body, text+"\n")
+		default:
+			_, err = fmt.Fprint(os.Stderr, text)
+		}
+		if err != nil {
+			return fmt.Errorf("write status: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// drawFrame puts a text over the last one, as far as the window has lines.
+func drawFrame(w io.Writer, text string) error {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	lines = lines[:min(len(lines), windowHeight(w))]
+	_, err := io.WriteString(w, goHome+strings.Join(lines, clearLine+"\r\n")+clearLine+clearBelow)
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+// writeStatus shows one status.
+func writeStatus(w io.Writer, asJSON bool, body []byte, text string) (err error) {
+	if asJSON {
+		_, err = w.Write(body)
+	} else {
+		_, err = io.WriteString(w, text)
+	}
+	return err
+}
+
+// untilInterrupted returns a context that ends with SIGTERM or SIGINT too. A second signal ends the process.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// isTerminal tells a terminal from a file or a pipe.
+func isTerminal(w io.Writer) bool {
+	file, ok := fileOf(w)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// coloured says whether this is a terminal that shows colours and whose user did not ask for none.
+func coloured(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// Control sequences for a terminal: another screen,
+// without a cursor and without wrapping long lines, and back.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	goHome      = "\x1b[H"
+	clearLine   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+)
+
+// windowHeight returns the lines of a terminal, or a usual number.
+func windowHeight(w io.Writer) int {
+	if file, ok := fileOf(w); ok {
+		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 {
+			return int(size.Row)
+		}
+	}
+	return 24
 }

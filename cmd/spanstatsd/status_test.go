@@ -56,16 +56,6 @@ func TestStatusRefusesOthers(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
-	for got, want := range map[string]string{
-		cut("abcdef", 3): "abc", cut("\x1b[1mab\x1b[0mcd", 1): "\x1b[1ma\x1b[0m", cut("äöü", 2): "äö",
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestLocalDaemon is where a daemon is asked that listens on an address of --http-addr.
 func TestLocalDaemon(t *testing.T) {
 	for listens, want := range map[string]string{

@@ -33,13 +33,8 @@ func newWaitCommand() *cobra.Command {
                before the processes that it counts for.
 
 The daemon is found as status finds it. Exits 1 if it takes longer than --at-most.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] != "ready" && args[0] != "idle" {
-				return commandline.Mistake("wait takes one word, ready or idle, but got %q; see %s --help",
-					args, cmd.CommandPath())
-			}
-			return nil
-		},
+		ValidArgs: []string{"ready", "idle"},
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if atMost <= 0 {
 				return commandline.Mistake("parse --at-most: %s is not positive", atMost)

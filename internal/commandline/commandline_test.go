@@ -3,6 +3,8 @@ package commandline_test
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,19 +23,21 @@ type program struct {
 	isOn    bool
 	numbers []uint
 	length  int
+	fails   error // what run returns
 }
 
 func newProgram() *program {
-	p := &program{
-		root:  &cobra.Command{Use: "spanstatsd", SilenceUsage: true, SilenceErrors: true},
-		bytes: 1 << 20,
-	}
-	p.root.SetFlagErrorFunc(commandline.FlagMistake)
-	run := &cobra.Command{
-		Use: "run", Args: commandline.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return commandline.ApplyEnvironment(cmd)
+	p := &program{bytes: 1 << 20}
+	p.root = &cobra.Command{
+		Use: "spanstatsd",
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := commandline.ApplyEnvironment(cmd)
+			return err
 		},
+	}
+	run := &cobra.Command{
+		Use: "run", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return p.fails },
 	}
 	g := commandline.NewGroup("Everything")
 	g.First.Var(commandline.Choice(&p.word, "one", "one", "two"), "word", "a word")
@@ -48,80 +52,82 @@ func newProgram() *program {
 		}
 		return len(given), nil
 	}), "length", "a text")
-	groups := []*commandline.Group{g}
-	commandline.AddGroups(run.Flags(), groups)
-	commandline.ShowGroups(run, groups)
+	commandline.AddGroups(run, []*commandline.Group{g})
 	p.root.AddCommand(run, &cobra.Command{
 		Use:  "status",
 		RunE: func(*cobra.Command, []string) error { return nil },
 	})
-	commandline.UsageOf(p.root)
 	commandline.CompleteValues(p.root)
 	return p
 }
 
 func (p *program) run(args ...string) (string, error) {
 	var out bytes.Buffer
-	p.root.SetArgs(args)
 	p.root.SetOut(&out)
-	err := p.root.Execute()
+	err := commandline.Run(p.root, args)
 	return out.String(), err
 }
 
-// TestAMistakeSaysWhatToDo, wherever it was made.
-func TestAMistakeSaysWhatToDo(t *testing.T) {
+// TestMistake_NamesWhereItWasMade: an invalid value names its flag or its variable.
+func TestMistake_NamesWhereItWasMade(t *testing.T) {
 	for _, c := range []struct{ flag, value, says string }{
 		{"word", "three", `"three" is none of one, two`},
-		{"bytes", "12x", `"12x" is no size: write a number of bytes, or a whole one with KiB, MiB or GiB, ` +
-			"as 64MiB"},
-		{"number", "many", `"many" is no number: write digits alone, as 1024`},
-		{"number", "99999999999999999999", `"99999999999999999999" is too large`},
-		{"period", "12", `"12" is no duration: write a number with ms, s, m or h, as 1.5s or 2m30s`},
-		{"on", "perhaps", `"perhaps" is neither true nor false`},
-		{"numbers", "1,x", `"1,x" is no list of numbers: write them with commas, as 1000,1001`},
+		{"bytes", "12x", `"12x" is no size: write a number of bytes, or a whole one with KiB, MiB or GiB, as 64MiB`},
+		{"number", "many", "invalid syntax"},
+		{"period", "12", "missing unit in duration"},
+		{"on", "perhaps", "invalid syntax"},
+		{"numbers", "1,x", "invalid syntax"},
 		{"length", "no", "it is no text"},
 	} {
 		_, err := newProgram().run("run", "--"+c.flag+"="+c.value)
-		var usage commandline.UsageError
-		if want := "--" + c.flag + ": " + c.says; err == nil || err.Error() != want ||
-			!errors.As(err, &usage) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		checkUsage(t, err, "--"+c.flag, c.value, c.says, "see spanstatsd run --help")
 		t.Setenv(commandline.Variable(c.flag), c.value)
 		_, err = newProgram().run("run")
-		if want := "read environment variable " + commandline.Variable(c.flag) + ": " + c.says; err == nil ||
-			err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		checkUsage(t, err, "read environment variable "+commandline.Variable(c.flag)+": ", c.value, c.says)
 		t.Setenv(commandline.Variable(c.flag), "")
 	}
 }
 
-// TestWhatMayHaveBeenMeant is asked for where it is near, and nothing where nothing is.
-func TestWhatMayHaveBeenMeant(t *testing.T) {
-	for _, c := range []struct{ args, variable, says string }{
-		{"run --wrod=one", "", "unknown flag: --wrod; did you mean --word?; see spanstatsd run --help --all"},
-		{"run --periods=1s", "", "unknown flag: --periods; did you mean --period?; see spanstatsd run " +
-			"--help --all"},
-		{"run --colour=red", "", "unknown flag: --colour; see spanstatsd run --help --all"},
-		{"run", "SPANSTATSD_NUMBERR", "read environment variable SPANSTATSD_NUMBERR: no flag has this " +
-			"name; " +
-			"did you mean SPANSTATSD_NUMBER?; see spanstatsd run --help --all"},
-		{"run", "SPANSTATSD_COLOUR_OF_IT", "read environment variable SPANSTATSD_COLOUR_OF_IT: no flag has " +
-			"this name; see spanstatsd run --help --all"},
-		{"run", "SPANSTATSD_ALL", "read environment variable SPANSTATSD_ALL: no flag has this name; see " +
-			"spanstatsd run --help --all"},
-		{"run now", "", `run takes no argument, but got ["now"]; see spanstatsd run --help`},
-	} {
-		t.Run(c.args+c.variable, func(t *testing.T) {
-			if c.variable != "" {
-				t.Setenv(c.variable, "1")
-			}
-			if _, err := newProgram().run(strings.Fields(c.args)...); err == nil || err.Error() != c.says {
-				t.Errorf("%v, want %s", err, c.says)
-			}
-		})
+func checkUsage(t *testing.T, err error, says ...string) {
+	t.Helper()
+	var usage commandline.UsageError
+	if !errors.As(err, &usage) {
+		t.Errorf("%v is not a usage error", err)
+		return
 	}
+	for _, words := range says {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("%v does not say %q", err, words)
+		}
+	}
+}
+
+// TestRun_UsageErrors: an error is one of usage until the command starts.
+func TestRun_UsageErrors(t *testing.T) {
+	for args, says := range map[string]string{
+		"run --wrod=one": "unknown flag: --wrod; see spanstatsd run --help",
+		"run now":        `unknown command "now" for "spanstatsd run"`,
+		"stats":          "Did you mean this?",
+	} {
+		_, err := newProgram().run(strings.Fields(args)...)
+		checkUsage(t, err, says)
+	}
+	p := newProgram()
+	p.fails = errors.New("it failed")
+	var usage commandline.UsageError
+	if _, err := p.run("run"); !errors.Is(err, p.fails) || errors.As(err, &usage) {
+		t.Errorf("a command that fails: %v", err)
+	}
+}
+
+// TestEnvironment_UnknownVariables are errors, all of them at once.
+func TestEnvironment_UnknownVariables(t *testing.T) {
+	t.Setenv("SPANSTATSD_NUMBERR", "1")
+	t.Setenv("SPANSTATSD_ALL", "1")
+	t.Setenv("SPANSTATSD_NUMBER", "many")
+	_, err := newProgram().run("run")
+	checkUsage(t, err, "SPANSTATSD_NUMBERR: no flag has this name", "SPANSTATSD_ALL: no flag has this name",
+		"SPANSTATSD_NUMBER: invalid")
 }
 
 // TestAValueIsReadWhenItIsGiven: a word in any case, a default by what reads it.
@@ -151,12 +157,26 @@ func TestHelpShowsFirstWhatPeopleTurnFirst(t *testing.T) {
 	for _, want := range []string{
 		"\nEverything:\n", "--word one|two", "(default one)", "--bytes size",
 		"(default: what there is)", "--number", "--period", "--on", "--numbers", "--length",
-		"\nBeside these:\n", "--all", "--help",
+		"\nOther flags:\n", "--all", "--help",
 	} {
 		next := strings.Index(long[at:], want)
 		if next < 0 {
 			t.Fatalf("%q is not where it belongs in %s", want, long)
 		}
 		at += next
+	}
+}
+
+// TestManualPage has the help with every flag, escaped for roff.
+func TestManualPage(t *testing.T) {
+	dir := t.TempDir()
+	if err := commandline.WritePages(newProgram().root, dir); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "spanstatsd-run.1"))
+	for _, want := range []string{".TH \"SPANSTATSD-RUN\"", "\\-\\-word one|two", "\\-\\-number"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("%v: %q is not in %s", err, want, page)
+		}
 	}
 }

@@ -1,16 +1,15 @@
-// Package commandline is what commands of this project have in common: values of flags, groups of
-// flags, help, manual pages, environment variables, and what is said of mistakes.
+// Package commandline adds to cobra what the commands of this project share: flags in groups, values that
+// validate themselves, environment variables, usage errors and manual pages.
 //
 // # What it owns
 //
-// A flag is one line of a Group, with its value, its default and its text. Help, the manual page and
-// the variables of the environment come from that line. A value is read when it is given, so that
-// what can't be used names the flag or the variable that it was given by, in words that say what
-// to write instead. A flag, a variable or a command that does not exist is answered with the one
-// that may have been meant. A mistake is a UsageError, and as many as there are come at once.
+// A flag is one line of a Group, with its value, its default and its text. Help and the manual page come
+// from that line. A value is parsed when it is given, so that an error names the flag or the variable. Each
+// flag has an environment variable; an unknown variable with the project's prefix is an error. Everything
+// that is wrong before a command runs is a UsageError.
 //
-// # Threading
+// # Concurrency
 //
-// Commands are made and run by one goroutine. Nothing here starts another or keeps state beside the
-// commands, but for the functions that complete values, which cobra keeps by flag.
+// Commands are made and run by one goroutine. The package starts no goroutine and keeps no state, except for
+// the completion functions that cobra keeps per flag.
 package commandline

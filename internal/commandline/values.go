@@ -9,98 +9,84 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Text is the value of a flag that takes any text. The kind is what help calls that text.
-func Text(value *string, kind string) pflag.Value { return text{value, kind} }
-
-type text struct {
-	value *string
-	kind  string
-}
-
-func (t text) Set(given string) error { *t.value = given; return nil }
-func (t text) String() string         { return *t.value }
-func (t text) Type() string           { return t.kind }
-
-// The kinds of text that a shell completes: as a file, as a directory.
+// The kinds of text that a shell completes as a file or as a directory.
 const (
 	Path      = "path"
 	Directory = "directory"
 )
 
-// Choice sets a default, and returns the value of a flag that takes one of a few words, in lower
-// or upper case.
-func Choice[T ~string](value *T, from T, of ...T) pflag.Value {
-	*value = from
-	return choice[T]{value, from, of}
+// value is a pflag.Value of functions.
+type value struct {
+	set  func(given string) error
+	text func() string
+	kind string
 }
 
-type choice[T ~string] struct {
-	value *T
-	from  T // the default
-	of    []T
-}
+func (v value) Set(given string) error { return v.set(given) }
+func (v value) Type() string           { return v.kind }
 
-func (c choice[T]) Set(given string) error {
-	word := T(strings.ToLower(given))
-	if word != c.from && !slices.Contains(c.of, word) {
-		return fmt.Errorf("%q is none of %s", given, c.list(", "))
+func (v value) String() string {
+	if v.text == nil { // pflag asks the zero value
+		return ""
 	}
-	*c.value = word
-	return nil
+	return v.text()
 }
 
-func (c choice[T]) String() string { return string(*c.value) }
-func (c choice[T]) Type() string   { return c.list("|") }
+// Text returns a value that takes any text. Help shows the kind as the flag's placeholder.
+func Text(into *string, kind string) pflag.Value {
+	return value{
+		func(given string) error { *into = given; return nil },
+		func() string { return *into }, kind,
+	}
+}
 
-func (c choice[T]) list(between string) string {
-	words := make([]string, len(c.of))
-	for i, word := range c.of {
+// Choice sets a default, and returns a value that takes one of a few words, in lower or upper case.
+func Choice[T ~string](into *T, from T, of ...T) pflag.Value {
+	*into = from
+	words := make([]string, len(of))
+	for i, word := range of {
 		words[i] = string(word)
 	}
-	return strings.Join(words, between)
+	return value{
+		func(given string) error {
+			word := T(strings.ToLower(given))
+			if word != from && !slices.Contains(of, word) {
+				return fmt.Errorf("%q is none of %s", given, strings.Join(words, ", "))
+			}
+			*into = word
+			return nil
+		},
+		func() string { return string(*into) }, strings.Join(words, "|"),
+	}
 }
 
-// Parsed sets a default, where it is not empty, and returns the value of a flag whose text is read
-// as soon as it is given, so that a mistake names the flag or the variable that made it.
+// Parsed sets a default, if it is not empty, and returns a value whose text is parsed when it is given.
 func Parsed[T any](into *T, from, kind string, parse func(string) (T, error)) pflag.Value {
-	p := &parsed[T]{into: into, kind: kind, parse: parse}
-	if err := p.Set(from); err != nil && from != "" {
-		panic("BUG: a default can't be used: " + err.Error())
+	text := ""
+	set := func(given string) error {
+		parsed, err := parse(given)
+		if err == nil {
+			*into, text = parsed, given
+		}
+		return err
 	}
-	return p
-}
-
-type parsed[T any] struct {
-	into  *T
-	kind  string
-	parse func(string) (T, error)
-	given string
-}
-
-func (p *parsed[T]) Set(given string) error {
-	value, err := p.parse(given)
-	if err == nil {
-		*p.into, p.given = value, given
+	if err := set(from); err != nil && from != "" {
+		panic("BUG: a default is invalid: " + err.Error())
 	}
-	return err
+	return value{set, func() string { return text }, kind}
 }
 
-func (p *parsed[T]) String() string { return p.given }
-func (p *parsed[T]) Type() string   { return p.kind }
-
-// Size is the value of a flag that takes a number of bytes: 16MiB or 16777216. It is shown in
-// the largest unit that divides it.
-func Size(bytes *int) pflag.Value { return (*size)(bytes) }
-
-type size int
-
-func (s *size) Set(given string) error {
-	bytes, err := memory.ParseSize(given)
-	if err == nil {
-		*s = size(bytes)
+// Size returns a value that takes a number of bytes, as 16MiB or 16777216. It is shown in the largest unit
+// that divides it.
+func Size(into *int) pflag.Value {
+	return value{
+		func(given string) error {
+			bytes, err := memory.ParseSize(given)
+			if err == nil {
+				*into = bytes
+			}
+			return err
+		},
+		func() string { return memory.SizeText(*into) }, "size",
 	}
-	return err
 }
-
-func (s *size) String() string { return memory.SizeText(int(*s)) }
-func (*size) Type() string     { return "size" }

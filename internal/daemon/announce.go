@@ -20,6 +20,7 @@ func (d *Daemon) announce() {
 		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(),
 		"max_connections", c.Ingest.MaxConnections,
 		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total),
+		"memory_preset", c.Preset,
 		"version", c.Version,
 		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
 	c.Log.Info("where statistics go", d.goTo()...)

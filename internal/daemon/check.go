@@ -195,7 +195,7 @@ func scrapedMemory(c *Config) []memory.Part {
 	}
 	return []memory.Part{{
 		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(c.totals(c.Prometheus.Describe()))),
-		Flag: aggregatesLimit,
+		Flag: maxAggregates,
 	}}
 }
 

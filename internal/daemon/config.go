@@ -42,6 +42,7 @@ type Config struct {
 	Debug          bool             // what only a developer asks for
 	Settings       []health.Setting // the values above as the operator gave them
 	MemoryLimit    memory.Limit     // that all of it must fit
+	Preset         string           // name of the defaults that were chosen for MemoryLimit
 	ShutdownGrace  time.Duration
 
 	DescriptorLimit uint64 // files that the process may open, 0 if nobody knows
@@ -59,7 +60,8 @@ func DefaultConfig() Config {
 		Flush:         flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
 		NativeBuckets: sketch.DefaultMaxBuckets,
 		APM:           datadog.DefaultConfig(), OTLP: otlp.DefaultConfig(), Zipkin: zipkin.DefaultConfig(),
-		HTTPAddr: ":9126", MemoryLimit: memory.None, ShutdownGrace: 5 * time.Second, Log: slog.Default(),
+		HTTPAddr: ":9126", MemoryLimit: memory.None, Preset: presets[0].name,
+		ShutdownGrace: 5 * time.Second, Log: slog.Default(),
 	}
 }
 

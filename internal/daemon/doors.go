@@ -16,7 +16,6 @@ import (
 type doorKind struct {
 	name   string // the first word of its flags
 	brings string // what comes by it, in words
-	like   string // the name of the one whose limits its own follow where memory is short
 	// common is the configuration that it shares with the others, and config all of it, as far as the
 	// configuration of other rooms decides.
 	common func(c *Config) *door.Config
@@ -50,7 +49,7 @@ var doorKinds = []doorKind{
 		forward: func(c *Config) *destination.URL { return &c.OTLP.Forward.URL },
 	},
 	{
-		name: "zipkin", brings: "Zipkin", like: "otlp", open: openZipkin, off: (*zipkin.Server)(nil),
+		name: "zipkin", brings: "Zipkin", open: openZipkin, off: (*zipkin.Server)(nil),
 		common:  func(c *Config) *door.Config { return &c.Zipkin.Config },
 		config:  func(c *Config) doorConfig { return zipkinTaking(c) },
 		forward: func(c *Config) *destination.URL { return &c.Zipkin.Forward },

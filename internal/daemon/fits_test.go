@@ -106,6 +106,9 @@ func TestDefaultsFitAnyLimit(t *testing.T) {
 			for mib := 1; mib <= 512; mib++ {
 				c := config
 				FitMemory(&c, memory.Limit{Bytes: int64(mib) << 20, Source: "a test"}, nobody)
+				if fitsFrom == 0 && !c.fits() && mib%8 != 0 {
+					continue // composing advice takes long
+				}
 				wrong, tooMuch := c.checkRooms(), c.checkMemory()
 				switch {
 				case wrong != nil:

@@ -137,7 +137,7 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
 			Connections: config.Ingest.MaxConnections,
 		},
-		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
+		Memory: config.Memory(), MemoryLimit: config.MemoryLimit, Preset: config.Preset,
 		Sources: d.sources, Spans: config.PrometheusAddr == "",
 		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.died },
 		LostToKills: d.running.Losses,

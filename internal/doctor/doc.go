@@ -1,20 +1,18 @@
-// Package doctor says of a daemon what is right and what is not, and how to mend it.
+// Package doctor reports what is right and what is wrong about a daemon, and how to fix it.
 //
-// # What it looks at
+// # What it owns
 //
-// Look reads one status, which is all that the daemon says of itself, and returns findings in the order
-// of a span's way: the program (program.go), doors and who spoke to them (doors.go), what SDKs say of
-// their own spans (sdks.go), what others count too (twice.go), destinations and their clocks
-// (destinations.go), the sums of the way (sums.go), and limits (limits.go). Arrived adds what a
-// Prometheus has (arrived.go). It asks nobody itself.
+// Look reads one status, which is everything that the daemon reports about itself, and returns findings in
+// the order of the data path: the program, receivers and their senders, destinations and their clocks, the
+// accounting, and limits. Arrived adds what a Prometheus has. The package makes no request itself.
 //
-// # What a finding is
+// # Findings
 //
-// OK is right; Notice is no mistake, but may be the reason for numbers that surprise; Wrong is to be
-// mended. All that is not OK has a mend.
+// OK is right. Notice is no mistake, but can explain numbers that surprise. Wrong is to be fixed. Every
+// finding that is not OK has a fix.
 //
-// # Threading and bounds
+// # Concurrency and limits
 //
-// Everything here is a function of its arguments. There are as many findings as there are doors,
-// destinations, and reasons of the status.
+// All functions depend on their arguments only. There are as many findings as there are receivers,
+// destinations and reasons in the status.
 package doctor

@@ -64,7 +64,7 @@ func healthy() *health.Status {
 // TestEachFindingIsTrueOfAStatus, and of no healthy one.
 func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 	for _, one := range doctor.Look(healthy(), version) {
-		if one.Verdict != doctor.OK || one.Mend != "" {
+		if one.Verdict != doctor.OK || one.Fix != "" {
 			t.Errorf("of a healthy daemon it says %+v", one)
 		}
 	}
@@ -217,8 +217,8 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 // has says whether something is found, with a mend where it is not right.
 func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 	for _, one := range all {
-		if one.Verdict == v && strings.HasPrefix(one.About+": "+one.Says, says) &&
-			(one.Mend != "" || v == doctor.OK) {
+		if one.Verdict == v && strings.HasPrefix(one.Subject+": "+one.Message, says) &&
+			(one.Fix != "" || v == doctor.OK) {
 			return true
 		}
 	}
@@ -271,7 +271,7 @@ func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
 	s := healthy()
 	s.Machine = health.Machine{}
 	for _, one := range doctor.Look(s, version) {
-		if strings.Contains(one.Says, "files") || strings.Contains(one.Says, "processors") {
+		if strings.Contains(one.Message, "files") || strings.Contains(one.Message, "processors") {
 			t.Errorf("%+v", one)
 		}
 	}
@@ -290,7 +290,7 @@ func TestWhereNotAllIsReceivedNothingIsMissing(t *testing.T) {
 		s.SDKs.Exported = 20
 		change(s)
 		for _, one := range doctor.Look(s, version) {
-			if one.About == "sdks" && one.Verdict != doctor.OK {
+			if one.Subject == "sdks" && one.Verdict != doctor.OK {
 				t.Errorf("%s: it says %+v", name, one)
 			}
 		}

@@ -9,8 +9,6 @@
 // A Dir has one user at a time, a delivery of the flush. It writes to disk in
 // that goroutine: once a minute at most, and never on the way of a span.
 //
-// Bounds: one file in Pause, MaxFiles files and MaxBytes bytes in a directory.
-// The oldest go first, and those of earlier runs count too, so a daemon that
-// is restarted in a circle fills no disk. Files are made for the owner's eyes
-// only: they hold names of services, resources and tags.
+// Bounds: one file per Pause, and MaxFiles files per process, of a payload each. Nothing removes them. Files
+// are readable by their owner only: they hold names of services, resources and tags.
 package dump

@@ -3,6 +3,7 @@ package health
 import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
@@ -27,39 +28,46 @@ type Sources struct {
 	Prometheus *prometheus.Exporter // nil where nothing is scraped
 }
 
-// look is every room's statistics, read once.
-type look struct {
+// snapshot is the statistics of all packages, read once. The books, /status and the metrics are made of one.
+type snapshot struct {
 	in       ingest.Stats
 	admitted admit.Stats
 	agg      aggregate.Stats
 	out      []destination
+	doors    []door.Shown // as Sources.Doors
+	apm      datadog.Stats
+	otlp     otlp.Stats
 
 	flushSeconds flush.Histogram
 
 	late, early uint64 // of all drainers
 }
 
-// destination is what a destination says of itself, read once.
+// destination is the statistics of one destination.
 type destination struct {
 	flush.Destination
 	flush.Stats
-	scraped *Scraped // nil where something is sent to it
+	scraped *Scraped // nil unless it is scraped
 }
 
-// look reads downstream first: a span that moves on meanwhile is then missing
-// from a part, never counted in a part before it is in the whole.
-func (s *Sources) look() (l look) {
+// snapshot reads downstream first: a span that moves on in the meantime is then missing from a part, and
+// never counted in a part before it is counted in the whole.
+func (s *Sources) snapshot() (now snapshot) {
 	for _, d := range s.Flush.Destinations() {
-		l.out = append(l.out, destination{d, d.Stats(), scrapedOf(d, s.Prometheus)})
+		now.out = append(now.out, destination{d, d.Stats(), scrapedOf(d, s.Prometheus)})
 	}
-	l.flushSeconds = s.Flush.Durations()
-	l.agg = s.Aggregate.Stats()
-	for _, d := range l.agg.Drainers {
-		l.late, l.early = l.late+d.Late, l.early+d.Early
+	now.flushSeconds = s.Flush.Durations()
+	now.agg = s.Aggregate.Stats()
+	for _, d := range now.agg.Drainers {
+		now.late, now.early = now.late+d.Late, now.early+d.Early
 	}
-	l.admitted = s.Admit.Stats()
-	l.in = s.Ingest.Stats()
-	return l
+	now.admitted = s.Admit.Stats()
+	now.in = s.Ingest.Stats()
+	now.apm, now.otlp = s.APM.Stats(), s.OTLP.Stats()
+	for i := range s.Doors {
+		now.doors = append(now.doors, s.Doors[i].Of.Shown())
+	}
+	return now
 }
 
 // Books say what became of every span that tracers handed over. Each figure is
@@ -91,30 +99,30 @@ type DeliveryBooks struct {
 // Books reads them. While spans are on their way between two rooms they may be
 // off by those; at a quiet moment they balance exactly.
 func (s *Sources) Books() Books {
-	now := s.look()
+	now := s.snapshot()
 	return now.books()
 }
 
-func (l *look) books() Books {
+func (s *snapshot) books() Books {
 	b := Books{
-		Received: l.admitted.Received, Aggregated: l.agg.Aggregated(), Dropped: l.admitted.Dropped,
-		DeliveryBooks: l.deliveryBooks(0), HeldInTables: l.agg.Held,
+		Received: s.admitted.Received, Aggregated: s.agg.Aggregated(), Dropped: s.admitted.Dropped,
+		DeliveryBooks: s.deliveryBooks(0), HeldInTables: s.agg.Held,
 	}
 	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
 	b.Balanced = b.InTransit == 0
-	for i := range l.out {
-		at := l.deliveryBooks(i)
+	for i := range s.out {
+		at := s.deliveryBooks(i)
 		b.Balanced = b.Balanced && b.Aggregated == at.Flushed+at.Unsent+at.Held+at.BeforeFound
 	}
 	return b
 }
 
 // deliveryBooks are those of one destination.
-func (l *look) deliveryBooks(i int) DeliveryBooks {
-	out := &l.out[i]
+func (s *snapshot) deliveryBooks(i int) DeliveryBooks {
+	out := &s.out[i]
 	b := DeliveryBooks{
 		Flushed: out.Flushed, UnsentBy: make(map[string]uint64, len(out.Unsent)),
-		Held: l.agg.Held + out.Held, HeldInPayloads: out.Held,
+		Held: s.agg.Held + out.Held, HeldInPayloads: out.Held,
 		BeforeFound: out.BeforeFound,
 	}
 	for reason, spans := range out.Unsent {

@@ -14,41 +14,47 @@ import (
 // opens.
 const MaxConnections = 256
 
-// connections holds the HTTP address to its limit. Where there are too many, the one
-// that has kept us waiting for a request's head the longest gives way, so that half-sent
-// requests never shut a probe out; where each is being answered, the oldest does.
-type connections struct {
+// connLimiter closes a connection of a server when there are more than a maximum: the one that has waited
+// longest for a request header, so that half-sent requests never shut out a probe; or the oldest, if every connection
+// is waiting for a response. (netutil.LimitListener would stop accepting instead.) It is
+// safe for concurrent use.
+type connLimiter struct {
+	max int
+
 	mu      sync.Mutex
-	order   queue.List // of *connection, by when its wait for a head began
+	order   queue.List // of *connection, by the time at which the wait for a header began
 	of      map[net.Conn]*queue.Element
-	gaveWay uint64
+	evicted uint64
+}
+
+func newConnLimiter(limit int) *connLimiter {
+	return &connLimiter{max: limit, of: map[net.Conn]*queue.Element{}}
 }
 
 type connection struct {
 	net.Conn
-	answering int // requests with a whole head; several in HTTP/2
+	answering int // requests being served; several in HTTP/2
 }
 
 // connectionKey is where a request's context has its connection.
 type connectionKey struct{}
 
-// attach has a server tell of its connections and requests.
-func (c *connections) attach(server *http.Server) {
-	c.of = map[net.Conn]*queue.Element{}
+// attach makes a server report its connections and requests.
+func (c *connLimiter) attach(server *http.Server) {
 	server.ConnState = c.follow
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, connectionKey{}, conn)
 	}
 }
 
-// follow is told of each connection's states.
-func (c *connections) follow(conn net.Conn, state http.ConnState) {
+// follow is called with each state of each connection.
+func (c *connLimiter) follow(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		if len(c.of) >= MaxConnections {
-			c.closeOne()
+		if len(c.of) >= c.max {
+			c.evict()
 		}
 		c.of[conn] = c.order.PushBack(&connection{Conn: conn})
 	case http.StateClosed, http.StateHijacked:
@@ -58,8 +64,8 @@ func (c *connections) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// closeOne has a connection give way.
-func (c *connections) closeOne() {
+// evict closes a connection.
+func (c *connLimiter) evict() {
 	chosen := c.order.Front()
 	for at := chosen; at != nil; at = at.Next() {
 		if at.Value.(*connection).answering == 0 {
@@ -69,27 +75,27 @@ func (c *connections) closeOne() {
 	}
 	conn := chosen.Value.(*connection).Conn
 	c.forget(chosen)
-	c.gaveWay++
+	c.evicted++
 	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn() // without a farewell, which might wait
+		conn = encrypted.NetConn() // without a close_notify, which might block
 	}
 	conn.Close()
 }
 
-func (c *connections) forget(at *queue.Element) {
+func (c *connLimiter) forget(at *queue.Element) {
 	delete(c.of, at.Value.(*connection).Conn)
 	c.order.Remove(at)
 }
 
-// refused is how many connections gave way.
-func (c *connections) refused() uint64 {
+// evictions returns how many connections were closed.
+func (c *connLimiter) evictions() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.gaveWay
+	return c.evicted
 }
 
-// watch marks connections while their requests are answered.
-func (c *connections) watch(next http.Handler) http.Handler {
+// watch marks connections while their requests are served.
+func (c *connLimiter) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
 		c.answering(conn, 1)
@@ -98,9 +104,8 @@ func (c *connections) watch(next http.Handler) http.Handler {
 	})
 }
 
-// answering counts an answer that begins or ends. Behind the last, the wait for the next head
-// begins.
-func (c *connections) answering(conn net.Conn, change int) {
+// answering counts a response that begins or ends. After the last one, the wait for the next header begins.
+func (c *connLimiter) answering(conn net.Conn, change int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, open := c.of[conn]

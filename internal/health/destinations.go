@@ -6,6 +6,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
 )
 
 // Delivery is where statistics go, and what became of them there.
@@ -54,15 +55,15 @@ type Retry struct {
 }
 
 // destinations are all of them, the agent first where somebody named it, and last where it is looked for.
-func (l *look) destinations() (all []DestinationStatus) {
-	for i := range l.out {
-		d := &l.out[i]
+func (s *snapshot) destinations() (all []DestinationStatus) {
+	for i := range s.out {
+		d := &s.out[i]
 		all = append(all, DestinationStatus{
 			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.Takes,
-			Books: l.deliveryBooks(i),
+			Books: s.deliveryBooks(i),
 			Retry: Retry{
-				d.QueuePayloads, d.QueueBytes, d.QueueMaxBytes, d.OldestAge.Seconds(),
-				d.MaxAge.Seconds(),
+				Payloads: d.QueuePayloads, Bytes: d.QueueBytes, MaxBytes: d.QueueMaxBytes,
+				OldestSeconds: d.OldestAge.Seconds(), MaxSeconds: d.MaxAge.Seconds(),
 			},
 			Flushes: d.Flushes(), Scraped: d.scraped, Clock: clockOf(d.Clock),
 		})
@@ -72,7 +73,7 @@ func (l *look) destinations() (all []DestinationStatus) {
 
 // Others are the destinations beside the first, whose books are Books.
 func (s *Sources) Others() []DestinationStatus {
-	now := s.look()
+	now := s.snapshot()
 	return now.destinations()[1:]
 }
 
@@ -91,11 +92,11 @@ type Agent struct {
 const AgentOff flush.State = "off"
 
 // agentStatus is what status says of it.
-func agentStatus(exporter *agent.Exporter, l *look) Agent {
+func agentStatus(exporter *agent.Exporter, s *snapshot) Agent {
 	if exporter == nil {
 		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
 	}
-	out := &l.out[slices.IndexFunc(l.out, func(d destination) bool { return d.Name() == agent.Name })]
+	out := &s.out[slices.IndexFunc(s.out, func(d destination) bool { return d.Name() == agent.Name })]
 	wants := exporter.Features()
 	return Agent{
 		URL: exporter.URL(), State: out.State(), Reachable: out.Reachable, Version: exporter.Version(),
@@ -103,7 +104,35 @@ func agentStatus(exporter *agent.Exporter, l *look) Agent {
 	}
 }
 
-func delivery(c *Config, l *look) Delivery {
-	all := l.destinations()
-	return Delivery{agentStatus(c.Sources.Agent, l), all[0].Retry, all[0].Flushes, all}
+func delivery(c *Config, s *snapshot) Delivery {
+	all := s.destinations()
+	return Delivery{
+		Agent: agentStatus(c.Sources.Agent, s), Retry: all[0].Retry, Flushes: all[0].Flushes,
+		Destinations: all,
+	}
+}
+
+// Scraped is when somebody last took statistics that are kept to be scraped.
+type Scraped struct {
+	Last time.Time `json:"last"` // zero before the first
+}
+
+// scrapedOf is that of a destination, nil where something is sent to it.
+func scrapedOf(d flush.Destination, x *prometheus.Exporter) *Scraped {
+	if x == nil || d.Name() != x.Describe().Name {
+		return nil
+	}
+	all := &Scraped{}
+	if last := lastScrape(x); last != 0 {
+		all.Last = time.Unix(last, 0).UTC()
+	}
+	return all
+}
+
+// lastScrape is the same in seconds since the Unix epoch, 0 for never.
+func lastScrape(x *prometheus.Exporter) int64 {
+	if x == nil {
+		return 0
+	}
+	return x.LastScrape()
 }

@@ -212,26 +212,27 @@ func emitAggregated(s *scrape, emit emitter) {
 	emit.value(prometheus.CounterValue, float64(s.agg.Merged), "merged")
 }
 
-// metrics are all of ours, with those of each door.
-func (c *collector) metrics() []metric {
+// all returns the metrics of a snapshot, with those of each door.
+func (c *collector) all(now *snapshot) []metric {
 	all := slices.Clone(metrics)
 	for i := range c.sources.Doors {
-		all = append(all, c.sources.Doors[i].metrics()...)
+		all = append(all, c.sources.Doors[i].metrics(&now.doors[i])...)
 	}
 	return all
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, m := range c.metrics() {
+	now := c.sources.snapshot()
+	for _, m := range c.all(&now) {
 		to <- m.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s := &scrape{c.sources.look(), c.sources.APM.Stats(), c.sources.OTLP.Stats(), c}
-	for _, m := range c.metrics() {
+	s := &scrape{c.sources.snapshot(), c}
+	for _, m := range c.all(&s.snapshot) {
 		m.emit(s, emitter{m.desc, to})
 	}
 }

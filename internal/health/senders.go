@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
@@ -66,15 +67,15 @@ type Forward struct {
 }
 
 // senders are all of them.
-func senders(c *Config, l *look) (all Senders) {
+func senders(c *Config, s *snapshot) (all Senders) {
 	all.Connections = Connections{
-		l.in.Connections, c.Limits.Connections, l.in.ConnectionsTotal, l.in.Faults,
+		Live: s.in.Connections, Max: c.Limits.Connections, Total: s.in.ConnectionsTotal, Faults: s.in.Faults,
 	}
 	all.Tracers, all.TracersNotShown = shownTracers(c.Sources.Ingest.Tracers())
 	all.Doors = map[string]*OnwardDoor{}
 	for i := range c.Sources.Doors {
 		if d := &c.Sources.Doors[i]; d.IsOn {
-			all.Doors[d.Name] = d.status()
+			all.Doors[d.Name] = d.status(&s.doors[i])
 		}
 	}
 	all.OTLP = all.Doors["otlp"]
@@ -82,33 +83,32 @@ func senders(c *Config, l *look) (all Senders) {
 		all.SDKs = &said
 	}
 	if c.Sources.APM != nil {
-		now := c.Sources.APM.Stats()
-		all.APM = &APM{all.Doors["apm"].Door, now.Merges, now.Other, now.Failed}
+		all.APM = &APM{
+			Door: all.Doors["apm"].Door, Statistics: s.apm.Merges, Other: s.apm.Other, Failed: s.apm.Failed,
+		}
 	}
 	return all
 }
 
 // status is what /status says of one that is on.
-func (d *DoorSource) status() *OnwardDoor {
-	s := d.Of.Shown()
+func (d *DoorSource) status(s *door.Shown) *OnwardDoor {
 	status := &OnwardDoor{
 		Brings: d.Brings,
 		Door: Door{
-			s.Requests, s.Origins, s.BufferedBytes,
-			Bounded{s.Connections, d.MaxConnections},
-			s.Refused,
-			s.LastHeard,
+			Requests: s.Requests, Origins: s.Origins, BufferedBytes: s.BufferedBytes,
+			Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
+			LastHeard: s.LastHeard,
 		},
 		Forwarded: s.Forwarded,
 	}
-	switch {
-	case d.Forward == "":
-	case s.Refusal == nil:
-		status.Forward = &Forward{d.Forward, flush.Takes, ""}
-	case s.Refusal.Answered:
-		status.Forward = &Forward{d.Forward, flush.Answers, s.Refusal.Said}
-	default:
-		status.Forward = &Forward{d.Forward, flush.Silent, s.Refusal.Said}
+	if d.Forward != "" {
+		status.Forward = &Forward{URL: d.Forward, State: flush.Takes}
+	}
+	if refusal := s.Refusal; d.Forward != "" && refusal != nil {
+		status.Forward.State, status.Forward.Said = flush.Silent, refusal.Said
+		if refusal.Answered {
+			status.Forward.State = flush.Answers
+		}
 	}
 	return status
 }
@@ -129,4 +129,17 @@ func shownTracers(tracers []ingest.Tracer) (shown []ingest.Tracer, left int) {
 	shown = byUse[:maxTracers]
 	slices.SortStableFunc(shown, func(a, b ingest.Tracer) int { return a.Since.Compare(b.Since) })
 	return shown, left
+}
+
+// DoorSource is a door whose statistics are shown. One that is off has metrics at 0.
+type DoorSource struct {
+	Name           string // the first word of its flags, and of its metrics
+	Brings         string // what comes by it, in words
+	IsOn           bool
+	MaxConnections int
+	Forward        string // the URL that its requests go on to, "" for none
+	Of             interface {
+		Shown() door.Shown
+		Lack() error // of one that is on
+	}
 }

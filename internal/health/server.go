@@ -16,8 +16,38 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
 	exit "github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/running"
 )
+
+// Config is what the server may use, and what it can't ask of the rooms.
+type Config struct {
+	Addr          string
+	Hosts         []string // more names that the page and the status answer to
+	WebConfigFile string   // TLS and basic auth, in the Prometheus ecosystem's format; "" for neither
+	Debug         bool     // answer /debug/pprof
+	Version       string
+	FlushInterval time.Duration
+	Limits        Limits
+	Memory        memory.Budget // what the limits may come to
+	MemoryLimit   memory.Limit
+	Preset        string    // name of the defaults that were chosen for MemoryLimit
+	Settings      []Setting // what the daemon runs with
+	Sources       Sources
+	Spans         bool // answer scrapes of statistics
+	OnlySpans     bool // and nothing else
+	Log           *slog.Logger
+	LogLinesLost  func() uint64
+	Died          func() int            // daemons before this one that were killed
+	LostToKills   func() running.Losses // what they have taken with them
+}
+
+// Limits are the bounds that status shows beside what is used of them.
+type Limits struct {
+	Aggregates  int
+	Origins     int
+	Connections int
+}
 
 // Server answers /metrics, /livez, /readyz, /status and the page at /.
 type Server struct {
@@ -29,7 +59,7 @@ type Server struct {
 	served   chan struct{}
 	failures failureLog
 
-	connections connections
+	connections *connLimiter
 }
 
 // New opens the address. Nothing is answered before Start.
@@ -57,7 +87,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
-		failures: newFailureLog(config.Log),
+		failures: newFailureLog(config.Log), connections: newConnLimiter(MaxConnections),
 	}
 	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
 	s.http = &http.Server{
@@ -84,8 +114,9 @@ func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		&collector{
-			s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit,
-			s.connections.refused, s.config.LogLinesLost, s.config.Died, s.config.LostToKills,
+			sources: s.config.Sources, version: s.config.Version, budget: s.config.Memory.Total,
+			limit: s.config.MemoryLimit, refused: s.connections.evictions,
+			logLinesLost: s.config.LogLinesLost, died: s.config.Died, lostToKills: s.config.LostToKills,
 		},
 		// This adds the CPU time of the garbage collector, which the metrics do not have by
 		// default.
@@ -144,7 +175,7 @@ func (s *Server) serve() error {
 		return s.http.Serve(s.listener)
 	}
 	guarded := &guardedListener{
-		Listener: s.listener, server: s.http, connections: &s.connections, log: s.config.Log,
+		Listener: s.listener, server: s.http, connections: s.connections, log: s.config.Log,
 		file: s.config.WebConfigFile, open: s.http.Handler,
 	}
 	defer guarded.end()

@@ -4,7 +4,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
@@ -54,19 +56,24 @@ type Memory struct {
 	TotalBytes  int64         `json:"total_bytes"`
 	LimitBytes  int64         `json:"limit_bytes"` // 0: none is known
 	LimitSource string        `json:"limit_source,omitempty"`
+	Preset      string        `json:"preset"` // name of the defaults that were chosen for the limit
 }
 
-// readStatus reads a daemon that has run since then.
+// readStatus reads the status of a daemon that started at a time.
 func readStatus(c *Config, p *probes, started time.Time) Status {
-	now, l := time.Now(), c.Sources.look()
+	now, s := time.Now(), c.Sources.snapshot()
 	status := Status{
 		Schema: StatusSchema, At: now,
 		Process: Process{
-			c.Version, started, now.Sub(started).Seconds(), p.ready.Load(), p.notReady(), c.Died(),
+			Version: c.Version, Started: started, UptimeSeconds: now.Sub(started).Seconds(),
+			Ready: p.ready.Load(), NotReady: p.notReady(), Died: c.Died(),
 		},
-		Spans:    Spans{l.books(), l.admitted.Collapsed, l.late, l.early, l.in.ClientLost, c.LostToKills()},
-		Interval: interval(c, &l), Senders: senders(c, &l), Delivery: delivery(c, &l),
-		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total},
+		Spans: Spans{
+			Books: s.books(), Collapsed: s.admitted.Collapsed, Late: s.late, Early: s.early,
+			ClientLost: s.in.ClientLost, Killed: c.LostToKills(),
+		},
+		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),
+		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total, Preset: c.Preset},
 		Machine: readMachine(os.DirFS("/")),
 		Config:  list(c.Settings),
 	}
@@ -75,3 +82,89 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 	}
 	return status
 }
+
+// Interval is what the present interval holds of its limits, and who counts it.
+type Interval struct {
+	Cycle      Cycle         `json:"cycle"`
+	Aggregates Bounded       `json:"aggregates"`
+	Origins    Bounded       `json:"origins"`
+	Drainers   []Drainer     `json:"drainers"`
+	Partitions routing.Stats `json:"partitions"`
+	Busiest    flush.Busiest `json:"busiest"` // of the last interval with spans
+}
+
+// Cycle is where the wall-clock intervals stand.
+type Cycle struct {
+	Sealed          uint64    `json:"sealed"` // so far
+	LastSeal        time.Time `json:"last_seal"`
+	IntervalSeconds float64   `json:"interval_seconds"`
+}
+
+// Bounded is something that has a limit.
+type Bounded struct {
+	Live int `json:"live"`
+	Max  int `json:"max"`
+}
+
+// Drainer is one drainer and its ring.
+type Drainer struct {
+	Aggregated uint64 `json:"aggregated"`
+	Ring       Ring   `json:"ring"`
+}
+
+// Ring is how full one ring is and was.
+type Ring struct {
+	Slots     int `json:"slots"`
+	Used      int `json:"used"`
+	HighWater int `json:"high_water"`
+}
+
+func interval(c *Config, s *snapshot) Interval {
+	now := Interval{
+		Cycle: Cycle{
+			Sealed: s.agg.Sealed, LastSeal: s.agg.LastSeal, IntervalSeconds: c.FlushInterval.Seconds(),
+		},
+		Aggregates: Bounded{Live: s.agg.Aggregates, Max: c.Limits.Aggregates},
+		Origins:    Bounded{Live: s.agg.Origins, Max: c.Limits.Origins},
+		Partitions: s.agg.Partitions, Busiest: c.Sources.Flush.Busiest(),
+	}
+	for _, d := range s.agg.Drainers {
+		now.Drainers = append(now.Drainers, Drainer{
+			Aggregated: d.Aggregated,
+			Ring:       Ring{Slots: d.Ring.Slots, Used: d.Ring.Used, HighWater: d.Ring.HighWater},
+		})
+	}
+	p := &now.Partitions
+	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)
+	return now
+}
+
+// list is never null in JSON.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// Setting is one value that the daemon runs with, and who chose it.
+type Setting struct {
+	Name  string `json:"name"` // of the flag
+	Value string `json:"value"`
+	// Effective is what the value means on this machine, where that is another.
+	Effective string `json:"effective,omitempty"`
+	Default   string `json:"default"`
+	// Origin is one of the five below.
+	Origin string `json:"origin"`
+	// Variable is the environment variable that it came from.
+	Variable string `json:"variable,omitempty"`
+}
+
+// Where a value came from, the strongest first.
+const (
+	FromFlag        = "flag"
+	FromEnvironment = "environment"
+	FromMemory      = "memory"      // another than its default, for the memory there is
+	FromDescriptors = "descriptors" // the same, for the files that the process may open
+	FromDefault     = "default"
+)

@@ -27,7 +27,7 @@ import (
 type guardedListener struct {
 	net.Listener
 	server      *http.Server
-	connections *connections
+	connections *connLimiter
 	log         *slog.Logger
 	file        string
 	open        http.Handler // ours, without a password

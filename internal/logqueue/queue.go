@@ -33,17 +33,17 @@ type Queue struct {
 
 	mu      sync.Mutex
 	waiting []byte // whole lines
-	busy    bool   // a write is under way
 	closed  bool
 	lost    uint64
 	told    uint64 // of lost, what onLost heard of
 	onLost  func(lines uint64)
-	more    *sync.Cond // waiting, busy or closed changed
+	more    *sync.Cond    // waiting or closed changed
+	written chan struct{} // closed when everything is written after Close
 }
 
 // New writes to the end of a log from now on.
 func New(to io.Writer) *Queue {
-	q := &Queue{to: to, onLost: func(uint64) {}}
+	q := &Queue{to: to, onLost: func(uint64) {}, written: make(chan struct{})}
 	q.more = sync.NewCond(&q.mu)
 	go q.run()
 	return q
@@ -76,36 +76,28 @@ func (q *Queue) Write(lines []byte) (int, error) {
 		return len(lines), nil
 	}
 	q.waiting = append(q.waiting, lines...)
-	q.more.Broadcast()
+	q.more.Signal()
 	return len(lines), nil
 }
 
-// Close takes no more, and returns when everything was written, or when it has waited
-// for so long.
+// Close takes no more lines, and returns when everything is written, or after a time.
 func (q *Queue) Close(wait time.Duration) {
-	late := time.AfterFunc(wait, func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.busy, q.waiting = false, nil
-		q.more.Broadcast()
-	})
-	defer late.Stop()
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.closed = true
-	q.more.Broadcast()
-	for q.busy || len(q.waiting) > 0 {
-		q.more.Wait()
+	q.more.Signal()
+	q.mu.Unlock()
+	select {
+	case <-q.written:
+	case <-time.After(wait):
 	}
 }
 
-// run writes what waits, all of it at a time.
+// run writes the waiting lines, all of them at a time.
 func (q *Queue) run() {
+	defer close(q.written)
 	var writing []byte
 	for {
 		q.mu.Lock()
-		q.busy = false
-		q.more.Broadcast()
 		for len(q.waiting) == 0 && !q.closed {
 			q.more.Wait()
 		}
@@ -113,7 +105,6 @@ func (q *Queue) run() {
 			q.mu.Unlock()
 			return
 		}
-		q.busy = true
 		writing, q.waiting = q.waiting, writing[:0]
 		q.mu.Unlock()
 		written, _ := q.to.Write(writing)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -23,6 +24,49 @@ type Listener struct {
 	lock   *os.File
 	isShut bool
 	lack   error // why tracers can't find the socket now, as Watch saw it
+}
+
+// Listen opens the socket. A socket that a daemon left behind when it died is
+// replaced; one that somebody listens on, or a file of any other kind, is an
+// error and is never removed. No link is followed at the path itself.
+func Listen(s Config) (*Listener, error) {
+	if err := s.Check("socket"); err != nil {
+		return nil, err
+	}
+	if s.Given != nil {
+		return listenGiven(s)
+	}
+	if err := s.PrepareDirectory(); err != nil {
+		return nil, err
+	}
+	lock, err := lockFor(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{config: s, lock: lock}
+	if err := l.bind(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// A socket that a service manager has made is given to one daemon after the other, and stays
+// open while there is none. So a daemon that stops leaves it as it is: it is neither shut,
+// which would shut it for the next daemon as well, nor removed. Tracers that connected and
+// were not accepted wait in it, with all that they have written, and the next daemon accepts
+// and counts them. Its mode and owner, and a lock that keeps others off it, are the service
+// manager's business.
+
+// listenGiven takes a socket over.
+func listenGiven(s Config) (*Listener, error) {
+	file, err := os.Lstat(s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("look at the socket that was given: %w; restart the service manager's "+
+			"socket unit", err)
+	}
+	s.Given.SetUnlinkOnClose(false)
+	return &Listener{config: s, bound: []*net.UnixListener{s.Given}, file: file}, nil
 }
 
 // bind opens the socket at its path.
@@ -194,4 +238,47 @@ func (l *Listener) leaveGiven() {
 func (l *Listener) errGivenGone() error {
 	return fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket "+
 		"unit", l.config.Path)
+}
+
+// watchEvery is how often the socket's file is looked for.
+const watchEvery = time.Second
+
+// Watch makes the socket again when somebody removes its file, until stop is closed: a daemon
+// that nobody can find would seem well for ever. If it can't make the socket, the reason is
+// logged once, and Lack says so.
+func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.look(log)
+		case <-stop:
+			return
+		}
+	}
+}
+
+// look looks for the file once.
+func (l *Listener) look(log *slog.Logger) {
+	restored, err := l.restore()
+	l.mu.Lock()
+	known := l.lack
+	l.lack = err
+	l.mu.Unlock()
+	switch {
+	case err != nil && (known == nil || known.Error() != err.Error()):
+		log.Error("the socket is gone and can't be made again, so tracers can't connect; it is tried every "+
+			"second",
+			"socket", l.config.Path, "error", err)
+	case restored:
+		log.Warn("the socket was gone and is made again; look for what removes it", "socket", l.config.Path)
+	}
+}
+
+// Lack is why tracers can't find the socket, nil where they can.
+func (l *Listener) Lack() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lack
 }

@@ -23,20 +23,10 @@ func (t *statusText) books() {
 	row("│ ├ ", "flushed", b.Flushed, func(s *health.Status) uint64 { return s.Books.Flushed }, "")
 	row("│ ├ ", "held", b.Held, func(s *health.Status) uint64 { return s.Books.Held },
 		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.HeldInTables), count(b.HeldInPayloads))))
-	row(
-		"│ └ ",
-		"unsent",
-		b.Unsent,
-		func(s *health.Status) uint64 { return s.Books.Unsent },
-		t.warn(nonZeroCounts(b.UnsentBy)),
-	)
-	row(
-		"└ ",
-		"dropped",
-		b.DroppedTotal(),
-		func(s *health.Status) uint64 { return s.Books.DroppedTotal() },
-		t.warn(nonZeroCounts(b.Dropped)),
-	)
+	row("│ └ ", "unsent", b.Unsent, func(s *health.Status) uint64 { return s.Books.Unsent },
+		t.warn(nonZeroCounts(b.UnsentBy)))
+	row("└ ", "dropped", b.DroppedTotal(), func(s *health.Status) uint64 { return s.Books.DroppedTotal() },
+		t.warn(nonZeroCounts(b.Dropped)))
 	t.besides("collapsed", t.now.Collapsed)
 	t.besides("lost by tracers", t.now.ClientLost)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // destinations are where statistics go, what waits, and the books of each but an agent that comes first,
@@ -15,9 +15,9 @@ import (
 func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
-		name, where := "Destination "+shown.Text(d.Name), shown.Text(d.URL)
+		name, where := "Destination "+sanitize.Text(d.Name), sanitize.Text(d.URL)
 		if d.Name == agentName {
-			name, where = "Agent", shown.Text(t.now.Agent.URL)+" "+shown.Text(t.now.Agent.Version)
+			name, where = "Agent", sanitize.Text(t.now.Agent.URL)+" "+sanitize.Text(t.now.Agent.Version)
 		}
 		state, well := t.destinationState(d)
 		t.state(name, where, state, well)
@@ -50,12 +50,12 @@ func (t *statusText) forward() {
 			continue
 		}
 		state, well := forwardState(to)
-		t.state(d.Brings+" goes on to", shown.Text(to.URL), state, well)
+		t.state(d.Brings+" goes on to", sanitize.Text(to.URL), state, well)
 		if requests := nonZeroCounts(d.Forwarded); requests != "" {
 			t.line("  requests: %s", requests)
 		}
 		if to.Said != "" {
-			t.line("  %s", t.warn(clip(shown.Text(to.Said), 4*shownLabel)))
+			t.line("  %s", t.warn(clip(sanitize.Text(to.Said), 4*shownLabel)))
 		}
 	}
 }
@@ -96,19 +96,9 @@ func (t *statusText) state(name, where, state string, well bool) {
 
 func (t *statusText) waiting(r *health.Retry) {
 	if r.Payloads > 0 {
-		t.line(
-			"  %s",
-			t.warn(fmt.Sprintf(
-				"%s payloads wait, %s of %s, the oldest for %s of %s",
-				count(r.Payloads),
-				bytesText(
-					r.Bytes,
-				),
-				bytesText(r.MaxBytes),
-				ago(seconds(r.OldestSeconds)),
-				ago(seconds(r.MaxSeconds)),
-			)),
-		)
+		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s, the oldest for %s of %s",
+			count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes), ago(seconds(r.OldestSeconds)),
+			ago(seconds(r.MaxSeconds)))))
 	}
 }
 
@@ -119,7 +109,7 @@ func (t *statusText) trouble() string {
 		if state, well := t.destinationState(d); !well && d.Name == agentName {
 			return "agent " + state
 		} else if !well {
-			return "destination " + shown.Text(d.Name) + " " + state
+			return "destination " + sanitize.Text(d.Name) + " " + state
 		}
 	}
 	return ""

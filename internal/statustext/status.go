@@ -2,13 +2,48 @@ package statustext
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
+
+// These lengths bound what a person is shown of each list; --json has all of it.
+const (
+	shownBusiest = 8
+	shownFlushes = 5
+	shownTracers = 8
+	shownLabel   = 40 // characters of a label
+)
+
+// statusText writes one status for a person: whether anything is lost comes
+// first, what is only interesting last.
+type statusText struct {
+	strings.Builder
+	paint
+	now  *health.Status
+	last *health.Status // an earlier one, or nil
+}
+
+func (t *statusText) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+
+func (t *statusText) section(name, note string) { t.line("\n%s  %s", t.bold(name), t.dim(note)) }
+
+// table writes rows of cells that line up. Colours would be counted as width, so
+// there are none within it.
+func (t *statusText) table(rows [][]string) {
+	table := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		fmt.Fprintln(table, "  "+strings.Join(cells, "\t"))
+	}
+	table.Flush() // to memory
+}
 
 // Render is the text of a status, with colours for a terminal that shows them; last is an
 // earlier one, for rates, or nil.
@@ -29,9 +64,9 @@ func (t *statusText) head() {
 	s := t.now
 	ready := t.good("ready")
 	if !s.Ready {
-		ready = t.bad(shown.Text(s.NotReady))
+		ready = t.bad(sanitize.Text(s.NotReady))
 	}
-	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+shown.Text(s.Version)),
+	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+sanitize.Text(s.Version)),
 		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
 	t.killed()
 }
@@ -85,7 +120,7 @@ func (t *statusText) flushes() {
 	for _, f := range t.now.Flushes[:min(len(t.now.Flushes), shownFlushes)] {
 		rows = append(rows, []string{
 			f.Sealed.Local().Format(time.TimeOnly), count(f.Spans), count(f.Payloads), bytesText(f.Bytes),
-			outcome(&f), clip(shown.Text(f.Said), 2*shownLabel),
+			outcome(&f), clip(sanitize.Text(f.Said), 2*shownLabel),
 		})
 	}
 	t.table(rows)
@@ -122,8 +157,8 @@ func (t *statusText) busiest() {
 		}
 		rows = append(rows, []string{
 			perSecond(r.Hits / max(lasted, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
-			sparkline(r.Latency[first:last]), clip(shown.Text(r.Service), shownLabel),
-			clip(shown.Text(r.Operation), shownLabel), clip(shown.Text(r.Resource), shownLabel),
+			sparkline(r.Latency[first:last]), clip(sanitize.Text(r.Service), shownLabel),
+			clip(sanitize.Text(r.Operation), shownLabel), clip(sanitize.Text(r.Resource), shownLabel),
 		})
 	}
 	t.table(rows)
@@ -156,8 +191,8 @@ func (t *statusText) tracers() {
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
 		rows = append(rows, []string{
-			clip(shown.Text(tracer.Service),
-				shownLabel), clip(shown.Text(tracer.Env), shownLabel), shown.Text(tracer.Lang),
+			clip(sanitize.Text(tracer.Service),
+				shownLabel), clip(sanitize.Text(tracer.Env), shownLabel), sanitize.Text(tracer.Lang),
 			fmt.Sprint(tracer.PID), fmt.Sprint(tracer.UID), count(tracer.Received), count(tracer.Dropped),
 			ago(s.At.Sub(tracer.Since)),
 		})
@@ -168,4 +203,34 @@ func (t *statusText) tracers() {
 	if more := max(len(s.Tracers)-shownTracers, 0) + s.TracersNotShown; more > 0 {
 		t.line("  %s", t.dim("and "+count(more)+" more; --json lists them"))
 	}
+}
+
+// trimLines takes away the spaces at the ends of lines, which columns leave.
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// nonZeroCounts lists the counts of reasons that are not 0.
+func nonZeroCounts(by map[string]uint64) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		if by[reason] > 0 {
+			parts = append(parts, sanitize.Text(reason)+" "+count(by[reason]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// clip keeps so many characters.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
 }

@@ -25,17 +25,13 @@ func (p paint) warn(s string) string   { return p.with("33", s) }
 func (p paint) bad(s string) string    { return p.with("1;31", s) }
 func (p paint) accent(s string) string { return p.with("36", s) }
 
-// count writes a whole number in groups of three.
+// count writes a whole number in groups of three digits.
 func count[T int | int64 | uint64](n T) string {
 	text := strconv.FormatInt(int64(n), 10)
-	sign := ""
-	if strings.HasPrefix(text, "-") {
-		sign, text = "-", text[1:]
-	}
-	for at := len(text) - 3; at > 0; at -= 3 {
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
 		text = text[:at] + "," + text[at:]
 	}
-	return sign + text
+	return text
 }
 
 // perSecond writes a rate.

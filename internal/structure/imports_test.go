@@ -32,10 +32,10 @@ var packages = map[string]imports{
 	"internal/health": {"internal/admit internal/aggregate internal/door internal/door/datadog internal/door/otlp " +
 		"internal/exemplars internal/flush internal/flush/agent internal/flush/prometheus internal/ingest " +
 		"internal/memory " +
-		"internal/ratelog internal/routing internal/running internal/sdkmetrics internal/shown", "reads the others' stats"},
+		"internal/ratelog internal/routing internal/running internal/sdkmetrics internal/sanitize", "reads the others' stats"},
 
 	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
-	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
+	"internal/statustext":  {"internal/flush internal/health internal/sanitize", "shows a status as text"},
 	"internal/doctor":      {"internal/flush internal/health", "says what a status means"},
 
 	"client": {
@@ -179,7 +179,7 @@ var packages = map[string]imports{
 	"internal/socketpath": {"", "says where a socket is that nobody gave a path"},
 	"internal/socket":     {"internal/socketpath", "opens sockets and knows peers"},
 	"internal/logqueue":   {"", "writes lines, whatever they say"},
-	"internal/shown":      {"", "shows what can't be seen"},
+	"internal/sanitize":   {"", "shows what can't be seen"},
 	"internal/check":      {"internal/memory", "says what is outside of its range"},
 	"internal/memory":     {"", "adds up what the rooms take"},
 	"internal/wire":       {"internal/msgpack internal/span", "the protocol between client and daemon"},
@@ -199,7 +199,7 @@ var packages = map[string]imports{
 
 	// Those of the lab's modules, which the daemon's does not need.
 	"lab/cmd/spanstatsd-lab": {
-		"client internal/aggregate internal/commandline internal/shown internal/socket internal/wire lab/*",
+		"client internal/aggregate internal/commandline internal/sanitize internal/socket internal/wire lab/*",
 		"the command line names what it starts",
 	},
 	"lab/bench": {"client internal/health internal/door internal/door/bodies internal/socket " +
@@ -218,7 +218,7 @@ var packages = map[string]imports{
 	"lab/bench/tables": {"internal/admit internal/aggregate internal/door internal/door/bodies " +
 		"internal/span", "counts batches without a daemon around it"},
 	"lab/built": {"", "builds programs"},
-	"lab/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown " +
+	"lab/checkclient": {"internal/admit internal/ingest internal/msgpack internal/sanitize " +
 		"internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"lab/demo": {
 		"client internal/daemon internal/flush internal/flush/agent " +

@@ -1,8 +1,11 @@
 package systemd
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -10,57 +13,83 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// statusEvery is how often the status line is renewed where no watchdog asks
-// for more.
-const statusEvery = 10 * time.Second
+const (
+	// statusEvery is how often the status line is renewed, unless the watchdog asks for more.
+	statusEvery = 10 * time.Second
+	// sendTimeout bounds one message. The library would wait for as long as the manager's queue is full.
+	sendTimeout = time.Second
+)
 
-// sendTimeout is how long one message may take. A datagram waits only while the
-// receiver's queue is full.
-const sendTimeout = time.Second
-
-// Supervisor is the service manager that started us.
+// Supervisor is the service manager that started the daemon. A nil Supervisor does nothing.
 type Supervisor struct {
 	send     func(message string) error
 	watchdog time.Duration // 0: there is none
 	log      *slog.Logger
 
-	stopping atomic.Bool
-	deaf     atomic.Bool // a message was not taken, and the log says so
-	stop     chan struct{}
-	done     chan struct{}
-	unwell   bool // at the last report; only watch uses it
+	stopping   atomic.Bool
+	stop, done chan struct{}
+	lastError  string // that was logged
+}
+
+// Open finds the service manager that the environment names. It returns nil if there is none.
+func Open(log *slog.Logger) (*Supervisor, error) {
+	if os.Getenv("NOTIFY_SOCKET") == "" {
+		return nil, nil
+	}
+	watchdog, err := daemon.SdWatchdogEnabled(false)
+	if err == nil && watchdog < 0 {
+		err = errors.New("the interval is longer than 292 years")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read WATCHDOG_USEC: %w; unset it to run without a watchdog", err)
+	}
+	if err := send("STATUS=starting"); err != nil {
+		return nil, fmt.Errorf("write to NOTIFY_SOCKET: %w; unset it to run without a service manager", err)
+	}
+	return newSupervisor(send, watchdog, log), nil
 }
 
 func newSupervisor(send func(string) error, watchdog time.Duration, log *slog.Logger) *Supervisor {
 	return &Supervisor{
-		send: send, watchdog: watchdog, log: log, stop: make(chan struct{}),
-		done: make(chan struct{}),
+		send: send, watchdog: watchdog, log: log, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// Ready says that tracers may connect. From then on, until Close, it reports what
-// check returns: one line on how the daemon is, and an error if a restart would
-// help.
+func send(message string) error {
+	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(message))
+	return err
+}
+
+// Ready reports that tracers can connect. From then on, until Close, it reports the result of check: a status
+// line, and an error if a restart would help.
 func (s *Supervisor) Ready(check func() (string, error)) {
 	if s == nil {
 		return
 	}
-	s.tell(daemon.SdNotifyReady)
+	_ = s.send(daemon.SdNotifyReady) // the next report says why it fails
 	go s.watch(check)
 }
 
-// Stopping says that the daemon ends within the grace, which may be longer than
-// what the service manager would wait without being told.
+// Stopping reports that the daemon ends within the grace period, which may be longer than the service
+// manager's own timeout.
 func (s *Supervisor) Stopping(grace time.Duration) {
 	if s == nil {
 		return
 	}
 	s.stopping.Store(true)
-	s.tell(daemon.SdNotifyStopping, "STATUS=stopping: delivering what was counted",
-		fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (grace+sendTimeout).Microseconds()))
+	_ = s.send(fmt.Sprintf("%s\nSTATUS=stopping: delivering what was counted\nEXTEND_TIMEOUT_USEC=%d",
+		daemon.SdNotifyStopping, (grace + sendTimeout).Microseconds()))
 }
 
-// Close ends the messages.
+// Close ends the reports.
 func (s *Supervisor) Close() {
 	if s == nil {
 		return
@@ -69,7 +98,7 @@ func (s *Supervisor) Close() {
 	<-s.done
 }
 
-// watch reports twice in each interval of the watchdog.
+// watch reports twice per interval of the watchdog.
 func (s *Supervisor) watch(check func() (string, error)) {
 	defer close(s.done)
 	every := statusEvery
@@ -83,38 +112,38 @@ func (s *Supervisor) watch(check func() (string, error)) {
 		case <-s.stop:
 			return
 		case <-ticker.C:
-			s.report(check)
+			s.logChange(s.report(check))
 		}
 	}
 }
 
 // report feeds the watchdog if the daemon is well.
-func (s *Supervisor) report(check func() (string, error)) {
+func (s *Supervisor) report(check func() (string, error)) error {
 	if s.stopping.Load() {
-		s.tell(daemon.SdNotifyWatchdog)
-		return
+		return s.send(daemon.SdNotifyWatchdog)
 	}
-	status, err := check()
+	status, unwell := check()
+	message := daemon.SdNotifyWatchdog + "\nSTATUS=" + oneLine(status)
+	if unwell != nil {
+		message = "STATUS=" + oneLine(unwell.Error())
+	}
+	if err := s.send(message); err != nil {
+		return fmt.Errorf("write to NOTIFY_SOCKET: %w", err)
+	}
+	return unwell
+}
+
+// logChange logs an error, unless it is the last one.
+func (s *Supervisor) logChange(err error) {
+	text := ""
 	if err != nil {
-		if !s.unwell {
-			s.log.Error("the watchdog is not fed any more; the service manager will restart the daemon",
-				"error", err)
-		}
-		s.unwell = true
-		s.tell("STATUS=" + oneLine(err.Error()))
-		return
+		text = err.Error()
 	}
-	s.unwell = false
-	s.tell(daemon.SdNotifyWatchdog, "STATUS="+oneLine(status))
+	if text != "" && text != s.lastError {
+		s.log.Error("the watchdog is not fed; the service manager will restart the daemon", "error", err)
+	}
+	s.lastError = text
 }
 
-func (s *Supervisor) tell(lines ...string) {
-	err := s.send(strings.Join(lines, "\n"))
-	if err != nil && s.deaf.CompareAndSwap(false, true) {
-		s.log.Warn("the service manager did not take a message; it may end the daemon for not hearing from "+
-			"it", "error", err)
-	}
-}
-
-// oneLine keeps a status from being read as more assignments than one.
+// oneLine keeps a status from being read as several assignments.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }

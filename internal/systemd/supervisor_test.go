@@ -129,7 +129,7 @@ func TestADeafServiceManagerIsLoggedOnce(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		s.Close()
-		if lines := strings.Count(log.String(), "did not take"); lines != 1 {
+		if lines := strings.Count(log.String(), "NOTIFY_SOCKET"); lines != 1 {
 			t.Errorf("%d lines:\n%s", lines, log)
 		}
 	})

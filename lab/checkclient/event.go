@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // event is what is told of one message, or of a connection's end.
@@ -74,7 +74,7 @@ func (e *event) json() string {
 	if err != nil {
 		panic("BUG: an event can't be encoded: " + err.Error()) // texts, numbers and lists of them
 	}
-	return string(shown.JSON(line)) + "\n"
+	return string(sanitize.JSON(line)) + "\n"
 }
 
 func (t *told) MarshalJSON() ([]byte, error) {

@@ -248,7 +248,7 @@ function drawApm(status) {
 export function drawConfig(status) {
   const m = status.memory, largest = m.parts.slice(0, 3).map((part) => `${part.name} ${bytes(part.bytes)}`).join(", ");
   write(byId("memory-lead"), `At their limits these values come to ${bytes(m.total_bytes)} of memory`
-    + (m.limit_bytes > 0 ? `, of ${bytes(m.limit_bytes)} that ${m.limit_source} allows` : "") + (largest ? `; the largest parts are ${largest}.` : "."));
+    + (m.limit_bytes > 0 ? `, of ${bytes(m.limit_bytes)} that ${m.limit_source} allows` : "") + (m.preset ? `, by the preset ${m.preset}` : "") + (largest ? `; the largest parts are ${largest}.` : "."));
   const chosen = byId("chosen").checked;
   const settings = status.config.filter((s) => !chosen || s.origin !== "default");
   rows(byId("config-rows"), settings,

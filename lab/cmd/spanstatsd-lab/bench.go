@@ -172,7 +172,7 @@ func newBenchScaleCommand(program *string) *cobra.Command {
 		Long: `Measure what a span costs the daemon with 1 to 1000 connections, 1 to 1000
 origins and 10 to 100,000 keys, the limits raised, and what one processor and more of
 them carry. Prints a table.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range only {
 				if !slices.Contains(bench.ScaleNames(), name) {
@@ -202,7 +202,7 @@ them carry. Prints a table.`,
 func newBenchTracerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.Tracer(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -213,7 +213,7 @@ func newBenchTracerCommand() *cobra.Command {
 func newBenchRelayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return relay.Run(cmd.InOrStdin(), cmd.OutOrStdout())
 		},

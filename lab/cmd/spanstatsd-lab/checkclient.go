@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"github.com/spanstatsd/spanstatsd/lab/checkclient"
@@ -34,7 +34,7 @@ needed. docs/protocol.md shows it at work.
 
 It ends after --connections, or when it is interrupted. Exits with 1 if a connection
 sent what is malformed or what would be dropped, or if none came.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if connections < 0 || config.PerSecond < 0 {
 				return commandline.Mistake("parse --connections and --per-second: %d and %d may not be "+
@@ -50,7 +50,7 @@ sent what is malformed or what would be dropped, or if none came.`,
 				Stats: true, PeerTags: info.PeerTags, SpanKinds: info.SpanKinds,
 				ObfuscationVersion: uint64(info.ObfuscationVersion),
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "listening on %s\n", shown.Text(at.Path))
+			fmt.Fprintf(cmd.ErrOrStderr(), "listening on %s\n", sanitize.Text(at.Path))
 			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return checkclient.New(config).Serve(ctx, listener, connections)

@@ -93,7 +93,7 @@ func TestUnusableChecks(t *testing.T) {
 		code int
 		says string
 	}{
-		{"check-client x", 2, "takes no argument"},
+		{"check-client x", 2, `unknown command "x"`},
 		{"check-client --connections=-1", 2, "may not be negative"},
 		{"check-client --nothing", 2, "unknown flag"},
 		{"check-client --socket=/nowhere/at/all", 1, "listen on socket"},

@@ -24,7 +24,7 @@ show what arrives: at each flush a table by service and resource, and the books
 under it. Nothing else is needed. With --destination prometheus the daemon is scraped, by a
 Prometheus where one is in PATH, and the table has rates and percentiles by route.
 Exits 0 only if the books balance and exactly what the tracers sent was counted there.`,
-		Args: commandline.NoArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config.Rate < 1 || config.Rate > maxDemoRate {
 				return commandline.Mistake("parse --rate: %d is not between 1 and %d spans a second",

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // Exit codes: 2 for a command line that can't be used, 1 for everything that fails
@@ -24,14 +24,13 @@ func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 // can't be shown on a terminal made visible.
 func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand()
-	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(commandline.WithArguments(context.Background(), args))
+	err := commandline.Run(root, args)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "spanstatsd-lab: %s\n", shown.Lines(err.Error()))
+	fmt.Fprintf(stderr, "spanstatsd-lab: %s\n", sanitize.Lines(strings.ReplaceAll(err.Error(), "\t", "  ")))
 	var usage commandline.UsageError
 	if errors.As(err, &usage) {
 		return exitUsage

@@ -12,24 +12,12 @@ func newRootCommand() *cobra.Command {
 		Long: `spanstatsd-lab is what measuring, showing and testing spanstatsd needs, and what
 running it does not: bench measures a daemon, demo shows one at work without anything
 else, and check-client tells the author of a tracer what a daemon understands of it.`,
-		SilenceUsage: true, SilenceErrors: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return commandline.NoCommand(cmd, args)
-			}
-			return nil
-		},
-		Version: version, SuggestionsMinimumDistance: 2,
-		Annotations: map[string]string{commandline.NoVariables: ""},
-		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version: version,
 	}
-	root.SetFlagErrorFunc(commandline.FlagMistake)
 	root.AddCommand(newBenchCommand(), newDemoCommand(), newCheckClientCommand(), newManCommand(),
 		newVersionCommand())
-	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetVersionTemplate(versionText())
-	commandline.UsageOf(root)
 	commandline.CompleteValues(root)
 	return root
 }
@@ -40,7 +28,7 @@ func newManCommand() *cobra.Command {
 		Use:    "man DIRECTORY",
 		Short:  "Write a manual page for each command into a directory",
 		Hidden: true,
-		Args:   commandline.Takes(1, "one directory"),
+		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return commandline.WritePages(cmd.Root(), args[0])
 		},

@@ -1,11 +1,11 @@
-package shown_test
+package sanitize_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/shown"
+	"github.com/spanstatsd/spanstatsd/internal/sanitize"
 )
 
 // hidden are characters that nobody sees, and that turn around, join or end what stands
@@ -20,11 +20,11 @@ func TestWhatCanNotBeSeenIsShownAsItsEscape(t *testing.T) {
 		"gpj\u202eexe": `gpj\u202eexe`, "\u2067a\u2069": `\u2067a\u2069`, "\xff": `\ufffd`,
 		"\u009b": `\u009b`, "\U000e0041": `\U000e0041`,
 	} {
-		if got := shown.Text(text); got != want {
+		if got := sanitize.Text(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}
 	}
-	if got := shown.Lines("a\u202e\nb\x07"); got != "a\\u202e\nb\\a" {
+	if got := sanitize.Lines("a\u202e\nb\x07"); got != "a\\u202e\nb\\a" {
 		t.Errorf("lines are shown as %q", got)
 	}
 }
@@ -33,7 +33,7 @@ func TestWhatCanNotBeSeenIsShownAsItsEscape(t *testing.T) {
 func TestJSONMeansTheSame(t *testing.T) {
 	given := map[string]string{"resource": "a" + hidden + "b", "plain": "naïve ✓ \"quoted\" \\u202e \ufffd"}
 	var document bytes.Buffer
-	if err := json.NewEncoder(shown.JSONLines(&document)).Encode(given); err != nil {
+	if err := json.NewEncoder(sanitize.JSONLines(&document)).Encode(given); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range hidden {

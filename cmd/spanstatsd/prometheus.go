@@ -17,7 +17,7 @@ import (
 
 // scrapedOptions are flags about statistics that a Prometheus scrapes, as far as they are to be read.
 type scrapedOptions struct {
-	choice     switched
+	choice     onOff
 	addr       string
 	histograms string
 	bounds     []float64
@@ -52,14 +52,14 @@ func (o *scrapedOptions) addRest(f *pflag.FlagSet) {
 }
 
 // complete makes the exporter, which it is by itself where no other destination is named.
-func (o *scrapedOptions) complete(c *daemon.Config, flags *pflag.FlagSet, isAlone bool) error {
+func (o *scrapedOptions) complete(c *daemon.Config, s *settings, isAlone bool) error {
 	choice := o.choice
 	if choice == "" {
 		choice = off
 		if isAlone {
 			choice = on
 		}
-		commandline.Annotate(flags.Lookup("prometheus"), effective, string(choice))
+		s.of("prometheus").Effective = string(choice)
 	}
 	if choice == off {
 		return nil
@@ -80,10 +80,10 @@ func (o *scrapedOptions) complete(c *daemon.Config, flags *pflag.FlagSet, isAlon
 	return err
 }
 
-// switched is the value of a flag that is on, off, or chosen by others.
-type switched string
+// onOff is the value of a flag that is on, off, or chosen by others.
+type onOff string
 
-func (s *switched) Set(given string) error {
+func (s *onOff) Set(given string) error {
 	switch strings.ToLower(given) {
 	case on, "true":
 		*s = on
@@ -95,8 +95,8 @@ func (s *switched) Set(given string) error {
 	return nil
 }
 
-func (s *switched) String() string { return string(*s) }
-func (*switched) Type() string     { return "on|off" }
+func (s *onOff) String() string { return string(*s) }
+func (*onOff) Type() string     { return "on|off" }
 
 const (
 	onlyNative  = "native"

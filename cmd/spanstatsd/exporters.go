@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
@@ -16,7 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spf13/pflag"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
 // statisticsOptions are flags about where statistics go, as far as they are to be read.
@@ -91,14 +92,14 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 }
 
 // complete turns them into the configuration.
-func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
+func (o *statisticsOptions) complete(c *daemon.Config, s *settings) error {
 	named := o.named(c)
-	badAgent, badExemplars := o.chooseAgent(c, flags, named), o.makeExemplars(c)
-	exporter, badOTLP := o.exporter(c, flags)
+	badAgent, badExemplars := o.chooseAgent(c, s, named), o.makeExemplars(c)
+	exporter, badOTLP := o.exporter(c, s)
 	if exporter != nil {
 		c.Exporters = append(c.Exporters, exporter.Describe())
 	}
-	badScraped := o.scraped.complete(c, flags, !named.any())
+	badScraped := o.scraped.complete(c, s, !named.any())
 	if exporter != nil {
 		c.OTLP.Labels.Resource = o.resource
 	}
@@ -145,12 +146,11 @@ func (o *statisticsOptions) named(c *daemon.Config) (n named) {
 // defaultAgent is where the agent is if nobody says otherwise.
 var defaultAgent = agent.URL{Network: "tcp", Address: "127.0.0.1:8126"}
 
-func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet, n named) error {
-	flag := flags.Lookup("agent-url")
+func (o *statisticsOptions) chooseAgent(c *daemon.Config, s *settings, n named) error {
 	var variables string
 	if o.agentURL == "" {
 		o.agentURL, variables = agentFromEnvironment()
-		commandline.Annotate(flag, commandline.FromVariable, variables)
+		s.fromVariable("agent-url", variables)
 	}
 	if !n.agent && n.any() {
 		o.agentURL = off
@@ -159,7 +159,7 @@ func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet, 
 		return nil
 	}
 	if c.Agent.LookedFor = !n.agent; c.Agent.LookedFor {
-		commandline.Annotate(flag, effective, "looked for")
+		s.of("agent-url").Effective = "looked for"
 	}
 	c.Agent.URL = defaultAgent
 	err := readInto(&c.Agent.URL, o.agentURL, agent.ParseURL)
@@ -192,7 +192,7 @@ func agentFromEnvironment() (url, variables string) {
 
 // exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
 // none. It returns all that is wrong.
-func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*otlp.Exporter, error) {
+func (o *statisticsOptions) exporter(c *daemon.Config, s *settings) (*otlp.Exporter, error) {
 	config := otlp.Config{
 		Version: version, Dialect: o.dialect, Bounds: o.histogram.bounds, Millis: o.histogram.isMillis,
 	}
@@ -209,9 +209,9 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 		return nil, nil
 	default:
 		o.endpoint = config.Endpoint.String()
-		commandline.Annotate(flags.Lookup("otlp-metrics-endpoint"), commandline.FromVariable, config.From)
+		s.fromVariable("otlp-metrics-endpoint", config.From)
 	}
-	o.chooseTemporality(&config, flags)
+	o.chooseTemporality(&config, s)
 	mistakes = errors.Join(mistakes,
 		readInto(&config.Dimensions, o.dimensions, points.ParseDimensions),
 		o.checkDialect(config.Dialect))
@@ -230,10 +230,9 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 }
 
 // chooseTemporality takes the flag's before the variable's.
-func (o *statisticsOptions) chooseTemporality(config *otlp.Config, flags *pflag.FlagSet) {
+func (o *statisticsOptions) chooseTemporality(config *otlp.Config, s *settings) {
 	if o.temporality == "" && config.Preference != "" {
-		commandline.Annotate(flags.Lookup("otlp-temporality"), commandline.FromVariable,
-			otlp.TemporalityVariable)
+		s.fromVariable("otlp-temporality", otlp.TemporalityVariable)
 	}
 	o.temporality = cmp.Or(o.temporality, config.Preference, otlp.Delta)
 	config.Temporality = o.temporality
@@ -263,4 +262,47 @@ func newInstance() string {
 	_, _ = rand.Read(b[:]) // it never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// identifying stands for the attributes that say which process it is and where it runs.
+const identifying = "identifying"
+
+// parseResource reads names of attributes of a resource; identifying is one of them, and none stands
+// alone.
+func parseResource(text string) (names []string, err error) {
+	if text == "none" {
+		return nil, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		switch name = strings.TrimSpace(name); name {
+		case identifying:
+			names = append(names, otel.Identifying...)
+		case "", "none":
+			return nil, fmt.Errorf("parse attributes %q: %q is no attribute's name; "+
+				"give none, or names with commas as %s,cloud.region", text, name, identifying)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// instanceName is the one attribute of who sent a span that does not stay where it is not asked for.
+const instanceName = "service.instance.id"
+
+// nameDimensions has the doors read the attributes that an exit names, and gives them their budgets.
+// Who makes the exit says what is wrong with the text.
+func nameDimensions(c *daemon.Config, text string) {
+	dimensions, _ := points.ParseDimensions(text)
+	for name, budget := range dimensions.Named {
+		if names := c.OTLP.Labels.Attributes; !slices.Contains(names, name) {
+			c.OTLP.Labels.Attributes = append(names, name)
+		}
+		if name == instanceName {
+			c.OTLP.Labels.Resource = append(c.OTLP.Labels.Resource, name)
+		}
+		if budget != 0 {
+			c.Aggregate.LimitTag(name, budget)
+		}
+	}
 }

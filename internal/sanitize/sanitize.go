@@ -1,16 +1,13 @@
-// Package shown makes text that came from outside safe to look at. A tracer chooses its
-// labels, and with the control characters of bidirectional writing, of a terminal, or
-// without any width it could make a page, a log or an answer read as something else. Such
-// a character is shown as its escape, \u202e, wherever a person reads it; the page does
-// the same by itself.
+// Package sanitize makes text from outside safe to show. A client chooses its labels: with control characters
+// of a terminal, of bidirectional text or without any width it could make a page, a log or a response read as
+// something else. Such a character is shown as its escape, \u202e. The web page does the same by itself.
 //
-// It owns which characters those are: all that Go does not call printable, the space
-// excepted. In JSON an escape is the same character to a program, so there only what a
-// person sees changes.
+// The package owns the set of these characters: all that Go does not call printable, except for the space. In
+// JSON an escape is the same character to a program, so only what a person sees changes.
 //
-// Everything here is a function of its arguments, for any goroutine, and takes memory in
-// proportion to the text.
-package shown
+// All functions depend on their arguments only, are safe for concurrent use, and take memory in proportion to
+// the text.
+package sanitize
 
 import (
 	"bytes"

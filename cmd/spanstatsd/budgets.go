@@ -12,7 +12,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spf13/pflag"
 )
 
 // nameOptions are flags about names and their budgets, as far as they are to be read.
@@ -63,15 +62,15 @@ var limitVariables = []struct {
 }
 
 // complete turns them into the configuration.
-func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
+func (o *nameOptions) complete(c *daemon.Config, s *settings) error {
 	ignored, err := ignore.Parse(o.ignore)
 	c.Admit.Ignore, c.APM.Labels.Ignore = ignored, ignored
 	c.OTLP.Labels.Ignore, c.Zipkin.Labels.Ignore = ignored, ignored
-	return errors.Join(err, o.completeBudgets(c, flags)) //nolint:wrapcheck // it says what to do
+	return errors.Join(err, o.completeBudgets(c, s)) //nolint:wrapcheck // it says what to do
 }
 
 // completeBudgets reads the limits, and for fields that they leave out tracers' variables.
-func (o *nameOptions) completeBudgets(c *daemon.Config, flags *pflag.FlagSet) (failed error) {
+func (o *nameOptions) completeBudgets(c *daemon.Config, s *settings) (failed error) {
 	budgets := &c.Aggregate.Budgets
 	var said [span.LabelCount]bool
 	for _, given := range o.cardinality {
@@ -112,19 +111,13 @@ func (o *nameOptions) completeBudgets(c *daemon.Config, flags *pflag.FlagSet) (f
 		limits = append(limits, fmt.Sprintf("%s=%d", v.field, limit))
 		variables = append(variables, v.name)
 	}
-	if len(limits) > 0 {
-		noteLimits(flags.Lookup("cardinality-limit"), strings.Join(limits, ","),
-			strings.Join(variables, ", "))
+	switch all := strings.Join(limits, ","); {
+	case all == "":
+	case s.isSet("cardinality-limit"):
+		s.of("cardinality-limit").Effective = fmt.Sprintf("and %s by %s", all, strings.Join(variables, ", "))
+	default:
+		s.of("cardinality-limit").Effective = all
+		s.fromVariable("cardinality-limit", strings.Join(variables, ", "))
 	}
 	return failed
-}
-
-// noteLimits notes limits that variables set instead of the flag, or beside it.
-func noteLimits(f *pflag.Flag, limits, variables string) {
-	if f.Changed {
-		commandline.Annotate(f, effective, fmt.Sprintf("and %s by %s", limits, variables))
-		return
-	}
-	commandline.Annotate(f, effective, limits)
-	commandline.Annotate(f, commandline.FromVariable, variables)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
 	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
@@ -85,7 +86,7 @@ func (o *spanOptions) addRest(f *pflag.FlagSet, c *daemon.Config) {
 		"user, by number, that may connect to --socket, --apm-socket, --otlp-socket and --zipkin-socket; "+
 			"may be repeated (default: whoever may open the socket)")
 	f.Lookup("allow-uid").DefValue = ""
-	f.VarPF((*dropping)(&apm.DropUnsampled), "drop-unsampled", "",
+	f.VarPF((*dropMode)(&apm.DropUnsampled), "drop-unsampled", "",
 		"whether traces that sampling threw away are counted and not forwarded to the agent: auto where "+
 			"the agent says that it does without them, on, off").NoOptDefVal = "on"
 	f.Var(commandline.Choice(&o.labels, labelsOfAgent, labelsOfAgent, labelsOfTracer), "apm-labels",
@@ -136,7 +137,7 @@ func (o *spanOptions) addZipkin(f *pflag.FlagSet, c *zipkin.Config) {
 }
 
 // complete turns them into the configuration.
-func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
+func (o *spanOptions) complete(c *daemon.Config, s *settings) error {
 	var badUID error
 	for _, uid := range o.allow {
 		if uint64(uid) > math.MaxUint32 {
@@ -144,12 +145,11 @@ func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 		}
 		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
 	}
-	o.chooseSocket(&c.Ingest.Socket, flags.Lookup("socket"))
+	o.chooseSocket(&c.Ingest.Socket, s)
 	if c.APM.DropUnsampled.String() == "auto" {
-		commandline.Annotate(flags.Lookup("drop-unsampled"), effective,
-			"on where the agent says client_drop_p0s")
+		s.of("drop-unsampled").Effective = "on where the agent says client_drop_p0s"
 	}
-	return errors.Join(badUID, limitTags(c), o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP),
+	return errors.Join(badUID, limitTags(c), o.completeLabels(&c.APM.Labels, s), o.completeOTLP(&c.OTLP),
 		o.completeZipkin(&c.Zipkin))
 }
 
@@ -168,8 +168,8 @@ func (o *spanOptions) completeZipkin(c *zipkin.Config) error {
 
 // chooseSocket finds the socket path where nobody has named the socket. A service manager that listens in
 // the daemon's place does so at the default.
-func (o *spanOptions) chooseSocket(own *socket.Config, flag *pflag.Flag) {
-	if !flag.Changed && os.Getenv("LISTEN_FDS") == "" {
+func (o *spanOptions) chooseSocket(own *socket.Config, s *settings) {
+	if !s.isSet("socket") && os.Getenv("LISTEN_FDS") == "" {
 		own.Path, own.Private = socketpath.OfDaemon()
 	}
 }
@@ -234,7 +234,7 @@ const (
 )
 
 // completeLabels takes from tracers' variables what no flag said of labels.
-func (o *spanOptions) completeLabels(labels *rules.Labels, flags *pflag.FlagSet) error {
+func (o *spanOptions) completeLabels(labels *rules.Labels, s *settings) error {
 	labels.OfTracer = o.labels == labelsOfTracer
 	if !labels.OfTracer {
 		return nil
@@ -245,8 +245,7 @@ func (o *spanOptions) completeLabels(labels *rules.Labels, flags *pflag.FlagSet)
 			return fmt.Errorf("read environment variable %s: %w", additionalTagsVariable, err)
 		}
 		labels.AdditionalTags = said.AdditionalTags
-		commandline.Annotate(flags.Lookup("apm-additional-tags"), commandline.FromVariable,
-			additionalTagsVariable)
+		s.fromVariable("apm-additional-tags", additionalTagsVariable)
 	}
 	renames, err := strconv.ParseBool(cmp.Or(os.Getenv(renamingVariable), "false"))
 	if err != nil {
@@ -266,3 +265,19 @@ func tagNames(list string) (names []string) {
 	}
 	return names
 }
+
+// dropMode is the value of the flag for unsampled traces. Without a text it is on.
+type dropMode datadog.Dropping
+
+func (d *dropMode) Set(given string) error {
+	parsed, err := datadog.ParseDropping(given)
+	if err != nil {
+		return fmt.Errorf("%q is none of auto, on, off", given)
+	}
+	*d = dropMode(parsed)
+	return nil
+}
+
+func (d *dropMode) String() string { return datadog.Dropping(*d).String() }
+
+func (*dropMode) Type() string { return "auto|on|off" }
