@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/socket"
@@ -262,4 +264,58 @@ func (s *Server) Lack() error { return s.listener.Lack() }
 func (s *Server) Close() {
 	s.close()
 	s.loops.Wait()
+}
+
+// shared is what all connections of a server need of it.
+type shared struct {
+	config   Config
+	log      faultLog
+	counters counters
+	buffers  *buffers
+	features atomic.Pointer[wire.Features]
+	draining chan struct{} // closed when the daemon begins to stop
+
+	credentials func(*net.UnixConn) (socket.Peer, error)
+}
+
+// isDraining says whether the daemon has begun to stop.
+func (s *shared) isDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Tracer is what status says of one connection that has said hello.
+type Tracer struct {
+	Client    string    `json:"client"`
+	Service   string    `json:"service"`
+	Env       string    `json:"env"`
+	Lang      string    `json:"lang"`
+	Container string    `json:"container"`
+	UID       uint32    `json:"uid"`
+	PID       int32     `json:"pid"`
+	Since     time.Time `json:"since"`
+	Received  uint64    `json:"received"`
+	Dropped   uint64    `json:"dropped"` // of those received
+	Lost      uint64    `json:"lost"`    // that never got here, as it reports
+}
+
+// Tracers are those connected now, the longest first.
+func (s *Server) Tracers() []Tracer {
+	tracers := []Tracer{}
+	for _, c := range s.connections() {
+		if known := c.tracer.Load(); known != nil {
+			tracer := *known
+			tracer.Dropped, tracer.Lost = c.publisher.Dropped(), c.lost.Load()
+			tracer.Received = c.publisher.Received()
+			tracers = append(tracers, tracer)
+		}
+	}
+	slices.SortFunc(tracers, func(a, b Tracer) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.PID, b.PID))
+	})
+	return tracers
 }
