@@ -48,7 +48,7 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 		}
 	}
 	sent := floods{
-		rnd: rnd, values: map[span.Label][]string{},
+		rnd: rnd, values: map[span.Label][]string{}, seen: map[span.Label]map[string]bool{},
 		want: map[string]uint64{}, lost: map[span.Label]uint64{},
 	}
 	for batch := range 60 {
@@ -113,7 +113,8 @@ type floods struct {
 	of     int // so many keys the usual ones are 8
 	serial uint32
 	values map[span.Label][]string
-	want   map[string]uint64 // spans by key
+	seen   map[span.Label]map[string]bool // what waits
+	want   map[string]uint64              // spans by key
 	lost   map[span.Label]uint64
 }
 
@@ -151,13 +152,17 @@ func (f *floods) key(number int) span.Key {
 	return key
 }
 
-// keep keeps the first values of each label.
+// keep keeps half of the values at their first sight, and the others at their second.
 func (f *floods) keep(field span.Label, value string) string {
-	values := f.values[field]
+	if f.seen[field] == nil {
+		f.seen[field] = map[string]bool{}
+	}
+	values, seen := f.values[field], f.seen[field]
 	switch {
 	case slices.Contains(values, value):
 		return value
-	case len(values) == keptLabels:
+	case len(values) == keptLabels || len(values) >= keptLabels/2 && !seen[value]:
+		seen[value] = true
 		f.lost[field]++
 		return span.Blocked
 	}

@@ -51,10 +51,11 @@ func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	}
 	bytes := a.commit() + rowBytes(a.words)
 	a.rowBudget.take(a.origin, from, bytes)
+	h := a.historyOf(known)
 	if from.isReserve {
-		known = seen // the next interval keeps it like a row that was not open to anything
+		h.next = steady // or an origin below its fair share would not grow to it
 	}
-	return a.admitted(a.rows.add(a.words, identity, known, KeyEntry{id, a.labels.keyOf(a.words)}))
+	return a.admitted(a.rows.add(a.words, identity, h, KeyEntry{id, a.labels.keyOf(a.words)}))
 }
 
 func (a *admitter) begin(id OriginID) {
@@ -195,12 +196,13 @@ func (a *admitter) place(b *budget, l label) (id labelID, ok bool) {
 		}
 		return id, true
 	}
-	l.known = a.recurrence(l.identity)
-	from, ok := b.find(l.known, l.isMask, a.pendingOf)
+	known := a.recurrence(l.identity)
+	from, ok := b.find(known, l.isMask, a.pendingOf)
 	if !ok {
 		a.unplaced = append(a.unplaced, l.identity)
 		return absentID, false
 	}
+	l.history = a.historyOf(known)
 	a.pending = append(a.pending, pendingLabel{l, b, from})
 	return pendingID + labelID(len(a.pending)-1), true
 }
@@ -229,15 +231,27 @@ func (a *admitter) find(l *label) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// recurrence is what the previous interval tells about a value or a whole key.
+// recurrence is what is known of a value or a whole key from the previous interval, and of those of
+// a new origin from this one.
 func (a *admitter) recurrence(identity uint64) recurrence {
 	if known, hadRow := a.previous.known[identity]; hadRow {
 		return known
 	}
-	if a.filter.before.has(identity) {
+	if a.filter.before.has(identity) || a.origin.isNew && a.filter.once.has(identity) {
 		return seen
 	}
 	return open
+}
+
+// historyOf is the history of a value or a whole key that gets a row now.
+func (a *admitter) historyOf(known recurrence) history {
+	switch {
+	case a.origin.isNew: // what is known is of this interval
+		return history{next: held, recurred: known == seen}
+	case known == open:
+		return history{next: held}
+	}
+	return history{next: steady}
 }
 
 // lose notes that the key has lost a label, which is counted in keys.
@@ -284,7 +298,7 @@ func (a *admitter) tagKey(list span.Label, text string) (labelID, bool) {
 		a.newTagKeys++
 		limit := a.config.tagBudget(list, text)
 		kept := a.previous.tagKeys[key.identity]
-		*key.tags = tagKey{budget: newBudget(limit, kept, a.origin.isNew, false), limit: limit}
+		*key.tags = tagKey{budget: newBudget(limit, kept, false), limit: limit}
 	}
 	return id, ok
 }

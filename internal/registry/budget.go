@@ -27,13 +27,19 @@ type recurrence uint8
 const (
 	steady recurrence = iota // had a row and recurred, and recurred in the interval before, too
 	held                     // had a row and recurred
-	seen                     // recurred without a row
+	seen                     // recurred without a row, or came before in the first interval of its origin
 	open                     // anything else
 
 	maskOnly // no recurrence: open rows that only masks may take
 
 	parts = int(maskOnly) + 1
 )
+
+// history is what an interval notes of a value, or a whole key, that has a row.
+type history struct {
+	next     recurrence // in the next interval, if it recurs: steady or held
+	recurred bool       // it came at least twice
+}
 
 // budget is the rows for the values of one label, or for the tags of one tag key. It is
 // divided when the interval begins:
@@ -45,10 +51,11 @@ const (
 //	open      what remains of the other half, for anything
 //	maskOnly  an eighth of the open rows, for masks
 //
-// Without a previous interval all rows are open. Masks hold at most a quarter of the limit.
+// An origin without a previous interval has nothing to keep. There, the second part is for values
+// that came before in this interval. Masks hold at most a quarter of the limit.
 //
-// A value that finds no row when it first comes finds none until the interval ends,
-// because free rows only become fewer. Therefore no value has to be looked up again.
+// A value that finds no row when it comes for the second time finds none until the interval ends,
+// because free rows only become fewer. Therefore it need not be looked up again.
 type budget struct {
 	parts    [parts]part
 	masks    int // rows taken by masks
@@ -75,18 +82,14 @@ func (r *recurring) add(known recurrence, n int) {
 // mostRecurring is as much of a budget as recurring values may keep.
 func mostRecurring(limit int) int { return limit - (limit+15)/16 }
 
-func newBudget(limit int, kept recurring, isFirst, hasMasks bool) (b budget) {
-	if isFirst {
-		b.parts[open].limit = limit
-	} else {
-		kept.steady = min(kept.steady, mostRecurring(limit))
-		rest := limit - kept.steady
-		half := rest / 2
-		b.parts[steady].limit = kept.steady
-		b.parts[seen].limit = rest - half
-		b.parts[held].limit = min(kept.held, max(0, half-limit/16))
-		b.parts[open].limit = half - b.parts[held].limit
-	}
+func newBudget(limit int, kept recurring, hasMasks bool) (b budget) {
+	kept.steady = min(kept.steady, mostRecurring(limit))
+	rest := limit - kept.steady
+	half := (rest + 1) / 2
+	b.parts[steady].limit = kept.steady
+	b.parts[seen].limit = rest - half
+	b.parts[held].limit = min(kept.held, max(0, half-limit/16))
+	b.parts[open].limit = half - b.parts[held].limit
 	if hasMasks {
 		b.maxMasks = limit / 4
 		b.parts[maskOnly].limit = min((b.parts[open].limit+7)/8, b.maxMasks)

@@ -66,13 +66,12 @@ type labelName struct {
 // label is a text with its scope.
 type label struct {
 	labelName
-	identity  uint64     // a hash of text and scope, the same in every interval
-	tagKey    labelID    // of a tag: the number of its tag key
-	tags      *tagKey    // of a tag key: what is known of its tags
-	known     recurrence // when it got its row
-	isBlocked bool       // span.Blocked, or a tag with that as its value: it takes no row
-	isMask    bool       // it came as a mask only, and not as a name
-	recurred  bool       // it came at least twice
+	identity uint64  // a hash of text and scope, the same in every interval
+	tagKey   labelID // of a tag: the number of its tag key
+	tags     *tagKey // of a tag key: what is known of its tags
+	history
+	isBlocked bool // span.Blocked, or a tag with that as its value: it takes no row
+	isMask    bool // it came as a mask only, and not as a name
 }
 
 // tagKey is the budget of the tags with one tag key.

@@ -37,7 +37,7 @@ func TestKeysWithOneIdentityStayApart(t *testing.T) {
 		if found, ok := table.find(wordsOf(id), 42); ok {
 			t.Fatalf("%v is key %d before it was added", wordsOf(id), found)
 		}
-		table.add(wordsOf(id), 42, open, KeyEntry{})
+		table.add(wordsOf(id), 42, history{}, KeyEntry{})
 	}
 	for want := range KeyID(200) {
 		if id, ok := table.find(wordsOf(want), 42); !ok || id != want {

@@ -60,7 +60,7 @@ func newOriginTable(limit int, p *previous) originTable {
 	}
 	return originTable{
 		limit: limit, kept: kept,
-		places: newBudget(withoutQuarter(limit), recurring{steady: kept}, false, false),
+		places: newBudget(withoutQuarter(limit), recurring{steady: kept}, false),
 		ids:    map[span.Origin]OriginID{}, ofProcess: map[int32]int{}, common: noOrigin,
 	}
 }
@@ -152,7 +152,7 @@ func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 	}
 	for kind := range int32(kinds) {
 		hasMasks := t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind))
-		added.budgets[kind] = newBudget(t.limitOf(kind), left.labels[kind], added.isNew, hasMasks)
+		added.budgets[kind] = newBudget(t.limitOf(kind), left.labels[kind], hasMasks)
 	}
 	t.origins.names = append(t.origins.names, name)
 	t.origins.list = append(t.origins.list, added)

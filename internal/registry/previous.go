@@ -23,9 +23,6 @@ type previousOrigin struct {
 	kept      usage            // as much of it as is kept
 }
 
-// isFirst reports whether there was no interval, or nothing happened in it.
-func (p *previous) isFirst() bool { return len(p.origins) == 0 }
-
 // snapshot returns what the interval leaves. Batches of the interval that are still being
 // admitted add nothing to it.
 func (t *tables) snapshot() *previous {
@@ -40,21 +37,13 @@ func (t *tables) snapshot() *previous {
 	for _, was := range [...]recurrence{steady, held} { // if not all can be kept, the steady ones are
 		for i := range t.labels.list {
 			l := &t.labels.list[i]
-			if l.recurred && !l.isBlocked && standing(l.known) == was {
+			if l.recurred && !l.isBlocked && l.next == was {
 				p.addLabel(t, l, was)
 			}
 		}
 	}
 	p.addRows(t)
 	return p
-}
-
-// standing is how a value is known that got a row and recurred.
-func standing(known recurrence) recurrence {
-	if known == open {
-		return held
-	}
-	return steady
 }
 
 func (p *previous) addLabel(t *tables, l *label, was recurrence) {
@@ -104,7 +93,7 @@ func (p *previous) addRows(t *tables) {
 	for _, was := range [...]recurrence{steady, held} {
 		for i := range t.rows.list {
 			row := &t.rows.list[i]
-			if !row.recurred || standing(row.known) != was {
+			if !row.recurred || row.next != was {
 				continue
 			}
 			o := of(row)

@@ -105,8 +105,8 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 }
 
 // Admit charges a normalized key to its origin's budgets and numbers what is left of it. The
-// key is not retained and not changed. Whoever admits a key at its first two uses in an interval
-// has told the registry all that it needs to know of it.
+// key is not retained and not changed. A publisher admits a key at its first two uses in an
+// interval, after which neither its outcome changes nor anything that the registry notes of it.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,8 +31,8 @@ type rowBudget struct {
 func newRowBudget(all usage, p *previous) rowBudget {
 	b := rowBudget{
 		all:   all,
-		rows:  newBudget(all.rows, p.rows, p.isFirst(), false),
-		bytes: newBudget(all.bytes, p.bytes, p.isFirst(), false),
+		rows:  newBudget(all.rows, p.rows, false),
+		bytes: newBudget(all.bytes, p.bytes, false),
 	}
 	for _, o := range p.origins {
 		if o.kept.rows > 0 {

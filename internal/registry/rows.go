@@ -27,10 +27,9 @@ type rowTable struct {
 }
 
 type row struct {
-	words    []uint32   // none if the row is not found by its words
-	identity uint64     // a hash of the key, the same in every interval
-	known    recurrence // when the key got it
-	recurred bool       // its key came at least twice
+	words    []uint32 // none if the row is not found by its words
+	identity uint64   // a hash of the key, the same in every interval
+	history
 }
 
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
@@ -44,9 +43,9 @@ func (t *rowTable) find(words []uint32, identity uint64) (id KeyID, ok bool) {
 }
 
 // add numbers a key that was not found.
-func (t *rowTable) add(words []uint32, identity uint64, known recurrence, entry KeyEntry) KeyID {
+func (t *rowTable) add(words []uint32, identity uint64, h history, entry KeyEntry) KeyID {
 	id := t.addUnlabelled(entry)
-	t.list[id] = row{words: slices.Clone(words), identity: identity, known: known}
+	t.list[id] = row{words: slices.Clone(words), identity: identity, history: h}
 	for _, isTaken := t.ids[identity]; isTaken; _, isTaken = t.ids[identity] {
 		identity++
 	}

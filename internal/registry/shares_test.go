@@ -64,8 +64,8 @@ func (h *sharesHarness) end() {
 	h.intervals.Begin()
 }
 
-// TestNewOrigin_BesideAFlood: it finds a quarter of its fair share at once, and all of it in the
-// next interval, whether it begins with the flood or later.
+// TestNewOrigin_BesideAFlood: it finds its fair share at once, whether it begins with the flood or
+// later.
 func TestNewOrigin_BesideAFlood(t *testing.T) {
 	for begin := range 3 {
 		h := newSharesHarness(t, 1024)
@@ -73,10 +73,7 @@ func TestNewOrigin_BesideAFlood(t *testing.T) {
 			flooder := h.origin("flooder")
 			h.named(flooder, fmt.Sprint("once", interval, " "), 5000, 1)
 			if interval >= begin {
-				want := 512
-				if interval == begin {
-					want = 128
-				}
+				const want = 512
 				quiet := h.origin("quiet")
 				if n := h.named(quiet, "r", 512, 3); n < want {
 					t.Errorf("interval %d: %d keys have names, want %d", interval, n, want)
