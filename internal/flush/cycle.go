@@ -209,32 +209,16 @@ func (o *openCycles) bound(limit int) (joined []openCycle) {
 	return joined
 }
 
-// loseEarlier takes spans that will never be delivered off the cycles before a snapshot, oldest first, and
-// returns how many there were. Others were delivered after the encoder had looked.
-func (o *openCycles) loseEarlier(spans, number uint64) (lost uint64) {
+// lose takes spans that will never be delivered off the cycles up to a snapshot, and returns how many there
+// were. The others were delivered after the encoder had looked.
+func (o *openCycles) lose(spans, number uint64) (lost uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.all {
-		if o.all[i].number < number {
-			lost += o.all[i].lose(spans - lost)
-		}
+	for i := range o.upTo(number) {
+		n := min(spans-lost, o.all[i].spans)
+		o.all[i].spans -= n
+		lost += n
 	}
-	return lost
-}
-
-// loseNewest does the same for all cycles, newest first.
-func (o *openCycles) loseNewest(spans uint64) (lost uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i := range slices.Backward(o.all) {
-		lost += o.all[i].lose(spans - lost)
-	}
-	return lost
-}
-
-func (c *openCycle) lose(spans uint64) uint64 {
-	lost := min(spans, c.spans)
-	c.spans -= lost
 	return lost
 }
 

@@ -124,14 +124,15 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	return all
 }
 
-// recordUnencoded records spans that are in no payload and never will be.
+// recordUnencoded records spans that are in no payload and never will be. Totals that ended have spans of earlier
+// cycles only.
 func (d *pushDestination) recordUnencoded(c *Cycle, all *snapshot, reason Reason, spans uint64) {
 	switch {
 	case all == nil:
 	case reason == Unencodable:
-		spans = d.open.loseNewest(spans)
+		spans = d.open.lose(spans, all.number)
 	default:
-		spans = d.open.loseEarlier(spans, all.number)
+		spans = d.open.lose(spans, all.number-1)
 	}
 	loseUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
 }
