@@ -20,7 +20,7 @@ type doorKind struct {
 	// configuration of other rooms decides.
 	common func(c *Config) *door.Config
 	config func(c *Config) doorConfig
-	// forward is where its requests go on to; nil: to the agent.
+	// forward is its upstream; nil: the agent.
 	forward func(c *Config) *destination.URL
 	open    func(d *Daemon, c *Config) (openDoor, error)
 	off     shownDoor // a nil server, of a door that is off
@@ -32,7 +32,7 @@ type doorConfig interface {
 	Check() error
 	Memory(publisher int) []memory.Part
 	LeastBodyBytes() int // which --...-max-body-bytes must allow
-	Forwards() int       // connections to who is behind, at most
+	Forwards() int       // maximum number of connections to the upstream
 }
 
 // doorKinds are all that there are, in the order in which they are opened.
@@ -65,7 +65,7 @@ func (c *Config) Doors() map[string]*door.Config {
 	return all
 }
 
-// HandsOn says whether traces go on to anybody, so that spans of theirs may be exemplars.
+// HandsOn reports whether traces are forwarded, so that their spans may be exemplars.
 func HandsOn(c *Config) bool {
 	for _, k := range doorKinds {
 		if d := k.config(c); d.Enabled() && d.Forwards() > 0 {

@@ -317,7 +317,7 @@ func (s *Server) Drain(ctx context.Context) error {
 }
 
 // shutdown returns when all connections are closed. It begins when new connections have sent their first
-// request, for at most a second: net/http drops requests that it has not read by then.
+// request, for a moment at most: net/http drops requests that it has not read by then.
 func (s *Server) shutdown(ctx context.Context) error {
 	poll(ctx, func() bool { return !s.limiter.HasNew() })
 	ended := make(chan error, 1)

@@ -72,7 +72,7 @@ func (c *Conn) evictBefore(other *Conn) bool {
 }
 
 // firstRequestGrace is how long a new connection may be about to send its first request.
-const firstRequestGrace = time.Second
+const firstRequestGrace = 250 * time.Millisecond
 
 func (c *Conn) isNew() bool { return !c.hasSpoken && time.Since(c.idleSince) < firstRequestGrace }
 

@@ -6,7 +6,7 @@
 // trailers (grpc.go). A request becomes a call (call.go). Its body is decompressed and translated
 // from JSON as far as necessary, and a reader makes batches of snapshots of it, by one of two readings
 // (count.go, reading.go). Then the bytes that came are forwarded to the collector of --otlp-forward, and its
-// response is translated for the SDK (forward.go, reply.go); or the call ends here. With --otlp-keep a share of the
+// response is translated for the SDK (forward.go); or the call ends here. With --otlp-keep a share of the
 // traces is forwarded, and with --otlp-mark=attribute the forwarded resources are marked as counted: then another message is
 // written (sample.go).
 //
