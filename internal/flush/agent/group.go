@@ -65,23 +65,18 @@ type groupEncoder struct {
 	sketch   sketch.Sketch // in which the parts of a row are added up; empty in between
 }
 
-// group writes one row. The agent reads a missing key as its zero value, so
-// labels that are empty and counts that are 0 are left out: it decodes the same
-// group. The sketches always stand there, for the agent hands their bytes on
-// unread, and no tracer leaves one out.
+// group writes one row. It leaves out optional labels that are empty, which the
+// agent decodes as empty. It writes every field that all tracers write, also when
+// it is zero: Datadog's test agent refuses a payload that lacks one of them.
 func (e *groupEncoder) group(r *flush.Row) {
-	key, errors, topLevel := r.Key(), round(r.Errors), round(r.TopLevel)
-	e.mapping(alwaysPresent + present(errors != 0) + present(topLevel != 0) + labelsPresent(key))
+	key := r.Key()
+	e.mapping(alwaysPresent + labelsPresent(key))
 	e.text("Service", key.Service)
 	e.text("Name", key.Operation)
 	e.text("Resource", key.Resource)
 	e.number("Hits", round(r.Hits))
-	if errors != 0 {
-		e.number("Errors", errors)
-	}
-	if topLevel != 0 {
-		e.number("TopLevelHits", topLevel)
-	}
+	e.number("Errors", round(r.Errors))
+	e.number("TopLevelHits", round(r.TopLevel))
 	e.number("Duration", round(r.Duration))
 	r.ReadOK(&e.sketch)
 	e.binary("OkSummary", e.sketches.encode(&e.sketch, r.Mapping()))
@@ -89,11 +84,12 @@ func (e *groupEncoder) group(r *flush.Row) {
 	r.ReadErrors(&e.sketch)
 	e.binary("ErrorSummary", e.sketches.encode(&e.sketch, r.Mapping()))
 	e.sketch.Reset()
+	e.flag("Synthetics", key.Synthetics)
 	e.labels(key)
 }
 
-// alwaysPresent is how many entries a group has at the least.
-const alwaysPresent = 7
+// alwaysPresent is the number of entries that every group has.
+const alwaysPresent = 10
 
 func (e *groupEncoder) labels(key *span.Key) {
 	for l := span.LabelType; l < span.FirstList; l++ {
@@ -107,9 +103,6 @@ func (e *groupEncoder) labels(key *span.Key) {
 	if key.TraceRoot != span.TraceRootNotSet {
 		e.number("IsTraceRoot", uint64(key.TraceRoot))
 	}
-	if key.Synthetics {
-		e.flag("Synthetics", true)
-	}
 	for l := span.FirstList; l < span.EndOfLists; l++ {
 		if tags := *key.Tags(l); len(tags) > 0 {
 			e.texts(l.AgentName(), tags)
@@ -117,7 +110,7 @@ func (e *groupEncoder) labels(key *span.Key) {
 	}
 }
 
-// labelsPresent is how many entries labels writes.
+// labelsPresent returns the number of entries that labels writes.
 func labelsPresent(key *span.Key) (n int) {
 	for l := span.LabelType; l < span.FirstList; l++ {
 		n += present(*key.Text(l) != "")
@@ -125,8 +118,7 @@ func labelsPresent(key *span.Key) (n int) {
 	for l := span.FirstList; l < span.EndOfLists; l++ {
 		n += present(len(*key.Tags(l)) > 0)
 	}
-	n += present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet)
-	return n + present(key.Synthetics)
+	return n + present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet)
 }
 
 func present(is bool) int {

@@ -331,3 +331,26 @@ func TestTheAgentCanFoldNoGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestGroup_HasTheFieldsThatTracersSend: Datadog's test agent answers 400 to a
+// group that lacks one of them, also when its value is zero.
+func TestGroup_HasTheFieldsThatTracersSend(t *testing.T) {
+	var c testcycle.Cycle
+	c.Add(0, c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "s"}), 0, 1, 0, 1)
+	var p struct {
+		Stats []struct{ Stats []map[string]any }
+	}
+	body := mustEncode(t, c.Seal(), flush.DefaultMaxPayloadBytes)[0].Body
+	if err := msgpack.Unmarshal(body, &p); err != nil {
+		t.Fatal(err)
+	}
+	group := p.Stats[0].Stats[0]
+	for _, field := range []string{
+		"Service", "Name", "Resource", "Synthetics", "Hits", "Errors", "TopLevelHits", "Duration",
+		"OkSummary", "ErrorSummary",
+	} {
+		if _, is := group[field]; !is {
+			t.Errorf("a group without %s: %v", field, group)
+		}
+	}
+}

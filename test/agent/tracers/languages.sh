@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the tracers of other languages, and where they are missing the languages,
-# into a folder of their own, for `make test-tracers`.
+# Installs the tracers of other languages, Datadog's test agent, and where they are missing
+# the languages, into a folder of their own, for `make test-tracers`.
 set -eu
 dir=$1
 apps=$(cd "$(dirname "$0")/apps" && pwd)
@@ -20,7 +20,7 @@ need() {
 
 need 'python3 -c "import ensurepip, venv"' python3 python3-venv
 [ -x "$dir/python/bin/pip" ] || python3 -m venv "$dir/python"
-"$dir/python/bin/pip" install --quiet ddtrace==4.16.0
+"$dir/python/bin/pip" install --quiet ddtrace==4.16.0 ddapm-test-agent==1.69.1
 
 need 'command -v node && command -v npm' nodejs npm
 mkdir -p "$dir/node"
