@@ -47,7 +47,7 @@ func (e *encoding) begin(c *flush.Cycle, emit func(*request)) {
 	w := e.writer
 	w.window = w.window.next(c.Start, c.End)
 	w.limit, w.emit = c.Limit, emit
-	e.reader.Exemplars = e.exemplars.Seal(c.Cycle)
+	e.reader.Begin(e.exemplars.Seal(c.Cycle), int64(w.window.start), int64(w.window.end))
 }
 
 // deltaEncoder makes points of what one cycle counted.

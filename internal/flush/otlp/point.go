@@ -149,15 +149,13 @@ const (
 )
 
 // appendExemplar appends an exemplar, if there is one, as a field of a point. Its value is the truncated
-// duration, which its bucket counts. Its time is in the window in which it was counted, as the
-// specification requires, although its span may have ended before.
+// duration, which its bucket counts.
 func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
 	if x.Span == 0 {
 		return b
 	}
-	ended := min(max(uint64(max(0, x.End)), w.window.start), w.window.end)
 	b = protolite.AppendHead(b, field, exemplarSize)
-	b = protolite.AppendFixed64(b, fieldExemplarTime, ended)
+	b = protolite.AppendFixed64(b, fieldExemplarTime, uint64(x.End))
 	b = protolite.AppendHead(b, fieldExemplarSpanID, spanIDSize)
 	b = binary.BigEndian.AppendUint64(b, x.Span)
 	b = protolite.AppendHead(b, fieldExemplarTraceID, traceIDSize)

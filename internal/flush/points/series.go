@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
@@ -138,14 +139,14 @@ func (p *Point) count(h *sketch.Histogram, hits, nanoseconds float64) bool {
 
 // Reader makes points of the rows of a cycle. See the package comment.
 type Reader struct {
-	Exemplars exemplars.Sealed // of the cycle
-
 	grouper
-	list      attributes       // of the point that is being made
-	point     Point            // that is being made
-	histogram sketch.Histogram // in which the rows of a series are added up; empty in between
-	classic   *sketch.Classic  // the same by bounds, nil where there are none
-	sums      []sketch.Sum     // both
+	exemplars  exemplars.Sealed // of the cycle
+	start, end int64            // window of the cycle, nanoseconds since the Unix epoch
+	list       attributes       // of the point that is being made
+	point      Point            // that is being made
+	histogram  sketch.Histogram // in which the rows of a series are added up; empty in between
+	classic    *sketch.Classic  // the same by bounds, nil where there are none
+	sums       []sketch.Sum     // both
 }
 
 // NewReader makes one.
@@ -157,6 +158,11 @@ func NewReader(c Config) *Reader {
 		r.sums = append(r.sums, r.classic)
 	}
 	return r
+}
+
+// Begin sets the exemplars of a cycle, and its window in nanoseconds since the Unix epoch.
+func (r *Reader) Begin(e exemplars.Sealed, start, end int64) {
+	r.exemplars, r.start, r.end = e, start, end
 }
 
 // Metrics are the names of the metrics for calls and durations. If the first is empty, the count of
@@ -222,9 +228,19 @@ func (r *Reader) read(rows []flush.Row, g Group, isError bool) (slowest exemplar
 				rows[i].ReadOK(to)
 			}
 		}
-		slowest = slower(slowest, r.Exemplars.Of(uint32(rows[i].KeyID()), isError))
+		slowest = slower(slowest, r.exemplars.Of(uint32(rows[i].KeyID()), isError))
+	}
+	if slowest.Span != 0 {
+		slowest.End = clamp(slowest.End, r.start, r.end)
 	}
 	return slowest
+}
+
+// clamp moves the time of an exemplar into the window of the cycle that counted it. Its span may be late, or have
+// the time of an SDK whose clock is ahead, and Prometheus refuses every exemplar that is older than the last one of
+// its series. The window excludes its start, as in OTLP, by the millisecond that is the resolution of Prometheus.
+func clamp(t, start, end int64) int64 {
+	return min(max(t, start+int64(time.Millisecond)), end)
 }
 
 // slower is the slower of two exemplars, if there are any.

@@ -141,9 +141,9 @@ func newKeeper(r *points.Reader, limits totals.Limits) *keeper {
 
 // count adds a cycle. It returns the generation after it, and the spans that are in no total.
 func (k *keeper) count(c *flush.Cycle, slow exemplars.Sealed) (generation []*record, lost uint64) {
-	k.reader.Exemplars = slow
 	start := max(k.end, c.Start.UnixNano()) // even if the clock is set back
 	k.end = max(start+1, c.End.UnixNano())
+	k.reader.Begin(slow, start, k.end)
 	lost = k.AddUp(c, start, k.end)
 	if now := k.Counts(); now.Series != k.counts.Series || now.Ended != k.counts.Ended {
 		k.sort(now.Series)

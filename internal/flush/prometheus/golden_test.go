@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,8 +58,8 @@ func golden(t testing.TB) *testcycle.Cycle {
 }
 
 // put makes a span an exemplar of a key.
-func put(to *exemplars.Table, key registry.KeyID, isError bool, e exemplars.Exemplar) {
-	one := exemplars.Span{Exemplar: e, Cycle: 1, Key: uint32(key), IsError: isError}
+func put(to *exemplars.Table, cycle uint64, key registry.KeyID, isError bool, e exemplars.Exemplar) {
+	one := exemplars.Span{Exemplar: e, Cycle: cycle, Key: uint32(key), IsError: isError}
 	to.Offer(slices.Values([]exemplars.Span{one}))
 }
 
@@ -66,11 +67,11 @@ func put(to *exemplars.Table, key registry.KeyID, isError bool, e exemplars.Exem
 func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 	t.Helper()
 	table := exemplars.New(8)
-	put(table, 0, false, exemplars.Exemplar{
+	put(table, 1, 0, false, exemplars.Exemplar{
 		TraceHigh: 0x66f0a9b300000000, TraceLow: 0x0123456789abcdef, Span: 0xfedcba9876543210,
 		Duration: uint64(1975 * time.Microsecond), End: testcycle.Opened.Add(time.Second).UnixNano(),
 	})
-	put(table, 0, true, exemplars.Exemplar{
+	put(table, 1, 0, true, exemplars.Exemplar{
 		TraceLow: 7,
 		Span:     8,
 		Duration: uint64(12 * time.Second),
@@ -155,6 +156,38 @@ func TestAnExemplarStaysUntilThereIsAnother(t *testing.T) {
 			t.Errorf("%s has %d exemplars on classic buckets and %d of native ones, want %d", labels,
 				onBuckets,
 				len(h.GetExemplars()), want)
+		}
+	}
+}
+
+// TestExemplars_OfAnyClockAreInOrder: Prometheus refuses an exemplar that is not newer, in
+// milliseconds, than the last one of its series. One SDK with a clock that is an hour ahead,
+// or behind, costs no exemplar of the cycles that follow.
+func TestExemplars_OfAnyClockAreInOrder(t *testing.T) {
+	table := exemplars.New(8)
+	x := exporterWith(t, func(c *Config) { c.Exemplars = table })
+	last, now := time.Time{}, time.Now()
+	for i := range 20 {
+		c := newCycle(t)
+		key := c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "web", Operation: "op"})
+		c.Add(0, key, 0, 1000, 0, 1)
+		sealed := c.Seal()
+		later(sealed, now.Sub(sealed.End)+time.Duration(i)*testcycle.Width)
+		sealed.Cycle = uint64(i + 1)
+		ahead := []time.Duration{time.Hour, -time.Hour, 0}[i%3]
+		put(table, sealed.Cycle, key, false, exemplars.Exemplar{
+			TraceLow: 1, Span: uint64(i + 1), Duration: 1000,
+			End: sealed.Start.Add(time.Second + ahead).UnixNano(),
+		})
+		publish(x, sealed)
+		for _, m := range seriesOf(t, scraped(t, x)[durationsName]) {
+			e := m.GetHistogram().GetExemplars()[0]
+			at := e.GetTimestamp().AsTime().Truncate(time.Millisecond)
+			if id := e.GetLabel()[1].GetValue(); id != fmt.Sprintf("%016x", i+1) || !at.After(last) ||
+				at.After(sealed.End) {
+				t.Errorf("cycle %d until %v has span %s at %v, the one before %v", i, sealed.End, id, at, last)
+			}
+			last = at
 		}
 	}
 }
