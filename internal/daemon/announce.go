@@ -32,7 +32,8 @@ func (d *Daemon) announce() {
 		_, port, _ := net.SplitHostPort(d.health.Addr())
 		c.Log.Info("to send spans of an OpenTelemetry SDK",
 			"run", "spanstatsd run --otlp-addr 127.0.0.1:4318",
-			"and_the_application_with", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318")
+			"and_the_application_with", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 "+
+				"OTEL_METRICS_EXPORTER=none OTEL_LOGS_EXPORTER=none")
 		c.Log.Info("to send spans of a program that links the client for Go or Java",
 			"run_it_with", "SPANSTATSD_SOCKET="+c.Ingest.Socket.Path)
 		c.Log.Info("to look at them", "open", "http://127.0.0.1:"+port+"/", "or_run", "spanstatsd status")

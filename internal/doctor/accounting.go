@@ -52,7 +52,7 @@ var requestFixes = map[string]string{
 	"too_large":  "raise the door's --...-max-body and --...-max-body-bytes, or lower the batch",
 	"busy":       "all workers that count were taken: give the daemon more CPU",
 	"not_wanted": "the agent takes no statistics: see its line below",
-	"refused":    "the destination of --otlp-forward refused them: see its log",
+	"refused":    "path, method or headers are not accepted here: check the sender's endpoint and protocol",
 	"bug":        "please report it, with the daemon's log",
 }
 

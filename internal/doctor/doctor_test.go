@@ -105,6 +105,14 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		{doctor.Wrong, "door otlp: 6 requests were not counted: too_large", func(s *health.Status) {
 			s.Doors["otlp"].Requests["too_large"] = 6
 		}},
+		{doctor.Wrong, "door otlp: 6 requests were not counted: refused", func(s *health.Status) {
+			d := s.Doors["otlp"]
+			d.Requests["refused"], d.RefusedSignals = 9, map[string]uint64{"metrics": 2, "logs": 1}
+		}},
+		{doctor.Notice, "door otlp: 2 requests with metrics were refused", func(s *health.Status) {
+			d := s.Doors["otlp"]
+			d.Requests["refused"], d.RefusedSignals = 2, map[string]uint64{"metrics": 2, "logs": 0}
+		}},
 		{
 			doctor.Wrong, "door otlp forward: http://collector:4318 does not answer: refused",
 			func(s *health.Status) {
@@ -223,6 +231,36 @@ func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 		}
 	}
 	return false
+}
+
+// TestLook_NamesTheExporterToSwitchOff: metrics and logs that an SDK posts to a daemon without
+// --otlp-forward are no loss of spans, and nothing that a destination refused.
+func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
+	s := healthy()
+	d := s.Doors["otlp"]
+	d.Forward, d.RefusedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
+	d.Requests["refused"] = 5
+	mends := map[string]string{}
+	for _, one := range doctor.Look(s, version) {
+		if one.Verdict != doctor.OK {
+			mends[one.Message] = one.Fix
+		}
+	}
+	if len(mends) != 2 {
+		t.Errorf("it finds %q", mends)
+	}
+	for says, variable := range map[string]string{
+		"2 requests with metrics": "OTEL_METRICS_EXPORTER=none", "3 requests with logs": "OTEL_LOGS_EXPORTER=none",
+	} {
+		isSaid := false
+		for said, mend := range mends {
+			isSaid = isSaid || strings.HasPrefix(said, says) && strings.Contains(said, "no spans") &&
+				strings.Contains(mend, variable) && !strings.Contains(said+mend, "destination")
+		}
+		if !isSaid {
+			t.Errorf("it does not say %q and %q: %q", says, variable, mends)
+		}
+	}
 }
 
 // TestWhatArrivedIsComparedWithWhatWasGivenOut, as far as that can be said of a sum over all daemons.

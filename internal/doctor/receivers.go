@@ -3,6 +3,7 @@ package doctor
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
@@ -52,14 +53,29 @@ func (f *Findings) door(name string, d *health.OnwardDoor, now time.Time) {
 	if d.Refused > 0 {
 		f.add(Wrong, about, "raise --"+name+"-max-connections", "%d connections found no room", d.Refused)
 	}
+	requests := f.signals(about, d)
 	if name == "apm" {
-		f.reasons(Notice, about, d.Requests, requestFixes, "%d requests were left to the agent to count: %s")
+		f.reasons(Notice, about, requests, requestFixes, "%d requests were left to the agent to count: %s")
 	} else {
-		f.reasons(Wrong, about, d.Requests, requestFixes, "%d requests were not counted: %s")
+		f.reasons(Wrong, about, requests, requestFixes, "%d requests were not counted: %s")
 	}
 	if on := d.Forward; on != nil {
 		f.state(about+" forward", on.URL, string(on.State), on.Said)
 	}
+}
+
+// signals adds a finding for refused metrics and logs, which lose no span, and returns the other requests by
+// result.
+func (f *Findings) signals(about string, d *health.OnwardDoor) map[string]uint64 {
+	requests := maps.Clone(d.Requests)
+	for _, signal := range sortedOf(d.RefusedSignals) {
+		n := d.RefusedSignals[signal]
+		requests["refused"] -= min(n, requests["refused"])
+		f.add(Notice, about, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or give the "+
+			"daemon --otlp-forward", "%d requests with %s were refused: without --otlp-forward only traces "+
+			"are accepted; they contain no spans", n, signal)
+	}
+	return requests
 }
 
 // sdks says what SDKs did with their spans before anybody else had them, as they say themselves. What they

@@ -42,6 +42,9 @@ type Shown struct {
 	Requests  map[string]uint64 // by result, each also at 0
 	Forwarded map[string]uint64 // by outcome; nil if they are not counted
 	Refusal   *UpstreamError    // of the last request to the upstream; nil if it was accepted
+	// RefusedSignals are the refused requests with metrics and logs, which have no destination; nil for a
+	// receiver that accepts only traces.
+	RefusedSignals map[string]uint64
 }
 
 // Shown reads the counters. A nil server is off.

@@ -56,7 +56,9 @@ type OnwardDoor struct {
 	Brings string `json:"brings"` // what comes by it, in words
 	Door
 	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // by what became of them
-	Forward   *Forward          `json:"forward,omitempty"`
+	// RefusedSignals are the refused requests without spans, by signal; part of the result "refused".
+	RefusedSignals map[string]uint64 `json:"refused_signals,omitempty"`
+	Forward        *Forward          `json:"forward,omitempty"`
 }
 
 // Forward is where they go on to.
@@ -99,7 +101,8 @@ func (d *DoorSource) status(s *door.Shown) *OnwardDoor {
 			Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
 			LastHeard: s.LastHeard,
 		},
-		Forwarded: s.Forwarded,
+		Forwarded:      s.Forwarded,
+		RefusedSignals: s.RefusedSignals,
 	}
 	if d.Forward != "" {
 		status.Forward = &Forward{URL: d.Forward, State: flush.Takes}

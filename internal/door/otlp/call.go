@@ -158,6 +158,7 @@ func (c *call) classify() (no *reply) {
 			bodies.Compressions+", by gRPC "+compressionsOfGRPC)
 	}
 	if !c.server.accepts(s) {
+		c.server.unforwarded[s].Add(1)
 		return refused(http.StatusNotFound, signals[s].name+" are not taken here, as there is nowhere to "+
 			"forward them to; give the daemon --otlp-forward, or switch that exporter of the SDK off")
 	}

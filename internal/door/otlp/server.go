@@ -23,6 +23,8 @@ type Server struct {
 	forwards door.ForwardStats
 	sampling samplingStats
 	said     *sdkmetrics.Listener // reports of SDKs about their spans
+	// unforwarded counts refused requests with metrics and logs, by signal.
+	unforwarded [len(signals)]atomic.Uint64
 	// agentPolicy is that of ReadingDatadog; nil while the agent counts.
 	agentPolicy atomic.Pointer[agent.Policy]
 }
@@ -122,6 +124,10 @@ func (s *Server) Stats() (stats Stats) {
 		s = &Server{}
 	}
 	stats.Shown = s.Server.Shown(resultNames[:], &s.forwards)
+	stats.RefusedSignals = map[string]uint64{}
+	for _, of := range []signal{signalMetrics, signalLogs} {
+		stats.RefusedSignals[signals[of].name] = s.unforwarded[of].Load()
+	}
 	k := &s.sampling
 	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
 	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),

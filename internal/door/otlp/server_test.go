@@ -203,6 +203,9 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 				before)
 		}
 	}
+	if got := h.Stats().RefusedSignals; got["metrics"] != 2 || got["logs"] != 1 || len(got) != 2 {
+		t.Errorf("refused without --otlp-forward: %v", got) // metrics over HTTP and gRPC
+	}
 	if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.header.Get("Allow") != http.MethodPost {
 		t.Errorf("another method is answered with %v", a.header)
 	}

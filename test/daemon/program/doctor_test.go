@@ -32,9 +32,9 @@ func doctorOf(t *testing.T, args ...string) (out string, code int) {
 func TestDoctor(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
-	socket, addr, traces := filepath.Join(dir, "s"), freePort(t), freePort(t)
+	socket, addr, traces, otlp := filepath.Join(dir, "s"), freePort(t), freePort(t), freePort(t)
 	daemonProcess(t, agent.URL(), socket, "--http-addr", addr, "--apm-addr", traces, "--otlp-addr",
-		freePort(t), "--flush-interval", "1s", "--prometheus")
+		otlp, "--flush-interval", "1s", "--prometheus")
 	at := "--url=http://" + addr
 	expect := func(code int, says ...string) {
 		t.Helper()
@@ -78,7 +78,16 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
+	for _, path := range []string{"/v1/metrics", "/v1/logs", "/v1/metrics"} { // of an SDK as it is
+		response, err := http.Post("http://"+otlp+path, "application/x-protobuf", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
 	expect(0, "ok      door socket: 1 clients",
+		"notice  door otlp: 2 requests with metrics were refused", "set OTEL_METRICS_EXPORTER=none",
+		"notice  door otlp: 1 requests with logs were refused", "set OTEL_LOGS_EXPORTER=none",
 		"counted twice: door apm: of 1 requests the sender has counted",
 		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is the daemon's",
 		"sums: 1 spans received = 1 counted",
