@@ -21,7 +21,7 @@ var (
 	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon_test\.|` +
 		`spanstatsd/client\.|lab/standin\.`)
 	// Those that bring a payload to the agent, while its request lasts.
-	delivering = regexp.MustCompile(`flush\.\(\*sender\)\.(deliver|begin\.func1)`)
+	delivering = regexp.MustCompile(`flush\.\(\*pushDestination\)\.(deliver|begin\.func1)`)
 )
 
 // mostDeliveries is how many of those docs/architecture.md allows.
