@@ -146,7 +146,7 @@ func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
 // once, however large it is. Of keys that lose a label only a few are kept.
 func TestKeysThatLoseNothingAreAdmittedOnce(t *testing.T) {
 	const set = 1000
-	for _, budget := range []int{2 * set, 256} {
+	for _, budget := range []int{3 * set, 256} {
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = budget })
 		h.aggregator.Start()
 		p := h.NewPublisher(span.Origin{Service: "web"})
@@ -157,7 +157,7 @@ func TestKeysThatLoseNothingAreAdmittedOnce(t *testing.T) {
 		}
 		h.stop(p)
 		decoded := h.Stats().KeysDecoded
-		if isKept := decoded == set; isKept != (budget == 2*set) || h.counted() != 2*set {
+		if isKept := decoded == set; isKept != (budget == 3*set) || h.counted() != 2*set {
 			t.Errorf("with a budget of %d keys were admitted %d times for a set of %d twice", budget, decoded,
 				set)
 		}
