@@ -126,7 +126,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"128MiB", nil, map[string]string{"max-aggregates": "at least 4000"}, ""},
 		{"64MiB", nil, map[string]string{"max-aggregates": "at least 2048"}, ""},
 		{"128MiB", []string{"--prometheus=off"}, map[string]string{
-			"max-aggregates": "at least 5000", "ring-slots": "4096 memory",
+			"max-aggregates": "at least 5000", "max-connections": "256 memory",
 			"drainers": "fixed:1 (1) memory",
 		}, ""},
 		{

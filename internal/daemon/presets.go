@@ -49,7 +49,7 @@ var presets = []struct {
 	sketchBytes int // per aggregate
 }{
 	{"large", 3072, 2 << 10},
-	{"medium", 3072, 2 << 10},
+	{"medium", 3072, 1 << 10},
 	{"small", 3072, 1 << 10},
 	{"tiny", 2048, 640},
 	{"minimal", 256, 640},
@@ -61,18 +61,18 @@ var presetLimits = []struct {
 	values [4]int // medium, small, tiny, minimal
 }{
 	{"max-connections", [4]int{256, 64, 24, 24}},
-	{"drainers", [4]int{2, 1, 1, 1}}, // each has tables for all aggregates
-	{"ring-slots", [4]int{32768, 4096, 4096, 4096}},
+	{"drainers", [4]int{1, 1, 1, 1}}, // each has tables for all aggregates
+	{"ring-slots", [4]int{65536, 4096, 4096, 4096}},
 	{"max-origins", [4]int{256, 64, 64, 32}},
-	{"max-key-bytes", [4]int{4 << 20, 2 << 20, 1 << 20, 512 << 10}},
-	{"max-key-bytes-in-all", [4]int{16 << 20, 4 << 20, 2 << 20, 1 << 20}},
+	{"max-key-bytes", [4]int{2 << 20, 2 << 20, 1 << 20, 512 << 10}},
+	{"max-key-bytes-in-all", [4]int{8 << 20, 4 << 20, 2 << 20, 1 << 20}},
 	{"retry-bytes", [4]int{16 << 20, 8 << 20, 4 << 20, 2 << 20}},
 	{frameBuffers, [4]int{4 << 20, 2 << 20, 2 << 20, 2 << 20}},
 	{nativeBuckets, [4]int{80, 40, 20, 20}},
 
-	{"apm-max-connections", [4]int{128, 64, 24, 24}},
-	{"apm-max-body", [4]int{4 << 20, 1 << 20, 128 << 10, 64 << 10}}, // the agent counts longer requests
-	{"apm-max-body-bytes", [4]int{8 << 20, 4 << 20, 1 << 20, 1 << 20}},
+	{"apm-max-connections", [4]int{64, 64, 24, 24}},
+	{"apm-max-body", [4]int{1 << 20, 1 << 20, 128 << 10, 64 << 10}}, // the agent counts longer requests
+	{"apm-max-body-bytes", [4]int{4 << 20, 4 << 20, 1 << 20, 1 << 20}},
 	{apmCounters, [4]int{1, 1, 1, 1}},
 
 	{"otlp-max-connections", [4]int{32, 32, 16, 8}},

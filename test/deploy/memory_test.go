@@ -40,7 +40,7 @@ func TestLimitFitsTheDefaults(t *testing.T) {
 	if len(free) != 2 || strings.Join(free, " ") != strings.Join(limited, " ") {
 		t.Errorf("without a limit %v, with %s %v", free, limit.String(), limited)
 	}
-	// The agent's socket costs requests of more than 4 MiB their count here, and nothing else.
+	// With the agent's socket requests of more than 1 MiB are not counted here; nothing else changes.
 	if both := settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB",
 		"SPANSTATSD_APM_SOCKET=/run/apm.socket"); strings.Join(both, " ") != strings.Join(free, " ") {
 		t.Errorf("without a limit %v, as the agent with %s %v", free, limit.String(), both)
