@@ -159,7 +159,7 @@ kubernetes-programs:
 		-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$$version" \
 		-o $(CURDIR)/bin/kubernetes/$$program k8s.io/kubernetes/cmd/$$program; done
 
-test-kubernetes: kubernetes-programs ## the policy that injects the daemon, the manifests and the chart in a real API server, built into bin/kubernetes: pods of some fifty shapes (1 minute; the first time some ten to build it)
+test-kubernetes: kubernetes-programs ## the policy that injects the daemon, the manifests and the chart in a real API server, built into bin/kubernetes: pods of some seventy shapes (1 minute; the first time some ten to build it)
 	cd test/kubernetes && $(GO) test -count=1 -timeout 20m -v ./...
 
 test-scrape: scrape-programs ## of those, the tests with a real Prometheus that scrapes daemons, without the collectors; DASHBOARDS=directory asks it what the dashboards in there ask as well (3 minutes; the first time five more)

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	autoscaling "k8s.io/api/autoscaling/v1"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -31,6 +33,9 @@ func TestInjection(t *testing.T) {
 	c.namespace(t, "without", nil, nil)
 	c.namespace(t, "doors", map[string]string{"spanstatsd": "sidecar"},
 		map[string]string{"spanstatsd.io/doors": "socket,datadog,otlp"})
+	c.namespace(t, "override", map[string]string{"spanstatsd": "sidecar"}, map[string]string{
+		"spanstatsd.io/doors": "socket,datadog,otlp", "spanstatsd.io/env-from": "override",
+	})
 	for name, level := range map[string]string{"strict": "restricted", "loose": "privileged"} {
 		c.namespace(t, name,
 			map[string]string{"spanstatsd": "sidecar", "pod-security.kubernetes.io/enforce": level}, nil)
@@ -45,14 +50,7 @@ func TestInjection(t *testing.T) {
 	policy := chart(t, map[string]any{"inject": map[string]any{"enabled": true}})
 	// With the policy as it is a mistake in it is silent: the pod is admitted as it came.
 	c.apply(t, strings.Replace(policy, "failurePolicy: Ignore", "failurePolicy: Fail", 1))
-	eventually(t, "the policy is at work", func() error {
-		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"),
-			meta.CreateOptions{DryRun: []string{"All"}})
-		if err == nil && !isInjected(&p.Spec) {
-			err = fmt.Errorf("a pod is admitted as it is")
-		}
-		return err
-	})
+	c.awaitPolicy(t, "shop")
 	held := 0
 	for _, s := range shapes {
 		if t.Run(s.name, func(t *testing.T) { c.try(t, s) }) {
@@ -65,6 +63,19 @@ func TestInjection(t *testing.T) {
 		}
 	}
 	t.Logf("shapes %d of %d held", held, len(shapes)+len(owners))
+}
+
+// awaitPolicy waits until a pod of the namespace is admitted with the daemon.
+func (c *cluster) awaitPolicy(t *testing.T, namespace string) {
+	t.Helper()
+	eventually(t, "the policy is at work", func() error {
+		p, err := c.CoreV1().Pods(namespace).Create(t.Context(), pod("probe"),
+			meta.CreateOptions{DryRun: []string{"All"}})
+		if err == nil && !isInjected(&p.Spec) {
+			err = fmt.Errorf("a pod is admitted as it is")
+		}
+		return err
+	})
 }
 
 func pod(name string) *core.Pod {
@@ -106,11 +117,11 @@ func (c *cluster) try(t *testing.T, s shape) {
 	if s.isAlone {
 		return
 	}
-	if admitted.Labels["spanstatsd"] != "sidecar" {
-		t.Error("the pod has no label by which its metrics are found")
+	if label := admitted.Labels["spanstatsd"]; label != cmp.Or(p.Labels["spanstatsd"], "sidecar") {
+		t.Errorf("the pod has the label spanstatsd: %q", label)
 	}
 	again := &core.Pod{
-		ObjectMeta: meta.ObjectMeta{Name: s.name + "-again", Annotations: p.Annotations},
+		ObjectMeta: meta.ObjectMeta{Name: s.name + "-again", Annotations: admitted.Annotations},
 		Spec:       *admitted.Spec.DeepCopy(),
 	}
 	twice, err := c.CoreV1().Pods(namespace).Create(t.Context(), again, strict)
@@ -161,8 +172,11 @@ func (s *shape) check(t *testing.T, got, plain *core.PodSpec) {
 			return e == variablesOf[""] || e == variablesOf["d"] || e == variablesOf["o"]
 		})
 	}
-	if without.Resources != nil {
-		delete(without.Resources.Requests, core.ResourceMemory) // the API server adds the daemon's up
+	if s.resources != nil && !equality.Semantic.DeepEqual(got.Resources, s.resources) {
+		t.Errorf("pod-level resources are %v, want %v", got.Resources, s.resources)
+	}
+	if s.resources != nil {
+		without.Resources = plain.Resources
 	}
 	same(t, "without what was added", without, plain)
 }
@@ -205,7 +219,8 @@ func (s *shape) checkApplication(t *testing.T, c *core.Container) {
 	}
 	for door, want := range variablesOf {
 		at := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == want.Name })
-		if has := at >= 0; has != strings.Contains(s.doors, door) && !strings.HasPrefix(s.name, "own-") {
+		isSet := strings.Contains(s.doors, door) && !slices.Contains(s.unset, want.Name)
+		if has := at >= 0; has != isSet && !strings.HasPrefix(s.name, "own-") {
 			t.Errorf("%s has %s: %t", c.Name, want.Name, has)
 		}
 	}

@@ -9,10 +9,12 @@ import (
 // shape is a kind of pod, and what is to become of it.
 type shape struct {
 	name      string
-	change    func(*core.Pod) // of an ordinary one, which has one container
-	isAlone   bool            // nothing is done to it
-	doors     string          // that it has, besides our socket, as letters: d, o
-	namespace string          // but for the one that is labelled and nothing else
+	change    func(*core.Pod)            // of an ordinary one, which has one container
+	isAlone   bool                       // nothing is done to it
+	doors     string                     // that it has, besides our socket, as letters: d, o
+	unset     []string                   // variables of these doors that containers are not given
+	resources *core.ResourceRequirements // expected pod-level resources; nil for unchanged ones
+	namespace string                     // but for the one that is labelled and nothing else
 }
 
 // shapes are those that people have.
@@ -38,11 +40,29 @@ var shapes = []shape{
 	},
 	{name: "own-empty-socket", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET"})},
 	{name: "variables-by-reference", change: env(core.EnvVar{Name: "NAME", ValueFrom: nameOfPod})},
-	{name: "variables-from-a-map", change: func(p *core.Pod) {
-		of := core.LocalObjectReference{Name: "settings"}
-		p.Spec.Containers[0].EnvFrom = []core.EnvFromSource{{ConfigMapRef: &core.ConfigMapEnvSource{LocalObjectReference: of}}}
-	}},
-	{name: "all-doors", change: annotate("spanstatsd.io/doors", "socket,datadog,otlp"), doors: "do"},
+	{
+		name: "variables-from-a-map", change: both(allDoors, envFrom("")), doors: "do",
+		unset: []string{"SPANSTATSD_SOCKET", "DD_TRACE_AGENT_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"},
+	},
+	{
+		name: "variables-of-opentelemetry-from-a-map", change: both(allDoors, envFrom("OTEL_")), doors: "do",
+		unset: []string{"OTEL_EXPORTER_OTLP_ENDPOINT"},
+	},
+	{name: "other-variables-from-a-map", change: both(allDoors, envFrom("DB_")), doors: "do"},
+	{
+		name: "variables-from-a-map-overridden", doors: "do",
+		change: both(allDoors, both(envFrom(""), annotate("spanstatsd.io/env-from", "override"))),
+	},
+	{
+		name: "variables-from-a-map-overridden-by-the-namespace", namespace: "override", doors: "do",
+		change: envFrom(""),
+	},
+	{
+		name: "variables-from-a-map-kept-by-the-pod", namespace: "override", doors: "do",
+		change: both(envFrom(""), annotate("spanstatsd.io/env-from", "keep")),
+		unset:  []string{"SPANSTATSD_SOCKET", "DD_TRACE_AGENT_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"},
+	},
+	{name: "all-doors", change: allDoors, doors: "do"},
 	{name: "doors-with-spaces", change: annotate("spanstatsd.io/doors", "socket, otlp"), doors: "o"},
 	{name: "datadog", change: annotate("spanstatsd.io/doors", "socket,datadog"), doors: "d"},
 	{name: "otlp", change: annotate("spanstatsd.io/doors", "socket,otlp"), doors: "o"},
@@ -71,14 +91,35 @@ var shapes = []shape{
 	{name: "resources", change: func(p *core.Pod) {
 		p.Spec.Containers[0].Resources.Limits = core.ResourceList{core.ResourceMemory: resource.MustParse("64Mi")}
 	}},
-	{name: "resources-of-the-pod", change: func(p *core.Pod) {
-		p.Spec.Resources = &core.ResourceRequirements{Limits: core.ResourceList{core.ResourceCPU: resource.MustParse("2")}}
-	}},
+	{
+		name:      "limit-of-the-pod",
+		change:    podResources(nil, list("2", "")),
+		resources: &core.ResourceRequirements{Limits: list("3", ""), Requests: list("2010m", "32Mi")},
+	},
+	{
+		name:      "limits-of-the-pod-below-the-daemons",
+		change:    podResources(nil, list("500m", "64Mi")),
+		resources: &core.ResourceRequirements{Limits: list("1500m", "256Mi"), Requests: list("510m", "96Mi")},
+	},
+	{
+		name: "requests-of-the-pod-used-up",
+		change: both(podResources(list("0.25", "1.5Gi"), nil), func(p *core.Pod) {
+			p.Spec.Containers[0].Resources.Requests = list("250m", "1536Mi")
+		}),
+		resources: &core.ResourceRequirements{Requests: list("260m", "1568Mi")},
+	},
+	{
+		name:      "request-of-the-pod-for-memory",
+		change:    podResources(list("", "16Mi"), nil),
+		resources: &core.ResourceRequirements{Requests: list("", "48Mi")},
+	},
 	{name: "shared-processes", change: func(p *core.Pod) {
 		yes := true
 		p.Spec.ShareProcessNamespace = &yes
 	}},
 	{name: "linux", change: func(p *core.Pod) { p.Spec.OS = &core.PodOS{Name: core.Linux} }},
+	{name: "linux-by-selector", change: selectOS("linux")},
+	{name: "linux-by-affinity", change: requireOS(core.NodeSelectorOpIn, "linux")},
 	{name: "user-of-the-pod", change: func(p *core.Pod) {
 		user := int64(1000)
 		p.Spec.SecurityContext = &core.PodSecurityContext{RunAsUser: &user, FSGroup: &user}
@@ -91,6 +132,9 @@ var shapes = []shape{
 	{name: "labels-and-annotations", change: both(annotate("a", "b"), func(p *core.Pod) {
 		p.Labels = map[string]string{"app": "shop"}
 	})},
+	{name: "label-of-its-own", change: func(p *core.Pod) {
+		p.Labels = map[string]string{"spanstatsd": "shop"}
+	}},
 	{name: "on-a-host-port", change: func(p *core.Pod) {
 		p.Spec.Containers[0].Ports = []core.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}},
@@ -119,6 +163,18 @@ var shapes = []shape{
 	{name: "windows", isAlone: true, change: func(p *core.Pod) {
 		p.Spec.OS = &core.PodOS{Name: core.Windows}
 	}},
+	{name: "windows-by-selector", isAlone: true, change: selectOS("windows")},
+	{name: "windows-by-affinity", isAlone: true, change: requireOS(core.NodeSelectorOpIn, "windows")},
+	{name: "not-linux-by-affinity", isAlone: true, change: requireOS(core.NodeSelectorOpNotIn, "linux")},
+	{name: "own-volume-of-our-name", isAlone: true, change: mount("spanstatsd", "/data")},
+	{name: "own-volume-there", isAlone: true, change: mount("spanstatsd", directory)},
+	{name: "own-volume-of-our-other-name", isAlone: true, change: mount("spanstatsd-no-token", "/data")},
+	{name: "component-sidecar", isAlone: true, change: both(allDoors, func(p *core.Pod) {
+		addComponent(p)
+		p.Spec.InitContainers = []core.Container{always(p.Spec.Containers[0])}
+		p.Spec.Containers = p.Spec.Containers[1:]
+	})},
+	{name: "component-sidecar-classic", isAlone: true, change: addComponent},
 	{name: "own-daemon", isAlone: true, change: add(container("spanstatsd"))},
 	{name: "own-daemon-as-a-sidecar", isAlone: true, change: addInit(always(container("spanstatsd")))},
 }
@@ -143,6 +199,65 @@ func addInit(more ...core.Container) func(*core.Pod) {
 
 func env(more ...core.EnvVar) func(*core.Pod) {
 	return func(p *core.Pod) { p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, more...) }
+}
+
+var allDoors = annotate("spanstatsd.io/doors", "socket,datadog,otlp")
+
+// envFrom gives the container variables of a ConfigMap, whose names begin with the prefix.
+func envFrom(prefix string) func(*core.Pod) {
+	return func(p *core.Pod) {
+		settings := core.LocalObjectReference{Name: "settings"}
+		p.Spec.Containers[0].EnvFrom = []core.EnvFromSource{{
+			Prefix: prefix, ConfigMapRef: &core.ConfigMapEnvSource{LocalObjectReference: settings},
+		}}
+	}
+}
+
+func podResources(requests, limits core.ResourceList) func(*core.Pod) {
+	return func(p *core.Pod) {
+		p.Spec.Resources = &core.ResourceRequirements{Requests: requests, Limits: limits}
+	}
+}
+
+// list returns a resource list without the empty quantities.
+func list(cpu, memory string) core.ResourceList {
+	of := core.ResourceList{}
+	for name, quantity := range map[core.ResourceName]string{
+		core.ResourceCPU: cpu, core.ResourceMemory: memory,
+	} {
+		if quantity != "" {
+			of[name] = resource.MustParse(quantity)
+		}
+	}
+	return of
+}
+
+func selectOS(name string) func(*core.Pod) {
+	return func(p *core.Pod) { p.Spec.NodeSelector = map[string]string{core.LabelOSStable: name} }
+}
+
+func requireOS(operator core.NodeSelectorOperator, name string) func(*core.Pod) {
+	return func(p *core.Pod) {
+		term := core.NodeSelectorTerm{MatchExpressions: []core.NodeSelectorRequirement{
+			{Key: core.LabelOSStable, Operator: operator, Values: []string{name}},
+		}}
+		p.Spec.Affinity = &core.Affinity{NodeAffinity: &core.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &core.NodeSelector{
+				NodeSelectorTerms: []core.NodeSelectorTerm{term},
+			},
+		}}
+	}
+}
+
+// addComponent adds the daemon as components/sidecar-classic does.
+func addComponent(p *core.Pod) {
+	daemon := container("spanstatsd")
+	daemon.VolumeMounts = []core.VolumeMount{
+		{Name: "spanstatsd", MountPath: directory},
+		{Name: "spanstatsd-no-token", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
+	}
+	p.Spec.Containers = append([]core.Container{daemon}, p.Spec.Containers...)
+	p.Spec.Volumes = append(p.Spec.Volumes, core.Volume{Name: "spanstatsd"}, core.Volume{Name: "spanstatsd-no-token"})
 }
 
 func annotate(name, value string) func(*core.Pod) {

@@ -18,7 +18,7 @@ lists of objects are indented. Maps of the API whose keys are anybody's are maps
 {{- $first := true -}}
 {{- range $key, $value := .value -}}
 {{- if not $first }}, {{ end }}{{ $first = false -}}
-{{ $key }}: {{ if has $key (list "limits" "requests") }}{{ toJson $value }}{{ else }}
+{{ $key }}: {{ if has $key (list "limits" "requests") }}{{ include "spanstatsd.inject.quantities" $value }}{{ else }}
 {{- include "spanstatsd.cel" (dict "value" $value "type" (printf "%s.%s" $type $key) "indent" "") }}{{ end -}}
 {{- end -}}
 }
@@ -51,4 +51,22 @@ lists of objects are indented. Maps of the API whose keys are anybody's are maps
 {{- with toString .Values.otlpIn.keep }}
 - {name: SPANSTATSD_OTLP_KEEP, value: {{ . | quote }}}
 {{- end }}
+{{- end -}}
+
+{{- /* Quantities by resource as CEL, where all values of a map have one type: cpu: 1 is "1". */ -}}
+
+{{- define "spanstatsd.inject.quantities" -}}
+{{- $all := dict -}}
+{{- range $name, $quantity := . }}{{ $_ := set $all $name (toString $quantity) }}{{ end -}}
+{{ toJson $all }}
+{{- end -}}
+
+{{- /* The resources of a container as CEL: a list of [list, resource, quantity]. */ -}}
+
+{{- define "spanstatsd.inject.resources" -}}
+{{- $all := list -}}
+{{- range $list, $resources := .resources -}}
+{{- range $name, $quantity := $resources }}{{ $all = append $all (list $list $name (toString $quantity)) }}{{ end -}}
+{{- end -}}
+{{ toJson $all }}
 {{- end -}}
