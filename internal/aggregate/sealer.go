@@ -1,10 +1,15 @@
 package aggregate
 
 import (
+	"context"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // reportSpacing is the least time between two seals that tracers asked for, and
@@ -167,3 +172,199 @@ func nextBoundary(now time.Time, interval time.Duration) time.Time {
 // wall strips the monotonic reading: a boundary is a wall-clock time, and must
 // be compared as one even after the clock was stepped.
 func wall(t time.Time) time.Time { return t.Round(0) }
+
+// Sealed is one cycle that nobody writes any more: every drainer's table of it, and
+// what the interval's registry held of origins and keys. It belongs to the receiver
+// until Release.
+type Sealed struct {
+	Cycle   uint64
+	Start   time.Time           // of the cycle
+	End     time.Time           // when it was sealed
+	Width   time.Duration       // of a bucket
+	Origins []span.Origin       // by OriginID
+	Keys    []registry.KeyEntry // by KeyID
+
+	// Cleared is how many snapshots a clear gave up, which are in no table. Then
+	// there is nothing else here.
+	Cleared uint64
+
+	// Delivery is resolved when every payload of the cycle has had its outcome.
+	Delivery *Delivery
+
+	tables  []*Table // one a drainer; the same key may have a row in several
+	merged  *Merged  // nil where nothing is merged
+	release func()
+}
+
+// NewSealed makes a sealed cycle of its parts.
+func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
+	origins []span.Origin, keys []registry.KeyEntry, tables ...*Table,
+) *Sealed {
+	return &Sealed{
+		Cycle: cycle, Start: start, End: end, Width: width,
+		Origins: origins, Keys: keys, tables: tables, Delivery: NewDelivery(),
+	}
+}
+
+// Parts visits all that was counted.
+func (s *Sealed) Parts(yield func(Part) bool) {
+	for _, table := range s.tables {
+		for i := range table.Len() {
+			if !yield(table.Part(i)) {
+				return
+			}
+		}
+	}
+	if s.merged == nil {
+		return
+	}
+	for i := range s.merged.rows {
+		if !yield(s.merged.part(i)) {
+			return
+		}
+	}
+}
+
+// Mappings are those of the parts, by MappingID.
+func (s *Sealed) Mappings() []sketch.Mapping {
+	if s.merged == nil {
+		return []sketch.Mapping{sketch.OwnMapping}
+	}
+	return s.merged.mappings
+}
+
+// Spans is the number of snapshots in all tables, counted from their rows.
+func (s *Sealed) Spans() (spans uint64) {
+	for part := range s.Parts {
+		spans += part.Counts().Spans
+	}
+	return spans
+}
+
+// Release gives the tables back for reuse; the next interval but one does the same
+// to the registry. Nothing of Sealed may be touched afterwards, except Delivery.
+func (s *Sealed) Release() {
+	if s.release != nil {
+		s.release()
+	}
+	s.release, s.Origins, s.Keys, s.tables, s.merged = nil, nil, nil, nil, nil
+}
+
+// Delivery is a promise: what became of one sealed cycle. It is how a tracer
+// that asked for a report learns of the outcome without anything downstream
+// knowing the tracer.
+type Delivery struct {
+	done    chan struct{}
+	err     error
+	doubt   func(is bool) // is told whether it is doubtful, when that changes; nil for nobody
+	settled func()        // is told when every span has its outcome; nil for nobody
+}
+
+// NewDelivery returns a promise that is not kept yet.
+func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
+
+// NewWatchedDelivery returns one that tells of its doubts and of its settlement.
+func NewWatchedDelivery(doubt func(is bool), settled func()) *Delivery {
+	return &Delivery{done: make(chan struct{}), doubt: doubt, settled: settled}
+}
+
+// Resolve keeps the promise; nil means that every destination accepted everything.
+// It is called once.
+func (d *Delivery) Resolve(err error) {
+	d.Answer(err)
+	d.Settle()
+}
+
+// Answer tells who waits how it went. It is the first half of Resolve, for spans that are
+// held all the same and may arrive later.
+func (d *Delivery) Answer(err error) {
+	d.err = err
+	close(d.done)
+}
+
+// Doubt says that spans of the cycle may be with a destination, or again that certainly none
+// is. It is called when that changes, before anything leaves, never behind Settle, and by any
+// goroutine, one at a time.
+func (d *Delivery) Doubt(is bool) {
+	if d.doubt != nil {
+		d.doubt(is)
+	}
+}
+
+// Settle says that every span of the cycle has its outcome. It is the second half of
+// Resolve.
+func (d *Delivery) Settle() {
+	if d.settled != nil {
+		d.settled()
+	}
+}
+
+// Wait returns the outcome, or the context's error if that ends first.
+func (d *Delivery) Wait(ctx context.Context) error {
+	select {
+	case <-d.done:
+		return d.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *Delivery) resolved() bool {
+	select {
+	case <-d.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Reported is the promise of a report that was asked for: its own cycle's delivery, and those
+// of earlier cycles that were still on their way. Spans that a tracer published just before
+// may be in one of those, if an interval ended in between.
+type Reported []*Delivery
+
+// Wait returns the first outcome that is no success once all are known, or the
+// context's error if that ends first.
+func (r Reported) Wait(ctx context.Context) (first error) {
+	for _, d := range r {
+		if err := d.Wait(ctx); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// outcomes knows how far the cycles have had their outcome, which comes in any order.
+type outcomes struct {
+	mu      sync.Mutex
+	through uint64              // all cycles below have had theirs
+	ahead   map[uint64]struct{} // those above that have; the flush bounds their number
+	changed chan struct{}       // closed when through rises
+}
+
+func newOutcomes() outcomes {
+	return outcomes{ahead: map[uint64]struct{}{}, changed: make(chan struct{})}
+}
+
+// add notes that a cycle has had its outcome.
+func (o *outcomes) add(cycle uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ahead[cycle] = struct{}{}
+	before := o.through
+	for _, has := o.ahead[o.through]; has; _, has = o.ahead[o.through] {
+		delete(o.ahead, o.through)
+		o.through++
+	}
+	if o.through != before {
+		close(o.changed)
+		o.changed = make(chan struct{})
+	}
+}
+
+// settled is how far they have, and a channel that is closed when that rises.
+func (o *outcomes) settled() (through uint64, changed <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.through, o.changed
+}

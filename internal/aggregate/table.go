@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -102,4 +104,120 @@ func (t *Table) Reset() {
 	clear(t.index)
 	t.pages.Reset()
 	t.held.Store(0)
+}
+
+// Counts is what is counted of a key besides its durations' distribution.
+//
+// The weighted ones are float64, as the agent's are: exact for whole numbers up to 2^53,
+// fractional where a weight is, and unable to wrap around. A number that is larger than a
+// payload can say stays at the largest that it can say.
+type Counts struct {
+	Spans    uint64  // snapshots, unweighted: the unit of the books
+	Hits     float64 // weighted, as are the three below
+	Errors   float64
+	TopLevel float64
+	Duration float64 // nanoseconds, not truncated
+}
+
+// Add adds what was counted of the same key elsewhere.
+func (c *Counts) Add(other *Counts) {
+	c.Spans += other.Spans
+	c.Hits += other.Hits
+	c.Errors += other.Errors
+	c.TopLevel += other.TopLevel
+	c.Duration += other.Duration
+}
+
+// distribution is the spans of a merged row by bin. Unlike a drainer's store it never
+// collapses: it may be of any mapping.
+type distribution struct {
+	zeros uint64
+	bins  []sketch.Bin // lowest first, each once
+}
+
+// add adds bins and returns how many the distribution did not have.
+func (d *distribution) add(b *sketch.Bins) (more int) {
+	d.zeros += b.Zeros
+	for _, bin := range b.List {
+		at, found := slices.BinarySearchFunc(d.bins, bin.Index, func(b sketch.Bin, index uint16) int {
+			return cmp.Compare(b.Index, index)
+		})
+		if found {
+			d.bins[at].Spans += bin.Spans
+			continue
+		}
+		d.bins = slices.Insert(d.bins, at, bin)
+		more++
+	}
+	return more
+}
+
+func (d *distribution) mean(mapping sketch.Mapping) float64 {
+	return (&sketch.Bins{Zeros: d.zeros, List: d.bins}).Mean(mapping)
+}
+
+func (d *distribution) read(to sketch.Sum, mapping sketch.Mapping) {
+	to.AddZeros(d.zeros)
+	to.AddBins(mapping, d.bins)
+}
+
+// Part is what one table has counted of a key in one bucket, or what was merged of it
+// in one mapping.
+type Part struct {
+	Key     registry.KeyID
+	Mapping sketch.MappingID
+	Bucket  int64 // its start, nanoseconds since the Unix epoch
+
+	table  *Table // or
+	merged *Merged
+	row    int32
+}
+
+// Part is a row's.
+func (t *Table) Part(at int) Part {
+	r := &t.rows[at]
+	return Part{Key: r.key, Bucket: t.oldest + int64(r.bucket)*t.width, table: t, row: int32(at)}
+}
+
+func (m *Merged) part(at int) Part {
+	row := &m.rows[at]
+	return Part{Key: row.key, Mapping: row.mapping, Bucket: row.bucket, merged: m, row: int32(at)}
+}
+
+// Counts is all but the sketches.
+func (p *Part) Counts() Counts {
+	if p.table != nil {
+		return p.table.rows[p.row].Counts
+	}
+	return p.merged.rows[p.row].Counts
+}
+
+// ReadOK adds the distribution of the part's spans without an error to a histogram, or to a
+// sketch, which holds nothing of another mapping.
+func (p *Part) ReadOK(to sketch.Sum) {
+	if t := p.table; t != nil {
+		t.rows[p.row].ok.Read(&t.pages, to)
+	} else {
+		p.merged.rows[p.row].ok.read(to, p.merged.mappings[p.Mapping])
+	}
+}
+
+// ReadErrors does the same for its spans with an error.
+func (p *Part) ReadErrors(to sketch.Sum) {
+	if t := p.table; t == nil {
+		p.merged.rows[p.row].errors.read(to, p.merged.mappings[p.Mapping])
+	} else if failed := t.rows[p.row].failed; failed != 0 {
+		t.failed[failed-1].durations.Read(&t.pages, to)
+	}
+}
+
+// ErrorDuration is what of Counts.Duration spans with an error took. Tracers that count
+// themselves do not tell it; of theirs it is what the bins of those spans stand for.
+func (p *Part) ErrorDuration() float64 {
+	if t := p.table; t == nil {
+		return p.merged.rows[p.row].errorDuration(p.merged.mappings[p.Mapping])
+	} else if failed := t.rows[p.row].failed; failed != 0 {
+		return t.failed[failed-1].duration
+	}
+	return 0
 }
