@@ -201,7 +201,7 @@ fuzz: ## fuzz every target for a minute
 
 # Packages that guard data. Not in ci: a mutant takes seconds, and some survive because they change nothing that
 # a user could see.
-GUARDS := internal/wire internal/admit internal/registry internal/ring internal/aggregate internal/sketch internal/running
+GUARDS := internal/wire internal/admit internal/registry internal/ring internal/aggregate internal/aggregate/sketch internal/recovery
 
 mutants: ## before a release: generated mutants of the packages that guard data, or of ONLY=internal/wire; prints the mutants that no test noticed (hours)
 	cd tools && $(GO) build -o ../bin/gremlins github.com/go-gremlins/gremlins/cmd/gremlins

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/socketpath"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socketpath"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 	"github.com/spf13/cobra"
 )
 
@@ -56,7 +56,7 @@ A flag that can't be parsed is named first, alone; then all variables; then the 
 	return cmd
 }
 
-func writeSettings(w io.Writer, settings []health.Setting) error {
+func writeSettings(w io.Writer, settings []status.Setting) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FLAG\tVALUE\tFROM")
 	for _, s := range settings {
@@ -66,7 +66,7 @@ func writeSettings(w io.Writer, settings []health.Setting) error {
 }
 
 // shownValue is the value, and what it comes to where that is another.
-func shownValue(s health.Setting) string {
+func shownValue(s status.Setting) string {
 	value, effective := sanitize.Text(s.Value), sanitize.Text(s.Effective)
 	switch {
 	case value == "" || value == "[]":
@@ -77,11 +77,11 @@ func shownValue(s health.Setting) string {
 	return value
 }
 
-func shownOrigin(s health.Setting) string {
+func shownOrigin(s status.Setting) string {
 	switch {
 	case s.Variable != "":
 		return "environment, " + sanitize.Text(s.Variable)
-	case s.Origin == health.FromMemory || s.Origin == health.FromDescriptors:
+	case s.Origin == status.FromMemory || s.Origin == status.FromDescriptors:
 		return s.Origin + ", instead of " + s.Default
 	}
 	return s.Origin

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
@@ -18,26 +18,26 @@ func TestConfigCommand(t *testing.T) {
 	cmd.Env = append(cmd.Env, "SPANSTATSD_MAX_ORIGINS=7", "DD_AGENT_HOST=agent.local",
 		"SPANSTATSD_RING_SLOTS=2048")
 	out, err := cmd.Output()
-	var settings []health.Setting
+	var settings []status.Setting
 	if err != nil || json.Unmarshal(out, &settings) != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	got := map[string]health.Setting{}
+	got := map[string]status.Setting{}
 	for _, s := range settings {
 		got[s.Name] = s
 	}
-	for name, want := range map[string]health.Setting{
-		"ring-slots": {Value: "1024", Default: "65536", Origin: health.FromFlag},
+	for name, want := range map[string]status.Setting{
+		"ring-slots": {Value: "1024", Default: "65536", Origin: status.FromFlag},
 		"max-origins": {
-			Value: "7", Default: "256", Origin: health.FromEnvironment,
+			Value: "7", Default: "256", Origin: status.FromEnvironment,
 			Variable: "SPANSTATSD_MAX_ORIGINS",
 		},
 		"agent-url": {
-			Value: "http://agent.local:8126", Origin: health.FromEnvironment,
+			Value: "http://agent.local:8126", Origin: status.FromEnvironment,
 			Variable: "DD_AGENT_HOST",
 		},
-		"max-aggregates": {Value: "8192", Default: "8192", Origin: health.FromDefault},
-		"drainers":       {Value: "fixed:3", Effective: "3", Default: "cpu:1", Origin: health.FromFlag},
+		"max-aggregates": {Value: "8192", Default: "8192", Origin: status.FromDefault},
+		"drainers":       {Value: "fixed:3", Effective: "3", Default: "cpu:1", Origin: status.FromFlag},
 	} {
 		want.Name = name
 		if got[name] != want {
@@ -245,7 +245,7 @@ func valueAt(t *testing.T, limit, flag string, args []string) int {
 	cmd := program(t, append([]string{"config", "--json"}, args...)...)
 	cmd.Env = append(cmd.Env, "GOMEMLIMIT="+limit)
 	out, err := cmd.Output()
-	var settings []health.Setting
+	var settings []status.Setting
 	if err != nil || json.Unmarshal(out, &settings) != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spf13/pflag"
 )
 
@@ -102,7 +102,7 @@ func localDaemon(listens string) string {
 }
 
 // get asks once.
-func (s *statusSource) get(ctx context.Context) ([]byte, *health.Status, error) {
+func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ask daemon: %w", err)
@@ -130,14 +130,14 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *health.Status, error) 
 		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %s answered %s; is this a spanstatsd?",
 			s.url, response.Status)}
 	}
-	status := &health.Status{}
-	if err := json.Unmarshal(body, status); err != nil || status.Schema == 0 {
+	answer := &status.Status{}
+	if err := json.Unmarshal(body, answer); err != nil || answer.Schema == 0 {
 		return nil, nil, unreachableError{fmt.Errorf("ask daemon: what %s answered is no status; is this a "+
 			"spanstatsd?", s.url)}
 	}
-	if status.Schema > health.StatusSchema {
+	if answer.Schema > status.StatusSchema {
 		return nil, nil, fmt.Errorf("ask daemon: its status has schema %d, this program knows %d; use the "+
-			"daemon's own spanstatsd status", status.Schema, health.StatusSchema)
+			"daemon's own spanstatsd status", answer.Schema, status.StatusSchema)
 	}
-	return body, status, nil
+	return body, answer, nil
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/doctor"
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 	"github.com/spf13/cobra"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // TestDropUnsampledIsAutoOnOrOff: by default what the agent says, which config shows; what
@@ -34,7 +34,7 @@ func TestDropUnsampledIsAutoOnOrOff(t *testing.T) {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(cmd.Env, c.variables...)
 		out, err := cmd.Output()
-		var settings []health.Setting
+		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

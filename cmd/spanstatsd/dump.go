@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/dump"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/export/dump"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 	"github.com/spf13/cobra"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/dump"
+	"github.com/spanstatsd/spanstatsd/internal/export/dump"
 )
 
 // What can't be decoded is named by its place, and nothing in it reaches the

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 )
 
 // TestHistogramsAreExplicitWhereTheyAreAskedFor, with bounds by a name or of one's own.

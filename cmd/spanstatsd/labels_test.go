@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // TestVariablesOfTracersAreDefaults: what tracers are told of limits and tags holds here where
@@ -17,58 +17,58 @@ func TestVariablesOfTracersAreDefaults(t *testing.T) {
 		args, variables []string
 		want
 	}{
-		{nil, nil, want{"cardinality-limit", "[]", "", health.FromDefault, ""}},
+		{nil, nil, want{"cardinality-limit", "[]", "", status.FromDefault, ""}},
 		{nil, []string{limit + "=300"}, want{
 			"cardinality-limit", "[]", "resource=300",
-			health.FromEnvironment, limit,
+			status.FromEnvironment, limit,
 		}},
 		{
 			nil,
 			[]string{limit + "=300", "DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT=7"},
 			want{
-				"cardinality-limit", "[]", "resource=300,peer_tag=7", health.FromEnvironment,
+				"cardinality-limit", "[]", "resource=300,peer_tag=7", status.FromEnvironment,
 				limit + ", DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT",
 			},
 		},
 		{
 			[]string{"--cardinality-limit=resource=5"},
 			[]string{limit + "=300"},
-			want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""},
+			want{"cardinality-limit", "[resource=5]", "", status.FromFlag, ""},
 		},
 		{
 			[]string{"--cardinality-limit=resource=5"},
 			[]string{limit + "=lots"},
-			want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""},
+			want{"cardinality-limit", "[resource=5]", "", status.FromFlag, ""},
 		},
 		{
 			nil,
 			[]string{"SPANSTATSD_CARDINALITY_LIMIT=resource=5", limit + "=300"},
 			want{
-				"cardinality-limit", "[resource=5]", "", health.FromEnvironment,
+				"cardinality-limit", "[resource=5]", "", status.FromEnvironment,
 				"SPANSTATSD_CARDINALITY_LIMIT",
 			},
 		},
 		{
 			[]string{"--cardinality-limit=type=5"},
 			[]string{limit + "=300"},
-			want{"cardinality-limit", "[type=5]", "and resource=300 by " + limit, health.FromFlag, ""},
+			want{"cardinality-limit", "[type=5]", "and resource=300 by " + limit, status.FromFlag, ""},
 		},
-		{nil, []string{tags + "=tier"}, want{"apm-additional-tags", "[]", "", health.FromDefault, ""}},
+		{nil, []string{tags + "=tier"}, want{"apm-additional-tags", "[]", "", status.FromDefault, ""}},
 		{
 			[]string{"--apm-labels=tracer"},
 			[]string{tags + "= tier,,region,tier "},
-			want{"apm-additional-tags", "[tier,region]", "", health.FromEnvironment, tags},
+			want{"apm-additional-tags", "[tier,region]", "", status.FromEnvironment, tags},
 		},
 		{
 			[]string{"--apm-labels=tracer", "--apm-additional-tags=zone"},
 			[]string{tags + "=tier"},
-			want{"apm-additional-tags", "[zone]", "", health.FromFlag, ""},
+			want{"apm-additional-tags", "[zone]", "", status.FromFlag, ""},
 		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(cmd.Env, c.variables...)
 		out, err := cmd.Output()
-		var settings []health.Setting
+		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/logqueue"
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/logging/logqueue"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 	"github.com/spf13/cobra"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,10 +65,10 @@ func (o *runOptions) complete(s *settings) error {
 // fit adapts defaults to the memory and the file descriptors that there are.
 func (o *runOptions) fit(s *settings) {
 	for _, name := range daemon.FitMemory(&o.config, memory.Find(os.DirFS("/")), s.isSet) {
-		s.of(name).Origin = health.FromMemory
+		s.of(name).Origin = status.FromMemory
 	}
 	for _, name := range daemon.FitDescriptors(&o.config, descriptorLimit(), s.isSet) {
-		s.of(name).Origin = health.FromDescriptors
+		s.of(name).Origin = status.FromDescriptors
 	}
 	s.of("drainers").Effective = strconv.Itoa(o.config.Aggregate.Drainers)
 }
@@ -102,15 +102,15 @@ func (o *runOptions) check(cmd *cobra.Command) error {
 // settings are the values that the daemon runs with, and where each comes from.
 type settings struct {
 	flags  *pflag.FlagSet
-	byName map[string]*health.Setting
+	byName map[string]*status.Setting
 }
 
 func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
-	s := &settings{flags, map[string]*health.Setting{}}
+	s := &settings{flags, map[string]*status.Setting{}}
 	flags.VisitAll(func(f *pflag.Flag) {
-		s.byName[f.Name] = &health.Setting{Name: f.Name, Default: f.DefValue, Origin: health.FromDefault}
+		s.byName[f.Name] = &status.Setting{Name: f.Name, Default: f.DefValue, Origin: status.FromDefault}
 		if f.Changed {
-			s.byName[f.Name].Origin = health.FromFlag
+			s.byName[f.Name].Origin = status.FromFlag
 		}
 		s.fromVariable(f.Name, variables[f.Name])
 	})
@@ -118,8 +118,8 @@ func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
 }
 
 // of returns the setting of a flag. Limits without a flag have one that is not listed.
-func (s *settings) of(flag string) *health.Setting {
-	return cmp.Or(s.byName[flag], &health.Setting{})
+func (s *settings) of(flag string) *status.Setting {
+	return cmp.Or(s.byName[flag], &status.Setting{})
 }
 
 // isSet reports whether the operator has set a flag.
@@ -131,12 +131,12 @@ func (s *settings) isSet(flag string) bool {
 // fromVariable notes the environment variables that chose a value, unless there are none.
 func (s *settings) fromVariable(flag, variables string) {
 	if variables != "" {
-		s.of(flag).Origin, s.of(flag).Variable = health.FromEnvironment, variables
+		s.of(flag).Origin, s.of(flag).Variable = status.FromEnvironment, variables
 	}
 }
 
 // list returns the settings in the order of the flags.
-func (s *settings) list() (list []health.Setting) {
+func (s *settings) list() (list []status.Setting) {
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		setting := *s.byName[f.Name]
 		setting.Value = f.Value.String()

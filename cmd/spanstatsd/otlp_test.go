@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // TestWhereOTLPGoes: by a flag, by OpenTelemetry's variables, or nowhere; and config shows
@@ -19,46 +19,46 @@ func TestWhereOTLPGoes(t *testing.T) {
 		value, origin   string
 		variable        string
 	}{
-		{nil, nil, "", health.FromDefault, ""},
+		{nil, nil, "", status.FromDefault, ""},
 		{
 			[]string{"--otlp-metrics-endpoint=http://h:4318"},
-			nil, "http://h:4318/v1/metrics", health.FromFlag,
+			nil, "http://h:4318/v1/metrics", status.FromFlag,
 			"",
 		},
 		{
 			[]string{"--otlp-metrics-endpoint=https://h/x?key=hunter2"},
-			nil, "https://h/x", health.FromFlag,
+			nil, "https://h/x", status.FromFlag,
 			"",
 		},
 		{
 			nil,
 			[]string{general + "=http://h:4318"},
-			"http://h:4318/v1/metrics", health.FromEnvironment,
+			"http://h:4318/v1/metrics", status.FromEnvironment,
 			general,
 		},
 		{
 			nil,
 			[]string{general + "=http://h:4318", metrics + "=http://m/"},
 			"http://m/",
-			health.FromEnvironment, metrics,
+			status.FromEnvironment, metrics,
 		},
 		{
 			nil,
 			[]string{"SPANSTATSD_OTLP_METRICS_ENDPOINT=unix:///s"},
-			"unix:///s", health.FromEnvironment,
+			"unix:///s", status.FromEnvironment,
 			"SPANSTATSD_OTLP_METRICS_ENDPOINT",
 		},
 		{
 			[]string{"--otlp-metrics-endpoint=off"},
 			[]string{general + "=http://h:4318"},
 			"off",
-			health.FromFlag, "",
+			status.FromFlag, "",
 		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(append(cmd.Env, c.variables...), "OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2")
 		out, err := cmd.CombinedOutput()
-		var settings []health.Setting
+		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -85,31 +85,31 @@ func TestTheTemporalityIsTheFlags(t *testing.T) {
 		origin    string
 		variable  string
 	}{
-		{[]string{endpoint}, nil, "delta", health.FromDefault, ""},
-		{[]string{endpoint, "--otlp-temporality=cumulative"}, nil, "cumulative", health.FromFlag, ""},
+		{[]string{endpoint}, nil, "delta", status.FromDefault, ""},
+		{[]string{endpoint, "--otlp-temporality=cumulative"}, nil, "cumulative", status.FromFlag, ""},
 		{
 			[]string{endpoint},
 			[]string{preference + "=Cumulative"},
-			"cumulative", health.FromEnvironment,
+			"cumulative", status.FromEnvironment,
 			preference,
 		},
 		{
 			[]string{endpoint},
 			[]string{preference + "=lowmemory"},
-			"delta", health.FromEnvironment,
+			"delta", status.FromEnvironment,
 			preference,
 		},
 		{
 			[]string{endpoint, "--otlp-temporality=delta"},
 			[]string{preference + "=cumulative"},
 			"delta",
-			health.FromFlag, "",
+			status.FromFlag, "",
 		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(cmd.Env, c.variables...)
 		out, err := cmd.CombinedOutput()
-		var settings []health.Setting
+		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -130,7 +130,7 @@ func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 			"--agent-url=http://h", "--otlp-temporality="+temporality)
 		cmd.Env = append(cmd.Env, "GOMEMLIMIT=64MiB")
 		out, err := cmd.CombinedOutput()
-		var settings []health.Setting
+		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

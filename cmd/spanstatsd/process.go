@@ -8,8 +8,8 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/dump"
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/export/dump"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
 // processOptions are flags about the process, as far as they are to be read.

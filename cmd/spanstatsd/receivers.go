@@ -12,13 +12,13 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
-	"github.com/spanstatsd/spanstatsd/internal/socketpath"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socketpath"
 	"github.com/spf13/pflag"
 )
 

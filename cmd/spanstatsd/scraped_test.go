@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // TestPrometheusIsOnWhereNobodyNamedADestination, and as it is told.
@@ -34,11 +34,11 @@ func TestPrometheusIsOnWhereNobodyNamedADestination(t *testing.T) {
 			}
 		}
 		out, err := cmd.CombinedOutput()
-		var settings []health.Setting
+		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
 			t.Fatalf("%q: %v: %s", c.given, err, out)
 		}
-		at := slices.IndexFunc(settings, func(s health.Setting) bool { return s.Name == "prometheus" })
+		at := slices.IndexFunc(settings, func(s status.Setting) bool { return s.Name == "prometheus" })
 		if s := settings[at]; s.Value != c.value || s.Effective != c.effective {
 			t.Errorf("%q: %+v, want %+v", c.given, s, c)
 		}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
-	"github.com/spanstatsd/spanstatsd/internal/statustext"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/status/statustext"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
@@ -83,7 +83,7 @@ func watch(ctx context.Context, w io.Writer, source *statusSource, interval time
 	inPlace := isTerminal(w) && !asJSON
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	var last *health.Status
+	var last *status.Status
 	for first := true; ; first = false {
 		body, status, err := source.get(ctx)
 		if ctx.Err() != nil {

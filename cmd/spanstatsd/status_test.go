@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // controls is everything but lines of text.
@@ -110,8 +110,8 @@ func TestWatch(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		status := health.Status{
-			Schema: 1, Process: health.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
+		status := status.Status{
+			Schema: 1, Process: status.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
 		}
 		status.Books.Received = uint64(1000 * n)
 		_ = json.NewEncoder(w).Encode(status)

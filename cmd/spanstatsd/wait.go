@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spf13/cobra"
 )
 
@@ -60,7 +60,7 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 
 // waitFor asks until the daemon is as it should be or the context ends, and then
 // says why it was not at the last look that came to its end.
-func waitFor(ctx context.Context, source *statusSource, reached func(*health.Status) error) error {
+func waitFor(ctx context.Context, source *statusSource, reached func(*status.Status) error) error {
 	var why error
 	for {
 		_, status, err := source.get(ctx)
@@ -82,7 +82,7 @@ func waitFor(ctx context.Context, source *statusSource, reached func(*health.Sta
 	}
 }
 
-func isReady(s *health.Status) error {
+func isReady(s *status.Status) error {
 	if !s.Ready {
 		return errors.New("it does not accept tracers")
 	}
@@ -93,7 +93,7 @@ func isReady(s *health.Status) error {
 // each request, and send one at least every two seconds while their process lives.
 const quiet = 3 * time.Second
 
-func isIdle(s *health.Status) error {
+func isIdle(s *status.Status) error {
 	connected := s.Connections.Live
 	for _, d := range s.Doors {
 		connected += d.Connections.Live

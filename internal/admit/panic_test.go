@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

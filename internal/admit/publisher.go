@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
-	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -27,7 +27,7 @@ type Publisher struct {
 	batch    batch
 	shares   []ringShare // by drainer
 	wait     waitBudget
-	settling *running.Settling
+	settling *recovery.Settling
 	dropped  atomic.Uint64 // spans
 }
 
@@ -42,7 +42,7 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 // its origin, or the process has its share of them, its spans are counted in the common origin.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
-	p.process, p.last, p.settling = process, true, running.NewSettling(s.config.Running)
+	p.process, p.last, p.settling = process, true, recovery.NewSettling(s.config.Running)
 	return p
 }
 
@@ -65,7 +65,7 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	s.open.Add(1)
 	aggregator := s.config.Aggregator
 	return &Publisher{
-		shared: s, origin: origin, settling: running.NewSettling(nil),
+		shared: s, origin: origin, settling: recovery.NewSettling(nil),
 		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		finder: finder{
 			shared: s, lang: origin.Lang, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -30,7 +30,7 @@ type Config struct {
 	DefaultEnv       string        // of an origin that does not say
 	Ignore           *ignore.List  // spans that are not counted; nil: every span is
 	Aggregator       *aggregate.Aggregator
-	Running          *running.File // that the next daemon reads; nil: none
+	Running          *recovery.File // that the next daemon reads; nil: none
 }
 
 // DefaultConfig is the defaults of the command line.

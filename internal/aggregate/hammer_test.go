@@ -19,9 +19,9 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -115,7 +115,7 @@ func binsOf(t *testing.T, summary []byte) map[int]float64 {
 type chain struct {
 	*aggregate.Aggregator
 	t       *testing.T
-	flusher *flush.Flusher
+	flusher *export.Flusher
 
 	mu       sync.Mutex
 	payloads []*payload.Payload
@@ -136,7 +136,7 @@ func newChain(t *testing.T, config aggregate.Config) *chain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.flusher, err = flush.New(flush.Config{}, agent.Describe()); err != nil {
+	if c.flusher, err = export.New(export.Config{}, agent.Describe()); err != nil {
 		t.Fatal(err)
 	}
 	config.Deliver = func(s *aggregate.Sealed) {

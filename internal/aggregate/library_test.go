@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 )
 
 // newLibrarySketch is the one that the agent's code makes for each aggregate.

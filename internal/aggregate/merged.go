@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
 // TestNoTwoListenAtOneAddress: the same path or address twice is named with both flags,
@@ -66,7 +66,7 @@ func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Exporters = []flush.Exporter{metrics.Describe()}
+		config.Exporters = []export.Exporter{metrics.Describe()}
 		err = config.Check()
 		if (err != nil) != is || is && !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
 			t.Errorf("%s: %v", endpoint, err)

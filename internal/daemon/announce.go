@@ -5,8 +5,8 @@ import (
 	"net"
 	"slices"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
@@ -53,19 +53,19 @@ func (d *Daemon) goTo() (to []any) {
 }
 
 // isChosen says whether the operator chose a value.
-func isChosen(s health.Setting) bool {
-	return s.Origin == health.FromFlag || s.Origin == health.FromEnvironment
+func isChosen(s status.Setting) bool {
+	return s.Origin == status.FromFlag || s.Origin == status.FromEnvironment
 }
 
 // aggregatesFrom says why there are as many aggregates as there are: who chose the number,
 // and the limit that it was chosen for.
 func (c *Config) aggregatesFrom() string {
 	for _, s := range c.Settings {
-		if s.Name == "max-aggregates" && s.Origin == health.FromMemory {
+		if s.Name == "max-aggregates" && s.Origin == status.FromMemory {
 			return fmt.Sprintf("%s of %s", c.MemoryLimit.Source, memory.Text(c.MemoryLimit.Bytes))
 		} else if s.Name == "max-aggregates" {
 			return s.Origin
 		}
 	}
-	return health.FromDefault
+	return status.FromDefault
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -123,7 +123,7 @@ func (c *Config) Memory() memory.Budget { return memory.Sum(c.parts()) }
 func (c *Config) parts() []memory.Part {
 	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes,
-		3*flush.DefaultMaxPayloadBytes)
+		3*export.DefaultMaxPayloadBytes)
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
 	var doors []memory.Part
 	for _, k := range doorKinds {
@@ -153,7 +153,7 @@ const (
 
 // totals is how many running totals a destination may have: as many series as an interval has aggregates,
 // with texts as long.
-func (c *Config) totals(x flush.Exporter) totals.Limits {
+func (c *Config) totals(x export.Exporter) totals.Limits {
 	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle,
 		Buckets: sketch.DefaultMaxBuckets, Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,

@@ -3,7 +3,7 @@ package daemon
 import (
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 

@@ -9,18 +9,18 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-	"github.com/spanstatsd/spanstatsd/internal/systemd"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/daemon/systemd"
 )
 
 // Config is the rooms' configurations and what concerns them all.
@@ -28,9 +28,9 @@ type Config struct {
 	Ingest         ingest.Config
 	Admit          admit.Config
 	Aggregate      aggregate.Config
-	Flush          flush.Config
+	Flush          export.Config
 	Agent          agent.Config
-	Exporters      []flush.Exporter     // of the destinations that something is sent to, without the agent
+	Exporters      []export.Exporter     // of the destinations that something is sent to, without the agent
 	NativeBuckets  int                  // of a histogram that is scraped, at most
 	Prometheus     *prometheus.Exporter // that is scraped; nil: none
 	Exemplars      *exemplars.Table     // that they share with what hands traces on; nil: nobody wants any
@@ -42,7 +42,7 @@ type Config struct {
 	HTTPHosts      []string         // more names that its page and status answer to
 	WebConfigFile  string           // TLS and basic auth of the HTTP address
 	Debug          bool             // what only a developer asks for
-	Settings       []health.Setting // the values above as the operator gave them
+	Settings       []status.Setting // the values above as the operator gave them
 	MemoryLimit    memory.Limit     // that all of it must fit
 	Preset         string           // name of the defaults that were chosen for MemoryLimit
 	ShutdownGrace  time.Duration
@@ -59,7 +59,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Ingest: ingest.DefaultConfig(), Admit: admit.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
-		Flush:         flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
+		Flush:         export.Config{RetryBytes: export.DefaultRetryBytes, RetryAge: export.DefaultRetryAge},
 		NativeBuckets: sketch.DefaultMaxBuckets,
 		APM:           datadog.DefaultConfig(), OTLP: otlp.DefaultConfig(), Zipkin: zipkin.DefaultConfig(),
 		HTTPAddr: ":9126", MemoryLimit: memory.None, Preset: presets[0].name,
@@ -77,7 +77,7 @@ func (c *Config) destinations() int {
 }
 
 // exporters are those of all destinations except the agent, the one that is scraped last.
-func (c *Config) exporters() []flush.Exporter {
+func (c *Config) exporters() []export.Exporter {
 	all := slices.Clone(c.Exporters)
 	if c.Prometheus != nil {
 		all = append(all, c.Prometheus.Describe())
@@ -87,7 +87,7 @@ func (c *Config) exporters() []flush.Exporter {
 
 // gridFor is the cells that durations are counted in for destinations beside the agent. Those have
 // histograms, and some have classic buckets, so there are cells that give those exactly too.
-func gridFor(exporters []flush.Exporter) (*sketch.Grid, error) {
+func gridFor(exporters []export.Exporter) (*sketch.Grid, error) {
 	if len(exporters) == 0 {
 		return sketch.AgentGrid(), nil
 	}
@@ -95,7 +95,7 @@ func gridFor(exporters []flush.Exporter) (*sketch.Grid, error) {
 }
 
 // boundsOf are those of the classic buckets of all of them.
-func boundsOf(exporters []flush.Exporter) (all []float64) {
+func boundsOf(exporters []export.Exporter) (all []float64) {
 	for _, x := range exporters {
 		all = append(all, x.Bounds...)
 	}
@@ -110,7 +110,7 @@ const ownDescriptors = 40
 
 // deliveryDescriptors are kept for what a destination is brought and asked, and for the
 // names that lead to it.
-const deliveryDescriptors = flush.MaxConnections + 2
+const deliveryDescriptors = export.MaxConnections + 2
 
 // doorDescriptors are what a door opens besides connections: two listeners, and one connection too many.
 const doorDescriptors = 3
@@ -118,10 +118,10 @@ const doorDescriptors = 3
 // Descriptors is how many file descriptors the configuration may come to use. Each
 // listener closes what is over its limit, so one more of each may be open for a moment.
 func (c *Config) Descriptors() int {
-	n := ownDescriptors + c.destinations()*deliveryDescriptors + health.MaxConnections + 1 +
+	n := ownDescriptors + c.destinations()*deliveryDescriptors + status.MaxConnections + 1 +
 		c.Ingest.MaxConnections + 1
 	if c.PrometheusAddr != "" {
-		n += health.MaxConnections + 1
+		n += status.MaxConnections + 1
 	}
 	for _, k := range doorKinds {
 		if d := k.config(c); d.Enabled() {

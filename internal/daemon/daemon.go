@@ -6,28 +6,28 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
-	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 )
 
 // Daemon is one running program.
 type Daemon struct {
 	config    Config
-	flusher   *flush.Flusher
+	flusher   *export.Flusher
 	agent     *agent.Exporter // nil where there is none
 	aggregate *aggregate.Aggregator
 	admit     *admit.Publishers
 	ingest    *ingest.Server
 	doors     []openDoor
-	health    *health.Server
-	scraped   *health.Server // at an address of its own; nil where there is none
-	sources   health.Sources
+	health    *status.Server
+	scraped   *status.Server // at an address of its own; nil where there is none
+	sources   status.Sources
 
-	running *running.File
+	running *recovery.File
 	died    int // daemons before this one that were killed
 
 	stopping chan struct{}
@@ -44,15 +44,15 @@ type openDoor interface {
 
 // shownDoor is one of which there is something to show.
 type shownDoor interface {
-	Shown() door.Shown
+	Shown() receiver.Shown
 	Lack() error
 }
 
 // Books are what became of every span so far.
-func (d *Daemon) Books() health.Books { return d.sources.Books() }
+func (d *Daemon) Books() status.Books { return d.sources.Books() }
 
 // Status is what /status answers.
-func (d *Daemon) Status() health.Status { return d.health.Status() }
+func (d *Daemon) Status() status.Status { return d.health.Status() }
 
 // HTTPAddr is where metrics and probes are answered.
 func (d *Daemon) HTTPAddr() string { return d.health.Addr() }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -36,12 +36,12 @@ func TestADayInsideADaemon(t *testing.T) {
 const aDay = 24 * time.Hour
 
 func liveADay(t *testing.T, seed uint64, path string) {
-	file, unmapped, err := running.Make(path, 64)
+	file, unmapped, err := recovery.Make(path, 64)
 	if err = errors.Join(err, unmapped); err != nil {
 		t.Fatal(err)
 	}
 	destinations := []*moody{newMoody("one", seed), newMoody("other", seed+100)}
-	flusher, err := flush.New(flush.Config{}, destinations[0].describe(), destinations[1].describe())
+	flusher, err := export.New(export.Config{}, destinations[0].describe(), destinations[1].describe())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,27 +135,27 @@ type moody struct {
 	random  *rand.Rand
 	mood    int
 	until   time.Time
-	taken   map[*flush.Payload]bool
+	taken   map[*export.Payload]bool
 	counted uint64 // and said so
 	silent  uint64 // and did not say so
 }
 
 func newMoody(name string, seed uint64) *moody {
-	return &moody{name: name, random: rand.New(rand.NewPCG(seed, 7)), taken: map[*flush.Payload]bool{}}
+	return &moody{name: name, random: rand.New(rand.NewPCG(seed, 7)), taken: map[*export.Payload]bool{}}
 }
 
-func (m *moody) describe() flush.Exporter { return flush.Exporter{Name: m.name, Push: m} }
+func (m *moody) describe() export.Exporter { return export.Exporter{Name: m.name, Push: m} }
 
 // Encode makes a payload of all rows.
-func (m *moody) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
-	p := &flush.Payload{Body: make([]byte, 1000)}
+func (m *moody) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
+	p := &export.Payload{Body: make([]byte, 1000)}
 	for i := range c.Rows {
 		p.Spans += c.Rows[i].Spans
 	}
 	if p.Spans > 0 {
 		emit(p)
 	}
-	return flush.Encoded{}
+	return export.Encoded{}
 }
 
 // Moods last for some minutes.
@@ -168,7 +168,7 @@ const (
 	moods
 )
 
-func (m *moody) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
+func (m *moody) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := time.Now(); now.After(m.until) {
@@ -182,9 +182,9 @@ func (m *moody) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 	switch m.mood {
 	case refuses:
 		after := time.Duration(m.random.IntN(5)) * time.Second
-		return flush.Attempt{Outcome: flush.OutcomeNotYet, Err: wrong, After: after}
+		return export.Attempt{Outcome: export.OutcomeNotYet, Err: wrong, After: after}
 	case isAway:
-		return flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: wrong}
+		return export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: wrong}
 	case hangs:
 		m.taken[p] = true
 		if m.random.IntN(2) == 0 {
@@ -193,20 +193,20 @@ func (m *moody) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 		m.mu.Unlock()
 		<-ctx.Done()
 		m.mu.Lock()
-		return flush.Attempt{Outcome: flush.OutcomeUnknown, Silent: true, Err: wrong}
+		return export.Attempt{Outcome: export.OutcomeUnknown, Silent: true, Err: wrong}
 	case isForgetful:
 		if m.random.IntN(2) == 0 {
 			m.taken[p] = true
-			return flush.Attempt{Outcome: flush.OutcomeRefused, Err: wrong}
+			return export.Attempt{Outcome: export.OutcomeRefused, Err: wrong}
 		}
 	}
 	m.taken[p] = true
 	m.counted += p.Spans
-	return flush.Attempt{}
+	return export.Attempt{}
 }
 
 // check holds what the destination knows against its books.
-func (m *moody) check(t *testing.T, books flush.Stats, aggregated uint64) {
+func (m *moody) check(t *testing.T, books export.Stats, aggregated uint64) {
 	t.Helper()
 	unsent := uint64(0)
 	for _, spans := range books.Unsent {
@@ -217,7 +217,7 @@ func (m *moody) check(t *testing.T, books flush.Stats, aggregated uint64) {
 			aggregated,
 			books.Flushed, books.Unsent, books.Held)
 	}
-	if ambiguous := books.Unsent[flush.Ambiguous]; m.silent > ambiguous {
+	if ambiguous := books.Unsent[export.Ambiguous]; m.silent > ambiguous {
 		t.Errorf("%s counted %d without a word, and its books say that %d are ambiguous", m.name, m.silent,
 			ambiguous)
 	}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
 // TestADaemonHasADestination: without one its statistics, or its traces, would go
@@ -19,7 +19,7 @@ func TestADaemonHasADestination(t *testing.T) {
 	if _, err := New(config); err == nil {
 		t.Error("a daemon without any was made")
 	}
-	config.Exporters = []flush.Exporter{elsewhere}
+	config.Exporters = []export.Exporter{elsewhere}
 	if err := config.Check(); err != nil {
 		t.Errorf("with another: %v", err)
 	}
@@ -34,7 +34,7 @@ func TestADaemonHasADestination(t *testing.T) {
 func TestEachDestinationHasItsOwnMemoryAndConnections(t *testing.T) {
 	one := usable(t)
 	two := one
-	two.Exporters = []flush.Exporter{elsewhere}
+	two.Exporters = []export.Exporter{elsewhere}
 	bytes := func(c *Config) map[string]int64 {
 		parts := map[string]int64{}
 		for _, part := range c.Memory().Parts {
@@ -54,4 +54,4 @@ func TestEachDestinationHasItsOwnMemoryAndConnections(t *testing.T) {
 }
 
 // elsewhere is a destination that is only configured.
-var elsewhere = flush.Exporter{Name: "elsewhere", URL: "http://elsewhere.example"}
+var elsewhere = export.Exporter{Name: "elsewhere", URL: "http://elsewhere.example"}

@@ -1,14 +1,14 @@
 package daemon
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/door/destination"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 )
 
 // doorKind is an API that traces come by over HTTP. All that the daemon does with any of them it does
@@ -18,7 +18,7 @@ type doorKind struct {
 	brings string // what comes by it, in words
 	// common is the configuration that it shares with the others, and config all of it, as far as the
 	// configuration of other rooms decides.
-	common func(c *Config) *door.Config
+	common func(c *Config) *receiver.Config
 	config func(c *Config) doorConfig
 	// forward is its upstream; nil: the agent.
 	forward func(c *Config) *destination.URL
@@ -39,26 +39,26 @@ type doorConfig interface {
 var doorKinds = []doorKind{
 	{
 		name: "apm", brings: "the agent's API", open: openTraces, off: (*datadog.Server)(nil),
-		common: func(c *Config) *door.Config { return &c.APM.Config },
+		common: func(c *Config) *receiver.Config { return &c.APM.Config },
 		config: func(c *Config) doorConfig { return traces(c) },
 	},
 	{
 		name: "otlp", brings: "OTLP", open: openOTLP, off: (*otlp.Server)(nil),
-		common:  func(c *Config) *door.Config { return &c.OTLP.Config },
+		common:  func(c *Config) *receiver.Config { return &c.OTLP.Config },
 		config:  func(c *Config) doorConfig { return openTelemetry(c) },
 		forward: func(c *Config) *destination.URL { return &c.OTLP.Forward.URL },
 	},
 	{
 		name: "zipkin", brings: "Zipkin", open: openZipkin, off: (*zipkin.Server)(nil),
-		common:  func(c *Config) *door.Config { return &c.Zipkin.Config },
+		common:  func(c *Config) *receiver.Config { return &c.Zipkin.Config },
 		config:  func(c *Config) doorConfig { return zipkinTaking(c) },
 		forward: func(c *Config) *destination.URL { return &c.Zipkin.Forward },
 	},
 }
 
 // Doors are the configurations of all doors, by the first word of their flags.
-func (c *Config) Doors() map[string]*door.Config {
-	all := map[string]*door.Config{}
+func (c *Config) Doors() map[string]*receiver.Config {
+	all := map[string]*receiver.Config{}
 	for _, k := range doorKinds {
 		all[k.name] = k.common(c)
 	}
@@ -85,9 +85,9 @@ func traces(c *Config) *datadog.Config {
 
 func openTraces(d *Daemon, config *Config) (openDoor, error) {
 	c := traces(config)
-	d.share(config, &c.Config, running.APM)
-	c.Agent = door.Upstream{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
-	c.Features = func() (door.Features, <-chan struct{}) { return featuresOf(d.agent.WatchFeatures()) }
+	d.share(config, &c.Config, recovery.APM)
+	c.Agent = receiver.Upstream{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
+	c.Features = func() (receiver.Features, <-chan struct{}) { return featuresOf(d.agent.WatchFeatures()) }
 	s, err := datadog.New(*c)
 	d.sources.APM = s
 	return s, err
@@ -105,8 +105,8 @@ func openTelemetry(c *Config) *otlp.Config {
 
 func openOTLP(d *Daemon, config *Config) (openDoor, error) {
 	c := openTelemetry(config)
-	d.share(config, &c.Config, running.OTLP)
-	c.Features = func() (door.Features, <-chan struct{}) { return featuresOf(d.wanted()) }
+	d.share(config, &c.Config, recovery.OTLP)
+	c.Features = func() (receiver.Features, <-chan struct{}) { return featuresOf(d.wanted()) }
 	s, err := otlp.New(*c)
 	d.sources.OTLP = s
 	return s, err
@@ -124,13 +124,13 @@ func zipkinTaking(c *Config) *zipkin.Config {
 
 func openZipkin(d *Daemon, config *Config) (openDoor, error) {
 	c := zipkinTaking(config)
-	d.share(config, &c.Config, running.Zipkin)
+	d.share(config, &c.Config, recovery.Zipkin)
 	return zipkin.New(*c)
 }
 
 // share gives a door what it has in common with our own socket: the users who may connect to that
 // may connect to its socket.
-func (d *Daemon) share(config *Config, c *door.Config, by running.Door) {
+func (d *Daemon) share(config *Config, c *receiver.Config, by recovery.Door) {
 	own := c.Socket
 	c.Socket = config.Ingest.Socket
 	c.Socket.Path, c.Socket.Given, c.Socket.Private = own.Path, own.Given, own.Private
@@ -142,7 +142,7 @@ func (d *Daemon) share(config *Config, c *door.Config, by running.Door) {
 func (d *Daemon) makeDoors(config *Config) error {
 	for _, k := range doorKinds {
 		in := k.common(config)
-		shown := health.DoorSource{
+		shown := status.DoorSource{
 			Name: k.name, Brings: k.brings, IsOn: in.Enabled(), MaxConnections: in.MaxConnections, Of: k.off,
 		}
 		if k.forward != nil {

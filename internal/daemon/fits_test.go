@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	doorotlp "github.com/spanstatsd/spanstatsd/internal/door/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	doorotlp "github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
@@ -66,14 +66,14 @@ func combinations(t *testing.T) map[string]Config {
 		}}},
 		{
 			none,
-			{"to metrics ", func(c *Config) { c.Exporters = []flush.Exporter{metrics.Describe()} }},
-			{"to running totals ", func(c *Config) { c.Exporters = []flush.Exporter{totals.Describe()} }},
+			{"to metrics ", func(c *Config) { c.Exporters = []export.Exporter{metrics.Describe()} }},
+			{"to running totals ", func(c *Config) { c.Exporters = []export.Exporter{totals.Describe()} }},
 			{"to be scraped alone ", func(c *Config) { c.Prometheus, c.Agent.URL = scraped, agent.URL{} }},
 			{"to metrics and to be scraped ", func(c *Config) {
-				c.Exporters, c.Prometheus = []flush.Exporter{metrics.Describe()}, scraped
+				c.Exporters, c.Prometheus = []export.Exporter{metrics.Describe()}, scraped
 			}},
 			{"to running totals alone ", func(c *Config) {
-				c.Exporters, c.Agent.URL = []flush.Exporter{totals.Describe()}, agent.URL{}
+				c.Exporters, c.Agent.URL = []export.Exporter{totals.Describe()}, agent.URL{}
 			}},
 		},
 	} {
@@ -158,7 +158,7 @@ func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
 			if value := limits[limit]; !set[limit] {
 				*value = max(1, *value<<random.IntN(7)>>random.IntN(7))
 				set[limit] = true
-				c.Settings = append(c.Settings, health.Setting{Name: limit, Origin: health.FromFlag})
+				c.Settings = append(c.Settings, status.Setting{Name: limit, Origin: status.FromFlag})
 			}
 		}
 		mib := 1 + random.IntN(512)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // Start runs every room. The flush runs since it was made, so that it may know
@@ -31,7 +31,7 @@ func (d *Daemon) Start() {
 
 // logLosses says which spans are dropped, and which labels collapse.
 func (d *Daemon) logLosses() {
-	log := health.LossLog{
+	log := status.LossLog{
 		Dropped: func() map[string]uint64 { return d.admit.Stats().Dropped }, Tracers: d.ingest.Tracers,
 		Collapsed:     func() map[string]uint64 { return d.admit.Stats().Collapsed },
 		MostCollapsed: d.aggregate.MostCollapsed, Masked: d.aggregate.Masked, Log: d.config.Log,
@@ -40,7 +40,7 @@ func (d *Daemon) logLosses() {
 }
 
 // Stop ends every room within the grace, and returns the books.
-func (d *Daemon) Stop() health.Books {
+func (d *Daemon) Stop() status.Books {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.health.SetReady(false)

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
-	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -56,7 +56,7 @@ func (d *Daemon) makeFlush(config Config) (err error) {
 		}
 	}
 	config.Flush.Log = config.Log
-	d.flusher, err = flush.New(config.Flush, exporters...)
+	d.flusher, err = export.New(config.Flush, exporters...)
 	return err
 }
 
@@ -80,7 +80,7 @@ func (d *Daemon) makeRunning(config *Config) (err error) {
 		}
 	}
 	var unmapped error
-	d.running, unmapped, err = running.Make(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
+	d.running, unmapped, err = recovery.Make(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
 	if unmapped != nil {
 		config.Log.Warn("should this daemon be killed, what it holds is lost, and counted by nobody, since "+
 			"its running file can't be mapped; give the directory of --socket some room", "error", unmapped)
@@ -130,12 +130,12 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	if err = d.makeScraped(&config); err != nil {
 		return err
 	}
-	d.health, err = health.New(health.Config{
+	d.health, err = status.New(status.Config{
 		Addr: config.HTTPAddr, Hosts: config.HTTPHosts, WebConfigFile: config.WebConfigFile,
 		Debug:   config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
 		Settings: config.Settings,
-		Limits: health.Limits{
+		Limits: status.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
 			Connections: config.Ingest.MaxConnections,
 		},
@@ -153,9 +153,9 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 // makeScraped opens the address at which nothing but statistics is scraped, where there is one.
 func (d *Daemon) makeScraped(config *Config) (err error) {
 	if config.PrometheusAddr != "" {
-		d.scraped, err = health.New(health.Config{
+		d.scraped, err = status.New(status.Config{
 			Addr: config.PrometheusAddr, WebConfigFile: config.WebConfigFile, Log: config.Log,
-			Sources: health.Sources{Prometheus: config.Prometheus}, Spans: true, OnlySpans: true,
+			Sources: status.Sources{Prometheus: config.Prometheus}, Spans: true, OnlySpans: true,
 		})
 	}
 	return err
@@ -177,7 +177,7 @@ func (d *Daemon) countDead(config Config) {
 		all := d.running.Losses()
 		attributes := []any{"daemons", d.died, "names", died, "unknown", all.Unknown, "awaited", all.Awaited}
 		for _, door := range slices.Sorted(maps.Keys(all.Doors)) {
-			if loss := all.Doors[door]; loss != (running.Loss{}) {
+			if loss := all.Doors[door]; loss != (recovery.Loss{}) {
 				attributes = append(attributes, door+"_lost", loss.Lost, door+"_ambiguous", loss.Ambiguous)
 			}
 		}
@@ -218,8 +218,8 @@ func (d *Daemon) wanted() (agent.Features, <-chan struct{}) {
 }
 
 // featuresOf is the same, in the words of a door.
-func featuresOf(f agent.Features, changed <-chan struct{}) (door.Features, <-chan struct{}) {
-	return door.Features{
+func featuresOf(f agent.Features, changed <-chan struct{}) (receiver.Features, <-chan struct{}) {
+	return receiver.Features{
 		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
 		IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
 	}, changed

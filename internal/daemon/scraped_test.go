@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
 // TestStatisticsAreScrapedInOnePlace: at the HTTP address, or at one of their own where nothing else

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 )
 
 // TestRunningTotalsAreInTheSum of all limits, where there are any.
 func TestRunningTotalsAreInTheSum(t *testing.T) {
 	one, two := usable(t), usable(t)
-	one.Exporters = []flush.Exporter{elsewhere}
+	one.Exporters = []export.Exporter{elsewhere}
 	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:4318")
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestRunningTotalsAreInTheSum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two.Exporters = []flush.Exporter{cumulative.Describe()}
+	two.Exporters = []export.Exporter{cumulative.Describe()}
 	limits := two.totals(cumulative.Describe())
 	if more := two.Memory().Total - one.Memory().Total; more != int64(limits.Memory()) || more < 1<<20 {
 		t.Errorf("%d bytes more for running totals, want %d", more, limits.Memory())
@@ -33,8 +33,8 @@ func TestRunningTotalsAreInTheSum(t *testing.T) {
 }
 
 // byBounds is a destination with classic buckets.
-func byBounds(bounds ...float64) flush.Exporter {
-	return flush.Exporter{Name: "elsewhere", Cumulative: true, Bounds: bounds}
+func byBounds(bounds ...float64) export.Exporter {
+	return export.Exporter{Name: "elsewhere", Cumulative: true, Bounds: bounds}
 }
 
 // TestClassicBucketsAreCountedExactly: durations are counted in cells that end at the bounds of
@@ -44,12 +44,12 @@ func TestClassicBucketsAreCountedExactly(t *testing.T) {
 	if g, err := gridFor(config.Exporters); g != sketch.AgentGrid() || err != nil {
 		t.Errorf("the agent alone has another grid: %v", err)
 	}
-	config.Exporters = []flush.Exporter{elsewhere}
+	config.Exporters = []export.Exporter{elsewhere}
 	if g, err := gridFor(config.Exporters); g != sketch.CommonGrid() || err != nil {
 		t.Errorf("a destination without classic buckets has another grid: %v", err)
 	}
 	few := byBounds(.1, 2)
-	config.Exporters = []flush.Exporter{few, elsewhere, byBounds(.1, .3)}
+	config.Exporters = []export.Exporter{few, elsewhere, byBounds(.1, .3)}
 	if all := boundsOf(config.Exporters); !slices.Equal(all, []float64{.1, .3, 2}) || config.Check() != nil {
 		t.Errorf("the bounds are %v: %v", all, config.Check())
 	}
@@ -61,13 +61,13 @@ func TestClassicBucketsAreCountedExactly(t *testing.T) {
 	if with.Classic != 3 || without.Classic != 0 {
 		t.Errorf("%d and %d classic buckets", with.Classic, without.Classic)
 	}
-	config.Exporters = []flush.Exporter{none}
+	config.Exporters = []export.Exporter{none}
 	less := config.Memory().Total
-	config.Exporters = []flush.Exporter{few}
+	config.Exporters = []export.Exporter{few}
 	if more := config.Memory().Total - less; more != int64(with.Memory()-without.Memory()) || more <= 0 {
 		t.Errorf("%d bytes more for classic buckets", more)
 	}
-	config.Exporters = []flush.Exporter{byBounds(-1)}
+	config.Exporters = []export.Exporter{byBounds(-1)}
 	if err := config.Check(); err == nil || !strings.Contains(err.Error(), "-1 is not positive") {
 		t.Errorf("a bound below 0: %v", err)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/running"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
-	"github.com/spanstatsd/spanstatsd/internal/socketpath"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socketpath"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -37,7 +37,7 @@ type Config struct {
 	// Settled returns the number of a cycle before which all have had their outcome, and a
 	// channel that is closed when it rises.
 	Settled func() (through uint64, changed <-chan struct{})
-	Running *running.File // in which connections of daemons that died are found; nil: in none
+	Running *recovery.File // in which connections of daemons that died are found; nil: in none
 	Log     *slog.Logger
 }
 
@@ -83,7 +83,7 @@ const (
 // kernel's, though a control group counts them.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
 	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes +
-		running.Bytes(1) - running.Bytes(0)
+		recovery.Bytes(1) - recovery.Bytes(0)
 	return []memory.Part{
 		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(each), Flag: "max-connections"},
 		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/ratelog"
+	"github.com/spanstatsd/spanstatsd/internal/logging/ratelog"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // pieces is a connection that gives what it holds in pieces of random sizes.

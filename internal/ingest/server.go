@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/mask"
+	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/mask"
+	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )

@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // MaxBatches bounds the origins of one body. Each takes a publisher.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/protolite"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

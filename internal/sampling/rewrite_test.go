@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 

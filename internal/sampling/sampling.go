@@ -42,7 +42,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/sampling/tracestate"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // Sample is what of one request of OTLP goes on: Measure finds it out, and AppendLeft writes it.

@@ -11,7 +11,7 @@ import (
 const places = `
 	internal/span     Key.Text or Key.Tags
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
-	internal/payload  Group.key
+	internal/decode/payload  Group.key
 	internal/rules     datadog and otel: from which tags of a span it is taken
 	client            labels.set and labels.are, keyBound`
 

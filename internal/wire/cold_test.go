@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	library "github.com/vmihailenco/msgpack/v5"
 )

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // A cold message is a struct. The tag "wire" of a field is its name in the message,

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // seed gives the fuzzer what pick makes of each golden vector's message.

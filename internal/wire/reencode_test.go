@@ -3,7 +3,7 @@ package wire
 import (
 	"fmt"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // reencode decodes a message and appends its meaning again as a whole frame. A

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

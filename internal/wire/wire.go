@@ -26,7 +26,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 const (

@@ -3,7 +3,7 @@ package bench
 import (
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
@@ -21,7 +21,7 @@ type reading struct {
 	at      time.Time
 	cpu     measure.CPU
 	metrics metrics
-	books   health.Books
+	books   status.Books
 }
 
 // read looks at the daemon, even when a signal has ended the load.
@@ -29,7 +29,7 @@ func (r *run) read() (n reading, err error) {
 	if n.metrics, err = scrape(r.target.http); err != nil {
 		return n, err
 	}
-	if n.books, err = status(r.target.http); err != nil {
+	if n.books, err = books(r.target.http); err != nil {
 		return n, err
 	}
 	n.at = time.Now()

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // Report is what a run found. Its names in JSON are stable, and stand in
@@ -61,7 +61,7 @@ type Books struct {
 
 // booksSince takes what was there before away from the daemon's. Held is what
 // it holds now.
-func booksSince(now, before *health.Books) Books {
+func booksSince(now, before *status.Books) Books {
 	return Books{
 		Received: now.Received - before.Received, Aggregated: now.Aggregated - before.Aggregated,
 		Dropped: now.DroppedTotal() - before.DroppedTotal(), Flushed: now.Flushed - before.Flushed,

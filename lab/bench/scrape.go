@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // metrics are the samples of one scrape, by name and labels as they are written.
@@ -102,8 +102,8 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 	return buckets
 }
 
-func status(base string) (health.Books, error) {
-	var s health.Status
+func books(base string) (status.Books, error) {
+	var s status.Status
 	text, err := ask(context.Background(), limit, base, "/status")
 	if err == nil {
 		err = json.Unmarshal(text, &s)

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
@@ -137,17 +137,17 @@ const atRest = 30 * time.Second
 func (t *target) awaitBooks(received uint64) error {
 	var moved uint64
 	for since := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		books, err := status(t.http)
-		if err != nil || books.Balanced && books.Received >= received {
+		has, err := books(t.http)
+		if err != nil || has.Balanced && has.Received >= received {
 			return err
 		}
-		if now := books.Received + books.Aggregated; now != moved {
+		if now := has.Received + has.Aggregated; now != moved {
 			moved, since = now, time.Now()
 		}
 		if time.Since(since) > atRest {
 			return fmt.Errorf("wait for the books: the daemon has received %d of %d spans and no more for "+
 				"%s, and its books say balanced: %v",
-				books.Received, received, atRest, books.Balanced)
+				has.Received, received, atRest, has.Balanced)
 		}
 	}
 }

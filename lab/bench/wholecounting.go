@@ -3,7 +3,7 @@ package bench
 import (
 	"fmt"
 
-	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/lab/bench/tables"

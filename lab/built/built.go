@@ -31,7 +31,7 @@ func Into(folder, program string) (path string, err error) {
 // holds a program to its limits.
 func Plain(folder, program string) (path string, err error) { return into(folder, program) }
 
-// KillPoints is Plain of a daemon that kills itself where the environment says, see internal/running.
+// KillPoints is Plain of a daemon that kills itself where the environment says, see internal/recovery.
 func KillPoints(folder, program string) (path string, err error) {
 	return into(folder, program, "-tags=killpoints")
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )

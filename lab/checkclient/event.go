@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
 // event is what is told of one message, or of a connection's end.

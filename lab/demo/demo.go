@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // Config is what a person may choose.
@@ -30,7 +30,7 @@ type Config struct {
 // Outcome is the last object of a demo: the books, and beside them what the
 // tracers sent and what the destination counted.
 type Outcome struct {
-	health.Books
+	status.Books
 	Tracers     Sent     `json:"tracers"`
 	Destination string   `json:"destination"`
 	Agent       Sent     `json:"agent"` // or whatever stands in its place
@@ -151,7 +151,7 @@ func (d *demo) write(arrived report) {
 			Flush int          `json:"flush"`
 			At    time.Time    `json:"at"`
 			Rows  any          `json:"rows"`
-			Books health.Books `json:"books"`
+			Books status.Books `json:"books"`
 		}{d.flushes, at, shown.rows, books})
 		return
 	}
@@ -196,7 +196,7 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 	return nil
 }
 
-func (d *demo) outcome(books health.Books) Outcome {
+func (d *demo) outcome(books status.Books) Outcome {
 	counted, problems := d.destination.counted(d.shop.sent)
 	o := Outcome{
 		Books: books, Tracers: d.shop.sent, Destination: d.config.Destination, Agent: counted,

@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
@@ -113,7 +113,7 @@ func (d otlpDestination) choose(c *daemon.Config) error {
 	if err != nil {
 		return err
 	}
-	c.Exporters = []flush.Exporter{exporter.Describe()}
+	c.Exporters = []export.Exporter{exporter.Describe()}
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
 // source is what says how much was scraped: a real Prometheus, or the page that it would scrape.

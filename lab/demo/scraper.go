@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
 // scraper is a Prometheus that scrapes the daemon, as docs/prometheus.md shows it.

@@ -6,11 +6,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // writeTable shows a report and the books to a person.
-func writeTable(w io.Writer, flush int, at time.Time, t table, books health.Books) {
+func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Books) {
 	fmt.Fprintf(w, "\nflush %d at %s\n\n", flush, at.Format("15:04:05"))
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, t.header)

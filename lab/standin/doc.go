@@ -2,7 +2,7 @@
 // HTTP as the real one does, for the demo, the benchmarks and the tests.
 //
 // It is at least as strict as the real one. What that refuses is refused here with the same
-// status: what internal/payload can't read, a compressed body, a body over 25 MiB. What the
+// status: what internal/decode/payload can't read, a compressed body, a body over 25 MiB. What the
 // real one takes without a word although it would show wrong numbers is taken too, and noted
 // as a problem.
 //

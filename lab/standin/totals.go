@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 )
 
 // Totals is all that has been accepted so far.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
@@ -24,26 +24,26 @@ type plain struct {
 	spans uint64
 }
 
-func (p *plain) describe() flush.Exporter {
-	return flush.Exporter{
+func (p *plain) describe() export.Exporter {
+	return export.Exporter{
 		Name: p.name, URL: "memory://" + p.name, Push: p,
-		Watch: func(_ context.Context, link *flush.Link) { link.Answers() },
+		Watch: func(_ context.Context, link *export.Link) { link.Answers() },
 	}
 }
 
-func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
+func (p *plain) Deliver(_ context.Context, one *export.Payload) export.Attempt {
 	if p.refuses {
-		return flush.Attempt{Outcome: flush.OutcomeRefused, Err: errors.New("it will not have it")}
+		return export.Attempt{Outcome: export.OutcomeRefused, Err: errors.New("it will not have it")}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spans += one.Spans
-	return flush.Attempt{}
+	return export.Attempt{}
 }
 
-func (p *plain) Encode(c *flush.Cycle, emit func(*flush.Payload)) (made flush.Encoded) {
+func (p *plain) Encode(c *export.Cycle, emit func(*export.Payload)) (made export.Encoded) {
 	for i := range c.Rows {
-		emit(&flush.Payload{Body: []byte(c.Rows[i].Key().Resource), Spans: c.Rows[i].Spans})
+		emit(&export.Payload{Body: []byte(c.Rows[i].Key().Resource), Spans: c.Rows[i].Spans})
 	}
 	return made
 }
@@ -59,7 +59,7 @@ func (p *plain) taken() uint64 {
 // told that one has refused.
 func TestEveryDestinationHasEverything(t *testing.T) {
 	good, refusing := &plain{name: "good"}, &plain{name: "refusing", refuses: true}
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good.describe(), refusing.describe()} })
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe(), refusing.describe()} })
 	c := p.client("shop")
 	c.Publish(batch(100, "a"))
 	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "send payload to refusing") {
@@ -72,8 +72,8 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 	for i, want := range []struct {
 		name            string
 		flushed, unsent uint64
-		state           flush.State
-	}{{"agent", 100, 0, flush.Takes}, {"good", 100, 0, flush.Takes}, {"refusing", 0, 100, flush.Answers}} {
+		state           export.State
+	}{{"agent", 100, 0, export.Takes}, {"good", 100, 0, export.Takes}, {"refusing", 0, 100, export.Answers}} {
 		d := &status.Destinations[i]
 		if d.Name != want.name || d.Books.Flushed != want.flushed || d.Books.Unsent != want.unsent ||
 			d.Books.UnsentBy["rejected"] != want.unsent || d.Books.Held != 0 || d.State != want.state ||
@@ -81,7 +81,7 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 			t.Errorf("destination %d: %+v, want %+v", i, d, want)
 		}
 	}
-	if !status.Books.Balanced || status.Agent.State != flush.Takes {
+	if !status.Books.Balanced || status.Agent.State != export.Takes {
 		t.Errorf("books %+v, agent %+v", status.Books, status.Agent)
 	}
 	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
@@ -115,7 +115,7 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 func TestWithoutAnAgent(t *testing.T) {
 	good := &plain{name: "good"}
 	p := startPair(t, func(c *daemon.Config) {
-		c.Agent.URL, c.Exporters = agent.URL{}, []flush.Exporter{good.describe()}
+		c.Agent.URL, c.Exporters = agent.URL{}, []export.Exporter{good.describe()}
 	})
 	c := p.client("shop")
 	c.Publish(batch(100, "a"))
@@ -136,7 +136,7 @@ func TestWithoutAnAgent(t *testing.T) {
 // is found to have no endpoint, and only the agent's are unsent.
 func TestAnotherDestinationHasWhatTheAgentDoesNotWant(t *testing.T) {
 	good := &plain{name: "good"}
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good.describe()} })
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe()} })
 	p.agent.SetFault(func(*http.Request) standin.Fault {
 		return standin.Fault{Kind: standin.Answer, Status: http.StatusNotFound}
 	})
@@ -147,7 +147,7 @@ func TestAnotherDestinationHasWhatTheAgentDoesNotWant(t *testing.T) {
 			t.Error("the agent has it")
 		}
 	}
-	if agent := p.Status().Destinations[0]; agent.Books.UnsentBy[string(flush.NotWanted)] != 300 {
+	if agent := p.Status().Destinations[0]; agent.Books.UnsentBy[string(export.NotWanted)] != 300 {
 		t.Errorf("the agent's books %+v", agent.Books)
 	}
 	if books := p.Books(); good.taken() != 300 || books.DroppedTotal() != 0 {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
 // TestAFloodOfADimensionLeavesTheHonestValues: an attribute that an operator has named becomes a label for

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
@@ -19,7 +19,7 @@ import (
 // well, and loses nothing.
 type fault struct {
 	begin   func(*crossing)
-	reason  flush.Reason
+	reason  export.Reason
 	counted bool // the agent has counted what the daemon gives up
 	large   bool // the payload is larger than what a socket buffers
 	smooth  bool // nothing fails
@@ -30,27 +30,27 @@ var faults = map[string]fault{
 	"refuses connections":    {begin: (*crossing).close},
 	"socket file replaced":   {begin: (*crossing).open, smooth: true},
 	"accepts, never answers": {begin: meeting(hanging).begin, silent: true},
-	"reads, never answers":   {begin: meeting(swallowing).begin, reason: flush.Ambiguous, silent: true},
+	"reads, never answers":   {begin: meeting(swallowing).begin, reason: export.Ambiguous, silent: true},
 	"reset before reading":   {begin: meeting(cutBeforeReading).begin},
 	"answers too late": {
-		begin: meeting(tooLate).begin, reason: flush.Ambiguous, counted: true,
+		begin: meeting(tooLate).begin, reason: export.Ambiguous, counted: true,
 		silent: true,
 	},
 	"reset while reading": {begin: meeting(cutWhileReading).begin, large: true},
-	"reset after reading": {begin: meeting(cutAfterReading).begin, reason: flush.Ambiguous},
-	"answer is not HTTP":  {begin: saying("220 mail.example ESMTP\r\n").begin, reason: flush.Ambiguous},
+	"reset after reading": {begin: meeting(cutAfterReading).begin, reason: export.Ambiguous},
+	"answer is not HTTP":  {begin: saying("220 mail.example ESMTP\r\n").begin, reason: export.Ambiguous},
 	"answer is half a header": {
 		begin:  saying("HTTP/1.1 200 OK\r\nContent-Le").begin,
-		reason: flush.Ambiguous,
+		reason: export.Ambiguous,
 	},
 	"answer has endless head": {
 		begin:  saying("HTTP/1.1 200 OK\r\nX: " + endless).begin,
-		reason: flush.Ambiguous,
+		reason: export.Ambiguous,
 	},
-	"400":                      {begin: answering(400).begin, reason: flush.Rejected},
-	"404":                      {begin: answering(404).begin, reason: flush.NotWanted},
+	"400":                      {begin: answering(400).begin, reason: export.Rejected},
+	"404":                      {begin: answering(404).begin, reason: export.NotWanted},
 	"408":                      {begin: answering(408).begin},
-	"413":                      {begin: answering(413).begin, reason: flush.Rejected},
+	"413":                      {begin: answering(413).begin, reason: export.Rejected},
 	"429":                      {begin: answering(429, "Retry-After: 1").begin},
 	"500":                      {begin: answering(500).begin},
 	"503":                      {begin: answering(503).begin},
@@ -175,7 +175,7 @@ func (p *pair) mustServe() {
 func (p *pair) expect(f fault) {
 	p.t.Helper()
 	if d := p.Status().Destinations[0]; d.Retry.Payloads != 0 || d.Retry.Bytes != 0 ||
-		d.State != flush.Takes {
+		d.State != export.Takes {
 		p.t.Errorf("when all is over %d payloads wait, and the agent's state is %s", d.Retry.Payloads,
 			d.State)
 	}
@@ -215,9 +215,9 @@ func TestFaultyInfo(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		info   meeting
-		reason flush.Reason
+		reason export.Reason
 	}{
-		"missing":       {answering(404), flush.NotWanted},
+		"missing":       {answering(404), export.NotWanted},
 		"huge":          {saying("HTTP/1.1 200 OK\r\n\r\n{\"version\": \"" + endless + endless), ""},
 		"not JSON":      {saying("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"), ""},
 		"not HTTP":      {saying("220 mail.example ESMTP\r\n"), ""},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/vmihailenco/msgpack/v5"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
@@ -26,7 +26,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	var log lines
 	config.Agent.LookedFor, config.Log = true, slog.New(slog.NewTextHandler(&log, nil))
 	other := &plain{name: "other"}
-	config.Exporters = []flush.Exporter{other.describe()}
+	config.Exporters = []export.Exporter{other.describe()}
 	d, err := daemon.New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -40,13 +40,13 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	agentOf := func() health.DestinationStatus {
+	agentOf := func() status.DestinationStatus {
 		all := d.Status().Destinations
 		return all[len(all)-1]
 	}
-	if at, books := agentOf(), d.Books(); at.Name != "agent" || at.State != flush.LookedFor ||
+	if at, books := agentOf(), d.Books(); at.Name != "agent" || at.State != export.LookedFor ||
 		at.Books.Held != 0 || at.Books.BeforeFound != 300 || !books.Balanced || books.Flushed != 300 ||
-		d.Status().Agent.State != flush.LookedFor {
+		d.Status().Agent.State != export.LookedFor {
 		t.Errorf("before: %+v, %+v", at, books)
 	}
 	metrics := metricsOf(t, d)
@@ -60,7 +60,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the agent is found", func() bool { return agentOf().State == flush.Takes })
+	eventually.True(t, "the agent is found", func() bool { return agentOf().State == export.Takes })
 	c.Publish(batch(50, "after"))
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	agent.Close()
 	c.Publish(batch(7, "gone"))
 	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
-		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == flush.Silent
+		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == export.Silent
 	})
 	if agent, err = standin.Start(standin.Config{
 		Network: "unix",

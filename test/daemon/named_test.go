@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
 // Names of attributes that the daemon treats in a way of its own, of a span and of a resource, and some

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	exporting "github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	exporting "github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -37,8 +37,8 @@ func takesOTLP(c *daemon.Config) (at string) {
 	return c.OTLP.Socket.Path
 }
 
-// export sends a request, which must be taken.
-func export(t *testing.T, socket string, body []byte) {
+// exportSpans sends a request, which must be taken.
+func exportSpans(t *testing.T, socket string, body []byte) {
 	t.Helper()
 	post(t, socket, "/v1/traces", "application/x-protobuf", body)
 }
@@ -48,7 +48,7 @@ func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	var at string
 	p := startPair(t, func(c *daemon.Config) { at = takesOTLP(c) })
 	for range 10 {
-		export(t, at, exported(20, "work"))
+		exportSpans(t, at, exported(20, "work"))
 	}
 	if got := p.Status().OTLP; got == nil || got.Requests["counted"] == 0 {
 		t.Errorf("the status has %+v", got)
@@ -104,13 +104,13 @@ func TestSpansThatWentOnAreExemplars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Exporters, at = []flush.Exporter{x.Describe()}, takesOTLP(c)
+		c.Exporters, at = []export.Exporter{x.Describe()}, takesOTLP(c)
 		if c.OTLP.Forward, err = otlp.ParseCollector(behind.URL); err != nil {
 			t.Fatal(err)
 		}
 		neverEnd(&c.Aggregate)
 	})
-	export(t, at, exported(1, "work"))
+	exportSpans(t, at, exported(1, "work"))
 	p.stop()
 	if totals := stand.Totals(); totals.ProblemCount != 0 {
 		t.Errorf("the collector found %q", totals.Problems)

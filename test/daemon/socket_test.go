@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // TestADaemonWhoseSocketIsGoneIsNotReady, and is again once tracers can find it, at either

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
@@ -40,7 +40,7 @@ func TestRunningTotalsReachACollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stand.Close() })
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{cumulativeTo(t, stand.URL()).Describe()} })
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{cumulativeTo(t, stand.URL()).Describe()} })
 	c := p.client("shop")
 	for range 3 {
 		c.Publish(batch(100, "a"))

@@ -19,5 +19,5 @@
 // the load balancer which gateways there are, as the real one does.
 //
 // Every test has its own processes, which end with it, and speaks over loopback addresses
-// alone. Waits end after a minute (internal/eventually); no time is asserted.
+// alone. Waits end after a minute (internal/testutil/eventually); no time is asserted.
 package fleet

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // The tiers by themselves, given deltas by the SDK: a gateway dies while load runs, another comes, and

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // program is where `make test-fleet` has put a program.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // prometheus is a real server.

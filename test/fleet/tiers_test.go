@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // tiers are what stands behind daemons: a load balancer, gateways that come and go, Prometheus.

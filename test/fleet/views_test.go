@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // view is a ready-made view and what it asks of a Prometheus, in our words, with where that was read; and

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // target is where a daemon takes what. Hostile processes are told so as JSON.
@@ -188,13 +188,13 @@ func (d *daemon) dump() {
 var looking = &http.Client{Timeout: 20 * time.Second}
 
 // status is what the daemon says of itself.
-func (d *daemon) status() (*health.Status, error) {
+func (d *daemon) status() (*status.Status, error) {
 	answer, err := looking.Get("http://" + d.at.Page + "/status")
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	var s health.Status
+	var s status.Status
 	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
 		return nil, fmt.Errorf("read /status: %w", err)
 	}

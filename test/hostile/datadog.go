@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/proto"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // starved is how long a polite sender may be without an answer where nobody misbehaves.
@@ -52,7 +52,7 @@ func (d *daemon) look(past func(format string, args ...any)) {
 	if !isSeen {
 		return // it is being restarted
 	}
-	var s *health.Status
+	var s *status.Status
 	var err error
 	for try := range balances {
 		if s, err = d.status(); err == nil && s.Books.Balanced {
@@ -93,13 +93,13 @@ type bound struct {
 }
 
 // bounds are those that a daemon says of itself.
-func bounds(s *health.Status) (all []bound) {
+func bounds(s *status.Status) (all []bound) {
 	add := func(what string, now, most int64) { all = append(all, bound{what, now, most}) }
-	of := func(what string, b health.Bounded) { add(what, int64(b.Live), int64(b.Max)) }
+	of := func(what string, b status.Bounded) { add(what, int64(b.Live), int64(b.Max)) }
 	add("memory budget", s.Memory.TotalBytes, s.Memory.LimitBytes)
 	of("aggregates", s.Aggregates)
 	of("origins", s.Origins)
-	of("connections", health.Bounded{Live: s.Connections.Live, Max: s.Connections.Max})
+	of("connections", status.Bounded{Live: s.Connections.Live, Max: s.Connections.Max})
 	add("payloads that wait", int64(s.Retry.Bytes), int64(s.Retry.MaxBytes))
 	slots := int64(0)
 	for _, drainer := range s.Drainers {
@@ -119,7 +119,7 @@ func bounds(s *health.Status) (all []bound) {
 }
 
 // setting is the bytes that a flag of the daemon says.
-func setting(s *health.Status, flag string) int64 {
+func setting(s *status.Status, flag string) int64 {
 	for _, one := range s.Config {
 		if one.Name != flag {
 			continue

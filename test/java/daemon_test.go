@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // program is the daemon's, built once.
@@ -103,7 +103,7 @@ func (d *daemon) kill(t *testing.T) {
 }
 
 // status is what the daemon says of itself.
-func (d *daemon) status(t *testing.T) (s health.Status) {
+func (d *daemon) status(t *testing.T) (s status.Status) {
 	t.Helper()
 	resp, err := http.Get("http://" + d.http + "/status")
 	if err != nil {

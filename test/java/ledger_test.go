@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 	"google.golang.org/protobuf/proto"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 

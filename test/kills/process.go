@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // process is one daemon, from its start to its end.
@@ -129,7 +129,7 @@ func (p *process) page() string {
 }
 
 // status is what it says of itself.
-func (p *process) status() (*health.Status, error) {
+func (p *process) status() (*status.Status, error) {
 	address := p.page()
 	if address == "" {
 		return nil, errors.New("it does not listen")
@@ -139,7 +139,7 @@ func (p *process) status() (*health.Status, error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	var s health.Status
+	var s status.Status
 	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
 		return nil, fmt.Errorf("read /status: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/sdkmetrics"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
 )
 
 // pod is an application under an SDK, and its own daemon.
@@ -19,7 +19,7 @@ type pod struct {
 	service string
 	url     string // of the application
 	daemon  *daemon
-	books   health.Books // once it is stopped
+	books   status.Books // once it is stopped
 	sdks    *sdkmetrics.Sums
 	stop    func(*testing.T) (wrote string)
 }

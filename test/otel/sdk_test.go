@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -123,7 +123,7 @@ func start(t *testing.T, flags ...string) *daemon {
 }
 
 // status is what the daemon says of itself.
-func (d *daemon) status(t *testing.T) (s health.Status) {
+func (d *daemon) status(t *testing.T) (s status.Status) {
 	t.Helper()
 	resp, err := http.Get("http://" + d.http + "/status")
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -239,12 +239,12 @@ func checkRound(t *testing.T, spans []oneSpan, dialect points.Dialect, opened ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	var merger flush.Merger
+	var merger export.Merger
 	want, counted := expectedOf(spans), uint64(0)
 	seen := map[seriesName]bool{}
 	calls := map[seriesName]float64{}
-	cycle := &flush.Cycle{Sealed: sealed, Rows: merger.Merge(sealed), Limit: limit}
-	lost := exporter.Encode(cycle, func(p *flush.Payload) {
+	cycle := &export.Cycle{Sealed: sealed, Rows: merger.Merge(sealed), Limit: limit}
+	lost := exporter.Encode(cycle, func(p *export.Payload) {
 		if len(p.Body) > limit {
 			t.Errorf("a request of %d bytes, at most %d", len(p.Body), limit)
 		}
@@ -265,7 +265,7 @@ func checkRound(t *testing.T, spans []oneSpan, dialect points.Dialect, opened ti
 				}
 			}
 		}
-	}).Lost[flush.Unencodable]
+	}).Lost[export.Unencodable]
 	if lost != 0 || counted != uint64(len(spans)) || len(seen) != len(want) {
 		t.Fatalf("%d of %d series, %d of %d spans, %d in no request", len(seen), len(want), counted,
 			len(spans), lost)

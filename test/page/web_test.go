@@ -18,7 +18,7 @@ import (
 
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // otlpDaemon is the program, which takes OTLP.
@@ -70,7 +70,7 @@ func startOTLP(t *testing.T, flags ...string) (d otlpDaemon) {
 	return d
 }
 
-func (d otlpDaemon) status(t *testing.T) (s health.Status) {
+func (d otlpDaemon) status(t *testing.T) (s status.Status) {
 	t.Helper()
 	answer, err := http.Get(d.http + "/status")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"google.golang.org/protobuf/proto"
 )
 

@@ -6,8 +6,8 @@ import (
 	"hash/maphash"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // Decoder reads bodies.

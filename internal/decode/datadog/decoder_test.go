@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/vmihailenco/msgpack/v5"
 )
 

@@ -1,6 +1,6 @@
 package datadog
 
-import "github.com/spanstatsd/spanstatsd/internal/spantable"
+import "github.com/spanstatsd/spanstatsd/internal/span/spantable"
 
 // v05 is the format of /v0.5/traces: a dictionary of strings, then traces as arrays of spans as
 // arrays of twelve, with numbers for strings.

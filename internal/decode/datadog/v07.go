@@ -3,7 +3,7 @@ package datadog
 import (
 	"slices"
 
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // v07 is the format of /v0.7/traces: a map by names with the tracer's facts and a list of

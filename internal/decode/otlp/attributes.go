@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // attributesAhead is for how many attributes of a span there is room before they are read.

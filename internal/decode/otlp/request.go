@@ -37,7 +37,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // ErrUnread is why a body is left to whoever takes it: it is no request, or one that is not read.

@@ -14,8 +14,8 @@ import (
 	"weak"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

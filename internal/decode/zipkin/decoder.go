@@ -23,7 +23,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/jsonscan"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // ErrUnread is why a body is not counted: it is no list of spans.

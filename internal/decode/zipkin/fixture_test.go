@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/jsonscan"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 var errShape = errors.New("a value is not what its name says, or something follows the list")

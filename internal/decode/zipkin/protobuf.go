@@ -2,7 +2,7 @@ package zipkin
 
 import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // The kinds of spans, by their numbers in protobuf and their names in JSON.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/rules"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"

@@ -9,9 +9,9 @@ import (
 
 	agent "github.com/spanstatsd/spanstatsd/client/rules"
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // labels are the tags that some rule asks for. They never change; another agent's policy make

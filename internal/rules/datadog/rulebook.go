@@ -2,7 +2,7 @@ package datadog
 
 import (
 	agent "github.com/spanstatsd/spanstatsd/client/rules"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // rulebook is whose rules say which spans count and under which labels: the agent's, or those of

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/client/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"

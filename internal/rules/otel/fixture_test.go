@@ -3,7 +3,7 @@ package otel_test
 import (
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"

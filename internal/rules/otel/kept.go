@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // Identifying are the attributes of a resource that say which process it is and where it runs, beside

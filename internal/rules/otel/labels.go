@@ -2,7 +2,7 @@ package otel
 
 import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/work"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // The attributes of a span that labels are made of. Those that mean the same stand one

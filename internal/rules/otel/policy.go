@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // Policy is what of a span its labels are made of.

@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/work"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // asked is a span and its resource, which are asked for attributes, and where texts are made.

@@ -6,7 +6,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client/rules"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/sampling/tracestate"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // maker makes spans of those of a request, resource by resource and scope by scope.

@@ -29,7 +29,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // Translator turns requests into what the agent's own OTLP ingest makes of them.

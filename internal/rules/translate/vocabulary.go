@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client/rules"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/rules/work"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // vocabulary says which attributes are read, and which tags they become. It never changes.

@@ -6,7 +6,7 @@
 // It owns no state, any goroutine may call it, and nothing is allocated where there is room.
 package work
 
-import "github.com/spanstatsd/spanstatsd/internal/spantable"
+import "github.com/spanstatsd/spanstatsd/internal/span/spantable"
 
 // Attribute is what is asked of a span.
 type Attribute uint8

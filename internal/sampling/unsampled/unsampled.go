@@ -17,8 +17,8 @@ import (
 	"slices"
 
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
 // Cut takes the unsampled traces out of the body that a table was read of, which is written over,

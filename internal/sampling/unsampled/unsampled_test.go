@@ -8,7 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/sampling/unsampled"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/vmihailenco/msgpack/v5"
 )
 

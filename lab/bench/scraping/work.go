@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
-	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -31,8 +31,8 @@ type work struct {
 	keys     []registry.KeyEntry
 	slots    []aggregate.Slot
 	sealed   *aggregate.Sealed
-	rows     []flush.Row
-	merger   flush.Merger
+	rows     []export.Row
+	merger   export.Merger
 	exporter *prometheus.Exporter
 }
 
@@ -89,7 +89,7 @@ func (w *work) draw() {
 
 // flush adds the cycle to the totals.
 func (w *work) flush() error {
-	encoded := w.exporter.Publish(&flush.Cycle{Sealed: w.sealed, Rows: w.rows})
+	encoded := w.exporter.Publish(&export.Cycle{Sealed: w.sealed, Rows: w.rows})
 	if encoded.Totals.Series != allSeries || encoded.Totals.Overflowed != 0 {
 		return fmt.Errorf("count by the exporter: %+v", encoded)
 	}

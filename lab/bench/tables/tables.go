@@ -16,7 +16,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -24,7 +24,7 @@ import (
 type Tables struct {
 	aggregator *aggregate.Aggregator
 	admitted   *admit.Publishers
-	publishers *door.Publishers
+	publishers *receiver.Publishers
 }
 
 // New starts them.
@@ -45,7 +45,7 @@ func New() (*Tables, error) {
 		return nil, fmt.Errorf("make publishers: %w", err)
 	}
 	aggregator.Start()
-	return &Tables{aggregator, admitted, door.NewPublishers(admitted, door.MaxPublishers)}, nil
+	return &Tables{aggregator, admitted, receiver.NewPublishers(admitted, receiver.MaxPublishers)}, nil
 }
 
 // Publish publishes the batches of one request. It waits for room in the rings, as a sender

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/sanitize"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
 // Exit codes: 2 for a command line that can't be used, 1 for everything that fails

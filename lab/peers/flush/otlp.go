@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -16,7 +16,7 @@ type otlpWork struct {
 	*work
 	table    *aggregate.Table
 	exporter *otlp.Exporter
-	merger   flush.Merger
+	merger   export.Merger
 }
 
 func newOTLPWork(w *work) (*otlpWork, error) {
@@ -59,9 +59,9 @@ func (w *otlpWork) ours() func() [][]byte {
 	return func() (requests [][]byte) {
 		defer w.merger.Forget()
 		rows := w.merger.Merge(sealed)
-		cycle := &flush.Cycle{Sealed: sealed, Rows: rows, Limit: flush.DefaultMaxPayloadBytes}
-		encoded := w.exporter.Encode(cycle, func(p *flush.Payload) { requests = append(requests, p.Body) })
-		if lost := encoded.Lost[flush.Unencodable]; lost != 0 {
+		cycle := &export.Cycle{Sealed: sealed, Rows: rows, Limit: export.DefaultMaxPayloadBytes}
+		encoded := w.exporter.Encode(cycle, func(p *export.Payload) { requests = append(requests, p.Body) })
+		if lost := encoded.Lost[export.Unencodable]; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no request", lost))
 		}
 		return requests

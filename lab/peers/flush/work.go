@@ -9,10 +9,10 @@ import (
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -39,7 +39,7 @@ type work struct {
 	keys   []registry.KeyEntry
 	slots  []aggregate.Slot
 	table  *aggregate.Table
-	merger flush.Merger
+	merger export.Merger
 	coder  *agent.Exporter
 }
 
@@ -91,9 +91,9 @@ func (w *work) ours() func() [][]byte {
 	return func() (bodies [][]byte) {
 		defer w.merger.Forget()
 		rows := w.merger.Merge(sealed)
-		cycle := &flush.Cycle{Sealed: sealed, Rows: rows, Limit: flush.DefaultMaxPayloadBytes}
-		made := w.coder.Encode(cycle, func(p *flush.Payload) { bodies = append(bodies, p.Body) })
-		if lost := made.Lost[flush.Unencodable]; lost != 0 {
+		cycle := &export.Cycle{Sealed: sealed, Rows: rows, Limit: export.DefaultMaxPayloadBytes}
+		made := w.coder.Encode(cycle, func(p *export.Payload) { bodies = append(bodies, p.Body) })
+		if lost := made.Lost[export.Unencodable]; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no payload", lost))
 		}
 		return bodies

@@ -5,7 +5,7 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"

@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
 	"github.com/spanstatsd/spanstatsd/lab/bench/tables"
 	"github.com/spanstatsd/spanstatsd/lab/standin"

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
@@ -44,7 +44,7 @@ func startDaemon(t testing.TB, agent string, edit func(*datadog.Config)) *runnin
 }
 
 // stop ends it, and returns its books and what it counted of requests.
-func (d *runningDaemon) stop(t *testing.T) (health.Books, counters) {
+func (d *runningDaemon) stop(t *testing.T) (status.Books, counters) {
 	t.Helper()
 	c := d.counters(t)
 	return d.Stop(), c

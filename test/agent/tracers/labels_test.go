@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/DataDog/dd-trace-go/v2/ddtrace/tracer"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // With --apm-labels=tracer the daemon makes of a tracer's traces the groups that the tracer
@@ -69,7 +69,7 @@ func compareLabels(t *testing.T, s setting, sameBins bool, run func(*pair, setti
 }
 
 // end ends everything, and returns the daemon's books.
-func (p *pair) end(t *testing.T) health.Books {
+func (p *pair) end(t *testing.T) status.Books {
 	t.Helper()
 	p.fork.wait()
 	books, counters := p.daemon.stop(t)

@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 )
 
 // BenchmarkSaving runs each application with its tracer's statistics on and off, in

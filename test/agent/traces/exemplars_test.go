@@ -8,10 +8,10 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
@@ -24,13 +24,13 @@ type lookedAt struct {
 	rows  int
 }
 
-func (l *lookedAt) describe() flush.Exporter {
+func (l *lookedAt) describe() export.Exporter {
 	x := l.Exporter.Describe()
 	x.Push = l
 	return x
 }
 
-func (l *lookedAt) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encoded {
+func (l *lookedAt) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	of := l.table.Seal(c.Cycle)
 	for i := range c.Rows {
 		for _, isError := range []bool{false, true} {
@@ -40,7 +40,7 @@ func (l *lookedAt) Encode(c *flush.Cycle, emit func(*flush.Payload)) flush.Encod
 		}
 	}
 	l.rows += len(c.Rows)
-	return l.Exporter.Encode(&flush.Cycle{Sealed: c.Sealed, Limit: c.Limit}, emit)
+	return l.Exporter.Encode(&export.Cycle{Sealed: c.Sealed, Limit: c.Limit}, emit)
 }
 
 // TestExemplarsAreOfTracesThatTheAgentSendsOn sends random traces in every format, with priorities
@@ -58,7 +58,7 @@ func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 	}
 	l := &lookedAt{Exporter: exporter, table: exemplars.New(1 << 16)}
 	d, socket := startDaemon(t, a, func(c *daemon.Config) {
-		c.Exporters, c.Exemplars = []flush.Exporter{l.describe()}, l.table
+		c.Exporters, c.Exemplars = []export.Exporter{l.describe()}, l.table
 	})
 	client := clientOf(t, socket)
 	rnd := rand.New(rand.NewPCG(10, 98))

@@ -17,7 +17,7 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 	"google.golang.org/protobuf/proto"

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -49,7 +49,7 @@ func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *
 	}
 	waits := false
 	s.proxied = start(t, agent, func(c *daemon.Config) {
-		c.Exporters, c.Exemplars = []flush.Exporter{exporter.Describe()}, table
+		c.Exporters, c.Exemplars = []export.Exporter{exporter.Describe()}, table
 		if change != nil {
 			change(c)
 		}

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -106,7 +106,7 @@ type proxied struct {
 	agent  *fakeAgent
 	client *http.Client
 	socket string
-	stop   func() health.Books
+	stop   func() status.Books
 }
 
 func start(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied {
@@ -137,7 +137,7 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 		return new(net.Dialer).DialContext(ctx, "unix", p.socket)
 	}}
 	p.client = &http.Client{Transport: transport}
-	p.stop = sync.OnceValue(func() health.Books {
+	p.stop = sync.OnceValue(func() status.Books {
 		transport.CloseIdleConnections()
 		books := d.Stop()
 		if !books.Balanced {

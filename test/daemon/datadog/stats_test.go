@@ -18,9 +18,9 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/DataDog/sketches-go/ddsketch/store"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/proto"
 )
@@ -336,7 +336,7 @@ func TestABinThatStandsForNoDurationIsLeftToTheAgent(t *testing.T) {
 }
 
 // status is what /status answers.
-func (p *proxied) status(t *testing.T) (status health.Status) {
+func (p *proxied) status(t *testing.T) (status status.Status) {
 	t.Helper()
 	answer, err := http.Get("http://" + p.HTTPAddr() + "/status")
 	if err != nil {

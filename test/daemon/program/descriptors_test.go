@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // limited is a command line of the program that may open so many files.

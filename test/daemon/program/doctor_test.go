@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/doctor"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // doctorOf runs the command, and returns what it writes and its exit code.
@@ -143,15 +143,15 @@ func everyReasonHasAMend(t *testing.T, at string) {
 		"ignored", "left_to_agent", "counted", "counted_before", "by_tracer", "incomplete",
 		"other", "no_space",
 	}
-	status := func() (s *health.Status) {
+	read := func() (s *status.Status) {
 		if err := json.Unmarshal(bytes.Clone(text), &s); err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	try := func(what string, counts func(*health.Status) map[string]uint64) {
-		for reason := range counts(status()) {
-			s := status()
+	try := func(what string, counts func(*status.Status) map[string]uint64) {
+		for reason := range counts(read()) {
+			s := read()
 			before := doctor.Look(s, s.Version).Wrong()
 			counts(s)[reason]++
 			isRight := false
@@ -159,15 +159,15 @@ func everyReasonHasAMend(t *testing.T, at string) {
 				isRight = isRight || name == reason
 			}
 			if found := doctor.Look(s, s.Version).Wrong() > before; found == isRight &&
-				counts(status())[reason] == 0 {
+				counts(read())[reason] == 0 {
 				t.Errorf("%s %s: it is wrong: %t", what, reason, found)
 			}
 		}
 	}
-	try("dropped", func(s *health.Status) map[string]uint64 { return s.Books.Dropped })
-	try("unsent", func(s *health.Status) map[string]uint64 { return s.Destinations[0].Books.UnsentBy })
-	try("closed", func(s *health.Status) map[string]uint64 { return s.Connections.Faults })
-	try("requests", func(s *health.Status) map[string]uint64 { return s.Doors["otlp"].Requests })
+	try("dropped", func(s *status.Status) map[string]uint64 { return s.Books.Dropped })
+	try("unsent", func(s *status.Status) map[string]uint64 { return s.Destinations[0].Books.UnsentBy })
+	try("closed", func(s *status.Status) map[string]uint64 { return s.Connections.Faults })
+	try("requests", func(s *status.Status) map[string]uint64 { return s.Doors["otlp"].Requests })
 	right = right[:1]
-	try("lost", func(s *health.Status) map[string]uint64 { return s.ClientLost })
+	try("lost", func(s *status.Status) map[string]uint64 { return s.ClientLost })
 }

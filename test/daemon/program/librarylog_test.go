@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // TestLibrariesLogAsTheDaemonDoes: net/http prints a line about an agent that answers without a

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // TestStatusCommand asks a daemon that has counted something.
@@ -41,8 +41,8 @@ func TestStatusCommand(t *testing.T) {
 	}
 	url := "http://" + first["http"].(string)
 	out, err := program(t, "status", "--url", url, "--json").Output()
-	var status health.Status
-	if err != nil || json.Unmarshal(out, &status) != nil || status.Schema != health.StatusSchema ||
+	var status status.Status
+	if err != nil || json.Unmarshal(out, &status) != nil || status.Schema != status.StatusSchema ||
 		status.Books.Flushed != 1 || len(status.Tracers) != 1 {
 		t.Errorf("--json: %v, %s", err, out)
 	}
@@ -50,7 +50,7 @@ func TestStatusCommand(t *testing.T) {
 	for _, s := range status.Config {
 		origins[s.Name] = s.Origin
 	}
-	if origins["socket"] != health.FromFlag || origins["max-origins"] != health.FromDefault {
+	if origins["socket"] != status.FromFlag || origins["max-origins"] != status.FromDefault {
 		t.Errorf("the settings come from %v", origins)
 	}
 	out, err = program(t, "status", "--url", url).Output()
@@ -94,8 +94,8 @@ func TestStatusCountsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(t.Context())
-	want := [3]health.Bounded{{Live: 3, Max: 99}, {Live: 1, Max: 9}, {Live: 1, Max: 7}}
-	var got [3]health.Bounded
+	want := [3]status.Bounded{{Live: 3, Max: 99}, {Live: 1, Max: 9}, {Live: 1, Max: 7}}
+	var got [3]status.Bounded
 	for range 2_000 {
 		for _, resource := range []string{"a", "b", "c"} {
 			c.Publish([]client.Snapshot{{Key: client.Key{
@@ -108,13 +108,13 @@ func TestStatusCountsLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var status health.Status
+		var status status.Status
 		err = json.NewDecoder(response.Body).Decode(&status)
 		response.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = [3]health.Bounded{
+		got = [3]status.Bounded{
 			status.Aggregates, status.Origins,
 			{Live: status.Connections.Live, Max: status.Connections.Max},
 		}

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -186,11 +186,11 @@ func (s *sealing) count(t *testing.T, c *otel.Counter) {
 // exported are the series of what was counted.
 func (s *sealing) exported(t *testing.T) map[string]*total {
 	t.Helper()
-	var merger flush.Merger
+	var merger export.Merger
 	sealed := aggregate.NewSealed(1, opened, opened.Add(width), width, s.origins, s.keys, s.table)
 	all := map[string]*total{}
-	cycle := &flush.Cycle{Sealed: sealed, Rows: merger.Merge(sealed), Limit: 64 << 20}
-	exporter(t).Encode(cycle, func(p *flush.Payload) {
+	cycle := &export.Cycle{Sealed: sealed, Rows: merger.Merge(sealed), Limit: 64 << 20}
+	exporter(t).Encode(cycle, func(p *export.Payload) {
 		var data metrics.MetricsData
 		if err := proto.Unmarshal(p.Body, &data); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/post"
+)
+
+// URL is where the agent listens; the zero value is no agent.
+type URL = endpoint.URL
+
+// ParseURL reads an agent's URL: http://host:port, where the port is 8126 unless given, or
+// unix:///path. These are the forms of DD_TRACE_AGENT_URL.
+func ParseURL(text string) (URL, error) {
+	return endpoint.Form{
+		What: "agent URL", Give: "give http://host:port or unix:///path/of/socket",
+		Schemes: map[string]endpoint.Scheme{"http": {Port: "8126"}},
+	}.Parse(text) //nolint:wrapcheck // it says what to do
+}
+
+// answers is what the agent's responses mean. Statuses without a row are refused for good.
+var answers = post.Answers{
+	http.StatusNotFound:        {Outcome: export.OutcomeNotWanted},
+	http.StatusRequestTimeout:  {Outcome: export.OutcomeNotYet},
+	http.StatusTooManyRequests: {Outcome: export.OutcomeNotYet},
+	5:                          {Outcome: export.OutcomeNotYet},
+}
+
+// noStatistics is a payload with none: an empty map.
+var noStatistics = []byte{0x80}
+
+// client asks the agent.
+type client interface {
+	// deliver offers a payload once.
+	deliver(ctx context.Context, p *export.Payload) post.Answer
+	// info reads /info.
+	info(ctx context.Context) (info, error)
+}
+
+// httpClient asks the agent over HTTP.
+type httpClient struct{ poster *post.Poster }
+
+func newHTTPClient(url URL, version string) *httpClient {
+	return &httpClient{post.New(post.Config{
+		Who: "agent", Endpoint: url, Path: "/v0.6/stats", ContentType: "application/msgpack",
+		Nothing: noStatistics, Answers: answers, Version: headerText(version),
+	})}
+}
+
+// deliver sends a payload with the headers of its origin. The agent takes the container only from these
+// headers.
+func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer {
+	header := http.Header{}
+	for name, value := range map[string]string{
+		"Datadog-Meta-Lang":             p.Origin.Lang,
+		"Datadog-Meta-Lang-Version":     p.Origin.LangVersion,
+		"Datadog-Meta-Lang-Interpreter": p.Origin.LangInterpreter,
+		"Datadog-Meta-Tracer-Version":   p.Origin.TracerVersion,
+		"Datadog-Container-ID":          p.Origin.ContainerID,
+		"Datadog-Entity-ID":             p.Origin.EntityID,
+		"Datadog-External-Env":          p.Origin.ExternalEnv,
+		"Datadog-Obfuscation-Version":   p.Origin.ObfuscationVersion,
+	} {
+		if value = headerText(value); value != "" {
+			header.Set(name, value)
+		}
+	}
+	return c.poster.Post(ctx, header, p.Body)
+}
+
+// maxInfoBytes limits the length of /info; a real one has some 4 KB.
+const maxInfoBytes = 1 << 20
+
+// info reads /info. An agent that does not have it is too old to take statistics, which is no error.
+func (c *httpClient) info(ctx context.Context) (info, error) {
+	a := c.poster.Get(ctx, "/info", maxInfoBytes+1)
+	switch {
+	case a.Code == http.StatusNotFound:
+		return info{}, nil
+	case a.Err != nil:
+		return info{}, fmt.Errorf("read agent info: %w", a.Err)
+	case len(a.Body) > maxInfoBytes:
+		return info{}, errors.New("read agent info: more than 1 MiB; is this an agent?")
+	}
+	return parseInfo(a.Body)
+}
+
+// headerText removes control characters, which a header must not have: a stray newline of a tracer must not
+// make its payload impossible to send.
+func headerText(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s))
+}

@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/post"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// outage is an agent that is away for a while, and counts what it takes.
+type outage struct {
+	*scripted
+	t     *testing.T
+	mu    sync.Mutex
+	away  bool
+	taken map[uint64]int // by sequence, how often
+}
+
+func (o *outage) set(away bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.away = away
+}
+
+func (o *outage) deliver(ctx context.Context, p *export.Payload) post.Answer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away {
+		return down(ctx, p)
+	}
+	o.taken[sequence(o.t, p)]++
+	return post.Answer{}
+}
+
+func (o *outage) info(ctx context.Context) (info, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away {
+		return info{}, errDown
+	}
+	return o.scripted.info(ctx)
+}
+
+// The agent is gone for three minutes, longer than the retry age, while a cycle
+// comes every ten seconds. The oldest are given up and counted, no seal waits, and
+// when the agent is back all that is younger arrives, once, the oldest first.
+func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &outage{scripted: &scripted{}, t: t, taken: map[uint64]int{}}
+		f, log := startScripted(t, agent, nil)
+		const spans, cycles, gone = 10, 60, 18
+		var deliveries []*aggregate.Delivery
+		for i := range cycles {
+			agent.set(i >= 12 && i < 12+gone)
+			sealed, began := testcycle.Spans(spans), time.Now()
+			deliveries = append(deliveries, sealed.Delivery)
+			f.Accept(sealed)
+			if time.Since(began) != 0 {
+				t.Errorf("cycle %d waited for the agent", i)
+			}
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			s := balanced(t, f, uint64(i+1)*spans)
+			// What came within the retry age, the cycle of each end included.
+			if most := int(export.DefaultRetryAge/(10*time.Second)) + 1; s.QueuePayloads > most ||
+				s.Reachable == agent.away {
+				t.Errorf("cycle %d: %d payloads wait, reachable %v", i, s.QueuePayloads, s.Reachable)
+			}
+		}
+		s := balanced(t, f, cycles*spans)
+		lost := s.Unsent[export.Expired]
+		// The retry age is twelve cycles, and an agent that is back is found within one.
+		if lost < (gone-12)*spans || lost > (gone-10)*spans || s.Held != 0 ||
+			s.Flushed != cycles*spans-lost || s.Payloads[export.ResultGivenUp] != lost/spans {
+			t.Errorf("stats %+v", s)
+		}
+		for i, d := range deliveries {
+			err, resolved := resolution(d)
+			isLost := i >= 12 && uint64(i) < 12+lost/spans // the oldest of the outage
+			if !resolved || (err != nil) != isLost ||
+				agent.taken[uint64(i)] != map[bool]int{false: 1}[isLost] {
+				t.Errorf("cycle %d: %v, taken %d times", i, err, agent.taken[uint64(i)])
+			}
+		}
+		for _, line := range []string{"cannot be reached", "giving up", "takes payloads again"} {
+			if strings.Count(log.String(), line) != 1 {
+				t.Errorf("%q is not there once:\n%s", line, log)
+			}
+		}
+	})
+}

@@ -1,0 +1,238 @@
+package agent
+
+import (
+	"bytes"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/post"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// An agent that is away when the daemon starts has one line, however long it
+// lasts, and one when it comes.
+func TestAgentAwayAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: down, said: away}
+		f, log := startScripted(t, agent, nil)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if f.Stats().Reachable {
+			t.Error("nobody is reachable")
+		}
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") ||
+			!strings.Contains(text, "unix:///nowhere") || !strings.Contains(text, "--agent-url") {
+			t.Errorf("log:\n%s", text)
+		}
+		agent.comesBack()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if !f.Stats().Reachable || strings.Count(log.String(), "\n") != 2 ||
+			!strings.Contains(log.String(), "agent answers") {
+			t.Errorf("log:\n%s", log)
+		}
+	})
+}
+
+// Daemon and agent often start together, which is nothing to warn of.
+func TestAgentThatStartsALittleLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{said: away}
+		_, log := startScripted(t, agent, nil)
+		time.Sleep(discoveryPause / 2)
+		agent.comesBack()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "agent answers") {
+			t.Errorf("log:\n%s", text)
+		}
+	})
+}
+
+// An agent that nobody named is asked every pause and else left alone: nothing is held for it, no line is
+// written, and who answers without taking statistics is not it. Once found it is one like any other.
+func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: down, said: away}
+		var log bytes.Buffer
+		cfg := export.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		f := start(t, cfg, newExporter(Config{
+			URL: URL{Network: "unix", Address: "/nowhere"}, LookedFor: true, Log: cfg.Log,
+		}, agent))
+		for minute := range 10 {
+			sealed := testcycle.Spans(3)
+			f.Accept(sealed)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
+				t.Errorf("delivery %v, resolved %t", err, resolved)
+			}
+			s := balanced(t, f, uint64(3*(minute+1)))
+			if s.BeforeFound == 0 || s.Held+s.Flushed > 0 || s.State() != export.LookedFor || f.Describe().Discovered() {
+				t.Errorf("stats %+v", s)
+			}
+			if minute == 5 {
+				agent.mu.Lock()
+				agent.said = func() (info, error) { return info{}, nil } // a server of some other kind
+				agent.mu.Unlock()
+			}
+		}
+		if log.Len() > 0 || len(agent.asked) != 61 || agent.tried() > 0 ||
+			!reflect.DeepEqual(f.Features(), DefaultFeatures()) {
+			t.Errorf("asked %d times, tried %d times, features %+v, log:\n%s", len(agent.asked),
+				agent.tried(),
+				f.Features(), log.String())
+		}
+		agent.comesBack()
+		time.Sleep(discoveryPause)
+		synctest.Wait()
+		f.Accept(testcycle.Spans(5))
+		synctest.Wait()
+		if s := balanced(t, f, 35); s.Flushed != 5 || s.BeforeFound != 30 || s.State() != export.Takes {
+			t.Errorf("stats %+v", s)
+		}
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "agent found") {
+			t.Errorf("log:\n%s", text)
+		}
+		agent.mu.Lock()
+		agent.answer, agent.said = down, away
+		agent.mu.Unlock()
+		f.Accept(testcycle.Spans(2))
+		synctest.Wait()
+		if s := balanced(t, f, 37); s.Held != 2 || s.State() != export.Silent {
+			t.Errorf("gone again: stats %+v", s)
+		}
+	})
+}
+
+func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: down, said: away}
+		f, log := startScripted(t, agent, nil)
+		sealed := testcycle.Spans(3)
+		f.Accept(sealed)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if _, resolved := resolution(sealed.Delivery); resolved {
+			t.Error("the delivery was resolved before the outcome")
+		}
+		if s := balanced(t, f, 3); s.Held != 3 || s.Reachable || s.QueuePayloads != 1 || s.QueueBytes == 0 {
+			t.Errorf("stats %+v", s)
+		}
+		agent.comesBack()
+		time.Sleep(longestPause)
+		synctest.Wait()
+		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
+			t.Errorf("delivery %v, resolved %v", err, resolved)
+		}
+		s := balanced(t, f, 3)
+		if s.Flushed != 3 || s.QueueBytes != 0 || !s.Reachable ||
+			s.Payloads[export.ResultRetried] != uint64(agent.tried()-1) {
+			t.Errorf("stats %+v after %d tries", s, agent.tried())
+		}
+		if lines := strings.Count(log.String(), "\n"); lines != 4 ||
+			!strings.Contains(log.String(), "again\" waiting") {
+			t.Errorf("%d lines, want who is missing, the outage, who answers, the outage's end:\n%s", lines,
+				log)
+		}
+	})
+}
+
+// While nobody answers the agent is asked what it wants, so that contact is seen
+// again without traffic, and an agent of another kind in its place is known
+// before the next payload.
+func TestSilenceIsLookedInto(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{}
+		f, _ := startScripted(t, agent, nil)
+		synctest.Wait()
+		if !f.Stats().Reachable {
+			t.Error("an agent that answers is not reachable")
+		}
+		agent.mu.Lock()
+		agent.answer, agent.said = always(failed(export.OutcomeUnknown, true, errDown)), away
+		agent.mu.Unlock()
+		f.Accept(testcycle.Spans(1))
+		synctest.Wait()
+		if f.Stats().Reachable || len(agent.asked) != 2 {
+			t.Errorf("after a lost answer: reachable %v, asked %d times", f.Stats().Reachable,
+				len(agent.asked))
+		}
+		agent.comesBack()
+		time.Sleep(discoveryPause)
+		synctest.Wait()
+		if !f.Stats().Reachable {
+			t.Error("not reachable though it answers again")
+		}
+	})
+}
+
+// An agent that is back is not kept waiting for the end of a long pause.
+func TestReturnEndsThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: down, said: away}
+		f, _ := startScripted(t, agent, func(c *export.Config) { c.RetryAge = time.Hour })
+		sealed := testcycle.Spans(1)
+		f.Accept(sealed)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		before := agent.tried()
+		agent.comesBack()
+		began := time.Now()
+		if err := sealed.Delivery.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited > discoveryPause || agent.tried() != before+1 {
+			t.Errorf("arrived after %v and %d tries", waited, agent.tried()-before)
+		}
+	})
+}
+
+// An agent that answers and does not take what it is offered is neither well nor away,
+// whatever it answers, and the log says so once. The books hold what waits.
+func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer post.Answer
+		logged string
+	}{
+		"429 or 5xx": {
+			failed(export.OutcomeNotYet, false, errDown),
+			"answers and does not take payloads",
+		},
+		"a refusal":                 {failed(export.OutcomeRefused, false, errDown), "rejects payloads"},
+		"no endpoint":               {failed(export.OutcomeNotWanted, false, errDown), "downgraded"},
+		"hanging but for its /info": {failed(export.OutcomeNotYet, true, errDown), "cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				agent := &scripted{answer: always(test.answer)}
+				f, log := startScripted(t, agent, nil)
+				synctest.Wait()
+				if s := f.Stats(); s.State() != export.Takes {
+					t.Errorf("before the first payload the agent is %s", s.State())
+				}
+				f.Accept(testcycle.Spans(3))
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if s := balanced(t, f, 3); s.State() != export.Answers || s.Takes {
+					t.Errorf("the agent is %s", s.State())
+				}
+				agent.comesBack()
+				time.Sleep(longestPause)
+				f.Accept(testcycle.Spans(3))
+				synctest.Wait()
+				if s := balanced(t, f, 6); s.State() != export.Takes || !s.Takes || s.OldestAge != 0 {
+					t.Errorf("when it takes again: %s, stats %+v", s.State(), s)
+				}
+				if strings.Count(log.String(), test.logged) != 1 {
+					t.Errorf("log:\n%s", log)
+				}
+			})
+		})
+	}
+}

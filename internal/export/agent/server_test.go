@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
+)
+
+// agentInfo is what /info of an agentServer says.
+const agentInfo = `{"endpoints":["/v0.6/stats"],"peer_tags":["db.name","peer.service"],"obfuscation_version":1}`
+
+// received is one payload that was read.
+type received struct {
+	header  http.Header
+	payload *payload.Payload
+	body    []byte
+}
+
+// agentServer is an agent for tests of the way to one. It reads payloads as internal/decode/payload
+// does. The stand-in of lab/ is the stricter one, which also counts; tests of the daemon as a
+// whole use that.
+type agentServer struct {
+	url       string
+	onPayload func(received)
+	fault     http.HandlerFunc // in the place of any other answer; nil: none
+	payloads  atomic.Uint64    // that were read and accepted, probes left out
+}
+
+// startAgent serves at a port of its own choice, or at a socket, until the test ends.
+func startAgent(t *testing.T, socket string, onPayload func(received)) *agentServer {
+	t.Helper()
+	a := &agentServer{onPayload: onPayload}
+	server := httptest.NewUnstartedServer(a)
+	if socket != "" {
+		server.Listener.Close()
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Listener = listener
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	if a.url = server.URL; socket != "" {
+		a.url = "unix://" + socket
+	}
+	return a
+}
+
+func (a *agentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if a.fault != nil {
+		a.fault(w, r)
+		return
+	}
+	if r.URL.Path == "/info" {
+		_, _ = io.WriteString(w, agentInfo)
+		return
+	}
+	state := sha256.Sum256([]byte(agentInfo))
+	w.Header().Set("Datadog-Agent-State", hex.EncodeToString(state[:]))
+	decoded, unreadable := payload.Decode(body)
+	switch {
+	case err != nil || unreadable != nil:
+		w.WriteHeader(http.StatusBadRequest)
+	case len(decoded.Stats) > 0: // else it is a probe
+		a.payloads.Add(1)
+		if a.onPayload != nil {
+			a.onPayload(received{r.Header.Clone(), decoded, body})
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"math"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The fields of sketchpb.
+const (
+	fieldMapping       = 1 // of DDSketch
+	fieldPositive      = 2
+	fieldNegative      = 3
+	fieldZeroCount     = 4
+	fieldGamma         = 1 // of IndexMapping
+	fieldIndexOffset   = 2
+	fieldInterpolation = 3
+	fieldSparse        = 1 // of Store: binCounts, one entry
+	fieldDense         = 2 // contiguousBinCounts, packed
+	fieldDenseOffset   = 3 // contiguousBinIndexOffset
+	fieldIndex         = 1 // of an entry of binCounts
+	fieldCount         = 2
+)
+
+// sketchEncoder writes sketches as protobuf without making the library's message,
+// into which every bin between the lowest and the highest would be copied.
+//
+// A store of the format has two parts, and a bin's count is the sum of both: one
+// stretch of neighbouring bins at 8 bytes each, empty ones too, and single bins at
+// 13 or 14. So the dense middle of a distribution goes into the stretch and its
+// thin ends are listed, split where that is smallest.
+type sketchEncoder struct {
+	mappings [][]byte // encoded, by number
+	runs     []sketch.Run
+	store    []byte
+	encoded  []byte
+}
+
+// begin prepares for the sketches of a sealed cycle.
+func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
+	e.mappings = e.mappings[:0]
+	for _, m := range sealed.Mappings() {
+		e.mappings = append(e.mappings, appendMapping(nil, m))
+	}
+}
+
+// encode returns the encoded sketch, which is valid until the next call. Both
+// stores are always there, as in what the agent's own code sends.
+func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byte {
+	e.runs = s.AppendRuns(e.runs[:0], mapping)
+	first, last := denseStretch(e.runs)
+	store := appendSparse(e.store[:0], s, e.runs[:first])
+	store = appendSparse(store, s, e.runs[last:])
+	e.store = appendDense(store, s, e.runs[first:last])
+
+	b := append(e.encoded[:0], e.mappings[mapping]...)
+	b = protolite.AppendBytes(b, fieldPositive, e.store)
+	b = protolite.AppendBytes(b, fieldNegative, "")
+	if zeros := s.Zeros(); zeros != 0 {
+		b = protolite.AppendDouble(b, fieldZeroCount, zeros)
+	}
+	e.encoded = b
+	return b
+}
+
+// denseStretch chooses the runs from first up to last for the stretch. A bin in it
+// saves its entry and costs 8 bytes, and each empty one 8 more, so the best stretch
+// is the one with the largest sum. One bin is worth a stretch already.
+func denseStretch(runs []sketch.Run) (first, last int) {
+	best, sum, start := 0, 0, 0
+	for i, r := range runs {
+		if i > 0 {
+			sum -= 8 * int(r.First-runs[i-1].End)
+		}
+		if sum <= 0 {
+			sum, start = 0, i
+		}
+		sum += sparseSize(r) - 8*r.Len()
+		if sum >= best {
+			best, first, last = sum, start, i+1
+		}
+	}
+	return first, last
+}
+
+// An entry of a single bin: its tag and length, its index, its count. An index of
+// 64 or more takes two bytes, and none takes three.
+const (
+	nearEntry = 2 + 1 + 1 + 1 + 8
+	farEntry  = 2 + 1 + 2 + 1 + 8
+	far       = 64
+)
+
+// sparseSize is the length of a run's bins as entries.
+func sparseSize(r sketch.Run) int {
+	near := min(max(far-int(r.First), 0), r.Len())
+	return farEntry*r.Len() - (farEntry-nearEntry)*near
+}
+
+// appendSparse writes tags as bytes, because a sketch of spread durations is mostly such entries.
+func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
+	const (
+		entry = fieldSparse<<3 | byte(protowire.BytesType)
+		index = fieldIndex<<3 | byte(protowire.VarintType)
+		count = fieldCount<<3 | byte(protowire.Fixed64Type)
+	)
+	for _, r := range runs {
+		for i, spans := range s.Counts(r) {
+			if at := uint(r.First) + uint(i); at < far {
+				b = append(b, entry, nearEntry-2, index, byte(2*at), count)
+			} else {
+				b = append(b, entry, farEntry-2, index, byte(2*at)|0x80, byte(at/far), count)
+			}
+			b = protowire.AppendFixed64(b, math.Float64bits(float64(spans)))
+		}
+	}
+	return b
+}
+
+func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
+	if len(runs) == 0 {
+		return b
+	}
+	first, end := runs[0].First, runs[len(runs)-1].End
+	b = protolite.AppendHead(b, fieldDense, 8*int(end-first))
+	at := first
+	for _, r := range runs {
+		for ; at < r.First; at++ {
+			b = protowire.AppendFixed64(b, 0)
+		}
+		for _, count := range s.Counts(r) {
+			b = protowire.AppendFixed64(b, math.Float64bits(float64(count)))
+		}
+		at = r.End
+	}
+	if first != 0 {
+		b = protolite.AppendVarint(b, fieldDenseOffset, protowire.EncodeZigZag(int64(first)))
+	}
+	return b
+}
+
+// appendMapping leaves out fields that are zero, as protobuf does.
+func appendMapping(b []byte, m sketch.Mapping) []byte {
+	fields := protolite.AppendDouble(nil, fieldGamma, m.Gamma)
+	if m.Offset != 0 {
+		fields = protolite.AppendDouble(fields, fieldIndexOffset, m.Offset)
+	}
+	if m.Interpolation != 0 {
+		fields = protolite.AppendVarint(fields, fieldInterpolation, uint64(m.Interpolation))
+	}
+	return protolite.AppendBytes(b, fieldMapping, fields)
+}

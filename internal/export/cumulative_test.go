@@ -1,0 +1,506 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// summing is an exporter of running totals: of each service how many spans it had. Its destination is a
+// map.
+type summing struct {
+	*scripted
+	services []string // in the order in which they came
+	spans    map[string]uint64
+	settled  map[string]uint64 // of spans
+	bytes    int               // of a payload
+
+	reading sync.Mutex
+	reader  map[string]uint64 // what the destination was told, whatever the books say
+}
+
+func newSumming(answer func(context.Context, *Payload) Attempt) *summing {
+	return &summing{
+		scripted: &scripted{name: "sums", inOrder: true, answer: answer},
+		spans:    map[string]uint64{}, settled: map[string]uint64{}, reader: map[string]uint64{}, bytes: 100,
+	}
+}
+
+func (s *summing) describe() Exporter {
+	x := describePush(s.scripted, s)
+	x.Cumulative = true
+	return x
+}
+
+// total is the total of a service that a payload has.
+func total(p *Payload) (service string, spans uint64) {
+	service, number, _ := strings.Cut(strings.TrimRight(string(p.Body), "."), "=")
+	spans, _ = strconv.ParseUint(number, 10, 64)
+	return service, spans
+}
+
+// Encode makes a payload of each service there ever was.
+func (s *summing) Encode(c *Cycle, emit func(*Payload)) Encoded {
+	if c.IsSettled {
+		s.settled = maps.Clone(s.spans)
+	}
+	for i := range c.Rows {
+		name := c.Origins[c.Rows[i].Origin()].Service
+		if _, known := s.spans[name]; !known {
+			s.services = append(s.services, name)
+		}
+		s.spans[name] += c.Rows[i].Spans
+	}
+	for _, name := range s.services {
+		body := fmt.Sprintf("%s=%d", name, s.spans[name])
+		emit(&Payload{
+			Body:        []byte(body + strings.Repeat(".", s.bytes-len(body))),
+			Undelivered: []uint64{s.spans[name] - s.settled[name]},
+		})
+	}
+	return Encoded{Totals: TotalsStats{Series: len(s.services)}}
+}
+
+// Deliver tells the reader what was taken.
+func (s *summing) Deliver(ctx context.Context, p *Payload) Attempt {
+	a := s.scripted.Deliver(ctx, p)
+	if a.Outcome == OutcomeAccepted {
+		s.reading.Lock()
+		defer s.reading.Unlock()
+		service, spans := total(p)
+		s.reader[service] = max(s.reader[service], spans)
+	}
+	return a
+}
+
+func (s *summing) told() (spans uint64) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	for _, n := range s.reader {
+		spans += n
+	}
+	return spans
+}
+
+// A cycle without spans is sent where totals are, because a reader forgets what it is not
+// told of, and only there.
+func TestIdleCyclesGoWhereTotalsDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sums, deltas := newSumming(nil), &scripted{}
+		f := startSeveral(t, Config{}, sums, deltas)
+		for range 3 {
+			var idle testcycle.Cycle
+			sealed := idle.Seal()
+			f.Accept(testcycle.Spans(5))
+			synctest.Wait()
+			f.Accept(sealed)
+			synctest.Wait()
+			if err, resolved := resolution(sealed.Delivery); err != nil || !resolved || sealed.Keys != nil {
+				t.Errorf("an idle cycle: delivery %v, resolved %v, keys %v", err, resolved, sealed.Keys)
+			}
+		}
+		if sums.tried() != 6 || deltas.tried() != 3 || len(deltas.limits) != 3 {
+			t.Errorf("%d payloads of totals and %d of deltas, encoded %d times, of three cycles with spans and three without", sums.tried(), deltas.tried(), len(deltas.limits))
+		}
+		if busiest := f.Busiest(); busiest.Spans != 5 {
+			t.Errorf("the busiest are those of a cycle with %d spans", busiest.Spans)
+		}
+		for _, d := range f.Destinations() {
+			if s := balanced(t, d, 15); s.Flushed != 15 {
+				t.Errorf("%s: %+v", d.Name(), s)
+			}
+		}
+	})
+}
+
+// While the destination is away one copy of all totals waits, however many cycles there
+// were, and when it is back it has every span.
+func TestNewerTotalsTakeThePlaceOfOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sums := newSumming(down)
+		f, _ := startScripted(t, sums, nil)
+		for cycle := range 50 {
+			f.Accept(testcycle.Origins(7))
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			if s := balanced(t, f, uint64(7*(cycle+1))); s.QueuePayloads > 7 ||
+				s.Held != uint64(7*(cycle+1)) {
+				t.Fatalf("after %d cycles %+v", cycle+1, s)
+			}
+		}
+		if s := f.Stats(); s.Payloads[ResultSuperseded] != 49*7 || s.Totals.Series != 7 ||
+			s.OldestAge < 490*time.Second {
+			t.Errorf("%+v", s)
+		}
+		sums.answers(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := balanced(t, f, 350); s.Flushed != 350 || sums.told() != 350 || s.OldestAge != 0 {
+			t.Errorf("%+v, and it was told of %d", s, sums.told())
+		}
+	})
+}
+
+// What was refused is held, and has arrived when the next payload has. Who waits is told of
+// the refusal at once; the cycle is not settled before.
+func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("out of order")
+		sums := newSumming(always(Attempt{Outcome: OutcomeRefused, Err: refused}))
+		f, log := startScripted(t, sums, nil)
+		first, second := testcycle.Spans(5), testcycle.Spans(3)
+		f.Accept(first)
+		synctest.Wait()
+		if s := balanced(t, f, 5); s.Held != 5 || s.Payloads[ResultRejected] != 1 {
+			t.Errorf("%+v", s)
+		}
+		if err, _ := resolution(first.Delivery); !errors.Is(err, refused) {
+			t.Errorf("delivery %v", err)
+		}
+		if !strings.Contains(log.String(), "held for the next") || strings.Contains(log.String(), "lost") {
+			t.Errorf("log:\n%s", log)
+		}
+		sums.answers(nil)
+		f.Accept(second)
+		synctest.Wait()
+		if s := balanced(t, f, 8); s.Flushed != 8 {
+			t.Errorf("%+v", s)
+		}
+		if err, resolved := resolution(second.Delivery); err != nil || !resolved {
+			t.Errorf("delivery %v, resolved %v", err, resolved)
+		}
+	})
+}
+
+// Spans in a payload that was refused are held, and no others; they arrive with the next one that is
+// accepted. Before that the cycle is not settled.
+func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sums := newSumming(func(_ context.Context, p *Payload) Attempt {
+			if service, _ := total(p); service == "s1" {
+				return Attempt{Outcome: OutcomeRefused, Err: errDown}
+			}
+			return Attempt{}
+		})
+		f, _ := startScripted(t, sums, nil)
+		var all []*testcycle.Told
+		for cycle := range uint64(3) {
+			sealed, told := watched(testcycle.Origins(3))
+			all = append(all, told)
+			f.Accept(sealed)
+			synctest.Wait()
+			if s := balanced(t, f, 3*(cycle+1)); s.Flushed != 2*(cycle+1) {
+				t.Errorf("%+v", s)
+			}
+			says(t, "a part was refused", told, "doubtful")
+		}
+		sums.answers(nil)
+		var idle testcycle.Cycle
+		f.Accept(idle.Seal())
+		synctest.Wait()
+		if s := balanced(t, f, 9); s.Flushed != 9 {
+			t.Errorf("%+v", s)
+		}
+		for _, told := range all {
+			says(t, "all has arrived", told, "doubtful settled")
+		}
+	})
+}
+
+// A copy that arrives when a newer cycle waits already settles the cycles up to its own.
+func TestAnOlderCopySettlesNoNewerCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sums := newSumming(answersAfter(time.Second, Attempt{}))
+		f, _ := startScripted(t, sums, nil)
+		first, second := testcycle.Spans(5), testcycle.Spans(3)
+		f.Accept(first)
+		synctest.Wait()
+		f.Accept(second)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		_, isFirst := resolution(first.Delivery)
+		_, isSecond := resolution(second.Delivery)
+		if s := balanced(t, f, 8); s.Flushed != 5 || !isFirst || isSecond {
+			t.Errorf("%+v; the first is settled: %v, the second: %v", s, isFirst, isSecond)
+		}
+	})
+}
+
+// Who waits for a cycle waits for the retry age at most; its spans are held all the same.
+func TestWhoWaitsForTotalsIsToldInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := startScripted(t, newSumming(down), nil)
+		first := testcycle.Spans(5)
+		f.Accept(first)
+		for waited := time.Duration(0); waited < DefaultRetryAge; waited += 10 * time.Second {
+			if _, resolved := resolution(first.Delivery); resolved {
+				t.Fatalf("told after %v", waited)
+			}
+			time.Sleep(10 * time.Second)
+			f.Accept(testcycle.Spans(1))
+		}
+		if err, _ := resolution(first.Delivery); !errors.Is(err, errNotYet) {
+			t.Errorf("delivery %v", err)
+		}
+		if s := f.Stats(); s.Unsent[Expired] != 0 || s.Held == 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// However often totals are refused, that is the answer of one destination: who waits still
+// waits for the other.
+func TestTotalsAnswerForOneDestination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startSeveral(t, Config{}, newSumming(always(Attempt{Outcome: OutcomeRefused, Err: errDown})),
+			&scripted{answer: down})
+		first := testcycle.Spans(5)
+		f.Accept(first)
+		for range 3 {
+			synctest.Wait()
+			if _, resolved := resolution(first.Delivery); resolved {
+				t.Error("a cycle is answered that waits for a destination")
+			}
+			f.Accept(testcycle.Spans(1))
+		}
+	})
+}
+
+// The cycles that wait are bounded, however long the destination is away: clients are told of the oldest,
+// whose spans are held all the same and arrive with the next payload.
+func TestCyclesThatWaitAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sums := newSumming(down)
+		f, _ := startScripted(t, sums, func(c *Config) { c.RetryAge = 24 * time.Hour })
+		var deliveries []*aggregate.Delivery
+		for range maxWaiting + 3 {
+			sealed := testcycle.Spans(1)
+			deliveries = append(deliveries, sealed.Delivery)
+			f.Accept(sealed)
+		}
+		for i, d := range deliveries {
+			if err, resolved := resolution(d); resolved != (i < 3) || resolved && !errors.Is(err, errTooMany) {
+				t.Fatalf("cycle %d: %v, resolved %v", i, err, resolved)
+			}
+		}
+		sums.answers(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := balanced(t, f, maxWaiting+3); s.Flushed != maxWaiting+3 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// An older payload that fails while newer ones wait is not tried again, though the daemon
+// stops, and what it said arrives with those.
+func TestAnOlderPayloadGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fail := make(chan struct{})
+		sums := newSumming(nil)
+		sums.answers(func(_ context.Context, p *Payload) Attempt {
+			if p.sequence == 0 {
+				<-fail
+				return Attempt{Outcome: OutcomeNotYet, Silent: true, Err: errNoAnswer}
+			}
+			return Attempt{}
+		})
+		f, _ := startScripted(t, sums, nil)
+		first, second := testcycle.Spans(5), testcycle.Spans(3)
+		f.Accept(first)
+		synctest.Wait()
+		f.Accept(second)
+		go close(fail)
+		f.Close(t.Context())
+		if s := balanced(t, f, 8); s.Flushed != 8 || s.Payloads[ResultSuperseded] != 1 || sums.tried() != 2 {
+			t.Errorf("%+v after %d tries", s, sums.tried())
+		}
+		for _, sealed := range []*aggregate.Sealed{first, second} {
+			if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
+				t.Errorf("delivery %v, resolved %v", err, resolved)
+			}
+		}
+	})
+}
+
+// What has not arrived when the daemon has stopped never will.
+func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := startScripted(t, newSumming(down), nil)
+		first := testcycle.Spans(5)
+		f.Accept(first)
+		f.Accept(testcycle.Spans(3))
+		f.Close(t.Context())
+		if s := balanced(t, f, 8); s.Unsent[Shutdown] != 8 || s.Held != 0 {
+			t.Errorf("%+v", s)
+		}
+		if err, resolved := resolution(first.Delivery); err == nil || !resolved {
+			t.Errorf("delivery %v, resolved %v", err, resolved)
+		}
+		late := testcycle.Spans(4)
+		f.Accept(late)
+		var idle testcycle.Cycle
+		f.Accept(idle.Seal())
+		if s := balanced(t, f, 12); s.Unsent[Shutdown] != 12 {
+			t.Errorf("after another cycle %+v", s)
+		}
+		if err, _ := resolution(late.Delivery); !errors.Is(err, errClosed) {
+			t.Errorf("delivery of a late cycle: %v", err)
+		}
+	})
+}
+
+// endsOne is totals of which one ends, as an exporter finds that some of its spans were not delivered.
+type endsOne struct{ *summing }
+
+func (e *endsOne) describe() Exporter {
+	x := e.summing.describe()
+	x.Push = e
+	return x
+}
+
+func (e *endsOne) Encode(c *Cycle, emit func(*Payload)) Encoded {
+	encoded := e.summing.Encode(c, emit)
+	if !c.IsSettled {
+		encoded.Lost = map[Reason]uint64{QueueFull: 3}
+	}
+	return encoded
+}
+
+// Spans of a total that ended before it arrived are unsent, and no other ones; those that were delivered
+// after the exporter had looked are not.
+func TestTotalsThatEndAreUnsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sums := newSumming(down)
+		f, log := startScripted(t, &endsOne{sums}, nil)
+		f.Accept(testcycle.Spans(5))
+		synctest.Wait()
+		sealed := testcycle.Spans(3)
+		f.Accept(sealed)
+		sums.answers(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := balanced(t, f, 8); s.Flushed != 5 || s.Unsent[QueueFull] != 3 {
+			t.Errorf("%+v", s)
+		}
+		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errEnded) ||
+			!strings.Contains(log.String(), "queue_full") {
+			t.Errorf("delivery %v, log:\n%s", err, log)
+		}
+		f.Accept(testcycle.Spans(4))
+		synctest.Wait()
+		if s := balanced(t, f, 12); s.Flushed != 9 || s.Unsent[QueueFull] != 3 {
+			t.Errorf("after a cycle that was settled: %+v", s)
+		}
+	})
+}
+
+// What is left out of a payload of totals is unsent, and no more than what was held.
+func TestWhatIsLeftOutOfTotalsIsUnsent(t *testing.T) {
+	for rejected, want := range map[uint64]uint64{2: 2, 9: 5} {
+		synctest.Test(t, func(t *testing.T) {
+			f, _ := startScripted(t, newSumming(always(Attempt{Rejected: rejected, Err: errDown})), nil)
+			sealed := testcycle.Spans(5)
+			f.Accept(sealed)
+			synctest.Wait()
+			if s := balanced(t, f, 5); s.Unsent[Rejected] != want || s.Flushed != 5-want {
+				t.Errorf("%d left out: %+v", rejected, s)
+			}
+			if err, _ := resolution(sealed.Delivery); !errors.Is(err, errDown) {
+				t.Errorf("delivery %v", err)
+			}
+		})
+	}
+}
+
+// Whatever the destination does, the books balance at any moment; it was told of everything that they call
+// flushed, and in the end that is everything if nothing was left out; and no more waits than may.
+func TestBooksOfTotals(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 11))
+			var answering sync.Mutex
+			draw := func(n int) int {
+				answering.Lock()
+				defer answering.Unlock()
+				return rnd.IntN(n)
+			}
+			leavesOut := seed%2 == 0
+			sums := newSumming(func(ctx context.Context, _ *Payload) Attempt {
+				select {
+				case <-time.After(time.Duration(draw(4000)) * time.Millisecond):
+				case <-ctx.Done():
+					return Attempt{Outcome: OutcomeNotYet, Silent: true, Err: ctx.Err()}
+				}
+				switch draw(7) {
+				case 0:
+					return Attempt{
+						Outcome: OutcomeNotYet, Err: errDown,
+						After: time.Duration(draw(9)) * time.Second,
+					}
+				case 1:
+					return Attempt{Outcome: OutcomeNotYet, Silent: true, Err: errNoAnswer}
+				case 2:
+					return Attempt{Outcome: OutcomeRefused, Err: errDown}
+				case 3:
+					if leavesOut {
+						return Attempt{Rejected: uint64(draw(3)), Err: errDown}
+					}
+				}
+				return Attempt{}
+			})
+			f, _ := startScripted(t, sums, func(c *Config) {
+				c.RetryAge = time.Duration(1+draw(40)) * time.Second
+			})
+			f.queue.maxBytes = 100 * (1 + draw(30))
+			accepted := uint64(0)
+			check := func() Stats {
+				synctest.Wait()
+				s := balanced(t, f, accepted)
+				if s.Flushed > sums.told() || s.QueueBytes > f.queue.maxBytes {
+					t.Fatalf("seed %d: %+v, and it was told of %d", seed, s, sums.told())
+				}
+				return s
+			}
+			for range 60 {
+				sealed := testcycle.Origins(draw(20))
+				accepted += sealed.Spans()
+				f.Accept(sealed)
+				check()
+				time.Sleep(time.Duration(draw(12)) * time.Second)
+				check()
+			}
+			sums.answers(nil)
+			for range 200 { // a copy that is longer than the queue needs some cycles
+				f.queue.maxBytes = 1 << 20
+				f.Accept(testcycle.Origins(0))
+				time.Sleep(time.Minute)
+			}
+			s := check()
+			all := uint64(0)
+			for _, n := range slices.Collect(maps.Values(sums.reader)) {
+				all += n
+			}
+			if all != accepted || s.Held != 0 || !leavesOut && s.Flushed != accepted {
+				t.Errorf("seed %d: at the end %+v of %d", seed, s, accepted)
+			}
+			for _, reason := range []Reason{Ambiguous, Expired, QueueFull, Shutdown, Unencodable, NotWanted} {
+				if s.Unsent[reason] != 0 {
+					t.Errorf("seed %d: %d are unsent, %s", seed, s.Unsent[reason], reason)
+				}
+			}
+		})
+	}
+}

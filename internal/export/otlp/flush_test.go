@@ -1,0 +1,105 @@
+package otlp
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// wholeFlush is a flush with this exporter alone, which looks often whether a receiver is
+// back, unless a test says how often.
+func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination) {
+	t.Helper()
+	if x.askEvery == askEvery {
+		x.askEvery = 5 * time.Millisecond
+	}
+	f, err := export.New(export.Config{}, x.Describe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		f.Close(ctx)
+	})
+	return f, f.Destinations()[0]
+}
+
+// TestAReceiverIsKnownBeforeThereIsTraffic: and whether it is there no more.
+func TestAReceiverIsKnownBeforeThereIsTraffic(t *testing.T) {
+	r := started(t, nil)
+	x := exporterTo(t, r.URL, nil)
+	x.askEvery = time.Minute // the first probe has the time that it needs
+	_, d := wholeFlush(t, x)
+	eventually.True(t, "the receiver is known", func() bool { return d.Stats().Reachable })
+}
+
+// TestAReceiverThatComesBackGetsWhatWaited: at once, and the books say so.
+func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "otlp.sock")
+	x := exporterTo(t, "unix://"+path, nil)
+	f, d := wholeFlush(t, x)
+	f.Accept(testcycle.Spans(7))
+	f.Accept(testcycle.Spans(5))
+	eventually.True(t, "a try has failed", func() bool { return d.Stats().Payloads[export.ResultRetried] > 0 })
+	if s := d.Stats(); s.Held != 12 || s.Flushed != 0 || s.Reachable {
+		t.Errorf("while nobody is there %+v", s)
+	}
+	r := newReceiver(t, nil)
+	_ = r.Listener.Close()
+	var err error
+	if r.Listener, err = net.Listen("unix", path); err != nil {
+		t.Fatal(err)
+	}
+	r.Start()
+	eventually.True(t, "what waited was delivered", func() bool { return d.Stats().Flushed == 12 })
+	if s := d.Stats(); s.Held != 0 || !s.Reachable || !s.Takes {
+		t.Errorf("afterwards %+v", s)
+	}
+	payloads, _ := r.got()
+	first := mustRead(t, payloads[0].body)[0].Metrics[callsName].Points[0]
+	if len(payloads) != 2 || *first.Calls != 7 {
+		t.Errorf("%d payloads, the first of %d spans, want the older one first", len(payloads), *first.Calls)
+	}
+}
+
+// TestWhatWasRejectedIsInTheBooks: the points that are rejected and the rest.
+func TestWhatWasRejectedIsInTheBooks(t *testing.T) {
+	r := started(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(partialBody(1, "too old"))
+	})
+	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))
+	c := newCycle()
+	origin := c.Origin(testOrigin)
+	for operation, spans := range map[string]int{"four": 4, "nine": 9} {
+		key := c.Key(origin, testKey(operation))
+		for range spans {
+			c.Add(0, key, 0, 1000, 0, 1)
+		}
+	}
+	f.Accept(c.Seal())
+	eventually.True(t, "the payload has its outcome", func() bool { return d.Stats().Held == 0 })
+	if s := d.Stats(); s.Flushed != 4 || s.Unsent[export.Rejected] != 9 {
+		t.Errorf("%d flushed and %v unsent, want 4 and 9", s.Flushed, s.Unsent)
+	}
+}
+
+// TestWhatNobodyAnswersIsAmbiguousInTheBooks, once: the next payload finds a probe before
+// it.
+func TestWhatNobodyAnswersIsAmbiguousInTheBooks(t *testing.T) {
+	r := started(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))
+	f.Accept(testcycle.Spans(7))
+	eventually.True(t, "the payload has its outcome", func() bool { return d.Stats().Held == 0 })
+	if s := d.Stats(); s.Unsent[export.Ambiguous] != 7 || s.Flushed != 0 {
+		t.Errorf("%+v", s)
+	}
+	eventually.True(t, "who was silent is probed", func() bool { _, probes := r.got(); return probes > 0 })
+}

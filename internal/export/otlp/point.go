@@ -1,0 +1,172 @@
+package otlp
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The fields of OTLP's messages, version 1.
+const (
+	fieldResourceMetrics = 1 // of ExportMetricsServiceRequest
+
+	fieldResource     = 1 // of ResourceMetrics
+	fieldScopeMetrics = 2
+	fieldSchemaURL    = 3
+
+	fieldResourceAttributes = 1 // of Resource
+
+	fieldScope   = 1 // of ScopeMetrics
+	fieldMetrics = 2
+
+	fieldScopeName    = 1 // of InstrumentationScope
+	fieldScopeVersion = 2
+
+	fieldMetricName        = 1 // of Metric
+	fieldMetricDescription = 2
+	fieldMetricUnit        = 3
+	fieldMetricSum         = 7
+	fieldMetricExplicit    = 9  // a Histogram, whose buckets have explicit bounds
+	fieldMetricHistogram   = 10 // an ExponentialHistogram
+
+	fieldPoints      = 1 // of Sum and of both kinds of histograms
+	fieldTemporality = 2
+	fieldIsMonotonic = 3 // of Sum
+
+	fieldStart = 2 // of all kinds of points, as is the next
+	fieldTime  = 3
+
+	fieldNumberInt        = 6 // of NumberDataPoint
+	fieldNumberAttributes = 7
+
+	fieldPointAttributes = 1 // of ExponentialHistogramDataPoint
+	fieldPointCount      = 4 // of HistogramDataPoint as well, as is the next
+	fieldPointSum        = 5
+	fieldPointScale      = 6
+	fieldPointZeros      = 7
+	fieldPointPositive   = 8
+	fieldPointExemplars  = 11
+
+	fieldExplicitCounts     = 6 // of HistogramDataPoint
+	fieldExplicitBounds     = 7
+	fieldExplicitExemplars  = 8
+	fieldExplicitAttributes = 9
+
+	fieldBucketOffset = 1 // of its Buckets
+	fieldBucketCounts = 2
+
+	fieldExemplarTime    = 2 // of Exemplar
+	fieldExemplarDouble  = 3
+	fieldExemplarSpanID  = 4
+	fieldExemplarTraceID = 5
+)
+
+// delta and cumulative are values of AggregationTemporality.
+const (
+	delta      = 1
+	cumulative = 2
+)
+
+// appendNumber appends the body of a NumberDataPoint: how many spans there were.
+func appendNumber(b []byte, p *points.Point, w window) []byte {
+	b = protolite.AppendFixed64(b, fieldStart, w.start)
+	b = protolite.AppendFixed64(b, fieldTime, w.end)
+	b = appendAttributes(b, fieldNumberAttributes, p.Attributes)
+	return protolite.AppendFixed64(b, fieldNumberInt, min(p.Calls, math.MaxInt64))
+}
+
+// appendExponential appends the body of an ExponentialHistogramDataPoint. Fields that are 0 are left out,
+// as protobuf does.
+func (w *writer) appendExponential(b []byte, p *points.Point, of window) []byte {
+	h := &p.Durations
+	b = append(b, p.Attributes...)
+	b = protolite.AppendFixed64(b, fieldStart, of.start)
+	b = protolite.AppendFixed64(b, fieldTime, of.end)
+	b = protolite.AppendFixed64(b, fieldPointCount, h.Spans)
+	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds)
+	if h.Scale != 0 {
+		b = protolite.AppendVarint(b, fieldPointScale, protowire.EncodeZigZag(int64(h.Scale)))
+	}
+	if h.Zeros != 0 {
+		b = protolite.AppendFixed64(b, fieldPointZeros, h.Zeros)
+	}
+	if len(h.Counts) > 0 {
+		b = appendBuckets(b, h)
+	}
+	return w.appendExemplar(b, fieldPointExemplars, p.Exemplar)
+}
+
+// appendExplicit appends the body of a HistogramDataPoint.
+func (w *writer) appendExplicit(b []byte, p *points.Point, of window) []byte {
+	b = protolite.AppendFixed64(b, fieldStart, of.start)
+	b = protolite.AppendFixed64(b, fieldTime, of.end)
+	b = protolite.AppendFixed64(b, fieldPointCount, p.Durations.Spans)
+	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*(1e9/w.nanos))
+	b = protolite.AppendHead(b, fieldExplicitCounts, 8*len(p.Classic))
+	for _, n := range p.Classic {
+		b = protowire.AppendFixed64(b, n)
+	}
+	b = protolite.AppendHead(b, fieldExplicitBounds, 8*len(w.bounds))
+	for _, bound := range w.bounds {
+		b = protowire.AppendFixed64(b, math.Float64bits(bound))
+	}
+	b = w.appendExemplar(b, fieldExplicitExemplars, p.Exemplar)
+	return appendAttributes(b, fieldExplicitAttributes, p.Attributes)
+}
+
+// appendBuckets appends the positive buckets, counts packed. Their length comes first, so it is added up
+// before.
+func appendBuckets(b []byte, h *sketch.Buckets) []byte {
+	counts := 0
+	for _, n := range h.Counts {
+		counts += protowire.SizeVarint(n)
+	}
+	size, offset := protolite.Size(counts), protowire.EncodeZigZag(int64(h.Offset))
+	if offset != 0 {
+		size += 1 + protowire.SizeVarint(offset)
+	}
+	b = protolite.AppendHead(b, fieldPointPositive, size)
+	if offset != 0 {
+		b = protolite.AppendVarint(b, fieldBucketOffset, offset)
+	}
+	b = protolite.AppendHead(b, fieldBucketCounts, counts)
+	for _, n := range h.Counts {
+		b = protowire.AppendVarint(b, n)
+	}
+	return b
+}
+
+// The lengths of what an Exemplar holds, and of the whole.
+const (
+	spanIDSize   = 8
+	traceIDSize  = 16
+	exemplarSize = 1 + 8 + 1 + 8 + 1 + 1 + spanIDSize + 1 + 1 + traceIDSize
+)
+
+// appendExemplar appends an exemplar, if there is one, as a field of a point. Its value is the truncated
+// duration, which its bucket counts.
+func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
+	if x.Span == 0 {
+		return b
+	}
+	b = protolite.AppendHead(b, field, exemplarSize)
+	b = protolite.AppendFixed64(b, fieldExemplarTime, uint64(x.End))
+	b = protolite.AppendHead(b, fieldExemplarSpanID, spanIDSize)
+	b = binary.BigEndian.AppendUint64(b, x.Span)
+	b = protolite.AppendHead(b, fieldExemplarTraceID, traceIDSize)
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, x.TraceHigh), x.TraceLow)
+	return protolite.AppendDouble(b, fieldExemplarDouble, sketch.Truncate(x.Duration)/w.nanos)
+}
+
+// appendAttributes appends a list of attributes as fields of another number.
+func appendAttributes(b []byte, field protolite.Number, list []byte) []byte {
+	for f := range protolite.Fields(list) {
+		b = protolite.AppendBytes(b, field, f.Bytes)
+	}
+	return b
+}

@@ -1,0 +1,221 @@
+package otlp
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export"
+)
+
+// authority is a certificate authority of its own, and its files.
+type authority struct {
+	folder string
+	key    *ecdsa.PrivateKey
+	cert   *x509.Certificate
+	file   string
+	serial int64
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{folder: t.TempDir()}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "test authority"},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+	}
+	a.key, a.cert = a.sign(t, template, template)
+	a.file = a.write(t, "ca.pem", "CERTIFICATE", a.cert.Raw)
+	return a
+}
+
+// sign makes a key and its certificate.
+func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecdsa.PrivateKey,
+	*x509.Certificate,
+) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := a.key
+	if by == nil {
+		by = key
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, cert
+}
+
+// issue makes the files of a certificate and its key.
+func (a *authority) issue(t *testing.T, name string) (certFile, keyFile string) {
+	t.Helper()
+	a.serial++
+	key, cert := a.sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(1 + a.serial),
+		Subject:      pkix.Name{CommonName: name},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}, a.cert)
+	raw, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.write(t, name+".pem", "CERTIFICATE", cert.Raw), a.write(t, name+".key", "EC PRIVATE KEY", raw)
+}
+
+func (a *authority) write(t *testing.T, name, kind string, bytes []byte) string {
+	t.Helper()
+	file := filepath.Join(a.folder, name)
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// overTLS is a receiver whose certificate is of an authority, and who asks for ours.
+func overTLS(t *testing.T, a *authority, http2 bool, answer http.HandlerFunc) *receiver {
+	t.Helper()
+	r := newReceiver(t, answer)
+	pair, err := tls.LoadX509KeyPair(a.issue(t, "server"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(a.cert)
+	r.TLS = &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientCAs: clients,
+		ClientAuth: tls.VerifyClientCertIfGiven,
+	}
+	r.EnableHTTP2 = http2
+	r.Config.ErrorLog = nil
+	r.StartTLS()
+	return r
+}
+
+func TestTLSAndBothVersionsOfHTTP(t *testing.T) {
+	a := newAuthority(t)
+	for proto, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
+		subjects := make(chan string, 2)
+		r := overTLS(t, a, http2, func(_ http.ResponseWriter, req *http.Request) {
+			for _, cert := range req.TLS.PeerCertificates {
+				subjects <- cert.Subject.CommonName
+			}
+		})
+		x := exporterTo(t, r.URL, func(c *Config) {
+			c.Certificate = a.file
+			c.ClientCert, c.ClientKey = a.issue(t, "daemon")
+		})
+		for range 2 {
+			if got := deliver(t, x, onePayload(t, x)); got.Outcome != export.OutcomeAccepted {
+				t.Fatalf("%s: %+v", proto, got)
+			}
+		}
+		payloads, probes := r.got()
+		if len(payloads) != 2 || probes != 0 || payloads[0].proto != proto {
+			t.Errorf("%d payloads and %d probes, the first by %s, want %s", len(payloads), probes,
+				payloads[0].proto, proto)
+		}
+		if len(subjects) != 2 || <-subjects != "daemon" {
+			t.Errorf("%s: our certificate was not shown", proto)
+		}
+	}
+}
+
+// TestWhoGoesAfterAWholePayloadIsAmbiguousOverTLSToo: the connection below is the one that
+// is watched.
+func TestWhoGoesAfterAWholePayloadIsAmbiguousOverTLSToo(t *testing.T) {
+	a := newAuthority(t)
+	for _, http2 := range []bool{false, true} {
+		r := overTLS(t, a, http2, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		x := exporterTo(t, r.URL, func(c *Config) { c.Certificate = a.file })
+		if got := deliver(t, x, onePayload(t, x)); got.Outcome != export.OutcomeUnknown || !got.Silent {
+			t.Errorf("HTTP/2 %t: %+v, want that nobody knows", http2, got)
+		}
+	}
+}
+
+func TestWhoIsNotTrustedHasNothing(t *testing.T) {
+	r := overTLS(t, newAuthority(t), true, nil)
+	x := exporterTo(t, r.URL, func(c *Config) { c.Certificate = newAuthority(t).file })
+	got := deliver(t, x, onePayload(t, x))
+	if got.Outcome != export.OutcomeNotYet || !got.Silent ||
+		!strings.Contains(got.Err.Error(), "certificate") {
+		t.Errorf("%+v, want another try", got)
+	}
+	if payloads, probes := r.got(); len(payloads)+probes != 0 {
+		t.Error("who is not trusted was spoken to")
+	}
+}
+
+// TestARenewedCertificateIsShown: the files are read for each connection.
+func TestARenewedCertificateIsShown(t *testing.T) {
+	a := newAuthority(t)
+	subjects := make(chan string, 2)
+	r := overTLS(t, a, false, func(_ http.ResponseWriter, req *http.Request) {
+		subjects <- req.TLS.PeerCertificates[0].Subject.CommonName
+	})
+	cert, key := a.issue(t, "old")
+	x := exporterTo(t, r.URL, func(c *Config) {
+		c.Certificate, c.ClientCert, c.ClientKey = a.file, cert, key
+	})
+	deliver(t, x, onePayload(t, x))
+	newCert, newKey := a.issue(t, "new")
+	for from, to := range map[string]string{newCert: cert, newKey: key} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver(t, x, onePayload(t, x))
+	if first, second := <-subjects, <-subjects; first != "old" || second != "new" {
+		t.Errorf("we were %s, then %s", first, second)
+	}
+}
+
+func TestFilesThatCannotBeUsedAreNamed(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.issue(t, "daemon")
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]Variables{
+		"no authority":       {Certificate: filepath.Join(a.folder, "absent")},
+		"an empty authority": {Certificate: empty},
+		"no key":             {ClientCert: cert},
+		"no certificate":     {ClientKey: key},
+		"another key":        {ClientCert: cert, ClientKey: empty},
+	} {
+		v.Endpoint, _ = ParseEndpoint("https://host")
+		if _, err := New(Config{Variables: v}); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if _, err := New(Config{}); err == nil {
+		t.Error("no endpoint was taken")
+	}
+}

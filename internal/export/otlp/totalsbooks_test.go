@@ -1,0 +1,353 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/totals"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// cumulativeTo is an exporter of running totals.
+func cumulativeTo(t *testing.T, url string, limits totals.Limits) *Exporter {
+	t.Helper()
+	x := exporterTo(t, url, func(c *Config) { c.Temporality = Cumulative })
+	x.LimitTotals(limits)
+	return x
+}
+
+// naiveReader is an exporter whose receiver answers as it is told, without a network, and
+// remembers the largest total of each series that it took.
+type naiveReader struct {
+	*Exporter
+	t *testing.T
+
+	mu     sync.Mutex
+	delay  func() time.Duration // before it answers; nil for none
+	answer func() export.Attempt
+	totals map[string]uint64 // by series and start
+	ends   map[string]uint64 // of the last window
+}
+
+func readerOf(t *testing.T, limits totals.Limits, answer func() export.Attempt) *naiveReader {
+	return &naiveReader{
+		Exporter: cumulativeTo(t, "http://127.0.0.1:1", limits), t: t, answer: answer,
+		totals: map[string]uint64{}, ends: map[string]uint64{},
+	}
+}
+
+// answers changes what the receiver does from now on.
+func (r *naiveReader) answers(a export.Attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = func() export.Attempt { return a }
+}
+
+func (r *naiveReader) describe() export.Exporter {
+	x := r.Describe()
+	x.Push, x.Watch = r, func(_ context.Context, link *export.Link) { link.Answers() }
+	return x
+}
+
+// Encode makes several requests even of few series.
+func (r *naiveReader) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
+	short := *c
+	short.Limit = 4000
+	return r.Exporter.Encode(&short, emit)
+}
+
+func (r *naiveReader) Deliver(_ context.Context, p *export.Payload) export.Attempt {
+	if r.delay != nil {
+		time.Sleep(r.delay())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.answer()
+	if a.Outcome == export.OutcomeAccepted {
+		r.read(p.Body)
+	}
+	return a
+}
+
+// read takes a request, in which no total may fall and no window end before the last.
+func (r *naiveReader) read(body []byte) {
+	visitPoints(r.t, []sent{{body, 0}}, cumulative, func(series, metric string, p *readPoint) {
+		name := fmt.Sprint(series, p.Start)
+		if metric == callsName {
+			return
+		}
+		if *p.Count < r.totals[name] || p.End < r.ends[series] || p.Start >= p.End {
+			r.t.Errorf("%s falls from %d to %d, or its window ends at %d, before %d", name, r.totals[name],
+				*p.Count, p.End, r.ends[series])
+		}
+		r.totals[name], r.ends[series] = *p.Count, p.End
+	})
+}
+
+func (r *naiveReader) told() (spans uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.totals {
+		spans += n
+	}
+	return spans
+}
+
+// someSpans is a cycle of random spans of a few origins.
+func someSpans(rnd *rand.Rand) *aggregate.Sealed {
+	c := newCycle()
+	for o := range rnd.IntN(4) {
+		origin := c.Origin(span.Origin{Service: "web", Host: fmt.Sprint(o)})
+		for range 1 + rnd.IntN(8) {
+			key := c.Key(origin, testKey(fmt.Sprint("op", rnd.IntN(20))))
+			for range 1 + rnd.IntN(9) {
+				c.Add(0, key, time.Second, rnd.Uint64()>>(20+rnd.IntN(44)), span.Flags(rnd.IntN(4)), 1)
+			}
+		}
+	}
+	return c.Seal()
+}
+
+// TestBooksOfRunningTotals sends random cycles to a receiver that fails, refuses and comes
+// back, with room for all series or for few. At any moment the books balance, and what
+// they call flushed is no more than what the largest totals come to that the receiver took.
+// At the end it is all of that, unless totals have ended: those are unsent.
+func TestBooksOfRunningTotals(t *testing.T) {
+	ended, flushed := export.Stats{Unsent: map[export.Reason]uint64{}}, uint64(0)
+	for seed := range uint64(24) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 5))
+			few, slow := seed%3 == 0, seed%4 > 1
+			limits := roomForAll
+			switch {
+			case few && seed%2 == 0:
+				limits.Series = 1 + rnd.IntN(40)
+			case few:
+				limits.Idle = 2 // windows of these cycles are a nanosecond long
+			}
+			moods := rand.New(rand.NewPCG(seed, 6))
+			r := readerOf(t, limits, nil)
+			r.answer = func() export.Attempt {
+				switch moods.IntN(5) {
+				case 0:
+					return export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: errLost}
+				case 1:
+					return export.Attempt{Outcome: export.OutcomeRefused, Err: errors.New("out of order")}
+				}
+				return export.Attempt{}
+			}
+			if slow {
+				r.delay = func() time.Duration { return time.Duration(moods.IntN(5000)) * time.Millisecond }
+			}
+			f, err := export.New(export.Config{}, r.describe())
+			if err != nil {
+				t.Fatal(err)
+			}
+			accepted := uint64(0)
+			check := func() export.Stats {
+				synctest.Wait()
+				s := f.Destinations()[0].Stats()
+				sum := s.Flushed + s.Held
+				for _, n := range s.Unsent {
+					sum += n
+				}
+				if sum != accepted || s.Flushed > r.told() || !few && sum != s.Flushed+s.Held {
+					t.Fatalf("seed %d: %+v of %d, and the receiver has %d", seed, s, accepted, r.told())
+				}
+				return s
+			}
+			for range 40 {
+				sealed := someSpans(rnd)
+				accepted += sealed.Spans()
+				f.Accept(sealed)
+				check()
+				time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+				check()
+			}
+			for reason, n := range check().Unsent {
+				if n > 0 && reason != export.Expired && reason != export.QueueFull {
+					t.Errorf("seed %d: %d are unsent, %s", seed, n, reason)
+				}
+				ended.Unsent[reason] += n
+			}
+			r.answers(export.Attempt{})
+			f.Accept(newCycle().Seal())
+			time.Sleep(time.Minute)
+			check()
+			f.Close(t.Context())
+			if s := f.Destinations()[0].Stats(); s.Held != 0 || s.Flushed > r.told() || !few &&
+				s.Flushed != r.told() {
+				t.Errorf("seed %d: at the end %+v, the receiver has %d", seed, s, r.told())
+			} else {
+				flushed += s.Flushed
+			}
+		})
+	}
+	if ended.Unsent[export.Expired] == 0 || ended.Unsent[export.QueueFull] == 0 || flushed == 0 {
+		t.Errorf("too little happened: %v, %d flushed", ended.Unsent, flushed)
+	}
+}
+
+// TestACopyThatIsTooLongForTheQueueStarvesNoSeries: whenever totals are made the receiver
+// is away, so that the queue has to give up a part; when it is back it gets the rest. After
+// some cycles it has everything.
+func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: errLost}
+		r := readerOf(t, roomForAll, func() export.Attempt { return away })
+		f, err := export.New(export.Config{
+			MaxPayloadBytes: export.MinPayloadBytes,
+			RetryBytes:      export.MinPayloadBytes,
+		}, r.describe())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, c := f.Destinations()[0], newCycle()
+		origin := c.Origin(testOrigin)
+		const series = 600
+		for i := range series {
+			c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, uint64(time.Millisecond), 0, 1)
+		}
+		f.Accept(c.Seal())
+		for cycle := range 100 {
+			r.answers(export.Attempt{})
+			time.Sleep(time.Minute) // longer than any pause
+			synctest.Wait()
+			if r.told() == series {
+				break
+			} else if s := d.Stats(); cycle == 0 && r.told() == 0 || s.QueueBytes != 0 ||
+				s.Payloads[export.ResultGivenUp] == 0 {
+				t.Errorf("in cycle %d: %+v", cycle, s)
+			}
+			r.answers(away)
+			f.Accept(newCycle().Seal())
+		}
+		if r.told() != series {
+			t.Errorf("the receiver has %d of %d spans", r.told(), series)
+		}
+		if s := d.Stats(); s.Flushed == 0 || s.Flushed+s.Held != series {
+			t.Errorf("%+v", s)
+		}
+		f.Close(t.Context())
+	})
+}
+
+// TestWhatNobodyAnsweredIsSentAgain where it is a running total, and counts once; of
+// deltas it may not be.
+func TestWhatNobodyAnsweredIsSentAgain(t *testing.T) {
+	for _, temporality := range []Temporality{Delta, Cumulative} {
+		var mu sync.Mutex
+		tries := 0
+		r := started(t, func(http.ResponseWriter, *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if tries++; tries == 1 {
+				panic(http.ErrAbortHandler)
+			}
+		})
+		x := exporterTo(t, r.URL, func(c *Config) { c.Temporality = temporality })
+		x.LimitTotals(roomForAll)
+		f, d := wholeFlush(t, x)
+		f.Accept(testcycle.Spans(7))
+		if temporality == Delta {
+			eventually.True(t, "it is ambiguous", func() bool {
+				return d.Stats().Unsent[export.Ambiguous] == 7
+			})
+			continue
+		}
+		eventually.True(t, "the second copy is taken", func() bool { return d.Stats().Flushed == 7 })
+		payloads, _ := r.got()
+		if len(payloads) != 2 || string(payloads[0].body) != string(payloads[1].body) {
+			t.Errorf("%d payloads", len(payloads))
+		}
+	}
+}
+
+// TestWhatIsLeftOutOfTotals: the books take the series that brought most since the last
+// payload, however much they had before.
+func TestWhatIsLeftOutOfTotals(t *testing.T) {
+	var mu sync.Mutex
+	answer := []byte(nil)
+	r := started(t, func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = w.Write(answer)
+	})
+	f, d := wholeFlush(t, cumulativeTo(t, r.URL, roomForAll))
+	cycle := func(spans map[string]int) *aggregate.Sealed {
+		c := newCycle()
+		origin := c.Origin(testOrigin)
+		for operation, n := range spans {
+			key := c.Key(origin, testKey(operation))
+			for range n {
+				c.Add(0, key, 0, 1000, 0, 1)
+			}
+		}
+		return c.Seal()
+	}
+	f.Accept(cycle(map[string]int{"many": 1000}))
+	eventually.True(t, "the first cycle has arrived", func() bool { return d.Stats().Flushed == 1000 })
+	mu.Lock()
+	answer = partialBody(1, "too old")
+	mu.Unlock()
+	f.Accept(cycle(map[string]int{"many": 2, "four": 4, "nine": 9}))
+	eventually.True(t, "the second has its outcome", func() bool { return d.Stats().Held == 0 })
+	if s := d.Stats(); s.Flushed != 1006 || s.Unsent[export.Rejected] != 9 {
+		t.Errorf("%d flushed and %v unsent, want 1006 and 9", s.Flushed, s.Unsent)
+	}
+}
+
+// TestTotalsHaveEverySpanOfTheBooks: also those that tracers counted and have in no bin.
+func TestTotalsHaveEverySpanOfTheBooks(t *testing.T) {
+	now := time.Now()
+	sealed := testcycle.Merged(t, now, aggregate.Group{
+		Key: testKey("op"), Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.OwnMapping,
+		Counts: aggregate.Counts{Spans: 9, Hits: 9, Errors: 2, Duration: 9e6},
+		OK:     sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 4}}},
+		Errors: sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 2}}},
+	})
+	requests, unencodable := encodeWith(testEncoder(withAll(), "", &roomForAll), sealed, 1<<20)
+	if len(requests) != 1 || requests[0].spans != 9 || unencodable != 0 {
+		t.Errorf("%d requests for %+v spans, %d in none", len(requests), requests[0].spans, unencodable)
+	}
+}
+
+// TestTheTemporalityOfAVariable: as the specification has it, in any case; low memory is
+// delta for what we have.
+func TestTheTemporalityOfAVariable(t *testing.T) {
+	for text, want := range map[string]Temporality{
+		"":           "",
+		"cumulative": Cumulative,
+		"Cumulative": Cumulative,
+		"delta":      Delta,
+		" DELTA ":    Delta,
+		"LowMemory":  Delta,
+	} {
+		v, err := ReadVariables(func(name string) string {
+			return map[string]string{TemporalityVariable: text}[name]
+		})
+		if err != nil || v.Preference != want {
+			t.Errorf("%q: %q, %v", text, v.Preference, err)
+		}
+	}
+	if _, err := ReadVariables(func(name string) string {
+		return map[string]string{TemporalityVariable: "sometimes"}[name]
+	}); err == nil {
+		t.Error("nonsense was read")
+	}
+}
+
+// errLost is why nobody knows what became of a payload.
+var errLost = errors.New("no answer")

@@ -1,0 +1,268 @@
+package otlp
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
+)
+
+// Variables are the settings from OpenTelemetry's environment variables. Each has a general form,
+// OTEL_EXPORTER_OTLP_TIMEOUT, and one for metrics, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT, which has
+// precedence.
+type Variables struct {
+	Endpoint    endpoint.URL // none where no variable names one
+	From        string       // the variable that does
+	Headers     Headers
+	Timeout     time.Duration // 0 where none is set
+	Compress    bool
+	Certificate string // file of those that the receiver's certificate is checked by
+	ClientCert  string // files of our own certificate, and of its key
+	ClientKey   string
+
+	Preference Temporality // empty where no variable says
+}
+
+const (
+	generalPrefix = "OTEL_EXPORTER_OTLP_"
+	metricsPrefix = "OTEL_EXPORTER_OTLP_METRICS_"
+
+	// TemporalityVariable has no general form.
+	TemporalityVariable = metricsPrefix + "TEMPORALITY_PREFERENCE"
+
+	// metricsPath is the path of OTLP metrics below a base endpoint.
+	metricsPath = "/v1/metrics"
+
+	// longestTimeout limits the time of one request, so that it ends during a shutdown's grace period, or
+	// shortly after.
+	longestTimeout = time.Minute
+)
+
+// environment reads the variables, and collects what is wrong with them.
+type environment struct {
+	getenv   func(string) string
+	mistakes error
+}
+
+// both returns the two forms of a variable, in order of precedence.
+func both(name string) []string { return []string{metricsPrefix + name, generalPrefix + name} }
+
+// look returns the first variable that is set, and its value.
+func (e *environment) look(variables ...string) (variable, value string) {
+	for _, variable = range variables {
+		if value = strings.TrimSpace(e.getenv(variable)); value != "" {
+			return variable, value
+		}
+	}
+	return "", ""
+}
+
+// read parses a setting, if there is one, and returns the variable that has it.
+func read[T any](
+	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
+) string {
+	variable, text := e.look(variables...)
+	if text == "" {
+		return ""
+	}
+	value, err := parse(variable, text)
+	if err != nil {
+		e.mistakes = errors.Join(e.mistakes, fmt.Errorf("read %s: %w", variable, err))
+	}
+	*to = value
+	return variable
+}
+
+// ReadVariables reads the variables. Its error has everything that is wrong; the other variables are read.
+func ReadVariables(getenv func(string) string) (v Variables, err error) {
+	e := &environment{getenv: getenv}
+	v.From = read(e, &v.Endpoint, both("ENDPOINT"), endpointOf)
+	read(e, &v.Headers, both("HEADERS"), parseHeaders)
+	read(e, &v.Timeout, both("TIMEOUT"), parseTimeout)
+	read(e, &v.Compress, both("COMPRESSION"), parseCompression)
+	read(e, &v.Preference, []string{TemporalityVariable}, parsePreference)
+	if !v.Endpoint.IsZero() {
+		read(e, new(string), both("PROTOCOL"), checkProtocol)
+	}
+	_, v.Certificate = e.look(both("CERTIFICATE")...)
+	_, v.ClientCert = e.look(both("CLIENT_CERTIFICATE")...)
+	_, v.ClientKey = e.look(both("CLIENT_KEY")...)
+	return v, e.mistakes
+}
+
+var endpoints = endpoint.Form{
+	What:    "OTLP endpoint",
+	Give:    "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
+	User:    ", set OTEL_EXPORTER_OTLP_HEADERS",
+	Schemes: map[string]endpoint.Scheme{"http": {}, "https": {IsTLS: true}},
+	IsWeb:   true,
+}
+
+// ParseEndpoint parses the URL of a metrics endpoint. A URL without a path is a receiver's, whose metrics
+// are at /v1/metrics.
+func ParseEndpoint(text string) (endpoint.URL, error) {
+	e, err := endpoints.Parse(text)
+	if err == nil && e.Path() == "" {
+		e = e.Below(metricsPath)
+	}
+	return e, err
+}
+
+// endpointOf parses an endpoint as the specification defines it: one for metrics is used as it is, a
+// general one is the base of the metrics path. A socket has no path, so metrics always have their own.
+func endpointOf(variable, text string) (endpoint.URL, error) {
+	e, err := endpoints.Parse(text)
+	switch {
+	case err != nil:
+		return endpoint.URL{}, err
+	case e.Network == "unix" || !strings.HasPrefix(variable, metricsPrefix):
+		return e.Below(metricsPath), nil
+	case e.Path() == "":
+		return e.Below("/"), nil
+	}
+	return e, nil
+}
+
+// parseTimeout parses milliseconds, as the specification defines.
+func parseTimeout(_, text string) (time.Duration, error) {
+	most := longestTimeout.Milliseconds()
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n <= most {
+		return time.Duration(n) * time.Millisecond, nil
+	}
+	return 0, fmt.Errorf("%q is no number of milliseconds from 1 to %d", text, most)
+}
+
+func parseCompression(_, text string) (gzip bool, err error) {
+	if text != "gzip" && text != "none" {
+		err = fmt.Errorf("%q is neither gzip nor none", text)
+	}
+	return text == "gzip", err
+}
+
+func checkProtocol(_, text string) (string, error) {
+	if text != "http/protobuf" {
+		return "", fmt.Errorf("%q is not spoken here; "+
+			"set it, or %sPROTOCOL, to http/protobuf, whose port is 4318", text, metricsPrefix)
+	}
+	return text, nil
+}
+
+// tlsConfig reads the files with certificates. Our own certificate and its key are read again for each
+// connection, so that they can be renewed while the daemon runs.
+func tlsConfig(v *Variables) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	var mistakes error
+	if v.Certificate != "" {
+		config.RootCAs, mistakes = check.Authorities("certificates of authorities", v.Certificate)
+	}
+	if cmp.Or(v.ClientCert, v.ClientKey) == "" {
+		return config, mistakes
+	}
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(v.ClientCert, v.ClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("read client certificate: %w", err)
+		}
+		return &pair, nil
+	}
+	if v.ClientCert == "" || v.ClientKey == "" {
+		return nil, errors.Join(mistakes, fmt.Errorf("read client certificate: "+
+			"set both %[1]sCLIENT_CERTIFICATE and %[1]sCLIENT_KEY, or none", generalPrefix))
+	}
+	_, err := config.GetClientCertificate(nil)
+	return config, errors.Join(mistakes, err)
+}
+
+// Temporality is what a point counts: the spans of its window, or those since its series began.
+type Temporality string
+
+const (
+	Delta      Temporality = "delta"
+	Cumulative Temporality = "cumulative"
+)
+
+// parsePreference parses the variable's value, in any case. Low memory means deltas for counters and
+// histograms.
+func parsePreference(_, text string) (Temporality, error) {
+	switch strings.ToLower(text) {
+	case "cumulative":
+		return Cumulative, nil
+	case "delta", "lowmemory":
+		return Delta, nil
+	}
+	return "", fmt.Errorf("%q is neither cumulative nor delta nor lowmemory", text)
+}
+
+// Headers are sent with each request. Their values are secrets, which are not shown.
+type Headers struct{ all http.Header }
+
+// ownHeaders are set only by the exporter.
+var ownHeaders = []string{
+	"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Connection", "Expect", "Te",
+	"Trailer", "Upgrade",
+}
+
+// parseHeaders parses name=value pairs separated by commas, with values escaped as in a URL.
+func parseHeaders(_, text string) (h Headers, err error) {
+	all := http.Header{}
+	for i, pair := range strings.Split(text, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, escaped, isPair := strings.Cut(pair, "=")
+		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+		value, unescaped := url.PathUnescape(strings.TrimSpace(escaped))
+		switch {
+		case !isPair || !isToken(name):
+			err = errors.Join(err, fmt.Errorf("parse headers: number %d is no name=value", i+1))
+		case slices.Contains(ownHeaders, name):
+			err = errors.Join(err, fmt.Errorf("parse headers: %s is set by the daemon", name))
+		case unescaped != nil || !isHeaderText(value):
+			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s cannot stand in a header; "+
+				"escape it as in a URL, a space is %%20", name))
+		default:
+			all.Set(name, value)
+		}
+	}
+	if err != nil {
+		return Headers{}, err
+	}
+	return Headers{all}, nil
+}
+
+// isToken reports whether a text is valid as a header's name.
+func isToken(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+// isHeaderText reports whether a text is valid as a header's value.
+func isHeaderText(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// String has the names of the headers, without their values.
+func (h Headers) String() string {
+	names := slices.Sorted(maps.Keys(h.all))
+	for i, name := range names {
+		names[i] = name + "=(hidden)"
+	}
+	return strings.Join(names, ",")
+}
+
+// GoString implements fmt.GoStringer, without values.
+func (h Headers) GoString() string { return h.String() }
+
+// MarshalText implements encoding.TextMarshaler, without values.
+func (h Headers) MarshalText() ([]byte, error) { return []byte(h.String()), nil }

@@ -1,0 +1,128 @@
+package post
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
+)
+
+// said is a google.rpc.Status with a text and a RetryInfo.
+func said(text string, retry time.Duration) string {
+	return string(otlpanswer.Status{Code: otlpanswer.Unavailable, Said: text, Retry: retry}.Protobuf())
+}
+
+// TestWhatAnAnswerMeans: by the table, by what stands in it, and how long it is waited.
+func TestWhatAnAnswerMeans(t *testing.T) {
+	table := Answers{
+		404: {Outcome: export.OutcomeNotWanted}, 429: {export.OutcomeNotYet, " (later)"},
+		5:   {Outcome: export.OutcomeNotYet},
+		501: {Outcome: export.OutcomeRefused},
+		200: {Outcome: export.OutcomeRefused},
+	}
+	const proto = "application/x-protobuf"
+	for name, test := range map[string]struct {
+		code       int
+		kind, body string
+		retry      string
+		want       export.Outcome
+		after      time.Duration
+		err        string
+	}{
+		"a success":            {code: 200, body: "x", want: export.OutcomeAccepted},
+		"another, with a wait": {code: 202, retry: "7", want: export.OutcomeAccepted},
+		"a redirection": {
+			code: 307, want: export.OutcomeRefused,
+			err: "who answered 307 Temporary Redirect",
+		},
+		"a status without a row": {
+			code: 400, body: " no\n", retry: "7", want: export.OutcomeRefused,
+			err: `who answered 400 Bad Request: "no"`,
+		},
+		"one with a row": {
+			code: 404, want: export.OutcomeNotWanted,
+			err: "who answered 404 Not Found",
+		},
+		"a wait and advice": {
+			code: 429, retry: "7", want: export.OutcomeNotYet,
+			after: 7 * time.Second, err: "who answered 429 Too Many Requests (later)",
+		},
+		"a status of a class": {
+			code: 502, want: export.OutcomeNotYet,
+			err: "who answered 502 Bad Gateway",
+		},
+		"one with a row of its own": {
+			code: 501, want: export.OutcomeRefused,
+			err: "who answered 501 Not Implemented",
+		},
+		"what is no text": {
+			code: 400, body: "\xff\xfe", want: export.OutcomeRefused,
+			err: "who answered 400 Bad Request",
+		},
+		"a wait in a status": {
+			code: 503, kind: proto, body: said("busy", 3500*time.Millisecond),
+			want:  export.OutcomeNotYet,
+			after: 3500 * time.Millisecond,
+			err:   `who answered 503 Service Unavailable: "busy"`,
+		},
+		"the longer of two waits": {
+			code: 503, kind: proto, retry: "5", body: said("", 3*time.Second),
+			want: export.OutcomeNotYet, after: 5 * time.Second, err: "who answered 503 Service Unavailable",
+		},
+		"a status of another type": {
+			code: 503, kind: "text/plain", body: said("\xff", 3*time.Second),
+			want: export.OutcomeNotYet, err: "who answered 503 Service Unavailable",
+		},
+		"a status that is not taken": {
+			code: 400, kind: proto, body: said("no", 3*time.Second),
+			want: export.OutcomeRefused, err: `who answered 400 Bad Request: "no"`,
+		},
+	} {
+		resp := &http.Response{
+			StatusCode: test.code,
+			Status: strings.TrimSpace(strings.Join([]string{itoa(test.code), http.StatusText(test.code)},
+				" ")),
+			Header: http.Header{"Content-Type": {test.kind}, "Retry-After": {test.retry}},
+			Body:   io.NopCloser(strings.NewReader(test.body)),
+		}
+		a := table.read("who", resp, maxRead, time.Now())
+		if a.Outcome != test.want || a.After != test.after || a.Silent || a.Code != test.code ||
+			string(a.Body) != test.body {
+			t.Errorf("%s: %+v, want outcome %d, another try after %s", name, a, test.want, test.after)
+		}
+		if (a.Err == nil) != (test.err == "") || a.Err != nil && a.Err.Error() != test.err {
+			t.Errorf("%s: error %v, want %s", name, a.Err, test.err)
+		}
+	}
+}
+
+func itoa(n int) string {
+	return string([]byte{byte('0' + n/100), byte('0' + n/10%10), byte('0' + n%10)})
+}
+
+// TestALongAnswerCostsLittle: no more of it is read than it may be, nor said than maxSaid.
+func TestALongAnswerCostsLittle(t *testing.T) {
+	read := 0
+	body := &endless{read: &read}
+	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
+		time.Now())
+	if read > maxRead || len(a.Err.Error()) > 2*maxSaid || len(a.Said) > maxSaid {
+		t.Errorf("%d bytes were read, and %d are said", read, len(a.Err.Error()))
+	}
+}
+
+type endless struct{ read *int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	*e.read += len(p)
+	return len(p), nil
+}
+
+func (*endless) Close() error { return nil }

@@ -1,0 +1,37 @@
+package post_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
+)
+
+// TestNoErrorShowsAKey: a URL that can't be used holds a password or a key where somebody has
+// mistaken its form, and an error goes to a log.
+func TestNoErrorShowsAKey(t *testing.T) {
+	for name, parse := range map[string]func(string) error{
+		"agent": func(text string) error { _, err := agent.ParseURL(text); return err },
+		"OTLP":  func(text string) error { _, err := otlp.ParseEndpoint(text); return err },
+	} {
+		for _, text := range []string{
+			"http://user:hidden@host:8126", "http://hidden@host:8126", "http://host:8126/%zz?api_key=hidden",
+			"host:8126?api_key=hidden", "ftp://host/hidden", "http://host:8126#hidden", "http://host:hidden",
+			"unix://hidden/socket", "hidden:8126", "unix:hidden", "http:///hidden",
+		} {
+			err := parse(text)
+			if err == nil {
+				t.Errorf("%s: %s was read", name, text)
+			} else if said := err.Error(); strings.Contains(said, "hidden") ||
+				!strings.Contains(said, "give http") {
+				t.Errorf("%s: of %s it says %s", name, text, said)
+			}
+		}
+	}
+	for _, text := range []string{"http://host:8126/?api_key=hidden", "http://host:8126/api_key=hidden"} {
+		if _, err := agent.ParseURL(text); err == nil || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("of %s it says %v", text, err)
+		}
+	}
+}

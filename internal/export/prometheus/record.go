@@ -1,0 +1,165 @@
+package prometheus
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/totals"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// record is a series as it was when a cycle had counted it. It never changes.
+type record struct {
+	labels     string // encoded
+	start, end int64  // of its life so far
+	calls      float64
+	spans      uint64 // that have a duration
+	seconds    float64
+	scale      int32
+	offset     int32 // of the first native bucket
+	length     uint32
+	zeros      uint64
+	deltas     []int64            // of each native bucket to the one below
+	cumulative []uint64           // by classic bucket
+	exemplar   exemplars.Exemplar // none where its Span is 0
+}
+
+// next is the series as it is at the end of a cycle. Prometheus numbers a native bucket by its upper bound.
+// An exemplar stays until there is another, because scrapes are rarer than cycles.
+func (r *record) next(s *totals.Series, end int64, e exemplars.Exemplar) *record {
+	b := &s.Buckets
+	n := &record{
+		labels: r.labels, start: s.Start, end: end, calls: float64(s.Calls), spans: b.Spans,
+		seconds: s.Seconds, scale: b.Scale, offset: b.Offset + 1, length: uint32(len(b.Counts)),
+		zeros: b.Zeros, deltas: make([]int64, len(b.Counts)), cumulative: make([]uint64, len(s.Classic)),
+		exemplar: e,
+	}
+	if e.Span == 0 {
+		n.exemplar = r.exemplar
+	}
+	last, below := uint64(0), uint64(0)
+	for i, spans := range b.Counts {
+		n.deltas[i], last = int64(spans-last), spans
+	}
+	for i, spans := range s.Classic {
+		below += spans
+		n.cumulative[i] = below
+	}
+	return n
+}
+
+// The memory of a record without its lists, and of an element of a list.
+const (
+	recordBytes  = int(unsafe.Sizeof(record{})) + 32
+	elementBytes = 8
+)
+
+// message is a metric of one series, reused for the next. It points into the record.
+type message struct {
+	metric    dto.Metric
+	counter   dto.Counter
+	histogram dto.Histogram
+	created   timestamppb.Timestamp
+	texts     []string // names and values of labels
+	pairs     []*dto.LabelPair
+	bounds    []float64
+	buckets   []*dto.Bucket // classic ones
+	isNative  bool
+	span      dto.BucketSpan
+}
+
+// newMessage makes a message, with classic buckets if there are bounds.
+func newMessage(bounds []float64, isNative bool) *message {
+	m := &message{isNative: isNative}
+	if len(bounds) > 0 {
+		m.bounds = append(slices.Clone(bounds), math.Inf(1))
+	}
+	for i := range m.bounds {
+		m.buckets = append(m.buckets, &dto.Bucket{UpperBound: &m.bounds[i]})
+	}
+	m.counter.CreatedTimestamp, m.histogram.CreatedTimestamp = &m.created, &m.created
+	return m
+}
+
+// calls makes the counter of a series.
+func (m *message) calls(r *record) *dto.Metric {
+	m.begin(r)
+	m.counter.Value = &r.calls
+	m.metric.Counter = &m.counter
+	return &m.metric
+}
+
+// durations makes the histogram of a series.
+func (m *message) durations(r *record) *dto.Metric {
+	m.begin(r)
+	h := &m.histogram
+	h.SampleCount, h.SampleSum, h.Bucket, h.Exemplars = &r.spans, &r.seconds, m.buckets, nil
+	for i := range m.buckets {
+		m.buckets[i].CumulativeCount, m.buckets[i].Exemplar = &r.cumulative[i], nil
+	}
+	if m.isNative {
+		m.addNative(r)
+	}
+	if r.exemplar.Span != 0 {
+		m.addExemplar(&r.exemplar)
+	}
+	m.metric.Histogram = h
+	return &m.metric
+}
+
+// begin writes what all metrics of a series have in common.
+func (m *message) begin(r *record) {
+	m.metric.Counter, m.metric.Histogram = nil, nil
+	m.created.Seconds, m.created.Nanos = r.start/1e9, int32(r.start%1e9)
+	m.texts = m.texts[:0]
+	for name, value := range points.Labels(r.labels) {
+		m.texts = append(m.texts, name, value)
+	}
+	for len(m.pairs) < len(m.texts)/2 {
+		m.pairs = append(m.pairs, &dto.LabelPair{})
+	}
+	m.metric.Label = m.pairs[:len(m.texts)/2]
+	for i, pair := range m.metric.Label {
+		pair.Name, pair.Value = &m.texts[2*i], &m.texts[2*i+1]
+	}
+}
+
+// addNative writes native buckets, which are contiguous.
+func (m *message) addNative(r *record) {
+	h := &m.histogram
+	h.Schema, h.ZeroCount = &r.scale, &r.zeros
+	h.ZeroThreshold = proto.Float64(prometheus.DefNativeHistogramZeroThreshold)
+	if h.PositiveSpan, h.PositiveDelta = nil, r.deltas; r.length > 0 {
+		m.span.Offset, m.span.Length = &r.offset, &r.length
+		h.PositiveSpan = []*dto.BucketSpan{&m.span}
+	}
+}
+
+// addExemplar writes an exemplar, also on the classic bucket that counts it. Its value is the truncated
+// duration, which buckets count.
+func (m *message) addExemplar(x *exemplars.Exemplar) {
+	trace, span := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow), fmt.Sprintf("%016x", x.Span)
+	e := &dto.Exemplar{
+		Label: []*dto.LabelPair{
+			{Name: proto.String("trace_id"), Value: &trace}, {Name: proto.String("span_id"), Value: &span},
+		},
+		Value:     proto.Float64(sketch.Truncate(x.Duration) / 1e9),
+		Timestamp: timestamppb.New(time.Unix(0, x.End)),
+	}
+	if len(m.buckets) > 0 {
+		at, _ := slices.BinarySearch(m.bounds, *e.Value)
+		m.buckets[at].Exemplar = e
+	}
+	if m.isNative {
+		m.histogram.Exemplars = []*dto.Exemplar{e}
+	}
+}

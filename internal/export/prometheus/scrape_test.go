@@ -1,0 +1,226 @@
+package prometheus
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// TestWhatIsAskedForIsAnswered: formats by what a scraper accepts, gzip or not, the same in all.
+func TestWhatIsAskedForIsAnswered(t *testing.T) {
+	x := exporterWith(t, nil)
+	one(t, x, 0, "op")
+	for accept, format := range map[string]string{
+		"":                    "text/plain; version=0.0.4",
+		"*/*":                 "text/plain; version=0.0.4",
+		"text/plain":          "text/plain; version=0.0.4",
+		"text/html,*/*;q=0.1": "text/plain; version=0.0.4", asProtobuf: "application/vnd.google.protobuf",
+		"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5": "application/openmetrics-text; version=1.0.0",
+		asProtobuf +
+			";q=0.2,application/openmetrics-text;version=1.0.0;q=0.8": "application/openmetrics-text; version=1.0.0",
+	} {
+		plain, header := ask(t, x, accept, "")
+		if got := header.Get("Content-Type"); !strings.HasPrefix(got, format) ||
+			header.Get("Content-Encoding") != "" {
+			t.Errorf("%q is answered in %q, want %q", accept, got, format)
+		}
+		packed, header := ask(t, x, accept, "br, gzip")
+		r, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil || header.Get("Content-Encoding") != "gzip" {
+			t.Fatalf("%q with gzip: %v", accept, err)
+		}
+		if unpacked, err := io.ReadAll(r); err != nil || !bytes.Equal(unpacked, plain) {
+			t.Errorf("%q: %v; with gzip %q, without %q", accept, err, unpacked, plain)
+		}
+	}
+	if body, _ := ask(t, x, "application/openmetrics-text;version=1.0.0", ""); !bytes.HasSuffix(body,
+		[]byte("# EOF\n")) ||
+		bytes.Count(body, []byte("# TYPE")) != 2 || !bytes.Contains(body, []byte("_created{")) {
+		t.Errorf("OpenMetrics is %s", body)
+	}
+}
+
+// TestNothingIsThereBeforeTheFirstCycle, in any format, and an answer all the same.
+func TestNothingIsThereBeforeTheFirstCycle(t *testing.T) {
+	x := exporterWith(t, nil)
+	for accept, want := range map[string]string{
+		"": "", asProtobuf: "",
+		"application/openmetrics-text;version=1.0.0": "# EOF\n",
+	} {
+		if body, _ := ask(t, x, accept, ""); string(body) != want {
+			t.Errorf("%q: %q", accept, body)
+		}
+	}
+}
+
+// large adds a cycle whose text is longer than what sockets hold.
+func large(t testing.TB, x *Exporter) {
+	t.Helper()
+	limits := roomForAll
+	limits.Series, limits.Bytes = 4000, 64<<20
+	x.LimitTotals(limits)
+	c := newCycle(t)
+	origin := c.Origin(span.Origin{Service: "web"})
+	for i := range 1000 {
+		name := fmt.Sprint(i, strings.Repeat("x", 2000))
+		c.Add(0, c.Key(origin, span.Key{Service: "web", Operation: name, Resource: "r"}), 0, 1000, 0, 1)
+	}
+	publish(x, recent(c.Seal()))
+}
+
+// serve answers for an exporter, at an address.
+func serve(t testing.TB, x *Exporter) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(x)
+	s.Start()
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s.Listener.Addr().String()
+}
+
+// hang asks for a scrape and reads nothing of it.
+func hang(t testing.TB, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, "GET "+Path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// TestAScraperThatHangsHoldsUpNobody: others are answered and cycles are counted; it has not
+// scraped, and when it is gone its place is free.
+func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
+	x := exporterWith(t, nil)
+	if cap(x.idle) < 2 {
+		t.Fatal("one that hangs leaves no room for another")
+	}
+	large(t, x)
+	address := serve(t, x)
+	conn := hang(t, address)
+	eventually.True(t, "the scrape hangs", func() bool { return len(x.idle) == mostScrapes-1 })
+	if x.LastScrape() != 0 {
+		t.Error("who has read nothing has scraped")
+	}
+	for i := range 5 {
+		one(t, x, time.Duration(i)*time.Second, "op")
+		answer, err := http.Get("http://" + address + Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if want := fmt.Sprintf("} %d\n", i+1); err != nil ||
+			!strings.Contains(string(body), `span_name="op"`) ||
+			!strings.Contains(string(body), want) {
+			t.Fatalf("beside one that hangs: %v, without %q", err, want)
+		}
+	}
+	if x.LastScrape() == 0 {
+		t.Error("who has read all of it has not scraped")
+	}
+	conn.Close()
+	eventually.True(t, "the place of who is gone is free", func() bool {
+		return len(x.idle) == mostScrapes
+	})
+}
+
+// TestScrapesHaveTheirTurn: more of them than there may be at a time are answered one after the
+// other, and who leaves while it waits takes no place.
+func TestScrapesHaveTheirTurn(t *testing.T) {
+	x := exporterWith(t, nil)
+	large(t, x)
+	address := serve(t, x)
+	first, second := hang(t, address), hang(t, address)
+	eventually.True(t, "both hang", func() bool { return len(x.idle) == 0 })
+	left, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequest(http.MethodGet, Path, nil).WithContext(left)
+	leave()
+	x.ServeHTTP(httptest.NewRecorder(), r)
+	answered := make(chan int)
+	go func() {
+		w := httptest.NewRecorder()
+		x.ServeHTTP(w, httptest.NewRequest(http.MethodGet, Path, nil))
+		answered <- w.Body.Len()
+	}()
+	first.Close()
+	select {
+	case n := <-answered:
+		if n < 1<<20 {
+			t.Errorf("the one that waited has %d bytes", n)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the one that waited has no answer a minute after its place was free")
+	}
+	second.Close()
+	eventually.True(t, "all places are free", func() bool { return len(x.idle) == mostScrapes })
+}
+
+// TestAnAnswerThatIsCutShortIsNoAnswer: an error of writing ends the connection, so that nobody
+// takes what came for all of it.
+func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
+	x := exporterWith(t, nil)
+	one(t, x, 0, "op")
+	for _, encoding := range []string{"", "gzip"} {
+		func() {
+			defer func() {
+				if recover() != http.ErrAbortHandler {
+					t.Errorf("with %q the answer ends as if it were whole", encoding)
+				}
+			}()
+			r := httptest.NewRequest(http.MethodGet, Path, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			x.ServeHTTP(gone{httptest.NewRecorder()}, r)
+		}()
+	}
+	if x.LastScrape() != 0 || len(x.idle) != mostScrapes {
+		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), len(x.idle))
+	}
+}
+
+// gone is a connection that is closed.
+type gone struct{ *httptest.ResponseRecorder }
+
+func (gone) Write([]byte) (int, error) { return 0, net.ErrClosed }
+
+// TestBooks: every span is flushed as soon as it is in a total, whoever scrapes, at a stop too; the
+// destination is there before the first payload.
+func TestBooks(t *testing.T) {
+	x, before := exporterWith(t, nil), runtime.NumGoroutine()
+	f, err := export.New(export.Config{}, x.Describe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := f.Destinations()[0]
+	eventually.True(t, "it is there", func() bool { s := d.Stats(); return s.State() == export.Takes })
+	spans := uint64(0)
+	for range 3 {
+		sealed := recent(testcycle.Spans(7))
+		spans += sealed.Spans()
+		f.Accept(sealed)
+	}
+	eventually.True(t, "all spans are flushed", func() bool { return d.Stats().Flushed == spans })
+	f.Accept(recent(testcycle.Spans(2)))
+	f.Close(t.Context())
+	if s := d.Stats(); s.Flushed != spans+2 || s.Held != 0 || s.Totals.Series != 1 {
+		t.Errorf("%+v", s)
+	}
+	eventually.True(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+}

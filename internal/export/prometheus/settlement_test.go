@@ -1,0 +1,112 @@
+package prometheus
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// held is a connection that takes nothing until it is let go, and then fails or not.
+type held struct {
+	*httptest.ResponseRecorder
+	goOn chan error
+}
+
+func (h held) Write(b []byte) (int, error) {
+	if err := <-h.goOn; err != nil {
+		return 0, err
+	}
+	return h.ResponseRecorder.Write(b)
+}
+
+// reader is a scrape that hangs in its first write. goOn lets it go, and must be called.
+func reader(x *Exporter, method string) (goOn func(error)) {
+	w := held{httptest.NewRecorder(), make(chan error)}
+	go func() {
+		defer func() { _ = recover() }() // as the server does
+		x.ServeHTTP(w, httptest.NewRequest(method, Path, nil))
+	}()
+	synctest.Wait()
+	return func(err error) {
+		w.goOn <- err
+		synctest.Wait()
+	}
+}
+
+// TestACycleIsSettledByAScrapeThatHasAllOfIt: it is doubtful while one is under way. One that is
+// cut short clears it, and neither one that began before the cycle ended nor a look at the head
+// settles it.
+func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := exporterWith(t, nil)
+		f, err := export.New(export.Config{}, x.Describe())
+		if err != nil {
+			t.Fatal(err)
+		}
+		accept := func(number uint64) *testcycle.Told {
+			sealed := recent(testcycle.Spans(7))
+			sealed.Cycle = number
+			told := testcycle.Watch(sealed)
+			f.Accept(sealed)
+			synctest.Wait()
+			return told
+		}
+		says := func(when string, told *testcycle.Told, want string) {
+			t.Helper()
+			if got := told.String(); got != want {
+				t.Errorf("%s: told %q, want %q", when, got, want)
+			}
+		}
+		x.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		zeroth := accept(0) // the first of a daemon
+		time.Sleep(time.Minute)
+		says("the scrape came before it", zeroth, "")
+		first := accept(1)
+		goOn := reader(x, http.MethodGet)
+		second := accept(2)
+		says("a scrape is under way", first, "doubtful")
+		says("it began before the cycle ended", second, "")
+		goOn(net.ErrClosed)
+		says("it was cut short", first, "doubtful clear")
+		goOn = reader(x, http.MethodHead)
+		goOn(nil)
+		time.Sleep(time.Minute)
+		says("a head was asked for", second, "doubtful clear")
+		goOn = reader(x, http.MethodGet)
+		third := accept(3)
+		goOn(nil)
+		says("all was written but the end", second, "doubtful clear doubtful")
+		time.Sleep(time.Minute)
+		says("all was written", first, "doubtful clear doubtful clear doubtful settled")
+		says("all was written", second, "doubtful clear doubtful settled")
+		says("it was not in that scrape", third, "")
+		time.Sleep(export.DefaultRetryAge)
+		says("nobody came for it", third, "settled")
+		last := accept(4)
+		f.Close(t.Context())
+		says("at a stop", last, "settled")
+	})
+}
+
+// unfinished is a connection that fails when all that was buffered is to leave.
+type unfinished struct{ *httptest.ResponseRecorder }
+
+func (unfinished) FlushError() error { return net.ErrClosed }
+
+// TestWhatNetHTTPStillHasIsNotWritten: a scrape is whole when all of it has left.
+func TestWhatNetHTTPStillHasIsNotWritten(t *testing.T) {
+	x := exporterWith(t, nil)
+	one(t, x, 0, "op")
+	defer func() {
+		if recover() != http.ErrAbortHandler || x.LastScrape() != 0 {
+			t.Error("an answer whose end did not leave was taken for whole")
+		}
+	}()
+	x.ServeHTTP(unfinished{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, Path, nil))
+}

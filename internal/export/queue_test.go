@@ -1,0 +1,130 @@
+package export
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Any sequence of calls leaves the queue ordered, within its bounds and with
+// its bytes right, each payload comes out exactly once, and no two of one origin are
+// under way.
+func TestQueueAgainstItsRules(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	q := &queue{maxBytes: 5000, maxInFlight: 2000}
+	in, out := 0, 0
+	for step := range 5000 {
+		switch random.IntN(6) {
+		case 0, 1, 2:
+			p := &Payload{
+				sequence: uint64(step), Body: make([]byte, random.IntN(1000)),
+				born: time.Unix(int64(step), 0),
+			}
+			p.Origin.Service = fmt.Sprint(random.IntN(8))
+			in++
+			out += len(q.put(p))
+		case 3:
+			if n := len(q.inFlight); n > 0 && random.IntN(2) == 0 {
+				back := q.inFlight[random.IntN(n)]
+				back.tries++
+				q.returned(back)
+				out += len(q.put(back))
+			} else {
+				q.take()
+			}
+		case 4:
+			if random.IntN(20) == 0 {
+				out += len(q.expire(time.Unix(int64(step-30), 0)))
+			}
+		case 5:
+			if random.IntN(200) == 0 {
+				out += len(q.drain())
+			}
+		}
+		bytes := 0
+		for _, p := range q.waiting {
+			bytes += len(p.Body)
+		}
+		if n, size := q.size(); size != bytes || size > q.maxBytes || n != len(q.waiting) {
+			t.Fatalf("step %d: %d bytes announced, %d there", step, size, bytes)
+		}
+		if !slices.IsSortedFunc(q.waiting, func(a, b *Payload) int {
+			return int(a.sequence) - int(b.sequence)
+		}) {
+			t.Fatalf("step %d: out of order", step)
+		}
+		if in-out != len(q.waiting)+q.deliveries() {
+			t.Fatalf("step %d: %d payloads in, %d out, %d waiting, %d under way", step, in, out,
+				len(q.waiting), q.deliveries())
+		}
+		origins, bytes := map[span.Origin]bool{}, 0
+		for _, p := range q.inFlight {
+			origins[p.Origin] = true
+			bytes += len(p.Body)
+		}
+		if len(origins) != q.deliveries() || bytes > q.maxInFlight {
+			t.Fatalf("step %d: %d bytes of %d origins are under way in %d payloads", step, bytes,
+				len(origins), q.deliveries())
+		}
+	}
+}
+
+// A payload that is too large to go beside others is not overtaken by smaller ones
+// for ever: they wait until it has gone, alone.
+func TestLargePayloadGetsItsTurn(t *testing.T) {
+	q := &queue{maxBytes: 1 << 20, maxInFlight: 1000}
+	for i, size := range []int{600, 900, 100, 100} {
+		p := &Payload{sequence: uint64(i), Body: make([]byte, size)}
+		p.Origin.Service = fmt.Sprint(i)
+		q.put(p)
+	}
+	first := q.take()
+	if next := q.take(); first.sequence != 0 || next != nil {
+		t.Fatalf("%d went first, and %v beside it", first.sequence, next)
+	}
+	q.returned(first)
+	large, small, none := q.take(), q.take(), q.take()
+	if large.sequence != 1 || small.sequence != 2 || none != nil {
+		t.Errorf("%v, %v and %v went next", large, small, none)
+	}
+}
+
+func TestQueueBoundsTheNumberOfPayloads(t *testing.T) {
+	q := &queue{maxBytes: 1 << 30}
+	for i := range maxWaiting {
+		if evicted := q.put(&Payload{sequence: uint64(i)}); len(evicted) != 0 {
+			t.Fatalf("payload %d evicted another", i)
+		}
+	}
+	if evicted := q.put(&Payload{sequence: maxWaiting}); len(evicted) != 1 || evicted[0].sequence != 0 {
+		t.Errorf("evicted %v, want the oldest", evicted)
+	}
+}
+
+// Where all must arrive in order, one goes at a time, and one that failed is tried again
+// before any other.
+func TestInOrderNoneGoesBesideOrPassesAnother(t *testing.T) {
+	q := &queue{maxBytes: 1 << 20, maxInFlight: 1 << 20, inOrder: true}
+	for i := range 3 {
+		p := &Payload{sequence: uint64(i)}
+		p.Origin.Service = fmt.Sprint(i)
+		q.put(p)
+	}
+	for _, want := range []uint64{0, 0, 1, 2} {
+		p := q.take()
+		if beside := q.take(); p.sequence != want || beside != nil {
+			t.Fatalf("%d went, and beside it %v; want %d alone", p.sequence, beside, want)
+		}
+		q.returned(p)
+		if p.tries++; want == 0 && p.tries == 1 {
+			q.put(p)
+		}
+	}
+	if p := q.take(); p != nil {
+		t.Errorf("%d went twice", p.sequence)
+	}
+}

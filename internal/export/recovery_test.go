@@ -1,0 +1,362 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// watched is a sealed cycle, and what is told of it.
+func watched(sealed *aggregate.Sealed) (*aggregate.Sealed, *testcycle.Told) {
+	return sealed, testcycle.Watch(sealed)
+}
+
+// says fails the test if something else was told of a cycle.
+func says(t *testing.T, when string, told *testcycle.Told, want string) {
+	t.Helper()
+	synctest.Wait()
+	if got := told.String(); got != want {
+		t.Errorf("%s: told %q, want %q", when, got, want)
+	}
+}
+
+// steered is an exporter whose deliveries are answered one by one, by the test.
+type steered struct {
+	*scripted
+	mu      sync.Mutex
+	waiting map[string]chan Attempt // deliveries that are under way, by the service of their payload
+}
+
+func newSteered(name string) *steered {
+	s := &steered{scripted: &scripted{name: name}, waiting: map[string]chan Attempt{}}
+	s.answer = func(_ context.Context, p *Payload) Attempt { return s.ask(p.Origin.Service) }
+	return s
+}
+
+func (s *steered) ask(service string) Attempt {
+	answer := make(chan Attempt)
+	s.mu.Lock()
+	s.waiting[service] = answer
+	s.mu.Unlock()
+	return <-answer
+}
+
+// answers answers the delivery of a service, which must be under way.
+func (s *steered) answers(t *testing.T, service string, a Attempt) {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	answer := s.waiting[service]
+	delete(s.waiting, service)
+	s.mu.Unlock()
+	if answer == nil {
+		t.Fatalf("nothing of %q is under way to %s", service, s.name)
+	}
+	answer <- a
+	synctest.Wait()
+}
+
+var (
+	notYet  = Attempt{Outcome: OutcomeNotYet, Err: errDown}
+	refused = Attempt{Outcome: OutcomeRefused, Err: errDown}
+	unknown = Attempt{Outcome: OutcomeUnknown, Silent: true, Err: errNoAnswer}
+)
+
+// A cycle is doubtful before its payload leaves. What certainly did not arrive ends that, what
+// did, or may have, does not.
+func TestACycleIsDoubtfulWhileItsPayloadIsUnderWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []Attempt
+		want    string
+	}{
+		"accepted":                {[]Attempt{{}}, "doubtful settled"},
+		"accepted but for a part": {[]Attempt{{Rejected: 1, Err: errDown}}, "doubtful settled"},
+		"ambiguous":               {[]Attempt{unknown}, "doubtful settled"},
+		"refused":                 {[]Attempt{refused}, "doubtful clear settled"},
+		"not wanted": {
+			[]Attempt{{Outcome: OutcomeNotWanted, Err: errDown}},
+			"doubtful clear settled",
+		},
+		"accepted at last": {
+			[]Attempt{notYet, notYet, {}},
+			"doubtful clear doubtful clear doubtful settled",
+		},
+		"refused at last": {[]Attempt{notYet, refused}, "doubtful clear doubtful clear settled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sealed, told := watched(testcycle.Spans(3))
+				tries := 0
+				f, _ := startScripted(t, &scripted{answer: func(context.Context, *Payload) Attempt {
+					if !strings.HasSuffix(told.String(), "doubtful") {
+						t.Errorf("told %q before try %d", told, tries+1)
+					}
+					tries++
+					return c.answers[tries-1]
+				}}, nil)
+				f.Accept(sealed)
+				time.Sleep(time.Minute)
+				says(t, "at the end", told, c.want)
+			})
+		})
+	}
+}
+
+// Of several payloads of a cycle the last that returns ends the doubt, unless one was taken.
+func TestACycleIsDoubtfulWhileAnyOfItsPayloadsIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered("agent")
+		f, _ := startScripted(t, s, nil)
+		sealed, told := watched(testcycle.Origins(3))
+		f.Accept(sealed)
+		s.answers(t, "s0", notYet)
+		s.answers(t, "s1", refused)
+		says(t, "one is under way", told, "doubtful")
+		s.answers(t, "s2", notYet)
+		says(t, "none is", told, "doubtful clear")
+		time.Sleep(time.Minute) // one goes alone, to find out
+		s.answers(t, "s0", Attempt{})
+		says(t, "one was taken", told, "doubtful clear doubtful")
+		s.answers(t, "s2", notYet)
+		says(t, "the other was not", told, "doubtful clear doubtful")
+		time.Sleep(time.Minute)
+		s.answers(t, "s2", refused)
+		says(t, "the other was refused", told, "doubtful clear doubtful settled")
+	})
+}
+
+// What one destination has stays doubtful until the other has it too, or never will.
+func TestACycleIsDoubtfulUntilAllDestinationsHaveIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, other Attempt
+		then, want   string
+	}{
+		"taken by one":    {Attempt{}, notYet, "doubtful", "doubtful settled"},
+		"maybe by one":    {unknown, notYet, "doubtful", "doubtful settled"},
+		"taken by none":   {notYet, notYet, "doubtful clear", "doubtful clear settled"},
+		"refused by one":  {refused, notYet, "doubtful clear", "doubtful clear settled"},
+		"taken by both":   {Attempt{}, Attempt{}, "doubtful settled", "doubtful settled"},
+		"refused by both": {refused, refused, "doubtful clear settled", "doubtful clear settled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, other := newSteered("one"), newSteered("other")
+				f := startSeveral(t, Config{RetryAge: time.Millisecond}, one, other) // shorter than a pause
+				sealed, told := watched(testcycle.Origins(1))
+				f.Accept(sealed)
+				one.answers(t, "s0", c.first)
+				says(t, "the other is under way", told, "doubtful")
+				other.answers(t, "s0", c.other)
+				says(t, "none is under way", told, c.then)
+				time.Sleep(time.Minute)
+				says(t, "what waits has expired", told, c.want)
+			})
+		})
+	}
+}
+
+// startTotals runs a flusher of running totals whose deliveries are answered one by one.
+func startTotals(t *testing.T) (*steered, running, *summing) {
+	s := newSteered("sums")
+	sums := newSumming(func(_ context.Context, p *Payload) Attempt {
+		service, _ := total(p)
+		return s.ask(service)
+	})
+	f, _ := startScripted(t, sums, nil)
+	return s, f, sums
+}
+
+// A payload of running totals makes all open cycles doubtful that it says, and no newer one;
+// what was taken of them stays so until a copy has arrived whole.
+func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := startTotals(t)
+		sealed, first := watched(testcycle.Origins(2))
+		f.Accept(sealed)
+		says(t, "the first copy is under way", first, "doubtful")
+		sealed, second := watched(testcycle.Origins(2))
+		f.Accept(sealed)
+		says(t, "an older copy is under way", second, "")
+		s.answers(t, "s0", notYet)
+		says(t, "it did not arrive", first, "doubtful clear")
+		time.Sleep(time.Minute)
+		for _, told := range []*testcycle.Told{first, second} {
+			says(t, "a copy of both is under way", told,
+				map[*testcycle.Told]string{first: "doubtful clear doubtful", second: "doubtful"}[told])
+		}
+		s.answers(t, "s0", refused)
+		says(t, "its first payload was refused, the next is under way", second, "doubtful clear doubtful")
+		s.answers(t, "s1", Attempt{})
+		says(t, "a part of it has arrived", first, "doubtful clear doubtful clear doubtful")
+		says(t, "a part of it has arrived", second, "doubtful clear doubtful")
+		sealed, third := watched(testcycle.Origins(1))
+		f.Accept(sealed)
+		s.answers(t, "s0", Attempt{})
+		says(t, "half of the next has arrived", third, "doubtful")
+		s.answers(t, "s1", Attempt{})
+		says(t, "all has arrived", first, "doubtful clear doubtful clear doubtful settled")
+		says(t, "all has arrived", second, "doubtful clear doubtful settled")
+		says(t, "all has arrived", third, "doubtful settled")
+	})
+}
+
+// Totals that may have arrived are sent again, because a second copy changes nothing to their
+// reader. To who counts them anew in another process it does, so they stay doubtful.
+func TestTotalsThatMayHaveArrivedAreSentAgainAndDoubtful(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := startTotals(t)
+		sealed, told := watched(testcycle.Origins(1))
+		f.Accept(sealed)
+		s.answers(t, "s0", unknown)
+		says(t, "it may have arrived", told, "doubtful")
+		if st := balanced(t, f, 1); st.Held != 1 || st.Payloads[ResultRetried] != 1 {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(time.Minute)
+		s.answers(t, "s0", notYet)
+		says(t, "the second copy did not arrive", told, "doubtful")
+		time.Sleep(time.Minute)
+		s.answers(t, "s0", Attempt{})
+		says(t, "the third did", told, "doubtful settled")
+		if st := balanced(t, f, 1); st.Flushed != 1 || st.Unsent[Ambiguous] != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// Nothing is told of a cycle that is settled, though a payload that says it is under way.
+func TestNothingIsToldBehindTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, sums := startTotals(t)
+		sealed, told := watched(testcycle.Origins(1))
+		f.Accept(sealed)
+		synctest.Wait()
+		for range maxWaiting {
+			f.Accept(testcycle.Origins(1))
+		}
+		says(t, "it was given up, being the oldest of too many", told, "doubtful settled")
+		s.answers(t, "s0", notYet)
+		says(t, "it has returned", told, "doubtful settled")
+		sums.answers(nil)
+	})
+}
+
+// At a stop what is under way is cleared if it certainly did not arrive, and what is given up then stays
+// open: should this daemon be killed before it has said so, the next one says that no destination has it.
+// Totals are settled.
+func TestAStopLeavesOpenWhatItGivesUp(t *testing.T) {
+	for outcome, want := range map[Outcome]string{
+		OutcomeNotYet:  "doubtful clear",
+		OutcomeUnknown: "doubtful settled",
+	} {
+		for _, totals := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				hanging := func(ctx context.Context, _ *Payload) Attempt {
+					<-ctx.Done()
+					return Attempt{Outcome: outcome, Silent: true, Err: ctx.Err()}
+				}
+				var x describer = &scripted{answer: hanging}
+				then, waits := want, ""
+				if totals {
+					x, waits = newSumming(hanging), "settled"
+					then = strings.TrimSuffix(want, " settled") + " settled"
+				}
+				f, _ := startScripted(t, x, nil)
+				underWay, first := watched(testcycle.Spans(1))
+				f.Accept(underWay)
+				synctest.Wait()
+				waiting, second := watched(testcycle.Spans(1))
+				f.Accept(waiting)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				f.Close(ctx)
+				says(t, fmt.Sprint("under way, totals ", totals), first, then)
+				says(t, fmt.Sprint("waiting, totals ", totals), second, waits)
+			})
+		}
+	}
+}
+
+// Whatever three destinations do, one of them with totals: a cycle is doubtful whenever a
+// payload of it is under way, and for good once one was taken; it is told changes alone, its
+// settlement last and once.
+func TestDoubtAgainstItsRules(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			rnd := rand.New(rand.NewPCG(seed, 34))
+			draw := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return rnd.IntN(n)
+			}
+			var totals *pushDestination
+			all, taken := map[*aggregate.Delivery]*testcycle.Told{}, map[*aggregate.Delivery]bool{}
+			check := func(c *cycleState, takes bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				told := all[c.delivery].String()
+				if strings.HasSuffix(told, "clear") || told == "" {
+					t.Errorf("seed %d: told %q while a payload is under way", seed, told)
+				}
+				if was := strings.Count(told, "clear"); taken[c.delivery] && was > 0 &&
+					!strings.Contains(told[strings.LastIndex(told, "clear"):], "doubtful") {
+					t.Errorf("seed %d: told %q though it was taken", seed, told)
+				}
+				taken[c.delivery] = taken[c.delivery] || takes
+			}
+			answer := func(_ context.Context, p *Payload) Attempt {
+				said := []*cycleState{p.cycle}
+				if p.snapshot != nil {
+					said = totals.open.states(p.snapshot.number)
+				}
+				for _, c := range said {
+					check(c, false)
+				}
+				time.Sleep(time.Duration(draw(3000)) * time.Millisecond)
+				a := []Attempt{{}, {}, notYet, notYet, refused, unknown}[draw(6)]
+				for _, c := range said {
+					check(c, a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown)
+				}
+				return a
+			}
+			f := startSeveral(t, Config{RetryAge: time.Duration(1+draw(20)) * time.Second},
+				&scripted{name: "one", answer: answer}, &scripted{
+					name: "strict", inOrder: true,
+					answer: answer,
+				}, newSumming(answer))
+			totals = f.Destinations()[2].(*pushDestination)
+			for range 30 {
+				sealed, told := watched(testcycle.Origins(draw(6)))
+				mu.Lock()
+				all[sealed.Delivery] = told
+				mu.Unlock()
+				f.Accept(sealed)
+				time.Sleep(time.Duration(draw(5000)) * time.Millisecond)
+			}
+			time.Sleep(time.Minute) // until no payload is left that the stop would give up
+			f.Close(t.Context())
+			for delivery, told := range all {
+				words := strings.Fields(told.String())
+				for i, word := range words {
+					if isLast := i == len(words)-1; (word == "settled") != isLast ||
+						!isLast && (word == "doubtful") != (i%2 == 0) {
+						t.Errorf("seed %d: told %q", seed, told)
+						break
+					}
+				}
+				if n := len(words); n == 0 || taken[delivery] && words[max(0, n-2)] != "doubtful" {
+					t.Errorf("seed %d: told %q, taken %v", seed, told, taken[delivery])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,357 @@
+package totals
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+)
+
+const overflow, common = "overflow", "common"
+
+// The model: a list that is searched, and histograms that have room for everything.
+type model struct {
+	limits            Limits
+	series            []*modelSeries // the one that was counted last at the end
+	cycle             int
+	start, end        int64
+	overflows         int // that began in the cycle
+	ended, overflowed uint64
+	lost              Lost // in the cycle
+}
+
+type modelSeries struct {
+	resource, attributes string
+	start, end           int64
+	cycle                int
+	calls                uint64
+	seconds              float64
+	spans, arrived       uint64
+	hasEnded             bool
+	histogram            sketch.Histogram
+	classic              []uint64
+}
+
+// finish ends it, and returns what has not arrived.
+func (s *modelSeries) finish() uint64 {
+	s.hasEnded = true
+	return s.spans - s.arrived
+}
+
+func (m *model) begin(start, end int64, isSettled bool) {
+	for _, one := range m.series {
+		if isSettled {
+			one.arrived = one.spans
+		}
+	}
+	m.cycle, m.start, m.end, m.overflows, m.lost = m.cycle+1, start, end, 0, Lost{}
+	m.series = slices.DeleteFunc(m.series, func(s *modelSeries) bool {
+		if start-s.end >= int64(m.limits.Idle) {
+			m.ended++
+			m.lost.Idle += s.finish()
+			return true
+		}
+		return false
+	})
+}
+
+func (m *model) find(resource, attributes string) *modelSeries {
+	for _, s := range m.series {
+		if s.resource == resource && s.attributes == attributes {
+			return s
+		}
+	}
+	return nil
+}
+
+// fits says whether there is room for one more series.
+func (m *model) fits(resource, attributes string) bool {
+	bytes, resources := len(attributes), map[string]bool{resource: true}
+	for _, s := range m.series {
+		bytes += len(s.attributes)
+		resources[s.resource] = true
+	}
+	for r := range resources {
+		bytes += len(r)
+	}
+	return len(m.series) < m.limits.Series && bytes <= m.limits.Bytes
+}
+
+func (m *model) add(resource, attributes string, counted Counted, bins []sketch.Bin) {
+	s := m.find(resource, attributes)
+	if s == nil {
+		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle {
+			m.lost.PushedOut += m.series[0].finish()
+			m.series = m.series[1:]
+			m.ended++
+		}
+		if !m.fits(resource, attributes) {
+			m.overflowed += counted.Spans
+			attributes = overflow
+			isFull := m.overflows >= m.limits.Resources || len(resource+overflow) > m.limits.ResourceBytes
+			if m.find(resource, overflow) == nil && isFull {
+				resource = common
+			}
+			if m.find(resource, overflow) == nil {
+				m.overflows++
+			}
+		}
+		s = m.find(resource, attributes)
+	}
+	if s == nil {
+		s = &modelSeries{
+			resource: resource, attributes: attributes, start: m.start,
+			classic: make([]uint64, m.limits.Classic),
+		}
+	}
+	m.series = append(slices.DeleteFunc(m.series, func(other *modelSeries) bool { return other == s }), s)
+	s.cycle, s.end = m.cycle, m.end
+	s.spans += counted.Spans
+	s.calls += counted.Calls
+	s.seconds += counted.Seconds
+	for i := range s.classic {
+		s.classic[i] += counted.Classic[i]
+	}
+	s.histogram.AddBins(sketch.OwnMapping, bins)
+}
+
+// seen is a series in a form that can be compared.
+type seen struct {
+	start   int64
+	calls   uint64
+	seconds float64
+	spans   uint64
+	buckets string
+	classic string
+}
+
+func (m *model) all() map[string]seen {
+	all := map[string]seen{}
+	for _, s := range m.series {
+		all[s.resource+" "+s.attributes] = seen{
+			s.start, s.calls, s.seconds, s.spans,
+			fmt.Sprint(s.histogram.Buckets(m.limits.Buckets)), fmt.Sprint(s.classic),
+		}
+	}
+	return all
+}
+
+func (t *Totals) all() map[string]seen {
+	all := map[string]seen{}
+	for _, r := range t.Resources() {
+		for _, s := range r.Series {
+			all[r.Encoded+" "+s.Attributes] = seen{
+				s.Start, s.Calls, s.Seconds, s.Spans,
+				fmt.Sprint(s.Buckets), fmt.Sprint(s.Classic),
+			}
+		}
+	}
+	return all
+}
+
+// TestTotalsAreTheModels adds random histograms of random series over many cycles, with more or less room,
+// and expects what a list of everything has: also of the spans that the reader may lack, where some cycles
+// are settled and some series are abandoned.
+func TestTotalsAreTheModels(t *testing.T) {
+	var counts Counts
+	var lost Lost
+	restarts, abandoned := 0, 0
+	for seed := range uint64(30) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		limits := Limits{
+			Series: 1 + rnd.IntN(80), Bytes: 20 + rnd.IntN(2000), Idle: time.Duration(1 + rnd.IntN(100)),
+			Buckets:       []int{160, 2, 12}[seed%3],
+			Resources:     rnd.IntN(4),
+			ResourceBytes: len("resource 1overflow") - int(seed%5/4),
+			Classic:       int(seed % 4),
+		}
+		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
+		began := map[string]int64{}
+		now := int64(1000)
+		for range 40 {
+			end := now + 1 + rnd.Int64N(20)
+			isSettled := rnd.IntN(3) == 0
+			totals.Begin(now, end, isSettled)
+			want.begin(now, end, isSettled)
+			for range rnd.IntN(1 + rnd.IntN(60)) {
+				resource := fmt.Sprint("resource ", rnd.IntN(5))
+				attributes := fmt.Sprint("attributes ", rnd.IntN(1+rnd.IntN(30)))
+				var bins []sketch.Bin
+				for range rnd.IntN(4) {
+					bins = append(bins,
+						sketch.Bin{Index: uint16(rnd.IntN(1 + rnd.IntN(2000))), Spans: rnd.Uint64N(9)})
+				}
+				var h sketch.Histogram
+				h.AddBins(sketch.OwnMapping, bins)
+				b := h.Buckets(limits.Buckets)
+				counted := Counted{rnd.Uint64N(9), rnd.Uint64N(10), float64(rnd.IntN(1000)), &b, nil}
+				for range limits.Classic {
+					counted.Classic = append(counted.Classic, rnd.Uint64N(5))
+				}
+				totals.Add([]byte(resource), []byte(attributes), counted)
+				want.add(resource, attributes, counted, bins)
+			}
+			lost.Idle, lost.PushedOut = lost.Idle+want.lost.Idle, lost.PushedOut+want.lost.PushedOut
+			if got := totals.Lost(); got != want.lost {
+				t.Fatalf("seed %d: lost %+v, want %+v", seed, got, want.lost)
+			}
+			for _, r := range totals.Resources() {
+				for _, one := range r.Series {
+					is := want.find(r.Encoded, one.Attributes)
+					lacks := is.spans - is.arrived
+					if got := totals.Undelivered(one); got != lacks {
+						t.Fatalf("seed %d: a reader lacks %d spans of a series, want %d", seed, got, lacks)
+					}
+					if rnd.IntN(20) == 0 && lacks > 0 {
+						if got := totals.Abandon(one); got != lacks || totals.Undelivered(one) != 0 {
+							t.Fatalf("seed %d: %d spans are abandoned, want %d", seed, got, lacks)
+						}
+						is.arrived = is.spans
+						abandoned++
+					}
+				}
+			}
+			if got, want := totals.all(), want.all(); !maps.Equal(got, want) {
+				t.Fatalf("seed %d: %v\nwant %v", seed, got, want)
+			}
+			for name, s := range want.all() {
+				if start, known := began[name]; known && start != s.start {
+					restarts++
+				}
+				began[name] = s.start
+			}
+			now = end + rnd.Int64N(3)
+		}
+		if got, want := totals.Counts(), (Counts{
+			len(want.series), want.ended,
+			want.overflowed,
+		}); got != want {
+			t.Errorf("seed %d: %+v, want %+v", seed, got, want)
+		}
+		counts.Ended += totals.Counts().Ended
+		counts.Overflowed += totals.Counts().Overflowed
+	}
+	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || abandoned < 10 || lost.Idle == 0 ||
+		lost.PushedOut == 0 {
+		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d abandoned", counts, restarts, lost,
+			abandoned)
+	}
+}
+
+// TestTotalsKeepNothingThatTheyAreGiven: all of it is used for the next series.
+func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
+	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow),
+		[]byte(common))
+	totals.Begin(1, 2, true)
+	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
+	totals.Add(resource, attributes,
+		Counted{7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
+	resource[0], attributes[0], counts[0], classic[0] = 'x', 'x', 100, 100
+	want := map[string]seen{"r a": {
+		1, 1, 1, 7,
+		fmt.Sprint(sketch.Buckets{Scale: 5, Counts: []uint64{7}, Spans: 7}), "[3 4]",
+	}}
+	if got := totals.all(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestTotalsOfOneCycleNeverEndInIt: with room for two, the third of a cycle is counted with
+// what overflows, and in the next cycle, when the two are not counted, it gets their place.
+func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
+	totals := New(Limits{
+		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1,
+		ResourceBytes: 100,
+	}, []byte(overflow), []byte(common))
+	none := &sketch.Buckets{}
+	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
+		totals.Begin(int64(cycle), int64(cycle)+1, true)
+		for _, a := range attributes {
+			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 1, none, nil})
+		}
+		var names []string
+		for name := range totals.all() {
+			names = append(names, name[2:])
+		}
+		slices.Sort(names)
+		if want := [][]string{{"a", "b", overflow}, {"c", overflow}, {"a", "c"}}[cycle]; !slices.Equal(names,
+			want) {
+			t.Errorf("in cycle %d there are %v, want %v", cycle, names, want)
+		}
+	}
+}
+
+// TestMemory fills totals to their limits, with histograms as long as they may be and a
+// resource for each series, and holds what the heap grew by against what Limits.Memory says.
+func TestMemory(t *testing.T) {
+	const series, resources, long = 2000, 50, 100
+	classic := make([]uint64, 1000) // which nothing else leaves room for
+	limits := Limits{
+		Series: series, Bytes: series * 2 * long, Idle: time.Hour, Buckets: 160,
+		Classic: len(classic), Resources: resources, ResourceBytes: long + len(overflow),
+	}
+	var h sketch.Histogram
+	for bin := range uint16(400) {
+		h.AddBins(sketch.OwnMapping, []sketch.Bin{{Index: 500 + bin, Spans: 1}})
+	}
+	b := h.Buckets(160)
+	for _, shared := range []bool{false, true} {
+		before := liveBytes()
+		totals := New(limits, []byte(overflow), []byte(common))
+		for cycle := range int64(3) { // the second and the third end what was before them
+			totals.Begin(cycle, cycle+1, true)
+			for n := range series + resources + 7 { // those beyond meet in one
+				resource := fmt.Sprintf("%0*d", long, n)
+				if shared {
+					resource = fmt.Sprintf("%0*d", long, n%resources)
+				}
+				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*2*series+n),
+					Counted{1, 1, 1, &b, classic})
+			}
+		}
+		taken := liveBytes() - before
+		want := series + resources
+		if !shared {
+			want++ // the common one
+		}
+		if c := totals.Counts(); c.Series != want || c.Overflowed == 0 {
+			t.Fatalf("%+v", c)
+		}
+		t.Logf("shared resources %t: %d bytes of %d", shared, taken, limits.Memory())
+		if taken > limits.Memory() || !shared && taken < limits.Memory()/2 {
+			t.Errorf("%d bytes are taken, %d are promised", taken, limits.Memory())
+		}
+		runtime.KeepAlive(totals)
+	}
+}
+
+func liveBytes() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestTotalsDoNotEndWithinTheirTime: to the nanosecond.
+func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
+	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
+		[]byte(common))
+	totals.Begin(0, 10, true)
+	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 1, &sketch.Buckets{}, nil})
+	for _, step := range []struct {
+		start int64
+		there int
+	}{{10, 1}, {10 + int64(time.Hour) - 1, 1}, {10 + int64(time.Hour), 0}, {math.MaxInt64, 0}} {
+		if totals.Begin(step.start, step.start, true); totals.Counts().Series != step.there {
+			t.Errorf("at %d there are %d", step.start, totals.Counts().Series)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package datadog
+
+import (
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
+)
+
+// harness is a server before rings that nobody empties.
+type harness struct {
+	*Server
+	admit *admit.Publishers
+}
+
+func newHarness(t *testing.T, change ...func(*Config)) *harness {
+	t.Helper()
+	counting := aggregate.DefaultConfig()
+	counting.Deliver, counting.Merge = func(*aggregate.Sealed) {}, true
+	aggregator, err := aggregate.New(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := admit.DefaultConfig()
+	config.Aggregator = aggregator
+	publishers, err := admit.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := DefaultConfig()
+	own.Log, own.Admit = slog.New(slog.DiscardHandler), publishers
+	for _, change := range change {
+		change(&own)
+	}
+	s, err := New(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.policy.Store(policyOf(t))
+	s.merges.Store(true)
+	return &harness{s, publishers}
+}
+
+// request is one that classify has accepted, with its body.
+func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count func()) {
+	r = &traceRequest{server: h.Server}
+	r.BufferedRequest = h.Buffered(httptest.NewRequest(http.MethodPut, "/v0.4/traces", nil))
+	r.Body = &bodies.Body{Bytes: bodyOf(t, 4, start)}
+	return r, func() {
+		if response := r.Count(nil); response != nil {
+			t.Error("a request is not forwarded")
+		}
+	}
+}
+
+// TestPanicsWhileCounting: one before the spans are published leaves the request to the
+// agent, one after it leaves it marked, and neither leaves a lock behind.
+func TestPanicsWhileCounting(t *testing.T) {
+	h := newHarness(t)
+	counter := <-h.counting
+	counter.Now = nil
+	for range cap(h.counting) - 1 {
+		<-h.counting
+	}
+	h.counting <- counter
+	early, count := h.request(t, 1) // a start that asks for the clock
+	if count(); early.result != ResultBug || early.IsCounted {
+		t.Errorf("a panic before: %s, marked %v", early.result, early.IsCounted)
+	}
+	if received := h.admit.Stats().Received; received != 0 {
+		t.Errorf("%d spans were received", received)
+	}
+	late, count := h.request(t, 1)
+	late.drops = true
+	counter.Now = func() time.Time { // what is left is not there
+		table, _ := counter.Decoded()
+		for i := range table.Groups {
+			table.Groups[i].End = math.MaxUint32
+		}
+		return time.Now()
+	}
+	if count(); late.result != ResultBug || !late.IsCounted {
+		t.Errorf("a panic after: %s, marked %v", late.result, late.IsCounted)
+	}
+	if stats := h.admit.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
+		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
+	}
+	counter.Now = time.Now
+	next, count := h.request(t, time.Now().UnixNano())
+	if count(); next.result != ResultCounted {
+		t.Errorf("the next is %s", next.result)
+	}
+}
+
+// TestExemplars_AgentThatIgnoresPriorities: a probabilistic sampler may drop traces that the tracer's
+// sampling keeps.
+func TestExemplars_AgentThatIgnoresPriorities(t *testing.T) {
+	for heeds, want := range map[bool]uint64{true: 1, false: 0} {
+		table := exemplars.New(8)
+		h := newHarness(t, func(c *Config) {
+			c.Exemplars = table
+			c.Features = func() (receiver.Features, <-chan struct{}) {
+				return receiver.Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
+			}
+		})
+		h.learn()
+		r, count := h.request(t, time.Now().UnixNano())
+		if count(); r.result != ResultCounted || table.Counts().Taken != want {
+			t.Errorf("%s, of an agent that heeds priorities %t: %+v", r.result, heeds, table.Counts())
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package datadog
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+)
+
+// pipes is a listener whose connections are in memory, so that time can be a test's
+// own.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// dial returns the tracer's end of a new connection.
+func (p *pipes) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	p.conns <- ours
+	return theirs
+}
+
+func newPipes() *pipes {
+	return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// serveInMemory runs a server before an agent, which is away where it has no address.
+func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server, tracers *pipes,
+	stop func(),
+) {
+	t.Helper()
+	config, agents := DefaultConfig(), newPipes()
+	go func() { _ = agent.Serve(agents) }()
+	config.Log, config.Agent = slog.New(slog.DiscardHandler), receiver.Upstream{Network: "tcp", Address: address}
+	config.Agent.Dial = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
+	var err error
+	if s, err = New(config); err != nil {
+		t.Fatal(err)
+	}
+	s.policy.Store(policyOf(t))
+	tracers = newPipes()
+	go func() { _ = s.ServeOn(tracers) }()
+	return s, tracers, func() {
+		if !s.IsStopping() {
+			cut(s)
+		}
+		agent.Close()
+	}
+}
+
+// TestSlowTracers: a tracer that stalls within its body is told so and is cut off, as the agent itself would do
+// it, if its body is counted; if it is streamed, it is cut off after stallTimeout.
+func TestSlowTracers(t *testing.T) {
+	for path, streams := range map[string]bool{
+		"/v0.4/traces": false, "/telemetry/proxy/x": true,
+		"/v0.6/stats": true,
+	} {
+		for _, framing := range []string{
+			"Content-Length: 100\r\n\r\nhalf",
+			"Transfer-Encoding: chunked\r\n\r\n40\r\nhalf",
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				_, tracers, stop := serveInMemory(t, "",
+					&http.Server{
+						ReadTimeout: readTimeout,
+						Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if _, err := io.ReadAll(r.Body); err != nil {
+								http.Error(w, "timeout", http.StatusRequestTimeout)
+							}
+						}),
+					})
+				defer stop()
+				conn := tracers.dial()
+				defer conn.Close()
+				if _, err := io.WriteString(conn,
+					"PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"+framing); err != nil {
+					t.Fatal(err)
+				}
+				_ = conn.SetReadDeadline(time.Now().Add(2 * stallTimeout)) // of the bubble's clock
+				answer, err := io.ReadAll(conn)
+				if err != nil {
+					t.Errorf("%s: the connection is still open: %v", path, err)
+				}
+				if told := strings.HasPrefix(string(answer), "HTTP/1.1 4"); !told && !streams {
+					t.Errorf("%s: answered %q", path, answer)
+				}
+			})
+		}
+	}
+}
+
+// TestTracersThatFallSilent: where the agent itself would wait for a body for ever, one
+// of which nothing comes for long is given up, and one that comes piece by piece is not.
+func TestTracersThatFallSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var read int
+		_, tracers, stop := serveInMemory(t, "agent",
+			&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				read = len(body)
+			})})
+		defer stop()
+		conn := tracers.dial()
+		defer conn.Close()
+		_, _ = io.WriteString(conn,
+			"PUT /profiling/v1/input HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+		const pieces = 10
+		for range pieces {
+			time.Sleep(stallTimeout - time.Second)
+			if _, err := io.WriteString(conn, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(2 * stallTimeout))
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("the connection is still open: %v", err)
+		}
+		synctest.Wait()
+		if read != pieces {
+			t.Errorf("the agent read %d bytes", read)
+		}
+	})
+}
+
+// TestLongPolls: an answer may take any time, before each of its pieces and before its
+// end, whether its request has a body or not, and the connection is good for another.
+func TestLongPolls(t *testing.T) {
+	for _, request := range []string{
+		"GET /x HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST /v0.7/config HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		"POST /v0.7/config HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
+		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 1\r\n\r\n\x90",
+	} {
+		for _, early := range []time.Duration{0, time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				_, tracers, stop := serveInMemory(t, "agent",
+					&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						_, _ = io.Copy(io.Discard, r.Body)
+						time.Sleep(early)
+						for range 3 {
+							_, _ = w.Write([]byte("x"))
+							_ = http.NewResponseController(w).Flush()
+							time.Sleep(time.Hour)
+						}
+					})})
+				defer stop()
+				conn := tracers.dial()
+				defer conn.Close()
+				from := bufio.NewReader(conn)
+				for range 2 {
+					_, _ = io.WriteString(conn, request)
+					resp, err := http.ReadResponse(from, nil)
+					if err != nil {
+						t.Errorf("%q: %v", request, err)
+						return
+					}
+					if answer, err := io.ReadAll(resp.Body); err != nil || string(answer) != "xxx" {
+						t.Errorf("%q: answered %q: %v", request, answer, err)
+						return
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package datadog
+
+import (
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
+	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/sampling/unsampled"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// traceRequest is a request with traces.
+type traceRequest struct {
+	*receiver.BufferedRequest
+	server    *Server
+	format    decode.Format
+	drops     bool   // traces that sampling dropped are not forwarded
+	isDecided bool   // the request is not counted here, by its header
+	result    Result // if isDecided
+	left      []byte // of the body if not all of it is forwarded
+}
+
+// leaves reports whether a request is forwarded without a look at its body, and with which result.
+func (s *Server) leaves(format decode.Format, h http.Header) (Result, bool) {
+	switch {
+	case receiver.IsTrue(h.Get(headerComputedStats)):
+		return ResultByTracer, true
+	case h.Get(headerEncoding) != "", // the agent supports none either
+		h.Get(headerFetchSite) == crossSite,
+		format == decode.FormatV04 && !isMsgpack(h.Get(headerContentType)):
+		return ResultUnread, true
+	case s.policy.Load() == nil:
+		return ResultNotWanted, true
+	}
+	return 0, false
+}
+
+// Count counts the body. The request is forwarded whatever the result is.
+func (t *traceRequest) Count(readErr error) receiver.Response {
+	if readErr != nil {
+		tooLarge := ResultTooLarge
+		if t.isDecided {
+			tooLarge = t.result // it would not be counted in any case
+		}
+		return t.server.notRead(t.BufferedRequest, readErr, int(tooLarge), int(ResultIncomplete))
+	}
+	if !t.isDecided && t.server.Contain(func() { t.result = t.count() }) {
+		t.result = ResultBug
+	}
+	t.Result = int(t.result)
+	return nil
+}
+
+// notRead returns the response to a request whose body could not be buffered. One that finds no room is
+// streamed, one that breaks off is answered as the agent does it.
+func (s *Server) notRead(r *receiver.BufferedRequest, err error, tooLarge, incomplete int) receiver.Response {
+	if errors.Is(err, bodies.ErrNoRoom) {
+		r.Result = tooLarge
+		return func(w http.ResponseWriter) error {
+			s.streamRest(w, r.HTTP, r.Body)
+			return nil
+		}
+	}
+	r.Result = incomplete
+	return func(w http.ResponseWriter) error {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			http.Error(w, "timeout", http.StatusRequestTimeout)
+		} else {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+		return nil
+	}
+}
+
+func (t *traceRequest) count() Result {
+	s := t.server
+	policy := s.policy.Load()
+	if policy == nil {
+		return ResultNotWanted
+	}
+	c := <-s.counting
+	defer func() { c.Release(); s.counting <- c }()
+	body := t.Body.Bytes
+	s.Walked.Add(uint64(len(body)))
+	isTop := receiver.IsTrue(t.Header().Get(headerComputedTop))
+	if err := c.Count(t.format, body, t.Header().Get(headerLang), isTop, policy); err != nil {
+		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format",
+			t.format.String())
+		return ResultUnread
+	}
+	isDuplicate, reason, ok := t.Publish(body, batchesOf(c, c.Origin(originOf(t.Header()))), sampledSpans(c))
+	if ok && t.drops {
+		t.dropUnsampled(c, isDuplicate)
+	}
+	switch {
+	case isDuplicate:
+		return ResultCountedBefore
+	case ok:
+		return ResultCounted
+	case reason == admit.DropNotWanted:
+		return ResultNotWanted
+	}
+	return ResultNoRoom
+}
+
+// sampledSpans returns the spans of traces that sampling keeps, nil if there are none.
+func sampledSpans(c *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
+	if len(c.Kept()) == 0 {
+		return nil
+	}
+	return func(yield func(receiver.ForwardedSpan) bool) {
+		for _, kept := range c.Kept() {
+			s := receiver.ForwardedSpan{Batch: int(kept.Batch), Index: int(kept.At)}
+			if s.TraceHigh, s.TraceLow, s.Span = c.IDs(kept); !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// batchesOf returns the batches of a counted body, each with its origin.
+func batchesOf(c *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *span.Batch] {
+	origin.Normalize()
+	return func(yield func(span.Origin, *span.Batch) bool) {
+		for baseService, batch := range c.Batches {
+			if origin.Service = baseService; !yield(origin, batch) {
+				return
+			}
+		}
+	}
+}
+
+// dropUnsampled cuts traces that sampling dropped out of the body, and announces their number to the agent
+// in addition to what the tracer has not sent. A retry announces it again, since the agent
+// has not accepted the first attempt; our own counters count it once.
+func (t *traceRequest) dropUnsampled(c *rules.Counter, isDuplicate bool) {
+	left, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
+	if cutTraces == 0 {
+		return
+	}
+	counters := &t.server.counters
+	if !isDuplicate {
+		counters.unsampledTraces.Add(uint64(cutTraces))
+		counters.unsampledSpans.Add(uint64(cutSpans))
+	}
+	counters.savedBytes.Add(uint64(len(t.Body.Bytes) - len(left)))
+	t.left = left
+	h := t.Header()
+	add(h, headerDroppedTraces, cutTraces)
+	add(h, headerDroppedSpans, cutSpans)
+	if h.Get(headerTraceCount) != "" {
+		add(h, headerTraceCount, -cutTraces)
+	}
+}
+
+// Outbound returns the request with the mark if it is counted.
+func (t *traceRequest) Outbound() receiver.OutboundRequest {
+	message := t.Body.Bytes
+	if t.IsCounted {
+		t.Header().Set(headerComputedStats, "true")
+		if t.left != nil {
+			message = t.left
+		}
+	}
+	return outbound(t.BufferedRequest, message)
+}
+
+func (t *traceRequest) Translate(r *http.Response, err error) receiver.Response {
+	return t.server.translate(r, err)
+}
+
+// outbound returns a request with another body.
+func outbound(r *receiver.BufferedRequest, message []byte) receiver.OutboundRequest {
+	setContainer(containerOf(r), r.Header())
+	receiver.RemoveHopByHop(r.Header())
+	return receiver.OutboundRequest{
+		Method: r.HTTP.Method, Target: r.HTTP.URL.RequestURI(), Header: r.Header(), Message: message,
+	}
+}

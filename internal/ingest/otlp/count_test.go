@@ -1,0 +1,140 @@
+package otlp
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
+)
+
+// TestWhatFindsNoRoomIsSaid: more spans than rings can hold are refused for good, where
+// nobody wants statistics a request is taken, and neither is counted. Where requests go on,
+// these do, without the mark.
+func TestWhatFindsNoRoomIsSaid(t *testing.T) {
+	many := exported("shop", 0, 4000, 2)
+	few := exported("shop", 10_000, 10, 2)
+	for _, isForwarding := range []bool{false, true} {
+		to := newCollector(t, false, nil)
+		forward := forwardTo(t, to.url())
+		h := newHarness(t, func(c *Config, a *aggregate.Config) {
+			a.RingSlots = 1024
+			if isForwarding {
+				forward(c, a)
+			}
+		})
+		client, want := h.client(false), http.StatusRequestEntityTooLarge
+		if isForwarding {
+			want = http.StatusOK
+		}
+		if a := post(t, client, many); a.status != want || a.header.Get("Retry-After") != "" {
+			t.Errorf("forwarding %v: too many were answered %d", isForwarding, a.status)
+		}
+		h.admit.SetWanted(false)
+		if a := post(t, client, few); a.status != http.StatusOK {
+			t.Errorf("forwarding %v: what nobody wants was answered %d", isForwarding, a.status)
+		}
+		if got := to.last(); isForwarding != (got.path != "") || got.header.Get(headerComputedStats) != "" {
+			t.Errorf("forwarding %v: %s got %v", isForwarding, got.path, got.header)
+		}
+		h.admit.SetWanted(true)
+		if a := send(t, client, http.MethodPost, "/v1/traces", strings.NewReader(string(few)), "Content-Type",
+			mediaProtobuf, headerComputedStats, "true"); a.status != http.StatusOK {
+			t.Errorf("forwarding %v: what is counted already was answered %d", isForwarding, a.status)
+		}
+		h.stop()
+		stats := h.Stats().Requests
+		if stats["too_many"] != 1 || stats["not_wanted"] != 1 || stats["by_tracer"] != 1 || len(h.rows) != 0 {
+			t.Errorf("forwarding %v: requests %v, counted %v", isForwarding, stats, h.rows)
+		}
+		if in := h.admit.Stats(); in.Dropped["batch_too_large"] != 4000 || in.Dropped["not_wanted"] != 10 ||
+			in.DroppedTotal() != 4010 {
+			t.Errorf("forwarding %v: dropped %v", isForwarding, in.Dropped)
+		}
+	}
+}
+
+// TestWhatFindsNoRoomJustNowIsItsSDKs: it is told to try again, also where requests go on,
+// or nobody would count these; and they are in no book yet.
+func TestWhatFindsNoRoomJustNowIsItsSDKs(t *testing.T) {
+	to := newCollector(t, false, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	h.admit.Stop()
+	for _, isHTTP2 := range []bool{false, true} {
+		if a := post(t, h.client(isHTTP2),
+			exported("shop", 0, 10, 1)); a.status != http.StatusServiceUnavailable ||
+			a.header.Get("Retry-After") == "" {
+			t.Errorf("answered %+v", a)
+		}
+	}
+	if got := to.last(); got.path != "" {
+		t.Errorf("what nobody has counted went on to %s", got.path)
+	}
+	h.stop()
+	if stats := h.admit.Stats(); stats.Received != 0 || h.Stats().Requests["no_room"] != 2 {
+		t.Errorf("received %d, requests %v", stats.Received, h.Stats().Requests)
+	}
+}
+
+// TestTooManyOriginsLoseNoSpan: what has no room for its own has the common one.
+func TestTooManyOriginsLoseNoSpan(t *testing.T) {
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 2 })
+	for i, service := range []string{"a", "b", "c", "d"} {
+		if a := post(t, h.client(false), exported(service, 100*i, 10, 1)); a.status != http.StatusOK {
+			t.Errorf("%s was answered %d", service, a.status)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 40 || h.admit.Stats().Collapsed["origin"] != 20 {
+		t.Errorf("counted %v, collapsed %v", h.rows, h.admit.Stats().Collapsed)
+	}
+}
+
+// TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
+func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
+	for _, reason := range []admit.Drop{
+		admit.DropRingFull, admit.DropOverShare, admit.DropRingContended,
+		admit.DropShutdown,
+	} {
+		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.Retry == 0 {
+			t.Errorf("%s is answered %+v", reason, no)
+		}
+	}
+	if _, no := notAdmitted(admit.DropBatchTooLarge); no.result != ResultTooMany || no.Retry != 0 {
+		t.Errorf("what no ring can hold is answered %+v", no)
+	}
+	if result, no := notAdmitted(admit.DropNotWanted); result != ResultNotWanted || no != nil {
+		t.Errorf("what nobody wants is %s, answered %+v", resultNames[result], no)
+	}
+}
+
+// broken panics in the midst of a message.
+type broken struct{ reader }
+
+func (broken) read([]byte, bool) (Result, error) { panic("BUG") }
+
+// TestABugCostsOneRequest: a panic while counting is contained, its SDK is told, and the next
+// is counted.
+func TestABugCostsOneRequest(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Counters = 1 })
+	w := <-h.workers
+	sound := w.reader
+	w.reader = broken{sound}
+	h.workers <- w
+	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError ||
+		statusIn(a) != otlpanswer.Internal {
+		t.Errorf("answered %+v", a)
+	}
+	<-h.workers
+	w.reader = sound
+	h.workers <- w
+	if a := post(t, h.client(true), exported("shop", 10, 3, 1)); a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	h.stop()
+	if h.rows["name 0"] != 3 || h.Stats().Requests["bug"] != 1 {
+		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
+	}
+}

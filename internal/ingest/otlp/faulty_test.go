@@ -1,0 +1,199 @@
+package otlp
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+)
+
+// fault is a way in which a destination fails to take a request, by what it does with a
+// connection or with a request that it has read; and what an SDK is told then.
+type fault struct {
+	meets   func(c net.Conn)
+	answers func(w http.ResponseWriter, r *http.Request)
+	http    int    // that an SDK is told
+	grpc    string // the same of gRPC
+	retry   string // Retry-After
+	outcome receiver.ForwardOutcome
+	soon    bool // it is waited for but for a moment
+}
+
+const endless = 1 << 20
+
+// faults are by what docs/faults.md calls them.
+var faults = map[string]fault{
+	"never answers": {answers: func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, http: 504, grpc: "4", outcome: receiver.OutcomeAway, soon: true},
+	"answers 429 with Retry-After": {answers: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}, http: 429, grpc: "14", retry: "7", outcome: receiver.OutcomeLater},
+	"answers half": {answers: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write(make([]byte, 10))
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	"breaks off before it answers": {answers: func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	"resets at once": {meets: func(c net.Conn) {
+		reset(c)
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	"resets while it reads": {meets: func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 100))
+		reset(c)
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	"answers no HTTP": {meets: func(c net.Conn) {
+		_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n\r\n")
+		_, _ = io.Copy(io.Discard, c)
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	"answers an endless header": {meets: func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 100))
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", endless))
+		_, _ = io.Copy(io.Discard, c)
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+}
+
+// reset closes a connection with what it was sent unread.
+func reset(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }
+
+// faulty is a destination with a fault, until it is healed.
+type faulty struct {
+	net.Listener
+	fault
+	isHealed atomic.Bool
+	taken    atomic.Int64 // requests, once it is
+}
+
+func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to = &faulty{Listener: listener, fault: f}
+	speaks := &http.Protocols{}
+	speaks.SetHTTP1(!isGRPC)
+	speaks.SetUnencryptedHTTP2(isGRPC)
+	server := &http.Server{
+		Protocols: speaks,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if !to.isHealed.Load() {
+				to.answers(w, r)
+				return
+			}
+			to.taken.Add(1)
+			if isGRPC {
+				_ = accepted().writeGRPC(w, false)
+			}
+		}),
+	}
+	go func() { _ = server.Serve(to) }()
+	t.Cleanup(func() { server.Close() })
+	scheme := map[bool]string{false: "http://", true: "grpc://"}[isGRPC]
+	return to, scheme + listener.Addr().String()
+}
+
+// Accept has a fault of connections met by each of them.
+func (f *faulty) Accept() (net.Conn, error) {
+	for {
+		c, err := f.Listener.Accept()
+		if err != nil || f.meets == nil || f.isHealed.Load() {
+			return c, err
+		}
+		go func() {
+			defer c.Close()
+			f.meets(c)
+		}()
+	}
+}
+
+// TestAFaultyDestination, whatever its fault, whatever it and its SDK speak: the SDK is told to
+// try again, nothing is held, others are answered meanwhile; and when it is well again it gets the
+// request, whose spans are counted once.
+func TestAFaultyDestination(t *testing.T) {
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			for _, isGRPC := range []bool{false, true} {
+				to, url := newFaulty(t, fault, isGRPC)
+				forward := forwardTo(t, url)
+				h := newHarness(t, func(c *Config, a *aggregate.Config) {
+					forward(c, a)
+					if fault.soon {
+						c.forwardTimeout = 50 * time.Millisecond
+					}
+				})
+				plain, streams := h.client(false), h.client(true)
+				one, other := exported("shop", 0, 10, 1), exported("shop", 100, 10, 1)
+				if a := post(t, plain, one); a.status != fault.http && (a.status != 503 || !isGRPC) ||
+					a.header.Get("Retry-After") != fault.retry {
+					t.Errorf("to gRPC %v: answered %d, %v", isGRPC, a.status, a.header)
+				}
+				if a := postGRPC(t, streams, framed(other, false)); a.grpc != fault.grpc {
+					t.Errorf("to gRPC %v: gRPC answered %+v", isGRPC, a)
+				}
+				if a := send(t, plain, http.MethodGet, "/v1/traces",
+					nil); a.status != http.StatusMethodNotAllowed {
+					t.Errorf("to gRPC %v: another is answered %d", isGRPC, a.status)
+				}
+				eventually.True(t, "nothing is held", func() bool { return h.Stats().BufferedBytes == 0 })
+				if got := h.Stats().Forwarded[fault.outcome.String()]; got != 2 {
+					t.Errorf("to gRPC %v: %v", isGRPC, h.Stats().Forwarded)
+				}
+				last := h.Stats().Refusal
+				if last == nil || last.Answered != (fault.outcome == receiver.OutcomeLater) || last.Said == "" {
+					t.Errorf("to gRPC %v: of the last request it is said %+v", isGRPC, last)
+				}
+				to.isHealed.Store(true)
+				eventually.True(t, "it is taken", func() bool {
+					a, err := try(plain, http.MethodPost, "/v1/traces", bytes.NewReader(one), "Content-Type",
+						mediaProtobuf)
+					return err == nil && a.status == http.StatusOK
+				})
+				eventually.True(t, "the other is taken", func() bool {
+					a, err := try(streams, http.MethodPost, signals[signalTraces].grpc,
+						bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
+					return err == nil && a.grpc == "0"
+				})
+				if last := h.Stats().Refusal; last != nil {
+					t.Errorf("to gRPC %v: the last request was taken, and it is said %+v", isGRPC, last)
+				}
+				h.stop()
+				if h.rows["name 0"] != 20 || to.taken.Load() != 2 {
+					t.Errorf("to gRPC %v: counted %v, and %d requests were taken", isGRPC, h.rows,
+						to.taken.Load())
+				}
+			}
+		})
+	}
+}
+
+// TestADestinationThatIsSlow is waited for, for longer than one that is away.
+func TestADestinationThatIsSlow(t *testing.T) {
+	asked := make(chan struct{})
+	to := newCollector(t, false, func(http.ResponseWriter, int) {
+		close(asked)
+		time.Sleep(20 * time.Millisecond)
+	})
+	forward := forwardTo(t, to.url())
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Buffer = time.Millisecond })
+	if a := post(t, h.client(false), exported("shop", 0, 1, 1)); a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	<-asked
+	if stats := h.Stats(); stats.Waited != 0 || stats.Forwarded["taken"] != 1 {
+		t.Errorf("%+v", stats)
+	}
+}

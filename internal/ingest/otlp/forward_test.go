@@ -1,0 +1,566 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
+)
+
+// received is what a destination was sent.
+type received struct {
+	path   string
+	header http.Header
+	body   []byte
+}
+
+// collector is a destination that remembers what it was sent, and answers as told.
+type collector struct {
+	*http.Server
+	listener net.Listener
+	isGRPC   bool
+
+	mu     sync.Mutex
+	got    []received
+	answer func(w http.ResponseWriter, n int) // of the n-th request
+}
+
+func newCollector(t testing.TB, isGRPC bool, answer func(w http.ResponseWriter, n int)) *collector {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{listener: listener, isGRPC: isGRPC, answer: answer}
+	speaks := &http.Protocols{}
+	speaks.SetHTTP1(!isGRPC)
+	speaks.SetUnencryptedHTTP2(isGRPC)
+	c.Server = &http.Server{Handler: http.HandlerFunc(c.serve), Protocols: speaks}
+	go func() { _ = c.Serve(listener) }()
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (c *collector) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	c.got = append(c.got, received{r.URL.Path, r.Header.Clone(), body})
+	n := len(c.got)
+	c.mu.Unlock()
+	if c.answer != nil {
+		c.answer(w, n)
+	} else if c.isGRPC {
+		_ = accepted().writeGRPC(w, false)
+	}
+}
+
+func (c *collector) last() received {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.got) == 0 {
+		return received{}
+	}
+	return c.got[len(c.got)-1]
+}
+
+func (c *collector) url() string {
+	if c.isGRPC {
+		return "grpc://" + c.listener.Addr().String()
+	}
+	return "http://" + c.listener.Addr().String()
+}
+
+func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
+	t.Helper()
+	to, err := ParseCollector(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *Config, _ *aggregate.Config) { c.Forward = to }
+}
+
+// inJSONText is a request with one span.
+const inJSONText = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"from JSON","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000001000"}]}]}]}`
+
+// TestBytesGoOnAsTheyCame, in the words of the destination, marked as counted where they
+// are; and its answer goes back.
+func TestBytesGoOnAsTheyCame(t *testing.T) {
+	for _, isGRPC := range []bool{false, true} {
+		to := newCollector(t, isGRPC, nil)
+		h := newHarness(t, forwardTo(t, to.url()))
+		plain, streams := h.client(false), h.client(true)
+		good, nonsense := exported("shop", 0, 5, 1), []byte("nonsense")
+		for name, c := range map[string]struct {
+			signal   signal
+			grpc     bool
+			message  []byte
+			isPacked bool
+			marked   bool
+		}{
+			"traces":               {signalTraces, false, good, false, true},
+			"traces in gzip":       {signalTraces, false, packed(good), true, true},
+			"traces by gRPC":       {signalTraces, true, good, false, true},
+			"gzip by gRPC":         {signalTraces, true, packed(good), true, true},
+			"nonsense":             {signalTraces, false, nonsense, false, false},
+			"nonsense by gRPC":     {signalTraces, true, nonsense, false, false},
+			"metrics":              {signalMetrics, false, nonsense, false, false},
+			"logs in gzip by gRPC": {signalLogs, true, packed(nonsense), true, false},
+		} {
+			header := []string{"X-Api-Key", "k", "Connection", "keep-alive"}
+			var a answered
+			if c.grpc {
+				if c.isPacked {
+					header = append(header, headerGRPCEncoding, "gzip")
+				}
+				a = send(t, streams, http.MethodPost, signals[c.signal].grpc,
+					bytes.NewReader(framed(c.message, c.isPacked)), append(header[:2:2],
+						append(header[4:], "Content-Type", mediaGRPC)...)...)
+			} else {
+				if c.isPacked {
+					header = append(header, "Content-Encoding", "gzip")
+				}
+				a = send(t, plain, http.MethodPost, signals[c.signal].http, bytes.NewReader(c.message),
+					append(header, "Content-Type", mediaProtobuf)...)
+			}
+			if a.status != http.StatusOK || c.grpc && a.grpc != "0" {
+				t.Errorf("%s, to gRPC %v: answered %+v", name, isGRPC, a)
+			}
+			got := to.last()
+			message, path, encoding, media := c.message, signals[c.signal].http, got.header.Get("Content-Encoding"), mediaProtobuf
+			if isGRPC {
+				message, path, encoding, media = framed(c.message,
+					c.isPacked), signals[c.signal].grpc, got.header.Get(headerGRPCEncoding), mediaGRPC
+			}
+			if !bytes.Equal(got.body, message) || got.path != path || (encoding == "gzip") != c.isPacked ||
+				got.header.Get("Content-Type") != media ||
+				got.header.Get("X-Api-Key") != "k" ||
+				(got.header.Get(headerComputedStats) == "yes") != c.marked {
+				t.Errorf("%s, to gRPC %v: %s got %d bytes with %v", name, isGRPC, got.path, len(got.body),
+					got.header)
+			}
+		}
+		if a := send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
+			"Content-Type", mediaJSON); a.status != http.StatusOK {
+			t.Errorf("JSON to gRPC %v: answered %+v", isGRPC, a)
+		}
+		if got := to.last(); isGRPC == (string(got.body) == inJSONText) ||
+			got.header.Get(headerComputedStats) != "yes" {
+			t.Errorf("JSON to gRPC %v: got %q with %v", isGRPC, got.body, got.header)
+		}
+		want := uint64(receiver.OutcomeTaken)
+		if a := send(t, plain, http.MethodPost, "/v1/logs", bytes.NewReader([]byte("{}")), "Content-Type",
+			mediaJSON); isGRPC != (a.status == http.StatusUnsupportedMediaType) {
+			t.Errorf("logs in JSON to gRPC %v: answered %+v", isGRPC, a)
+		} else if isGRPC {
+			want = 1
+		}
+		if got := h.Stats().Forwarded; got["unfit"] != want || got["taken"] != 10-want {
+			t.Errorf("to gRPC %v: %v", isGRPC, got)
+		}
+		h.stop()
+		if h.rows["from JSON"] != 1 {
+			t.Errorf("to gRPC %v: counted %v", isGRPC, h.rows)
+		}
+	}
+}
+
+// TestTheDestinationsAnswerGoesBack, whatever it speaks and whoever asks.
+func TestTheDestinationsAnswerGoesBack(t *testing.T) {
+	partial := nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))
+	for name, c := range map[string]struct {
+		answer    *reply
+		http      int
+		grpc      string
+		said      string // of gRPC
+		retry     string // of HTTP
+		isCounted bool   // once more when it comes again
+	}{
+		"taken":       {accepted(), 200, "0", "", "", true},
+		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
+		"refused":     {refuse(0, otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
+		"not allowed": {refuse(0, otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
+		"busy": {&reply{Status: otlpanswer.Status{
+			Code: otlpanswer.Unavailable, Said: "busy",
+			Retry: 7 * time.Second,
+		}}, 503, "14", "busy", "7", false},
+	} {
+		for _, isGRPC := range []bool{false, true} {
+			to := newCollector(t, isGRPC, func(w http.ResponseWriter, _ int) {
+				speaks := inProtobuf
+				if isGRPC {
+					speaks = inGRPC
+				}
+				_ = c.answer.write(w, speaks, signalTraces)
+			})
+			h := newHarness(t, forwardTo(t, to.url()))
+			plain, streams := h.client(false), h.client(true)
+			a := post(t, plain, exported("shop", 0, 1, 1))
+			if a.status != c.http || a.header.Get("Retry-After") != c.retry || c.http == 200 &&
+				!bytes.Equal(a.body, c.answer.message) ||
+				c.http != 200 && statusIn(a) != c.answer.Code {
+				t.Errorf("%s, of gRPC %v: answered %+v", name, isGRPC, a)
+			}
+			a = postGRPC(t, streams, framed(exported("shop", 10, 1, 1), false))
+			if a.grpc != c.grpc || a.message != c.said || c.grpc == "0" &&
+				!bytes.Equal(a.body, framed(c.answer.message, false)) ||
+				c.retry != "" && retryIn(a.header.Get(headerGRPCDetails)) != c.answer.Retry {
+				t.Errorf("%s, of gRPC %v: gRPC answered %+v", name, isGRPC, a)
+			}
+			a = send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
+				"Content-Type", mediaJSON)
+			if name == "in part" && isGRPC &&
+				string(a.body) != `{"partialSuccess":{"errorMessage":"too old","rejectedSpans":"3"}}` ||
+				a.status != c.http {
+				t.Errorf("%s, of gRPC %v: JSON answered %+v", name, isGRPC, a)
+			}
+		}
+	}
+}
+
+// TestARefusalIsNoEnd: what some SDK sends again after an answer is counted once, also where it packs
+// it anew for each try, as OpenTelemetry's for Python does.
+func TestARefusalIsNoEnd(t *testing.T) {
+	for name, answer := range map[string]*reply{
+		"503": {http: 503}, "500": {http: 500}, "408": {http: 408}, "429": {http: 429}, "307": {http: 307},
+		"unavailable": later(0, "busy"), "exhausted": refuse(0, otlpanswer.ResourceExhausted, "no"),
+		"internal": refuse(0, otlpanswer.Internal, "no"), "unknown": refuse(0, otlpanswer.Unknown, "no"),
+	} {
+		to := newCollector(t, answer.http == 0, func(w http.ResponseWriter, n int) {
+			switch {
+			case answer.http == 0 && n%3 == 0:
+				_ = accepted().writeGRPC(w, false)
+			case answer.http == 0:
+				_ = answer.writeGRPC(w, false)
+			case n%3 != 0:
+				w.WriteHeader(answer.http)
+			}
+		})
+		h := newHarness(t, forwardTo(t, to.url()))
+		for i := range 4 {
+			client := h.client(answer.http == 0)
+			body := exported("shop", 100*i, 10, 1)
+			for try := range 3 {
+				a := postPacked(t, client, packedAt(body, time.Unix(int64(try), 0)), answer.http == 0)
+				if isTaken := a.status == 200 && (answer.http != 0 || a.grpc == "0"); isTaken != (try == 2) {
+					t.Errorf("%s: try %d is answered %+v", name, try, a)
+				}
+				if to.last().header.Get(headerComputedStats) != "yes" {
+					t.Errorf("%s: try %d is not marked", name, try)
+				}
+			}
+		}
+		h.stop()
+		requests := h.Stats().Requests
+		if h.rows["name 0"] != 40 || requests["counted"] != 4 || requests["counted_before"] != 8 {
+			t.Errorf("%s: counted %v, requests %v", name, h.rows, requests)
+		}
+	}
+}
+
+// packedAt is gzip with a time in its header.
+func packedAt(message []byte, at time.Time) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.ModTime = at
+	_, _ = w.Write(message)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func postPacked(t testing.TB, client *http.Client, message []byte, isGRPC bool) answered {
+	t.Helper()
+	if isGRPC {
+		return postGRPC(t, client, framed(message, true), headerGRPCEncoding, "gzip")
+	}
+	return post(t, client, message, "Content-Encoding", "gzip")
+}
+
+// TestADestinationThatIsAway: a request waits for it, up to its time; then its SDK is told
+// to try again, and what it sends again is counted once.
+func TestADestinationThatIsAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d")
+	to := forwardTo(t, "unix://"+path)
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { to(c, a); c.Buffer = time.Minute })
+	answers := make(chan answered, 1)
+	body := exported("shop", 0, 10, 1)
+	go func() {
+		a, _ := try(h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type",
+			mediaProtobuf)
+		answers <- a
+	}()
+	eventually.True(t, "a request waits", func() bool { return h.Stats().Waiting == 1 })
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	go func() { _ = back.Serve(listener) }()
+	defer back.Close()
+	if a := <-answers; a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	h.stop()
+
+	never := forwardTo(t, "unix://"+filepath.Join(t.TempDir(), "never"))
+	h = newHarness(t, func(c *Config, a *aggregate.Config) { never(c, a); c.Buffer = 0 })
+	for range 2 {
+		if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable ||
+			a.header.Get("Retry-After") == "" {
+			t.Errorf("answered %+v", a)
+		}
+		if a := postGRPC(t, h.client(true), framed(body, false)); a.grpc != "14" {
+			t.Errorf("answered %+v", a)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 10 || h.Stats().Forwarded["away"] != 4 {
+		t.Errorf("counted %v, forwarded %v", h.rows, h.Stats().Forwarded)
+	}
+}
+
+// TestOneThatLeavesADestinationThatIsSlow holds nothing behind it.
+func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
+	release := make(chan struct{})
+	to := newCollector(t, false, func(http.ResponseWriter, int) { <-release })
+	defer close(release)
+	h := newHarness(t, forwardTo(t, to.url()))
+	for i, isHTTP2 := range []bool{false, true} {
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/traces",
+			bytes.NewReader(exported("shop", 100*i, 10, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", mediaProtobuf)
+		gone := make(chan error, 1)
+		go func() {
+			_, err := h.client(isHTTP2).Do(r)
+			gone <- err
+		}()
+		eventually.True(t, "the destination has it", func() bool {
+			to.mu.Lock()
+			defer to.mu.Unlock()
+			return len(to.got) == i+1
+		})
+		leave()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		eventually.True(t, "nothing is held", func() bool {
+			return h.Stats().Forwarded["left"] == uint64(i+1) && h.Stats().BufferedBytes == 0
+		})
+	}
+}
+
+// TestAStopLosesNothing: requests are under way on every kind of connection when the server
+// stops. What was answered was taken by the destination, and what was counted is in the books.
+func TestAStopLosesNothing(t *testing.T) {
+	to := newCollector(t, false, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	var sending sync.WaitGroup
+	var mu sync.Mutex
+	answers, began := 0, make(chan struct{}, 1000)
+	for i := range 6 {
+		client := h.client(i%2 == 0)
+		sending.Go(func() {
+			for n := 0; ; n++ {
+				a, err := try(client, http.MethodPost, "/v1/traces",
+					bytes.NewReader(exported("shop", i*1_000_000+n*100, 10,
+						1)), "Content-Type", mediaProtobuf)
+				if err != nil || a.status != http.StatusOK {
+					return // it stopped
+				}
+				mu.Lock()
+				answers++
+				mu.Unlock()
+				select {
+				case began <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 50 {
+		<-began
+	}
+	h.stop()
+	sending.Wait()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	counted := h.Stats().Requests["counted"]
+	if h.rows["name 0"] != 10*counted || int(counted) < answers || len(to.got) < answers {
+		t.Errorf("%d answers, %d requests counted with %v, %d forwarded", answers, counted, h.rows,
+			len(to.got))
+	}
+}
+
+// TestBooksBalanceUnderFaults: destinations that take, refuse, break off and say nonsense in
+// turns, SDKs that try again until they are told to go on: every span is counted once.
+func TestBooksBalanceUnderFaults(t *testing.T) {
+	for _, isGRPC := range []bool{false, true} {
+		to := newCollector(t, isGRPC, func(w http.ResponseWriter, n int) {
+			switch n * 7919 % 5 {
+			case 0:
+				panic(http.ErrAbortHandler)
+			case 1:
+				w.WriteHeader(http.StatusBadGateway)
+			case 2:
+				w.Header().Set(headerGRPCStatus, "14")
+				w.Header().Set("Content-Type", mediaGRPC)
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.WriteString(w, "nonsense"+strconv.Itoa(n))
+			default:
+				if isGRPC {
+					_ = accepted().writeGRPC(w, false)
+				}
+			}
+		})
+		h := newHarness(t, forwardTo(t, to.url()))
+		var sending sync.WaitGroup
+		const clients, requests, spans = 4, 20, 10
+		for i := range clients {
+			client := h.client(i%2 == 0)
+			sending.Go(func() {
+				for n := range requests {
+					body := exported("shop", i*1_000_000+n*100, spans, 1)
+					for isDone := false; !isDone; {
+						if i%2 == 0 {
+							a := postGRPC(t, client, framed(body, false))
+							// of an answer that is none an SDK knows nothing
+							isDone = a.grpc == "0" || a.grpc == "2"
+						} else {
+							a := post(t, client, body)
+							isDone = a.status == http.StatusOK || a.status == http.StatusInternalServerError
+						}
+					}
+				}
+			})
+		}
+		sending.Wait()
+		h.stop()
+		if want := uint64(clients * requests * spans); h.rows["name 0"] != want {
+			t.Errorf("to gRPC %v: counted %v, want %d; %v", isGRPC, h.rows, want, fmt.Sprint(h.Stats()))
+		}
+	}
+}
+
+// TestAnAnswerHasItsEnd: of one that is too long to be kept the status says all, and it is read no farther
+// than so many bytes.
+func TestAnAnswerHasItsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		isGRPC   bool
+		status   int // of a collector
+		bytes    int
+		http     int // of the answer
+		outcome  receiver.ForwardOutcome
+		speaking string
+	}{
+		"taken":            {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeTaken, mediaProtobuf},
+		"taken, in JSON":   {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeTaken, mediaJSON},
+		"refused":          {false, 400, destination.MaxAnswer + 1, 400, receiver.OutcomeRefused, mediaProtobuf},
+		"taken, by gRPC":   {true, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeTaken, mediaProtobuf},
+		"endless, by gRPC": {true, 200, 32 * destination.MaxAnswer, 503, receiver.OutcomeAway, mediaProtobuf},
+	} {
+		to := newCollector(t, c.isGRPC, func(w http.ResponseWriter, _ int) {
+			w.Header().Set("Trailer", headerGRPCStatus)
+			w.WriteHeader(c.status)
+			for range c.bytes / 1024 {
+				_, _ = w.Write(make([]byte, 1024))
+			}
+			_, _ = w.Write(make([]byte, 1))
+			w.Header().Set(headerGRPCStatus, "0")
+		})
+		h := newHarness(t, forwardTo(t, to.url()))
+		body := exported("shop", 0, 1, 1)
+		if c.speaking == mediaJSON {
+			body = []byte(inJSONText)
+		}
+		a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type",
+			c.speaking)
+		if a.status != c.http || h.Stats().Forwarded[c.outcome.String()] != 1 || len(a.body) > 1024 ||
+			c.speaking == mediaJSON && string(a.body) != "{}" {
+			t.Errorf("%s: answered %d with %q, %v", name, a.status, a.body, h.Stats().Forwarded)
+		}
+	}
+}
+
+// TestAPageIsNoAnswerOfOTLP: it has taken nothing, and an SDK that speaks in another way hears that.
+func TestAPageIsNoAnswerOfOTLP(t *testing.T) {
+	to := newCollector(t, false, func(w http.ResponseWriter, _ int) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<html>log in</html>"))
+	})
+	h := newHarness(t, forwardTo(t, to.url()))
+	body := exported("shop", 0, 1, 1)
+	if a := post(t, h.client(false), body); a.status != 200 || string(a.body) != "<html>log in</html>" {
+		t.Errorf("an SDK that speaks as it is answered %+v", a)
+	}
+	a := postGRPC(t, h.client(true), framed(body, false))
+	if a.grpc != "2" || len(a.body) != 0 || !strings.Contains(a.message, "--otlp-forward") {
+		t.Errorf("an SDK that speaks gRPC is answered %+v", a)
+	}
+	if got := h.Stats().Forwarded; got["refused"] != 2 || got["taken"] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestJSONGoesOnByGRPC, whatever is in it, as long as it is a request.
+func TestJSONGoesOnByGRPC(t *testing.T) {
+	to := newCollector(t, true, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	for name, c := range map[string]struct {
+		body   string
+		marked string
+		status int
+	}{
+		"counted here":      {inJSONText, "", 200},
+		"counted elsewhere": {inJSONText, "yes", 200},
+		"empty":             {"{}", "", 200},
+		"without spans":     {`{"resourceSpans":[]}`, "", 200},
+		"no request":        {`{"resourceSpans":7}`, "", 415},
+	} {
+		a := send(t, h.client(false), http.MethodPost, "/v1/traces", strings.NewReader(c.body),
+			"Content-Type", mediaJSON, headerComputedStats, c.marked)
+		if a.status != c.status {
+			t.Errorf("%s: answered %+v", name, a)
+		}
+		if last := to.last(); c.status == 200 &&
+			(last.path != signals[signalTraces].grpc ||
+				c.body == inJSONText != (len(last.body) > prefixLen)) {
+			t.Errorf("%s: %q came with %d bytes", name, last.path, len(last.body))
+		}
+	}
+	if got := h.Stats().Requests; got["by_tracer"] != 1 || got["counted"]+got["counted_before"] != 3 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestABombGoesNowhere: what inflates beyond the bounds of a body is refused, also where
+// requests go on.
+func TestABombGoesNowhere(t *testing.T) {
+	to := newCollector(t, false, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	if a := post(t, h.client(false), packed(make([]byte, 8<<20)), "Content-Encoding",
+		"gzip"); a.status != http.StatusRequestEntityTooLarge || to.last().path != "" {
+		t.Errorf("answered %+v, the destination got %q", a, to.last().path)
+	}
+}

@@ -1,0 +1,280 @@
+package otlp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+)
+
+// preface begins a connection of HTTP/2.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// The frames of HTTP/2 that hostile clients write here by hand.
+const (
+	frameData     = 0
+	frameHeaders  = 1
+	frameReset    = 3
+	frameSettings = 4
+
+	flagEndHeaders = 4
+)
+
+func appendFrame(b []byte, kind, flags byte, stream uint32, payload []byte) []byte {
+	b = append(b, byte(len(payload)>>16), byte(len(payload)>>8), byte(len(payload)), kind, flags)
+	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+}
+
+// appendField is a field of a header, written out.
+func appendField(b []byte, name, value string) []byte {
+	b = append(append(b, 0), hpackLength(len(name))...)
+	b = append(append(b, name...), hpackLength(len(value))...)
+	return append(b, value...)
+}
+
+// hpackLength is a number as HPACK has it behind seven bits.
+func hpackLength(n int) (b []byte) {
+	if n < 127 {
+		return []byte{byte(n)}
+	}
+	b, n = []byte{127}, n-127
+	for ; n >= 128; n >>= 7 {
+		b = append(b, byte(n)|128)
+	}
+	return append(b, byte(n))
+}
+
+// opened is the frame that opens a stream of gRPC with so many fields more.
+func opened(stream uint32, fields int) []byte {
+	var header []byte
+	for _, field := range [][2]string{
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", signals[signalTraces].grpc},
+		{":authority", "x"},
+		{"content-type", mediaGRPC},
+		{"te", "trailers"},
+	} {
+		header = appendField(header, field[0], field[1])
+	}
+	for i := range fields {
+		header = appendField(header, fmt.Sprintf("x-%d", i), strings.Repeat("x", 10))
+	}
+	return appendFrame(nil, frameHeaders, flagEndHeaders, stream, header)
+}
+
+// speakFrames begins HTTP/2 on a connection, and reads and drops what comes.
+func speakFrames(c net.Conn) {
+	_, _ = c.Write(appendFrame([]byte(preface), frameSettings, 0, 0, nil))
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+}
+
+// TestStreamsThatAreResetAtOnce: a client that opens streams and gives them up, ten thousand
+// of them, holds nothing, and others are served meanwhile and behind it.
+func TestStreamsThatAreResetAtOnce(t *testing.T) {
+	h := newHarness(t, nil)
+	for range 4 {
+		c := h.dial()
+		speakFrames(c)
+		go func() {
+			for stream := uint32(1); stream < 5000; stream += 2 {
+				frames := appendFrame(opened(stream, 0), frameData, 0, stream,
+					framed(make([]byte, 1000), false)[:500])
+				if _, err := c.Write(appendFrame(frames, frameReset, 0, stream,
+					[]byte{0, 0, 0, 8})); err != nil {
+					return // it was cut off
+				}
+			}
+			c.Close()
+		}()
+	}
+	client := h.client(true)
+	for i := range 50 {
+		if a := postGRPC(t, client, framed(exported("shop", i*10, 1, 1), false)); a.grpc != "0" {
+			t.Fatalf("answered %+v", a)
+		}
+	}
+	eventually.True(t, "nothing is held", func() bool {
+		return h.Stats().Connections == 1 && h.Stats().BufferedBytes == 0
+	})
+	h.stop()
+	if h.rows["name 0"] != 50 {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
+// inUse is the memory of the heap and of the stacks.
+func inUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+// TestConnectionsKeepTheirPromise: one takes no more than its part of the budget, with headers
+// as long as can be: of HTTP/1.1 in the midst of a body, of HTTP/2 with as many streams as there may
+// be in the midst of theirs. (Of those that were given up net/http keeps the headers alone.)
+func TestConnectionsKeepTheirPromise(t *testing.T) {
+	const connections = 20
+	fields := 300 // of 10 bytes and 32 that HPACK adds
+	for len(opened(1, fields)) > 1<<14 {
+		fields--
+	}
+	lines := "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 100\r\n"
+	for i := range 120 {
+		lines += fmt.Sprintf("X-%d: %s\r\n", i, strings.Repeat("x", 100))
+	}
+	var frames []byte
+	for stream := uint32(1); stream < 2*8; stream += 2 {
+		frames = append(frames, opened(stream, fields)...)
+		frames = appendFrame(frames, frameData, 0, stream, framed(make([]byte, 1000), false)[:500])
+	}
+	for name, test := range map[string]struct {
+		bytes []byte
+		held  int // of bodies, by a connection
+	}{
+		"HTTP/1.1": {[]byte(lines + "\r\nx"), 101},
+		"HTTP/2":   {frames, 8 * bodies.FirstBuffer},
+	} {
+		h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+			c.MaxConnections, c.MaxBodyBytes = 4*connections, 64<<20
+		})
+		before := inUse()
+		for range connections {
+			c := h.dial()
+			if name == "HTTP/2" {
+				speakFrames(c)
+			}
+			if _, err := io.Copy(c, bytes.NewReader(test.bytes)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually.True(t, "all requests have begun", func() bool {
+			return h.Stats().BufferedBytes >= int64(connections*test.held)
+		})
+		most := 0
+		for range 5 {
+			most = max(most, inUse()-before-int(h.Stats().BufferedBytes))
+		}
+		promised := plainBytes
+		if name == "HTTP/2" {
+			promised += 8 * streamBytes
+		}
+		t.Logf("%s: %d bytes a connection, %d are promised", name, most/connections, promised)
+		if float64(most/connections) > float64(promised)*(1+detectorShare) {
+			t.Errorf("%s: a connection takes %d bytes, %d are promised", name, most/connections, promised)
+		}
+	}
+}
+
+// TestASenderMaySendAsMuchAheadAsABodyMayHave, up to what a connection is charged with.
+func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
+	for _, test := range []struct{ maxBody, window int }{
+		{bodies.FirstBuffer, 64 << 10},
+		{100_000, 100_000},
+		{1 << 20, 384 << 10},
+	} {
+		h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = test.maxBody })
+		c := h.dial()
+		if _, err := c.Write(appendFrame([]byte(preface), frameSettings, flagNone,
+			0, nil)); err != nil {
+			t.Fatal(err)
+		}
+		const initialWindow, byDefault = 4, 1<<16 - 1 // of a connection, until it is told that there is more
+		const least = 4 << 10                         // that is told
+		stream, connection := 0, byDefault
+		for stream == 0 || connection+least <= test.window {
+			var head [9]byte
+			if _, err := io.ReadFull(c, head[:]); err != nil {
+				t.Fatalf("%v: the windows are %d and %d", err, stream, connection)
+			}
+			payload := make([]byte, int(head[1])<<8|int(head[2]))
+			if _, err := io.ReadFull(c, payload); err != nil {
+				t.Fatal(err)
+			}
+			switch head[3] {
+			case frameSettings:
+				for ; len(payload) >= 6; payload = payload[6:] {
+					if binary.BigEndian.Uint16(payload) == initialWindow {
+						stream = int(binary.BigEndian.Uint32(payload[2:]))
+					}
+				}
+			case frameWindow:
+				connection += int(binary.BigEndian.Uint32(payload))
+			}
+		}
+		without := h.config
+		without.MaxBody = bodies.FirstBuffer
+		if charged := h.config.connectionBytes() - without.connectionBytes(); stream != test.window ||
+			connection > test.window || charged != test.window-leastWindow {
+			t.Errorf("of %d bytes %d are sent ahead, and %d are charged", test.maxBody, stream, charged)
+		}
+	}
+}
+
+// TestAStopWaitsForRequestsWhoseConnectionIsGone: they hold memory, and may publish, until
+// they have found that out.
+func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
+	for range 10 {
+		h := newHarness(t, nil)
+		var conns []net.Conn
+		for range 8 {
+			c := h.dial()
+			conns = append(conns, c)
+			speakFrames(c)
+			for stream := uint32(1); stream < 16; stream += 2 {
+				if _, err := c.Write(appendFrame(opened(stream, 0), frameData, 0, stream,
+					framed(make([]byte, 1000), false)[:500])); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		eventually.True(t, "all requests have begun", func() bool {
+			return h.Stats().BufferedBytes >= 64*bodies.FirstBuffer
+		})
+		for _, c := range conns {
+			c.Close()
+		}
+		h.stop() // which looks for what is held
+	}
+}
+
+// TestAStopWaitsForAnAnswerWhoseConnectionIsGone: net/http knows nothing of it any more, and the books have
+// its spans.
+func TestAStopWaitsForAnAnswerWhoseConnectionIsGone(t *testing.T) {
+	reached, release := make(chan struct{}), make(chan struct{})
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+		c.OnAck = func(uint64, uint64) {
+			close(reached)
+			<-release
+		}
+	})
+	c := h.dial()
+	speakFrames(c)
+	message := framed(exported("shop", 0, 10, 1), false)
+	if _, err := c.Write(appendFrame(opened(1, 0), frameData, 1, 1, message)); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	c.Close()
+	var isReleased atomic.Bool
+	time.AfterFunc(200*time.Millisecond, func() {
+		isReleased.Store(true)
+		close(release)
+	})
+	h.stop()
+	if !isReleased.Load() {
+		t.Error("the stop did not wait for the answer")
+	}
+}

@@ -1,0 +1,171 @@
+package otlp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
+)
+
+// TestSlowBodiesAreCutOff, whatever they are carried by, and hold no memory behind that.
+func TestSlowBodiesAreCutOff(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.readTimeout = 50 * time.Millisecond })
+	for name, client := range map[string]*http.Client{"HTTP/1.1": h.client(false), "HTTP/2": h.client(true)} {
+		body, half := io.Pipe()
+		go func() { _, _ = half.Write(exported("shop", 0, 1, 1)[:20]) }()
+		if a := send(t, client, http.MethodPost, "/v1/traces", body, "Content-Type",
+			mediaProtobuf); a.status != http.StatusRequestTimeout ||
+			statusIn(a) != otlpanswer.DeadlineExceeded {
+			t.Errorf("%s: answered %+v", name, a)
+		}
+		half.Close()
+	}
+	if got := h.Stats().Requests["incomplete"]; got != 2 {
+		t.Errorf("%d requests are incomplete", got)
+	}
+	eventually.True(t, "no body is held", func() bool { return h.Stats().BufferedBytes == 0 })
+}
+
+// TestBrokenConnectionsLeaveNothing: what begins and breaks off anywhere is counted nowhere,
+// and the next one is served.
+func TestBrokenConnectionsLeaveNothing(t *testing.T) {
+	h := newHarness(t, nil)
+	body := exported("shop", 0, 5, 1)
+	request := fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		c := h.dial()
+		switch n := random.IntN(len(request)); random.IntN(3) {
+		case 0:
+			_, _ = io.WriteString(c, request[:n])
+		case 1:
+			_, _ = io.WriteString(c, preface+request[:n]) // frames that are none
+		case 2:
+			_, _ = io.WriteString(c, preface[:1+n%len(preface)])
+		}
+		c.Close()
+	}
+	eventually.True(t, "no connection is left", func() bool {
+		return h.Stats().Connections == 0 && h.Stats().BufferedBytes == 0
+	})
+	if a := post(t, h.client(false), body); a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	h.stop()
+	if h.rows["name 0"] != 5 {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
+// TestAFloodOfStreamsTakesItsTurns: one connection has more requests than it may have under way,
+// and all are answered; none is held longer than its own takes.
+func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxStreams = 2 })
+	client := h.client(true)
+	const requests = 20
+	var sending sync.WaitGroup
+	for i := range requests {
+		sending.Go(func() {
+			if a, err := try(client, http.MethodPost, signals[signalTraces].grpc,
+				bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
+				"Content-Type", mediaGRPC); err != nil || a.grpc != "0" {
+				t.Errorf("answered %+v, %v", a, err)
+			}
+		})
+	}
+	sending.Wait()
+	h.stop()
+	if h.rows["name 0"] != 3*requests {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
+// TestWhereThereIsNoRoomItIsTriedAgain: bodies that fill all memory have the next one
+// refused in words that let its SDK try again, and leave room behind them.
+func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody, c.MaxBodyBytes = 1<<20, 1<<20 })
+	large := strings.Repeat("x", 700<<10)
+	c := h.dial()
+	fmt.Fprintf(c,
+		"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n%s", len(large)+1, large)
+	eventually.True(t, "a body is held", func() bool { return h.Stats().BufferedBytes > 700<<10 })
+	body := exported("shop", 0, 9000, 1)
+	if len(body) < 400<<10 {
+		t.Fatalf("a body of %d bytes has room", len(body))
+	}
+	if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable ||
+		a.header.Get("Retry-After") != "1" || statusIn(a) != otlpanswer.Unavailable {
+		t.Errorf("answered %d %v", a.status, a.header)
+	}
+	if a := postGRPC(t, h.client(true), framed(body, false)); a.grpc != "14" ||
+		a.header.Get(headerGRPCDetails) == "" {
+		t.Errorf("answered %d %v", a.status, a.header)
+	}
+	c.Close()
+	eventually.True(t, "no body is held", func() bool { return h.Stats().BufferedBytes == 0 })
+	if a := post(t, h.client(false), body); a.status != http.StatusOK {
+		t.Errorf("answered %d %v", a.status, a.header)
+	}
+	if stats := h.Stats().Requests; stats["busy"] != 2 || stats["counted"] != 1 || stats["incomplete"] != 1 {
+		t.Errorf("requests %v", stats)
+	}
+}
+
+// TestOneConnectionTooMany is refused, and an idle one of either protocol gives way.
+func TestOneConnectionTooMany(t *testing.T) {
+	// and this process has one of them
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxConnections = 2 })
+	for i := range 6 {
+		client := h.client(i%2 == 0)
+		body := exported("shop", i*10, 1, 1)
+		eventually.True(t, "the one before is idle and gives way", func() bool {
+			a, err := try(client, http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type",
+				mediaProtobuf)
+			return err == nil && a.status == http.StatusOK
+		})
+	}
+	var c net.Conn
+	eventually.True(t, "the last one gives way", func() bool {
+		c = h.dial()
+		_, _ = io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"+
+			"Content-Length: 9\r\n\r\nhalf")
+		for range 100 {
+			if h.Stats().BufferedBytes > 0 {
+				return true
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return false
+	})
+	before := h.Stats().Refused
+	refused, _ := io.ReadAll(h.dial())
+	// one that was tried before may be counted late
+	if !strings.HasPrefix(string(refused), "HTTP/1.1 503 ") || h.Stats().Refused <= before {
+		t.Errorf("one too many got %q, the statistics are %+v", refused, h.Stats())
+	}
+	c.Close()
+}
+
+// TestAHeaderHasItsLines: of HTTP/1.1, where net/http bounds its bytes alone.
+func TestAHeaderHasItsLines(t *testing.T) {
+	h := newHarness(t, nil)
+	c := h.dial()
+	_, _ = io.WriteString(c,
+		"POST /v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+strings.Repeat("a:\r\n", 200)+"\r\n")
+	if answer, _ := io.ReadAll(c); strings.Contains(string(answer), "200 OK") {
+		t.Errorf("answered %q", answer)
+	}
+	if h.Stats().Requests["refused"] != 0 {
+		t.Error("a header of too many lines became a request")
+	}
+}

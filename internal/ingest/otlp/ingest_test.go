@@ -1,0 +1,370 @@
+package otlp
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// wishes are an agent's, which change.
+type wishes struct {
+	mu      sync.Mutex
+	now     receiver.Features
+	changed chan struct{}
+}
+
+func newWishes() *wishes {
+	return &wishes{now: receiver.Features{
+		Stats: true, PeerTags: []string{"peer.service"},
+		SpanKinds: []string{"server", "client"},
+	}, changed: make(chan struct{})}
+}
+
+func (w *wishes) features() (receiver.Features, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now, w.changed
+}
+
+func (w *wishes) change(to func(*receiver.Features)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	to(&w.now)
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// byAgent is a server that reads as the agent does.
+func byAgent(w *wishes) func(*Config, *aggregate.Config) {
+	return func(c *Config, _ *aggregate.Config) {
+		c.Reading, c.Features, c.Counters = ReadingDatadog, w.features, 1
+	}
+}
+
+const mark = "\n\x1c\n\x12_dd.stats_computed\x12\x06\n\x04true"
+
+// sayingCounted is a request whose resource says whether its spans are counted.
+func sayingCounted(value string, first, spans int) []byte {
+	said := nested(nested(nil, 1, []byte("_dd.stats_computed")), 2, nested(nil, 1, []byte(value)))
+	return append(exported("shop", first, spans, 1),
+		nested(nil, 1,
+			append(nested(nil, 1, nested(nil, 1, said)),
+				scopeOf(exported("shop", first+spans, spans, 1))...))...)
+}
+
+// scopeOf is the scope of a request with one resource.
+func scopeOf(request []byte) (scope []byte) {
+	eachField(request, func(_ protowire.Number, _ uint64, resource []byte) {
+		eachField(resource, func(n protowire.Number, _ uint64, value []byte) {
+			if n == 2 {
+				scope = nested(nil, 2, value)
+			}
+		})
+	})
+	return scope
+}
+
+// TestSpansAreCountedByTheAgentsRules: under its names, those that it counts, whatever
+// words they come in.
+func TestSpansAreCountedByTheAgentsRules(t *testing.T) {
+	h := newHarness(t, byAgent(newWishes()))
+	plain, streams := h.client(false), h.client(true)
+	if a := post(t, plain, exported("shop", 0, 10, 2)); a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	if a := postGRPC(t, streams, framed(packed(exported("shop", 10, 10, 2)), true), headerGRPCEncoding,
+		"gzip"); a.grpc != "0" {
+		t.Errorf("answered %+v", a)
+	}
+	if a := send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type",
+		mediaJSON); a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	if a := post(t, plain, []byte("nonsense")); a.status != http.StatusBadRequest {
+		t.Errorf("answered %+v", a)
+	}
+	h.stop()
+	if h.rows["name 0"] != 10 || h.rows["name 1"] != 10 || h.rows["from JSON"] != 1 ||
+		h.Stats().Requests["counted"] != 3 {
+		t.Errorf("counted %v, %v", h.rows, h.Stats().Requests)
+	}
+}
+
+// TestWhatAgentsWantIsFollowed: kinds that it stops counting are not counted any more, and where it
+// leaves out traces in a way of its own, everything is left to it.
+func TestWhatAgentsWantIsFollowed(t *testing.T) {
+	w := newWishes()
+	to := newCollector(t, false, nil)
+	forward := forwardTo(t, to.url())
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		byAgent(w)(c, a)
+		forward(c, a)
+		c.Marks = true
+	})
+	client, first := h.client(false), 0
+	sendOne := func() received {
+		first += 10
+		if a := post(t, client, exported("shop", first, 1, 1)); a.status != http.StatusOK {
+			t.Fatalf("answered %+v", a)
+		}
+		return to.last()
+	}
+	if got := sendOne(); got.header.Get(headerComputedStats) != "yes" ||
+		bytes.Count(got.body, []byte(mark)) != 1 {
+		t.Errorf("%v, %q", got.header, got.body)
+	}
+	for _, change := range []func(*receiver.Features){
+		func(f *receiver.Features) { f.FiltersTags = true },
+		func(f *receiver.Features) { f.FiltersTags, f.PeerTags = false, []string{"span.kind"} },
+		func(f *receiver.Features) { f.PeerTags, f.Stats = nil, false },
+	} {
+		before := h.agentPolicy.Load()
+		if before == nil {
+			w.change(func(f *receiver.Features) { *f = newWishes().now })
+			eventually.True(t, "it counts again", func() bool { return h.agentPolicy.Load() != nil })
+		}
+		w.change(change)
+		eventually.True(t, "it is left to the agent", func() bool { return h.agentPolicy.Load() == nil })
+		if got := sendOne(); got.header.Get(headerComputedStats) != "" ||
+			bytes.Contains(got.body, []byte(mark)) {
+			t.Errorf("%v, %q", got.header, got.body)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 1 || h.Stats().Requests["not_wanted"] != 3 {
+		t.Errorf("counted %v, %v", h.rows, h.Stats().Requests)
+	}
+}
+
+// TestWhoHasCountedIsBelieved: what a resource says goes before what the header says, and what
+// is counted nowhere else is counted here.
+func TestWhoHasCountedIsBelieved(t *testing.T) {
+	h := newHarness(t, byAgent(newWishes()))
+	client, first := h.client(false), 0
+	for _, c := range []struct {
+		resource, header string
+		counted          uint64 // of 1 span of a resource that says nothing, and 1 of another
+		result           string
+	}{
+		{"true", "", 1, "counted"},
+		{"true", "yes", 0, "by_tracer"},
+		{"false", "", 2, "counted"},
+		{"false", "yes", 1, "counted"},
+		{"what", "false", 1, "counted"},
+	} {
+		first += 10
+		before := h.Stats().Requests[c.result]
+		if a := post(t, client, sayingCounted(c.resource, first, 1), headerComputedStats,
+			c.header); a.status != http.StatusOK {
+			t.Fatalf("answered %+v", a)
+		}
+		if h.Stats().Requests[c.result] != before+1 {
+			t.Errorf("%+v: %v", c, h.Stats().Requests)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 5 {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
+// TestCountedRequestsSayIt, by an attribute of each resource, also where they are sent again,
+// in gzip and in JSON, or go on in part; and nothing that is not counted does.
+func TestCountedRequestsSayIt(t *testing.T) {
+	for _, reading := range []Reading{ReadingOTel, ReadingDatadog} {
+		to := newCollector(t, false, func(w http.ResponseWriter, n int) {
+			if n == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		})
+		forward := forwardTo(t, to.url())
+		h := newHarness(t, func(c *Config, a *aggregate.Config) {
+			byAgent(newWishes())(c, a)
+			forward(c, a)
+			c.Reading, c.Marks = reading, true
+		})
+		client := h.client(false)
+		says := func(what string, want bool) {
+			t.Helper()
+			got := to.last()
+			body := got.body
+			if got.header.Get("Content-Encoding") == "gzip" {
+				var unpack bodies.Decompressor
+				plain, err := unpack.Decompress(body, bodies.Gzip, &h.Bodies)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body = bytes.Clone(plain.Bytes)
+				plain.Release()
+			}
+			if n := bytes.Count(body, []byte(mark)); (n == 1) != want ||
+				(got.header.Get(headerComputedStats) == "yes") != want {
+				t.Errorf("%s: %s: %d marks, %v", reading, what, n, got.header)
+			}
+		}
+		body := exported("shop", 0, 5, 1)
+		for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
+			if a := post(t, client, body); a.status != want {
+				t.Errorf("answered %+v", a)
+			}
+			says("a try", true)
+		}
+		if a := post(t, client, packed(exported("shop", 10, 5, 1)), "Content-Encoding",
+			"gzip"); a.status != http.StatusOK {
+			t.Errorf("answered %+v", a)
+		}
+		says("gzip", true)
+		if a := send(t, client, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)),
+			"Content-Type", mediaJSON); a.status != http.StatusOK {
+			t.Errorf("answered %+v", a)
+		}
+		says("JSON", true)
+		post(t, client, []byte("nonsense"))
+		says("nonsense", false)
+		h.admit.SetWanted(false)
+		if a := post(t, client, exported("shop", 30, 5, 1)); a.status != http.StatusOK {
+			t.Errorf("answered %+v", a)
+		}
+		says("what nobody wants", false)
+		h.stop()
+		if h.rows["name 0"] != 10 || h.rows["from JSON"] != 1 {
+			t.Errorf("%s: counted %v", reading, h.rows)
+		}
+	}
+}
+
+// TestAMarkHasItsRoomBeforeAnythingIsCounted: where there is none just now its SDK tries again,
+// where there never is it is told so, and nothing is counted.
+func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
+	to := newCollector(t, false, nil)
+	forward := forwardTo(t, to.url())
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forward(c, a)
+		c.MaxBody, c.MaxBodyBytes, c.Marks, c.Counters = 128<<10, 256<<10, true, 1
+	})
+	small := exported("shop", 0, 100, 1)
+	client := h.client(false)
+	held := h.Bodies.Take(256<<10 - 2*len(small))
+	if a := post(t, client, small); a.status != http.StatusServiceUnavailable {
+		t.Errorf("answered %+v", a)
+	}
+	held.Release()
+	if a := post(t, client, small); a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	c := &call{BufferedRequest: h.Buffered(httptest.NewRequest(http.MethodPost, "/", nil)), message: small}
+	c.Body = &bodies.Body{Bytes: make([]byte, 256<<10-len(small))}
+	w := <-h.workers
+	if _, err := w.reader.read(small, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, no := h.measure(c, w); no.result != ResultTooLarge ||
+		!strings.Contains(no.Said, "--otlp-max-body-bytes") {
+		t.Errorf("what never fits is answered %+v", no)
+	}
+	h.workers <- w
+}
+
+// TestAWarmAgentReaderAllocatesNothingASpan: a few things a request, for each process in it.
+func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
+	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: newWishes().features}}}
+	s.learn()
+	w, body := &worker{reader: newIngest(&s.agentPolicy)}, exported("shop", 0, 500, 5)
+	r := w.reader
+	round := func() {
+		if result, err := r.read(body, false); result != ResultCounted {
+			t.Fatal(result, err)
+		}
+		for range r.Batches {
+		}
+		w.sample.Measure(r.Request(), nil, true)
+		w.release()
+	}
+	round()
+	if n := testing.AllocsPerRun(20, round); n > 10 {
+		t.Errorf("%v allocations a body of 500 spans", n)
+	}
+}
+
+// TestATranslatorIsOfItsPolicy: tags that an agent asks for later are labels from then on.
+func TestATranslatorIsOfItsPolicy(t *testing.T) {
+	w := newWishes()
+	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: w.features}}}
+	s.learn()
+	r, body := newIngest(&s.agentPolicy), webRequest(1)
+	keys := func() string {
+		if result, err := r.read(body, false); result != ResultCounted {
+			t.Fatal(result, err)
+		}
+		defer r.Release()
+		var all []byte
+		for _, batch := range r.Batches {
+			all = append(all, batch.Keys...)
+		}
+		return string(all)
+	}
+	const tag = "db.namespace:shop"
+	if strings.Contains(keys(), tag) {
+		t.Error("a tag is a label that nobody asks for")
+	}
+	w.change(func(f *receiver.Features) { f.PeerTags = []string{"db.namespace"} })
+	s.learn()
+	if !strings.Contains(keys(), tag) {
+		t.Error("a tag is no label that the agent asks for")
+	}
+}
+
+// TestAgentReadersKeepTheirPromise: whatever a body is made of, reading it takes no more than
+// is set aside.
+func TestAgentReadersKeepTheirPromise(t *testing.T) {
+	inUse := func() int {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc + m.StackInuse)
+	}
+	said := []byte(nil)
+	for _, name := range agentsWishes().now.PeerTags {
+		said = attribute(said, 1, name, "of the process")
+	}
+	tiny := bytes.Repeat(nested(nil, 2,
+		protowire.AppendVarint(protowire.AppendTag(nested(nil, 2, make([]byte, 8)), 6, protowire.VarintType),
+			3)), 4000)
+	for name, body := range map[string][]byte{
+		"a web application":       webRequest(128),
+		"a large web application": webRequest(2000),
+		"tags of a process":       nested(nil, 1, nested(nested(nil, 1, said), 2, tiny)),
+		"a process for each span": bytes.Repeat(nested(nil, 1,
+			nested(nested(nil, 1, said), 2, tiny[:len(tiny)/4000])), 300),
+		"spans and nothing beside": nested(nil, 1,
+			nested(nil, 2, bytes.Repeat(nested(nil, 2, nil), 100_000))),
+	} {
+		s := &Server{config: Config{
+			Reading: ReadingDatadog,
+			Config:  receiver.Config{Features: agentsWishes().features},
+		}}
+		s.learn()
+		before := inUse()
+		r := newIngest(&s.agentPolicy)
+		result, err := r.read(body, false)
+		held, promised := inUse()-before, ReadingDatadog.countingBytes(len(body))
+		t.Logf("%d KiB of %s: %d KiB held, %d promised: %s %v", len(body)>>10, name, held>>10, promised>>10,
+			resultNames[result], err)
+		if held > promised {
+			t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
+		}
+		runtime.KeepAlive(r)
+		runtime.KeepAlive(body)
+	}
+}

@@ -1,0 +1,199 @@
+package otlp
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
+)
+
+// text is a request as an SDK writes it.
+func text(path, media string, body []byte, fields ...string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nConnection: keep-alive\r\n%sContent-Length: %d\r\n\r\n%s",
+		path, media, strings.Join(fields, ""), len(body), body)
+}
+
+// inChunks is one whose length only its end says.
+func inChunks(body []byte) string {
+	return fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", mediaProtobuf, len(body), body)
+}
+
+// statusOf reads an answer to its end.
+func statusOf(t *testing.T, from *bufio.Reader) int {
+	t.Helper()
+	resp, err := http.ReadResponse(from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Header.Get("Date") == "" {
+		t.Fatalf("answered %v: %v", resp, err)
+	}
+	return resp.StatusCode
+}
+
+// TestRequestsOfAConnection_EachIsAnswered, whatever they are, with and without an upstream.
+func TestRequestsOfAConnection_EachIsAnswered(t *testing.T) {
+	good := exported("shop", 0, 5, 1)
+	requests := []struct {
+		text              string
+		status, forwarded int
+	}{
+		{text("/v1/traces", mediaProtobuf, good), 200, 200},
+		{text("/v1/traces", mediaProtobuf+"; charset=x", good), 200, 200},
+		{text("/v1/traces", mediaProtobuf, packed(good), "Content-Encoding: gzip\r\n"), 200, 200},
+		{text("/v1/traces", mediaJSON, []byte(inJSONText)), 200, 200},
+		{text("/v1/traces", mediaProtobuf, good, headerComputedStats+": yes\r\n"), 200, 200},
+		{text("/v1/traces", "text/plain", good), 415, 415},
+		{text("/v1/metrics", mediaProtobuf, good), 404, 200},
+		{strings.Replace(text("/v1/traces", mediaProtobuf, good), "POST", "PUT", 1), 405, 405},
+		{text("/v1/traces", mediaProtobuf, []byte("nonsense")), 400, 200},
+		{inChunks(good), 200, 200},
+		{text("/v1/traces", mediaProtobuf, good), 200, 200},
+	}
+	for name, to := range map[string]*collector{
+		"ends here": nil, "by HTTP": newCollector(t, false, nil), "by gRPC": newCollector(t, true, nil),
+	} {
+		var change func(*Config, *aggregate.Config)
+		if to != nil {
+			change = forwardTo(t, to.url())
+		}
+		h := newHarness(t, change)
+		conn := h.dial()
+		from := bufio.NewReader(conn)
+		for i, r := range requests {
+			want := r.status
+			if to != nil {
+				want = r.forwarded
+			}
+			_, _ = io.WriteString(conn, r.text)
+			if got := statusOf(t, from); got != want {
+				t.Errorf("%s: request %d was answered %d, want %d", name, i, got, want)
+			}
+		}
+	}
+}
+
+// TestMoreThanThereAreConnectionsGoOn: so many requests at a time that there is no connection to the
+// destination left, which has as many as there are before it answers one. The others wait for one.
+func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
+	const most = destination.MaxForwards + 8
+	var here atomic.Int32
+	all := make(chan struct{})
+	to := newCollector(t, false, func(http.ResponseWriter, int) {
+		if here.Add(1) == destination.MaxForwards {
+			close(all)
+		}
+		<-all
+	})
+	forward := forwardTo(t, to.url())
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forward(c, a)
+		c.MaxConnections = 4 * most
+	})
+	var sending sync.WaitGroup
+	for i := range most {
+		conn := h.dial()
+		_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1)))
+		sending.Go(func() {
+			if got := statusOf(t, bufio.NewReader(conn)); got != http.StatusOK {
+				t.Errorf("answered %d", got)
+			}
+		})
+	}
+	sending.Wait()
+	h.stop()
+	if h.rows["name 0"] != 5*most {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
+// TestAConnectionThatTheDestinationHasEndedIsPassedOver: it ends each behind its answer, or says
+// so and reads no more.
+func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
+	for _, said := range []string{"", "Connection: close\r\n"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		ended := make(chan struct{}, 1)
+		go func() {
+			for {
+				c, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					_, _ = io.Copy(io.Discard, r.Body)
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+said+"Content-Length: 0\r\n\r\n")
+				}
+				if said == "" {
+					c.Close()
+				} else {
+					t.Cleanup(func() { c.Close() })
+				}
+				ended <- struct{}{}
+			}
+		}()
+		h := newHarness(t, forwardTo(t, "http://"+listener.Addr().String()))
+		conn := h.dial()
+		from := bufio.NewReader(conn)
+		for i := range 5 {
+			_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1)))
+			if got := statusOf(t, from); got != http.StatusOK {
+				t.Fatalf("%q: request %d was answered %d", said, i, got)
+			}
+			<-ended
+		}
+		if got := h.Stats().Forwarded["taken"]; got != 5 {
+			t.Errorf("%q: %v", said, h.Stats().Forwarded)
+		}
+	}
+}
+
+// TestAnAnswerThatTakesItsTimeIsWaitedFor, and one that comes before all of the request is
+// read is heard.
+func TestAnAnswerThatTakesItsTimeIsWaitedFor(t *testing.T) {
+	to := newCollector(t, false, func(http.ResponseWriter, int) { time.Sleep(40 * time.Millisecond) })
+	h := newHarness(t, forwardTo(t, to.url()))
+	conn := h.dial()
+	from := bufio.NewReader(conn)
+	for i := range 3 {
+		_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1)))
+		if got := statusOf(t, from); got != http.StatusOK {
+			t.Errorf("answered %d", got)
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c)
+		}
+	}()
+	early := newHarness(t, forwardTo(t, "http://"+listener.Addr().String()))
+	conn = early.dial()
+	_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, bytes.Repeat([]byte("x"), 1<<20-1)))
+	if got := statusOf(t, bufio.NewReader(conn)); got != http.StatusRequestEntityTooLarge {
+		t.Errorf("answered %d", got)
+	}
+}

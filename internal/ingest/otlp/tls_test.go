@@ -1,0 +1,173 @@
+package otlp
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/pem"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
+)
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+// overTLS is a destination with a certificate of its own for 127.0.0.1, and the file of it.
+func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.Server, file string) {
+	t.Helper()
+	to = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isGRPC {
+			_ = accepted().writeGRPC(w, false)
+		}
+	}))
+	to.EnableHTTP2, to.TLS = isGRPC, &tls.Config{}
+	to.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	if change != nil {
+		change(to.TLS)
+	}
+	to.StartTLS()
+	t.Cleanup(to.Close)
+	file = filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: to.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to, file
+}
+
+// TestADestinationOverTLS is taken where its certificate is trusted. Where anything about it is
+// wrong its SDK tries again, and the log says what to do.
+func TestADestinationOverTLS(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*tls.Config)
+		host    string // instead of 127.0.0.1
+		isPlain bool   // the destination speaks no TLS
+		trust   bool
+		advice  string // "": it is taken
+	}{
+		"own authority":     {trust: true},
+		"unknown authority": {advice: "--otlp-forward-ca"},
+		"another name": {
+			trust: true, host: "localhost",
+			advice: "name it in --otlp-forward as its certificate does",
+		},
+		"no TLS": {isPlain: true, advice: "it speaks no TLS there"},
+		"wants a certificate": {trust: true, change: func(c *tls.Config) {
+			c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12
+		}, advice: "look at its log"},
+		"only old TLS": {trust: true, change: func(c *tls.Config) {
+			c.MaxVersion = tls.VersionTLS11
+		}, advice: "look at its log"},
+		"is not there any more": {trust: true, host: "127.0.0.1:1", advice: "look whether it runs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, isGRPC := range []bool{false, true} {
+				server, file := overTLS(t, isGRPC, c.change)
+				address, scheme := server.Listener.Addr().String(), map[bool]string{
+					false: "https://",
+					true:  "grpcs://",
+				}[isGRPC]
+				switch {
+				case c.isPlain:
+					address = newCollector(t, false, nil).listener.Addr().String()
+				case strings.Contains(c.host, ":"):
+					address = c.host
+				case c.host != "":
+					address = strings.Replace(address, "127.0.0.1", c.host, 1)
+				}
+				to, err := ParseCollector(scheme + address)
+				if err == nil && c.trust {
+					err = to.TrustIn(file)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				log := &lines{}
+				h := newHarness(t, func(config *Config, _ *aggregate.Config) {
+					config.Forward, config.Buffer, config.Log = to, 0, slog.New(slog.NewTextHandler(log, nil))
+				})
+				for _, isHTTP2 := range []bool{false, true} {
+					a := post(t, h.client(isHTTP2), exported("shop", 0, 10, 1))
+					if want := map[bool]int{true: 200, false: 503}[c.advice == ""]; a.status != want {
+						t.Errorf("gRPC %v: answered %d", isGRPC, a.status)
+					}
+				}
+				if c.advice != "" && !log.has(c.advice) {
+					t.Errorf("gRPC %v: the log has %q", isGRPC, log.text.String())
+				}
+				h.stop()
+				if h.rows["name 0"] == 0 {
+					t.Errorf("gRPC %v: counted %v", isGRPC, h.rows)
+				}
+			}
+		})
+	}
+}
+
+// TestAnAuthorityThatCanNotBeUsedIsNamed.
+func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ url, file, says string }{
+		{"http://h", "/ca", "speaks TLS"},
+		{"grpc://h", "/ca", "speaks TLS"},
+		{"https://h", "/no/such/file", "read otlp-forward-ca"},
+		{"grpcs://h", empty, "no certificate in PEM"},
+	} {
+		d, err := ParseCollector(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.TrustIn(c.file); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s with %s: %v", c.url, c.file, err)
+		}
+	}
+	if err := new(Collector).TrustIn("/ca"); err == nil {
+		t.Error("no destination, and an authority of it")
+	}
+}
+
+// TestARefusalIsLogged, in the destination's words: its SDK drops what it refused.
+func TestARefusalIsLogged(t *testing.T) {
+	to := newCollector(t, true, func(w http.ResponseWriter, _ int) {
+		_ = refuse(0, otlpanswer.Unauthenticated, "no such key").write(w, inGRPC, signalTraces)
+	})
+	forward, log := forwardTo(t, to.url()), &lines{}
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forward(c, a)
+		c.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
+	for i := range 3 {
+		if a := post(t, h.client(false), exported("shop", i*10, 1, 1)); a.status != http.StatusUnauthorized {
+			t.Errorf("answered %+v", a)
+		}
+	}
+	if !log.has("no such key") || strings.Count(log.text.String(), "refused a request") != 1 {
+		t.Errorf("the log has %q", log.text.String())
+	}
+}

@@ -1,0 +1,510 @@
+package receiver_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/vmihailenco/msgpack/v5"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// api is a door as its senders see it.
+type api struct {
+	path, media string
+	body        func(n int) []byte // of one span that counts, another one for each number
+	open        func(t *testing.T, common func(*receiver.Config), behind string) server
+}
+
+// server is what the daemon does with any door.
+type server struct {
+	life interface {
+		Start()
+		Drain(ctx context.Context) error
+		Addr() string
+	}
+	stats    func() receiver.Stats
+	requests func() map[string]uint64
+}
+
+// senders are those of all doors, by the first word of their flags. Each door passes the tests of
+// this file.
+var senders = map[string]api{
+	"apm":    {"/v0.4/traces", "application/msgpack", inMsgpack, openDatadog},
+	"otlp":   {"/v1/traces", "application/x-protobuf", inProtobuf, openOTLP},
+	"zipkin": {"/api/v2/spans", "application/json", inZipkin, openZipkin},
+}
+
+func inMsgpack(n int) []byte {
+	b, err := msgpack.Marshal([]any{[]any{map[string]any{
+		"service": "shop", "name": "web.request", "resource": "GET /", "trace_id": n + 1, "span_id": n + 1,
+		"start": time.Now().UnixNano(), "duration": 1000, "meta": map[string]string{"span.kind": "server"},
+	}}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func inProtobuf(n int) []byte {
+	nested := func(number protowire.Number, message []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), message)
+	}
+	id := protowire.AppendFixed64(nil, uint64(n+1))
+	s := append(nested(1, append(make([]byte, 8), id...)), nested(2, id)...)
+	s = append(s, nested(5, []byte("GET /"))...)
+	s = protowire.AppendVarint(protowire.AppendTag(s, 6, protowire.VarintType), 2)
+	for number, at := range map[protowire.Number]int64{7: -1000, 8: 0} {
+		s = protowire.AppendFixed64(protowire.AppendTag(s, number, protowire.Fixed64Type),
+			uint64(time.Now().UnixNano()+at))
+	}
+	return nested(1, nested(2, nested(2, s)))
+}
+
+func inZipkin(n int) []byte {
+	return fmt.Appendf(nil,
+		`[{"traceId":"%016x","id":"%016x","kind":"SERVER","name":"get /","timestamp":%d,"duration":1000,`+
+			`"localEndpoint":{"serviceName":"shop"}}]`, n+1, n+1, time.Now().UnixMicro()-1000)
+}
+
+func openDatadog(t *testing.T, common func(*receiver.Config), behind string) server {
+	config := datadog.DefaultConfig()
+	common(&config.Config)
+	config.Agent = receiver.Upstream{Network: "tcp", Address: behind}
+	config.Features = func() (receiver.Features, <-chan struct{}) {
+		return receiver.Features{Stats: true, SpanKinds: []string{"server"}}, nil
+	}
+	s, err := datadog.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{s, func() receiver.Stats {
+		return s.Stats().Stats
+	}, func() map[string]uint64 { return s.Stats().Requests }}
+}
+
+func openOTLP(t *testing.T, common func(*receiver.Config), behind string) server {
+	config := otlp.DefaultConfig()
+	common(&config.Config)
+	to, err := otlp.ParseCollector("http://" + behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Forward = to
+	s, err := otlp.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{s, func() receiver.Stats {
+		return s.Stats().Stats
+	}, func() map[string]uint64 { return s.Stats().Requests }}
+}
+
+func openZipkin(t *testing.T, common func(*receiver.Config), behind string) server {
+	config := zipkin.DefaultConfig()
+	common(&config.Config)
+	to, err := zipkin.Protocol.Parse("http://" + behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Forward = to
+	s, err := zipkin.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{s, s.Server.Stats, func() map[string]uint64 { return s.Shown().Requests }}
+}
+
+// subject is a door on a socket, before somebody who answers as a test says.
+type subject struct {
+	server
+	api
+	t      *testing.T
+	socket string
+}
+
+// each runs a test for each door. Who is behind is answer.
+func each(t *testing.T, change func(*receiver.Config), answer http.HandlerFunc, test func(*subject)) {
+	t.Helper()
+	for name := range new(daemon.Config).Doors() {
+		t.Run(name, func(t *testing.T) {
+			a, known := senders[name]
+			if !known {
+				t.Fatal("nobody has said what its senders send")
+			}
+			behind := httptest.NewServer(answer)
+			t.Cleanup(behind.Close)
+			s := &subject{api: a, t: t, socket: filepath.Join(t.TempDir(), "s")}
+			s.server = a.open(t, func(c *receiver.Config) {
+				c.Socket, c.Log = socket.Config{Path: s.socket, Mode: 0o600}, slog.New(slog.DiscardHandler)
+				c.Addr = "127.0.0.1:0"
+				c.Admit = publishers(t)
+				if change != nil {
+					change(c)
+				}
+			}, behind.Listener.Addr().String())
+			test(s)
+		})
+	}
+}
+
+// publishers publish into rings that are drained.
+func publishers(t *testing.T) *admit.Publishers {
+	counting := aggregate.DefaultConfig()
+	counting.Deliver = func(s *aggregate.Sealed) {
+		s.Delivery.Resolve(nil)
+		s.Release()
+	}
+	aggregator, err := aggregate.New(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aggregator.Start()
+	t.Cleanup(aggregator.Stop)
+	config := admit.DefaultConfig()
+	config.Aggregator = aggregator
+	by, err := admit.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return by
+}
+
+// start begins to serve, until the test's end.
+func (s *subject) start() {
+	s.life.Start()
+	s.t.Cleanup(func() {
+		if err := s.life.Drain(context.Background()); err != nil {
+			s.t.Error(err)
+		}
+		if got := s.stats(); got.BufferedBytes != 0 || got.Serving != 0 {
+			s.t.Errorf("something is left: %+v", got)
+		}
+	})
+}
+
+func (s *subject) dial() net.Conn { return s.dialBy("unix", s.socket) }
+
+func (s *subject) dialBy(network, address string) net.Conn {
+	s.t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// networks are a door's, by their addresses.
+func (s *subject) networks() map[string]string {
+	return map[string]string{"unix": s.socket, "tcp": s.life.Addr()}
+}
+
+// text is a request.
+func (s *subject) text(body []byte) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+		s.path, s.media, len(body), body)
+}
+
+// chunks is the same in chunks.
+func (s *subject) chunks(body []byte) []byte {
+	return fmt.Appendf(nil,
+		"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"%x\r\n%s\r\n0\r\n\r\n", s.path, s.media, len(body), body)
+}
+
+// write writes one.
+func (s *subject) write(to io.Writer, body []byte) {
+	s.t.Helper()
+	if _, err := to.Write(s.text(body)); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// status reads an answer.
+func status(from io.Reader) (int, error) {
+	answer, err := http.ReadResponse(bufio.NewReader(from), nil)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return answer.StatusCode, err
+}
+
+func took(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+
+// TestARequestIsCountedAndHandedOn on its connection, again and again.
+func TestARequestIsCountedAndHandedOn(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		c := s.dial()
+		for n := range 10 {
+			s.write(c, s.body(n))
+			if code, err := status(c); code != http.StatusOK || err != nil {
+				s.t.Errorf("request %d: answered %d, %v", n, code, err)
+			}
+		}
+		if got := s.requests(); got["counted"] != 10 {
+			s.t.Errorf("%v; %+v", got, s.stats())
+		}
+	})
+}
+
+// TestOneConnectionTooMany: it is told so before it has said anything, and those inside notice
+// nothing.
+func TestOneConnectionTooMany(t *testing.T) {
+	of := func(c *receiver.Config) { c.MaxConnections = 2 } // and this process has one of them
+	each(t, of, took, func(s *subject) {
+		s.start()
+		inside, whole := s.dial(), s.body(1)
+		half := len(whole) / 2
+		_, _ = fmt.Fprintf(inside,
+			"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+			s.path, s.media, len(whole), whole[:half])
+		eventually.True(s.t, "a request is under way", func() bool { return s.stats().BufferedBytes > 0 })
+		answer, _ := io.ReadAll(s.dial())
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") || s.stats().Refused != 1 ||
+			s.stats().Connections != 1 {
+			s.t.Errorf("one too many got %q; %+v", answer, s.stats())
+		}
+		_, _ = inside.Write(whole[half:])
+		if code, err := status(inside); code != http.StatusOK {
+			s.t.Errorf("who was inside is answered %d, %v", code, err)
+		}
+		eventually.True(s.t, "an idle one gives way to the next", func() bool {
+			next := s.dial()
+			_, _ = next.Write(s.text(s.body(2)))
+			code, _ := status(next)
+			return code == http.StatusOK
+		})
+	})
+}
+
+// TestWhoConnectedBeforeTheStopIsAnswered: two hundred senders have connected and written their
+// request when a door starts that stops at once.
+func TestWhoConnectedBeforeTheStopIsAnswered(t *testing.T) {
+	const senders = 200
+	of := func(c *receiver.Config) { c.MaxConnections = 2 * senders }
+	each(t, of, took, func(s *subject) {
+		var answering sync.WaitGroup
+		for n := range senders {
+			c := s.dial()
+			s.write(c, s.body(n))
+			answering.Go(func() {
+				if code, err := status(c); code != http.StatusOK {
+					s.t.Errorf("answered %d, %v", code, err)
+				}
+			})
+		}
+		s.life.Start()
+		if err := s.life.Drain(s.t.Context()); err != nil {
+			s.t.Error(err)
+		}
+		answering.Wait()
+		if got := s.requests(); got["counted"] != senders {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestRetries_CountOnce: after a response that the sender read or not, on the same connection and on others.
+func TestRetries_CountOnce(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		for network, address := range s.networks() {
+			body, first := s.body(len(network)), s.dialBy(network, address)
+			for range 2 {
+				s.write(first, body)
+				if code, err := status(first); code != http.StatusOK {
+					s.t.Errorf("answered %d, %v", code, err)
+				}
+			}
+			left := s.dialBy(network, address)
+			s.write(left, body)
+			if _, err := io.ReadFull(left, make([]byte, 1)); err != nil {
+				s.t.Fatal(err)
+			}
+			left.Close()
+			again := s.dialBy(network, address)
+			if _, err := again.Write(s.chunks(body)); err != nil {
+				s.t.Fatal(err)
+			}
+			if code, err := status(again); code != http.StatusOK {
+				s.t.Errorf("answered %d, %v", code, err)
+			}
+		}
+		if got := s.requests(); got["counted"] != 2 || got["counted_before"] != 6 {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestRetries_AtTheSameTimeCountOnce: all are in flight before the upstream answers one.
+func TestRetries_AtTheSameTimeCountOnce(t *testing.T) {
+	const tries = 16
+	var here sync.WaitGroup
+	waits := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		here.Done()
+		here.Wait()
+	}
+	of := func(c *receiver.Config) { c.MaxConnections = 4 * tries }
+	each(t, of, waits, func(s *subject) {
+		s.start()
+		here.Add(tries)
+		body := s.body(1)
+		var answering sync.WaitGroup
+		for range tries {
+			c := s.dial()
+			answering.Go(func() {
+				s.write(c, body)
+				if code, err := status(c); code != http.StatusOK {
+					s.t.Errorf("answered %d, %v", code, err)
+				}
+			})
+		}
+		answering.Wait()
+		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != tries-1 {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestUpstreamError_RetryCountsOnce: the spans of a request are counted though it is not accepted.
+func TestUpstreamError_RetryCountsOnce(t *testing.T) {
+	tries := 0
+	fails := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		switch tries++; tries % 3 {
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}
+	each(t, nil, fails, func(s *subject) {
+		s.start()
+		body := s.body(1)
+		for range 2 {
+			c := s.dial()
+			s.write(c, body)
+			if code, _ := status(c); code == http.StatusOK {
+				s.t.Error("a request is accepted that the upstream has not accepted")
+			}
+		}
+		c := s.dial()
+		s.write(c, body)
+		if code, err := status(c); code != http.StatusOK {
+			s.t.Errorf("answered %d, %v", code, err)
+		}
+		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != 2 {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestABodyThatBreaksOffIsNotCounted, and leaves nothing.
+func TestABodyThatBreaksOffIsNotCounted(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		c := s.dial()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf",
+			s.path, s.media)
+		if err := c.(*net.UnixConn).CloseWrite(); err != nil {
+			s.t.Fatal(err)
+		}
+		if code, _ := status(c); code/100 == 2 {
+			s.t.Errorf("answered %d", code)
+		}
+		eventually.True(s.t, "it is incomplete", func() bool { return s.requests()["incomplete"] == 1 })
+	})
+}
+
+// TestPipelining_EachRequestIsAnswered in its order, though the upstream takes its time.
+func TestPipelining_EachRequestIsAnswered(t *testing.T) {
+	slow := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		time.Sleep(20 * time.Millisecond)
+	}
+	each(t, nil, slow, func(s *subject) {
+		s.start()
+		c := s.dial()
+		if _, err := c.Write(append(s.text(s.body(1)), s.text(s.body(2))...)); err != nil {
+			s.t.Fatal(err)
+		}
+		from := bufio.NewReader(c)
+		for range 2 {
+			if code, err := status(from); code != http.StatusOK {
+				s.t.Errorf("answered %d, %v", code, err)
+			}
+		}
+		if got := s.requests(); got["counted"] != 2 {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestASenderThatLeavesIsNotWaitedFor: the upstream hangs, and sees that its client leaves as well.
+func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
+	came, ended := make(chan struct{}), make(chan struct{})
+	hangs := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		came <- struct{}{}
+		<-r.Context().Done()
+		ended <- struct{}{}
+	}
+	each(t, nil, hangs, func(s *subject) {
+		s.start()
+		number := 0
+		for network, address := range s.networks() {
+			for _, text := range []func([]byte) []byte{s.text, s.chunks} {
+				number++
+				c := s.dialBy(network, address)
+				if _, err := c.Write(text(s.body(number))); err != nil {
+					s.t.Fatal(err)
+				}
+				<-came
+				c.Close()
+				<-ended
+				eventually.True(s.t, "no request is in flight", func() bool { return s.stats().Serving == 0 })
+			}
+		}
+	})
+}
+
+// TestEachHeaderHasItsLines: each request of a connection may have as many as any, and none has more.
+func TestEachHeaderHasItsLines(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		c := s.dial()
+		for n, lines := range []int{100, 100, 100, 200} {
+			body := s.body(n)
+			fmt.Fprintf(c,
+				"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n",
+				s.path, s.media, strings.Repeat("X: y\r\n", lines), len(body), body)
+			if code, err := status(c); (code == http.StatusOK) != (lines < conns.MaxHeaderLines) {
+				s.t.Errorf("request %d of %d lines is answered %d, %v", n, lines, code, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package receiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// newPublishers are so many before rings that nobody empties.
+func newPublishers(t *testing.T, most int) *Publishers {
+	t.Helper()
+	counting := aggregate.DefaultConfig()
+	counting.Deliver = func(*aggregate.Sealed) {}
+	aggregator, err := aggregate.New(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := admit.DefaultConfig()
+	config.Aggregator = aggregator
+	by, err := admit.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewPublishers(by, most)
+}
+
+func origin(service string) span.Origin { return span.Origin{Service: service} }
+
+// TestAnOriginThatNobodyUsesExpires closes its publisher.
+func TestAnOriginThatNobodyUsesExpires(t *testing.T) {
+	p := newPublishers(t, 8)
+	now := time.Now()
+	for _, service := range []string{"a", "b", "c"} {
+		p.get(origin(service), now)
+		now = now.Add(publisherTimeout / 2)
+	}
+	if p.Expire(now); p.Count() != 1 {
+		t.Errorf("%d origins are kept", p.Count())
+	}
+	if p.Expire(now.Add(publisherTimeout)); p.Count() != 0 {
+		t.Errorf("%d origins are kept", p.Count())
+	}
+}
+
+// TestAPublisherThatABodyNeedsStays: a body of many base services takes no publisher from
+// itself; the next body takes the one that was used longest ago.
+func TestAPublisherThatABodyNeedsStays(t *testing.T) {
+	p, now := newPublishers(t, 2), time.Now()
+	for i, service := range []string{"a", "b", "c"} {
+		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin(service), now.Add(time.Duration(i)))})
+	}
+	if p.Count() != 3 {
+		t.Fatalf("%d of three publishers are left that one body needs", p.Count())
+	}
+	p.parts = p.parts[:0]
+	p.get(origin("d"), now.Add(time.Hour))
+	if p.byOrigin[origin("a")] != nil || p.byOrigin[origin("b")] == nil || p.Count() != 3 {
+		t.Errorf("%d publishers are left", p.Count())
+	}
+}

@@ -1,0 +1,103 @@
+package receiver
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
+)
+
+// oneConnection is a listener that accepts the same connection each time.
+type oneConnection struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l oneConnection) Accept() (net.Conn, error) { return l.conn, nil }
+
+// TestServe_ClosedConnection: a request that net/http has read is not served if its connection was closed as
+// an idle one in the meantime. Its sender retries, maybe at the next daemon.
+func TestServe_ClosedConnection(t *testing.T) {
+	served := 0
+	config := DefaultConfig()
+	config.MaxConnections, config.MaxBody, config.MaxBodyBytes = 4, 1<<20, 4<<20
+	config.Admit, config.Log = newPublishers(t, 1).admit, slog.New(slog.DiscardHandler)
+	s, err := New(&config, Setup{
+		Header: time.Hour, Read: time.Hour, Write: time.Hour, Between: time.Hour, Results: []string{"any"},
+		Classify: func(*BufferedRequest) (Exchange, Response) {
+			served++
+			return nil, func(http.ResponseWriter) error { return nil }
+		},
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, isClosed := range []bool{false, true} {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		accepted, _ := s.listeners.Limit(oneConnection{conn: ours}).Accept()
+		if isClosed {
+			s.limiter.CloseAll()
+		}
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("body"))
+		var panicked any
+		func() {
+			defer func() { panicked = recover() }()
+			s.serve(httptest.NewRecorder(), r.WithContext(conns.ConnContext(t.Context(), accepted)))
+		}()
+		if served != 1 || (panicked == http.ErrAbortHandler) != isClosed {
+			t.Errorf("closed %v: %d requests are served, panicked %v", isClosed, served, panicked)
+		}
+	}
+}
+
+// TestOutboundBody_FillsReads: each read fills its buffer across prefix and message, and the last one returns
+// io.EOF. After Close none returns a byte.
+func TestOutboundBody_FillsReads(t *testing.T) {
+	for _, message := range [][]byte{{}, {1}, bytes.Repeat([]byte("span"), 100)} {
+		for _, prefix := range [][]byte{nil, {0, 0, 0, 1, 0}} {
+			whole := append(bytes.Clone(prefix), message...)
+			for size := 1; size <= len(whole)+1; size++ {
+				body := &outboundBody{prefix: prefix, message: message}
+				from, _ := body.newReader()
+				var got []byte
+				for err := error(nil); err == nil; {
+					piece := make([]byte, size)
+					var n int
+					n, err = from.Read(piece)
+					got = append(got, piece[:n]...)
+					if isLast := len(got) == len(whole); isLast != errors.Is(err, io.EOF) || !isLast && n != size {
+						t.Fatalf("%d of %d bytes are read into a buffer of %d: %v", n, len(whole), size, err)
+					}
+				}
+				if !bytes.Equal(got, whole) {
+					t.Errorf("read %x, want %x", got, whole)
+				}
+				again, _ := body.newReader()
+				body.Close()
+				if n, err := again.Read(make([]byte, 1)); n != 0 || errors.Is(err, io.EOF) {
+					t.Errorf("after Close: %d bytes, %v", n, err)
+				}
+			}
+		}
+	}
+}
+
+// TestIsTrue compares with the agent's reading.
+func TestIsTrue(t *testing.T) {
+	for value, want := range map[string]bool{
+		"": false, "false": false, "0": false, "true": true, "1": true, "yes": true,
+	} {
+		if IsTrue(value) != want {
+			t.Errorf("%q is %v", value, !want)
+		}
+	}
+}

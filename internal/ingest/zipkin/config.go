@@ -1,0 +1,56 @@
+package zipkin
+
+import (
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+)
+
+// Config is the configuration of the receiver. MaxBody bounds a body as it comes and decompressed.
+type Config struct {
+	receiver.Config
+	Forward destination.URL // the upstream
+	Labels  otel.Labels
+}
+
+// Protocol describes the URLs of upstreams.
+var Protocol = destination.Protocol{
+	Flag:    "zipkin-forward",
+	Schemes: map[string]destination.Scheme{"http": {Port: "9411"}, "https": {IsTLS: true, Port: "443"}},
+	Give:    "http://host:9411, https:// or unix:///path",
+}
+
+// DefaultConfig returns the defaults of the command line, which listen nowhere.
+func DefaultConfig() Config {
+	c := Config{Config: receiver.DefaultConfig()}
+	c.MaxConnections, c.Buffer, c.MaxBody, c.MaxBodyBytes = 128, 3*time.Second, 8<<20, 32<<20
+	return c
+}
+
+// Check returns all that is unusable.
+func (c *Config) Check() error { return c.Config.Check("zipkin") }
+
+// Forwards returns the maximum number of connections to the upstream.
+func (c *Config) Forwards() int { return c.Forward.Forwards() }
+
+// Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.
+func (c *Config) Memory(publisher int) []memory.Part {
+	if !c.Enabled() {
+		return nil
+	}
+	counting := otel.CounterBytes(c.MaxBody) + spantable.MaxSpans(c.MaxBody)*admit.SpanBytes +
+		bodies.DecompressorBytes
+	parts := c.Config.Memory("zipkin", "Zipkin", counting, connectionBytes,
+		c.Publishers(rules.MaxBatches)*publisher)
+	return append(parts, c.Forward.Memory("Zipkin"))
+}
+
+// connectionBytes is about the memory of a connection with a header of the maximum length.
+const connectionBytes = 96 << 10

@@ -1,0 +1,270 @@
+package zipkin
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// inProtobuf is a ListOfSpans of one span of a client.
+func inProtobuf() []byte {
+	nested := func(b []byte, n protowire.Number, message []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), message)
+	}
+	s := nested(nested(nil, 1, make([]byte, 16)), 3, []byte("spanspan"))
+	s = nested(s, 1, []byte("tracetra"))
+	s = protowire.AppendVarint(protowire.AppendTag(s, 4, protowire.VarintType), 1)
+	s = nested(s, 5, []byte("put /"))
+	s = protowire.AppendFixed64(protowire.AppendTag(s, 6, protowire.Fixed64Type),
+		uint64(time.Now().UnixMicro()))
+	s = protowire.AppendVarint(protowire.AppendTag(s, 7, protowire.VarintType), 10)
+	return nested(nil, 1, nested(s, 8, nested(nil, 1, []byte("cart"))))
+}
+
+const protobuf = "application/x-protobuf"
+
+// TestWhatIsTaken, in whatever encoding, is answered as Zipkin answers, and counted by service.
+func TestWhatIsTaken(t *testing.T) {
+	h := newHarness(t, nil)
+	both := append(append(reported("shop", 3, 1)[:len(reported("shop", 3, 1))-1], ','),
+		reported("cart", 3, 2)[1:]...)
+	for _, c := range []struct {
+		body   []byte
+		header []string
+	}{
+		{reported("shop", 1, 3), []string{"Content-Type", "application/json"}},
+		{
+			packed(reported("shop", 2, 2)),
+			[]string{"Content-Encoding", "gzip", "Content-Type", "application/json; charset=utf-8"},
+		},
+		{both, nil},
+		{inProtobuf(), []string{"Content-Type", protobuf}},
+		{
+			packed(append(inProtobuf(), 0x80, 0x01, 1)),
+			[]string{"Content-Type", protobuf, "Content-Encoding", "gzip"},
+		},
+		{nil, []string{"Content-Type", protobuf}},
+		{[]byte("[]"), nil}, // reporters ask so whether there is a Zipkin
+	} {
+		if a := h.post(c.body, c.header...); a.status != http.StatusAccepted || a.body != "" {
+			t.Errorf("%q is answered %+v", c.body, a)
+		}
+	}
+	h.stop()
+	if want := map[string]uint64{
+		"shop server get /": 6, "cart server get /": 2,
+		"cart client put /": 2,
+	}; !maps.Equal(h.rows, want) {
+		t.Errorf("counted %v, want %v", h.rows, want)
+	}
+}
+
+// TestWhatIsNotTakenIsSaid, and counted by why.
+func TestWhatIsNotTakenIsSaid(t *testing.T) {
+	h := newHarness(t, nil)
+	for _, c := range []struct {
+		method, path string
+		body         []byte
+		header       []string
+		status       int
+		says, result string
+	}{
+		{"POST", "/api/v1/spans", nil, nil, 404, "API v2, POST /api/v2/spans", "refused"},
+		{"POST", "/", nil, nil, 404, path, "refused"},
+		{"GET", path, nil, nil, 405, "only POST", "refused"},
+		{"POST", path, nil, []string{"Content-Encoding", "br"}, 415, "gzip, zstd", "refused"},
+		{"POST", path, []byte("{}"), nil, 400, "no list of spans", "unread"},
+		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "not valid gzip", "unread"},
+		{"POST", path, inProtobuf(), nil, 400, "Content-Type", "unread"},
+		{
+			"POST", path, reported("shop", 1, 1),
+			[]string{"Content-Type", protobuf},
+			400, "no list of spans",
+			"unread",
+		},
+		{"POST", path, make([]byte, 1<<20+1), nil, 413, "--zipkin-max-body", "too_large"},
+		{
+			"POST", path, packed(make([]byte, 2<<20)),
+			[]string{"Content-Encoding", "gzip"},
+			413,
+			"--zipkin-max-body", "too_large",
+		},
+	} {
+		before := h.Shown().Requests[c.result]
+		a := h.send(c.method, c.path, c.body, c.header...)
+		if a.status != c.status || !strings.Contains(a.body, c.says) ||
+			h.Shown().Requests[c.result] != before+1 {
+			t.Errorf("%+v is answered %+v; %v", c.path, a, h.Shown().Requests)
+		}
+	}
+	if a := h.send("GET", path, nil); a.header.Get("Allow") != "POST" {
+		t.Errorf("%v", a.header)
+	}
+}
+
+// TestWhatCanNotBeCountedIsSaid, with what is the matter.
+func TestWhatCanNotBeCountedIsSaid(t *testing.T) {
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.RingSlots = 64 })
+	if a := h.post(reported("shop", 1, 1000)); a.status != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(a.body, "--ring-slots") {
+		t.Errorf("more spans than slots are answered %+v", a)
+	}
+	h.admit.SetWanted(false)
+	if a := h.post(reported("shop", 2, 1)); a.status != http.StatusAccepted {
+		t.Errorf("what nobody wants is answered %+v", a)
+	}
+	h.admit.SetWanted(true)
+	policy := h.policy
+	h.policy = nil
+	if a := h.post(reported("shop", 3, 1)); a.status != http.StatusInternalServerError {
+		t.Errorf("a defect is answered %+v", a)
+	}
+	h.policy = policy
+	if a := h.post(reported("shop", 4, 1)); a.status != http.StatusAccepted {
+		t.Errorf("behind it: %+v", a)
+	}
+	got := h.Shown().Requests
+	if got["too_many"] != 1 || got["not_wanted"] != 1 || got["bug"] != 1 || got["counted"] != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestWhatCameGoesOn byte for byte, with what its sender said of it, wherever the destination's URL ends;
+// also what can't be read,
+// but for what is too long without its gzip.
+func TestWhatCameGoesOn(t *testing.T) {
+	for _, end := range []string{"", "/", path} {
+		to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
+		h := newHarness(t, forwardTo(t, to.URL+end))
+		bodies := [][]byte{packed(reported("shop", 1, 2)), []byte("what is that?")}
+		for i, body := range bodies {
+			header := []string{
+				"X-B3-Sampled", "0", "Content-Type", "application/json", "Accept-Encoding",
+				"gzip",
+			}
+			if i == 0 {
+				header = append(header, "Content-Encoding", "gzip")
+			}
+			if a := h.post(body, header...); a.status != http.StatusAccepted || a.body != "" {
+				t.Errorf("answered %+v", a)
+			}
+			if to.path != path || to.bodies[i] != string(body) || to.header.Get("X-B3-Sampled") != "0" ||
+				to.header.Get("Content-Type") != "application/json" ||
+				to.header.Get("Content-Encoding") != map[bool]string{true: "gzip"}[i == 0] ||
+				to.header.Get("Accept-Encoding") != "" {
+				t.Errorf("%s %q with %v", to.path, to.bodies[i], to.header)
+			}
+		}
+		bomb := packed(make([]byte, 2<<20))
+		if a := h.post(bomb, "Content-Encoding", "gzip"); a.status != http.StatusRequestEntityTooLarge ||
+			len(to.bodies) != 2 {
+			t.Errorf("a bomb is answered %+v, and %d requests have gone on", a, len(to.bodies))
+		}
+		h.stop()
+		if got := h.Shown(); h.rows["shop server get /"] != 2 || got.Forwarded["taken"] != 2 ||
+			got.Requests["unread"] != 1 || got.Refusal != nil {
+			t.Errorf("%v; %+v", h.rows, got)
+		}
+	}
+}
+
+// TestWhatTheDestinationAnswersGoesBack, and whoever sends the same again is counted once.
+func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
+	for status, outcome := range map[int]string{
+		200: "taken", 202: "taken", 400: "refused", 404: "refused",
+		408: "later", 429: "later", 500: "later", 503: "later",
+	} {
+		to := newDestination(t, func(w http.ResponseWriter, n int) {
+			if w.Header().Set("Content-Type", "text/x-test"); n == 1 {
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte("said"))
+			}
+		})
+		h := newHarness(t, forwardTo(t, to.URL))
+		body := reported("shop", 1, 3)
+		if a := h.post(body); a.status != status || a.body != "said" ||
+			a.header.Get("Content-Type") != "text/x-test" {
+			t.Errorf("%d: answered %+v", status, a)
+		}
+		got := h.Shown()
+		if got.Forwarded[outcome] != 1 || (got.Refusal == nil) != (outcome == "taken") ||
+			got.Refusal != nil && !strings.Contains(got.Refusal.Said, "said") {
+			t.Errorf("%d: %+v", status, got)
+		}
+		if outcome != "taken" {
+			if a := h.post(body); a.status != http.StatusOK {
+				t.Errorf("%d: another try is answered %+v", status, a)
+			}
+		}
+		h.stop()
+		if h.rows["shop server get /"] != 3 {
+			t.Errorf("%d: counted %v", status, h.rows)
+		}
+	}
+}
+
+// TestADestinationThatIsAway, breaks off or hangs up is said to be so; what came is counted.
+func TestADestinationThatIsAway(t *testing.T) {
+	gone := newDestination(t, nil)
+	gone.Close()
+	breaks := newDestination(t, func(http.ResponseWriter, int) { panic(http.ErrAbortHandler) })
+	for _, to := range []*destined{gone, breaks} {
+		h := newHarness(t, forwardTo(t, to.URL))
+		if a := h.post(reported("shop", 1, 1)); a.status != http.StatusServiceUnavailable ||
+			!strings.Contains(a.body, "does not answer") {
+			t.Errorf("answered %+v", a)
+		}
+		if got := h.Shown(); got.Forwarded["away"] != 1 || got.Refusal == nil || got.Refusal.Answered {
+			t.Errorf("%+v", got)
+		}
+		h.stop()
+		if h.rows["shop server get /"] != 1 {
+			t.Errorf("counted %v", h.rows)
+		}
+	}
+}
+
+func TestExemplars_OfForwardedSpans(t *testing.T) {
+	to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
+	table := exemplars.New(1)
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forwardTo(t, to.URL)(c, a)
+		c.Exemplars = table
+	})
+	h.post(reported("shop", 41, 1))
+	h.stop()
+	if got := table.Counts(); got.Taken != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWhatMayBeConfigured.
+func TestWhatMayBeConfigured(t *testing.T) {
+	c := DefaultConfig()
+	if err := c.Check(); err != nil || c.Memory(1) != nil || c.Forwards() != 0 {
+		t.Errorf("%v, %v", err, c.Memory(1))
+	}
+	c.MaxBody = c.MaxBodyBytes + 1
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "zipkin-max-body-bytes") {
+		t.Errorf("%v", err)
+	}
+	for _, url := range []string{
+		"grpc://zipkin", "ftp://zipkin", "http://user:secret@zipkin",
+		"http://secret\x7f", "zipkin:9411",
+	} {
+		if _, err := Protocol.Parse(url); err == nil ||
+			!strings.HasPrefix(err.Error(), "parse zipkin-forward: ") ||
+			strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+	if to, err := Protocol.Parse("http://zipkin"); err != nil || to.String() != "http://zipkin:9411" {
+		t.Errorf("%v, %v", to, err)
+	}
+}

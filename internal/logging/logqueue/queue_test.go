@@ -1,0 +1,133 @@
+package logqueue_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/logging/logqueue"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+)
+
+// end is the end of a log that takes lines, stalls, or refuses them.
+type end struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	stalled chan struct{} // closed when it is read again
+	refuses bool
+}
+
+func newEnd() *end { return &end{stalled: make(chan struct{})} }
+
+func (e *end) Write(p []byte) (int, error) {
+	<-e.stalled
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refuses {
+		return 0, errors.New("broken pipe")
+	}
+	return e.text.Write(p)
+}
+
+func (e *end) refuse(refuses bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refuses = refuses
+}
+
+func (e *end) lines() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return strings.Count(e.text.String(), "\n")
+}
+
+// What several goroutines write arrives whole, line by line, each one's in order, and
+// Close waits for it.
+func TestEveryLineArrivesWhole(t *testing.T) {
+	e := newEnd()
+	close(e.stalled)
+	q := logqueue.New(e)
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := range 100 {
+				fmt.Fprintf(q, "%d %d\n", w, i)
+			}
+		})
+	}
+	writers.Wait()
+	q.Close(time.Minute)
+	var next [4]int
+	for line := range strings.Lines(e.text.String()) {
+		var w, i int
+		if _, err := fmt.Sscanf(line, "%d %d\n", &w, &i); err != nil || next[w] != i {
+			t.Fatalf("line %q: %v, want number %d", line, err, next[w])
+		}
+		next[w]++
+	}
+	if next != [4]int{100, 100, 100, 100} || q.Lost() != 0 {
+		t.Errorf("lines %v, lost %d", next, q.Lost())
+	}
+}
+
+// A log that nobody reads stops nobody: what finds no room is counted, written plus lost
+// is all that was logged, and who reads again is told first of what is missing.
+func TestAStalledLogCountsWhatItLoses(t *testing.T) {
+	e := newEnd()
+	q := logqueue.New(e)
+	var mu sync.Mutex
+	told := uint64(0)
+	q.OnLost(func(lines uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		told += lines
+	})
+	line := []byte(strings.Repeat("x", 99) + "\n")
+	const logged = 3 * logqueue.Limit / 100
+	for range logged {
+		if n, err := q.Write(line); n != len(line) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	lost := q.Lost()
+	if room := uint64(2*logqueue.Limit/100 + 2); lost < logged-room {
+		t.Errorf("%d of %d lines lost: more than %d bytes wait", lost, logged, logqueue.Limit)
+	}
+	close(e.stalled)
+	eventually.True(t, "all lines are accounted for",
+		func() bool { return uint64(e.lines())+q.Lost() == logged })
+	eventually.True(t, "the loss is told", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return told == lost
+	})
+}
+
+// A log whose end is gone counts every line as lost, and goes on when it is back.
+func TestARefusedLineIsLostAndCounted(t *testing.T) {
+	e := newEnd()
+	close(e.stalled)
+	e.refuse(true)
+	q := logqueue.New(e)
+	fmt.Fprintln(q, "one")
+	fmt.Fprint(q, "two\nthree\n")
+	eventually.True(t, "three lines lost", func() bool { return q.Lost() == 3 })
+	e.refuse(false)
+	fmt.Fprintln(q, "four")
+	eventually.True(t, "the next arrives", func() bool { return e.lines() == 1 })
+}
+
+// Close of a stalled log returns, and what comes afterwards is lost.
+func TestCloseDoesNotWaitForAStalledLog(t *testing.T) {
+	q := logqueue.New(newEnd())
+	fmt.Fprintln(q, "never read")
+	q.Close(time.Millisecond)
+	fmt.Fprintln(q, "too late")
+	if q.Lost() == 0 {
+		t.Error("a line after Close is counted nowhere")
+	}
+}

@@ -1,0 +1,461 @@
+package recovery
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// model is what a daemon did, kept in the plainest way: the cycle of each span.
+type model struct {
+	rnd     *rand.Rand
+	file    *File
+	states  []state // by cycle
+	conns   map[*client]struct{}
+	left    [doors]map[uint64]uint64 // spans by cycle that nobody else has
+	through uint64
+}
+
+type client struct {
+	*Settling
+	cycles []uint64 // of each span
+	token  string
+}
+
+// step does one thing that a daemon does.
+func (m *model) step(t *testing.T) {
+	now := uint64(len(m.states) - 1)
+	switch m.rnd.IntN(9) {
+	case 0:
+		m.states = append(m.states, open)
+		m.file.Begin(now + 1)
+	case 1:
+		if len(m.conns) < 4 {
+			c := &client{Settling: NewSettling(m.file)}
+			c.token = c.Token()
+			m.conns[c] = struct{}{}
+		}
+	case 2, 3, 4:
+		for c := range m.conns {
+			c.Join(now)
+			spans := m.rnd.Uint64N(5)
+			c.Receive(spans)
+			c.cycles = append(c.cycles, slices.Repeat([]uint64{now}, int(spans))...)
+			break
+		}
+	case 5:
+		door, spans := OTLP, m.rnd.Uint64N(5)
+		m.file.Count(now, door, spans)
+		m.left[door][now] += spans
+	case 6: // a payload of a sealed cycle begins, or turns out not to have arrived
+		if number := m.sealed(); m.states[number] < settled && number < now {
+			m.states[number] ^= doubtful
+			m.file.Doubt(number, m.states[number] == doubtful)
+		}
+	case 7:
+		if number := m.sealed(); number < now {
+			m.states[number] = settled
+			m.file.Settle(number)
+			for m.states[m.through] == settled {
+				m.through++
+			}
+			for c := range m.conns {
+				if told := c.Through(m.through); m.rnd.IntN(2) == 0 {
+					m.check(t, c, told)
+				}
+			}
+		}
+	case 8:
+		if len(m.conns) > 1 && m.rnd.IntN(4) == 0 {
+			for c := range m.conns {
+				for _, cycle := range c.cycles {
+					m.left[Socket][cycle]++
+				}
+				c.Close()
+				delete(m.conns, c)
+				break
+			}
+		}
+	}
+}
+
+func (m *model) sealed() uint64 { return m.rnd.Uint64N(uint64(len(m.states))) }
+
+// check holds what a client is told as settled to the cycles of its spans.
+func (m *model) check(t *testing.T, c *client, told uint64) {
+	t.Helper()
+	for _, cycle := range c.cycles[:told] {
+		if m.states[cycle] != settled {
+			t.Fatalf("%d of %d spans are settled, and one lies in cycle %d", told, len(c.cycles), cycle)
+		}
+	}
+}
+
+// The next daemon says of each span what the states of cycles say. Where a mark has several cycles,
+// and one is not like the others, it says doubtful: never that a span which may have arrived is to be
+// handed over again, nor that one which did not is settled.
+func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
+	exact, all := 0, 0
+	for seed := range uint64(100) {
+		path := filepath.Join(t.TempDir(), "s")
+		m := &model{
+			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []state{open},
+			conns: map[*client]struct{}{},
+		}
+		for door := range m.left {
+			m.left[door] = map[uint64]uint64{}
+		}
+		m.file.Begin(0)
+		for range m.rnd.IntN(400) {
+			m.step(t)
+		}
+		kill(t, m.file)
+		next := start(t, path, 1)
+		if m.rnd.IntN(2) == 0 { // that one dies too, before anybody came
+			kill(t, next)
+			next = start(t, path, 1)
+		}
+		for c := range m.conns {
+			says := next.Earlier(c.token)
+			for span, cycle := range c.cycles {
+				got, want := of(says, uint64(span)+1), outcomeOf[m.states[cycle]]
+				if all++; got == want {
+					exact++
+				} else if got != wire.Doubtful {
+					t.Fatalf("seed %d: span %d of cycle %d is %d, want %d: %d", seed, span, cycle, got, want,
+						says)
+				}
+			}
+		}
+		if err := next.Done(); err != nil {
+			t.Error(err)
+		}
+	}
+	if exact < all*9/10 {
+		t.Errorf("%d of %d spans are said exactly", exact, all)
+	}
+}
+
+// of is the outcome of a span in a list.
+func of(list []uint64, span uint64) wire.Outcome {
+	for upTo, what := range wire.Outcomes(list) {
+		if span <= upTo {
+			return what
+		}
+	}
+	return wire.Again
+}
+
+// What nobody has any more is lost, by door, once: what senders had their answer for, what
+// connections left behind that had ended, and after a while what clients had that did not come back.
+func TestLossesAreThoseThatNobodyHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "s")
+		f := start(t, path, 0)
+		begin := func(cycle, spans uint64, of ...*Settling) {
+			f.Begin(cycle)
+			for _, s := range of {
+				s.Join(cycle)
+				s.Receive(spans)
+			}
+		}
+		gone, back, never := NewSettling(f), NewSettling(f), NewSettling(f)
+		for cycle := range uint64(3) {
+			begin(cycle, 10, gone, back, never)
+			f.Count(cycle, APM, 100)
+			f.Count(cycle, Zipkin, 1000)
+		}
+		f.Settle(0)
+		f.Doubt(1, true)
+		gone.Close()
+		token, late := back.Token(), never.Token()
+		kill(t, f)
+		next := start(t, path, 1)
+		defer func() { _ = next.Done() }()
+		want := func(socket Loss, awaited uint64) {
+			t.Helper()
+			got := next.Losses()
+			if got.Doors["socket"] != socket || got.Awaited != awaited ||
+				got.Doors["apm"] != (Loss{100, 100}) || got.Doors["zipkin"] != (Loss{1000, 1000}) ||
+				got.Doors["otlp"] != (Loss{}) || got.Unknown != 0 {
+				t.Errorf("lost %+v, want of the socket %+v, awaited %d", got, socket, awaited)
+			}
+		}
+		want(Loss{10, 10}, 40)
+		if says := fmt.Sprint(next.Earlier(token)); says != "[0 0 10 0 20 1 30 2]" {
+			t.Error(says)
+		}
+		want(Loss{10, 10}, 20)
+		time.Sleep(comesBack)
+		want(Loss{20, 20}, 0)
+		// too late: they are counted
+		if says := fmt.Sprint(next.Earlier(late)); says != "[0 0 10 0 20 1 30 2]" {
+			t.Error(says)
+		}
+		want(Loss{20, 20}, 0)
+		later := start(t, path, 0)
+		if all := later.Losses(); all.Awaited != 0 || all.Doors["apm"] != (Loss{}) {
+			t.Errorf("another daemon counts them again: %+v", all)
+		}
+		_ = later.Done()
+	})
+}
+
+// A file of another layout, a torn one, or none: the daemon runs, knows that one died, and nothing else.
+func TestAFileThatSaysNothingIsSaid(t *testing.T) {
+	for name, change := range map[string]func(name string) error{
+		"cut short":         func(name string) error { return os.Truncate(name, 4000) },
+		"empty":             func(name string) error { return os.Truncate(name, 0) },
+		"of another layout": func(name string) error { return overwrite(name, 0, "another ") },
+		"of many records": func(name string) error {
+			return overwrite(name, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s")
+			f := start(t, path, 0)
+			token := NewSettling(f).Token()
+			kill(t, f)
+			if err := change(f.file.Name()); err != nil {
+				t.Fatal(err)
+			}
+			next := start(t, path, 1)
+			if got := next.Losses(); got.Unknown != 1 {
+				t.Errorf("lost %+v", got)
+			}
+			if says := next.Earlier(token); of(says, 1) != wire.Doubtful || of(says, 1<<40) != wire.Doubtful {
+				t.Errorf("of a connection of which nobody knows it says %d", says)
+			}
+			if err := next.Done(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func overwrite(name string, at int64, with string) error {
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = file.WriteAt([]byte(with), at)
+	return err
+}
+
+// Whatever words a file has, reading it ends, and what it says is in order.
+func FuzzDamagedFile(f *testing.F) {
+	f.Add(uint64(1), 5)
+	f.Fuzz(func(t *testing.T, seed uint64, damages int) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		file, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		l := new(layout)
+		l.magic.Store(magic)
+		l.records.Store(2)
+		words := append(bytes.Clone(bytesOf(l)), make([]byte, 2*recordBytes)...)
+		for range min(damages, 1000) {
+			binary.NativeEndian.PutUint64(words[8*rnd.IntN(len(words)/8):], rnd.Uint64()>>rnd.IntN(64))
+		}
+		if _, err := file.WriteAt(words, 0); err != nil {
+			t.Fatal(err)
+		}
+		d := &Dead{isBack: make([]bool, 2)}
+		if d.layout, d.records = contents(file); d.layout == nil {
+			return
+		}
+		for _, r := range d.records {
+			before := uint64(0)
+			for upTo := range wire.Outcomes(d.outcomes(r)) {
+				if upTo < before {
+					t.Fatalf("up to %d after %d", upTo, before)
+				}
+				before = upTo
+			}
+		}
+		d.countCycles(&[doors]Loss{})
+		d.connected()
+	})
+}
+
+// A token that is nobody's is answered by nothing, and one of this daemon's own by what it has.
+func TestTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	f := start(t, path, 0)
+	s := NewSettling(f)
+	if got := of(f.Earlier(s.Token()), 1<<40); got != wire.Settled {
+		t.Errorf("a connection of a daemon that lives is %d", got)
+	}
+	if len(s.Token()) > wire.MaxToken {
+		t.Errorf("a token has %d bytes", len(s.Token()))
+	}
+	for _, token := range []string{
+		"", "-", "a", f.name(), f.name() + "-", f.name() + "-0", "-1", "x-1",
+		f.name() + "-zz",
+	} {
+		if got := f.Earlier(token); got != nil {
+			t.Errorf("%q is answered by %d", token, got)
+		}
+	}
+	var nobody *File
+	if nobody.Earlier(s.Token()) != nil || NewSettling(nobody).Token() != "" {
+		t.Error("a daemon without a file has a token")
+	}
+	all := []*Settling{s}
+	for range 3 {
+		all = append(all, NewSettling(f))
+	}
+	if NewSettling(f).Token() != "" {
+		t.Error("a connection that found no room has a token")
+	}
+	before := all[2].Token()
+	all[2].Receive(7)
+	all[2].Close()
+	if again := NewSettling(f); again.Token() == "" || again.Token() == before || again.Received() != 0 ||
+		all[2].Received() != 7 || all[2].Through(1<<50) != 0 {
+		t.Errorf("the room of one that left is %q with %d", again.Token(), again.Received())
+	}
+	if err := f.Done(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files that were read are kept for a while, so many, and then removed.
+func TestFilesThatWereReadAreForgotten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	var tokens []string
+	for i := range mostKept + 3 {
+		f := start(t, path, min(i, 1))
+		tokens = append(tokens, NewSettling(f).Token())
+		kill(t, f)
+	}
+	old, err := filepath.Glob(path + "*" + readSuffix)
+	if err != nil || len(old) != mostKept {
+		t.Fatalf("%d files are kept: %v", len(old), err)
+	}
+	last := start(t, path, 1)
+	if last.Earlier(tokens[len(tokens)-1]) == nil || last.Earlier(tokens[0]) != nil {
+		t.Error("the newest is not known, or the oldest is")
+	}
+	for _, name := range old {
+		_ = os.Chtimes(name, time.Time{}, time.Now().Add(-keptFor))
+	}
+	if err := last.Done(); err != nil {
+		t.Error(err)
+	}
+	if err := start(t, path, 0).Done(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("%v is left, want the one that was read last", left)
+	}
+}
+
+// What a connection left behind is counted in a cycle that has no outcome yet.
+func TestWhatIsLeftBehindLiesWhereItIsNotSettled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	f := start(t, path, 0)
+	s := NewSettling(f)
+	for cycle := range uint64(marks + 3) { // the last mark is of several
+		f.Begin(cycle)
+		s.Join(cycle)
+		s.Receive(1)
+	}
+	for cycle := range uint64(marks + 3) {
+		if cycle != marks {
+			f.Settle(cycle)
+		}
+	}
+	s.Close()
+	kill(t, f)
+	next := start(t, path, 1)
+	defer func() { _ = next.Done() }()
+	if lost := next.Losses().Doors["socket"]; lost.Lost != 3 {
+		t.Errorf("lost %+v, want the 3 of the last mark", lost)
+	}
+}
+
+// Cycles have places that others get after them. What has no outcome by then is counted; nothing is said
+// of it that would have it counted twice.
+func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	f := start(t, path, 0)
+	s := NewSettling(f)
+	for cycle := range uint64(mostCycles + 2) {
+		f.Begin(cycle)
+		f.Count(cycle, OTLP, 1+cycle)
+		if s.Join(cycle); cycle == 0 {
+			s.Receive(5)
+		}
+		if cycle > 0 {
+			f.Settle(cycle)
+		}
+	}
+	f.Settle(0) // too late
+	f.Count(0, OTLP, 100)
+	f.Doubt(1, true)
+	token := s.Token()
+	kill(t, f)
+	next := start(t, path, 1)
+	defer func() { _ = next.Done() }()
+	if lost := next.Losses().Doors["otlp"]; lost != (Loss{Lost: 1}) {
+		t.Errorf("lost %+v, want the one of the first cycle", lost)
+	}
+	if got := of(next.Earlier(token), 5); got != wire.Doubtful {
+		t.Errorf("a span of it is %d", got)
+	}
+}
+
+// TestWhoSaidByeCanBeAskedAbout: connections that the daemon ends itself stay as they are, so that their
+// clients can be told if it is killed before its books are delivered. Who had left before has nothing to
+// hand over again.
+func TestWhoSaidByeCanBeAskedAbout(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	f := start(t, path, 0)
+	hadLeft, stays := NewSettling(f), NewSettling(f)
+	tokens := [2]string{hadLeft.Token(), stays.Token()}
+	for cycle := range uint64(3) {
+		f.Begin(cycle)
+		hadLeft.Join(cycle)
+		hadLeft.Receive(5)
+		stays.Join(cycle)
+		stays.Receive(7)
+	}
+	f.Settle(0)
+	hadLeft.Close()
+	f.Stopping()
+	stays.Close()
+	f.Doubt(1, true)
+	kill(t, f)
+	next := start(t, path, 1)
+	defer func() { _ = next.Done() }()
+	all := next.Losses()
+	if want := (Loss{Lost: 5, Ambiguous: 5}); all.Doors["socket"] != want || all.Awaited != 14 {
+		t.Errorf("before anybody is back it says %+v", all)
+	}
+	if says := next.Earlier(tokens[0]); says != nil {
+		t.Errorf("of who had left it says %d", says)
+	}
+	want := []uint64{
+		0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Doubtful), 21,
+		uint64(wire.Again),
+	}
+	if says := next.Earlier(tokens[1]); !slices.Equal(says, want) {
+		t.Errorf("of who heard a bye it says %d, want %d", says, want)
+	}
+	if left := next.Losses().Awaited; left != 0 {
+		t.Errorf("%d spans are awaited of who is back", left)
+	}
+}

@@ -1,0 +1,145 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestStatusGolden holds the bytes of a status with something in every field. A
+// change of them is a change of the contract: add a field and write the file
+// anew with -update, or take a new StatusSchema.
+func TestStatusGolden(t *testing.T) {
+	var status Status
+	fill(reflect.ValueOf(&status).Elem(), new(int))
+	got, err := json.MarshalIndent(status, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", "status.json")
+	if *update {
+		if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(append(got, '\n'), want) {
+		t.Errorf("the status is not that of %s but\n%s", file, got)
+	}
+}
+
+// fill puts another number, or a text with one, into each field.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(1_700_000_000+int64(*n), 0).UTC()))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), n)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(value, n)
+		v.SetMapIndex(reflect.ValueOf("reason").Convert(v.Type().Key()), value)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + .5)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(*n))
+	default:
+		panic("BUG: a status has a field of kind " + v.Kind().String())
+	}
+}
+
+// TestDocumentListsEveryField holds docs/status.md and the type equal, path for
+// path: list elements as [], map values as {}.
+func TestDocumentListsEveryField(t *testing.T) {
+	program := map[string]bool{}
+	paths(reflect.TypeFor[Status](), "", program)
+	text, err := os.ReadFile("../../docs/status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(string(text), -1) {
+		for _, path := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			document[path[1]] = true
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(program)) {
+		if !document[path] {
+			t.Errorf("docs/status.md does not list %s", path)
+		}
+	}
+	for path := range document {
+		if !program[path] {
+			t.Errorf("docs/status.md lists %s, which does not exist", path)
+		}
+	}
+}
+
+// paths collects the leaves of a type as JSON names them.
+func paths(t reflect.Type, at string, into map[string]bool) {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		into[at] = true
+	case t.Kind() == reflect.Pointer:
+		paths(t.Elem(), at, into)
+	case t.Kind() == reflect.Slice:
+		paths(t.Elem(), at+"[]", into)
+	case t.Kind() == reflect.Map:
+		paths(t.Elem(), at+"{}", into)
+	case t.Kind() == reflect.Struct:
+		for i := range t.NumField() {
+			if t.Field(i).Anonymous { // its fields stand among these
+				paths(t.Field(i).Type, at, into)
+				continue
+			}
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			paths(t.Field(i).Type, strings.TrimPrefix(at+"."+name, "."), into)
+		}
+	default:
+		into[at] = true
+	}
+}
+
+// TestStatusIsBounded connects nobody and still finds each list, never null.
+func TestStatusIsBounded(t *testing.T) {
+	text, err := json.Marshal(startServer(t, Config{}).Status())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte("null")) {
+		t.Errorf("a list is null: %s", text)
+	}
+}

@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+)
+
+const (
+	// mostAhead is how far two clocks may differ: the agent puts what is older into its current bucket.
+	mostAhead = 5 * time.Second
+	// longUnscraped is after how long a Prometheus has forgotten a series.
+	longUnscraped = 5 * time.Minute
+)
+
+func (f *Findings) destinations(s *status.Status) {
+	for i := range s.Destinations {
+		d := &s.Destinations[i]
+		about := "destination " + d.Name
+		if d.Scraped == nil {
+			f.state(about, d.URL, string(d.State), lastSaid(d.Flushes))
+		} else {
+			f.scraped(about, s, d)
+		}
+		f.reasons(Wrong, about, d.Books.UnsentBy, unsentFixes, "%d spans did not get there: %s")
+		if d.Retry.MaxBytes > 0 && d.Retry.Bytes > d.Retry.MaxBytes/2 {
+			f.add(Wrong, about, "see why it does not take them, or raise --retry-bytes",
+				"%d payloads wait in more than half of --retry-bytes, the oldest for %.0f s",
+				d.Retry.Payloads, d.Retry.OldestSeconds)
+		}
+		f.clock(about, d.Clock)
+	}
+}
+
+// state is how a destination does to which something is sent.
+func (f *Findings) state(about, url, state, said string) {
+	if said != "" {
+		said = ": " + said
+	}
+	switch state {
+	case "takes":
+		f.ok(about, "%s took what was sent to it last", url)
+	case "silent":
+		f.add(Wrong, about, "see whether it runs, and whether the address is right", "%s does not answer%s",
+			url, said)
+	case "looked_for":
+		f.add(Notice, about, "give --agent-url where there is one, or another destination, or off",
+			"nobody named an agent, and none is found at %s", url)
+	default:
+		f.add(Wrong, about, "have it take statistics: an old agent does not, nor one that has them off",
+			"%s answers, and takes nothing%s", url, said)
+	}
+}
+
+// lastSaid is what a destination has said of the last payload that it did not take.
+func lastSaid(flushes []export.Flush) string {
+	for i := len(flushes) - 1; i >= 0; i-- {
+		if said := strings.TrimSpace(flushes[i].Said); said != "" {
+			return said
+		}
+	}
+	return ""
+}
+
+func (f *Findings) scraped(about string, s *status.Status, d *status.DestinationStatus) {
+	since, says := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
+	if d.Scraped.Last.IsZero() {
+		since, says = s.At.Sub(s.Started), "nobody has scraped it since the start, %.0f s ago"
+	}
+	if since > longUnscraped {
+		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr", says,
+			since.Seconds())
+		return
+	}
+	f.ok(about, says, since.Seconds())
+}
+
+func (f *Findings) clock(about string, c *status.Clock) {
+	if c == nil {
+		return
+	}
+	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > mostAhead {
+		f.add(Wrong, about, "set both clocks by NTP; until then statistics lie in other buckets than traces",
+			"its clock differs by %.0f s from the daemon's", c.AheadSeconds)
+		return
+	}
+	f.ok(about, "its clock is the daemon's within %.0f s", mostAhead.Seconds())
+}
+
+// CallsQuery is what a Prometheus is asked: the sum of calls of all daemons, in either dialect that it
+// may have.
+const CallsQuery = `sum({__name__=~"traces_span_metrics_calls_total|traces_spanmetrics_calls_total"})`
+
+// Arrival is what a Prometheus has.
+type Arrival struct {
+	Has   bool // there are such series, in the last five minutes
+	Calls float64
+	At    time.Time // by its clock
+}
+
+// Arrived compares it with what the daemon has given out. A Prometheus has the calls of other daemons too,
+// and a span may stand for several calls, so it may well have more. It has less by what was counted since it
+// last scraped, and by series that have ended.
+func (f *Findings) Arrived(s *status.Status, a Arrival) {
+	const about = "prometheus"
+	flushed := uint64(0)
+	for i := range s.Destinations {
+		d := &s.Destinations[i]
+		if d.Scraped != nil || d.Name == "otlp" && setting(s, "otlp-dialect") == "spanmetrics" {
+			flushed = max(flushed, d.Books.Flushed)
+		}
+	}
+	switch {
+	case !a.Has && flushed > 0:
+		f.add(Wrong, about, "see its page of targets for an error, or whether it drops or renames series",
+			"%d spans were given out, and it has no calls of anybody", flushed)
+	case !a.Has:
+		f.add(Notice, about, "send a span, and look again in an interval",
+			"it has no calls, and none were given out")
+	case a.Calls < float64(flushed):
+		f.add(Notice, about, "look again in a minute; if it stays, see whether relabelling drops series",
+			"it has %.0f calls, and the daemon has given out %d spans", a.Calls, flushed)
+	default:
+		f.ok(about, "it has %.0f calls of all daemons, and this one has given out %d spans", a.Calls, flushed)
+	}
+	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > mostAhead {
+		f.add(Wrong, about, "set both clocks by NTP", "its clock differs by %.0f s from the daemon's",
+			ahead.Seconds())
+	}
+}

@@ -1,0 +1,152 @@
+package doctor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/status"
+)
+
+func (f *Findings) doors(s *status.Status) {
+	f.socket(s)
+	for _, name := range slices.Sorted(maps.Keys(s.Doors)) {
+		f.door(name, s.Doors[name], s.At)
+	}
+}
+
+// socket is our own door.
+func (f *Findings) socket(s *status.Status) {
+	const about = "door socket"
+	switch c := &s.Connections; {
+	case c.Total > 0:
+		f.ok(about, "%d clients are connected, %d were in all", c.Live, c.Total)
+	case len(s.Doors) > 0:
+		f.ok(about, "no client of the socket has connected; other doors are open")
+	default:
+		f.add(Notice, about, "mount the directory of "+setting(s, "socket")+" into the application's "+
+			"container; for tracers and SDKs as they are open a door: --apm-socket, --otlp-addr",
+			"no client has connected, and no other door is open")
+	}
+	f.reasons(Wrong, about, s.Connections.Faults, map[string]string{
+		"too_many_connections": "raise --max-connections",
+		"not_allowed":          "name the client's user in --allow-uid",
+		"bad_frame":            clientFix, "bad_message": clientFix,
+		"half_frame": "a client died, or was cut off",
+		"no_hello":   clientFix, "too_large": clientFix, "version": "update the client, or the daemon",
+		"too_slow": "a client stopped in the middle of a message: it may be out of CPU",
+		"bug":      requestFixes["bug"],
+	}, "%d connections were closed: %s")
+}
+
+func (f *Findings) door(name string, d *status.OnwardDoor, now time.Time) {
+	about := "door " + name
+	switch {
+	case d.LastHeard.IsZero() && d.Connections.Live == 0:
+		f.add(Notice, about, "point the sender's endpoint at --"+name+"-addr or --"+name+"-socket",
+			"it is open, and nobody has sent %s", d.Brings)
+	default:
+		f.ok(about, "%d connections, %d requests counted, heard %.0f s ago", d.Connections.Live,
+			d.Requests["counted"], now.Sub(d.LastHeard).Seconds())
+	}
+	if d.Refused > 0 {
+		f.add(Wrong, about, "raise --"+name+"-max-connections", "%d connections found no room", d.Refused)
+	}
+	requests := f.signals(about, d)
+	if name == "apm" {
+		f.reasons(Notice, about, requests, requestFixes, "%d requests were left to the agent to count: %s")
+	} else {
+		f.reasons(Wrong, about, requests, requestFixes, "%d requests were not counted: %s")
+	}
+	if on := d.Forward; on != nil {
+		f.state(about+" forward", on.URL, string(on.State), on.Said)
+	}
+}
+
+// signals adds a finding for refused metrics and logs, which lose no span, and returns the other requests by
+// result.
+func (f *Findings) signals(about string, d *status.OnwardDoor) map[string]uint64 {
+	requests := maps.Clone(d.Requests)
+	for _, signal := range sortedOf(d.RefusedSignals) {
+		n := d.RefusedSignals[signal]
+		requests["refused"] -= min(n, requests["refused"])
+		f.add(Notice, about, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or give the "+
+			"daemon --otlp-forward", "%d requests with %s were refused: without --otlp-forward only traces "+
+			"are accepted; they contain no spans", n, signal)
+	}
+	return requests
+}
+
+// sdks says what SDKs did with their spans before anybody else had them, as they say themselves. What they
+// exported is as of their last report, so that more has come here in the meantime, and never less.
+func (f *Findings) sdks(s *status.Status) {
+	said := s.SDKs
+	if said == nil {
+		return
+	}
+	const about = "sdks"
+	if said.Started == 0 { // Java does not say that
+		f.ok(about, "by their own metrics they exported %d spans", said.Exported)
+	} else {
+		f.ok(about, "by their own metrics they began %d spans, sampled %d, and exported %d", said.Started,
+			said.Sampled, said.Exported)
+	}
+	if n := said.Started - min(said.Started, said.Sampled); n > 0 {
+		f.add(Notice, about, "OTEL_TRACES_SAMPLER=parentbased_always_on, or a sampler that writes "+
+			"thresholds (ot=th), by which what is left out is counted all the same",
+			"of %d spans they sampled %d away, which nobody counts but by their thresholds", said.Started, n)
+	}
+	if said.Dropped > 0 {
+		f.add(Wrong, about, "raise OTEL_BSP_MAX_QUEUE_SIZE, or lower OTEL_BSP_SCHEDULE_DELAY",
+			"%d spans never left their SDK, nearly always because its queue was full", said.Dropped)
+	}
+	if said.Failed > 0 {
+		f.add(Wrong, about, "the log of the application says why; see the line of door otlp forward",
+			"%d spans were given up by their exporter", said.Failed)
+	}
+	if s.Books.Received < said.Exported && countsAll(s) {
+		f.add(Notice, about,
+			"look at OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and at a second exporter",
+			"they exported %d spans, of which at most %d came here", said.Exported, s.Books.Received)
+	}
+}
+
+// countsAll says whether each span that an SDK exports here is received.
+func countsAll(s *status.Status) bool {
+	d := s.Doors["otlp"]
+	return setting(s, "otlp-reading") != "datadog" && d != nil && d.Requests["by_tracer"] == 0
+}
+
+// twice says who else counts the same spans.
+func (f *Findings) twice(s *status.Status) {
+	const about = "counted twice"
+	before := len(*f)
+	for _, name := range slices.Sorted(maps.Keys(s.Doors)) {
+		d := s.Doors[name]
+		if n := d.Requests["by_tracer"]; n > 0 {
+			f.add(Notice, about, "have the daemon count them: DD_TRACE_STATS_COMPUTATION_ENABLED=false",
+				"door %s: of %d requests the sender has counted the spans itself "+
+					"(Datadog-Client-Computed-Stats), so they are not counted here", name, n)
+		}
+	}
+	if d := s.Doors["otlp"]; d != nil && d.Forward != nil && setting(s, "otlp-mark") == "header" {
+		f.add(Notice, about, "where a Collector is there, give --otlp-mark=attribute and have what counts "+
+			"behind it leave out what has it, or count there no more (an agent, a connector)",
+			"door otlp: what goes on to %s says in a header that it is counted; an agent heeds that, and a "+
+				"Collector neither heeds it nor hands it on", d.Forward.URL)
+	}
+	if s.APM != nil {
+		computed := uint64(0)
+		for _, n := range s.APM.Statistics {
+			computed += n
+		}
+		if computed > 0 {
+			f.add(Notice, about, "none is needed: such spans are in the statistics once, those of the tracer",
+				"%d requests with statistics that tracers computed themselves came by door apm", computed)
+		}
+	}
+	if len(*f) == before {
+		f.ok(about, "no sender says that it counts itself, and nothing goes on that could be counted again")
+	}
+}

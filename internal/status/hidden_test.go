@@ -1,0 +1,55 @@
+package status
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+)
+
+// TestControlCharactersAreShownInStatus: who reads /status in a terminal sees what a label
+// holds, and a program reads the label as it was.
+func TestControlCharactersAreShownInStatus(t *testing.T) {
+	const label = "GET /\u202egpj.exe\u2069\u009b2J"
+	from := rooms(t)
+	var err error
+	if from.Agent, err = agent.New(agent.Config{URL: agent.URL{
+		Network: "unix",
+		Address: "/" + label,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Config{
+		Addr: "127.0.0.1:0", FlushInterval: 10 * time.Second, Sources: from,
+		Log:      slog.New(slog.DiscardHandler),
+		Settings: []Setting{{Name: "agent-url", Value: label}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Close(t.Context()) })
+	answer, err := http.Get("http://" + s.Addr() + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := string(said)
+	if strings.ContainsAny(body, "\u202e\u2069\u009b") || strings.Count(body, `\u202e`) != 2 {
+		t.Errorf("hidden characters are not shown in %s", body)
+	}
+	var status Status
+	if err := json.Unmarshal(said, &status); err != nil || status.Agent.URL != "unix:///"+label ||
+		status.Config[0].Value != label {
+		t.Errorf("%v: a program reads %q", err, status.Agent.URL)
+	}
+}

@@ -1,0 +1,45 @@
+package status
+
+import (
+	"net/http"
+	"os"
+	"testing"
+)
+
+// TestNoPageFromElsewhereReadsTheStatus: where another name leads here, a browser asks by that name,
+// and gets neither the page nor the status; metrics and probes answer to any.
+func TestNoPageFromElsewhereReadsTheStatus(t *testing.T) {
+	s := startServer(t, Config{Hosts: []string{"Stats.Example"}, Debug: true})
+	own, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, isKnown := range map[string]bool{
+		"": true, "localhost": true, "localhost:9126": true, "LocalHost.": true, "127.0.0.1:9126": true,
+		"10.1.2.3": true, "[::1]:9126": true, "[fe80::1%25eth0]:9126": true, "::1": true,
+		own: true, own + ":80": true, "stats.example:443": true,
+		"evil.example": false, "evil.example:9126": false, "localhost.evil.example": false,
+		"127.0.0.1.evil.example": false, "10.1.2": false, "example": false, own + ".evil.example": false,
+	} {
+		for path, isGuarded := range map[string]bool{
+			"/": true, "/status": true, "/page/main.js": true, "/debug/pprof/cmdline": true,
+			"/metrics": false, "/livez": false,
+		} {
+			want := http.StatusOK
+			if isGuarded && !isKnown {
+				want = http.StatusMisdirectedRequest
+			}
+			response, body := get(t, s, path, func(r *http.Request) {
+				if r.Host = host; host == "" {
+					r.Host = s.Addr() // a client never leaves it out; hosts has a case for that
+				}
+			})
+			if response.StatusCode != want {
+				t.Errorf("%q is asked for %s and answers %d, %.80s", host, path, response.StatusCode, body)
+			}
+		}
+	}
+	if !(hosts{}).has("") {
+		t.Error("a request without a name, of HTTP/1.0, is refused")
+	}
+}

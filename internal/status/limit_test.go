@@ -1,0 +1,135 @@
+package status
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// crowd fills the server with connections that sent what is given, oldest first.
+func crowd(t *testing.T, s *Server, sent string) (inside []net.Conn) {
+	t.Helper()
+	for range MaxConnections {
+		inside = append(inside, dial(t, s, sent))
+	}
+	return inside
+}
+
+func dial(t *testing.T, s *Server, sent string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, sent); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// unhurried is a server that waits for heads for ever.
+func unhurried(t *testing.T) *Server {
+	t.Helper()
+	s := newServer(t, Config{})
+	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0
+	s.Start()
+	s.SetReady(true)
+	return s
+}
+
+// slowly is a server that answers a request with the header Slow when the channel is
+// closed or its sender leaves, and says that it has begun.
+func slowly(t *testing.T, end chan struct{}) (s *Server, began chan struct{}) {
+	t.Helper()
+	s = newServer(t, Config{})
+	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0
+	began = make(chan struct{}, MaxConnections)
+	answer := s.http.Handler
+	s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Slow") != "" {
+			began <- struct{}{}
+			select {
+			case <-end:
+			case <-r.Context().Done():
+			}
+		}
+		answer.ServeHTTP(w, r)
+	})
+	s.Start()
+	return s, began
+}
+
+const slowRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\nSlow: 1\r\nConnection: close\r\n\r\n"
+
+// TestProbesGetThroughHalfSentRequests fills every connection with half of a request, and
+// then again and again: each probe is answered, and who waits longest gives way to it.
+func TestProbesGetThroughHalfSentRequests(t *testing.T) {
+	for _, half := range []string{"", "GET /livez HTT", "GET /metrics HTTP/1.1\r\nHost: x\r\n"} {
+		s := unhurried(t)
+		inside := crowd(t, s, half)
+		for range 10 {
+			if response, body := get(t, s, "/livez", nil); response.StatusCode != http.StatusOK {
+				t.Fatalf("a probe beside %q: %s %s", half, response.Status, body)
+			}
+			dial(t, s, half)
+		}
+		if s.connections.evictions() == 0 {
+			t.Error("nobody gave way")
+		}
+		if _, err := bufio.NewReader(inside[0]).ReadByte(); err == nil {
+			t.Error("the oldest got an answer to half a request")
+		}
+	}
+}
+
+// TestWhoIsAnsweredDoesNotGiveWay holds one answer back while half-sent requests flood the
+// address: it is finished. What gave way is counted.
+func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
+	end := make(chan struct{})
+	s, began := slowly(t, end)
+	slow := dial(t, s, slowRequest)
+	<-began
+	crowd(t, s, "GET")
+	get(t, s, "/livez", nil)
+	close(end)
+	text, err := io.ReadAll(slow)
+	if refused := "\nspanstatsd_http_refused_total "; err != nil ||
+		!strings.Contains(string(text), refused) || strings.Contains(string(text), refused+"0\n") {
+		t.Errorf("%v: %.300s", err, text)
+	}
+}
+
+// TestAnsweredConnectionsGiveWayInTheEnd fills every connection with an answer that is not
+// over: a probe gets through all the same.
+func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
+	s, began := slowly(t, nil)
+	crowd(t, s, slowRequest)
+	for range MaxConnections {
+		<-began
+	}
+	if response, _ := get(t, s, "/livez", nil); response.StatusCode != http.StatusOK {
+		t.Error(response.Status)
+	}
+}
+
+// TestConnectionsAreForgotten: what has ended takes no room.
+func TestConnectionsAreForgotten(t *testing.T) {
+	s := unhurried(t)
+	for range 2 * MaxConnections {
+		conn := dial(t, s, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(conn); err != nil || !strings.Contains(string(text), "200 OK") {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	if n := s.connections.evictions(); n != 0 {
+		t.Errorf("%d gave way, though each had ended", n)
+	}
+}

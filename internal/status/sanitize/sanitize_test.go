@@ -1,0 +1,52 @@
+package sanitize_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
+)
+
+// hidden are characters that nobody sees, and that turn around, join or end what stands
+// beside them.
+const hidden = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" +
+	"\u200e\u200f\u061c\u200b\u2028\x7f\u009b\ufeff\U000e0041"
+
+func TestWhatCanNotBeSeenIsShownAsItsEscape(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "GET /": "GET /", "naïve ✓ 日本 عربي": "naïve ✓ 日本 عربي", "a\tb\x1b[2J": `a\tb\x1b[2J`,
+		"a\nb":         `a\nb`,
+		"gpj\u202eexe": `gpj\u202eexe`, "\u2067a\u2069": `\u2067a\u2069`, "\xff": `\ufffd`,
+		"\u009b": `\u009b`, "\U000e0041": `\U000e0041`,
+	} {
+		if got := sanitize.Text(text); got != want {
+			t.Errorf("%q is shown as %s, want %s", text, got, want)
+		}
+	}
+	if got := sanitize.Lines("a\u202e\nb\x07"); got != "a\\u202e\nb\\a" {
+		t.Errorf("lines are shown as %q", got)
+	}
+}
+
+// TestJSONMeansTheSame to a program, while a person sees every character of it.
+func TestJSONMeansTheSame(t *testing.T) {
+	given := map[string]string{"resource": "a" + hidden + "b", "plain": "naïve ✓ \"quoted\" \\u202e \ufffd"}
+	var document bytes.Buffer
+	if err := json.NewEncoder(sanitize.JSONLines(&document)).Encode(given); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range hidden {
+		if bytes.ContainsRune(document.Bytes(), r) {
+			t.Errorf("%U is not shown in %s", r, document.Bytes())
+		}
+	}
+	var read map[string]string
+	if err := json.Unmarshal(document.Bytes(), &read); err != nil || read["resource"] != given["resource"] ||
+		read["plain"] != given["plain"] {
+		t.Errorf("%v: %q", err, read)
+	}
+	if !bytes.Contains(document.Bytes(), []byte("naïve ✓")) {
+		t.Errorf("what can be seen is escaped: %s", document.Bytes())
+	}
+}

@@ -1,0 +1,188 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"regexp"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/exporter-toolkit/web"
+	exit "github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
+)
+
+// Config is what the server may use, and what it can't ask of the rooms.
+type Config struct {
+	Addr          string
+	Hosts         []string // more names that the page and the status answer to
+	WebConfigFile string   // TLS and basic auth, in the Prometheus ecosystem's format; "" for neither
+	Debug         bool     // answer /debug/pprof
+	Version       string
+	FlushInterval time.Duration
+	Limits        Limits
+	Memory        memory.Budget // what the limits may come to
+	MemoryLimit   memory.Limit
+	Preset        string    // name of the defaults that were chosen for MemoryLimit
+	Settings      []Setting // what the daemon runs with
+	Sources       Sources
+	Spans         bool // answer scrapes of statistics
+	OnlySpans     bool // and nothing else
+	Log           *slog.Logger
+	LogLinesLost  func() uint64
+	Died          func() int             // daemons before this one that were killed
+	LostToKills   func() recovery.Losses // what they have taken with them
+}
+
+// Limits are the bounds that status shows beside what is used of them.
+type Limits struct {
+	Aggregates  int
+	Origins     int
+	Connections int
+}
+
+// Server answers /metrics, /livez, /readyz, /status and the page at /.
+type Server struct {
+	probes
+	config   Config
+	started  time.Time
+	listener net.Listener
+	http     *http.Server
+	served   chan struct{}
+	failures failureLog
+
+	connections *connLimiter
+}
+
+// New opens the address. Nothing is answered before Start.
+func New(config Config) (*Server, error) {
+	if config.LogLinesLost == nil {
+		config.LogLinesLost = func() uint64 { return 0 }
+	}
+	if config.Died == nil {
+		config.Died = func() int { return 0 }
+	}
+	if config.LostToKills == nil {
+		config.LostToKills = (*recovery.File)(nil).Losses
+	}
+	if err := web.Validate(config.WebConfigFile); err != nil {
+		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the "+
+			"flag out", err)
+	}
+	flag := "http-addr"
+	if config.OnlySpans {
+		flag = "prometheus-addr"
+	}
+	listener, err := net.Listen("tcp", config.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for http: %w; choose another --%s", err, flag)
+	}
+	s := &Server{
+		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
+		failures: newFailureLog(config.Log), connections: newConnLimiter(MaxConnections),
+	}
+	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+	}
+	s.connections.attach(s.http)
+	if config.Debug {
+		s.http.WriteTimeout = 2 * time.Minute // for a profile of the usual 30 seconds, and a few more
+	}
+	return s, nil
+}
+
+// routes is who answers what.
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	if x := s.config.Sources.Prometheus; x != nil && s.config.Spans {
+		mux.Handle("GET "+exit.Path, x)
+	}
+	if s.config.OnlySpans {
+		return mux
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		&collector{
+			sources: s.config.Sources, version: s.config.Version, budget: s.config.Memory.Total,
+			limit: s.config.MemoryLimit, refused: s.connections.evictions,
+			logLinesLost: s.config.LogLinesLost, died: s.config.Died, lostToKills: s.config.LostToKills,
+		},
+		// This adds the CPU time of the garbage collector, which the metrics do not have by
+		// default.
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
+			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
+		})),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures}))
+	mux.HandleFunc("GET /livez", s.livez)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	known := newHosts(s.config.Hosts)
+	guarded := func(pattern string, answer http.HandlerFunc) { mux.Handle(pattern, known.guard(answer)) }
+	guarded("GET /status", s.status)
+	addPage(guarded)
+	if s.config.Debug {
+		// They cost CPU while they run and show memory.
+		guarded("GET /debug/pprof/", pprof.Index)
+		guarded("GET /debug/pprof/cmdline", pprof.Cmdline)
+		guarded("GET /debug/pprof/profile", pprof.Profile)
+		guarded("GET /debug/pprof/symbol", pprof.Symbol)
+		guarded("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return mux
+}
+
+// Addr is where it listens, with the port that was chosen if none was given.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Start answers requests.
+func (s *Server) Start() {
+	go func() {
+		defer close(s.served)
+		if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
+			s.config.Log.Error("serve http ended; restart the daemon to see its metrics again", "error", err)
+		}
+	}()
+}
+
+// Close finishes the requests that are being answered.
+func (s *Server) Close(ctx context.Context) {
+	if s.http.Shutdown(ctx) != nil {
+		s.http.Close()
+	}
+	<-s.served
+}
+
+// Abandon gives the address back where nothing was started.
+func (s *Server) Abandon() { _ = s.listener.Close() }
+
+// serve answers until Close, behind what the web config file asks for.
+func (s *Server) serve() error {
+	if s.config.WebConfigFile == "" {
+		s.http.Handler = s.connections.watch(s.http.Handler)
+		return s.http.Serve(s.listener)
+	}
+	guarded := &guardedListener{
+		Listener: s.listener, server: s.http, connections: s.connections, log: s.config.Log,
+		file: s.config.WebConfigFile, open: s.http.Handler,
+	}
+	defer guarded.end()
+	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
+}
+
+// Status is what /status answers.
+func (s *Server) Status() Status { return readStatus(&s.config, &s.probes, s.started) }
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) { s.failures.answerJSON(w, s.Status()) }

@@ -1,0 +1,170 @@
+package status
+
+import (
+	"os"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+)
+
+// StatusSchema is the version of the contract below: docs/status.md. A field
+// may be added within a version; none is removed, renamed or given another
+// meaning without a new one.
+const StatusSchema = 1
+
+// Status is the daemon at one moment, for a program to read. All of it is
+// bounded, whatever tracers do. Its sections have no names in JSON.
+type Status struct {
+	Schema int       `json:"schema"`
+	At     time.Time `json:"at"`
+	Process
+	Spans
+	Interval
+	Senders
+	Delivery
+	Memory  Memory    `json:"memory"`
+	Machine Machine   `json:"machine"`
+	Config  []Setting `json:"config"`
+}
+
+// Process is the daemon itself.
+type Process struct {
+	Version       string    `json:"version"`
+	Started       time.Time `json:"started"`
+	UptimeSeconds float64   `json:"uptime_seconds"`
+	Ready         bool      `json:"ready"`
+	NotReady      string    `json:"not_ready,omitempty"` // why
+	Died          int       `json:"predecessors_died"`
+}
+
+// Spans are the books, and what stands beside them.
+type Spans struct {
+	Books      Books             `json:"books"`
+	Collapsed  map[string]uint64 `json:"collapsed"`
+	Late       uint64            `json:"late"`
+	Early      uint64            `json:"early"`
+	ClientLost map[string]uint64 `json:"client_lost"`
+	Killed     recovery.Losses   `json:"lost_to_kills"`
+}
+
+// Memory is what the limits may come to, and what they must fit.
+type Memory struct {
+	Parts       []memory.Part `json:"parts"` // the largest first
+	TotalBytes  int64         `json:"total_bytes"`
+	LimitBytes  int64         `json:"limit_bytes"` // 0: none is known
+	LimitSource string        `json:"limit_source,omitempty"`
+	Preset      string        `json:"preset"` // name of the defaults that were chosen for the limit
+}
+
+// readStatus reads the status of a daemon that started at a time.
+func readStatus(c *Config, p *probes, started time.Time) Status {
+	now, s := time.Now(), c.Sources.snapshot()
+	status := Status{
+		Schema: StatusSchema, At: now,
+		Process: Process{
+			Version: c.Version, Started: started, UptimeSeconds: now.Sub(started).Seconds(),
+			Ready: p.ready.Load(), NotReady: p.notReady(), Died: c.Died(),
+		},
+		Spans: Spans{
+			Books: s.books(), Collapsed: s.admitted.Collapsed, Late: s.late, Early: s.early,
+			ClientLost: s.in.ClientLost, Killed: c.LostToKills(),
+		},
+		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),
+		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total, Preset: c.Preset},
+		Machine: readMachine(os.DirFS("/")),
+		Config:  list(c.Settings),
+	}
+	if limit := c.MemoryLimit; limit.Known() {
+		status.Memory.LimitBytes, status.Memory.LimitSource = limit.Bytes, limit.Source
+	}
+	return status
+}
+
+// Interval is what the present interval holds of its limits, and who counts it.
+type Interval struct {
+	Cycle      Cycle          `json:"cycle"`
+	Aggregates Bounded        `json:"aggregates"`
+	Origins    Bounded        `json:"origins"`
+	Drainers   []Drainer      `json:"drainers"`
+	Partitions routing.Stats  `json:"partitions"`
+	Busiest    export.Busiest `json:"busiest"` // of the last interval with spans
+}
+
+// Cycle is where the wall-clock intervals stand.
+type Cycle struct {
+	Sealed          uint64    `json:"sealed"` // so far
+	LastSeal        time.Time `json:"last_seal"`
+	IntervalSeconds float64   `json:"interval_seconds"`
+}
+
+// Bounded is something that has a limit.
+type Bounded struct {
+	Live int `json:"live"`
+	Max  int `json:"max"`
+}
+
+// Drainer is one drainer and its ring.
+type Drainer struct {
+	Aggregated uint64 `json:"aggregated"`
+	Ring       Ring   `json:"ring"`
+}
+
+// Ring is how full one ring is and was.
+type Ring struct {
+	Slots     int `json:"slots"`
+	Used      int `json:"used"`
+	HighWater int `json:"high_water"`
+}
+
+func interval(c *Config, s *snapshot) Interval {
+	now := Interval{
+		Cycle: Cycle{
+			Sealed: s.agg.Sealed, LastSeal: s.agg.LastSeal, IntervalSeconds: c.FlushInterval.Seconds(),
+		},
+		Aggregates: Bounded{Live: s.agg.Aggregates, Max: c.Limits.Aggregates},
+		Origins:    Bounded{Live: s.agg.Origins, Max: c.Limits.Origins},
+		Partitions: s.agg.Partitions, Busiest: c.Sources.Flush.Busiest(),
+	}
+	for _, d := range s.agg.Drainers {
+		now.Drainers = append(now.Drainers, Drainer{
+			Aggregated: d.Aggregated,
+			Ring:       Ring{Slots: d.Ring.Slots, Used: d.Ring.Used, HighWater: d.Ring.HighWater},
+		})
+	}
+	p := &now.Partitions
+	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)
+	return now
+}
+
+// list is never null in JSON.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// Setting is one value that the daemon runs with, and who chose it.
+type Setting struct {
+	Name  string `json:"name"` // of the flag
+	Value string `json:"value"`
+	// Effective is what the value means on this machine, where that is another.
+	Effective string `json:"effective,omitempty"`
+	Default   string `json:"default"`
+	// Origin is one of the five below.
+	Origin string `json:"origin"`
+	// Variable is the environment variable that it came from.
+	Variable string `json:"variable,omitempty"`
+}
+
+// Where a value came from, the strongest first.
+const (
+	FromFlag        = "flag"
+	FromEnvironment = "environment"
+	FromMemory      = "memory"      // another than its default, for the memory there is
+	FromDescriptors = "descriptors" // the same, for the files that the process may open
+	FromDefault     = "default"
+)

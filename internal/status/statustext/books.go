@@ -1,0 +1,77 @@
+package statustext
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/spanstatsd/spanstatsd/internal/status"
+)
+
+func (t *statusText) books() {
+	b := &t.now.Books
+	t.line("%s\n", t.summary(b))
+	row := func(branch, name string, n uint64, of func(*status.Status) uint64, note string) {
+		rate := ""
+		if r, known := rateSince(t.last, t.now, of); known {
+			rate = perSecond(r)
+		}
+		t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), 16-utf8.RuneCountInString(branch), name, count(n),
+			rate, note)
+	}
+	row("", "received", b.Received, func(s *status.Status) uint64 { return s.Books.Received }, t.transit(b))
+	row("├ ", "aggregated", b.Aggregated, func(s *status.Status) uint64 { return s.Books.Aggregated }, "")
+	row("│ ├ ", "flushed", b.Flushed, func(s *status.Status) uint64 { return s.Books.Flushed }, "")
+	row("│ ├ ", "held", b.Held, func(s *status.Status) uint64 { return s.Books.Held },
+		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.HeldInTables), count(b.HeldInPayloads))))
+	row("│ └ ", "unsent", b.Unsent, func(s *status.Status) uint64 { return s.Books.Unsent },
+		t.warn(nonZeroCounts(b.UnsentBy)))
+	row("└ ", "dropped", b.DroppedTotal(), func(s *status.Status) uint64 { return s.Books.DroppedTotal() },
+		t.warn(nonZeroCounts(b.Dropped)))
+	t.besides("collapsed", t.now.Collapsed)
+	t.besides("lost by tracers", t.now.ClientLost)
+}
+
+// summary is the first thing to know. While spans move the books are off by those
+// between two rooms, which one look can't tell from a defect.
+func (t *statusText) summary(b *status.Books) string {
+	trouble, onward := t.trouble(), t.forwardTrouble()
+	switch lost := b.DroppedTotal() + t.mostUnsent(); {
+	case b.Received == 0:
+		return t.dim("No span has come yet.")
+	case lost > 0:
+		return t.warn(
+			fmt.Sprintf("%s of %s spans are lost, by the reasons below.", count(lost), count(b.Received)),
+		)
+	case trouble != "":
+		return t.warn("No span is lost yet, but the " + trouble + ".")
+	case onward != "":
+		return t.warn("No span is lost, but the " + onward + ".")
+	case b.Balanced:
+		return t.good("Every span is accounted for, and none is lost.")
+	}
+	return t.good("No span is lost.")
+}
+
+// transit says how many spans are between two rooms at the moment.
+func (t *statusText) transit(b *status.Books) string {
+	if b.InTransit <= 0 {
+		return ""
+	}
+	return t.dim(count(b.InTransit) + " on their way through the rings")
+}
+
+// besides shows a count that the books do not have, if it is not 0.
+func (t *statusText) besides(name string, by map[string]uint64) {
+	if text := nonZeroCounts(by); text != "" {
+		t.line("  %-16s  %s", name, t.warn(text))
+	}
+}
+
+// rateSince is how fast a count rose since an earlier status; false where there was
+// none, or where the daemon is another one since.
+func rateSince(last, now *status.Status, count func(*status.Status) uint64) (perSecond float64, known bool) {
+	if last == nil || !last.Started.Equal(now.Started) || !now.At.After(last.At) {
+		return 0, false
+	}
+	return (float64(count(now)) - float64(count(last))) / now.At.Sub(last.At).Seconds(), true
+}

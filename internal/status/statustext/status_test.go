@@ -1,0 +1,220 @@
+package statustext_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/status/statustext"
+)
+
+// controls is everything but lines of text.
+var controls = regexp.MustCompile(`[^\P{C}\n]`)
+
+// TestStatusTextIsSafe gives every text from outside a command for terminals.
+func TestStatusTextIsSafe(t *testing.T) {
+	const hostile = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\r\nx\x00"
+	now := time.Now()
+	s := &status.Status{
+		Schema: 1, At: now,
+		Process: status.Process{Started: now.Add(-time.Hour), Version: hostile, NotReady: hostile},
+		Spans: status.Spans{
+			Books:     status.Books{Received: 3, Dropped: map[string]uint64{hostile: 3}},
+			Collapsed: map[string]uint64{hostile: 1},
+		},
+		Delivery: status.Delivery{
+			Agent:        status.Agent{URL: hostile, Version: hostile},
+			Destinations: []status.DestinationStatus{{Name: "agent"}, {Name: hostile, URL: hostile}},
+			Flushes: []export.Flush{{
+				Said:     hostile,
+				Outcomes: map[export.Result]int{export.ResultAccepted: 1},
+			}},
+		},
+		Interval: status.Interval{
+			Drainers: []status.Drainer{{Ring: status.Ring{Slots: 8, Used: 9, HighWater: 12}}},
+			Busiest: export.Busiest{
+				Rows: []export.BusyKey{
+					{
+						Service:   hostile,
+						Operation: hostile,
+						Resource:  hostile,
+						Hits:      1,
+						Latency:   []uint64{0, 4, 1},
+					},
+				},
+				Curve: export.CurveAxis{Columns: 3},
+			},
+		},
+		Senders: status.Senders{Tracers: []ingest.Tracer{{Service: hostile, Env: hostile, Lang: hostile}}},
+	}
+	text := statustext.Render(s, nil, false)
+	if found := controls.FindString(text); found != "" {
+		t.Errorf("the text holds %q:\n%q", found, text)
+	}
+	if !strings.Contains(text, `\x1b[2J`) {
+		t.Errorf("the labels are not shown:\n%s", text)
+	}
+}
+
+// TestStatusSaysWhatTheAgentDoes: an agent that does not take what waits for it is never
+// shown as well, though nothing is lost yet.
+func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
+	for want, agent := range map[string]status.Agent{
+		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: export.Answers},
+		"the agent does not answer":                     {Stats: true, State: export.Silent},
+		"the agent takes no statistics":                 {Reachable: true, State: export.Answers},
+		"Every span is accounted for":                   {Reachable: true, Stats: true, State: export.Takes},
+	} {
+		text := statustext.Render(&status.Status{
+			Spans: status.Spans{Books: status.Books{
+				Received: 7, Aggregated: 7, Balanced: true,
+				DeliveryBooks: status.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+			}},
+			Delivery: status.Delivery{Agent: agent, Destinations: []status.DestinationStatus{{
+				Name: "agent", State: agent.State,
+				Retry: status.Retry{
+					Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61,
+					MaxSeconds: 120,
+				},
+			}}},
+		}, nil, false)
+		if !strings.Contains(text, want) ||
+			strings.Contains(text, "accounted for") != (agent.State == export.Takes) ||
+			!strings.Contains(text, "the oldest for 1m 1s of 2m 0s") {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestStatusSaysWhatEachDestinationDoes: one that is away beside an agent that is well is
+// never overlooked, and without an agent there is no word of one.
+func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
+	answer := status.Status{
+		Spans: status.Spans{Books: status.Books{
+			Received:      7,
+			Aggregated:    7,
+			Balanced:      true,
+			DeliveryBooks: status.DeliveryBooks{Flushed: 7},
+		}},
+		Delivery: status.Delivery{
+			Agent: status.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: export.Takes},
+			Destinations: []status.DestinationStatus{
+				{Name: "agent", State: export.Takes, Books: status.DeliveryBooks{Flushed: 7}},
+				{
+					Name: "otlp", URL: "http://collector:4318", State: export.Silent,
+					Books: status.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+					Retry: status.Retry{
+						Payloads:      1,
+						Bytes:         100,
+						MaxBytes:      1000,
+						OldestSeconds: 61,
+						MaxSeconds:    120,
+					},
+				},
+			},
+		},
+	}
+	text := statustext.Render(&answer, nil, false)
+	for _, want := range []string{
+		"No span is lost yet, but the destination otlp does not answer.", "Agent  unix:///agent",
+		"Destination otlp  http://collector:4318  does not answer", "0 flushed, 7 held, 0 unsent",
+		"the oldest for 1m 1s of 2m 0s",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+	answer.Agent, answer.Destinations = status.Agent{State: status.AgentOff}, answer.Destinations[1:]
+	lost := &answer.Destinations[0].Books
+	lost.Held, lost.Unsent, lost.UnsentBy = 0, 7, map[string]uint64{"expired": 7}
+	if text = statustext.Render(&answer, nil, false); strings.Contains(strings.ToLower(text), "agent") ||
+		!strings.Contains(text, "7 of 7 spans are lost") || !strings.Contains(text, "7 unsent  expired 7") {
+		t.Errorf("without an agent:\n%s", text)
+	}
+}
+
+// TestAnAgentThatIsLookedForIsNoTrouble: it is shown as what it is, behind the destination whose books
+// stand above.
+func TestAnAgentThatIsLookedForIsNoTrouble(t *testing.T) {
+	text := statustext.Render(&status.Status{
+		Spans: status.Spans{Books: status.Books{
+			Received: 7, Aggregated: 7, Balanced: true, DeliveryBooks: status.DeliveryBooks{Flushed: 7},
+		}},
+		Delivery: status.Delivery{
+			Agent: status.Agent{URL: "http://127.0.0.1:8126", Stats: true, State: export.LookedFor},
+			Destinations: []status.DestinationStatus{
+				{Name: "prometheus", State: export.Takes, Books: status.DeliveryBooks{Flushed: 7}},
+				{Name: "agent", State: export.LookedFor, Books: status.DeliveryBooks{BeforeFound: 7}},
+			},
+		},
+	}, nil, false)
+	for _, want := range []string{
+		"Every span is accounted for, and none is lost.", "7 counted before it was found",
+		"Agent  http://127.0.0.1:8126   looked for there, not found",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestStatusSaysHowADestinationOfOTLPDoes: one that takes nothing is never overlooked, and shown
+// with what became of requests and its own words; every span is counted all the same.
+func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
+	for state, want := range map[export.State]string{
+		export.Takes:   "Every span is accounted for",
+		export.Answers: "No span is lost, but the destination of OTLP answers, and did not take the last request.",
+		export.Silent:  "No span is lost, but the destination of OTLP does not answer.",
+	} {
+		text := statustext.Render(&status.Status{
+			Spans: status.Spans{Books: status.Books{Received: 7, Balanced: true}},
+			Senders: status.Senders{Doors: map[string]*status.OnwardDoor{"apm": {}, "otlp": {
+				Brings:    "OTLP",
+				Forwarded: map[string]uint64{"taken": 2, "refused": 5, "left": 0},
+				Forward: &status.Forward{
+					URL: "http://collector:4318", State: state,
+					Said: "401 no key\x1b",
+				},
+			}}},
+			Delivery: status.Delivery{Agent: status.Agent{State: status.AgentOff}},
+		}, nil, false)
+		for _, want := range []string{
+			want, "OTLP goes on to  http://collector:4318", "requests: refused 5, taken 2", `401 no key\x1b`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", state, want, text)
+			}
+		}
+	}
+}
+
+// TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
+func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
+	killed := recovery.Losses{
+		Unknown: 1,
+		Doors:   map[string]recovery.Loss{"apm": {Lost: 11}, "otlp": {Lost: 3, Ambiguous: 5}},
+		Awaited: 7,
+	}
+	const held = " killed: 14 spans are lost, 5 more may have arrived, 7 are awaited from clients.\n" +
+		"Nobody knows what 1 of them held."
+	for died, want := range map[int]string{
+		0: "", 1: "The daemon before this one was" + held, 2: "2 daemons before this one were" + held,
+	} {
+		text := statustext.Render(
+			&status.Status{
+				Process: status.Process{Died: died},
+				Spans:   status.Spans{Books: status.Books{Received: 7, Balanced: true}, Killed: killed},
+			},
+			nil,
+			false,
+		)
+		if strings.Contains(text, "killed") != (died > 0) || !strings.Contains(text, want) {
+			t.Errorf("%d daemons died:\n%s", died, text)
+		}
+	}
+}
