@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/export/dump"
 	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
+	"github.com/spanstatsd/spanstatsd/internal/export/dump"
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 	"github.com/spf13/cobra"
 )

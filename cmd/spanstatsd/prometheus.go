@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spf13/pflag"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/socketpath"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/socketpath"
 	"github.com/spf13/pflag"
 )
 

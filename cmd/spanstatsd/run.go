@@ -8,9 +8,9 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/daemon/systemd"
 	"github.com/spanstatsd/spanstatsd/internal/logging/logqueue"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/daemon/systemd"
 	"github.com/spf13/cobra"
 )
 

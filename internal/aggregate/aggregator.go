@@ -10,13 +10,13 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
-	"github.com/spanstatsd/spanstatsd/internal/recovery"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	uatomic "go.uber.org/atomic"
 )
 
@@ -168,7 +168,7 @@ type Config struct {
 	BucketWidth       time.Duration    // of a bucket of end times
 	Merge             bool             // groups that tracers have counted are taken, see Merged
 	Deliver           func(*Sealed)    // takes a sealed cycle; must not wait for the network
-	Running           *recovery.File    // that the next daemon reads; nil: none
+	Running           *recovery.File   // that the next daemon reads; nil: none
 }
 
 // The bounds of Config.SketchBytes: a chunk for every table of a few drainers,

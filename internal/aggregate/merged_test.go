@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
-	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // announce is the two lines at start: where spans come in and what may be used for them, and where

@@ -9,18 +9,18 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/daemon/systemd"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
-	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
-	"github.com/spanstatsd/spanstatsd/internal/daemon/systemd"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // Config is the rooms' configurations and what concerns them all.
@@ -30,7 +30,7 @@ type Config struct {
 	Aggregate      aggregate.Config
 	Flush          export.Config
 	Agent          agent.Config
-	Exporters      []export.Exporter     // of the destinations that something is sent to, without the agent
+	Exporters      []export.Exporter    // of the destinations that something is sent to, without the agent
 	NativeBuckets  int                  // of a histogram that is scraped, at most
 	Prometheus     *prometheus.Exporter // that is scraped; nil: none
 	Exemplars      *exemplars.Table     // that they share with what hands traces on; nil: nobody wants any

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 func testConfig(t *testing.T, dir, agent string) daemon.Config {

@@ -1,14 +1,14 @@
 package daemon
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
-	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // doorKind is an API that traces come by over HTTP. All that the daemon does with any of them it does

@@ -11,16 +11,16 @@ import (
 	"strings"
 	"testing"
 
-	doorotlp "github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
-	"github.com/spanstatsd/spanstatsd/internal/status"
+	doorotlp "github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // combinations are configurations with each set of doors and of exits that an operator can

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 )
 
 // TestRunningTotalsAreInTheSum of all limits, where there are any.

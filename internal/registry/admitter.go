@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 )
 
 // admitter finds the outcome for one key. It first resolves the labels: each has a number, or is

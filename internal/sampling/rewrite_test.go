@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 // goldenMark is the attribute as every encoder of protobuf writes it.

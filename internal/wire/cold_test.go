@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	library "github.com/vmihailenco/msgpack/v5"
 )
 

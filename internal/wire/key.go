@@ -4,8 +4,8 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // A key is one msgpack array. The place of an element says which label it is;

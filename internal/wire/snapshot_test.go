@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // walkAll is what the walker finds in a body, with keys of its own.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // mostParts is how many definitions or snapshots of a message are shown, and as many more

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	exporting "github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 	"google.golang.org/protobuf/encoding/protowire"
 )

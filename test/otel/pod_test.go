@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // pod is an application under an SDK, and its own daemon.

@@ -6,8 +6,8 @@ import (
 	"hash/maphash"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // Decoder reads bodies.

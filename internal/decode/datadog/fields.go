@@ -3,8 +3,8 @@ package datadog
 import (
 	"math"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // field is a field of a span, in the order of v0.5, which has the first twelve.

@@ -3,8 +3,8 @@ package datadog
 import (
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // TestAFieldIsToldByItsNameAlone holds for its name as it is nearly always written.

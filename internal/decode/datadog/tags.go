@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // maxTagText is the longest tag that is read. The agent cuts those over 25,000 bytes, and a list

@@ -1,8 +1,8 @@
 package datadog
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // v04 is the format of /v0.4/traces and /v0.3/traces: an array of traces, each an array of

@@ -14,8 +14,8 @@ import (
 	"weak"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

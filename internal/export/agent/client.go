@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/export/dump"
 	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/dump"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
-	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 )
 
 // scripted is an agent that answers as it is told, without a network, so that

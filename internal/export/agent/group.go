@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"math"
 
-	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/vmihailenco/msgpack/v5"
 )

@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

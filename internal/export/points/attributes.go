@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
 func TestAttributesAreWrittenOnceAndReadable(t *testing.T) {

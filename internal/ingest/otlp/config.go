@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 )
 
 // TestTagsThatAreIgnored: a span with such a tag has no key, whoever's rules count it, and its neighbours

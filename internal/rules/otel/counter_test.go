@@ -11,11 +11,11 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 // TestAnOriginIsWhatItsResourceSays, by the present names and by those before.

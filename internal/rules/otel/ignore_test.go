@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
-	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 // TestAttributesThatAreIgnored, of a span or else of its resource, which no label is made of, also at the

@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 // TestWhatASpanIsCountedAs has a span of each convention, by its present names and by those

@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 // TestCountersKeepTheirPromise: whatever a body is made of, counting it makes a counter hold no

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/labels.json from the spans in this package's tests")

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 // agentSpan is a span of the table, in words.

@@ -17,8 +17,8 @@ import (
 	"slices"
 
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // Cut takes the unsampled traces out of the body that a table was read of, which is written over,

@@ -5,8 +5,8 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
 )

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
-	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
 // runningDaemon is the daemon as it is, in front of an agent.

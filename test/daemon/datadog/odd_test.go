@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
-	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/vmihailenco/msgpack/v5"
 )
 

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/vmihailenco/msgpack/v5"
 )

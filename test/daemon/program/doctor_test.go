@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
 	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
 )
 
 // doctorOf runs the command, and returns what it writes and its exit code.

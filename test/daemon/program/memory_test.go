@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 const smallest = 64 << 20 // what a daemon with its defaults must live in

@@ -41,13 +41,13 @@ func TestStatusCommand(t *testing.T) {
 	}
 	url := "http://" + first["http"].(string)
 	out, err := program(t, "status", "--url", url, "--json").Output()
-	var status status.Status
-	if err != nil || json.Unmarshal(out, &status) != nil || status.Schema != status.StatusSchema ||
-		status.Books.Flushed != 1 || len(status.Tracers) != 1 {
+	var answer status.Status
+	if err != nil || json.Unmarshal(out, &answer) != nil || answer.Schema != status.StatusSchema ||
+		answer.Books.Flushed != 1 || len(answer.Tracers) != 1 {
 		t.Errorf("--json: %v, %s", err, out)
 	}
 	origins := map[string]string{}
-	for _, s := range status.Config {
+	for _, s := range answer.Config {
 		origins[s.Name] = s.Origin
 	}
 	if origins["socket"] != status.FromFlag || origins["max-origins"] != status.FromDefault {
@@ -108,7 +108,7 @@ func TestStatusCountsLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var status status.Status
+		var answer status.Status
 		err = json.NewDecoder(response.Body).Decode(&status)
 		response.Body.Close()
 		if err != nil {
