@@ -17,6 +17,7 @@ type batch struct {
 	drainers     []uint16 // by slot; nowhere for a span that is ignored
 	runs         []run    // by drainer
 	ignored      int      // spans
+	shared       int      // spans that count and are marked as span.SharedOrigin
 	collapsed    [span.WholeKey + 1]uint64
 	hasCollapsed bool
 }
@@ -35,7 +36,7 @@ func (b *batch) reset(n int) {
 	}
 	b.slots, b.hashes, b.drainers = b.slots[:n], b.hashes[:n], b.drainers[:n]
 	clear(b.runs)
-	b.ignored = 0
+	b.ignored, b.shared = 0, 0
 	if b.hasCollapsed {
 		b.collapsed, b.hasCollapsed = [span.WholeKey + 1]uint64{}, false
 	}

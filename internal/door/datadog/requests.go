@@ -31,7 +31,7 @@ func New(config Config) (*Server, error) {
 		Behind: config.Agent,
 		Ended:  "listening for traces ended; tracers can't reach the agent through this daemon any more",
 		Header: readTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
-	}, rules.MaxBatches)
+	}, rules.MaxBaseServices)
 	return s, err
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// MaxBatches bounds the base services of one body. Each takes a publisher.
-const MaxBatches = rules.MaxBatches
+// MaxBaseServices bounds the base services of one body of a tracer. Each takes a publisher.
+const MaxBaseServices = rules.MaxOrigins
 
 // NewCounter makes a counter.
 func NewCounter() *Counter { return &Counter{Now: time.Now} }
@@ -34,7 +34,7 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, topLevel
 // has made: each group is a trace, of a sender of its own. The table is changed.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	c.begin(t, fromOTLP, "", false, policy)
-	c.readSenders()
+	c.senders = c.origins.Place(c.senders, c.eachSender)
 	return c.countTraces()
 }
 
@@ -50,7 +50,8 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, topLevel b
 	c.services.reset(lang)
 	c.keys.Use(policy)
 	c.batches.Reset()
-	c.kept, c.made, c.origins, c.senders = c.kept[:0], c.made[:0], c.origins[:0], c.senders[:0]
+	c.origins.Reset()
+	c.kept, c.made, c.senders = c.kept[:0], c.made[:0], c.senders[:0]
 }
 
 func (c *Counter) countTraces() error {
@@ -76,7 +77,7 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 // IngestedBatches are the same of a table of CountIngested, each with an origin that may be kept.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
 	for from, batch := range c.batches.All {
-		origin := c.origins[from.Number]
+		origin := c.origins.Of(from.Number)
 		if origin.Service = from.Service; !yield(origin, batch) {
 			return
 		}
@@ -95,6 +96,6 @@ func (c *Counter) Release() {
 	c.batches.Release()
 	c.key.Clear()
 	clear(c.links[:cap(c.links)])
-	clear(c.origins[:cap(c.origins)])
-	c.table, c.kept, c.origins = &c.decoded, c.kept[:0], c.origins[:0]
+	c.origins.Reset()
+	c.table, c.kept = &c.decoded, c.kept[:0]
 }

@@ -21,8 +21,8 @@ type Counter struct {
 	links   []agent.Link
 	spans   agent.Spans
 	batches rules.Batches
-	origins []span.Origin // of the senders, where the body has several
-	senders []int         // by sender, the number of its origin
+	origins rules.Origins // of the senders, where the body has several
+	senders []rules.Place // by sender
 
 	// Of the body that is being counted.
 	counts spantable.KindSet // for their kind alone
@@ -30,7 +30,8 @@ type Counter struct {
 	kept   []Kept
 
 	// Of the trace that is being counted.
-	batch  int // its number
+	batch  int        // its number
+	shared span.Flags // whether it shares its origin
 	weight float64
 	keeps  bool // its spans are noted in kept
 	group  int  // its number in the table

@@ -86,16 +86,32 @@ func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
 		c.table.Fail(decode.ErrUnread)
 		c.weight = 1
 	}
-	origin := 0
-	if len(c.senders) > 0 {
-		origin = c.senders[g.Sender]
-	}
-	number, ok := c.batches.Of(rules.Origin{Number: origin, Service: c.mainService(root)})
-	if !ok {
-		c.table.Fail(spantable.ErrTooMuch)
-	}
-	c.batch = number
+	c.findBatch(g, c.mainService(root))
 	c.isSynth = c.book.isSynthetic(c.table.String(g.Origin))
+}
+
+// findBatch finds the batch of a trace by its sender and its base service. What a tracer sent with too many
+// base services is left to the agent; OTLP may have no agent behind it, and shares the common origin.
+func (c *Counter) findBatch(g *spantable.Group, baseService string) {
+	var under rules.Place
+	if len(c.senders) > 0 {
+		under = c.senders[g.Sender]
+	}
+	of, ok := rules.Origin{Number: int(under.Number), Service: baseService}, false
+	if of.Number == rules.Common {
+		of.Service = ""
+	}
+	if c.batch, ok = c.batches.Of(of); !ok && c.source != fromOTLP {
+		c.table.Fail(spantable.ErrTooMuch)
+	} else if !ok {
+		of = rules.Origin{Number: c.origins.Spill(c.origins.Of(of.Number))}
+		c.batch, _ = c.batches.Of(of)
+		under.IsShared = true
+	}
+	c.shared = 0
+	if under.IsShared {
+		c.shared = span.SharedOrigin
+	}
 }
 
 // root is the span that speaks for the trace: as nearly always, the last one without a parent,
@@ -161,7 +177,7 @@ func (c *Counter) add(s *spantable.Span, top bool) {
 		return
 	}
 	c.made = c.made[:0]
-	var flags span.Flags
+	flags := c.shared
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
 	}
