@@ -54,6 +54,8 @@ func TestDoorsReadWhatAnExitNames(t *testing.T) {
 	for _, args := range [][]string{
 		{"--prometheus-dimensions=a,b,c,d,e,f,g,h,i"},
 		{"--prometheus-dimensions=tenant.id=0"},
+		{"--prometheus-dimensions=-peer.service"},
+		{"--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--otlp-dimensions=all,peer.service,-peer.service"},
 		{"--cardinality-limit=tag:x=y"},
 		{"--apm-labels=tracer", "--apm-additional-tags=a=b"},
 	} {
@@ -65,6 +67,11 @@ func TestDoorsReadWhatAnExitNames(t *testing.T) {
 	if out, err := program(t, "config", "--check", "--otlp-addr=127.0.0.1:4318",
 		"--prometheus-dimensions=all,a,b,c,d,e,f,g,h,db.system.name,http.route").CombinedOutput(); err != nil {
 		t.Errorf("eight of one's own beside known ones: %s", out)
+	}
+	but := &completed(t, "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--prometheus",
+		"--otlp-dimensions=all,-peer.service,-rpc.method", "--prometheus-dimensions", "all,-peer.service,zone=9").config
+	if got := but.OTLP.Labels.Attributes; !slices.Equal(got, []string{"zone"}) {
+		t.Errorf("doors read %q", got)
 	}
 }
 

@@ -73,8 +73,9 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 			"connector does without unit: s")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
-			"all, none, or names with commas as http.route,peer.service; up to eight may be any attribute "+
-			"of a span or its resource, each with a budget as tenant.id=200 where it has one of its own")
+			"all, none, or names with commas as http.route,peer.service, or all but some as "+
+			"all,-peer.service; up to eight may be any attribute of a span or its resource, each with a budget "+
+			"as tenant.id=200 where it has one of its own")
 	f.Var(commandline.Parsed(&o.resource, identifying, "names", parseResource), "otlp-resource-attributes",
 		"attributes of a resource which OTLP metrics keep of spans by OTLP, beside service, version, "+
 			"environment, host and container: names with commas, identifying for service.instance.id, "+

@@ -47,8 +47,9 @@ func (o *scrapedOptions) addRest(f *pflag.FlagSet) {
 			"Collector's connector has them, tempo as the metrics generator of Grafana's Tempo has them")
 	f.Var(commandline.Text(&o.dimensions, "names"), "prometheus-dimensions",
 		"labels for a Prometheus beside service, name, kind and status, as attributes: all, none, or names "+
-			"with commas as http.route,peer.service; up to eight may be any attribute of a span or its "+
-			"resource, each with a budget as tenant.id=200 where it has one of its own")
+			"with commas as http.route,peer.service, or all but some as all,-peer.service; up to eight may be "+
+			"any attribute of a span or its resource, each with a budget as tenant.id=200 where it has one of "+
+			"its own")
 }
 
 // complete makes the exporter, which it is by itself where no other destination is named.

@@ -21,6 +21,7 @@ type batch struct {
 	isResolved   bool     // slots, hashes, drainers and runs are those of the batch
 	cycle        uint64   // that it is resolved in
 	ignored      int      // spans
+	shared       int      // spans that count and are marked as span.SharedOrigin
 	collapsed    [span.WholeKey + 1]uint64
 	hasCollapsed bool
 }
@@ -39,7 +40,7 @@ func (b *batch) reset(n int) {
 	}
 	b.slots, b.hashes, b.drainers = b.slots[:n], b.hashes[:n], b.drainers[:n]
 	clear(b.runs)
-	b.ignored = 0
+	b.ignored, b.shared = 0, 0
 	if b.hasCollapsed {
 		b.collapsed, b.hasCollapsed = [span.WholeKey + 1]uint64{}, false
 	}

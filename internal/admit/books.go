@@ -15,7 +15,7 @@ type books struct {
 	_          cpu.CacheLinePad
 	dropped    [drops]atomic.Uint64
 	collapsed  [span.WholeKey + 1]atomic.Uint64
-	common     atomic.Uint64 // spans counted in the common origin
+	common     atomic.Uint64 // spans counted under an origin that is not all of their own
 	decoded    atomic.Uint64 // keys
 	uncached   atomic.Uint64 // keys that were decoded and found no room in their publisher's table
 	unnumbered atomic.Uint64 // definitions of keys that found no room

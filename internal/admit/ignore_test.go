@@ -102,6 +102,33 @@ func TestADoorMayMarkASpanAsIgnored(t *testing.T) {
 	}
 }
 
+// TestSpansOfASharedOriginAreInTheBooks, once each, but those that are ignored.
+func TestSpansOfASharedOriginAreInTheBooks(t *testing.T) {
+	for origins, want := range map[int]uint64{1: 3, 0: 5} { // where there is no room, all of them share one
+		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 1 })
+		other := h.NewLastPublisher(span.Origin{Service: "other"})
+		p := h.NewLastPublisher(span.Origin{Service: "web"})
+		if origins == 0 {
+			if _, ok := h.PublishTogether(func() {}, Part{other, batchOf(1)}); !ok {
+				t.Fatal("it was not published")
+			}
+		}
+		batch := batchOf(6)
+		for at, flags := range []span.Flags{
+			span.SharedOrigin, 0, span.SharedOrigin | span.Ignored, span.SharedOrigin, 0, span.SharedOrigin,
+		} {
+			batch.Snapshots[at].Flags |= flags
+		}
+		if _, ok := h.PublishTogether(func() {}, Part{p, batch}); !ok {
+			t.Fatal("it was not published")
+		}
+		h.finish(p, other)
+		if got := h.Stats().Collapsed["origin"]; got != want {
+			t.Errorf("%d origins free: %d spans share one, want %d", origins, got, want)
+		}
+	}
+}
+
 // TestGroupsAreIgnoredByTheirLabels, and the sender is owed the rest alone.
 func TestGroupsAreIgnoredByTheirLabels(t *testing.T) {
 	h := ignoring(t, "resource=GET /healthz")

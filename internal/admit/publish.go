@@ -159,6 +159,9 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		if key.collapsed != 0 {
 			b.collapse(key.collapsed)
 		}
+		if s.Flags&span.SharedOrigin != 0 {
+			b.shared++
+		}
 		drainer := p.route.Drainer(key.hash)
 		b.hashes[i-b.ignored], b.drainers[i] = key.hash, uint16(drainer)
 		b.runs[drainer].slots++
@@ -243,7 +246,10 @@ func (p *Publisher) publish(entry *entry) {
 		p.shared.books.collapse(&b.collapsed)
 	}
 	if p.isShared {
-		p.shared.books.common.Add(uint64(len(b.slots) - b.ignored))
+		b.shared = len(b.slots) - b.ignored
+	}
+	if b.shared > 0 {
+		p.shared.books.common.Add(uint64(b.shared))
 	}
 }
 

@@ -7,8 +7,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// MaxBatches bounds the origins of one body. Each takes a publisher.
-const MaxBatches = 32
+// MaxOrigins bounds the origins of one body, beside the common one. MaxBatches counts that too. Each
+// takes a publisher.
+const (
+	MaxOrigins = 32
+	MaxBatches = MaxOrigins + 1
+)
 
 // SnapshotBytes is what a snapshot takes beside its key.
 const SnapshotBytes = int(unsafe.Sizeof(span.Snapshot{}))
@@ -39,8 +43,8 @@ func (b *Batches) Reset() {
 	b.all, b.keys = b.all[:0], b.keys[:0]
 }
 
-// Of is the number of an origin's batch, begun if there is none. It reports false where there are
-// too many.
+// Of returns the number of an origin's batch, and begins the batch if there is none. It reports false if
+// there are too many; the common origin always has one.
 func (b *Batches) Of(origin Origin) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].origin == origin {
@@ -48,7 +52,7 @@ func (b *Batches) Of(origin Origin) (number int, ok bool) {
 		}
 	}
 	number = len(b.all)
-	if number == MaxBatches {
+	if number >= MaxOrigins && origin.Number != Common {
 		return 0, false
 	}
 	if number < cap(b.all) {

@@ -5,12 +5,12 @@
 //
 // Keys remembers keys by what they are made of, as it lies in a body: a span whose key is known
 // costs a copy, a hash and a comparison, and nothing of its labels is checked, mended or encoded
-// again. Batches has the snapshots of one body by their origins. AppendTagValue writes the value of
+// again. Origins numbers the origins of one body, and Batches has its snapshots by them. AppendTagValue writes the value of
 // a tag as the agent does.
 //
 // # Bounds
 //
-// A body has MaxBatches batches at most, and no more bytes of keys than its limits allow. Keys
+// A body has MaxOrigins origins at most, and the common origin for the rest. It has no more bytes of keys than its limits allow. Keys
 // are remembered in KeysBytes.
 //
 // # Threading

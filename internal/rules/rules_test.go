@@ -101,17 +101,18 @@ func TestKeysAreOfOnePolicy(t *testing.T) {
 	}
 }
 
-// TestThereIsABatchAnOriginAndService in the order in which they came, MaxBatches at most.
+// TestThereIsABatchAnOriginAndService in the order in which they came, MaxOrigins at most
+// and the common one.
 func TestThereIsABatchAnOriginAndService(t *testing.T) {
 	b := &rules.Batches{}
 	for round := range 2 { // the second with the memory of the first
 		b.Reset()
-		for i := range 2 * rules.MaxBatches {
+		for i := range 2 * rules.MaxOrigins {
 			number, ok := b.Of(rules.Origin{
-				Number:  i % rules.MaxBatches,
+				Number:  i % rules.MaxOrigins,
 				Service: fmt.Sprint("service ", i%2),
 			})
-			if want := i % rules.MaxBatches; number != want || !ok {
+			if want := i % rules.MaxOrigins; number != want || !ok {
 				t.Fatalf("the batch %d is %d, %v", want, number, ok)
 			}
 			b.Add(number, []byte(fmt.Sprint("key ", i)), span.Snapshot{Duration: uint64(i), Weight: 1})
@@ -131,7 +132,7 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 			}
 			want := []string{
 				fmt.Sprintf("key %d %d", origin, origin),
-				fmt.Sprintf("key %d %d", origin+rules.MaxBatches, origin+rules.MaxBatches),
+				fmt.Sprintf("key %d %d", origin+rules.MaxOrigins, origin+rules.MaxOrigins),
 			}
 			if !slices.Equal(got, want) || service != fmt.Sprint("service ", origin%2) || origin != seen ||
 				b.Len(origin) != 2 {
@@ -139,8 +140,13 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 			}
 			seen++
 		}
-		if seen != rules.MaxBatches || b.Count() != seen || b.KeyBytes() == 0 {
+		if seen != rules.MaxOrigins || b.Count() != seen || b.KeyBytes() == 0 {
 			t.Errorf("there are %d batches", seen)
+		}
+		for range 2 {
+			if n, ok := b.Of(rules.Origin{Number: rules.Common}); n != rules.MaxOrigins || !ok {
+				t.Errorf("the common batch is %d, %v", n, ok)
+			}
 		}
 	}
 }

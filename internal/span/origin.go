@@ -73,6 +73,16 @@ func (o Origin) OfService() Origin {
 	return o
 }
 
+// ServiceOnly is the origin with nothing but what all spans of a service have in common, whichever
+// process or version they are of.
+func (o Origin) ServiceOnly() Origin {
+	service := Origin{Service: o.Service, Env: o.Env, Lang: o.Lang}
+	if _, is := o.OTLP(); is {
+		service.TracerVersion = OTLPVersion // names go by it
+	}
+	return service
+}
+
 // Normalize bounds every field of the origin and makes it valid UTF-8.
 func (o *Origin) Normalize() {
 	for _, s := range o.shortFields() {

@@ -80,3 +80,19 @@ func TestAnOriginOfAServiceSaysNothingOfAProcess(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// TestAServiceAloneHasNoVersionAndNoProcess, and stays one of an SDK.
+func TestAServiceAloneHasNoVersionAndNoProcess(t *testing.T) {
+	o := Origin{
+		Service: "shop", Env: "prod", Lang: "go", Version: "1", Host: "h", ContainerID: "c", RuntimeID: "r",
+		GitCommitSHA: "g", Attributes: "a", TracerVersion: "otlp-1.2.3", LangVersion: "1",
+	}
+	want := Origin{Service: "shop", Env: "prod", Lang: "go", TracerVersion: "otlp-"}
+	if got := o.ServiceOnly(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	o.TracerVersion, want.TracerVersion = "1.2.3", ""
+	if got := o.ServiceOnly(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -84,6 +84,9 @@ const (
 	// KnownFlags is every flag that this version gives a meaning to.
 	KnownFlags = Error | TopLevel
 
+	// SharedOrigin marks a span that is counted under an origin which says less than its sender does,
+	// because its request has too many. It is on no wire.
+	SharedOrigin Flags = 1 << 6
 	// Ignored marks a span that nobody wants counted, as far as a door knows. It is on no wire.
 	Ignored Flags = 1 << 7
 )

@@ -101,6 +101,12 @@ func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
 			"rpc.grpc.status_code":      int64(2),
 			"db.system.name":            "mysql", "out.host": "h",
 		},
+		"all,-http.route, -out.host,-db.system.name,-rpc.grpc.status_code,-not.there": {
+			"http.request.method": "GET", "http.response.status_code": int64(404),
+		},
+		"all,_dd.base_service,-http.request.method,-http.response.status_code,-http.route,-out.host": {
+			"rpc.grpc.status_code": int64(2), "db.system.name": "mysql", "_dd.base_service": "b",
+		},
 		"http.route, db.system.name": {"http.route": "/x", "db.system.name": "mysql"},
 		"dd.span.Resource":           {"dd.span.Resource": "r"},
 		"http.response.status_code,rpc.grpc.status_code,_dd.base_service": {"http.response.status_code": int64(404), "rpc.grpc.status_code": int64(2), "_dd.base_service": "b"},
@@ -122,7 +128,10 @@ func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	for _, text := range []string{"", "http.route,", "none,all", "a b", "http.route=x"} {
+	for _, text := range []string{
+		"", "http.route,", "none,all", "a b", "http.route=x", "-http.route", "http.route,-out.host", "all,-",
+		"all,-http.route=3", "all,-all", "all,-none", "none,-a", "all,a,-a", "all,-span.kind", "all,- a",
+	} {
 		if _, err := ParseDimensions(text); err == nil {
 			t.Errorf("%q was taken", text)
 		}

@@ -13,7 +13,8 @@ import (
 // Dimensions are the attributes of a series in the dialect spanmetrics, in addition to the four that each
 // has.
 type Dimensions struct {
-	all     bool // that we know, but the resource
+	all     bool     // that we know, but the resource
+	without []string // of all
 	names   []string
 	budgets map[string]int // by name, of those that have one of their own
 }
@@ -25,20 +26,27 @@ const resourceDimension = "dd.span.Resource"
 // AllDimensions stands for all dimensions except the resource.
 const AllDimensions = "all"
 
-// ParseDimensions parses names separated by commas; "all" is one of them, and "none" is valid alone. A name
-// can have a budget, as in tenant.id=200.
+// always are the attributes that no dimensions leave out.
+var always = []string{"service.name", "span.name", "span.kind", statusName}
+
+// ParseDimensions parses names separated by commas; "all" is one of them, "-name" leaves one out of all, and "none"
+// is valid alone. A name can have a budget, as in tenant.id=200.
 func ParseDimensions(text string) (d Dimensions, err error) {
 	if text == "none" {
 		return d, nil
 	}
 	for given := range strings.SplitSeq(text, ",") {
 		name, budget, hasBudget := strings.Cut(strings.TrimSpace(given), "=")
+		name, isWithout := strings.CutPrefix(name, "-")
 		limit, err := strconv.Atoi(budget)
 		switch {
 		case name == "" || name == "none" || strings.ContainsAny(name, " \t:"),
-			hasBudget && (err != nil || limit < 1):
-			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is no attribute's name, and no "+
-				"name=N; give all, none, or names with commas as http.route,tenant.id=200", text, given)
+			hasBudget && (err != nil || limit < 1), isWithout && (hasBudget || name == AllDimensions):
+			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is not an attribute's name, -name or "+
+				"name=N; give all, none, or names with commas as http.route,tenant.id=200 or all,-peer.service",
+				text, given)
+		case isWithout:
+			d.without = append(d.without, name)
 		case name == AllDimensions:
 			d.all = true
 		default:
@@ -48,7 +56,26 @@ func ParseDimensions(text string) (d Dimensions, err error) {
 			d.setBudget(name, limit)
 		}
 	}
+	if err := d.checkWithout(text); err != nil {
+		return Dimensions{}, err
+	}
 	return d, nil
+}
+
+// checkWithout reports what is left out and would be there all the same.
+func (d *Dimensions) checkWithout(text string) error {
+	for _, name := range d.without {
+		switch {
+		case !d.all:
+			return fmt.Errorf("parse dimensions %q: -%s leaves an attribute out of all, which is not there; "+
+				"give all,-%[2]s, or the names that are wanted", text, name)
+		case slices.Contains(always, name):
+			return fmt.Errorf("parse dimensions %q: each series has %s; leave out -%[2]s", text, name)
+		case slices.Contains(d.names, name):
+			return fmt.Errorf("parse dimensions %q: %s is named and left out; give one of both", text, name)
+		}
+	}
+	return nil
 }
 
 func (d *Dimensions) setBudget(name string, limit int) {
@@ -71,7 +98,7 @@ func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 // name.
 func (d *Dimensions) has(name string) bool {
 	return slices.Contains(d.names, name) ||
-		d.all && name != resourceDimension && !strings.HasPrefix(name, "_dd.")
+		d.all && name != resourceDimension && !strings.HasPrefix(name, "_dd.") && !slices.Contains(d.without, name)
 }
 
 // tag is an attribute that a tracer or an operator chose.

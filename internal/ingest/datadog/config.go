@@ -73,7 +73,7 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) +
 		spantable.MaxSpans(c.MaxBody)*admit.SpanBytes
 	parts := c.Config.Memory(flags, brings, counting, connectionBytes,
-		c.Publishers(rules.MaxBatches)*publisher)
+		c.Publishers(rules.MaxBaseServices)*publisher)
 	return slices.Insert(parts, 2, memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	})

@@ -58,7 +58,7 @@ func New(config Config) (*Server, error) {
 		Classify: s.classify, Stream: http.HandlerFunc(s.serveOther), Learn: s.learn, Upstream: config.Agent,
 		Ended:  "listening for traces ended; tracers can't reach the agent through this daemon any more",
 		Header: readTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
-	}, rules.MaxBatches)
+	}, rules.MaxBaseServices)
 	return s, err //nolint:wrapcheck // it says what to do
 }
 

@@ -1,12 +1,16 @@
 package otlp
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
@@ -89,6 +93,79 @@ func TestTooManyOriginsLoseNoSpan(t *testing.T) {
 	h.stop()
 	if h.rows["name 0"] != 40 || h.admit.Stats().Collapsed["origin"] != 20 {
 		t.Errorf("counted %v, collapsed %v", h.rows, h.admit.Stats().Collapsed)
+	}
+}
+
+// manyOrigins is a request of so many services, each in so many resources that differ in one attribute, of a
+// span each, in protobuf or JSON.
+func manyOrigins(services, values int, attribute string, isJSON bool) []byte {
+	var resources []otlptest.Resource
+	var inJSON []string
+	for service := range services {
+		for value := range values {
+			id := uint64(1 + service*values + value)
+			name, said := fmt.Sprint("shop ", service), fmt.Sprint("value ", value)
+			resources = append(resources, otlptest.Resource{
+				Attributes: []otlptest.Attribute{{"service.name", name}, {attribute, said}},
+				Scopes: [][]otlptest.Span{{{
+					Trace: id, ID: id, Name: name, Kind: spantable.KindServer, Start: 1, End: 2,
+				}}},
+			})
+			inJSON = append(inJSON, fmt.Sprintf(`{"resource":{"attributes":[`+
+				`{"key":"service.name","value":{"stringValue":%q}},{"key":%q,"value":{"stringValue":%q}}]},`+
+				`"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x","name":%[1]q,"kind":2,`+
+				`"startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}`, name, attribute, said, id, id))
+		}
+	}
+	if isJSON {
+		return []byte(`{"resourceSpans":[` + strings.Join(inJSON, ",") + "]}")
+	}
+	return otlptest.Request(resources...)
+}
+
+// TestARequestOfManyOriginsIsCounted, whatever tells them apart: every span once under the name of its
+// service, and forwarded as counted. Spans that share an origin are in the books.
+func TestARequestOfManyOriginsIsCounted(t *testing.T) {
+	readings := map[Reading]func(*Config, *aggregate.Config){
+		ReadingOTel: func(*Config, *aggregate.Config) {}, ReadingDatadog: byAgent(newWishes()),
+	}
+	for _, test := range []struct {
+		services, values int
+		attribute        string
+		shared           map[Reading]uint64
+	}{
+		{33, 1, "host.name", map[Reading]uint64{ReadingOTel: 17, ReadingDatadog: 0}},
+		{1, 33, "service.instance.id", map[Reading]uint64{ReadingOTel: 2, ReadingDatadog: 0}},
+		{1, 200, "host.name", map[Reading]uint64{ReadingOTel: 169, ReadingDatadog: 169}},
+		{11, 3, "service.version", map[Reading]uint64{ReadingOTel: 12, ReadingDatadog: 0}},
+	} {
+		for reading, change := range readings {
+			for _, media := range []string{mediaProtobuf, mediaJSON} {
+				to := newCollector(t, false, nil)
+				forward := forwardTo(t, to.url())
+				h := newHarness(t, func(c *Config, a *aggregate.Config) { change(c, a); forward(c, a) })
+				body := manyOrigins(test.services, test.values, test.attribute, media == mediaJSON)
+				a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body),
+					"Content-Type", media)
+				h.stop()
+				all, rows := uint64(test.services*test.values), uint64(0)
+				for _, spans := range h.rows {
+					rows += spans
+				}
+				stats := h.admit.Stats()
+				if a.status != http.StatusOK || rows != all || len(h.rows) != test.services ||
+					stats.Received != all || stats.DroppedTotal() != 0 ||
+					stats.Collapsed["origin"] != test.shared[reading] ||
+					reading == ReadingOTel && stats.Collapsed["service"] != 0 {
+					t.Errorf("%d services, %d of %s, %s, %s: %d %q; %d of %d counted, %d shared: %v", test.services,
+						test.values, test.attribute, reading, media, a.status, a.body, rows, all,
+						stats.Collapsed["origin"], h.rows)
+				}
+				if got := to.last(); got.header.Get(headerComputedStats) == "" && reading == ReadingOTel {
+					t.Errorf("it is forwarded as uncounted: %v", got.header)
+				}
+			}
+		}
 	}
 }
 

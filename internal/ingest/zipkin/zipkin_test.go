@@ -1,6 +1,8 @@
 package zipkin
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -62,6 +64,32 @@ func TestWhatIsTaken(t *testing.T) {
 		"cart client put /": 2,
 	}; !maps.Equal(h.rows, want) {
 		t.Errorf("counted %v, want %v", h.rows, want)
+	}
+}
+
+// TestAReportOfManyServicesIsCounted, under the name of each, in either encoding.
+func TestAReportOfManyServicesIsCounted(t *testing.T) {
+	h := newHarness(t, nil)
+	var list, inJSON []byte
+	for i := range 40 {
+		name := fmt.Sprintf("%04d", i)
+		list = append(list, bytes.ReplaceAll(inProtobuf(), []byte("cart"), []byte(name))...)
+		one := reported(name, 1, 1)
+		inJSON = append(append(inJSON, one[1:len(one)-1]...), ',')
+	}
+	inJSON[len(inJSON)-1] = ']'
+	for media, body := range map[string][]byte{
+		protobuf: list, "application/json": append([]byte{'['}, inJSON...),
+	} {
+		if a := h.post(body, "Content-Type", media); a.status != http.StatusAccepted {
+			t.Errorf("%s is answered %+v", media, a)
+		}
+	}
+	h.stop()
+	stats := h.admit.Stats()
+	if len(h.rows) != 80 || stats.Received != 80 || stats.DroppedTotal() != 0 ||
+		stats.Collapsed["origin"] != 16 || stats.Collapsed["service"] != 0 {
+		t.Errorf("%+v: %v", stats, h.rows)
 	}
 }
 

@@ -25,8 +25,8 @@ type Counter struct {
 	links   []agent.Link
 	spans   agent.Spans
 	batches rules.Batches
-	origins []span.Origin // of the senders, where the body has several
-	senders []int         // by sender, the number of its origin
+	origins rules.Origins // of the senders, where the body has several
+	senders []rules.Place // by sender
 
 	// Of the body that is being counted.
 	counts spantable.KindSet // for their kind alone
@@ -34,7 +34,8 @@ type Counter struct {
 	kept   []Kept
 
 	// Of the trace that is being counted.
-	batch  int // its number
+	batch  int        // its number
+	shared span.Flags // whether it shares its origin
 	weight float64
 	keeps  bool // its spans are noted in kept
 	group  int  // its number in the table
@@ -49,8 +50,8 @@ type Kept struct {
 	span, group int32
 }
 
-// MaxBatches bounds the base services of one body. Each takes a publisher.
-const MaxBatches = rules.MaxBatches
+// MaxBaseServices bounds the base services of one body of a tracer. Each takes a publisher.
+const MaxBaseServices = rules.MaxOrigins
 
 // NewCounter makes a counter.
 func NewCounter() *Counter { return &Counter{Now: time.Now} }
@@ -74,7 +75,7 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, topLevel
 // has made: each group is a trace, of a sender of its own. The table is changed.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	c.begin(t, fromOTLP, "", false, policy)
-	c.readSenders()
+	c.senders = c.origins.Place(c.senders, c.eachSender)
 	return c.countTraces()
 }
 
@@ -90,7 +91,8 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, topLevel b
 	c.services.reset(lang)
 	c.keys.Use(policy)
 	c.batches.Reset()
-	c.kept, c.made, c.origins, c.senders = c.kept[:0], c.made[:0], c.origins[:0], c.senders[:0]
+	c.origins.Reset()
+	c.kept, c.made, c.senders = c.kept[:0], c.made[:0], c.senders[:0]
 }
 
 func (c *Counter) countTraces() error {
@@ -116,7 +118,7 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 // IngestedBatches are the same of a table of CountIngested, each with an origin that may be kept.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
 	for from, batch := range c.batches.All {
-		origin := c.origins[from.Number]
+		origin := c.origins.Of(from.Number)
 		if origin.Service = from.Service; !yield(origin, batch) {
 			return
 		}
@@ -135,8 +137,8 @@ func (c *Counter) Release() {
 	c.batches.Release()
 	c.key.Clear()
 	clear(c.links[:cap(c.links)])
-	clear(c.origins[:cap(c.origins)])
-	c.table, c.kept, c.origins = &c.decoded, c.kept[:0], c.origins[:0]
+	c.origins.Reset()
+	c.table, c.kept = &c.decoded, c.kept[:0]
 }
 
 // countTrace counts the spans of one trace, as one that the agent would take whole or not at all.
@@ -214,16 +216,32 @@ func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
 		c.table.Fail(decode.ErrUnread)
 		c.weight = 1
 	}
-	origin := 0
-	if len(c.senders) > 0 {
-		origin = c.senders[g.Sender]
-	}
-	number, ok := c.batches.Of(rules.Origin{Number: origin, Service: c.mainService(root)})
-	if !ok {
-		c.table.Fail(spantable.ErrTooMuch)
-	}
-	c.batch = number
+	c.findBatch(g, c.mainService(root))
 	c.isSynth = c.book.isSynthetic(c.table.String(g.Origin))
+}
+
+// findBatch finds the batch of a trace by its sender and its base service. A body of a tracer with too many base
+// services is left to the agent. OTLP may have no agent upstream, and shares the common origin.
+func (c *Counter) findBatch(g *spantable.Group, baseService string) {
+	var under rules.Place
+	if len(c.senders) > 0 {
+		under = c.senders[g.Sender]
+	}
+	of, ok := rules.Origin{Number: int(under.Number), Service: baseService}, false
+	if of.Number == rules.Common {
+		of.Service = ""
+	}
+	if c.batch, ok = c.batches.Of(of); !ok && c.source != fromOTLP {
+		c.table.Fail(spantable.ErrTooMuch)
+	} else if !ok {
+		of = rules.Origin{Number: c.origins.Spill(c.origins.Of(of.Number))}
+		c.batch, _ = c.batches.Of(of)
+		under.IsShared = true
+	}
+	c.shared = 0
+	if under.IsShared {
+		c.shared = span.SharedOrigin
+	}
 }
 
 // root is the span that speaks for the trace: as nearly always, the last one without a parent,
@@ -289,7 +307,7 @@ func (c *Counter) add(s *spantable.Span, top bool) {
 		return
 	}
 	c.made = c.made[:0]
-	var flags span.Flags
+	flags := c.shared
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
 	}

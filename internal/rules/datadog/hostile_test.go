@@ -83,10 +83,10 @@ func TestManyBaseServices(t *testing.T) {
 		return encode(t, traces)
 	}
 	c := datadog.NewCounter()
-	if err := c.Count(decode.FormatV04, body(datadog.MaxBatches), "go", false, policyOf(t)); err != nil {
+	if err := c.Count(decode.FormatV04, body(datadog.MaxBaseServices), "go", false, policyOf(t)); err != nil {
 		t.Error(err)
 	}
-	if err := c.Count(decode.FormatV04, body(datadog.MaxBatches+1), "go", false, policyOf(t)); err == nil {
+	if err := c.Count(decode.FormatV04, body(datadog.MaxBaseServices+1), "go", false, policyOf(t)); err == nil {
 		t.Error("they were counted")
 	}
 }

@@ -177,13 +177,61 @@ func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 			t.Errorf("%+v is left", origin)
 		}
 	}
-	for _, senders := range []int{datadog.MaxBatches, datadog.MaxBatches + 1} {
+}
+
+// TestAnyNumberOfSendersIsCounted: hosts, environments or base services, each span once, and those marked
+// whose origin says less than their sender.
+func TestAnyNumberOfSendersIsCounted(t *testing.T) {
+	c, policy := datadog.NewCounter(), policyOf(t)
+	for _, test := range []struct {
+		hosts, envs, bases     int
+		origins, shared, named int
+	}{
+		{32, 1, 1, 32, 0, 32},
+		{33, 1, 1, 32, 2, 31},
+		{200, 1, 1, 32, 169, 31},
+		{1, 200, 1, 33, 184, 16},
+		{1, 1, 32, 32, 0, 32},
+		{1, 1, 40, 33, 8, 32},
+		{4, 1, 40, 33, 128, 32},
+		{40, 1, 40, 33, 1568, 32},
+	} {
 		in := newIngested(policy)
-		for i := range senders {
-			in.sentBy(fmt.Sprint("h", i), "") // of nothing
+		in.Limits = spantable.LimitsOf(1<<20, 8)
+		for host := range test.hosts {
+			for env := range test.envs {
+				for base := range test.bases {
+					tags := map[string]any{"_dd.measured": 1.0}
+					if test.bases > 1 {
+						tags["_dd.base_service"] = fmt.Sprint("base", base)
+					}
+					in.add(spantable.KindServer, tags)
+					in.sentBy(fmt.Sprint("h", host), fmt.Sprint("e", env))
+				}
+			}
 		}
-		if err := c.CountIngested(&in.Table, policy); (err == nil) != (senders == datadog.MaxBatches) {
-			t.Errorf("%d senders: %v", senders, err)
+		if err := c.CountIngested(&in.Table, policy); err != nil {
+			t.Fatalf("%v: %v", test, err)
+		}
+		spans, shared, named, origins := 0, 0, 0, map[span.Origin]bool{}
+		for origin, batch := range c.IngestedBatches {
+			if origins[origin] || origin.Lang != "go" || !strings.HasPrefix(origin.TracerVersion, "otlp-") {
+				t.Errorf("%v: %+v", test, origin)
+			}
+			origins[origin] = true
+			for _, s := range batch.Snapshots {
+				if spans++; s.Flags&span.SharedOrigin != 0 {
+					shared++
+				}
+			}
+			if origin.Host != "" {
+				named++
+			}
+		}
+		if want := test.hosts * test.envs * test.bases; spans != want || len(origins) != test.origins ||
+			shared != test.shared || named != test.named {
+			t.Errorf("%v: %d of %d spans, %d shared; %d origins, %d of a host", test, spans, want, shared,
+				len(origins), named)
 		}
 	}
 }

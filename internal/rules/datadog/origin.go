@@ -1,7 +1,6 @@
 package datadog
 
 import (
-	"slices"
 	"strings"
 
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
@@ -61,8 +60,8 @@ func (c *Counter) processTags(said string) string {
 	return said
 }
 
-// readSenders finds out which senders of OTLP are one origin. Each may be kept as it is.
-func (c *Counter) readSenders() {
+// eachSender visits the senders of OTLP. Each may be kept as it is.
+func (c *Counter) eachSender(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
 		o := span.Origin{
@@ -70,15 +69,7 @@ func (c *Counter) readSenders() {
 			Lang: c.clone(s.Lang), TracerVersion: c.clone(s.TracerVersion),
 			ContainerID: c.clone(s.Container), GitCommitSHA: c.clone(s.Commit),
 		}
-		o.Normalize()
-		number := slices.Index(c.origins, o)
-		if number < 0 {
-			number = len(c.origins)
-			c.origins = append(c.origins, o)
-		}
-		c.senders = append(c.senders, number)
-		if len(c.origins) > rules.MaxBatches {
-			c.table.Fail(spantable.ErrTooMuch)
+		if o.Normalize(); !yield(o) {
 			return
 		}
 	}

@@ -19,8 +19,9 @@ type Counter struct {
 	service   []byte // of the origin whose spans are being counted
 	states    tracestate.Memo
 	batches   rules.Batches
-	ofBatches []span.Origin // by number
-	resources []int         // by resource, the number of its batch
+	origins   rules.Origins
+	places    []rules.Place // by resource that has spans
+	resources []int         // by resource, the number of its batch, less than 0 if it has no spans
 }
 
 // NewCounter makes a counter.
@@ -47,14 +48,21 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.keys.memory.Use(policy)
 	c.batches.Reset()
 	c.states.Forget()
-	clear(c.ofBatches)
-	c.ofBatches, c.resources = c.ofBatches[:0], c.resources[:0]
+	c.resources = c.resources[:0]
 	r := &c.keys.request
 	if err := decode(r, body, policy.names, policy.resourceNames); err != nil {
 		return err //nolint:wrapcheck // it says what to do
 	}
+	c.places = c.origins.Place(c.places[:0], c.senders)
+	placed := 0
 	for i := range r.Resources {
-		if c.resource(&r.Resources[i]); r.Err() != nil {
+		of := &r.Resources[i]
+		if first, last := r.SpansOf(of); first == last {
+			c.resources = append(c.resources, -1)
+			continue
+		}
+		c.resource(of, c.places[placed])
+		if placed++; r.Err() != nil {
 			c.batches.Reset()
 			return r.Err()
 		}
@@ -62,22 +70,38 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	return nil
 }
 
-// resource counts the spans of a resource.
-func (c *Counter) resource(of *otlp.Resource) {
-	r, batch := &c.keys.request, -1
-	first, last := r.SpansOf(of)
-	if first < last {
-		batch = c.batch(origin(r, of, c.keys.policy.keep))
+// senders visits the origins of all resources that have spans.
+func (c *Counter) senders(yield func(span.Origin) bool) {
+	r := &c.keys.request
+	for i := range r.Resources {
+		of := &r.Resources[i]
+		if first, last := r.SpansOf(of); first < last && !yield(origin(r, of, c.keys.policy.keep)) {
+			return
+		}
 	}
-	if c.resources = append(c.resources, batch); batch < 0 {
-		return
+}
+
+// resource counts the spans of a resource under an origin.
+func (c *Counter) resource(of *otlp.Resource, under rules.Place) {
+	r := &c.keys.request
+	number := int(under.Number)
+	batch, _ := c.batches.Of(rules.Origin{Number: number})
+	c.resources = append(c.resources, batch)
+	service := c.origins.Of(number).Service
+	if number == rules.Common {
+		service = origin(r, of, nil).Service
+	}
+	c.service = append(c.service[:0], service...)
+	var flags span.Flags
+	if under.IsShared {
+		flags = span.SharedOrigin
 	}
 	own, ownEnd := ownTags(r, of, c.keys.policy.names.Len())
-	c.service = append(c.service[:0], c.ofBatches[batch].Service...)
+	first, last := r.SpansOf(of)
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
 		end := int64(min(s.Start+s.Duration, math.MaxInt64))
-		snapshot := span.Snapshot{Duration: s.Duration, End: end, Weight: 1}
+		snapshot := span.Snapshot{Duration: s.Duration, End: end, Weight: 1, Flags: flags}
 		if s.Status == spantable.StatusError {
 			snapshot.Flags |= span.Error
 		}
@@ -115,27 +139,6 @@ func ownTags(r *otlp.Request, of *otlp.Resource, ofSpans int) (first, last uint3
 	return before(int(ownLabels)), before(ofSpans)
 }
 
-// mostKept is how many batches of a body may have origins that are told apart by what is kept of their
-// resources. It leaves places for services, whatever runs how often.
-const mostKept = rules.MaxBatches * 3 / 4
-
-// batch is the number of an origin's batch, less than 0 where there are too many.
-func (c *Counter) batch(origin span.Origin) int {
-	if origin.Attributes != "" && len(c.ofBatches) >= mostKept && !slices.Contains(c.ofBatches, origin) {
-		origin = origin.OfService()
-	}
-	if i := slices.Index(c.ofBatches, origin); i >= 0 {
-		return i
-	}
-	number, ok := c.batches.Of(rules.Origin{Number: len(c.ofBatches)})
-	if !ok {
-		c.keys.request.Fail(spantable.ErrTooMuch)
-		return -1
-	}
-	c.ofBatches = append(c.ofBatches, origin)
-	return number
-}
-
 // Request is the last body, decoded.
 func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 
@@ -143,7 +146,7 @@ func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 // until the next Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for of, batch := range c.batches.All {
-		if !yield(c.ofBatches[of.Number], batch) {
+		if !yield(c.origins.Of(of.Number), batch) {
 			return
 		}
 	}
@@ -169,8 +172,8 @@ func (c *Counter) Release() {
 	c.states.Forget()
 	c.keys.key.Clear()
 	c.batches.Release()
-	clear(c.ofBatches)
+	c.origins.Reset()
 	if c.keys.request.Release() {
-		c.keys.scratch, c.resources = nil, nil
+		c.keys.scratch, c.resources, c.places = nil, nil, nil
 	}
 }

@@ -2,7 +2,6 @@ package otel_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -58,8 +57,8 @@ func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
 	}
 }
 
-// TestAnOriginKeepsWhatIsNamedOfItsResource, in one order, beside what is a label too; beyond mostKept
-// origins of a body all that differ so are their service.
+// TestAnOriginKeepsWhatIsNamedOfItsResource, in one order, beside what is a label too; of more
+// than a body has places for, the last ones are their service.
 func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 	policy := otel.NewPolicy(otel.Labels{
 		Attributes: []string{"tenant", "zone"},
@@ -101,7 +100,7 @@ func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 		origins[s.origin.Attributes+s.origin.Host]++
 		spans++
 	}
-	if kept := rules.MaxBatches * 3 / 4; spans != 200 || len(origins) != kept+1 ||
+	if kept := rules.MaxOrigins - 1; spans != 200 || len(origins) != kept+1 ||
 		origins[""] != 2*(100-kept) {
 		t.Errorf("%d spans of %d origins, %d of the service", spans, len(origins), origins[""])
 	}
@@ -135,22 +134,104 @@ func TestThereIsABatchAnOrigin(t *testing.T) {
 			t.Errorf("%d batches: %v", n, got)
 		}
 	}
-	var many []otlptest.Resource
-	for i := range rules.MaxBatches + 1 {
-		many = append(many, resource(fmt.Sprint(i), "x"))
-	}
-	if err := c.Count(otlptest.Request(many[1:]...), standard()); err != nil {
-		t.Error(err)
-	}
-	if err := c.Count(otlptest.Request(many...), standard()); !errors.Is(err, spantable.ErrTooMuch) {
-		t.Errorf("%d origins: %v", len(many), err)
-	}
-	for range c.Batches {
-		t.Error("a body that was not counted has batches")
-	}
 	if err := c.Count(otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("idle")}),
 		standard()); err != nil || batchesOf(c) != 0 {
 		t.Errorf("a resource without spans has a batch: %v", err)
+	}
+}
+
+// TestAnyNumberOfOriginsIsCounted: each span once and under its own service, and marked where its origin
+// says less than its resource. As many services as there are places for keep an origin.
+func TestAnyNumberOfOriginsIsCounted(t *testing.T) {
+	c, keeping := otel.NewCounter(), otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
+	for _, test := range []struct {
+		attribute                           string
+		services, values, services2, shared int
+	}{
+		{"service.instance.id", 1, 32, 1, 0},
+		{"service.instance.id", 1, 33, 1, 2},
+		{"host.name", 1, 200, 1, 169},
+		{"service.version", 11, 3, 11, 12},
+		{"service.version", 16, 3, 16, 32},
+		{"host.name", 32, 1, 32, 0},
+		{"host.name", 33, 1, 32, 17},
+		{"host.name", 100, 2, 32, 184},
+	} {
+		var all []otlptest.Resource
+		for value := range test.values {
+			for service := range test.services {
+				all = append(all, otlptest.Resource{
+					Attributes: []otlptest.Attribute{
+						{"service.name", fmt.Sprint("s", service)},
+						{"deployment.environment.name", "prod"},
+						{"telemetry.sdk.version", fmt.Sprint(value)},
+						{test.attribute, fmt.Sprint(value)},
+					},
+					Scopes: [][]otlptest.Span{{{Name: fmt.Sprint(service, " ", value)}}},
+				})
+			}
+		}
+		for _, policy := range []*otel.Policy{standard(), keeping} {
+			names, services, shared := map[string]bool{}, map[string]bool{}, 0
+			for _, s := range countedOf(t, c, otlptest.Request(all...), policy) {
+				service, _, _ := strings.Cut(s.key.Resource, " ")
+				if names[s.key.Resource] || s.key.Service != "s"+service || s.origin.Env != "prod" ||
+					s.origin.Service != "" && s.origin.Service != s.key.Service {
+					t.Errorf("%v: %q of %s is counted under %+v", test, s.key.Resource, s.key.Service, s.origin)
+				}
+				if _, is := s.origin.OTLP(); !is {
+					t.Errorf("%v: %+v has no SDK", test, s.origin)
+				}
+				names[s.key.Resource] = true
+				if s.origin.Service != "" {
+					services[s.origin.Service] = true
+				}
+				if s.Flags&span.SharedOrigin != 0 {
+					shared++
+				} else if (s.origin == span.Origin{}) || s.origin.TracerVersion == span.OTLPVersion {
+					t.Errorf("%v: %+v is not marked", test, s.origin)
+				}
+			}
+			if len(names) != len(all) || len(services) != test.services2 || shared != test.shared ||
+				batchesOf(c) > rules.MaxBatches {
+				t.Errorf("%v: %d of %d spans, %d services with origins, %d shared, %d batches", test,
+					len(names), len(all), len(services), shared, batchesOf(c))
+			}
+			at, seen := map[int]int{}, 0
+			for s := range c.Counted {
+				if s.Span != seen || s.At != at[s.Batch] {
+					t.Fatalf("span %d is at %d of batch %d", s.Span, s.At, s.Batch)
+				}
+				at[s.Batch]++
+				seen++
+			}
+		}
+	}
+}
+
+// TestTheCommonOriginSaysWhatIsTrueOfAll: an environment that they do not have in common is blocked.
+func TestTheCommonOriginSaysWhatIsTrueOfAll(t *testing.T) {
+	var all []otlptest.Resource
+	for i := range 2 * rules.MaxOrigins {
+		all = append(all, otlptest.Resource{
+			Attributes: []otlptest.Attribute{
+				{"service.name", fmt.Sprint(i)}, {"deployment.environment.name", fmt.Sprint(i % 2)},
+			},
+			Scopes: [][]otlptest.Span{{{Name: "x"}}},
+		})
+	}
+	common := 0
+	for _, s := range countedOf(t, otel.NewCounter(), otlptest.Request(all...), standard()) {
+		if s.origin.Service != "" {
+			continue
+		}
+		common++
+		if want := (span.Origin{Env: span.Blocked, TracerVersion: span.OTLPVersion}); s.origin != want {
+			t.Errorf("it is %+v", s.origin)
+		}
+	}
+	if common != rules.MaxOrigins {
+		t.Errorf("%d spans have it", common)
 	}
 }
 

@@ -25,8 +25,8 @@
 //
 // # Bounds
 //
-// CounterBytes is the most that a counter takes, by the length of bodies. A body has
-// rules.MaxBatches origins at most.
+// CounterBytes is the most that a counter takes, by the length of bodies. A body
+// of any number of resources is counted under rules.MaxBatches origins at most, see rules.Origins.
 //
 // # Threading
 //

@@ -90,6 +90,8 @@ func (k *keys) peerTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range k.policy.tags {
 		value := ""
 		switch {
+		case !k.policy.hasTag(kind, l):
+			continue
 		case l == labelServerAddress:
 			value = k.serverAddress(kind)
 		case oldLabels.Has(l + 1):

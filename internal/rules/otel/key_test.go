@@ -35,7 +35,6 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 				HTTPStatus:   200,
 				HTTPMethod:   "GET",
 				HTTPEndpoint: "/carts/{id}",
-				PeerTags:     []string{"server.address:shop"},
 			},
 		},
 		"one of before 2023": {
@@ -54,7 +53,6 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 				HTTPStatus:   200,
 				HTTPMethod:   "GET",
 				HTTPEndpoint: "/carts/{id}",
-				PeerTags:     []string{"server.address:shop"},
 			},
 		},
 		"one that says both": {
@@ -252,6 +250,41 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 				t.Errorf("%+v, want\n%+v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestPeersAreThoseOfCallers: clients, producers and consumers say by default whom they call. A server's
+// address is what its callers call it, so a thousand names of it are one key, unless an operator named it.
+func TestPeersAreThoseOfCallers(t *testing.T) {
+	policies := []*otel.Policy{
+		standard(), otel.NewPolicy(otel.Labels{Attributes: []string{"server.address", "peer.service"}}),
+	}
+	for kind, want := range map[spantable.Kind][2]int{
+		spantable.KindServer: {1, 1001}, spantable.KindInternal: {1, 1001}, spantable.KindUnspecified: {1, 1001},
+		spantable.KindClient: {1001, 1001}, spantable.KindProducer: {1001, 1001},
+		spantable.KindConsumer: {1001, 1001},
+	} {
+		for _, name := range []string{"server.address", "net.host.name", "net.peer.name", "peer.service"} {
+			if isServer := kind == spantable.KindServer; name == "net.host.name" && !isServer ||
+				name == "net.peer.name" && isServer {
+				continue // of older names it is another side's
+			}
+			var spans []otlptest.Span
+			for i := range 1001 {
+				spans = append(spans, otlptest.Span{Name: "GET /", Kind: kind, Attributes: []otlptest.Attribute{
+					{"http.route", "/"}, {name, fmt.Sprintf("host-%d.example", i)},
+				}})
+			}
+			for i, policy := range policies {
+				keys := map[string]bool{}
+				for _, s := range countedOf(t, otel.NewCounter(), otlptest.Of(spans...), policy) {
+					keys[string(s.bytes)] = true
+				}
+				if len(keys) != want[i] {
+					t.Errorf("%s of %s spans, named %v: %d keys, want %d", name, kind, i == 1, len(keys), want[i])
+				}
+			}
+		}
 	}
 }
 

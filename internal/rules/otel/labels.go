@@ -102,6 +102,10 @@ var tagLabels = [...]spantable.Label{
 	labelPeerService, labelRPCMethod, labelRPCService, labelRPCSystem, labelServerAddress,
 }
 
+// peerLabels are the tag labels that identify the other side of a call. A server's are left to its callers to
+// write, as the Host header of a request.
+var peerLabels = spantable.LabelsOf(labelPeerService, labelServerAddress)
+
 // workAttributes are those that a kind of work is named by, each by its names in their order.
 var workAttributes = [work.Attributes][]spantable.Label{
 	work.HTTPMethod: {labelHTTPMethod, labelOldHTTPMethod}, work.DBSystem: {labelDBSystem, labelOldDBSystem},

@@ -50,8 +50,12 @@ func TestBytesOfKeysAreBounded(t *testing.T) {
 		Scopes:     [][]otlptest.Span{spans},
 	})
 	policy := otel.NewPolicy(otel.Labels{Attributes: []string{"zone"}})
-	if err := otel.NewCounter().Count(wide, policy); !errors.Is(err, spantable.ErrTooMuch) {
+	c := otel.NewCounter()
+	if err := c.Count(wide, policy); !errors.Is(err, spantable.ErrTooMuch) {
 		t.Errorf("a tag of a resource in the keys of %d spans: %v", len(spans), err)
+	}
+	if batchesOf(c) != 0 {
+		t.Error("a body that was not counted has batches")
 	}
 }
 

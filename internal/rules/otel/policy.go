@@ -16,6 +16,7 @@ type Policy struct {
 	names         *spantable.Names  // of a span's attributes
 	resourceNames *spantable.Names  // of a resource's
 	tags          []spantable.Label // of peer tags
+	ofEveryKind   []spantable.Label // peer labels that an operator named
 	ignore        *ignore.List
 	ignorable     []spantable.Label // of the attributes that its rules ask for
 	keep          []keptAttribute   // of a resource, by name
@@ -24,7 +25,8 @@ type Policy struct {
 // Labels are which labels spans have.
 type Labels struct {
 	// Attributes are the names of attributes that become tags, beside those that always do, and but for
-	// those that are labels already. What a span does not say its resource may.
+	// those that are labels already. What a span does not say its resource may. A peer label that is named
+	// is one of every kind of spans.
 	Attributes []string
 	// Ignore says which spans are not counted, as far as their attributes say; nil: none is left out.
 	Ignore *ignore.List
@@ -71,7 +73,11 @@ func NewPolicy(l Labels) *Policy {
 	}
 	p := &Policy{tags: slices.Clone(tagLabels[:]), ignore: l.Ignore}
 	for _, name := range l.Attributes {
-		if at := label(name); !slices.Contains(p.tags, at) && !oldLabels.Has(at) && !keyLabels.Has(at) {
+		at := label(name)
+		if peerLabels.Has(at) {
+			p.ofEveryKind = append(p.ofEveryKind, at)
+		}
+		if !slices.Contains(p.tags, at) && !oldLabels.Has(at) && !keyLabels.Has(at) {
 			p.tags = append(p.tags, at)
 		}
 	}
@@ -81,4 +87,13 @@ func NewPolicy(l Labels) *Policy {
 	p.keep, ofResource = keep(l.Resource, ofResource)
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(ofResource)
 	return p
+}
+
+// hasTag reports whether spans of a kind have a tag. Peer labels are those of clients, producers and consumers.
+func (p *Policy) hasTag(kind spantable.Kind, l spantable.Label) bool {
+	switch kind {
+	case spantable.KindClient, spantable.KindProducer, spantable.KindConsumer:
+		return true
+	}
+	return !peerLabels.Has(l) || slices.Contains(p.ofEveryKind, l)
 }

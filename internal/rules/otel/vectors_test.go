@@ -361,7 +361,7 @@ var vectorSpans = []struct {
 	},
 	{
 		"numbers as text, odd",
-		otlptest.Span{Name: "x", Kind: spantable.KindInternal, Attributes: []otlptest.Attribute{
+		otlptest.Span{Name: "x", Kind: spantable.KindClient, Attributes: []otlptest.Attribute{
 			{"db.namespace", 2.2250738585072014e-308},
 			{"db.collection.name", 1e23},
 			{"db.operation.name", 2e23},
@@ -371,6 +371,25 @@ var vectorSpans = []struct {
 			{"messaging.system", 100.0},
 			{"server.address", 8.41e21},
 		}},
+	},
+	{
+		"peer of work inside",
+		otlptest.Span{
+			Name: "x", Kind: spantable.KindInternal,
+			Attributes: []otlptest.Attribute{
+				{"peer.service", "carts"},
+				{"server.address", "shop"},
+				{"net.peer.name", "caller"},
+				{"db.namespace", "shop"},
+			},
+		},
+	},
+	{
+		"peer of a consumer",
+		otlptest.Span{
+			Name: "x", Kind: spantable.KindConsumer,
+			Attributes: []otlptest.Attribute{{"peer.service", "orders"}, {"net.peer.name", "broker"}},
+		},
 	},
 	{
 		"list before an older name",

@@ -109,13 +109,13 @@ func TestStatusCountsLive(t *testing.T) {
 			t.Fatal(err)
 		}
 		var answer status.Status
-		err = json.NewDecoder(response.Body).Decode(&status)
+		err = json.NewDecoder(response.Body).Decode(&answer)
 		response.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = [3]status.Bounded{
-			status.Aggregates, status.Origins,
+			answer.Aggregates, answer.Origins,
 			{Live: status.Connections.Live, Max: status.Connections.Max},
 		}
 		if got == want {

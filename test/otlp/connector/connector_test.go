@@ -96,7 +96,7 @@ func unsampled(requests []ptrace.Traces) (all []ptrace.Traces) {
 // compared as it counts them; its histograms as it counts spans that stand for themselves,
 // since ours has each span that came once.
 func TestTheConnectorCountsTheSame(t *testing.T) {
-	d := startDaemon(t)
+	d := startDaemon(t, "--otlp-dimensions=all,peer.service,server.address") // of every kind, as the connector
 	s := newSender(t, d)
 	r := rand.New(rand.NewPCG(23, 1))
 	var requests []ptrace.Traces

@@ -56,17 +56,19 @@ type daemon struct {
 	sent allSeries
 }
 
-func startDaemon(t *testing.T) *daemon {
+func startDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, sent: allSeries{}, ended: make(chan map[string]any, 1)}
 	receiver := httptest.NewServer(http.HandlerFunc(d.receive))
 	t.Cleanup(receiver.Close)
-	d.command = exec.Command(program, "run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url",
+	d.command = exec.Command(program, append([]string{
+		"run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url",
 		"off", "--http-addr", "127.0.0.1:0",
-		"--otlp-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", receiver.URL+"/v1/metrics",
+		"--otlp-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", receiver.URL + "/v1/metrics",
 		"--otlp-instance-id", "none",
 		"--mask-names=never", "--max-aggregates", "65536", "--shutdown-grace",
-		"60s", "--log-format", "json")
+		"60s", "--log-format", "json",
+	}, args...)...)
 	d.command.Env = []string{"PATH=" + os.Getenv("PATH")}
 	log, err := d.command.StderrPipe()
 	if err != nil {

@@ -120,7 +120,14 @@ var differences = []difference{
 		s.Attributes().PutStr("rpc.system.name", "grpc")
 		s.Attributes().PutStr("rpc.response.status_code", "5")
 	}, `rpc.system.name="grpc"`, `rpc.grpc.status_code="5" rpc.system.name="grpc"`},
-	{"a server under an older name", attributed("net.host.name", "h"), "", `server.address="h"`},
+	{"a peer of a server, of work inside or of no kind", func(_ pcommon.Map, s ptrace.Span) {
+		s.Attributes().PutStr("peer.service", "p")
+		s.Attributes().PutStr("server.address", "h")
+	}, `peer.service="p" server.address="h"`, ""},
+	{"a peer under an older name", func(_ pcommon.Map, s ptrace.Span) {
+		s.SetKind(ptrace.SpanKindClient)
+		s.Attributes().PutStr("net.peer.name", "h")
+	}, `span.kind="SPAN_KIND_CLIENT"`, `server.address="h" span.kind="SPAN_KIND_CLIENT"`},
 }
 
 // traces is a request with the span, of a process that a number tells from the others.

@@ -105,10 +105,15 @@ var conventions = [][]string{
 // tagsOf are a span's tags.
 func tagsOf(s *trace.Span) (tags []string) {
 	for _, names := range conventions {
-		if names[0] == "server.address" {
-			if names = append(slices.Clone(names), "net.peer.name"); s.Kind == trace.Span_SPAN_KIND_SERVER {
-				names[1] = "net.host.name"
+		if names[0] == "server.address" || names[0] == "peer.service" {
+			switch s.Kind {
+			case trace.Span_SPAN_KIND_CLIENT, trace.Span_SPAN_KIND_PRODUCER, trace.Span_SPAN_KIND_CONSUMER:
+			default:
+				continue
 			}
+		}
+		if names[0] == "server.address" {
+			names = append(slices.Clone(names), "net.peer.name")
 		}
 		if v := written(s.Attributes, names...); v != "" {
 			tags = append(tags, names[0]+":"+v)

@@ -34,7 +34,6 @@ enum Attribute {
     PEER_SERVICE("peer.service"),
     SERVER_ADDRESS("server.address"),
     OLD_PEER_NAME("net.peer.name"),
-    OLD_HOST_NAME("net.host.name"),
     FAAS_PROVIDER("faas.invoked_provider"),
     FAAS_NAME("faas.invoked_name"),
     FAAS_TRIGGER("faas.trigger"),

@@ -74,13 +74,22 @@ final class SpanReader {
         return isRoot(span) || span.getKind() == SpanKind.SERVER || span.getKind() == SpanKind.CONSUMER;
     }
 
+    /** Whether spans of a kind name the other side of a call. A server's caller writes its address. */
+    private static boolean hasPeer(SpanKind kind) {
+        return kind == SpanKind.CLIENT || kind == SpanKind.PRODUCER || kind == SpanKind.CONSUMER;
+    }
+
     /**
-     * The value of a peer tag. Before there was an attribute for the server's name, a client named
-     * its peer and a server itself.
+     * The value of a peer tag, empty where spans of that kind have none. Before there was an attribute for the server's name, a client named
+     * its peer.
      */
     private String tagged(Attribute tag, SpanKind kind) {
+        boolean isPeer = tag == Attribute.PEER_SERVICE || tag == Attribute.SERVER_ADDRESS;
+        if (isPeer && !hasPeer(kind)) {
+            return "";
+        }
         if (tag == Attribute.SERVER_ADDRESS) {
-            return values.text(tag, kind == SpanKind.SERVER ? Attribute.OLD_HOST_NAME : Attribute.OLD_PEER_NAME);
+            return values.text(tag, Attribute.OLD_PEER_NAME);
         }
         return tag.older() == null ? values.text(tag) : values.text(tag, tag.older());
     }
