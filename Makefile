@@ -289,9 +289,9 @@ bench-java: build ## what publishing a span costs a Java process, beside OpenTel
 	@QUICK=$(QUICK) sh clients/java/bench/run.sh $(CURDIR)/bin/spanstatsd
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time; in both grids
-	$(GO) test -v -run 'BinTableAgrees|EveryPrefix' ./internal/sketch -durations 100000000
+	$(GO) test -v -run 'BinTableAgrees|EveryPrefix' ./internal/aggregate/sketch -durations 100000000
 	$(GO) test -v -run MemoryOfAThousand ./internal/aggregate
-	$(GO) test -run '^$$' -bench 'Sketch|TableRow' -benchtime 2s ./internal/sketch ./internal/aggregate
+	$(GO) test -run '^$$' -bench 'Sketch|TableRow' -benchtime 2s ./internal/aggregate/sketch ./internal/aggregate
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's and the Collector's own code, in one run
 	cd lab/peers && $(GO) run ./flush

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/flush/points"
-	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
 // TestHostHeadersMakeNoSeries: requests of one route with 1,001 values of the Host header, which SDKs write as

@@ -72,7 +72,7 @@ func TestTheLibraryReadsTheGoldenRequests(t *testing.T) {
 		"datadog":     {"traces.span.sdk.metrics.duration"},
 		"explicit":    {"traces.span.metrics.calls", "traces.span.metrics.duration"},
 	} {
-		body, err := os.ReadFile("../../internal/flush/otlp/testdata/" + name + ".binpb")
+		body, err := os.ReadFile("../../internal/export/otlp/testdata/" + name + ".binpb")
 		if err != nil {
 			t.Fatal(err)
 		}

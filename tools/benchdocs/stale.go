@@ -16,9 +16,9 @@ import (
 type measured struct{ packages, folders []string }
 
 var (
-	socketWay = measured{packages: []string{"./client", "./internal/ingest", "./internal/flush/agent"}}
-	tracesWay = measured{packages: []string{"./internal/door/datadog", "./internal/flush/agent"}}
-	otlpWay   = measured{packages: []string{"./internal/door/otlp", "./internal/flush/agent"}}
+	socketWay = measured{packages: []string{"./client", "./internal/ingest", "./internal/export/agent"}}
+	tracesWay = measured{packages: []string{"./internal/ingest/datadog", "./internal/export/agent"}}
+	otlpWay   = measured{packages: []string{"./internal/ingest/otlp", "./internal/export/agent"}}
 
 	measures = map[string]measured{
 		"bench":        socketWay,
@@ -30,9 +30,9 @@ var (
 		"bench-apm":    tracesWay,
 		"bench-otlp":   otlpWay,
 		"bench-flush": {packages: []string{
-			"./internal/flush/agent", "./internal/flush/otlp", "./internal/flush/points",
+			"./internal/export/agent", "./internal/export/otlp", "./internal/export/points",
 		}},
-		"bench-scrape": {packages: []string{"./internal/flush/prometheus"}},
+		"bench-scrape": {packages: []string{"./internal/export/prometheus"}},
 		"bench-java": {folders: []string{
 			"clients/java/client/src/main",
 			"clients/java/opentelemetry/src/main",

@@ -154,7 +154,7 @@ func check(r Request) (problems []string) {
 // TestWhatIsNoOTLPIsRefused: each of the golden requests is taken, and not with one field more.
 func TestWhatIsNoOTLPIsRefused(t *testing.T) {
 	for _, name := range []string{"spanmetrics", "datadog"} {
-		body, err := os.ReadFile("../../../internal/flush/otlp/testdata/" + name + ".binpb")
+		body, err := os.ReadFile("../../../internal/export/otlp/testdata/" + name + ".binpb")
 		if err != nil {
 			t.Fatal(err)
 		}

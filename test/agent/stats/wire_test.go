@@ -129,7 +129,7 @@ func names(t *testing.T, body []byte) map[string]bool {
 
 // The golden payloads say to the agent's own decoder what they say to ours.
 func TestGoldenPayloadsAreTheAgents(t *testing.T) {
-	files, err := filepath.Glob("../../../internal/flush/agent/testdata/*.msgpack")
+	files, err := filepath.Glob("../../../internal/export/agent/testdata/*.msgpack")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("golden payloads: %v, %v", files, err)
 	}

@@ -116,7 +116,7 @@ func TestStatusCountsLive(t *testing.T) {
 		}
 		got = [3]status.Bounded{
 			answer.Aggregates, answer.Origins,
-			{Live: status.Connections.Live, Max: status.Connections.Max},
+			{Live: answer.Connections.Live, Max: answer.Connections.Max},
 		}
 		if got == want {
 			return
