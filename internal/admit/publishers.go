@@ -135,9 +135,3 @@ func (c *Config) PublisherBytes(drainers int) int {
 	bytes := fixed + drainers*drainer + c.MaxBatch*SpanBytes
 	return bytes + bytes/8 // which the allocator's size classes may take more
 }
-
-// Deprecated: the names of DropReason and BatchPart in receivers that are about to be replaced.
-type (
-	Drop = DropReason
-	Part = BatchPart
-)

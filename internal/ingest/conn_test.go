@@ -182,7 +182,7 @@ func TestDrops(t *testing.T) {
 		change   func(*configs, *aggregate.Config)
 		features wire.Features
 		batch    int
-		reason   admit.Drop
+		reason   admit.DropReason
 	}{
 		{"batch too large", nil, wire.Features{Stats: true}, 1025, admit.DropBatchTooLarge},
 		{"not wanted", nil, wire.Features{}, 3, admit.DropNotWanted},

@@ -125,7 +125,7 @@ func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
 }
 
 // notAdmitted returns the result of spans that could not be published.
-func notAdmitted(reason admit.Drop) (Result, *reply) {
+func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	switch {
 	case reason.IsPassing():
 		return 0, later(ResultNoRoom, "there is no room to count these spans just now: "+reason.String())

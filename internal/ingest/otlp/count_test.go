@@ -171,7 +171,7 @@ func TestARequestOfManyOriginsIsCounted(t *testing.T) {
 
 // TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
 func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
-	for _, reason := range []admit.Drop{
+	for _, reason := range []admit.DropReason{
 		admit.DropRingFull, admit.DropOverShare, admit.DropRingContended,
 		admit.DropShutdown,
 	} {

@@ -30,7 +30,7 @@ type Publishers struct {
 	mu       sync.Mutex
 	counted  *bodies.DedupCache
 	byOrigin map[span.Origin]*publisher
-	parts    []admit.Part // of the body that is being published
+	parts    []admit.BatchPart // of the body that is being published
 	isClosed bool
 }
 
@@ -59,7 +59,7 @@ func NewLastPublishers(to *admit.Publishers, most int) *Publishers {
 type Batches = iter.Seq2[span.Origin, *span.Batch]
 
 // Publish publishes all batches of a body or none, without a look at earlier bodies.
-func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.Drop, ok bool) {
+func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.resolve(batches, now) {
@@ -76,7 +76,7 @@ func (p *Publishers) resolve(batches Batches, now time.Time) bool {
 	}
 	p.parts = p.parts[:0]
 	for origin, batch := range batches {
-		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin, now), Batch: batch})
+		p.parts = append(p.parts, admit.BatchPart{Publisher: p.get(origin, now), Batch: batch})
 	}
 	return true
 }
@@ -101,7 +101,7 @@ func (p *Publishers) evict() {
 	var origin span.Origin
 	var oldest *publisher
 	for o, candidate := range p.byOrigin {
-		isNeeded := func(part admit.Part) bool { return part.Publisher == candidate.Publisher }
+		isNeeded := func(part admit.BatchPart) bool { return part.Publisher == candidate.Publisher }
 		if !slices.ContainsFunc(p.parts, isNeeded) && (oldest == nil || candidate.used.Before(oldest.used)) {
 			origin, oldest = o, candidate
 		}

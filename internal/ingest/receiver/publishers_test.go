@@ -50,7 +50,7 @@ func TestAnOriginThatNobodyUsesExpires(t *testing.T) {
 func TestAPublisherThatABodyNeedsStays(t *testing.T) {
 	p, now := newPublishers(t, 2), time.Now()
 	for i, service := range []string{"a", "b", "c"} {
-		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin(service), now.Add(time.Duration(i)))})
+		p.parts = append(p.parts, admit.BatchPart{Publisher: p.get(origin(service), now.Add(time.Duration(i)))})
 	}
 	if p.Count() != 3 {
 		t.Fatalf("%d of three publishers are left that one body needs", p.Count())

@@ -97,7 +97,7 @@ type ForwardedSpan struct {
 // exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
-) (isDuplicate bool, reason admit.Drop, ok bool) {
+) (isDuplicate bool, reason admit.DropReason, ok bool) {
 	p, now := r.server.publishers, time.Now()
 	sum := p.counted.Sum(message)
 	p.mu.Lock()
@@ -124,7 +124,7 @@ func (r *BufferedRequest) Publish(
 	return false, reason, ok
 }
 
-func hasSpans(part admit.Part) bool { return len(part.Batch.Snapshots) > 0 }
+func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 }
 
 // Merge merges statistics that a sender has computed, unless an equal body was merged before.
 func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, width uint64,

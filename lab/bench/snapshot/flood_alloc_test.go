@@ -39,7 +39,7 @@ func aFloodAllocatesNothing(t *testing.T, shape string) {
 	}
 	publish := func() {
 		if reason, ok := timed.admit.PublishTogether(func() {},
-			admit.Part{Publisher: p, Batch: lists[0]}); !ok {
+			admit.BatchPart{Publisher: p, Batch: lists[0]}); !ok {
 			t.Fatalf("a batch was refused as %s", reason)
 		}
 		lists = lists[1:]
