@@ -109,7 +109,7 @@ func TestSpansOfASharedOriginAreInTheBooks(t *testing.T) {
 		other := h.NewLastPublisher(span.Origin{Service: "other"})
 		p := h.NewLastPublisher(span.Origin{Service: "web"})
 		if origins == 0 {
-			if _, ok := h.PublishTogether(func() {}, Part{other, batchOf(1)}); !ok {
+			if _, ok := h.PublishTogether(func() {}, BatchPart{other, batchOf(1)}); !ok {
 				t.Fatal("it was not published")
 			}
 		}
@@ -119,7 +119,7 @@ func TestSpansOfASharedOriginAreInTheBooks(t *testing.T) {
 		} {
 			batch.Snapshots[at].Flags |= flags
 		}
-		if _, ok := h.PublishTogether(func() {}, Part{p, batch}); !ok {
+		if _, ok := h.PublishTogether(func() {}, BatchPart{p, batch}); !ok {
 			t.Fatal("it was not published")
 		}
 		h.finish(p, other)
