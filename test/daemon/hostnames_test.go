@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // TestHostHeadersMakeNoSeries: requests of one route with 1,001 values of the Host header, which SDKs write as
