@@ -15,13 +15,13 @@ import (
 )
 
 var (
-	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|flush|health|daemon)\.`)
+	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|export|status|daemon)\.`)
 	// Those of the test, of a tracer and an agent in the same process, and of an HTTP
 	// request while it lasts.
 	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon_test\.|` +
 		`spanstatsd/client\.|lab/standin\.`)
 	// Those that bring a payload to the agent, while its request lasts.
-	delivering = regexp.MustCompile(`flush\.\(\*pushDestination\)\.(deliver|begin\.func1)`)
+	delivering = regexp.MustCompile(`export\.\(\*pushDestination\)\.(deliver|begin\.func1)`)
 )
 
 // mostDeliveries is how many of those docs/architecture.md allows.
@@ -54,8 +54,8 @@ func TestGoroutinesAreConstant(t *testing.T) {
 		c.Aggregate.Drainers, c.Aggregate.RebalanceInterval = drainers, 100*time.Millisecond
 	})
 	want := map[string]int{
-		"aggregate": drainers + 1, "routing": 1, "ingest": 3 + connections, "flush": 2,
-		"health": 1, "daemon": 2,
+		"aggregate": drainers + 1, "routing": 1, "ingest": 3 + connections, "export": 2,
+		"status": 1, "daemon": 2,
 	}
 	var clients []*client.Client
 	for range connections {
