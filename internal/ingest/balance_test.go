@@ -34,7 +34,7 @@ func skewedFrame(hot string, turn int) (frame []byte, has map[string]uint64) {
 // isSpread says whether at the last look the busiest partition was most of the traffic and
 // spread, and the drainers level.
 func isSpread(s routing.Stats) bool {
-	return s.LoadRatio < 1.15 && len(s.Busiest) > 0 && s.Busiest[0].Share > 0.5 &&
+	return s.LoadRatio < 1.25 && len(s.Busiest) > 0 && s.Busiest[0].Share > 0.5 &&
 		len(s.Busiest[0].Owners) == 2
 }
 

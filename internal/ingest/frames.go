@@ -146,6 +146,7 @@ func (f *frames) makeRoom(need int) error {
 				"keep frames under %d bytes", need, baseBuffer)
 		}
 		target = f.large.Bytes()
+		target = target[:min(len(target), need+baseBuffer)] // the rest fits the base buffer, see shrink
 		f.extendDeadline(time.Since(asked))
 	}
 	f.moveTo(target)

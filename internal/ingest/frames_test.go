@@ -247,3 +247,32 @@ func TestSmallFramesNeedNoSpace(t *testing.T) {
 		t.Errorf("the healthy tracer was counted %d of 10000", got)
 	}
 }
+
+// TestFrames_ReleaseLargeBuffers: a frame that follows a large one in the same buffer, and does not fit it, costs no
+// memory after the connection ends.
+func TestFrames_ReleaseLargeBuffers(t *testing.T) {
+	own := newBuffers(8<<20, nil)
+	own.pool.Take(256 << 10).Release() // a spare buffer, larger than the first frame needs
+	writer, reader := net.Pipe()
+	f := newFrames(reader, 1<<20, time.Minute, nil, own)
+	var stream []byte
+	for _, length := range []int{100 << 10, 80 << 10, 300 << 10, 10} {
+		stream = append(binary.BigEndian.AppendUint32(stream, uint32(length)), make([]byte, length)...)
+	}
+	go func() {
+		defer writer.Close()
+		_, _ = writer.Write(stream) // fails only after the test
+	}()
+	for n := 0; ; n++ {
+		if _, err := f.next(); err != nil {
+			if n != 4 {
+				t.Errorf("%d frames were read: %v", n, err)
+			}
+			break
+		}
+	}
+	f.release()
+	if held := own.pool.Held(); held != 0 {
+		t.Errorf("%d bytes are held after the end of the connection", held)
+	}
+}

@@ -88,7 +88,7 @@ func newBudget(limit int, kept recurring, hasMasks bool) (b budget) {
 	half := (rest + 1) / 2
 	b.parts[steady].limit = kept.steady
 	b.parts[seen].limit = rest - half
-	b.parts[held].limit = min(kept.held, max(0, half-limit/16))
+	b.parts[held].limit = min(kept.held, max(0, half-(limit+15)/16))
 	b.parts[open].limit = half - b.parts[held].limit
 	if hasMasks {
 		b.maxMasks = limit / 4

@@ -135,7 +135,7 @@ func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Ans
 		}
 		a := p.offer(ctx, header, bytes, mode)
 		isMisjudged := errors.Is(a.Err, errNotAsked) ||
-			a.Code == http.StatusExpectationFailed && mode == onRequest
+			a.Code == http.StatusExpectationFailed && mode != unasked
 		if !isMisjudged || isRetry {
 			return a
 		}
@@ -168,11 +168,11 @@ func (p *Poster) leave(mode, to expectMode) { p.mode.CompareAndSwap(int32(mode),
 func (p *Poster) offer(ctx context.Context, header http.Header, bytes []byte, mode expectMode) Answer {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	req, sends, err := p.post(ctx, header, bytes, mode == onRequest)
+	req, sends, err := p.post(ctx, header, bytes, mode != unasked)
 	if err != nil {
 		return Answer{Attempt: export.Attempt{Outcome: export.OutcomeRefused, Err: err}}
 	}
-	if mode == onRequest {
+	if mode != unasked {
 		impatience := time.AfterFunc(p.patience(ctx), func() {
 			if sends.withdraw() {
 				giveUp()
@@ -188,7 +188,7 @@ func (p *Poster) offer(ctx context.Context, header http.Header, bytes []byte, mo
 		defer resp.Body.Close()
 		a := p.cfg.Answers.read(p.cfg.Who, resp, maxRead, time.Now())
 		a.Sent = req.Header
-		if a.Code == http.StatusExpectationFailed && mode == onRequest {
+		if a.Code == http.StatusExpectationFailed && mode != unasked {
 			a.Outcome = export.OutcomeNotYet
 			p.leave(mode, unasked)
 		}

@@ -86,7 +86,8 @@ func (t *traceRequest) count() Result {
 		return ResultNotWanted
 	}
 	c := <-s.counting
-	defer func() { c.Release(); s.counting <- c }()
+	defer func() { s.counting <- c }()
+	defer c.Release()
 	body := t.Body.Bytes
 	s.Walked.Add(uint64(len(body)))
 	isTop := receiver.IsTrue(t.Header().Get(headerComputedTop))

@@ -66,7 +66,8 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	}
 	defer c.sampled.releaseUnused()
 	w := <-s.workers
-	defer func() { w.release(); s.workers <- w }()
+	defer func() { s.workers <- w }()
+	defer w.release()
 	message, no := s.readable(c, w)
 	if no != nil {
 		return 0, no

@@ -212,7 +212,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	err := req.read(control)
 	if response = exchange.Count(err); response != nil {
 		s.respond(w, req, response)
-		if errors.Is(err, bodies.ErrNoRoom) {
+		if errors.Is(err, bodies.ErrNoRoom) && s.setup.Stream == nil { // otherwise it was streamed
 			discardRest(control, r)
 		}
 		return

@@ -65,7 +65,8 @@ func (r *report) Count(readErr error) receiver.Response {
 func (r *report) count() (no receiver.Response) {
 	s := r.server
 	w, message := <-s.workers, r.Body.Bytes
-	defer func() { w.counter.Release(); s.workers <- w }()
+	defer func() { s.workers <- w }()
+	defer w.counter.Release()
 	if r.compression != bodies.Plain {
 		plain, err := w.decompressor.Decompress(message, r.compression, &s.Bodies)
 		defer plain.Release()
