@@ -154,11 +154,6 @@ func (s *Server) forward(ctx context.Context, out *OutboundRequest, body *outbou
 	if _, has := r.Header["User-Agent"]; !has {
 		r.Header["User-Agent"] = nil // none of ours
 	}
-	if _, has := r.Header["Idempotency-Key"]; !has {
-		// An upstream may end an idle connection while a request is on its way. The empty list is not sent;
-		// it has the transport repeat such a request on a new connection, as its sender would.
-		r.Header["Idempotency-Key"] = []string{}
-	}
 	response, err := s.transport.RoundTrip(r)
 	switch {
 	case err != nil && ctx.Err() != nil:
