@@ -148,7 +148,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{
 			"64MiB",
 			[]string{"--apm-socket=/s"},
-			map[string]string{"max-aggregates": "at least 2800", "apm-max-body": "128KiB memory"},
+			map[string]string{"max-aggregates": "at least 3000", "apm-max-body": "128KiB memory"},
 			"",
 		},
 		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of "},
