@@ -63,11 +63,11 @@ var presetLimits = []struct {
 	{"max-connections", [4]int{256, 64, 24, 24}},
 	{"drainers", [4]int{1, 1, 1, 1}}, // each has tables for all aggregates
 	{"ring-slots", [4]int{65536, 4096, 4096, 4096}},
-	{"max-origins", [4]int{256, 64, 48, 32}},
+	{"max-origins", [4]int{256, 64, 64, 32}},
 	{"max-key-bytes", [4]int{2 << 20, 2 << 20, 1 << 20, 512 << 10}},
 	{"max-key-bytes-in-all", [4]int{8 << 20, 4 << 20, 2 << 20, 1 << 20}},
 	{"retry-bytes", [4]int{16 << 20, 8 << 20, 4 << 20, 2 << 20}},
-	{frameBuffers, [4]int{4 << 20, 2 << 20, 2 << 20, 2 << 20}},
+	{frameBuffers, [4]int{4 << 20, 2 << 20, 3 << 19, 3 << 19}},
 	{nativeBuckets, [4]int{80, 40, 20, 20}},
 
 	{"apm-max-connections", [4]int{64, 64, 24, 24}},
