@@ -16,11 +16,15 @@ import (
 )
 
 // How long a tracer may take: to send a body (the agent's own limit), to read a piece of a response that
-// does not fit into its socket's buffer, and to send another request.
+// does not fit into its socket's buffer, and to send another request; and the agent to answer a buffered
+// request, which is longer than any tracer waits. Without that limit a tracer that has left could hold a
+// connection as long as an agent hangs: net/http does not notice the end of a connection behind a
+// pipelined request.
 const (
 	readTimeout     = 5 * time.Second
 	writeTimeout    = 30 * time.Second
 	betweenRequests = time.Minute
+	forwardTimeout  = 30 * time.Second
 )
 
 // Forwards returns the maximum number of connections to the agent: one per request, of which a tracer's

@@ -52,10 +52,12 @@ func New(config Config) (*Server, error) {
 	}
 	s.transport = s.config.Agent.NewTransport(nil)
 	s.proxy = s.newProxy()
+	buffered := config.Agent
+	buffered.Patience = forwardTimeout
 	var err error
 	s.Server, err = receiver.New(&config.Config, receiver.Setup{
 		Flags: flags, Brings: brings, Results: append(resultNames[:], statsResultNames[:]...),
-		Classify: s.classify, Stream: http.HandlerFunc(s.serveOther), Learn: s.learn, Upstream: config.Agent,
+		Classify: s.classify, Stream: http.HandlerFunc(s.serveOther), Learn: s.learn, Upstream: buffered,
 		Ended:  "listening for traces ended; tracers can't reach the agent through this daemon any more",
 		Header: readTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
 	}, rules.MaxBaseServices)

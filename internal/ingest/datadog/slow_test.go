@@ -142,14 +142,33 @@ func TestTracersThatFallSilent(t *testing.T) {
 	})
 }
 
-// TestLongPolls: an answer may take any time, before each of its pieces and before its
+// TestTraces_AgentHangs: a request with traces that the agent does not answer ends after forwardTimeout, also if its
+// tracer has left behind a pipelined request, which net/http does not notice.
+func TestTraces_AgentHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, tracers, stop := serveInMemory(t, "agent",
+			&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })})
+		defer stop()
+		conn := tracers.dial()
+		const request = "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n" +
+			"Content-Length: 1\r\n\r\n\x90"
+		_, _ = io.WriteString(conn, request+request)
+		conn.Close()
+		time.Sleep(forwardTimeout + time.Second)
+		synctest.Wait()
+		if s := server.Stats(); s.Connections != 0 {
+			t.Errorf("%d connections are left", s.Connections)
+		}
+	})
+}
+
+// TestLongPolls: the answer to a streamed request may take any time, before each of its pieces and before its
 // end, whether its request has a body or not, and the connection is good for another.
 func TestLongPolls(t *testing.T) {
 	for _, request := range []string{
 		"GET /x HTTP/1.1\r\nHost: x\r\n\r\n",
 		"POST /v0.7/config HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
 		"POST /v0.7/config HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
-		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 1\r\n\r\n\x90",
 	} {
 		for _, early := range []time.Duration{0, time.Hour} {
 			synctest.Test(t, func(t *testing.T) {
