@@ -147,12 +147,20 @@ func TestTracersThatFallSilent(t *testing.T) {
 func TestTraces_AgentHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, tracers, stop := serveInMemory(t, "agent",
-			&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })})
+			&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			})})
 		defer stop()
 		conn := tracers.dial()
 		const request = "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n" +
 			"Content-Length: 1\r\n\r\n\x90"
-		_, _ = io.WriteString(conn, request+request)
+		_, _ = io.WriteString(conn, request)
+		synctest.Wait()
+		go func() {
+			_, _ = io.WriteString(conn, request) // fails when the connection is closed
+		}()
+		synctest.Wait()
 		conn.Close()
 		time.Sleep(forwardTimeout + time.Second)
 		synctest.Wait()
