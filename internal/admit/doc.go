@@ -37,5 +37,5 @@
 // Snapshots per batch, keys and their bytes per publisher and in total: each is a field of
 // Config. A publisher holds its key table and the scratch of one batch; PublisherBytes
 // is the sum. A span whose key is in the table allocates nothing, and neither does a flood
-// of keys that come once.
+// of keys that come once, unless their labels have to be rewritten.
 package admit

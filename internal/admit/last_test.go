@@ -40,8 +40,7 @@ func TestWhatNobodyBehindCounts(t *testing.T) {
 	}
 }
 
-// TestALastPublisherPanics: what nobody behind counts is not left to an agent by a defect
-// either.
+// TestALastPublisherPanics: without an agent upstream, a panic does not leave spans to it.
 func TestALastPublisherPanics(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewLastPublisher(span.Origin{Service: "a"})

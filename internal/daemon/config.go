@@ -170,8 +170,8 @@ func FitDescriptors(c *Config, limit uint64, byHand func(limit string) bool) (ch
 	return changed
 }
 
-// checkDescriptors refuses what would leave deliveries and probes none. A limit of 0 is
-// one that nobody knows; a count that is too large to be added up its room refuses.
+// checkDescriptors refuses limits that would leave no file descriptors for deliveries and probes. A limit of 0 is
+// unknown. Counts that are too large to add up are refused by the packages that they belong to.
 func (c *Config) checkDescriptors() error {
 	need, limit := c.Descriptors(), c.DescriptorLimit
 	if limit == 0 || need < 0 || uint64(need) <= limit {

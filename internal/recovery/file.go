@@ -286,8 +286,8 @@ func (r *record) ranges(yield func(span) bool) {
 	}
 }
 
-// Begin begins a cycle that nobody is inside yet. Its spans are none before its number stands
-// there, so a kill in between leaves none counted in the wrong one.
+// Begin begins a cycle before any publisher enters it. Its number is stored after its count is cleared, so a kill in
+// between leaves no span counted in the wrong cycle.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
