@@ -13,5 +13,5 @@
 // share atomics, and the lock of refused payloads. Any goroutine can read Features.
 //
 // Limits: reading /info has infoTimeout and maxInfoBytes; package post limits what is read of other
-// responses, package dump what is kept of refused payloads, and package flush queues and deliveries.
+// responses, package dump what is kept of refused payloads, and package export queues and deliveries.
 package agent

@@ -69,7 +69,7 @@ func newExporter(cfg Config, c client) *Exporter {
 	}
 }
 
-// Describe returns the destination for package flush.
+// Describe returns the destination for package export.
 func (e *Exporter) Describe() export.Exporter {
 	return export.Exporter{
 		Name: Name, URL: e.cfg.URL.String(), Push: e,

@@ -76,7 +76,7 @@ func buckets(bounds []float64) int {
 	return len(bounds) + 1
 }
 
-// Describe returns the destination for package flush. Payloads go in order: a receiver that adds up deltas
+// Describe returns the destination for package export. Payloads go in order: a receiver that adds up deltas
 // drops a window that is older than the last, and one that keeps running totals refuses it.
 func (x *Exporter) Describe() export.Exporter {
 	d := export.Exporter{

@@ -1,7 +1,7 @@
 // Package post sends bodies to a destination over HTTP, and reports of each whether it arrived, so that an
 // exporter is an encoding and a table of answers.
 //
-//	Poster.Post: offer a body once   ->   an Answer: the flush.Attempt, and the response
+//	Poster.Post: offer a body once   ->   an Answer: the export.Attempt, and the response
 //	Poster.Probe: a body with nothing in it, to find out how a silent destination accepts bodies
 //
 // A body that certainly did not arrive can be retried, and no other, because destinations do not

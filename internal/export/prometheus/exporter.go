@@ -74,7 +74,7 @@ func (*Exporter) Memory(l totals.Limits) int {
 	return l.Memory() + series*elementBytes + (1+mostScrapes)*generation + mostScrapes*scrapeBytes
 }
 
-// Describe returns the destination for package flush.
+// Describe returns the destination for package export.
 func (x *Exporter) Describe() export.Exporter {
 	return export.Exporter{
 		Name: "prometheus", URL: x.config.URL, Bounds: x.config.Bounds, LimitTotals: x.LimitTotals,

@@ -13,5 +13,5 @@
 //
 // # Concurrency and limits
 //
-// Those of package door. Counting waits for one of the Counters, merging for the one Payload.
+// The limits are those of package receiver. Counting waits for one of the Counters, merging for the one Payload.
 package datadog

@@ -15,6 +15,6 @@
 //
 // # Concurrency and limits
 //
-// Those of package door, and streams per connection. Counting waits for one of the workers; Config.Memory
+// The limits are those of package receiver, and streams per connection. Counting waits for one of the workers; Config.Memory
 // adds up their memory.
 package otlp

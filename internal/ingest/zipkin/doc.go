@@ -7,5 +7,5 @@
 //
 // # Concurrency and limits
 //
-// Those of package door. Counting waits for one of the workers, each of which holds one body.
+// The limits are those of package receiver. Counting waits for one of the workers, each of which holds one body.
 package zipkin

@@ -11,6 +11,7 @@ package testcycle
 import (
 	"cmp"
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -130,4 +131,31 @@ func Golden() *aggregate.Sealed {
 	c.Add(0, rich, -time.Second, 5_000, 0, 1)
 	c.Add(1, plain, time.Second, 1_000_000, span.Error|span.TopLevel, 3)
 	return c.Seal()
+}
+
+// Merged is a sealed cycle in which nothing but these groups was counted, as if a
+// tracer had sent them.
+func Merged(t testing.TB, now time.Time, groups ...aggregate.Group) (sealed *aggregate.Sealed) {
+	t.Helper()
+	config := aggregate.DefaultConfig()
+	config.Merge, config.Deliver = true, func(s *aggregate.Sealed) { sealed = s }
+	a, err := aggregate.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := a.NewGuard()
+	cycle := guard.Enter()
+	origin, _ := cycle.AdmitOrigin(span.Origin{})
+	merging := cycle.Merging()
+	if err := merging.Reserve(groups, uint64(Width), now); err != nil {
+		t.Fatal(err)
+	}
+	for i := range groups {
+		merging.Add(origin, &groups[i])
+	}
+	merging.End()
+	guard.Exit()
+	a.Start()
+	a.Stop()
+	return sealed
 }

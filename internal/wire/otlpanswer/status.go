@@ -2,6 +2,7 @@ package otlpanswer
 
 import (
 	"encoding/json"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -145,3 +146,6 @@ func RetryAfter(field string, now time.Time) time.Duration {
 func (s Status) RetryAfter() string {
 	return strconv.FormatInt(int64((s.Retry+time.Second-1)/time.Second), 10)
 }
+
+// Fields visits the fields of a message. It is here for the receivers; use protolite.Fields.
+func Fields(message []byte) iter.Seq[protolite.Field] { return protolite.Fields(message) }
