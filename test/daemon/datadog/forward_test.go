@@ -81,8 +81,9 @@ func TestAnAgentMayTakeItsTime(t *testing.T) {
 // slowWrite is what a request may take before an answer is looked for.
 const slowWrite = 20 * time.Millisecond
 
-// TestAConnectionThatIsOverServesNobody: one that its agent has ended behind an answer, and
-// one on which it says more than it was asked for.
+// TestAConnectionThatIsOverServesNobody: the daemon closes a connection on which its agent
+// said more than it was asked for, and neither that nor one that the agent has closed
+// answers another request.
 func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 	const answer = "HTTP/1.1 202 x\r\nContent-Length: 0\r\n\r\n"
 	for name, test := range map[string]struct {
@@ -109,9 +110,10 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 					<-answered
 					_, _ = io.WriteString(conn, test.later)
 				}
-				if !test.stays {
-					conn.Close()
+				if test.stays {
+					_, _ = io.Copy(io.Discard, from) // until the daemon has closed it
 				}
+				conn.Close()
 				close(over)
 				<-ended
 			})
