@@ -81,19 +81,9 @@ demo: ## watch spans of a small web shop go all the way, for 25 seconds: to a st
 # What make test runs: the daemon's module, the lab's, and the daemon as a whole.
 TESTED := . lab test/daemon
 
-# Some packages' tests mostly wait, so four run at a time, on two processors too.
 test: ## what every change must pass: each test of the daemon and of the lab once (6 minutes from nothing, on two cores)
-ifneq ($(RACE),)
-	@set -e; for module in $(TESTED); do echo "test $$module"; (cd $$module && $(GO) test -vet=off -race -p 4 -skip '$(PLAIN)' ./...); done
-	@$(MAKE) --no-print-directory test-plain
-else
-	@echo "NOT RUN: the race detector, which needs a C compiler" >&2
-	@set -e; for module in $(TESTED); do echo "test $$module"; (cd $$module && $(GO) test -vet=off ./...); done
-endif
-
-test-plain: # allocations, and comparisons of thousands of values
-	@set -e; for module in $(TESTED); do echo "test $$module, $(PLAIN)"; (cd $$module && \
-		$(GO) test -vet=off -run '$(PLAIN)' $$($(GO) list -f '{{.Dir}}' ./... | xargs -I{} grep -lE '^func Test[A-Za-z]*($(PLAIN))' -r --include=*_test.go {} | xargs -n1 dirname | sort -u)); done
+	@$(if $(RACE),,echo "NOT RUN: the race detector, which needs a C compiler" >&2)
+	@set -e; for module in $(TESTED); do GO='$(GO)' RACE='$(RACE)' sh .ci/test $$module '$(PLAIN)'; done
 
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
 	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/ test/kubernetes/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && ROUNDS=10 $(GO) test -count=1 -timeout 30m $(RACE) ./...); done
