@@ -266,7 +266,7 @@ func (r *Reader) Hello() (hello *wire.Hello, message []byte, err error) { return
 func (r *Reader) Next() ([]byte, error) { return r.frames.next() }
 
 // Begun is what was read of the frame that is not complete, good until the next call.
-func (r *Reader) Begun() []byte { return r.frames.buf[r.frames.start:r.frames.end] }
+func (r *Reader) Partial() []byte { return r.frames.buf[r.frames.start:r.frames.end] }
 
 // buffers bounds what the buffers of large frames take, of all connections together. A
 // frame that fits the buffer every connection has needs none of it, so a tracer that

@@ -52,14 +52,14 @@ func (p *Payload) Read(body []byte, said span.Origin) error {
 	switch {
 	case errors.Is(err, ErrMapping):
 		return ErrMapping
-	case errors.Is(err, ErrUnfit), errors.Is(err, payload.ErrLoses):
-		return ErrUnfit
+	case errors.Is(err, ErrIncompatible), errors.Is(err, payload.ErrLossy):
+		return ErrIncompatible
 	case err != nil:
-		return ErrUnread
+		return ErrUnparsable
 	case len(p.Groups) == 0: // a probe is the agent's to answer
-		return ErrUnfit
+		return ErrIncompatible
 	case read.AgentAggregation != "" || read.ImageTag != "": // we have no place for them
-		return ErrUnfit
+		return ErrIncompatible
 	}
 	p.Origin = said
 	p.setOrigin(read)
@@ -78,7 +78,7 @@ func (p *Payload) setOrigin(read *payload.Payload) {
 // endBucket is called behind the groups of a bucket.
 func (p *Payload) endBucket(b *payload.Bucket) error {
 	if b.AgentTimeShift != 0 || b.Start >= 1<<62 || p.buckets > 0 && b.Duration != p.Width {
-		return ErrUnfit
+		return ErrIncompatible
 	}
 	p.buckets++
 	p.Width = b.Duration
@@ -147,7 +147,7 @@ type groups struct {
 // add takes a group that can be added up exactly.
 func (all *groups) add(read *payload.Group) error {
 	if len(all.Groups) == all.limits.groups || !isWhole(read) {
-		return ErrUnfit
+		return ErrIncompatible
 	}
 	g := aggregate.Group{Key: keyOf(read), Counts: aggregate.Counts{
 		Spans: read.Hits, Hits: float64(read.Hits), Errors: float64(read.Errors),
@@ -159,7 +159,7 @@ func (all *groups) add(read *payload.Group) error {
 	}
 	mapping, err := all.addSketch(&g.Errors, read.ErrorSummary)
 	if err == nil && g.Mapping != mapping {
-		err = ErrUnfit
+		err = ErrIncompatible
 	}
 	all.Groups = append(all.Groups, g)
 	return err
@@ -189,7 +189,7 @@ func (all *groups) addSketch(to *sketch.Bins, encoded []byte) (sketch.Mapping, e
 	err := s.read(encoded)
 	all.bins = s.bins
 	if err == nil && len(all.bins) > all.limits.bins {
-		err = ErrUnfit
+		err = ErrIncompatible
 	}
 	*to = sketch.Bins{Zeros: s.zeros, List: all.bins[first:len(all.bins):len(all.bins)]}
 	return s.mapping, err

@@ -177,7 +177,7 @@ func TestTagsOfAPayloadAreNoReasonToForwardIt(t *testing.T) {
 		t.Error(err)
 	}
 	for _, tags := range []any{[]int{1}, "team:shop", nil, object{"team": "shop"}} {
-		if err := read(tags); err != clientstats.ErrUnread {
+		if err := read(tags); err != clientstats.ErrUnparsable {
 			t.Errorf("%v: %v", tags, err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 	}{
 		"two mappings": {
 			in(group, "OkSummary", marshal(t, interpolated.ToProto())),
-			clientstats.ErrUnfit,
+			clientstats.ErrIncompatible,
 		},
 		"no sketch": {in(group, "ErrorSummary", []byte{}), clientstats.ErrMapping},
 		"no mapping": {changed(func(s *sketchpb.DDSketch) {
@@ -240,51 +240,51 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) {
 			m.Interpolation = sketchpb.IndexMapping_QUADRATIC
 		}), clientstats.ErrMapping},
-		"no sketch at all": {in(group, "ErrorSummary", []byte("garbage")), clientstats.ErrUnfit},
+		"no sketch at all": {in(group, "ErrorSummary", []byte("garbage")), clientstats.ErrIncompatible},
 		"an offset": {changed(func(s *sketchpb.DDSketch) {
 			s.Mapping.IndexOffset = 1
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"a negative bin": {changed(func(s *sketchpb.DDSketch) {
 			s.PositiveValues.ContiguousBinIndexOffset = -1
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"a bin of no duration": {changed(func(s *sketchpb.DDSketch) {
 			s.PositiveValues.ContiguousBinIndexOffset = 2048
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"a bin of no mapping": {changed(func(s *sketchpb.DDSketch) {
 			s.PositiveValues.ContiguousBinIndexOffset = 8192
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"half a span": {changed(func(s *sketchpb.DDSketch) {
 			s.ZeroCount = .5
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"less than no span": {changed(func(s *sketchpb.DDSketch) {
 			s.ZeroCount = -1
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"no number of spans": {changed(func(s *sketchpb.DDSketch) {
 			s.ZeroCount = math.NaN()
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"negative durations": {changed(func(s *sketchpb.DDSketch) {
 			s.NegativeValues = s.PositiveValues
-		}), clientstats.ErrUnfit},
-		"a dialect":           {in(group, "DBType", "mysql"), clientstats.ErrUnfit},
-		"what we do not know": {in(group, "New", 1), clientstats.ErrUnfit},
-		"new of a bucket":     {in(bucket, "New", 1), clientstats.ErrUnfit},
-		"new of a payload":    {in(payload, "New", 1), clientstats.ErrUnfit},
-		"an image":            {in(payload, "ImageTag", "a"), clientstats.ErrUnfit},
-		"a fourth root":       {in(group, "IsTraceRoot", 9), clientstats.ErrUnfit},
-		"too many":            {in(group, "Hits", uint64(math.MaxUint64)), clientstats.ErrUnfit},
-		"none":                {in(group, "Hits", 0), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
+		"a dialect":           {in(group, "DBType", "mysql"), clientstats.ErrIncompatible},
+		"what we do not know": {in(group, "New", 1), clientstats.ErrIncompatible},
+		"new of a bucket":     {in(bucket, "New", 1), clientstats.ErrIncompatible},
+		"new of a payload":    {in(payload, "New", 1), clientstats.ErrIncompatible},
+		"an image":            {in(payload, "ImageTag", "a"), clientstats.ErrIncompatible},
+		"a fourth root":       {in(group, "IsTraceRoot", 9), clientstats.ErrIncompatible},
+		"too many":            {in(group, "Hits", uint64(math.MaxUint64)), clientstats.ErrIncompatible},
+		"none":                {in(group, "Hits", 0), clientstats.ErrIncompatible},
 		"buckets of two widths": {func(p, b, g object) {
 			other := maps.Clone(b)
 			other["Duration"] = uint64(2e9)
 			b["Stats"], other["Stats"] = []any{g}, []any{g}
 			p["Stats"] = []any{b, other}
-		}, clientstats.ErrUnfit},
-		"a probe":                {in(payload, "Stats", []any{}), clientstats.ErrUnfit},
-		"a negative count":       {in(group, "Hits", -1), clientstats.ErrUnread},
-		"a count that is a text": {in(group, "Hits", "1"), clientstats.ErrUnread},
-		"nil for a text":         {in(group, "Service", nil), clientstats.ErrUnread},
-		"nil for a group":        {in(bucket, "Stats", []any{nil}), clientstats.ErrUnread},
-		"a text for a sketch":    {in(group, "OkSummary", "text"), clientstats.ErrUnread},
+		}, clientstats.ErrIncompatible},
+		"a probe":                {in(payload, "Stats", []any{}), clientstats.ErrIncompatible},
+		"a negative count":       {in(group, "Hits", -1), clientstats.ErrUnparsable},
+		"a count that is a text": {in(group, "Hits", "1"), clientstats.ErrUnparsable},
+		"nil for a text":         {in(group, "Service", nil), clientstats.ErrUnparsable},
+		"nil for a group":        {in(bucket, "Stats", []any{nil}), clientstats.ErrUnparsable},
+		"a text for a sketch":    {in(group, "OkSummary", "text"), clientstats.ErrUnparsable},
 	} {
 		var p clientstats.Payload
 		if err := p.Read(statsOf(t, test.change), span.Origin{}); err != test.want {
@@ -385,7 +385,7 @@ func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
 			t.Errorf("as many %s as there may be: %v", what, err)
 		}
 		if err := p.Read(bodyOf(append(most, oneMore)...), span.Origin{}); !errors.Is(err,
-			clientstats.ErrUnfit) {
+			clientstats.ErrIncompatible) {
 			t.Errorf("one %s more: %v", what, err)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 // Why a body can't be merged.
 var (
-	ErrUnread  = errors.New("read statistics: the body is not what the endpoint takes")
-	ErrUnfit   = errors.New("read statistics: they can't be added up exactly")
-	ErrMapping = errors.New("read statistics: a sketch has a mapping that the agent does not know")
+	ErrUnparsable   = errors.New("read statistics: the body is not what the endpoint takes")
+	ErrIncompatible = errors.New("read statistics: they can't be added up exactly")
+	ErrMapping      = errors.New("read statistics: a sketch has a mapping that the agent does not know")
 )
 
 // maxSketchBytes bounds what one sketch makes the protobuf library hold. One with all
@@ -39,7 +39,7 @@ type wholeSketch struct {
 func (s *wholeSketch) read(encoded []byte) error {
 	var message sketchpb.DDSketch
 	if len(encoded) > maxSketchBytes || proto.Unmarshal(encoded, &message) != nil || hasUnknown(&message) {
-		return ErrUnfit
+		return ErrIncompatible
 	}
 	s.mapping = sketch.Mapping{}
 	if m := message.Mapping; m != nil {
@@ -54,7 +54,7 @@ func (s *wholeSketch) read(encoded []byte) error {
 	negative := message.NegativeValues // no duration is; some tracers say where such bins would begin
 	zeros, ok := whole(message.ZeroCount)
 	if !ok || len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0 {
-		return ErrUnfit
+		return ErrIncompatible
 	}
 	s.zeros = zeros
 	positive := message.PositiveValues
@@ -65,7 +65,7 @@ func (s *wholeSketch) read(encoded []byte) error {
 		ok = ok && s.append(int64(index), positive.BinCounts[index])
 	}
 	if !ok {
-		return ErrUnfit
+		return ErrIncompatible
 	}
 	return nil
 }

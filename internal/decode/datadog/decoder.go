@@ -13,7 +13,7 @@ import (
 // Decoder reads bodies.
 type Decoder struct {
 	values
-	list List
+	list TraceList
 	// following is, by field, the one that came after it in the last span: a tracer writes all
 	// spans in one order, so that is the one that is tried first.
 	following [fieldRoom]field
@@ -24,15 +24,15 @@ type Decoder struct {
 	lastTags field   // of the span that is being read, which of its tags were read last
 }
 
-// List is where a body's list of traces lies, so that some can be cut out of it.
-type List struct {
-	At    int // of its header
-	First int // of the first trace
-	End   int // 0 where there is no list
+// TraceList is where a body's list of traces lies, so that some can be cut out of it.
+type TraceList struct {
+	Header int // of its header
+	First  int // of the first trace
+	End    int // 0 where there is no list
 
 	// Of a v1 body, which is a map: where its fields begin, behind strings that were sent ahead,
 	// and how many there are without those.
-	Behind, Fields int
+	FieldsStart, FieldCount int
 }
 
 // reset makes the decoder ready for a body.
@@ -40,12 +40,12 @@ func (d *Decoder) reset(format Format, body []byte, names *spantable.Names, t *s
 	t.Reset(body, limitsOf(len(body)))
 	d.Reader, d.body, d.format, d.names, d.table = msgpack.NewReader(body), body, format, names, t
 	d.strings.reset()
-	d.list, d.said, d.sender, d.trace = List{}, texts{}, spantable.Sender{}, ofTrace{}
+	d.list, d.said, d.sender, d.trace = TraceList{}, texts{}, spantable.Sender{}, ofTrace{}
 }
 
 // beginList reads the header of the list of traces.
 func (d *Decoder) beginList() int {
-	d.list.At = d.At()
+	d.list.Header = d.At()
 	count := d.Array()
 	d.list.First = d.At()
 	return count
@@ -103,7 +103,7 @@ func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *
 		v1{d}.read()
 	}
 	if d.Failed() {
-		t.Fail(ErrUnread)
+		t.Fail(ErrUnparsable)
 	}
 	return t.Err() //nolint:wrapcheck // it is the decoder's own, or the table's limit
 }
@@ -111,8 +111,8 @@ func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *
 // Format is that of the last body.
 func (d *Decoder) Format() Format { return d.format }
 
-// List is where the traces of the last body lie.
-func (d *Decoder) List() List { return d.list }
+// TraceList is where the traces of the last body lie.
+func (d *Decoder) TraceList() TraceList { return d.list }
 
 // Strings are those that the last body has numbered, by number.
 func (d *Decoder) Strings() []spantable.Text { return d.strings.texts }
@@ -144,9 +144,9 @@ func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1
 // isByName says whether the format writes strings where they are used.
 func (f Format) isByName() bool { return f == FormatV04 || f == FormatV07 }
 
-// ErrUnread is what a body gives that is left to the agent: it is no msgpack of its format, or
+// ErrUnparsable is what a body gives that is left to the agent: it is no msgpack of its format, or
 // has what no tracer writes and only the agent can judge.
-var ErrUnread = errors.New("read traces: the body is not what its endpoint takes")
+var ErrUnparsable = errors.New("read traces: the body is not what its endpoint takes")
 
 // The labels of tags that say something of a trace or of its process. Names are given to a Decoder
 // with TraceTags first, under these labels.

@@ -170,7 +170,7 @@ func TestASpanIsReadInEachFormat(t *testing.T) {
 		for cut := range body {
 			table := &spantable.Table{}
 			if err := (&datadog.Decoder{}).Decode(format, body[:cut], names, table); !errors.Is(err,
-				datadog.ErrUnread) {
+				datadog.ErrUnparsable) {
 				t.Errorf("%s: %d of %d bytes: %v", format, cut, len(body), err)
 			}
 		}
@@ -367,7 +367,7 @@ func TestWhereTracesLie(t *testing.T) {
 		if err := d.Decode(format, b, names, table); err != nil {
 			t.Fatal(err)
 		}
-		list, at := d.List(), d.List().First
+		list, at := d.TraceList(), d.TraceList().First
 		for i := range table.Groups {
 			g := &table.Groups[i]
 			if int(g.At) != at {
@@ -378,7 +378,7 @@ func TestWhereTracesLie(t *testing.T) {
 				t.Errorf("trace %d is %x", i, b[g.At:g.End])
 			}
 		}
-		if at != list.End || list.At >= list.First {
+		if at != list.End || list.Header >= list.First {
 			t.Errorf("%s: the list %+v ends at %d", format, list, at)
 		}
 	}

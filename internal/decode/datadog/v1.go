@@ -23,7 +23,7 @@ func (d v1) read() {
 		2: &s.Container, 3: &s.Lang, 4: &s.LangVersion, 5: &s.TracerVersion,
 		7: &s.Env, 8: &s.Host, 9: &s.Version,
 	}
-	d.list.Fields, d.list.Behind = count, d.At()
+	d.list.FieldCount, d.list.FieldsStart = count, d.At()
 	for i := 0; i < count && !d.Failed(); i++ {
 		switch field := d.index(); {
 		case field < uint64(len(texts)) && texts[field] != nil:
@@ -33,7 +33,7 @@ func (d v1) read() {
 				d.Fail() // no tracer writes them elsewhere
 			}
 			d.stringsAhead()
-			d.list.Fields, d.list.Behind = count-1, d.At()
+			d.list.FieldCount, d.list.FieldsStart = count-1, d.At()
 		case field == 6:
 			d.number() // the runtime id
 		case field == 10:

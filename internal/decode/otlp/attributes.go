@@ -95,7 +95,7 @@ func (r *Request) attribute(b []byte, at int, names *spantable.Names) {
 			isRead = readValue(&t, b[:next], f.at)
 		}
 		if !isRead {
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 			return
 		}
 		at = next
@@ -149,11 +149,11 @@ func (r *Request) attributesOf(said spantable.Text, attributes, entities uint32,
 		f, next := readField(b, at)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		case f.tag == attributes:
 			r.attribute(b[:next], f.at, names)
 		case f.tag == entities && !isMessage(b[:next], f.at, messageEntity):
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		}
 		at = next
 	}

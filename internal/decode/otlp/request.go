@@ -40,8 +40,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// ErrUnread is why a body is left to whoever takes it: it is no request, or one that is not read.
-var ErrUnread = errors.New("read spans: the body is no ExportTraceServiceRequest of OTLP in protobuf: " +
+// ErrUnparsable is why a body is left to whoever takes it: it is no request, or one that is not read.
+var ErrUnparsable = errors.New("read spans: the body is no ExportTraceServiceRequest of OTLP in protobuf: " +
 	"check what the sender writes, or that no proxy changes it")
 
 // StatsComputed is the attribute by which a resource says whether somebody has counted its spans.
@@ -51,15 +51,15 @@ const StatsComputed = "_dd.stats_computed"
 // both.
 type Request struct {
 	spantable.Table
-	Places    []Place // by span
+	Extras    []SpanExtra // by span
 	Resources []Resource
 	Scopes    []Scope
 
 	ofSpans, ofResources *spantable.Names
 }
 
-// Place is where a span lies in the body, and what it says that only OTLP has.
-type Place struct {
+// SpanExtra is where a span lies in the body, and what it says that only OTLP has.
+type SpanExtra struct {
 	At, End             uint32 // of its field in the list of spans, with the tag
 	Body                uint32 // where its message begins
 	StateField          uint32 // where the field of its tracestate begins, 0 where there is none
@@ -79,8 +79,8 @@ type Part struct {
 // Resource is what spans were sent by.
 type Resource struct {
 	Part
-	Said              spantable.Text // the message that says who it is
-	SaidField         int            // where the field of that begins, 0 where there is none
+	Message           spantable.Text // the message that says who it is
+	MessageField      int            // where the field of that begins, 0 where there is none
 	FirstTag, LastTag uint32         // its attributes
 	IsCounted         bool           // a rule has found that somebody has counted its spans already
 }
@@ -123,7 +123,7 @@ func (r *Request) Decode(body []byte, ofSpans, ofResources *spantable.Names) err
 		f, next := readField(body, at)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		case f.tag == requestResourceSpans:
 			r.resourceSpans(at, f.at, next)
 		}
@@ -147,19 +147,19 @@ func (r *Request) resourceSpans(at, begin, end int) {
 		f, next := readField(b, at)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		case f.tag == resourceSpansScopes:
 			r.scopeSpans(at, f.at, next, uint32(number))
 		case f.tag == resourceSpansResource:
-			if of.Said.Len > 0 {
-				r.Fail(ErrUnread) // who it is in two parts: no SDK writes that
+			if of.Message.Len > 0 {
+				r.Fail(ErrUnparsable) // who it is in two parts: no SDK writes that
 			}
-			of.Said, of.SaidField = textAt(f.at, next), at
+			of.Message, of.MessageField = textAt(f.at, next), at
 		}
 		at = next
 	}
 	of.Last, of.FirstTag = len(r.Scopes), uint32(len(r.Tags))
-	r.attributesOf(of.Said, resourceAttributes, resourceEntities, r.ofResources)
+	r.attributesOf(of.Message, resourceAttributes, resourceEntities, r.ofResources)
 	of.LastTag = uint32(len(r.Tags))
 	r.Resources[number] = of
 }
@@ -179,15 +179,15 @@ func (r *Request) scopeSpans(at, begin, end int, resource uint32) {
 		f, next := readField(b, at)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		case f.tag == scopeSpansSpans:
-			r.span(Place{
+			r.span(SpanExtra{
 				At: uint32(at), End: uint32(next), Body: uint32(f.at),
 				Resource: resource, Scope: uint32(number),
 			})
 		case f.tag == scopeSpansScope:
 			if said.Len > 0 {
-				r.Fail(ErrUnread)
+				r.Fail(ErrUnparsable)
 			}
 			said = textAt(f.at, next)
 		}
@@ -200,7 +200,7 @@ func (r *Request) scopeSpans(at, begin, end int, resource uint32) {
 }
 
 // span reads a span, of which is known where it lies.
-func (r *Request) span(place Place) {
+func (r *Request) span(place SpanExtra) {
 	r.Tags = slices.Grow(r.Tags, attributesAhead)
 	b, end := r.Body[:place.End], int(place.End)
 	s := r.AddSpan(spantable.KindUnspecified)
@@ -213,7 +213,7 @@ func (r *Request) span(place Place) {
 		}
 		f, next := readField(b, at)
 		if next == 0 {
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 			return
 		}
 		isRead := true
@@ -244,7 +244,7 @@ func (r *Request) span(place Place) {
 			isRead = readStatus(&s.Status, b[:next], f.at)
 		}
 		if !isRead {
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 			return
 		}
 		at = next
@@ -255,11 +255,11 @@ func (r *Request) span(place Place) {
 	if s.Last = uint32(len(r.Tags)); len(r.Tags) > r.Limits.Tags {
 		r.Fail(spantable.ErrTooMuch)
 	}
-	r.Places = append(r.Places, place)
+	r.Extras = append(r.Extras, place)
 }
 
 // readTraceID reads the id of a trace, which has 16 bytes where it is there.
-func readTraceID(to *Place, id []byte) bool {
+func readTraceID(to *SpanExtra, id []byte) bool {
 	to.TraceHigh, to.TraceLow = 0, 0
 	if len(id) == 16 {
 		to.TraceHigh, to.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
@@ -304,7 +304,7 @@ func readStatus(to *spantable.Status, b []byte, at int) bool {
 // Begin empties the request for a body.
 func (r *Request) Begin(body []byte) {
 	r.Reset(body, spantable.LimitsOf(len(body), tagBytes))
-	r.Places, r.Resources, r.Scopes = r.Places[:0], r.Resources[:0], r.Scopes[:0]
+	r.Extras, r.Resources, r.Scopes = r.Extras[:0], r.Resources[:0], r.Scopes[:0]
 }
 
 // AddResource adds what sent the spans that are placed from now on.
@@ -317,14 +317,14 @@ func (r *Request) AddResource(tags []spantable.Tag) {
 	r.Tags = append(r.Tags, tags...)
 	of.LastTag = uint32(len(r.Tags))
 	r.Resources = append(r.Resources, of)
-	r.Scopes = append(r.Scopes, Scope{Part: Part{First: len(r.Places), Last: len(r.Places)}})
+	r.Scopes = append(r.Scopes, Scope{Part: Part{First: len(r.Extras), Last: len(r.Extras)}})
 }
 
-// AddPlace adds what only OTLP has of the next span, which the resource that was added last has sent.
-func (r *Request) AddPlace(p Place) {
+// AddExtra adds what only OTLP has of the next span, which the resource that was added last has sent.
+func (r *Request) AddExtra(p SpanExtra) {
 	p.Resource, p.Scope = uint32(len(r.Resources)-1), uint32(len(r.Scopes)-1)
-	r.Places = append(r.Places, p)
-	r.Scopes[p.Scope].Last = len(r.Places)
+	r.Extras = append(r.Extras, p)
+	r.Scopes[p.Scope].Last = len(r.Extras)
 }
 
 // Field is a field of a message in protobuf: its number and how it is written as one tag, the value of
@@ -360,7 +360,7 @@ func partsOf(body int) int { return min(maxParts, 1<<8+body/64) }
 // each span.
 func Bytes(body, perSpan int) int {
 	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
-	table := spantable.LimitsOf(body, tagBytes).Bytes(int(unsafe.Sizeof(Place{})) + perSpan)
+	table := spantable.LimitsOf(body, tagBytes).Bytes(int(unsafe.Sizeof(SpanExtra{})) + perSpan)
 	const ahead = attributesAhead * int(unsafe.Sizeof(spantable.Tag{}))
 	return table + int(spantable.Grown*float64(partsOf(body)*part+ahead))
 }

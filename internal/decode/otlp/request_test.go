@@ -89,7 +89,7 @@ func TestWhatIsNotRead(t *testing.T) {
 		"a scope's attribute": otlptest.Field(nil, 1,
 			otlptest.Field(nil, 2, otlptest.Field(nil, 1, otlptest.Field(nil, 3, []byte{0x0a, 5})))),
 	} {
-		if err := read(otlptest.Span{}, more...); !errors.Is(err, otlp.ErrUnread) {
+		if err := read(otlptest.Span{}, more...); !errors.Is(err, otlp.ErrUnparsable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestWhatIsNotRead(t *testing.T) {
 		"pairs in a value": otlptest.Field(nil, 9,
 			otlptest.Field(nil, 2, otlptest.Field(nil, 6, otlptest.Field(nil, 1, []byte{0x0a, 5})))),
 	} {
-		if err := read(otlptest.Span{More: more}); !errors.Is(err, otlp.ErrUnread) {
+		if err := read(otlptest.Span{More: more}); !errors.Is(err, otlp.ErrUnparsable) {
 			t.Errorf("%s in a span: %v", name, err)
 		}
 	}
@@ -340,23 +340,23 @@ func TestPlacesAreThoseOfTheBody(t *testing.T) {
 	body := otlptest.Field(nil, 1, append(otlptest.Field(nil, 2, scope), said...))
 	r := decoded(t, body)
 	for i, want := range [][]byte{first, second} {
-		p := &r.Places[i]
+		p := &r.Extras[i]
 		if !bytes.Equal(body[p.Body:p.End], want) ||
 			!bytes.Equal(body[p.At:p.End], otlptest.Field(nil, 2, want)) {
 			t.Errorf("span %d lies at %+v", i, p)
 		}
 	}
-	if p := &r.Places[0]; r.String(p.State) != "a=b" ||
+	if p := &r.Extras[0]; r.String(p.State) != "a=b" ||
 		!bytes.HasPrefix(body[p.StateField:], otlptest.Field(nil, 3, []byte("a=b"))) {
 		t.Errorf("its tracestate lies at %+v", p)
 	}
-	if p := &r.Places[1]; p.StateField != 0 || p.TraceHigh != 0x0123456789abcdef || p.TraceLow != 4 ||
+	if p := &r.Extras[1]; p.StateField != 0 || p.TraceHigh != 0x0123456789abcdef || p.TraceLow != 4 ||
 		r.Spans[1].ID != 2 || r.Spans[1].Parent != 1 {
 		t.Errorf("%+v %+v", p, r.Spans[1])
 	}
 	of := &r.Resources[0]
 	first2, last := r.SpansOf(of)
-	if of.At != 0 || of.End != len(body) || of.SaidField != len(body)-2 || first2 != 0 || last != 2 ||
+	if of.At != 0 || of.End != len(body) || of.MessageField != len(body)-2 || first2 != 0 || last != 2 ||
 		!r.HasSpans(of) {
 		t.Errorf("the resource lies at %+v", of)
 	}
@@ -416,8 +416,8 @@ func FuzzDecode(f *testing.F) {
 		if r.Decode(body, names, names) != nil {
 			return
 		}
-		if len(r.Places) != len(r.Spans) {
-			t.Fatalf("%d places of %d spans", len(r.Places), len(r.Spans))
+		if len(r.Extras) != len(r.Spans) {
+			t.Fatalf("%d places of %d spans", len(r.Extras), len(r.Spans))
 		}
 		end := 0
 		for i := range r.Resources {
@@ -431,7 +431,7 @@ func FuzzDecode(f *testing.F) {
 					t.Fatalf("a scope of %d lies at %+v behind %d", i, s, inner)
 				}
 				at := uint32(s.Body)
-				for _, p := range r.Places[s.First:s.Last] {
+				for _, p := range r.Extras[s.First:s.Last] {
 					if p.At < at || p.Body < p.At || p.End < p.Body || p.End > uint32(s.End) ||
 						int(p.Resource) != i {
 						t.Fatalf("a span of %d lies at %+v behind %d", i, p, at)

@@ -43,7 +43,7 @@ type decoder struct {
 	bytes []byte
 	body  *bytes.Reader // of them
 	// visit, unless it is nil, is handed each element of a list and says whether it is kept.
-	// Then texts are parts of the body, and an unknown field is ErrLoses.
+	// Then texts are parts of the body, and an unknown field is ErrLossy.
 	visit func(element any) (isKept bool, err error)
 }
 
@@ -52,8 +52,8 @@ func newDecoder(body []byte) *decoder {
 	return &decoder{Decoder: msgpack.NewDecoder(r), bytes: body, body: r}
 }
 
-// ErrLoses is what would lose something of a payload that is visited.
-var ErrLoses = errors.New("there is no place for it")
+// ErrLossy is what would lose something of a payload that is visited.
+var ErrLossy = errors.New("there is no place for it")
 
 // value reads one value into a field of a payload. It compares the value's lead
 // byte with the field's type first.
@@ -177,7 +177,7 @@ func (d *decoder) object(to reflect.Value) error {
 		case known:
 			err = d.value(to.FieldByIndex(field))
 		case d.visit != nil:
-			err = ErrLoses
+			err = ErrLossy
 		default:
 			err = d.skip(maxDepth)
 		}

@@ -68,7 +68,7 @@ type Labels struct {
 }
 
 // Walk reads payloads a group at a time, for who adds them up: by the rules of Decode, but one
-// of which anything would be lost is ErrLoses. An error of either function ends it.
+// of which anything would be lost is ErrLossy. An error of either function ends it.
 type Walk struct {
 	MaxTags int // of a payload, in all of its lists
 	// Group is called with each group. Its texts and sketches are parts of the body.
@@ -88,7 +88,7 @@ func (w Walk) Decode(body []byte) (*Payload, error) {
 			return false, w.Bucket(e)
 		}
 		if tags++; tags > w.MaxTags {
-			return false, fmt.Errorf("more than %d tags: %w", w.MaxTags, ErrLoses)
+			return false, fmt.Errorf("more than %d tags: %w", w.MaxTags, ErrLossy)
 		}
 		return true, nil
 	}

@@ -74,7 +74,7 @@ func TestAWalkLosesNothing(t *testing.T) {
 		"new of a group":   func(_, _, g object) { g["New"] = 1 },
 		"a fourth tag":     func(p, _, _ object) { p["Tags"] = []string{"t", "u"} },
 	} {
-		if p, err := gather(buckets(t, change), 3); !errors.Is(err, payload.ErrLoses) {
+		if p, err := gather(buckets(t, change), 3); !errors.Is(err, payload.ErrLossy) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}

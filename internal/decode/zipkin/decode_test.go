@@ -101,7 +101,7 @@ func TestSpansOfOneSenderAreOneResource(t *testing.T) {
 func TestABodyThatIsCutIsNotRead(t *testing.T) {
 	text := []byte(strings.TrimRight(everything, " "))
 	for end := range text {
-		if got, err := decoded(text[:end], false); !errors.Is(err, ErrUnread) {
+		if got, err := decoded(text[:end], false); !errors.Is(err, ErrUnparsable) {
 			t.Errorf("%s: %q, %v", text[:end], got, err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestABodyThatIsCutIsNotRead(t *testing.T) {
 	for end := range whole {
 		isWhole := end == 0 || end == first
 		if got, err := decoded(whole[:end], true); isWhole != (err == nil) || !isWhole &&
-			!errors.Is(err, ErrUnread) {
+			!errors.Is(err, ErrUnparsable) {
 			t.Errorf("%d bytes of %d: %q, %v", end, len(whole), got, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 		of(`"localEndpoint":"shop"`), of(`"localEndpoint":{"serviceName":[]}`),
 		of(`"later":`), of(`"shared":tru`),
 	} {
-		if got, err := decoded([]byte(body), false); !errors.Is(err, ErrUnread) {
+		if got, err := decoded([]byte(body), false); !errors.Is(err, ErrUnparsable) {
 			t.Errorf("%s: %q, %v", body, got, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 		nested(nil, 1, nested(nested(nil, 1, bytes.Repeat([]byte{1}, 17)), 3, []byte{1})),
 		nested(nil, 1, nested(nil, 3, []byte{1})),
 	} {
-		if got, err := decoded(body, true); !errors.Is(err, ErrUnread) {
+		if got, err := decoded(body, true); !errors.Is(err, ErrUnparsable) {
 			t.Errorf("%x: %q, %v", body, got, err)
 		}
 	}

@@ -26,8 +26,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// ErrUnread is why a body is not counted: it is no list of spans.
-var ErrUnread = errors.New("read spans: the body is no list of spans of Zipkin's API v2: check what the " +
+// ErrUnparsable is why a body is not counted: it is no list of spans.
+var ErrUnparsable = errors.New("read spans: the body is no list of spans of Zipkin's API v2: check what the " +
 	"sender writes, and that its Content-Type says so where that is protobuf")
 
 // Decoder decodes bodies into the table of a request.
@@ -38,7 +38,7 @@ type Decoder struct {
 
 	// of the span that is being read
 	span              spantable.Span
-	place             otlp.Place
+	place             otlp.SpanExtra
 	own               []spantable.Tag // what it says of its sender
 	service, peer     spantable.Text
 	isError, isShared bool
@@ -53,7 +53,7 @@ func (d *Decoder) begin(r *otlp.Request, body []byte, ofSpans, ofResources *span
 
 func (d *Decoder) beginSpan() {
 	d.span = spantable.Span{Kind: spantable.KindInternal, First: uint32(len(d.table.Tags))}
-	d.place, d.own, d.service, d.peer = otlp.Place{}, d.own[:0], spantable.Text{}, spantable.Text{}
+	d.place, d.own, d.service, d.peer = otlp.SpanExtra{}, d.own[:0], spantable.Text{}, spantable.Text{}
 	d.isError, d.isShared, d.isFinished = false, false, false
 }
 
@@ -62,7 +62,7 @@ func (d *Decoder) endSpan() error {
 	s, t := &d.span, d.table
 	switch {
 	case s.ID == 0, d.place.TraceHigh|d.place.TraceLow == 0:
-		return ErrUnread
+		return ErrUnparsable
 	case !d.isFinished:
 		t.Tags = t.Tags[:s.First]
 		return nil
@@ -87,7 +87,7 @@ func (d *Decoder) endSpan() error {
 		t.AddResource(d.own)
 	}
 	if t.Err() == nil {
-		t.AddPlace(d.place)
+		t.AddExtra(d.place)
 	}
 	return t.Err() //nolint:wrapcheck // it says what to do
 }

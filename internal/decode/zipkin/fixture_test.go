@@ -132,7 +132,7 @@ func inProtobuf(spans []reported) (list []byte) {
 // shown is what a decoded span says, in the order of names.
 func shown(r *otlp.Request) (all []string) {
 	for i := range r.Spans {
-		s, place := &r.Spans[i], &r.Places[i]
+		s, place := &r.Spans[i], &r.Extras[i]
 		of := &r.Resources[place.Resource]
 		text := fmt.Sprintf("%x%016x/%x<%x %q %s %d+%d %d state=%q", place.TraceHigh, place.TraceLow, s.ID,
 			s.Parent,

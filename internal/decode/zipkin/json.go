@@ -27,7 +27,7 @@ func (d *Decoder) JSON(r *otlp.Request, body []byte, ofSpans, ofResources *spant
 		err = errShape
 	}
 	if err != nil {
-		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnread, d.At, err))
+		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnparsable, d.At, err))
 	}
 	return r.Err() //nolint:wrapcheck // it says what to do
 }

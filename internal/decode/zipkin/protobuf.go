@@ -28,7 +28,7 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, ofSpans, ofResources *s
 		return otlp.EachField(body[:f.End], f.At, d.spanField) && d.endSpan() == nil
 	})
 	if !isRead {
-		r.Fail(ErrUnread)
+		r.Fail(ErrUnparsable)
 	}
 	return r.Err() //nolint:wrapcheck // it says what to do
 }
