@@ -25,7 +25,7 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, ofSpans, ofResources *s
 			return true
 		}
 		d.beginSpan()
-		return otlp.EachField(body[:f.End], f.At, d.spanField) && d.endSpan() == nil
+		return otlp.EachField(body[:f.End], f.Start, d.spanField) && d.endSpan() == nil
 	})
 	if !isRead {
 		r.Fail(ErrUnparsable)
@@ -35,7 +35,7 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, ofSpans, ofResources *s
 
 // spanField reads a field of a span, and reports whether it can be read.
 func (d *Decoder) spanField(f otlp.Field) (isRead bool) {
-	s, said := &d.span, spantable.Text{At: uint32(f.At), Len: uint32(f.End - f.At)}
+	s, said := &d.span, spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
 	isRead = true
 	switch f.Tag {
 	case 1<<3 | asBytes:
@@ -72,8 +72,8 @@ func (d *Decoder) spanField(f otlp.Field) (isRead bool) {
 // pair is the first two texts of a message: the name and the value of a tag, or the service of an
 // endpoint and what is none of ours.
 func (d *Decoder) pair(of otlp.Field) (first, second spantable.Text, isRead bool) {
-	isRead = otlp.EachField(d.Body[:of.End], of.At, func(f otlp.Field) bool {
-		switch said := (spantable.Text{At: uint32(f.At), Len: uint32(f.End - f.At)}); f.Tag {
+	isRead = otlp.EachField(d.Body[:of.End], of.Start, func(f otlp.Field) bool {
+		switch said := (spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}); f.Tag {
 		case 1<<3 | asBytes:
 			first = said
 		case 2<<3 | asBytes:
