@@ -34,9 +34,9 @@ type Config struct {
 	// Features returns the features that the agent supports, and a channel that is closed when they
 	// change.
 	Features func() (wire.Features, <-chan struct{})
-	// Settled returns the number of a cycle before which all cycles are settled, and a channel that is
-	// closed when that number increases.
-	Settled func() (through uint64, changed <-chan struct{})
+	// Settled returns the first cycle that is not settled, because the outcome of some of its spans is not
+	// final. changed is closed when a later cycle becomes the first one.
+	Settled func() (firstUnsettled uint64, changed <-chan struct{})
 	Running *recovery.File // outcomes of spans that crashed daemons received; nil disables recovery
 	Log     *slog.Logger
 }

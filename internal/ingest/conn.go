@@ -70,7 +70,8 @@ func (c *conn) logAttributes() []any {
 func (c *conn) serve() {
 	defer c.socket.Close()
 	defer c.stopFlushes()
-	err, isDraining := recoverPanic(c.handleMessages), c.isDraining()
+	err := recoverPanic(c.handleMessages)
+	isDraining := c.isDraining()
 	isClean := err == nil || errors.Is(err, io.EOF)
 	switch {
 	case isDraining && (isClean || FaultOf(err) == FaultHalfFrame):
@@ -88,7 +89,7 @@ func (c *conn) serve() {
 // handleMessages handles all messages of the client. It returns nil after a bye, and io.EOF if the
 // client has closed the connection without one.
 func (c *conn) handleMessages() error {
-	c.peer.Container = socket.ContainerOf(c.peer.PID)
+	c.peer.Container = socket.ContainerOf(c.peer.PID) // reads /proc, which would delay the accept loop
 	if err := c.handleHello(); err != nil {
 		return err
 	}
@@ -225,9 +226,9 @@ func (c *conn) countLost(body []byte) error {
 // maxPendingFlushes is the maximum number of flush requests of a connection without a reply.
 const maxPendingFlushes = 8
 
-// handleFlush requests a report, and replies when it has been delivered. It does not wait for that, so
-// that the connection can handle other messages. If too many flushes are pending, it replies with an
-// error immediately.
+// handleFlush requests delivery of all spans received so far. The reply is sent after delivery, by another
+// goroutine, so that the connection can handle other messages. If too many flushes are pending, handleFlush
+// replies with an error immediately.
 func (c *conn) handleFlush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
@@ -239,20 +240,24 @@ func (c *conn) handleFlush(body []byte) error {
 			"answer"})
 		return nil
 	}
-	c.flushReplies.Go(func() {
-		err := c.config.Report(c.flushContext)
-		isCanceled := c.flushContext.Err() != nil // checked before serve can see that no flush is pending
-		c.pendingFlushes.Add(-1)
-		if isCanceled {
-			return
-		}
-		reply := wire.Flush{ID: request.ID, OK: err == nil}
-		if err != nil {
-			reply.Error = err.Error()
-		}
-		c.sendFlushReply(reply)
-	})
+	c.flushReplies.Go(func() { c.reportAndReply(request.ID) })
 	return nil
+}
+
+// reportAndReply waits until all spans received so far are delivered, and then replies to the flush request
+// with the given ID. It does not reply if the connection ends first.
+func (c *conn) reportAndReply(flushID uint64) {
+	err := c.config.Report(c.flushContext)
+	isCanceled := c.flushContext.Err() != nil // checked before serve can see that no flush is pending
+	c.pendingFlushes.Add(-1)
+	if isCanceled {
+		return
+	}
+	reply := wire.Flush{ID: flushID, OK: err == nil}
+	if err != nil {
+		reply.Error = err.Error()
+	}
+	c.sendFlushReply(reply)
 }
 
 // writeTimeout is the maximum time to write a frame. A frame has some hundred bytes and a socket buffer
@@ -316,17 +321,18 @@ func (c *conn) sendFeatures(features *wire.Features) {
 	}
 }
 
-// sendSettled sends the number of spans that are settled if all cycles before the given one are, to a
-// client that has requested it. It does nothing if the number has not increased. A client keeps spans
-// until they are settled, so that it can resend them if the daemon crashes.
-func (c *conn) sendSettled(through uint64, features *wire.Features) {
+// sendSettled sends the number of settled spans, which have been delivered or finally dropped, to a client
+// that has requested it. All spans of cycles before firstUnsettled are settled. It sends nothing if the number
+// has not increased. A client keeps spans until they are settled, so that it can resend them if the daemon
+// crashes.
+func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	if !c.isWelcomed {
 		return
 	}
 	// Settled also frees memory in the recovery file, so it must be called for all clients.
-	settled := c.publisher.Settled(through)
+	settled := c.publisher.Settled(firstUnsettled)
 	if c.wantsSettled && settled > c.settled {
 		c.settled = settled
 		_ = c.writeLocked(wire.AppendFeatures(nil, &wire.Announcement{Features: *features, Settled: settled}))

@@ -84,7 +84,7 @@ func (f *frameReader) buffered() int { return f.end - f.start }
 // fill reads more bytes into the buffer. If the buffer is full, it first makes room for a frame of need
 // bytes.
 func (f *frameReader) fill(need int) error {
-	isPartial := f.end > f.start
+	isPartial := f.buffered() > 0
 	if !isPartial {
 		f.start, f.end = 0, 0
 	} else if f.end == len(f.buf) {
@@ -101,21 +101,30 @@ func (f *frameReader) fill(need int) error {
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
 	f.extendDeadline(f.rate.spend(n))
-	switch {
-	case n > 0 || err == nil:
+	if n > 0 || err == nil {
 		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded) && f.readAvailable():
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	}
+	return f.handleReadError(err, isPartial)
+}
+
+// handleReadError returns the fault for a read that has failed, or io.EOF. isPartial reports whether a part
+// of a frame has been read before. At the deadline, it first tries to read what the client has already
+// written, and returns nil if that succeeds: the daemon itself may have been paused.
+func (f *frameReader) handleReadError(err error, isPartial bool) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if f.readAvailable() {
+			return nil
+		}
 		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
-	case isPartial && !errors.Is(err, net.ErrClosed):
+	}
+	if isPartial && !errors.Is(err, net.ErrClosed) {
 		return faultf(FaultHalfFrame, "read frame: the tracer left after %d bytes of it", f.buffered())
 	}
 	return io.EOF // also for a reset, which between two frames loses no data
 }
 
 // readAvailable reads bytes that the client has already written, without waiting, and reports whether
-// there are any. It is called after the deadline, because the daemon itself may have been paused.
+// there are any. It bypasses net.Conn, whose deadline has passed.
 func (f *frameReader) readAvailable() bool {
 	conn, ok := f.conn.(syscall.Conn)
 	if !ok {

@@ -228,9 +228,9 @@ func (s *Server) announceFeatures() (changed <-chan struct{}) {
 // because a write takes microseconds and a client that does not read is disconnected. It returns a
 // channel that is closed at the next change.
 func (s *Server) announceSettled() (changed <-chan struct{}) {
-	through, changed := s.config.Settled()
+	firstUnsettled, changed := s.config.Settled()
 	for _, c := range s.connections() {
-		c.sendSettled(through, s.features.Load())
+		c.sendSettled(firstUnsettled, s.features.Load())
 	}
 	return changed
 }

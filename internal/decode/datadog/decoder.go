@@ -121,7 +121,7 @@ func (d *Decoder) endTrace(g spantable.Group) {
 	if t.hasPriority {
 		g.Priority, g.HasPriority = t.priority, true
 	}
-	if !g.IsHighRead {
+	if !g.IsHighRead { // v1 chunks contain the whole trace ID
 		g.TraceLow = t.idLow
 	}
 	g.End, g.Strings = uint32(d.At()), uint32(len(d.strings.texts))

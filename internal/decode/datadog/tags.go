@@ -40,8 +40,8 @@ func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 	}
 }
 
-// applyTags charges the text of newly read tags to the limit of the table. Before v1, it also sets the
-// fields of the span and of its trace that tags contain.
+// applyTags counts the text of new tags towards the limit of the table. In formats before v1, it also sets
+// the fields of the span and of its trace that are encoded as tags.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]

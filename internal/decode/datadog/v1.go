@@ -135,34 +135,57 @@ func (d v1) readSpan() {
 		if key < uint64(len(v1Fields)) {
 			f = v1Fields[key]
 		}
-		if f == fieldLinks || f == fieldEvents {
+		switch f {
+		case fieldLinks:
 			d.Seek(next)
-			d.discardLinksOrEvents(f)
+			d.discardLinks()
 			pos = d.At()
-			continue
+		case fieldEvents:
+			d.Seek(next)
+			d.discardEvents()
+			pos = d.At()
+		default:
+			pos = d.readField(s, f, next)
 		}
-		pos = d.readField(s, f, next)
 	}
 	d.Seek(pos)
 }
 
-// discardLinksOrEvents reads the links or events of a span, depending on f, and discards them. It must
-// decode them nevertheless, because they can contain strings that later values refer to by index.
-func (d v1) discardLinksOrEvents(f field) {
+// discardLinks reads the links of a span and discards them. It must decode them nevertheless, because
+// they can contain strings that later values refer to by index.
+func (d v1) discardLinks() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		for n := d.Map(); n > 0 && !d.Failed(); n-- {
-			key := d.readUint32()
-			switch {
-			case f == fieldLinks && key == 1:
+			switch d.readUint32() {
+			case 1:
 				d.Bin() // trace ID
-			case f == fieldLinks && key == 2, f == fieldEvents && key == 1:
-				d.readUint64() // span ID of a link, or time of an event
-			case key == 3:
+			case 2:
+				d.readUint64() // span ID
+			case 3:
 				d.readAttributes()
-			case f == fieldLinks && key == 4, f == fieldEvents && key == 2:
-				d.readStringIndex() // tracestate of a link, or name of an event
-			case f == fieldLinks && key == 5:
+			case 4:
+				d.readStringIndex() // tracestate
+			case 5:
 				d.readUint32() // flags
+			default:
+				d.skipV1Value(msgpack.MaxDepth)
+			}
+		}
+	}
+}
+
+// discardEvents reads the events of a span and discards them. It must decode them for the same reason as
+// discardLinks.
+func (d v1) discardEvents() {
+	for n := d.Array(); n > 0 && !d.Failed(); n-- {
+		for n := d.Map(); n > 0 && !d.Failed(); n-- {
+			switch d.readUint32() {
+			case 1:
+				d.readUint64() // time
+			case 2:
+				d.readStringIndex() // name
+			case 3:
+				d.readAttributes()
 			default:
 				d.skipV1Value(msgpack.MaxDepth)
 			}

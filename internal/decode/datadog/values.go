@@ -144,6 +144,17 @@ func (d *Decoder) readPriority() int32 {
 	return int32(v)
 }
 
+// Types of v1 attributes.
+const (
+	v1String = iota + 1
+	v1Bool
+	v1Float
+	v1Int
+	v1Bytes
+	v1List
+	v1Map
+)
+
 // typedValue stands for the type of v1 attributes, whose values begin with their own type.
 const typedValue = spantable.IsNothing
 
@@ -152,9 +163,9 @@ func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
 	switch {
 	case pos > len(body)-2:
 		return typedValue, 0
-	case body[pos] == 1:
+	case body[pos] == v1String:
 		return spantable.IsText, pos + 1
-	case body[pos] == 3 && body[pos+1] == msgpack.Float64:
+	case body[pos] == v1Float && body[pos+1] == msgpack.Float64:
 		return spantable.IsNumber, pos + 1
 	}
 	return typedValue, 0
@@ -168,24 +179,24 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 		return t
 	}
 	switch d.readUint32() {
-	case 1:
+	case v1String:
 		t.Value, t.Bits = spantable.IsText, spantable.TextBits(d.readAnyText())
-	case 2:
+	case v1Bool:
 		if t.Value = spantable.IsBool; d.Bool() {
 			t.Bits = 1
 		}
-	case 3:
+	case v1Float:
 		t.Value, t.Bits = spantable.IsNumber, math.Float64bits(d.Float())
-	case 4:
+	case v1Int:
 		t.Value, t.Bits = spantable.IsInteger, uint64(d.Int())
-	case 5:
+	case v1Bytes:
 		t.Value, t.Bits = spantable.IsBytes, spantable.TextBits(spantable.Text(d.Bin()))
-	case 6: // list
+	case v1List:
 		t.Value = spantable.IsNested
 		for n := d.readArrayOf(2); n > 0 && !d.Failed(); n-- {
 			d.readTypedValue(depth + 1)
 		}
-	case 7: // map
+	case v1Map:
 		t.Value = spantable.IsNested
 		for n := d.readArrayOf(3); n > 0 && !d.Failed(); n-- {
 			d.readStringIndex()

@@ -37,8 +37,8 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// EachElement reads an object or an array, whose opening bracket is the next byte. It calls readElement
-// before each element, which must read that element. closer is the closing bracket.
+// EachElement reads an object or an array, whose opening bracket is the next byte. It calls readElement to
+// read each element: a value, or a name and a value. closer is the closing bracket.
 func (s *Scanner) EachElement(closer byte, readElement func() error) error {
 	s.Pos++
 	for isFirst := true; ; isFirst = false {

@@ -61,7 +61,7 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 }
 
 // readCommonValue reads an AnyValue message of at least two bytes. end is its end in the request body.
-// ok is false if the value is not in the most common encoding.
+// ok is false if the value is not in the most common encoding: one field, with a length below 128 bytes.
 func readCommonValue(b []byte, end int) (t spantable.Tag, ok bool) {
 	switch uint32(b[0]) {
 	case valueText:

@@ -166,7 +166,7 @@ var submessages = [messageCount][maxSubmessageNumber]message{
 }
 
 // isValidMessage reports whether b[pos:] is a valid encoding of message type m, including the messages
-// that it contains.
+// that it contains. It keeps the enclosing messages on a stack of its own, so that it needs no recursion.
 func isValidMessage(b []byte, pos int, m message) bool {
 	var parents [MaxDepth]struct {
 		end     int

@@ -128,7 +128,7 @@ func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names)
 	return r.Err()
 }
 
-// readResourceSpans reads a ResourceSpans message in body[begin:end]. The field that contains the
+// readResourceSpans reads the ResourceSpans message in r.Body[begin:end]. The field that contains the
 // message starts at fieldStart.
 func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 	if len(r.Resources) >= maxParts(len(r.Body)) {
@@ -137,7 +137,7 @@ func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 	}
 	resource := Resource{Part: Part{At: fieldStart, End: end, Body: begin, First: len(r.Scopes)}}
 	index := len(r.Resources)
-	r.Resources = append(r.Resources, resource)
+	r.Resources = append(r.Resources, resource) // reserves the index, to which spans refer
 	b := r.Body[:end]
 	for pos := begin; pos < end && r.Err() == nil; {
 		f, next := readField(b, pos)
@@ -161,7 +161,7 @@ func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 	r.Resources[index] = resource
 }
 
-// readScopeSpans reads a ScopeSpans message in body[begin:end]. The field that contains the message
+// readScopeSpans reads the ScopeSpans message in r.Body[begin:end]. The field that contains the message
 // starts at fieldStart; resource is the index of its resource.
 func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
 	if len(r.Scopes) >= maxParts(len(r.Body)) {
@@ -170,7 +170,7 @@ func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
 	}
 	scope := Scope{Part: Part{At: fieldStart, End: end, Body: begin, First: len(r.Spans)}}
 	index := len(r.Scopes)
-	r.Scopes = append(r.Scopes, scope)
+	r.Scopes = append(r.Scopes, scope) // reserves the index, to which spans refer
 	var message spantable.Text
 	b := r.Body[:end]
 	for pos := begin; pos < end && r.Err() == nil; {
