@@ -81,7 +81,7 @@ func (c *conn) serve() {
 	}
 	c.dropRemaining()
 	c.release()
-	if isClean && c.pendingFlushes.Load() > 0 {
+	if isClean && c.pendingFlushes.Load() > 0 { // the client can still read the replies
 		c.waitForFlushes()
 	}
 }

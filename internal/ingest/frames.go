@@ -199,21 +199,21 @@ func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	f.shrink()
 	for f.fillTo(wire.HeaderLen) {
 		length := int(wire.FrameLength(f.buf[f.start:f.end]))
-		left := wire.HeaderLen + length // bytes of the frame that are not skipped yet
-		headEnd := min(left, len(f.base)/2)
+		needed := wire.HeaderLen + length // buffered bytes that complete the frame
+		headEnd := min(needed, len(f.base)/2)
 		if length == 0 || !f.fillTo(headEnd) {
 			return
 		}
 		// Keep the head, and overwrite the bytes after it until the frame is complete.
-		for f.buffered() < left {
-			left -= f.buffered() - headEnd
+		for f.buffered() < needed {
+			needed -= f.buffered() - headEnd
 			f.end = f.start + headEnd
 			if !f.readMore() {
 				return
 			}
 		}
 		fn(f.buf[f.start+wire.HeaderLen:f.start+headEnd], length)
-		f.start += left
+		f.start += needed
 	}
 }
 

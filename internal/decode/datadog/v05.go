@@ -62,16 +62,18 @@ func (d v05) readSpan() {
 // checkEmptyStrings rejects a span that uses the empty string of a dictionary in which it is not the
 // first string. dd-trace-java writes such dictionaries if a span has no type. Recent agents move the
 // empty string to the front, and then read the previous first string wherever a span refers to the
-// empty one; older agents read the empty string. Only values that are not counted may therefore be
-// empty: tags without a label, and the type of a span that the rules ignore (IsDoubtful).
+// empty one; older agents read the empty string. So only values that don't affect statistics may be empty:
+// tags without a label, and the type of a span that the rules ignore.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, t := range d.table.TagsOf(s) {
 		isEmptyText := t.Value == spantable.IsText && t.Text().Len == 0
-		usesEmpty = usesEmpty || isEmptyText || t.Label == labelMisplacedEmpty
+		if isEmptyText || t.Label == labelMisplacedEmpty {
+			usesEmpty = true
+		}
 	}
-	s.IsDoubtful = s.Type.Len == 0
 	if usesEmpty {
 		d.Fail()
 	}
+	s.IsDoubtful = s.Type.Len == 0 // a rule rejects the payload if it counts the span
 }

@@ -88,23 +88,25 @@ func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
 // readStatus reads the error field of a span: a boolean in v1, an integer before. It rejects negative
 // integers, because their meaning depends on the format and no tracer writes them.
 func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
-	code, next := msgpack.CommonInt(d.body, pos)
-	if next == 0 || code > math.MaxInt32 || d.format == FormatV1 {
+	if d.format == FormatV1 {
 		d.Seek(pos)
-		if d.format != FormatV1 {
-			code = uint64(d.readInt64())
-		} else if code = 0; d.Bool() {
-			code = 1
+		if d.Bool() {
+			s = spantable.StatusError
 		}
-		next = d.At()
+		return s, d.At()
 	}
-	if code > math.MaxInt32 {
+	code, next := msgpack.CommonInt(d.body, pos)
+	if next == 0 || code > math.MaxInt32 {
+		d.Seek(pos)
+		code, next = uint64(d.readInt64()), d.At()
+	}
+	if code > math.MaxInt32 { // includes negative integers in two's complement
 		d.Fail()
 	}
 	if code != 0 {
-		return spantable.StatusError, next
+		s = spantable.StatusError
 	}
-	return spantable.StatusUnset, next
+	return s, next
 }
 
 // readFloatBits reads a float64 or an integer and returns its value as the bits of a float64. The

@@ -147,18 +147,18 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 // noField is a tag that no field has.
 const noField = 0
 
-// readAttributes reads the attributes of a message, which are its fields with the tag attributes. It
-// validates its fields with the tag entities.
-func (r *Request) readAttributes(message spantable.Text, attributes, entities uint32, names *spantable.Names) {
+// readAttributes reads the attributes of a message, which are its fields with the tag attributeTag. It also
+// validates its fields with the tag entityTag.
+func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
 	b := r.Body[:message.At+message.Len]
 	for pos := int(message.At); pos < len(b) && r.Err() == nil; {
 		f, next := readField(b, pos)
 		switch {
 		case next == 0:
 			r.Fail(ErrUnparsable)
-		case f.tag == attributes:
+		case f.tag == attributeTag:
 			r.readAttribute(b[:next], f.start, names)
-		case f.tag == entities && !isValidMessage(b[:next], f.start, messageEntity):
+		case f.tag == entityTag && !isValidMessage(b[:next], f.start, messageEntity):
 			r.Fail(ErrUnparsable)
 		}
 		pos = next

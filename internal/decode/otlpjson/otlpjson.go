@@ -78,7 +78,7 @@ func (c *converter) convertMessage(fields messageFields, depth int) error {
 		if f := fields.find(c.unescape(name)); f != nil {
 			return c.convertField(f, depth)
 		}
-		c.out, err = c.SkipValue(c.out)
+		c.out, err = c.SkipValue(c.out) // writes nothing, but uses the free capacity
 		return err
 	})
 }

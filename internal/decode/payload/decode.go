@@ -66,7 +66,7 @@ func (d *decoder) decodeValue(dst reflect.Value) error {
 	switch {
 	case kind == reflect.String && msgpcode.IsString(lead):
 		text, err := d.decodeBytes()
-		dst.SetString(unsafe.String(unsafe.SliceData(text), len(text)))
+		dst.SetString(unsafe.String(unsafe.SliceData(text), len(text))) // text is never modified
 		return err
 	case isBytes && msgpcode.IsBin(lead):
 		b, err := d.decodeBytes()
