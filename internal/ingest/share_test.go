@@ -25,8 +25,9 @@ func (h *harness) oneOf(origin span.Origin, resources ...string) {
 	c.settle()
 }
 
-// TestOriginsWithoutRoomMeetInOne checks that a burst of new containers loses no spans, and no
-// labels except those of the origin. A known origin keeps its labels.
+// TestOriginsWithoutRoomMeetInOne checks that a burst of new containers loses no spans. Containers
+// over the limit of origins are counted together, by service and environment. Earlier origins are
+// not affected.
 func TestOriginsWithoutRoomMeetInOne(t *testing.T) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 3 })
 	h.run(h.strangers)
@@ -79,8 +80,8 @@ func TestAProcessHasHalfOfAllOriginsAtMost(t *testing.T) {
 	}
 }
 
-// TestAProcessHasHalfOfAllConnectionsAtMost checks that connections over half of the limit are
-// refused for one process, but not for others, and not for unknown processes.
+// TestAProcessHasHalfOfAllConnectionsAtMost checks that one process can have at most half of all
+// connections. Clients whose process is unknown can have all others.
 func TestAProcessHasHalfOfAllConnectionsAtMost(t *testing.T) {
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) { c.MaxConnections = 8 })
 	var process atomic.Int32
