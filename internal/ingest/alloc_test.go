@@ -14,17 +14,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// warm is a connection in a cycle that knows its keys, and a batch of them by
-// bytes and by number. (The race detector's own bookkeeping allocates.)
+// warm returns a connection that has defined its keys, and two messages with these keys: written
+// out, and by number.
 func warm(t testing.TB) (*harness, *conn, [][]byte) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 2 })
-	c := &conn{shared: &h.shared, frames: &frames{}, publisher: h.admit.NewConnection(span.Origin{}, 0)}
+	c := &conn{shared: &h.shared, frames: &frameReader{}, publisher: h.admit.NewConnection(span.Origin{}, 0)}
 	whole, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
 	for i := range 64 {
 		raw := key(fmt.Sprint("resource ", i))
 		body := define(uint32(i), raw)[wire.HeaderLen:]
 		_, body, _ = wire.Split(body)
-		if err := c.define(body); err != nil {
+		if err := c.defineKeys(body); err != nil {
 			t.Fatal(err)
 		}
 		whole = wire.AppendWhole(whole, raw, 1e6, 1e18, 1, 1)
@@ -43,10 +43,10 @@ func warm(t testing.TB) (*harness, *conn, [][]byte) {
 
 func TestAllocationsOfAHit(t *testing.T) {
 	h, c, messages := warm(t)
-	// The drainers run beside the measurement and are counted with it, so they
-	// must have opened their rows and sketches.
+	// The drainers run concurrently and their allocations are counted too, so they must have
+	// created their rows and sketches.
 	for _, message := range messages {
-		if _, err := c.handle(message); err != nil {
+		if _, err := c.handleMessage(message); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestAllocationsOfAHit(t *testing.T) {
 	}
 	for i, message := range messages {
 		if n := testing.AllocsPerRun(500, func() {
-			if _, err := c.handle(message); err != nil {
+			if _, err := c.handleMessage(message); err != nil {
 				t.Fatal(err)
 			}
 		}); n != 0 {
@@ -64,8 +64,8 @@ func TestAllocationsOfAHit(t *testing.T) {
 	}
 }
 
-// TestAllocationsOfAMiss sends keys that never come again, in an interval whose budgets
-// are full: by their bytes, and by numbers that are defined for the sake of one span.
+// TestAllocationsOfAMiss sends keys that never recur, in an interval whose budgets are exhausted:
+// written out, and as numbers that are used once.
 func TestAllocationsOfAMiss(t *testing.T) {
 	for _, isNumbered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("numbered %t", isNumbered),
@@ -77,7 +77,7 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 1 })
 	h.aggregator.Start()
 	c := &conn{
-		shared: &h.shared, frames: &frames{},
+		shared: &h.shared, frames: &frameReader{},
 		publisher: h.admit.NewConnection(span.Origin{Service: "shop", Lang: "go"}, 0),
 	}
 	t.Cleanup(func() {
@@ -108,7 +108,7 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 	}
 	handle := func() {
 		for first := true; first || isNumbered && len(messages)%2 != 0; first = false {
-			if _, err := c.handle(messages[0]); err != nil {
+			if _, err := c.handleMessage(messages[0]); err != nil {
 				t.Fatal(err)
 			}
 			messages = messages[1:]
@@ -128,7 +128,7 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 		handle()
 		settled()
 	}
-	least := math.Inf(1) // a boundary of an interval, whose first keys have room again, may come between
+	least := math.Inf(1) // a new interval, with free budgets, may begin during a run
 	for range 20 {
 		unique()
 		unique()
@@ -145,7 +145,7 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 	}
 }
 
-// neverAgain is a key whose service, operation, resource and peer no other has.
+// neverAgain returns a key with unique labels.
 func neverAgain(serial int) []byte {
 	return wire.AppendKey(nil, &span.Key{
 		Service: fmt.Sprintf("service-%012x", serial), Operation: fmt.Sprintf("operation.%012x", serial),

@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// skewedFrame has 300 spans, 180 of them of the hot resource, the others of 120
-// in turn. It says how many it has of each.
+// skewedFrame returns a frame of 300 spans: 180 with the hot resource, the others with 120
+// different ones. It also returns the number of spans by resource.
 func skewedFrame(hot string, turn int) (frame []byte, has map[string]uint64) {
 	const n = 300
 	has = map[string]uint64{}
@@ -31,18 +31,17 @@ func skewedFrame(hot string, turn int) (frame []byte, has map[string]uint64) {
 	return frame, has
 }
 
-// isSpread says whether at the last look the busiest partition was most of the traffic and
-// spread, and the drainers level.
+// isSpread reports whether, in the last cycle of the balancer, the busiest partition had most of
+// the traffic and was spread, and the drainers had equal loads.
 func isSpread(s routing.Stats) bool {
 	return s.LoadRatio < 1.25 && len(s.Busiest) > 0 && s.Busiest[0].Share > 0.5 &&
 		len(s.Busiest[0].Owners) == 2
 }
 
-// TestHotKeyIsSpread sends skewed traffic over real sockets, faster than the
-// drainers count, until the balancer has spread the hot key and the drainers are
-// level; then another key becomes the hot one. Not a span is lost or counted
-// under another key on the way. The balancer looks at the loads whenever a number of spans
-// has come, however long they took.
+// TestHotKeyIsSpread sends skewed traffic faster than the drainers count, until the balancer has
+// spread the hot key and the drainers have equal loads. Then another key becomes hot. No span is
+// lost or counted under another key. The balancer runs after a number of spans, independent of
+// time.
 func TestHotKeyIsSpread(t *testing.T) {
 	looks := make(chan time.Time)
 	h := start(t, func(c *configs, a *aggregate.Config) {
@@ -71,7 +70,7 @@ func TestHotKeyIsSpread(t *testing.T) {
 		})
 	}
 	look := func() routing.Stats {
-		const enough = 100_000 // spans that the balancer takes for a load
+		const enough = 100_000 // number of spans after which the balancer acts
 		before := h.Stats().Received
 		eventually.True(t, "more spans come", func() bool { return h.Stats().Received >= before+enough })
 		begun := time.Now()
@@ -83,7 +82,7 @@ func TestHotKeyIsSpread(t *testing.T) {
 	}
 	for _, next := range []string{"hot 1", "hot 2", "hot 3"} {
 		hot.Store(next)
-		look() // at both the one before and the next
+		look() // look at the previous cycle and the next one
 		s := look()
 		for most := 10; !isSpread(s); s = look() {
 			if most--; most == 0 {

@@ -14,15 +14,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// The tests of this file hold bounds to the last one that is allowed.
+// The tests in this file check that limits are exact.
 
-// framesOf reads bytes as a connection would.
-func framesOf(data []byte, maxFrame int, all *buffers) *frames {
-	return newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, maxFrame, time.Second, nil, all)
+// framesOf returns a reader of data that arrives in pieces.
+func framesOf(data []byte, maxFrame int, all *largeBuffers) *frameReader {
+	return newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, maxFrame, time.Second, nil, all)
 }
 
-// TestAFrameIsAsLongAsTheWelcomeSays: one of that length is read, and one longer by a byte
-// is refused.
+// TestAFrameIsAsLongAsTheWelcomeSays checks the maximum frame length.
 func TestAFrameIsAsLongAsTheWelcomeSays(t *testing.T) {
 	const most = 200_000
 	if message, err := framesOf(raw(make([]byte, most)...), most, ample()).next(); err != nil ||
@@ -38,7 +37,7 @@ func TestAFrameIsAsLongAsTheWelcomeSays(t *testing.T) {
 	}
 }
 
-// ends is a connection that says that it has ended with the last of what it held.
+// ends is a connection that returns io.EOF together with the last bytes.
 type ends struct{ pieces }
 
 func (e *ends) Read(to []byte) (int, error) {
@@ -47,9 +46,10 @@ func (e *ends) Read(to []byte) (int, error) {
 	return n, io.EOF
 }
 
-// TestTheLastBytesAreReadWithTheEnd: an end that comes with bytes does not hide them.
+// TestTheLastBytesAreReadWithTheEnd checks that bytes that are returned together with io.EOF are
+// read.
 func TestTheLastBytesAreReadWithTheEnd(t *testing.T) {
-	f := newFrames(&ends{pieces{data: raw(1, 2, 3)}}, 1<<20, time.Second, nil, ample())
+	f := newFrameReader(&ends{pieces{data: raw(1, 2, 3)}}, 1<<20, time.Second, nil, ample())
 	if message, err := f.next(); err != nil || len(message) != 3 {
 		t.Errorf("%d bytes were read of 3: %v", len(message), err)
 	}
@@ -58,8 +58,8 @@ func TestTheLastBytesAreReadWithTheEnd(t *testing.T) {
 	}
 }
 
-// TestALargeBufferIsGivenBack once its frame is done with, and where the connection ends
-// within one.
+// TestALargeBufferIsGivenBack checks that a large buffer is released after its frame, and if the
+// connection ends within the frame.
 func TestALargeBufferIsGivenBack(t *testing.T) {
 	all := ample()
 	large := raw(make([]byte, 2*baseBuffer)...)
@@ -73,12 +73,12 @@ func TestALargeBufferIsGivenBack(t *testing.T) {
 	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || all.pool.Held() == 0 {
 		t.Fatalf("half a large frame took %d bytes: %v", all.pool.Held(), err)
 	}
-	if f.release(); all.pool.Held() != 0 {
+	if f.releaseLarge(); all.pool.Held() != 0 {
 		t.Errorf("%d bytes are taken by a connection that ended", all.pool.Held())
 	}
 }
 
-// TestANumberIsBelowMaxKeys: the last one below stands for a key, and the next is a fault.
+// TestANumberIsBelowMaxKeys checks the maximum number of a key.
 func TestANumberIsBelowMaxKeys(t *testing.T) {
 	h := start(t, nil)
 	most := uint32(h.config.Admit.MaxKeys())
@@ -94,8 +94,8 @@ func TestANumberIsBelowMaxKeys(t *testing.T) {
 	}
 }
 
-// TestAConnectionIsOwedAFewAnswers: one question more than that is refused at once, and the
-// others are answered.
+// TestAConnectionIsOwedAFewAnswers checks that a flush over the limit is rejected immediately, and
+// that the others get a reply.
 func TestAConnectionIsOwedAFewAnswers(t *testing.T) {
 	reported := make(chan struct{})
 	h := newHarness(t, func(*configs, *aggregate.Config) {})
@@ -104,7 +104,7 @@ func TestAConnectionIsOwedAFewAnswers(t *testing.T) {
 	h.Start()
 	t.Cleanup(h.stop)
 	c := h.connect("shop")
-	for id := range uint64(maxOpenFlushes + 1) {
+	for id := range uint64(maxPendingFlushes + 1) {
 		c.send(wire.AppendFlush(nil, &wire.Flush{ID: id}))
 	}
 	answer := func() wire.Flush {
@@ -115,12 +115,12 @@ func TestAConnectionIsOwedAFewAnswers(t *testing.T) {
 		}
 		return flush
 	}
-	if first := answer(); first.ID != maxOpenFlushes || first.OK {
+	if first := answer(); first.ID != maxPendingFlushes || first.OK {
 		t.Errorf("the first answer is %+v", first)
 	}
 	close(reported)
-	for range maxOpenFlushes {
-		if next := answer(); !next.OK || next.ID >= maxOpenFlushes {
+	for range maxPendingFlushes {
+		if next := answer(); !next.OK || next.ID >= maxPendingFlushes {
 			t.Errorf("an answer is %+v", next)
 		}
 	}

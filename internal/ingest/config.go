@@ -17,31 +17,31 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Config is what ingest may use. Every field must be set.
+// Config configures a Server. All fields must be set, except where a zero value is described.
 type Config struct {
 	Socket         socket.Config
-	AllowUIDs      []uint32 // who may connect; none: whoever may open the socket
+	AllowUIDs      []uint32 // users that may connect; empty allows everyone with access to the socket
 	MaxConnections int
-	MaxFrame       int
-	MaxBufferBytes int           // of the buffers of frames over 64 KiB, of all together
-	MaxByteRate    int           // bytes a second a connection; 0: any
-	ReadTimeout    time.Duration // for a frame once begun
-	Version        string        // of the daemon, for the welcome
-	Interval       time.Duration // between two reports, for the welcome
+	MaxFrame       int           // maximum length of a frame, without its header
+	MaxBufferBytes int           // total size of the buffers for frames over 64 KiB
+	MaxByteRate    int           // bytes per second per connection; 0 means unlimited
+	ReadTimeout    time.Duration // maximum time from the first byte of a frame to its last
+	Version        string        // version of the daemon, sent in the welcome
+	Interval       time.Duration // interval between reports, sent in the welcome
 	Admit          *admit.Publishers
-	// Report seals now, and returns when all that was published before is delivered.
+	// Report ends the current aggregation cycle and waits until all spans published so far are delivered.
 	Report func(context.Context) error
-	// Features returns what the agent wants and a channel that is closed when
-	// that changes.
+	// Features returns the features that the agent supports, and a channel that is closed when they
+	// change.
 	Features func() (wire.Features, <-chan struct{})
-	// Settled returns the number of a cycle before which all have had their outcome, and a
-	// channel that is closed when it rises.
-	Settled func() (through uint64, changed <-chan struct{})
-	Running *recovery.File // in which connections of daemons that died are found; nil: in none
+	// Settled returns the first cycle that is not settled, because the outcome of some of its spans is not
+	// final. changed is closed when a later cycle becomes the first one.
+	Settled func() (firstUnsettled uint64, changed <-chan struct{})
+	Running *recovery.File // outcomes of spans that crashed daemons received; nil disables recovery
 	Log     *slog.Logger
 }
 
-// DefaultConfig is the defaults of the command line.
+// DefaultConfig returns the defaults of the command line flags.
 func DefaultConfig() Config {
 	return Config{
 		Socket: socket.Config{Path: socketpath.Default, Mode: 0o660}, MaxConnections: 1024,
@@ -49,7 +49,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Check says everything that is unusable.
+// Check returns an error that describes all invalid fields.
 func (c *Config) Check() (err error) {
 	if c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen {
 		err = fmt.Errorf("BUG: the buffers of large frames, %s, do not hold one frame and its length, %s",
@@ -62,30 +62,28 @@ func (c *Config) Check() (err error) {
 		c.Socket.Check("socket"),
 		check.Number("max-connections", c.MaxConnections, 1, 1<<16),
 		check.Size("frame", c.MaxFrame, wire.MinMaxFrame, 1<<30),
-		check.Size("max-byte-rate", c.MaxByteRate, 0, memory.MostBytes), // 0 stands for any rate
+		check.Size("max-byte-rate", c.MaxByteRate, 0, memory.MostBytes),
 	)
 }
 
-// connBytes is what a connection takes besides its publisher and its buffer.
-const connBytes = int(unsafe.Sizeof(conn{}) + unsafe.Sizeof(frames{}))
-
 const (
-	// goroutineBytes is about what a connection's goroutine takes: its stack, which grows
-	// to this on the longest way down, and the runtime's and the poller's part.
+	// connBytes is the memory of a connection, without its publisher, buffer and goroutines.
+	connBytes = int(unsafe.Sizeof(conn{}) + unsafe.Sizeof(frameReader{}))
+	// goroutineBytes is the approximate memory of a connection's goroutine: the maximum size of its stack,
+	// and the share of the runtime and the network poller.
 	goroutineBytes = 16 << 10
-	// answerBytes is about what the answer to a flush takes while it is owed: a stack that
-	// stays as small as it begins, and what it waits with.
-	answerBytes = 3 << 10
+	// flushBytes is the approximate memory of a pending flush: a goroutine with a minimal stack.
+	flushBytes = 3 << 10
 )
 
-// Memory is the most that ingest may come to use, of publishers that take so much each
-// beside their keys: what its limits add up to. The kernel's socket buffers are the
-// kernel's, though a control group counts them.
+// Memory returns the maximum memory of a Server, by purpose. publisherBytes is the memory of a publisher
+// without its keys. Socket buffers are not included, because the kernel allocates them, although a
+// control group counts them.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
-	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes +
+	perConn := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxPendingFlushes*flushBytes +
 		recovery.Bytes(1) - recovery.Bytes(0)
 	return []memory.Part{
-		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(each), Flag: "max-connections"},
+		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(perConn), Flag: "max-connections"},
 		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},
 	}
 }

@@ -19,32 +19,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// conn is one tracer's connection. Its goroutine owns all of it but the socket's
-// write side, which writing guards.
+// conn is the connection of one client. Only its own goroutine uses it, except for the atomic fields,
+// and for writing, which writeMu guards.
 type conn struct {
 	*shared
 	socket    *net.UnixConn
-	frames    *frames
+	frames    *frameReader
 	peer      socket.Peer
 	publisher *admit.Publisher // nil before the hello
 
 	since  time.Time
-	lost   atomic.Uint64          // spans that it says it lost itself
-	tracer atomic.Pointer[Tracer] // what status says of it, once it has said hello
+	lost   atomic.Uint64          // spans that the client reports as lost
+	tracer atomic.Pointer[Tracer] // description for the status page; nil before the hello
 
-	reporting atomic.Int32    // answers to flushes that are owed
-	answering sync.WaitGroup  // those who wait to give them
-	ended     context.Context // ends with the connection, and what it waits for with it
-	end       context.CancelFunc
+	pendingFlushes atomic.Int32    // flush requests without a reply
+	flushReplies   sync.WaitGroup  // goroutines that wait to send a reply
+	flushContext   context.Context // done when the connection ends
+	cancelFlushes  context.CancelFunc
 
-	writing      sync.Mutex
-	greeted      bool   // welcome was sent, so features may follow
-	wantsSettled bool   // it asked in its hello to be told what is settled
-	settled      uint64 // what it was told: spans
+	writeMu      sync.Mutex
+	isWelcomed   bool   // the welcome has been sent, so other messages may follow
+	wantsSettled bool   // the client has requested the number of settled spans
+	settled      uint64 // number of settled spans that was sent last
 }
 
-// identify asks the kernel who connected, before a byte of it is read.
-func (c *conn) identify() (err error) {
+// authenticate gets the peer's credentials from the kernel, and returns an error unless its user may
+// connect.
+func (c *conn) authenticate() (err error) {
 	if c.peer, err = c.credentials(c.socket); err != nil {
 		return faultf(FaultNotAllowed, "identify tracer: %w", err)
 	}
@@ -55,8 +56,8 @@ func (c *conn) identify() (err error) {
 	return nil
 }
 
-// attributes are how a line of the log names a connection.
-func (c *conn) attributes() []any {
+// logAttributes returns the log attributes that identify the connection.
+func (c *conn) logAttributes() []any {
 	attributes := []any{"uid", c.peer.UID, "pid", c.peer.PID, "container", c.peer.Container}
 	if tracer := c.tracer.Load(); tracer != nil {
 		attributes = append(attributes, "service", tracer.Service, "lang", tracer.Lang)
@@ -64,10 +65,52 @@ func (c *conn) attributes() []any {
 	return attributes
 }
 
-// helloTimeout is how long a tracer may take to say who it is.
+// serve handles messages until the client or the daemon ends the connection. All spans that the client
+// has written by then are counted or dropped with a reason.
+func (c *conn) serve() {
+	defer c.socket.Close()
+	defer c.stopFlushes()
+	err := recoverPanic(c.handleMessages)
+	isDraining := c.isDraining()
+	isClean := err == nil || errors.Is(err, io.EOF)
+	switch {
+	case isDraining && (isClean || FaultOf(err) == FaultHalfFrame):
+		c.sendBye(byeShutdown) // Drain may have stopped the client in the middle of a frame
+	case !isClean:
+		c.fail(err)
+	}
+	c.dropRemaining()
+	c.release()
+	if isClean && c.pendingFlushes.Load() > 0 { // the client can still read the replies
+		c.waitForFlushes()
+	}
+}
+
+// handleMessages handles all messages of the client. It returns nil after a bye, and io.EOF if the
+// client has closed the connection without one.
+func (c *conn) handleMessages() error {
+	c.peer.Container = socket.ContainerOf(c.peer.PID) // reads /proc, which would delay the accept loop
+	if err := c.handleHello(); err != nil {
+		return err
+	}
+	for {
+		message, err := c.frames.next()
+		if err != nil {
+			return err
+		}
+		c.counters.frames.Add(1)
+		isBye, err := c.handleMessage(message)
+		if isBye || err != nil {
+			return err
+		}
+	}
+}
+
+// helloTimeout is the maximum time from the start of a connection to the end of its hello.
 const helloTimeout = 5 * time.Second
 
-func (c *conn) hello() error {
+// handleHello reads the hello, creates the publisher, and sends the welcome.
+func (c *conn) handleHello() error {
 	hello, message, err := readHello(c.frames)
 	if message != nil {
 		c.counters.frames.Add(1)
@@ -77,20 +120,20 @@ func (c *conn) hello() error {
 	}
 	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
 	c.wantsSettled = hello.Settled
-	earlier := c.config.Running.Earlier(hello.Earlier)
 	origin := c.publisher.Origin()
 	c.tracer.Store(&Tracer{
 		Client: span.Text(hello.Client, span.MaxOriginField), Service: origin.Service, Env: origin.Env,
 		Lang: origin.Lang, Container: origin.ContainerID,
 		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
 	})
-	c.config.Log.Debug("tracer connected", c.attributes()...)
-	c.welcome(earlier)
+	c.config.Log.Debug("tracer connected", c.logAttributes()...)
+	c.sendWelcome(c.config.Running.Earlier(hello.Earlier))
 	return nil
 }
 
-// readHello reads the first message, and returns it whatever it is, if there was one.
-func readHello(f *frames) (hello *wire.Hello, message []byte, err error) {
+// readHello reads the first message and decodes it as a hello. It also returns the message if it is
+// not a valid hello.
+func readHello(f *frameReader) (hello *wire.Hello, message []byte, err error) {
 	message, err = f.first(helloTimeout)
 	if err != nil {
 		if FaultOf(err) == FaultTooSlow {
@@ -103,7 +146,7 @@ func readHello(f *frames) (hello *wire.Hello, message []byte, err error) {
 		return nil, message, &fault{FaultNoHello, err}
 	}
 	if kind != wire.TypeHello {
-		f.putBack(message)
+		f.unread(message) // its spans are counted as dropped
 		return nil, message, faultf(FaultNoHello, "read hello: the first message is %s", kind)
 	}
 	decoded, err := wire.DecodeHello(body)
@@ -117,7 +160,7 @@ func readHello(f *frames) (hello *wire.Hello, message []byte, err error) {
 	return &decoded, message, nil
 }
 
-// originOf is the tracer's origin, in the peer's container where it names none.
+// originOf returns the origin in a hello, with the container of the peer if the hello has none.
 func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	origin := hello.Origin
 	if origin.ContainerID == "" && origin.EntityID == "" {
@@ -126,8 +169,8 @@ func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	return origin
 }
 
-// handle does what one message asks. It reports whether the tracer has left.
-func (c *conn) handle(message []byte) (left bool, err error) {
+// handleMessage handles a message that follows the hello. isBye reports whether it is a bye.
+func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 	kind, body, err := wire.Split(message)
 	if err != nil {
 		return false, badMessage(err)
@@ -136,11 +179,11 @@ func (c *conn) handle(message []byte) (left bool, err error) {
 	case wire.TypeSpans:
 		return false, badMessage(c.publisher.Publish(body))
 	case wire.TypeDefine:
-		return false, c.define(body)
+		return false, c.defineKeys(body)
 	case wire.TypeLost:
 		return false, c.countLost(body)
 	case wire.TypeFlush:
-		return false, c.flush(body)
+		return false, c.handleFlush(body)
 	case wire.TypeBye:
 		return true, nil
 	default:
@@ -148,25 +191,26 @@ func (c *conn) handle(message []byte) (left bool, err error) {
 	}
 }
 
-func (c *conn) define(body []byte) error {
-	walker, err := wire.WalkDefine(body)
+// defineKeys assigns numbers to keys, so that later messages can refer to keys by number.
+func (c *conn) defineKeys(body []byte) error {
+	definitions, err := wire.WalkDefine(body)
 	if err != nil {
 		return badMessage(err)
 	}
 	maxKeys := c.config.Admit.MaxKeys()
-	for number, raw, ok := walker.Next(); ok; number, raw, ok = walker.Next() {
+	for number, key, ok := definitions.Next(); ok; number, key, ok = definitions.Next() {
 		if int64(number) >= int64(maxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number,
 				maxKeys)
 		}
-		if err := c.publisher.Define(number, raw); err != nil {
+		if err := c.publisher.Define(number, key); err != nil {
 			return badMessage(err)
 		}
 	}
-	return badMessage(walker.Err())
+	return badMessage(definitions.Err())
 }
 
-// countLost adds what the tracer itself had to drop to the counters of its kind.
+// countLost counts the spans that the client reports as lost, by the client's reasons.
 func (c *conn) countLost(body []byte) error {
 	lost, err := wire.DecodeLost(body)
 	if err != nil {
@@ -179,52 +223,57 @@ func (c *conn) countLost(body []byte) error {
 	return nil
 }
 
-// maxOpenFlushes bounds the answers that one connection may be owed.
-const maxOpenFlushes = 8
+// maxPendingFlushes is the maximum number of flush requests of a connection without a reply.
+const maxPendingFlushes = 8
 
-// flush asks for a report and answers when it has arrived. The connection goes on reading
-// meanwhile; one question too many is refused at once.
-func (c *conn) flush(body []byte) error {
+// handleFlush requests delivery of all spans received so far. The reply is sent after delivery, by another
+// goroutine, so that the connection can handle other messages. If too many flushes are pending, handleFlush
+// replies with an error immediately.
+func (c *conn) handleFlush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
 		return badMessage(err)
 	}
-	if c.reporting.Add(1) > maxOpenFlushes {
-		c.reporting.Add(-1)
-		c.answer(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their " +
+	if c.pendingFlushes.Add(1) > maxPendingFlushes {
+		c.pendingFlushes.Add(-1)
+		c.sendFlushReply(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their " +
 			"answer"})
 		return nil
 	}
-	c.answering.Go(func() {
-		err := c.config.Report(c.ended)
-		isEnded := c.ended.Err() != nil // asked while the answer is owed, see serve
-		c.reporting.Add(-1)
-		if isEnded {
-			return
-		}
-		answer := wire.Flush{ID: request.ID, OK: err == nil}
-		if err != nil {
-			answer.Error = err.Error()
-		}
-		c.answer(answer)
-	})
+	c.flushReplies.Go(func() { c.reportAndReply(request.ID) })
 	return nil
 }
 
-// writeTimeout is for a tracer that does not read. A message has some hundred bytes, and a
-// socket holds hundreds of kilobytes, so only a tracer that is broken reaches this time-out.
+// reportAndReply waits until all spans received so far are delivered, and then replies to the flush request
+// with the given ID. It does not reply if the connection ends first.
+func (c *conn) reportAndReply(flushID uint64) {
+	err := c.config.Report(c.flushContext)
+	isCanceled := c.flushContext.Err() != nil // checked before serve can see that no flush is pending
+	c.pendingFlushes.Add(-1)
+	if isCanceled {
+		return
+	}
+	reply := wire.Flush{ID: flushID, OK: err == nil}
+	if err != nil {
+		reply.Error = err.Error()
+	}
+	c.sendFlushReply(reply)
+}
+
+// writeTimeout is the maximum time to write a frame. A frame has some hundred bytes and a socket buffer
+// hundreds of kilobytes, so only clients that don't read exceed it.
 const writeTimeout = 100 * time.Millisecond
 
-// write sends one frame. Any goroutine may call it. A tracer that has left meanwhile does
-// not miss it, and what it wrote before is read all the same.
+// write writes one frame. It can be called by any goroutine. It ignores errors, because messages that
+// the client has sent before it closed the connection must still be read.
 func (c *conn) write(frame []byte) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
 	_ = c.writeLocked(frame)
 }
 
-// writeLocked sends one frame. A tracer that does not take it loses its connection, or it
-// could make us wait for each answer in turn.
+// writeLocked writes one frame. It shuts down the connection of a client that does not read the
+// frame within writeTimeout, because every further write to that client could block as long.
 func (c *conn) writeLocked(frame []byte) error {
 	err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if err == nil {
@@ -232,20 +281,20 @@ func (c *conn) writeLocked(frame []byte) error {
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.counters.faults[FaultTooSlow].Add(1)
-		c.log.fault(FaultTooSlow, fmt.Errorf("write to tracer: it does not read: %w", err), c.attributes())
-		// Nothing can be handed over from here on; the reads go on to the end of what was.
+		c.log.logClosed(FaultTooSlow, fmt.Errorf("write to tracer: it does not read: %w", err), c.logAttributes())
+		// The client can't send any more data. Data that it has already sent is still read.
 		_ = c.socket.CloseRead()
 		_ = c.socket.CloseWrite()
 	}
 	return err
 }
 
-// welcome tells the tracer what it may send, if it is still there: one with little to say
-// may have written that and left. Features that change from here on follow it. It is told what
-// became of the spans of its earlier connection, if it asked and somebody knows.
-func (c *conn) welcome(earlier []uint64) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+// sendWelcome sends the limits and features of the daemon. earlier is the outcome of the spans that the
+// client sent to a daemon that crashed; nil if it is unknown. An error is ignored: a client can write
+// all its messages and leave without waiting for the welcome.
+func (c *conn) sendWelcome(earlier []uint64) {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
 	config := &c.config
 	token := ""
 	if c.wantsSettled {
@@ -258,135 +307,124 @@ func (c *conn) welcome(earlier []uint64) {
 		Features:    *c.features.Load(), Settled: c.wantsSettled, Interval: uint64(config.Interval),
 		Token: token, Earlier: earlier,
 	}))
-	c.greeted = err == nil
+	c.isWelcomed = err == nil
 }
 
-// announce sends changed features to a tracer that was greeted. One that is not
-// will read them in its welcome.
-func (c *conn) announce(features *wire.Features) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if c.greeted {
+// sendFeatures sends changed features to the client. Before the welcome it does nothing, because the
+// welcome will contain them.
+func (c *conn) sendFeatures(features *wire.Features) {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	if c.isWelcomed {
 		_ = c.writeLocked(wire.AppendFeatures(nil,
 			&wire.Announcement{Features: *features, Settled: c.settled}))
 	}
 }
 
-// settle tells a tracer that asked for it how many of its spans have had their outcome, if
-// they are more now that all cycles before that one have. It need not remember for longer
-// what it handed over of those: should we be killed, they are not lost.
-func (c *conn) settle(through uint64, features *wire.Features) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if !c.greeted {
+// sendSettled sends the number of settled spans, which have been delivered or finally dropped, to a client
+// that has requested it. All spans of cycles before firstUnsettled are settled. It sends nothing if the number
+// has not increased. A client keeps spans until they are settled, so that it can resend them if the daemon
+// crashes.
+func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	if !c.isWelcomed {
 		return
 	}
-	if settled := c.publisher.Settled(through); settled > c.settled && c.wantsSettled {
+	// Settled also frees memory in the recovery file, so it must be called for all clients.
+	settled := c.publisher.Settled(firstUnsettled)
+	if c.wantsSettled && settled > c.settled {
 		c.settled = settled
 		_ = c.writeLocked(wire.AppendFeatures(nil, &wire.Announcement{Features: *features, Settled: settled}))
 	}
 }
 
-func (c *conn) answer(flush wire.Flush) { c.write(wire.AppendFlushAnswer(nil, &flush)) }
+func (c *conn) sendFlushReply(reply wire.Flush) { c.write(wire.AppendFlushAnswer(nil, &reply)) }
 
-func (c *conn) bye(bye wire.Bye) { c.write(wire.AppendBye(nil, &bye)) }
+func (c *conn) sendBye(bye wire.Bye) { c.write(wire.AppendBye(nil, &bye)) }
 
-// serve reads until the tracer or the daemon ends the connection.
-func (c *conn) serve() {
-	defer c.socket.Close()
-	defer c.endAnswers()
-	err, isDraining := contain(c.read), c.isDraining()
-	isDone := err == nil || errors.Is(err, io.EOF)
-	switch {
-	case isDraining && (isDone || FaultOf(err) == FaultHalfFrame):
-		c.bye(byeShutdown) // half a frame is where the daemon has cut it
-	case !isDone:
-		c.fail(err)
-	}
-	c.countRest()
-	c.release()
-	if isDone && c.reporting.Load() > 0 {
-		c.awaitAnswers()
-	}
-}
-
-// fail counts and logs why the connection ends, and tells its tracer unless that has left.
+// fail counts and logs the error that ends the connection, and sends it to the client.
 func (c *conn) fail(err error) {
 	reason := FaultOf(err)
 	c.counters.faults[reason].Add(1)
-	c.log.fault(reason, err, c.attributes())
+	c.log.logClosed(reason, err, c.logAttributes())
 	if bye, ok := ByeOf(err); ok {
-		c.bye(bye)
+		c.sendBye(bye)
 	}
 }
 
-// release gives back what the connection took of what all share, and its buffer, which is more
-// than awaitAnswers takes.
+// dropRemaining counts the spans that the client has written after the last message that was handled, as
+// dropped. It closes the read side first, so that it reads at most one socket buffer and never waits.
+func (c *conn) dropRemaining() {
+	if err := recoverPanic(c.readRemaining); err != nil {
+		c.log.logClosed(FaultBug, err, c.logAttributes())
+	}
+}
+
+func (c *conn) readRemaining() error {
+	_ = c.socket.CloseRead() // fails only if the client has closed the connection
+	_ = c.socket.SetReadDeadline(time.Time{})
+	c.frames.eachRemaining(func(head []byte, length int) {
+		kind, body, err := wire.Split(head)
+		switch {
+		case err != nil:
+		case kind == wire.TypeSpans:
+			c.config.Admit.Refuse(wire.CountSpans(body, length-len(head)))
+		case kind == wire.TypeLost && len(head) == length:
+			_ = c.countLost(body) // an invalid message is ignored, because the connection has already ended
+		}
+	})
+	return nil
+}
+
+// release releases the publisher and the buffers. waitForFlushes does not need them.
 func (c *conn) release() {
-	c.frames.release()
+	c.frames.releaseLarge()
 	c.frames.base, c.frames.buf = nil, nil
 	if c.publisher != nil {
 		c.publisher.Close()
 	}
 }
 
-// read reads until there is nothing more: io.EOF where the tracer just left.
-func (c *conn) read() error {
-	c.peer.Container = socket.ContainerOf(c.peer.PID)
-	if err := c.hello(); err != nil {
-		return err
-	}
-	for {
-		message, err := c.frames.next()
-		if err != nil {
-			return err
-		}
-		c.counters.frames.Add(1)
-		left, err := c.handle(message)
-		if left || err != nil {
-			return err
-		}
-	}
-}
-
-// awaitAnswers waits until a tracer that has nothing more to say has the answers that it is
-// owed, unless it has left or the daemon stops.
-func (c *conn) awaitAnswers() {
-	answered, left := make(chan struct{}), make(chan struct{})
+// waitForFlushes waits until all flush replies have been sent, the client has closed the connection, or
+// the daemon shuts down.
+func (c *conn) waitForFlushes() {
+	replied, closed := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(answered)
-		c.answering.Wait()
+		defer close(replied)
+		c.flushReplies.Wait()
 	}()
 	go func() {
-		defer close(left)
-		c.awaitLeave()
+		defer close(closed)
+		c.waitForClose()
 	}()
 	select {
-	case <-answered:
-	case <-left:
+	case <-replied:
+	case <-closed:
 	case <-c.draining:
 	}
-	c.endAnswers()
-	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // ends awaitLeave; fails only where that has ended
-	<-left
+	c.stopFlushes()
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // ends waitForClose
+	<-closed
 }
 
-// awaitLeave waits until the tracer has closed its socket, or shut both of its sides. The end of
-// what it writes says nothing of that: it may listen on.
-func (c *conn) awaitLeave() {
+// waitForClose waits until the client has closed its socket or shut down both directions, or until the
+// read deadline. A client that has only shut down writing can still receive replies, so EOF does not
+// count.
+func (c *conn) waitForClose() {
 	raw, err := c.socket.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Read(func(fd uintptr) (hasLeft bool) { // fails where nobody waits any more
-		socket := []unix.PollFd{{Fd: int32(fd)}}
+	_ = raw.Read(func(fd uintptr) (isClosed bool) { // fails at the deadline
+		socket := []unix.PollFd{{Fd: int32(fd)}} // without events, poll reports only POLLHUP and errors
 		_, err := unix.Poll(socket, 0)
 		return err == nil && socket[0].Revents != 0
 	})
 }
 
-// endAnswers ends those who wait to answer a flush: there is nobody to tell any more.
-func (c *conn) endAnswers() {
-	c.end()
-	c.answering.Wait()
+// stopFlushes cancels pending flushes and waits for their goroutines.
+func (c *conn) stopFlushes() {
+	c.cancelFlushes()
+	c.flushReplies.Wait()
 }

@@ -40,8 +40,8 @@ func TestSpansAreCounted(t *testing.T) {
 	}
 }
 
-// TestFaults sends what a tracer may not, and expects a bye with the reason, one
-// counter, frames before the fault counted, and another tracer undisturbed.
+// TestFaults sends invalid messages. It expects a bye with the reason, a counter, that earlier
+// frames are counted, and that other clients are not affected.
 func TestFaults(t *testing.T) {
 	long := make([]byte, 0, 4)
 	long = append(long, 0x7f, 0xff, 0xff, 0xff)
@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 		bytes   []byte
 		leave   bool
 		reason  Fault
-		dropped uint64 // malformed
+		dropped uint64 // in invalid messages
 	}{
 		{name: "spans first", bytes: spans(1, key("r")), reason: FaultNoHello},
 		{name: "nonsense first", bytes: []byte("GET / HTTP/1.1\r\n\r\n"), reason: FaultTooLarge},
@@ -202,8 +202,8 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-// TestRingFull fills one ring of several before anything drains, and expects
-// the batch that does not fit to leave nothing behind on any of them.
+// TestRingFull fills one of several rings while nothing is drained. A batch that does not fit must
+// be dropped completely.
 func TestRingFull(t *testing.T) {
 	h := newHarness(t, func(c *configs, a *aggregate.Config) { a.Drainers, a.RingSlots = 4, 256 })
 	h.Start()
@@ -214,7 +214,7 @@ func TestRingFull(t *testing.T) {
 	}
 	wire.EndSpans(mixed, 0, 256)
 	c.send(spans(200, key("hot")))
-	c.send(mixed) // some ring of four gets over 56 of 256 with certainty
+	c.send(mixed) // one of four rings gets more than 56 of 256 spans
 	c.send(mixed)
 	c.send(mixed)
 	c.send(mixed)
@@ -232,7 +232,7 @@ func TestRingFull(t *testing.T) {
 	}
 }
 
-// TestBlock has a full ring push back on its tracer instead.
+// TestBlock checks that a full ring blocks the client if the server is configured to.
 func TestBlock(t *testing.T) {
 	h := newHarness(t, func(c *configs, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
 	h.Start()
@@ -299,8 +299,8 @@ func TestFeaturesAreAnnounced(t *testing.T) {
 	}
 }
 
-// TestDrainIsAnExactBoundary stops the server under load. Every frame whose
-// bytes the socket took before the stop must be counted, and no other.
+// TestDrainIsAnExactBoundary stops the server under load. All frames that clients have written
+// before must be counted, and no others.
 func TestDrainIsAnExactBoundary(t *testing.T) {
 	for range 20 {
 		h := start(t, func(_ *configs, a *aggregate.Config) { a.Drainers, a.RingSlots = 2, 1<<16 })
@@ -337,8 +337,8 @@ func TestDrainIsAnExactBoundary(t *testing.T) {
 	}
 }
 
-// TestDrainCutsOffAtTheDeadline has a batch that can find no room, and more
-// behind it: all that was handed over is counted.
+// TestDrainCutsOffAtTheDeadline stops the server while a batch waits for a full ring, with more
+// data after it. All spans must be counted or dropped with a reason.
 func TestDrainCutsOffAtTheDeadline(t *testing.T) {
 	h := newHarness(t, func(c *configs, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
 	h.Start()
@@ -363,7 +363,7 @@ func TestDrainCutsOffAtTheDeadline(t *testing.T) {
 	}
 }
 
-// TestOriginDefaults: what a tracer does not say, the daemon's environment may.
+// TestOriginDefaults checks that the daemon's environment completes origins.
 func TestOriginDefaults(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.DefaultHost, c.DefaultEnv = "node-7", "prod" })
 	origins := make(chan span.Origin, 2)
@@ -387,10 +387,10 @@ func TestOriginDefaults(t *testing.T) {
 	}
 }
 
-// panicking is a log that panics where a tracer connects.
+// panicking is a log handler that panics when a client connects.
 type panicking struct {
 	slog.Handler
-	broken string // its service
+	broken string // service that causes the panic
 }
 
 func (panicking) Enabled(context.Context, slog.Level) bool { return true }
@@ -405,7 +405,7 @@ func (p panicking) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestPanicIsContained has one connection's goroutine panic and expects only it to end.
+// TestPanicIsContained checks that a panic ends only one connection.
 func TestPanicIsContained(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) {
 		c.Log = slog.New(panicking{slog.DiscardHandler, "broken"})
@@ -423,8 +423,8 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-// FuzzConnection writes arbitrary bytes, after a hello or without, and expects
-// the books to balance and another tracer to be served.
+// FuzzConnection sends arbitrary bytes, with or without a hello. The books must balance, and
+// another client must be served.
 func FuzzConnection(f *testing.F) {
 	f.Add(false, []byte("nonsense"))
 	f.Add(true, spans(3, key("r")))

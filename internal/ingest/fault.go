@@ -11,23 +11,21 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Fault is why a connection was closed on its tracer.
+// Fault is the reason why the daemon has closed a connection.
 type Fault uint8
 
 const (
-	FaultBadFrame   Fault = iota // a frame without content
-	FaultBadMessage              // a frame's content is not what the protocol says
-	FaultTooLarge                // a frame over MaxFrame
-	// a frame begun and not completed in time, or a tracer that does not read
-	FaultTooSlow
-	FaultNoHello            // no hello in time, or something else before it
-	FaultVersion            // a version that is not spoken here
-	FaultTooManyConnections // one connection too many
-	// a frame over 64 KiB that waited in vain for room among the buffers of others
-	FaultNoSpace
-	FaultHalfFrame  // the tracer left within a frame
-	FaultNotAllowed // a user that is not in AllowUIDs
-	FaultBug        // a defect of ours, contained
+	FaultBadFrame           Fault = iota // empty frame
+	FaultBadMessage                      // message that violates the protocol
+	FaultTooLarge                        // frame over MaxFrame
+	FaultTooSlow                         // incomplete frame after ReadTimeout, or client that does not read
+	FaultNoHello                         // no hello within helloTimeout, or another message before it
+	FaultVersion                         // unsupported protocol version
+	FaultTooManyConnections              // connection over a limit
+	FaultNoSpace                         // frame over 64 KiB that got no buffer within ReadTimeout
+	FaultHalfFrame                       // client that closed the connection within a frame
+	FaultNotAllowed                      // user that is not in AllowUIDs
+	FaultBug                             // panic or other internal error
 
 	faults = int(FaultBug) + 1
 )
@@ -37,10 +35,10 @@ var faultNames = [faults]string{
 	"too_many_connections", "no_space", "half_frame", "not_allowed", "bug",
 }
 
-// String is the reason's name in metrics and in the bye to the tracer.
+// String returns the name of the reason in metrics, and in the bye to the client.
 func (f Fault) String() string { return faultNames[f] }
 
-// fault is an error that closes a connection.
+// fault is an error with the reason why it closes a connection.
 type fault struct {
 	reason Fault
 	err    error
@@ -53,11 +51,28 @@ func faultf(reason Fault, format string, args ...any) error {
 	return &fault{reason, fmt.Errorf(format, args...)}
 }
 
-// NewFault is an error that closes a connection for that reason.
+// NewFault returns an error that closes a connection for the given reason.
 func NewFault(reason Fault, err error) error { return &fault{reason, err} }
 
-// ByeOf is what a tracer is told of an error that closes its connection, unless it has
-// left already.
+// badMessage adds the reason FaultBadMessage to err. It returns nil if err is nil.
+func badMessage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault{FaultBadMessage, err}
+}
+
+// FaultOf returns the reason in an error. An error without a reason is an internal error.
+func FaultOf(err error) Fault {
+	var f *fault
+	if errors.As(err, &f) {
+		return f.reason
+	}
+	return FaultBug
+}
+
+// ByeOf returns the bye message for an error that closes a connection. ok is false if the client has
+// already closed the connection itself.
 func ByeOf(err error) (bye wire.Bye, ok bool) {
 	reason := FaultOf(err)
 	bye = wire.Bye{Reason: reason.String(), Detail: err.Error()}
@@ -67,44 +82,28 @@ func ByeOf(err error) (bye wire.Bye, ok bool) {
 	return bye, reason != FaultHalfFrame
 }
 
-// badMessage is the fault of a message that is not what the protocol says, if there is one.
-func badMessage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fault{FaultBadMessage, err}
-}
+// faultLogInterval is the minimum interval between two log lines with the same reason.
+const faultLogInterval = 10 * time.Second
 
-// FaultOf finds the reason in an error. An error without one is a defect of ours.
-func FaultOf(err error) Fault {
-	var f *fault
-	if errors.As(err, &f) {
-		return f.reason
-	}
-	return FaultBug
-}
-
-// faultInterval is the least time between two lines about the same reason.
-const faultInterval = 10 * time.Second
-
-// faultLog logs closed connections, at most one per reason and interval.
+// faultLog logs connections that the daemon closes, at most one per reason and interval.
 type faultLog struct{ logger *slog.Logger }
 
 func newFaultLog(log *slog.Logger) faultLog {
-	return faultLog{ratelog.New(log, faultInterval, "reason")}
+	return faultLog{ratelog.New(log, faultLogInterval, "reason")}
 }
 
-// fault logs a connection that is closed for a reason, with attributes that identify it.
-func (l *faultLog) fault(reason Fault, err error, of []any) {
-	l.logger.Warn("connection closed", append(of, "reason", reason.String(), "error", err)...)
+// logClosed logs that a connection is closed. connection contains the attributes that identify it.
+func (l *faultLog) logClosed(reason Fault, err error, connection []any) {
+	l.logger.Warn("connection closed", append(connection, "reason", reason.String(), "error", err)...)
 }
 
-// contain makes a panic an error: it costs one connection and no other.
-func contain(do func() error) (err error) {
+// recoverPanic calls fn and returns its error. A panic in fn becomes an error with the reason FaultBug, so
+// that it ends only one connection.
+func recoverPanic(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = faultf(FaultBug, "serve connection: panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return do()
+	return fn()
 }

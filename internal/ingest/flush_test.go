@@ -14,15 +14,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestAFlushEndsWithItsConnection: tracers that fill their key tables, ask for as many
-// flushes as they may and leave before an answer leave neither goroutines nor memory.
+// TestAFlushEndsWithItsConnection checks that clients that leave without waiting for flush replies
+// leave no goroutines or memory behind.
 func TestAFlushEndsWithItsConnection(t *testing.T) {
 	const visits, keys = 40, 200
 	var asked, waiting atomic.Int64
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll = 4<<20, 4<<20
 	})
-	h.config.Report = func(ctx context.Context) error { // an agent that never answers
+	h.config.Report = func(ctx context.Context) error { // like an agent that does not respond
 		asked.Add(1)
 		waiting.Add(1)
 		defer waiting.Add(-1)
@@ -39,10 +39,10 @@ func TestAFlushEndsWithItsConnection(t *testing.T) {
 			c.send(define(number, key(fmt.Sprint(long, number))))
 		}
 		before := asked.Load()
-		for id := range uint64(maxOpenFlushes) {
+		for id := range uint64(maxPendingFlushes) {
 			c.send(wire.AppendFlush(nil, &wire.Flush{ID: id}))
 		}
-		eventually.True(t, "all flushes wait", func() bool { return asked.Load() == before+maxOpenFlushes })
+		eventually.True(t, "all flushes wait", func() bool { return asked.Load() == before+maxPendingFlushes })
 		c.Close()
 		eventually.True(t, "the connection is gone", func() bool { return h.Stats().Connections == 0 })
 		if open := waiting.Load(); open != 0 {
@@ -59,8 +59,8 @@ func TestAFlushEndsWithItsConnection(t *testing.T) {
 	}
 }
 
-// TestWhoIsDoneIsAnswered: a tracer that asks for a flush and has nothing more to say still gets
-// the answer, and the connection ends behind it.
+// TestWhoIsDoneIsAnswered checks that a client that has ended its messages still receives the reply
+// to its flush, and that the connection then ends.
 func TestWhoIsDoneIsAnswered(t *testing.T) {
 	for name, done := range map[string]func(c *tracer){
 		"bye":      func(c *tracer) { c.send(wire.AppendBye(nil, &wire.Bye{})) },
@@ -70,7 +70,7 @@ func TestWhoIsDoneIsAnswered(t *testing.T) {
 			h := newHarness(t, nil)
 			h.config.Report = func(ctx context.Context) error {
 				select {
-				case <-ctx.Done(): // at once, if the connection ends with what its tracer says
+				case <-ctx.Done(): // immediately if the end of the messages ends the connection
 					return ctx.Err()
 				case <-time.After(200 * time.Millisecond):
 					return h.report(ctx)
@@ -103,12 +103,12 @@ func TestWhoIsDoneIsAnswered(t *testing.T) {
 	}
 }
 
-// TestAnswersThatNobodyGetsAreNotWaitedFor: who has said bye and leaves, or is there when the
-// daemon stops, holds nothing up.
+// TestAnswersThatNobodyGetsAreNotWaitedFor checks that a pending flush does not delay the end of a
+// connection or a shutdown.
 func TestAnswersThatNobodyGetsAreNotWaitedFor(t *testing.T) {
 	h := newHarness(t, nil)
 	var asked atomic.Int64
-	h.config.Report = func(ctx context.Context) error { // an agent that never answers
+	h.config.Report = func(ctx context.Context) error { // like an agent that does not respond
 		asked.Add(1)
 		<-ctx.Done()
 		return ctx.Err()

@@ -14,47 +14,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// frames cuts what a connection reads into messages, in place. It belongs to
-// the connection's goroutine.
-type frames struct {
+// frameReader reads frames from a connection. Frames are slices of its buffer. It is used by the
+// connection's goroutine only.
+type frameReader struct {
 	conn     net.Conn
-	base     []byte         // the buffer for nearly everything
-	large    *memory.Buffer // nil but while a frame needs it
-	buf      []byte         // the one in use
-	start    int            // of what is not consumed yet
-	end      int            // of what was read
-	max      int
-	timeout  time.Duration // to complete a frame once begun
-	deadline time.Time     // when the frame must be complete; zero between frames
-	rate     *throttle     // nil: any
-	buffers  *buffers      // what a larger buffer is taken from
+	base     []byte         // buffer of baseBuffer bytes
+	large    *memory.Buffer // buffer for a frame that does not fit base; nil if not needed
+	buf      []byte         // current buffer: base or a part of large
+	start    int            // start of the unread bytes in buf
+	end      int            // end of the unread bytes in buf
+	max      int            // maximum length of a frame
+	timeout  time.Duration  // maximum time to complete a frame
+	deadline time.Time      // deadline for the current frame; zero between frames
+	rate     *throttle      // nil if unlimited
+	buffers  *largeBuffers
 }
 
-func newFrames(conn net.Conn, maxFrame int, timeout time.Duration, rate *throttle, buffers *buffers) *frames {
+func newFrameReader(
+	conn net.Conn, maxFrame int, timeout time.Duration, rate *throttle, buffers *largeBuffers,
+) *frameReader {
 	base := make([]byte, baseBuffer)
-	return &frames{
+	return &frameReader{
 		conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, rate: rate,
 		buffers: buffers,
 	}
 }
 
-// first returns the content of the first frame, which must be complete within that time, counted from now and not
-// from its first byte, and fit the base buffer.
-func (f *frames) first(within time.Duration) ([]byte, error) {
-	f.deadline = time.Now().Add(within)
-	limit := f.max
-	f.max = min(limit, baseBuffer-wire.HeaderLen)
-	defer func() { f.max = limit }()
+// first returns the content of the first frame. The frame must fit the base buffer, and must be complete
+// within timeout from now, not from its first byte.
+func (f *frameReader) first(timeout time.Duration) ([]byte, error) {
+	f.deadline = time.Now().Add(timeout)
+	maxFrame := f.max
+	f.max = min(maxFrame, baseBuffer-wire.HeaderLen)
+	defer func() { f.max = maxFrame }()
 	return f.next()
 }
 
-// next returns the content of the next frame. It is valid until the next call.
-// io.EOF means that the tracer left between two frames.
-func (f *frames) next() ([]byte, error) {
+// next returns the content of the next frame, which is valid until the next call. It returns io.EOF if
+// the client has closed the connection between two frames.
+func (f *frameReader) next() ([]byte, error) {
 	f.shrink()
 	for {
 		need := wire.HeaderLen
-		if f.end-f.start >= wire.HeaderLen {
+		if f.buffered() >= wire.HeaderLen {
 			length := int64(wire.FrameLength(f.buf[f.start:f.end]))
 			if length == 0 {
 				return nil, faultf(FaultBadFrame, "read frame: a frame of no bytes")
@@ -63,12 +65,12 @@ func (f *frames) next() ([]byte, error) {
 				return nil, faultf(FaultTooLarge, "read frame: %d bytes announced, %d allowed", length, f.max)
 			}
 			need += int(length)
-		}
-		if need > wire.HeaderLen && f.end-f.start >= need {
-			message := f.buf[f.start+wire.HeaderLen : f.start+need]
-			f.start += need
-			f.deadline = time.Time{}
-			return message, nil
+			if f.buffered() >= need {
+				message := f.buf[f.start+wire.HeaderLen : f.start+need]
+				f.start += need
+				f.deadline = time.Time{}
+				return message, nil
+			}
 		}
 		if err := f.fill(need); err != nil {
 			return nil, err
@@ -76,9 +78,13 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// fill reads more, after making room for need bytes from start on.
-func (f *frames) fill(need int) error {
-	isPartial := f.end > f.start
+// buffered returns the number of unread bytes in the buffer.
+func (f *frameReader) buffered() int { return f.end - f.start }
+
+// fill reads more bytes into the buffer. If the buffer is full, it first makes room for a frame of need
+// bytes.
+func (f *frameReader) fill(need int) error {
+	isPartial := f.buffered() > 0
 	if !isPartial {
 		f.start, f.end = 0, 0
 	} else if f.end == len(f.buf) {
@@ -90,28 +96,36 @@ func (f *frames) fill(need int) error {
 		f.deadline = time.Now().Add(f.timeout)
 	}
 	if err := f.conn.SetReadDeadline(f.deadline); err != nil {
-		return io.EOF // closed by the daemon, which stops
+		return io.EOF // closed by a shutdown of the daemon
 	}
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
 	f.extendDeadline(f.rate.spend(n))
-	switch {
-	case n > 0 || err == nil:
+	if n > 0 || err == nil {
 		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded) && f.readNow():
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
-	case isPartial && !errors.Is(err, net.ErrClosed):
-		return faultf(FaultHalfFrame, "read frame: the tracer left after %d bytes of it", f.end-f.start)
 	}
-	// A reset between two frames loses nothing that was handed over.
-	return io.EOF
+	return f.handleReadError(err, isPartial)
 }
 
-// readNow reads what is there already, though the time is over: it may be the daemon that
-// was paused meanwhile, and not the tracer. It waits for nothing.
-func (f *frames) readNow() bool {
+// handleReadError returns the fault for a read that has failed, or io.EOF. isPartial reports whether a part
+// of a frame has been read before. At the deadline, it first tries to read what the client has already
+// written, and returns nil if that succeeds: the daemon itself may have been paused.
+func (f *frameReader) handleReadError(err error, isPartial bool) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if f.readAvailable() {
+			return nil
+		}
+		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
+	}
+	if isPartial && !errors.Is(err, net.ErrClosed) {
+		return faultf(FaultHalfFrame, "read frame: the tracer left after %d bytes of it", f.buffered())
+	}
+	return io.EOF // also for a reset, which between two frames loses no data
+}
+
+// readAvailable reads bytes that the client has already written, without waiting, and reports whether
+// there are any. It bypasses net.Conn, whose deadline has passed.
+func (f *frameReader) readAvailable() bool {
 	conn, ok := f.conn.(syscall.Conn)
 	if !ok {
 		return false
@@ -121,54 +135,53 @@ func (f *frames) readNow() bool {
 		return false
 	}
 	n := 0
-	// fails where the socket is closed
+	// Control fails only if the socket is closed.
 	_ = raw.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) })
 	f.end += max(0, n)
 	return n > 0
 }
 
-// extendDeadline adds time that the daemon has spent itself, not the client.
-func (f *frames) extendDeadline(spent time.Duration) {
+// extendDeadline adds a delay that the daemon has caused to the deadline.
+func (f *frameReader) extendDeadline(delay time.Duration) {
 	if !f.deadline.IsZero() {
-		f.deadline = f.deadline.Add(spent)
+		f.deadline = f.deadline.Add(delay)
 	}
 }
 
-// makeRoom moves the begun frame to the front, or into a larger buffer if it stands there
-// already. It takes a larger buffer only once the base buffer is full of the frame, so a
-// length alone costs nothing.
-func (f *frames) makeRoom(need int) error {
+// makeRoom moves a partial frame to the start of the buffer. If it is already there, makeRoom moves it to
+// a larger buffer, so a client must send 64 KiB of a frame before it gets memory for the rest.
+func (f *frameReader) makeRoom(need int) error {
 	target := f.buf
 	if f.start == 0 {
-		asked := time.Now()
-		if f.large = f.buffers.take(need, f.max+wire.HeaderLen, f.timeout); f.large == nil {
+		waitStart := time.Now()
+		if f.large = f.buffers.acquire(need, f.max+wire.HeaderLen, f.timeout); f.large == nil {
 			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the buffers of others; "+
 				"keep frames under %d bytes", need, baseBuffer)
 		}
 		target = f.large.Bytes()
-		target = target[:min(len(target), need+baseBuffer)] // the rest fits the base buffer, see shrink
-		f.extendDeadline(time.Since(asked))
+		target = target[:min(len(target), need+baseBuffer)] // bytes after the frame must fit base, see shrink
+		f.extendDeadline(time.Since(waitStart))
 	}
 	f.moveTo(target)
 	return nil
 }
 
-// moveTo makes another buffer the connection's, with what is not consumed yet.
-func (f *frames) moveTo(buf []byte) {
+// moveTo replaces the buffer by buf, and copies the unread bytes to its start.
+func (f *frameReader) moveTo(buf []byte) {
 	f.end = copy(buf, f.buf[f.start:f.end])
 	f.start, f.buf = 0, buf
 }
 
-// shrink goes back to the base buffer once a large frame is done with.
-func (f *frames) shrink() {
-	if f.large != nil && f.end-f.start <= len(f.base) {
+// shrink returns to the base buffer if the unread bytes fit it.
+func (f *frameReader) shrink() {
+	if f.large != nil && f.buffered() <= len(f.base) {
 		f.moveTo(f.base)
-		f.release()
+		f.releaseLarge()
 	}
 }
 
-// release gives a larger buffer back. Nothing reads its bytes any more.
-func (f *frames) release() {
+// releaseLarge releases the large buffer, if there is one.
+func (f *frameReader) releaseLarge() {
 	f.buf = f.base
 	if f.large != nil {
 		f.large.Release()
@@ -176,70 +189,46 @@ func (f *frames) release() {
 	}
 }
 
-// putBack makes the last message the next one again.
-func (f *frames) putBack(message []byte) { f.start -= wire.HeaderLen + len(message) }
+// unread makes the last message the next one again.
+func (f *frameReader) unread(message []byte) { f.start -= wire.HeaderLen + len(message) }
 
-// countRest reads what lies behind the message that ends a connection, be it a fault or a
-// bye, and counts the spans of its frames as dropped: they were handed over, and nothing is
-// known of their keys. From here on the tracer's writes fail, so that is no more than the
-// socket holds, and nothing is waited for.
-func (c *conn) countRest() {
-	if err := contain(c.readRest); err != nil {
-		c.log.fault(FaultBug, err, c.attributes())
-	}
-}
-
-func (c *conn) readRest() error {
-	_ = c.socket.CloseRead() // fails only where the tracer has left already
-	_ = c.socket.SetReadDeadline(time.Time{})
-	c.frames.rest(func(head []byte, length int) {
-		kind, body, err := wire.Split(head)
-		switch {
-		case err != nil:
-		case kind == wire.TypeSpans:
-			c.config.Admit.Refuse(wire.CountSpans(body, length-len(head)))
-		case kind == wire.TypeLost && len(head) == length:
-			_ = c.countLost(body) // what is malformed here too is no further fault
-		}
-	})
-	return nil
-}
-
-// rest goes through the frames up to the end of what was written, however long each is.
-// visit is given the length of each message that is whole, and as many of its first bytes
-// as half of the buffer holds.
-func (f *frames) rest(visit func(head []byte, length int)) {
+// eachRemaining calls fn for each complete frame up to the end of the stream, without limits on length
+// and time. head is the start of the message, at most half of the base buffer; length is the length of
+// the message.
+func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	f.shrink()
-	for f.readTo(wire.HeaderLen) {
+	for f.fillTo(wire.HeaderLen) {
 		length := int(wire.FrameLength(f.buf[f.start:f.end]))
-		left, held := wire.HeaderLen+length, min(wire.HeaderLen+length, len(f.base)/2)
-		if length == 0 || !f.readTo(held) {
+		needed := wire.HeaderLen + length // buffered bytes that complete the frame
+		headEnd := min(needed, len(f.base)/2)
+		if length == 0 || !f.fillTo(headEnd) {
 			return
 		}
-		for f.end-f.start < left {
-			left -= f.end - f.start - held
-			f.end = f.start + held
-			if !f.more() {
-				return // half a frame was not handed over
+		// Keep the head, and overwrite the bytes after it until the frame is complete.
+		for f.buffered() < needed {
+			needed -= f.buffered() - headEnd
+			f.end = f.start + headEnd
+			if !f.readMore() {
+				return
 			}
 		}
-		visit(f.buf[f.start+wire.HeaderLen:f.start+held], length)
-		f.start += left
+		fn(f.buf[f.start+wire.HeaderLen:f.start+headEnd], length)
+		f.start += needed
 	}
 }
 
-// readTo reads until so many bytes are there.
-func (f *frames) readTo(n int) bool {
-	for f.end-f.start < n {
-		if !f.more() {
+// fillTo reads until the buffer contains at least n unread bytes, and reports whether it does.
+func (f *frameReader) fillTo(n int) bool {
+	for f.buffered() < n {
+		if !f.readMore() {
 			return false
 		}
 	}
 	return true
 }
 
-// more reads once, behind what is there.
-func (f *frames) more() bool {
+// readMore reads once, and reports whether it has read any bytes.
+func (f *frameReader) readMore() bool {
 	if f.end == len(f.buf) {
 		f.moveTo(f.buf)
 	}
@@ -248,101 +237,100 @@ func (f *frames) more() bool {
 	return n > 0
 }
 
-// Reader reads a tracer's messages as a Server does, by the same code, for who wants to
-// see them instead of counting them. One goroutine uses it.
-type Reader struct{ frames *frames }
+// Reader reads the messages of a client with the same code as a Server, for programs that inspect
+// messages instead of counting spans. It is used by one goroutine at a time.
+type Reader struct{ frames *frameReader }
 
-// NewReader reads a connection within the limits of the config, which are its own here.
+// NewReader returns a Reader with the limits in config.
 func NewReader(conn net.Conn, config *Config) *Reader {
-	own := newBuffers(int64(config.MaxBufferBytes), nil)
-	return &Reader{newFrames(conn, config.MaxFrame, config.ReadTimeout, nil, own)}
+	buffers := newLargeBuffers(int64(config.MaxBufferBytes), nil)
+	return &Reader{newFrameReader(conn, config.MaxFrame, config.ReadTimeout, nil, buffers)}
 }
 
-// Hello reads the first message, which it returns whatever it is, if there was one.
+// Hello reads the first message and decodes it as a hello. It also returns the message if it is not a
+// valid hello.
 func (r *Reader) Hello() (hello *wire.Hello, message []byte, err error) { return readHello(r.frames) }
 
-// Next returns the next message, good until it is called again. io.EOF means that the
-// tracer left between two frames; FaultOf tells any other error's reason.
+// Next returns the next message, which is valid until the next call. It returns io.EOF if the client has
+// closed the connection between two frames. FaultOf returns the reason of other errors.
 func (r *Reader) Next() ([]byte, error) { return r.frames.next() }
 
-// Begun is what was read of the frame that is not complete, good until the next call.
-func (r *Reader) Begun() []byte { return r.frames.buf[r.frames.start:r.frames.end] }
+// Partial returns the bytes of an incomplete frame, which are valid until the next call.
+func (r *Reader) Partial() []byte { return r.frames.buf[r.frames.start:r.frames.end] }
 
-// buffers bounds what the buffers of large frames take, of all connections together. A
-// frame that fits the buffer every connection has needs none of it, so a tracer that
-// keeps its frames under 64 KiB, as the Go client does, never meets another one here.
-type buffers struct {
-	pool    *memory.Pool
-	waits   atomic.Uint64   // frames that had to wait
-	stopped <-chan struct{} // closed when nothing is waited for any more
-}
-
-// baseBuffer is what a connection reads into unless one frame needs more.
+// baseBuffer is the size of the buffer that every connection has.
 const baseBuffer = 64 << 10
 
-// bufferPause is how long a frame waits before it asks again. Those that have
-// their room need only be read, so it is short.
-const bufferPause = time.Millisecond
-
-// spareBuffers is how many buffers are kept for the next large frames, while there are
-// connections: who sends one mostly sends more.
-const spareBuffers = 4
-
-// newBuffers have so many bytes together, and wait for them until stopped is closed.
-func newBuffers(bytes int64, stopped <-chan struct{}) *buffers {
-	return &buffers{pool: memory.NewPool(bytes, spareBuffers), stopped: stopped}
+// largeBuffers limits the total size of the buffers for frames that are larger than baseBuffer. Smaller
+// frames, such as those of the Go client, don't depend on it.
+type largeBuffers struct {
+	pool    *memory.Pool
+	waits   atomic.Uint64   // frames that had to wait
+	stopped <-chan struct{} // if closed, acquire no longer waits
 }
 
-// take returns a buffer of at least n bytes, waiting for as long as a frame may take; nil
-// where there was no room until then. A frame takes all that it needs at once, so whoever
-// has some can be completed. Where there is room it takes somewhat more, at most what the
-// largest frame needs, so that the buffer fits the next frame too.
-func (b *buffers) take(n, most int, within time.Duration) *memory.Buffer {
+// acquireInterval is the interval between attempts to get a buffer. It is short, because the frames that
+// hold buffers are usually read soon.
+const acquireInterval = time.Millisecond
+
+// maxSpareBuffers is the number of free buffers that are kept for the next large frames, since clients
+// that send one usually send more.
+const maxSpareBuffers = 4
+
+func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
+	return &largeBuffers{pool: memory.NewPool(maxBytes, maxSpareBuffers), stopped: stopped}
+}
+
+// acquire returns a buffer of at least n bytes. If none is available it waits, and returns nil after
+// timeout. If possible, the buffer is larger than n, up to maxSize, so that it fits the next frame too.
+// A frame gets its whole buffer at once, so two frames can't block each other.
+func (b *largeBuffers) acquire(n, maxSize int, timeout time.Duration) *memory.Buffer {
 	rounded := (n + baseBuffer - 1) / baseBuffer * baseBuffer
-	if taken := b.pool.Take(max(n, min(rounded, most))); taken != nil {
-		return taken
+	if buffer := b.pool.Take(max(n, min(rounded, maxSize))); buffer != nil {
+		return buffer
 	}
-	if taken := b.pool.Take(n); taken != nil {
-		return taken
+	if buffer := b.pool.Take(n); buffer != nil {
+		return buffer
 	}
 	b.waits.Add(1)
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
 		select {
-		case <-time.After(bufferPause):
+		case <-time.After(acquireInterval):
 		case <-b.stopped:
-			// Little is left in the sockets now, and nothing follows it.
+			// Only data in socket buffers is left to read, so the limit is not needed.
 			return b.pool.Insist(n)
 		}
-		if taken := b.pool.Take(n); taken != nil {
-			return taken
+		if buffer := b.pool.Take(n); buffer != nil {
+			return buffer
 		}
 	}
 	return nil
 }
 
-// throttle holds one connection to a number of bytes a second, by not reading:
-// the tracer's socket fills up and its own buffer with it. A nil throttle lets
-// everything through.
+// throttle limits the rate at which a connection is read, so that the client's socket buffer fills up. A
+// nil throttle does nothing.
 type throttle struct {
-	rate   float64 // bytes a second
-	credit float64 // may be negative: what was read beyond the rate
-	last   time.Time
-	lifted <-chan struct{} // when closed, nothing is put off any more
-	delays *atomic.Uint64
+	rate     float64 // bytes per second
+	credit   float64 // bytes that may be read; negative after reading too many
+	last     time.Time
+	disabled <-chan struct{} // if closed, there is no limit
+	delays   *atomic.Uint64
 }
 
-func newThrottle(rate int, lifted <-chan struct{}, delays *atomic.Uint64) *throttle {
+// newThrottle returns a throttle that allows rate bytes per second, and bursts of one second. It returns
+// nil if rate is 0.
+func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
 	if rate == 0 {
 		return nil
 	}
-	// A second's worth may come at once.
 	return &throttle{
-		rate: float64(rate), credit: float64(rate), last: time.Now(), lifted: lifted,
+		rate: float64(rate), credit: float64(rate), last: time.Now(), disabled: disabled,
 		delays: delays,
 	}
 }
 
-// spend records n bytes that were read, waits until the rate allows the next, and returns how long it waited.
+// spend records that n bytes have been read, and waits until more may be read. It returns the time that
+// it has waited.
 func (t *throttle) spend(n int) (waited time.Duration) {
 	if t == nil {
 		return 0
@@ -356,7 +344,7 @@ func (t *throttle) spend(n int) (waited time.Duration) {
 	t.delays.Add(1)
 	select {
 	case <-time.After(time.Duration(-t.credit / t.rate * float64(time.Second))):
-	case <-t.lifted:
+	case <-t.disabled:
 	}
 	return time.Since(now)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// pieces is a connection that gives what it holds in pieces of random sizes.
+// pieces is a connection from which data is read in pieces of random size.
 type pieces struct {
 	net.Conn
 	rnd  *rand.Rand
@@ -38,11 +38,11 @@ func (p *pieces) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// ample is more room than a test needs.
-func ample() *buffers { return newBuffers(math.MaxInt64, nil) }
+// ample returns buffers with practically no limit.
+func ample() *largeBuffers { return newLargeBuffers(math.MaxInt64, nil) }
 
-// FuzzFrames reads arbitrary bytes in arbitrary pieces, and expects the same
-// messages as a reading in one piece, a bounded buffer, and an end.
+// FuzzFrames reads arbitrary bytes in random pieces. It expects the same messages as reading at
+// once, a bounded buffer, and an end.
 func FuzzFrames(f *testing.F) {
 	f.Add(uint64(1), raw(1, 2, 3))
 	f.Add(uint64(2), append(raw(1), raw(2, 3)...))
@@ -52,7 +52,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, data []byte) {
 		const maxFrame = 100_000
 		read := func(conn net.Conn) (messages [][]byte, err error) {
-			f := newFrames(conn, maxFrame, time.Second, nil, ample())
+			f := newFrameReader(conn, maxFrame, time.Second, nil, ample())
 			for {
 				message, err := f.next()
 				if err != nil {
@@ -80,7 +80,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// readWhole is what frames does, in one piece and by the book.
+// readWhole is a simple implementation of frameReader for data in memory.
 func readWhole(data []byte, maxFrame int) (messages [][]byte, err error) {
 	for len(data) > 0 {
 		if len(data) < 4 {
@@ -101,8 +101,8 @@ func readWhole(data []byte, maxFrame int) (messages [][]byte, err error) {
 	return messages, nil
 }
 
-// TestFramesInAnyPieces cuts the same bytes anywhere and expects the same
-// messages, from a buffer that grows for a large one and comes back.
+// TestFramesInAnyPieces reads frames in random pieces. The buffer must grow for large frames and
+// shrink again.
 func TestFramesInAnyPieces(t *testing.T) {
 	const maxFrame = 300_000
 	for seed := range uint64(60) {
@@ -125,7 +125,7 @@ func TestFramesInAnyPieces(t *testing.T) {
 		if cut {
 			wire = append(wire, 0, 0, 1)
 		}
-		f := newFrames(&pieces{rnd: rnd, data: wire}, maxFrame, time.Second, nil, ample())
+		f := newFrameReader(&pieces{rnd: rnd, data: wire}, maxFrame, time.Second, nil, ample())
 		for i, content := range want {
 			got, err := f.next()
 			if err != nil || !bytes.Equal(got, content) {
@@ -146,24 +146,24 @@ func TestFramesInAnyPieces(t *testing.T) {
 	}
 }
 
-// TestLargeFramesWaitForSpace has one connection hold all the space with a frame
-// that it doesn't complete: another's waits, and goes on or gives up.
+// TestLargeFramesWaitForSpace checks that a large frame waits while an incomplete frame of another
+// connection has all the buffer memory.
 func TestLargeFramesWaitForSpace(t *testing.T) {
 	large := raw(make([]byte, 200_000)...)
 	for _, c := range []struct {
 		name  string
-		after func(hog *frames, over chan struct{})
-		want  Fault // FaultBug: none
+		after func(hog *frameReader, over chan struct{})
+		want  Fault // FaultBug: no fault
 	}{
-		{"given back", func(hog *frames, _ chan struct{}) { hog.release() }, FaultBug},
-		{"never given back", func(*frames, chan struct{}) {}, FaultNoSpace},
-		{"the daemon stops", func(_ *frames, over chan struct{}) { close(over) }, FaultBug},
+		{"given back", func(hog *frameReader, _ chan struct{}) { hog.releaseLarge() }, FaultBug},
+		{"never given back", func(*frameReader, chan struct{}) {}, FaultNoSpace},
+		{"the daemon stops", func(_ *frameReader, over chan struct{}) { close(over) }, FaultBug},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				over := make(chan struct{})
-				s := newBuffers(300_000, over)
-				hog := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20,
+				s := newLargeBuffers(300_000, over)
+				hog := newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20,
 					time.Second, nil, s)
 				if _, err := hog.next(); FaultOf(err) != FaultHalfFrame {
 					t.Fatal(err)
@@ -172,7 +172,7 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 					time.Sleep(time.Second / 2)
 					c.after(hog, over)
 				}()
-				f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(2, 2)), data: large}, 1<<20, time.Second,
+				f := newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(2, 2)), data: large}, 1<<20, time.Second,
 					nil, s)
 				message, err := f.next()
 				if c.want == FaultBug && (err != nil || len(message) != 200_000) ||
@@ -183,7 +183,7 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 					t.Errorf("%d frames waited", s.waits.Load())
 				}
 				before := s.pool.Held()
-				f.release()
+				f.releaseLarge()
 				if took := before - s.pool.Held(); err == nil && took < int64(len(large)) ||
 					err != nil && took != 0 {
 					t.Errorf("%d bytes were given back", took)
@@ -193,17 +193,17 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 	}
 }
 
-// TestALargeFramesBufferServesTheNext, also where that is somewhat longer, and no longer than
-// there are connections.
+// TestALargeFramesBufferServesTheNext checks that a free buffer is reused for the next large frame,
+// even if that is somewhat longer, and is freed after the last connection.
 func TestALargeFramesBufferServesTheNext(t *testing.T) {
-	b := newBuffers(1<<20, nil)
-	first := b.take(2*baseBuffer+1, 1<<20, 0)
+	b := newLargeBuffers(1<<20, nil)
+	first := b.acquire(2*baseBuffer+1, 1<<20, 0)
 	bytes := first.Bytes()
 	first.Release()
-	if next := b.take(3*baseBuffer, 1<<20, 0); &next.Bytes()[0] != &bytes[0] {
+	if next := b.acquire(3*baseBuffer, 1<<20, 0); &next.Bytes()[0] != &bytes[0] {
 		t.Error("the next frame has memory of its own")
 	}
-	if most := 2*baseBuffer + 7; len(b.take(2*baseBuffer+1, most, 0).Bytes()) != most {
+	if most := 2*baseBuffer + 7; len(b.acquire(2*baseBuffer+1, most, 0).Bytes()) != most {
 		t.Error("a buffer is longer than the largest frame")
 	}
 	h := start(t, nil)
@@ -216,7 +216,7 @@ func TestALargeFramesBufferServesTheNext(t *testing.T) {
 	c.settle()
 	c.Close()
 	eventually.True(t, "the connection has ended", func() bool { return len(h.Tracers()) == 0 })
-	shorter := len(frame) - baseBuffer // a spare would be longer
+	shorter := len(frame) - baseBuffer // a spare buffer would be longer
 	taken := h.buffers.pool.Take(shorter)
 	if taken == nil || len(taken.Bytes()) != shorter {
 		t.Error("a buffer is kept for nobody")
@@ -224,12 +224,12 @@ func TestALargeFramesBufferServesTheNext(t *testing.T) {
 	taken.Release()
 }
 
-// TestSmallFramesNeedNoSpace has connections take all the space there is and
-// keep it, while a tracer of small frames sends.
+// TestSmallFramesNeedNoSpace checks that small frames can be read while other connections have all
+// the buffer memory.
 func TestSmallFramesNeedNoSpace(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) {
 		c.MaxFrame, c.MaxBufferBytes, c.ReadTimeout = 100_000, 200_000, 200*time.Millisecond
-		c.Block = true // no span may be lost for want of room in a ring
+		c.Block = true // full rings must not drop spans
 	})
 	for i := range 4 {
 		c := h.connect(fmt.Sprint("hog", i))
@@ -248,13 +248,13 @@ func TestSmallFramesNeedNoSpace(t *testing.T) {
 	}
 }
 
-// TestFrames_ReleaseLargeBuffers: a frame that follows a large one in the same buffer, and does not fit it, costs no
-// memory after the connection ends.
+// TestFrames_ReleaseLargeBuffers checks that no buffer is held after a connection ends, if a frame
+// that does not fit the large buffer has followed a large one.
 func TestFrames_ReleaseLargeBuffers(t *testing.T) {
-	own := newBuffers(8<<20, nil)
+	own := newLargeBuffers(8<<20, nil)
 	own.pool.Take(256 << 10).Release() // a spare buffer, larger than the first frame needs
 	writer, reader := net.Pipe()
-	f := newFrames(reader, 1<<20, time.Minute, nil, own)
+	f := newFrameReader(reader, 1<<20, time.Minute, nil, own)
 	var stream []byte
 	for _, length := range []int{100 << 10, 80 << 10, 300 << 10, 10} {
 		stream = append(binary.BigEndian.AppendUint32(stream, uint32(length)), make([]byte, length)...)
@@ -271,7 +271,7 @@ func TestFrames_ReleaseLargeBuffers(t *testing.T) {
 			break
 		}
 	}
-	f.release()
+	f.releaseLarge()
 	if held := own.pool.Held(); held != 0 {
 		t.Errorf("%d bytes are held after the end of the connection", held)
 	}

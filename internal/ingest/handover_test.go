@@ -15,8 +15,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestATracerThatLeavesBeforeItsWelcomeIsCounted: a short process writes what it has and
-// ends, and the daemon may come to it only then.
+// TestATracerThatLeavesBeforeItsWelcomeIsCounted checks that the spans of a client that writes and
+// exits immediately are counted.
 func TestATracerThatLeavesBeforeItsWelcomeIsCounted(t *testing.T) {
 	h := newHarness(t, nil)
 	const tracers = 20
@@ -39,8 +39,8 @@ func TestATracerThatLeavesBeforeItsWelcomeIsCounted(t *testing.T) {
 	}
 }
 
-// TestATracerThatDoesNotReadIsReadToItsEnd: its connection is closed, but what it wrote
-// before is counted to the byte.
+// TestATracerThatDoesNotReadIsReadToItsEnd checks that a client that does not read is disconnected,
+// but all data that it has written is counted.
 func TestATracerThatDoesNotReadIsReadToItsEnd(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxByteRate = 66_000 })
 	c := h.connect("deaf")
@@ -69,8 +69,8 @@ func TestATracerThatDoesNotReadIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-// TestThePauseOfADaemonIsNotItsTracers: a frame whose time is over, and that is there all
-// the same, is read.
+// TestThePauseOfADaemonIsNotItsTracers checks that a complete frame is read even after its
+// deadline.
 func TestThePauseOfADaemonIsNotItsTracers(t *testing.T) {
 	h := newHarness(t, nil)
 	t.Cleanup(h.Abandon)
@@ -82,7 +82,7 @@ func TestThePauseOfADaemonIsNotItsTracers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer accepted.Close()
-	f := newFrames(accepted, h.config.MaxFrame, time.Nanosecond, nil, ample())
+	f := newFrameReader(accepted, h.config.MaxFrame, time.Nanosecond, nil, ample())
 	f.rate = &throttle{credit: 1e9, rate: 1e9, delays: &h.counters.throttled}
 	eventually.True(t, "all of the frame is there", func() bool { return unread(t, accepted) > len(long) })
 	if message, err := f.next(); err != nil || len(message) != len(long) {
@@ -90,8 +90,8 @@ func TestThePauseOfADaemonIsNotItsTracers(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenBehindAFaultIsInTheBooks: a tracer need not wait for an answer, so it
-// has written on before it is told to leave.
+// TestWhatIsWrittenBehindAFaultIsInTheBooks checks that spans that a client writes after an invalid
+// message are counted as dropped.
 func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 	behind := append(spans(7, key("behind")), wire.AppendLost(nil, wire.Lost{"closed": 3})...)
 	many := spans(700, key("longer than half a buffer"))
@@ -101,7 +101,7 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 	for _, test := range []struct {
 		reason Fault
 		begins []byte
-		counts uint64 // spans before what is behind
+		counts uint64 // spans before the invalid message
 	}{
 		{FaultVersion, wire.AppendHello(nil, &wire.Hello{Version: 9}), 0},
 		{FaultTooManyConnections, hello("x"), 0},
@@ -129,7 +129,7 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 			if test.reason == FaultTooManyConnections {
 				h.connect("inside")
 			}
-			gate.Lock() // nobody is let in before all is written
+			gate.Lock() // accept no client before all have written
 			c := h.dial()
 			_, err := c.Write(append(test.begins, behind...))
 			c.CloseWrite()
@@ -151,8 +151,8 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAByeIsInTheBooks: a tracer that says bye too early loses spans, and not in
-// silence.
+// TestWhatFollowsAByeIsInTheBooks checks that spans that a client writes after a bye are counted as
+// dropped.
 func TestWhatFollowsAByeIsInTheBooks(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("shop")
@@ -165,12 +165,12 @@ func TestWhatFollowsAByeIsInTheBooks(t *testing.T) {
 	}
 }
 
-// TestTheBacklogIsAcceptedAtAStop: who has connected and written before the daemon stops
-// is counted, though it was not accepted yet; whoever comes after is refused.
+// TestTheBacklogIsAcceptedAtAStop checks that clients in the accept queue are served during a
+// shutdown, and later ones are refused.
 func TestTheBacklogIsAcceptedAtAStop(t *testing.T) {
 	h := start(t, nil)
 	const tracers = 100
-	h.Server.mu.Lock() // accepting stands still at the first
+	h.Server.mu.Lock() // stops accepting at the first client
 	for i := range tracers {
 		c := h.dial()
 		_, greeted := c.Write(hello(fmt.Sprint(i)))

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harness is a server before an aggregator that counts into memory.
+// harness is a Server with an aggregator that delivers to memory.
 type harness struct {
 	*Server
 	admit      *admit.Publishers
@@ -33,11 +33,11 @@ type harness struct {
 	sealed   uint64
 	rows     map[string]uint64 // spans by resource
 	origins  map[span.Origin]uint64
-	answer   error // what deliveries resolve to
+	answer   error // outcome of deliveries
 	ended    sync.Once
 }
 
-// configs are the server's and the publishers' in one.
+// configs combines the configurations of the server and the publishers.
 type configs struct {
 	Config
 	admitting
@@ -48,7 +48,7 @@ type (
 	admitStats = admit.Stats
 )
 
-// stats are the server's and the publishers' in one.
+// stats combines the statistics of the server and the publishers.
 type stats struct {
 	Stats
 	admitStats
@@ -56,7 +56,7 @@ type stats struct {
 
 func (h *harness) Stats() stats { return stats{h.Server.Stats(), h.admit.Stats()} }
 
-// newHarness makes a server; start runs it.
+// newHarness creates a harness; run starts it.
 func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 	t.Helper()
 	h := &harness{
@@ -93,7 +93,7 @@ func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness
 	return h
 }
 
-// report seals, and returns when that is delivered.
+// report ends the cycle and waits until it is delivered.
 func (h *harness) report(ctx context.Context) error {
 	reported, err := h.aggregator.Report(ctx)
 	if err == nil {
@@ -109,7 +109,7 @@ func start(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 	return h
 }
 
-// run starts it, with another way to tell who connects where that matters.
+// run starts the harness. credentials replaces the kernel's credentials of peers, if it is not nil.
 func (h *harness) run(credentials func(*net.UnixConn) (socket.Peer, error)) {
 	if credentials != nil {
 		h.credentials = credentials
@@ -119,14 +119,14 @@ func (h *harness) run(credentials func(*net.UnixConn) (socket.Peer, error)) {
 	h.t.Cleanup(h.stop)
 }
 
-// strangers has each connection be one of another process.
+// strangers returns the credentials of a different process for each connection.
 func (h *harness) strangers(conn *net.UnixConn) (socket.Peer, error) {
 	peer, err := socket.Credentials(conn)
 	peer.PID = 1<<30 + int32(h.counters.accepted.Load())
 	return peer, err
 }
 
-// stop ends everything in the daemon's order and checks the books.
+// stop stops everything in the daemon's order, and checks that the books balance.
 func (h *harness) stop() {
 	h.ended.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -171,7 +171,7 @@ func (h *harness) setFeatures(f wire.Features) {
 	h.changed = make(chan struct{})
 }
 
-// tracer is a connection in a test's hand.
+// tracer is a client that sends raw frames.
 type tracer struct {
 	*net.UnixConn
 	t testing.TB
@@ -187,7 +187,7 @@ func (h *harness) dial() *tracer {
 	return &tracer{conn, h.t}
 }
 
-// connect dials and says hello.
+// connect returns a client that has received its welcome.
 func (h *harness) connect(service string) *tracer {
 	h.t.Helper()
 	c := h.dial()
@@ -212,7 +212,7 @@ func (c *tracer) send(frame []byte) {
 	}
 }
 
-// read returns the next message of the daemon, or type 0 at the end.
+// read returns the next message of the daemon, or type 0 at the end of the stream.
 func (c *tracer) read() (wire.Type, []byte) {
 	c.t.Helper()
 	header := make([]byte, wire.HeaderLen)
@@ -230,7 +230,8 @@ func (c *tracer) read() (wire.Type, []byte) {
 	return kind, body
 }
 
-// farewell reads to the end and returns the reason of the bye, if there was one.
+// farewell reads to the end of the stream and returns the reason of the bye, or "" if there is
+// none.
 func (c *tracer) farewell() string {
 	c.t.Helper()
 	reason := ""
@@ -249,7 +250,7 @@ func (c *tracer) farewell() string {
 	}
 }
 
-// settle says bye and waits until the daemon has read everything.
+// settle sends a bye and waits until the daemon has closed the connection.
 func (c *tracer) settle() {
 	c.t.Helper()
 	c.send(wire.AppendBye(nil, &wire.Bye{}))
@@ -262,7 +263,7 @@ func key(resource string) []byte {
 	return wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: resource})
 }
 
-// spans is a frame of n snapshots of the key.
+// spans returns a frame of n spans with a key.
 func spans(n int, key []byte) []byte {
 	frame := wire.BeginSpans(nil)
 	for range n {
@@ -272,7 +273,7 @@ func spans(n int, key []byte) []byte {
 	return frame
 }
 
-// numbered is a frame of one snapshot for each number.
+// numbered returns a frame with one span for each number of a key.
 func numbered(numbers ...uint32) []byte {
 	frame := wire.BeginSpans(nil)
 	for _, number := range numbers {
@@ -288,12 +289,12 @@ func define(number uint32, key []byte) []byte {
 	return frame
 }
 
-// raw is a frame of any content.
+// raw returns a frame with arbitrary content.
 func raw(content ...byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(content))), content...)
 }
 
-// unread is how many bytes lie in a socket.
+// unread returns the number of unread bytes in a socket.
 func unread(t testing.TB, socket *net.UnixConn) (n int) {
 	t.Helper()
 	rawConn, err := socket.SyscallConn()

@@ -14,10 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestHostile does to a server, over a real socket, what a hostile or broken
-// process in the pod could. While it does, a healthy tracer sends; after it, the
-// healthy tracer's every span is counted, the books balance (start's stop
-// checks them), and the memory is back.
+// TestHostile sends various invalid and hostile input over a real socket, while a well-behaved
+// client sends spans. All spans of that client must be counted, the books must balance (checked by
+// stop), and the memory must be released.
 func TestHostile(t *testing.T) {
 	for _, attack := range []struct {
 		name string
@@ -39,7 +38,7 @@ func TestHostile(t *testing.T) {
 			}
 			c := h.connect("short")
 			frame := spans(5, key("r"))
-			frame[3] -= 10 // the message ends before its content does
+			frame[3] -= 10 // length shorter than the content
 			c.send(frame)
 			c.farewell()
 		}},
@@ -97,7 +96,7 @@ func TestHostile(t *testing.T) {
 			defer c.Close()
 			for _, b := range spans(10, key("r")) {
 				if _, err := c.Write([]byte{b}); err != nil {
-					return // cut off: it took longer than a frame may
+					return // disconnected after ReadTimeout
 				}
 				time.Sleep(time.Millisecond)
 			}
@@ -108,7 +107,7 @@ func TestHostile(t *testing.T) {
 				dialing.Go(func() {
 					conn, err := net.Dial("unix", h.config.Socket.Path)
 					if err != nil {
-						return // the backlog is full, which costs nobody but this one
+						return // the accept queue is full, which affects only this client
 					}
 					defer conn.Close()
 					switch i % 4 {
@@ -131,7 +130,7 @@ func TestHostile(t *testing.T) {
 				c := h.connect("resetter")
 				c.send(spans(1+i%50, key("r")))
 				if i%2 == 0 {
-					c.send(wire.AppendFlush(nil, &wire.Flush{ID: uint64(i)})) // and never read the answer
+					c.send(wire.AppendFlush(nil, &wire.Flush{ID: uint64(i)})) // without reading the reply
 				}
 				c.Close()
 			}

@@ -11,13 +11,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// longKey is a key of some four thousand bytes.
+// longKey returns a key of about 4,000 bytes.
 func longKey(i uint32) []byte { return key(longName(i)) }
 
 func longName(i uint32) string { return fmt.Sprint(strings.Repeat("n", 4000), i) }
 
-// TestATracerThatKeepsWhatIsAnnouncedKeepsItsNames: what a tracer reads in its welcome is
-// enough to number its keys by, whatever else it has sent.
+// TestATracerThatKeepsWhatIsAnnouncedKeepsItsNames checks that keys within the limits of the
+// welcome keep their labels.
 func TestATracerThatKeepsWhatIsAnnouncedKeepsItsNames(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxKeyBytes = 256 << 10 })
 	c := h.dial()
@@ -50,8 +50,8 @@ func TestATracerThatKeepsWhatIsAnnouncedKeepsItsNames(t *testing.T) {
 	}
 }
 
-// TestANumberWithoutRoomLosesOnlyItsNames: its spans are counted under their origin, the
-// connection stays, and the number has its name again when there is room.
+// TestANumberWithoutRoomLosesOnlyItsNames checks that spans of a key that exceeds the key memory
+// are counted under their origin, and get their labels back when memory is free.
 func TestANumberWithoutRoomLosesOnlyItsNames(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll = 256<<10, 256<<10
@@ -64,7 +64,7 @@ func TestANumberWithoutRoomLosesOnlyItsNames(t *testing.T) {
 	eventually.True(t, "all of the first is counted", func() bool { return h.Stats().Received == 100 })
 	unnumbered := h.Stats().KeysUnnumbered
 	late.send(define(0, longKey(0)))
-	late.send(define(8000, longKey(1))) // the list up to it finds no room either
+	late.send(define(8000, longKey(1))) // the table up to this number does not fit either
 	late.send(numbered(0, 8000, 8000))
 	eventually.True(t, "the second is counted too", func() bool { return h.Stats().Received == 103 })
 	greedy.settle()

@@ -6,9 +6,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestNoReportOfLossesHidesLaterOnes: what a tracer says that it lost may be nonsense. A
-// number beyond all reason is malformed, and a counter that comes to where its readers
-// count no ones any more begins anew, as they know it of a restart.
+// TestNoReportOfLossesHidesLaterOnes checks numbers of lost spans that clients report. Implausible
+// numbers are invalid, and a counter that reaches its maximum restarts.
 func TestNoReportOfLossesHidesLaterOnes(t *testing.T) {
 	h := start(t, nil)
 	mad := h.connect("mad")
@@ -18,7 +17,7 @@ func TestNoReportOfLossesHidesLaterOnes(t *testing.T) {
 		t.Errorf("a loss beyond all reason was answered with %q", reason)
 	}
 	c := h.connect("shop")
-	for range mostLost/wire.MaxLostSpans + 1 {
+	for range maxLost/wire.MaxLostSpans + 1 {
 		c.send(wire.AppendLost(nil, wire.Lost{"closed": wire.MaxLostSpans}))
 	}
 	c.send(wire.AppendLost(nil, wire.Lost{"closed": 7}))

@@ -9,10 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestOrdinaryTracersShareTheKeyMemory: with the defaults there are more tracers than the memory
-// for keys has room for. Each numbers its keys one after the other and uses all that it has
-// defined, and some leave meanwhile, so that memory comes free in between. None is ended, and
-// nothing is lost but names.
+// TestOrdinaryTracersShareTheKeyMemory runs more clients than the default key memory suffices for.
+// Each numbers its keys consecutively and uses all of them; some leave in between, which frees
+// memory. No client is disconnected, and only labels are lost.
 func TestOrdinaryTracersShareTheKeyMemory(t *testing.T) {
 	for _, tracers := range []int{30, 60} {
 		t.Run(fmt.Sprint(tracers), func(t *testing.T) { shareKeyMemory(t, tracers) })
@@ -29,7 +28,7 @@ func shareKeyMemory(t *testing.T, tracers int) {
 	for round := range rounds {
 		for i, c := range all {
 			if i%3 == 0 && round > rounds/2+i%10 {
-				continue // it has left
+				continue // has disconnected
 			}
 			defined, batch := wire.BeginDefine(nil), []uint32{}
 			for n := uint32(round * perRound); n < uint32((round+1)*perRound); n++ {

@@ -57,7 +57,7 @@ func TestPeerIsWhoTheKernelSays(t *testing.T) {
 	}
 }
 
-// TestContainerOfThePeer goes to an origin that names none of its own.
+// TestContainerOfThePeer checks that an origin without a container gets that of the peer process.
 func TestContainerOfThePeer(t *testing.T) {
 	c := &conn{peer: socket.Peer{Container: "seen"}}
 	if origin := c.originOf(&wire.Hello{}); origin.ContainerID != "seen" {
@@ -70,8 +70,8 @@ func TestContainerOfThePeer(t *testing.T) {
 	}
 }
 
-// TestFloodIsHeldToItsRate floods one connection over its rate while another
-// one's every span arrives.
+// TestFloodIsHeldToItsRate sends more than MaxByteRate on one connection. All spans of another
+// connection must be counted.
 func TestFloodIsHeldToItsRate(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxByteRate = 200_000 })
 	flood, healthy := h.connect("flood"), h.connect("healthy")
@@ -106,21 +106,21 @@ func TestResourceIsCut(t *testing.T) {
 	}
 }
 
-// TestPaceIsNotTheTracersFault: a frame takes longer than the read timeout only
-// because the daemon puts its reading off.
+// TestPaceIsNotTheTracersFault checks that a frame may take longer than ReadTimeout if the daemon
+// throttles it.
 func TestPaceIsNotTheTracersFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, tracers := net.Pipe()
 		defer ours.Close()
 		frame := spans(40, key(strings.Repeat("r", 4000))) // 160 KB
 		go func() {
-			for piece := range slices.Chunk(frame, 16<<10) { // a read each
+			for piece := range slices.Chunk(frame, 16<<10) { // one read each
 				_, _ = tracers.Write(piece)
 			}
 		}()
 		var throttled atomic.Uint64
 		begun, timeout := time.Now(), 100*time.Millisecond
-		f := newFrames(ours, 1<<20, timeout, newThrottle(100_000, nil, &throttled), ample())
+		f := newFrameReader(ours, 1<<20, timeout, newThrottle(100_000, nil, &throttled), ample())
 		message, err := f.next()
 		if err != nil || len(message) != len(frame)-wire.HeaderLen {
 			t.Errorf("read %d of %d bytes: %v", len(message), len(frame)-wire.HeaderLen, err)
@@ -132,20 +132,20 @@ func TestPaceIsNotTheTracersFault(t *testing.T) {
 	})
 }
 
-// TestAnnouncedLengthCostsNothing: the buffer grows with what comes.
+// TestAnnouncedLengthCostsNothing checks that the buffer grows with the received bytes only.
 func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	data := append([]byte{0, 0x0f, 0xff, 0xff}, make([]byte, 1000)...)
-	f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
+	f := newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
 	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || len(f.buf) != baseBuffer {
 		t.Errorf("%v, with a buffer of %d bytes", err, len(f.buf))
 	}
-	f = newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
+	f = newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
 	if _, err := f.first(time.Second); FaultOf(err) != FaultTooLarge {
 		t.Errorf("a hello of a megabyte: %v", err)
 	}
 }
 
-// TestKeysOfAllConnectionsAreBounded.
+// TestKeysOfAllConnectionsAreBounded checks the limit on the key memory of all connections.
 func TestKeysOfAllConnectionsAreBounded(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxKeyBytes, c.MaxKeyBytesInAll = 1<<20, 1<<20 })
 	first, second := h.connect("first"), h.connect("second")

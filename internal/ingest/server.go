@@ -1,3 +1,29 @@
+// Package ingest implements the server of the native protocol: it accepts clients on a Unix socket, reads
+// their messages, and passes batches of spans to package admit. It owns connections and their buffers.
+//
+// # Connections
+//
+// Each connection has a goroutine that reads frames into one buffer, and handles each frame in place
+// before it reads the next one. Flush replies, changed features and numbers of settled spans are written
+// by other goroutines, under a lock. A client that does not read is disconnected. A client that has sent
+// a bye or has shut down writing still receives the replies to its flushes, unless the daemon shuts down.
+//
+// # Errors
+//
+// An invalid message, or a panic, ends only its own connection. The client gets the reason in a bye; a
+// counter and a rate-limited log line record it. Frames before the invalid one are counted, and the spans
+// in later frames are counted as dropped.
+//
+// Whenever a connection ends, the daemon closes its read side first. It then reads all data that the
+// client has successfully written, and later writes of the client fail. Drain does this for all
+// connections after it has accepted all clients in the accept queue, so a client always knows which spans
+// the daemon has received.
+//
+// # Limits
+//
+// Config limits connections, bytes per frame, bytes per second, the total size of large buffers, and the
+// time to complete a hello or a frame. A connection has a publisher and a buffer of 64 KiB; a larger frame
+// needs a buffer from a shared pool, and waits until one is available. Config.Memory returns the sum.
 package ingest
 
 import (
@@ -16,26 +42,26 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Server owns the socket and its connections.
+// Server accepts and serves clients on a Unix socket.
 type Server struct {
 	shared
 	listener *socket.Listener
-	refused  frames // of the connection that is refused, the accepting goroutine's own
+	refused  frameReader // reader of the connection that refuse handles; used by the accept loop only
 
 	mu        sync.Mutex
 	conns     map[*conn]struct{}
-	ofProcess map[int32]int // connections, by process id; 0 where the kernel does not tell
+	ofProcess map[int32]int // number of connections by process ID, which is 0 if the kernel does not report it
 	stopping  bool
 
-	accepting sync.WaitGroup  // until nobody waits in the socket any more
+	accepting sync.WaitGroup  // accept loop
 	serving   sync.WaitGroup  // connections
-	loops     sync.WaitGroup  // announcing, and watching the socket
-	closing   context.Context // ends with Close, when no connection is left
+	loops     sync.WaitGroup  // announceLoop and the watcher of the socket
+	closing   context.Context // done after Close
 	close     context.CancelFunc
-	stopped   chan struct{} // closed when none may wait for anything any more
+	stopped   chan struct{} // closed when Drain no longer waits for anything
 }
 
-// New opens the socket. Nothing is accepted before Start.
+// New creates a Server and opens its socket. Clients are accepted after Start.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -53,39 +79,40 @@ func New(config Config) (*Server, error) {
 		stopped: make(chan struct{}),
 	}
 	s.refused.base = make([]byte, baseBuffer)
-	s.buffers = newBuffers(int64(config.MaxBufferBytes), s.stopped)
+	s.buffers = newLargeBuffers(int64(config.MaxBufferBytes), s.stopped)
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
 
-// Abandon gives the socket back where nothing was started.
+// Abandon closes the socket of a Server that has not been started.
 func (s *Server) Abandon() {
 	s.close()
 	s.listener.Close()
 }
 
-// Start accepts tracers: three goroutines, and one for each connection.
+// Start starts to accept clients. It starts three goroutines, and one for each connection.
 func (s *Server) Start() {
 	features, changed := s.config.Features()
 	s.features.Store(&features)
-	s.accepting.Go(s.accept)
-	s.loops.Go(func() { s.announce(changed) })
+	s.accepting.Go(s.acceptLoop)
+	s.loops.Go(func() { s.announceLoop(changed) })
 	s.loops.Go(func() { s.listener.Watch(s.draining, s.config.Log) })
 }
 
-func (s *Server) accept() {
+// acceptLoop accepts clients until the listener is closed. If accepting fails, it retries after a pause.
+func (s *Server) acceptLoop() {
 	for {
 		conn, err := s.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			// Out of file descriptors, most likely: others may leave soon.
+			// Most likely, the process is out of file descriptors, which other connections may free.
 			s.config.Log.Warn("accept connection failed; raise the limit of open files if this lasts",
 				"error", err)
 			pause := time.Second
 			if s.isDraining() {
-				pause = 10 * time.Millisecond // they all do
+				pause = 10 * time.Millisecond // all connections are about to end
 			}
 			select {
 			case <-time.After(pause):
@@ -98,11 +125,11 @@ func (s *Server) accept() {
 	}
 }
 
-// add serves a new connection, or tells it that there is no room.
+// add starts to serve a new connection, or refuses it.
 func (s *Server) add(socket *net.UnixConn) {
 	c := &conn{shared: &s.shared, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
-	err := c.identify()
+	err := c.authenticate()
 	if err == nil {
 		err = s.register(c)
 	}
@@ -111,17 +138,17 @@ func (s *Server) add(socket *net.UnixConn) {
 		return
 	}
 	rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
-	c.ended, c.end = context.WithCancel(s.closing)
-	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
+	c.flushContext, c.cancelFlushes = context.WithCancel(s.closing)
+	c.frames = newFrameReader(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
 	go func() {
 		defer s.remove(c)
 		c.serve()
 	}()
 }
 
-// register makes a connection one of those that are served, of which a process has half at
-// most. One that was made while the
-// daemon stopped is read to its end like all others.
+// register adds a connection, unless the limit of all connections, or of one process, is reached. A
+// process can have half of all connections. During a shutdown, it closes the read side, as Drain has done
+// for earlier connections.
 func (s *Server) register(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,21 +165,23 @@ func (s *Server) register(c *conn) error {
 	s.ofProcess[process]++
 	s.serving.Add(1)
 	if s.stopping {
-		_ = c.socket.CloseRead() // fails only where the tracer has left already
+		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}
 	return nil
 }
 
-// refuse says bye to a connection that there is no room for. The accepting goroutine, which
-// has a buffer for that, counts what the connection has written meanwhile as dropped.
+// refuse ends a connection that can't be served: it sends a bye, and counts spans that the client has
+// already written as dropped. It runs in the accept loop, so one buffer suffices for all refused
+// connections.
 func (s *Server) refuse(c *conn, err error) {
 	defer c.socket.Close()
 	c.frames = &s.refused
-	*c.frames = frames{conn: c.socket, base: s.refused.base, buf: s.refused.base}
+	*c.frames = frameReader{conn: c.socket, base: s.refused.base, buf: s.refused.base}
 	c.fail(err)
-	c.countRest()
+	c.dropRemaining()
 }
 
+// remove removes a connection that has ended. After the last one, it frees the spare buffers.
 func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
@@ -166,40 +195,44 @@ func (s *Server) remove(c *conn) {
 	s.serving.Done()
 }
 
-// announce tells every tracer when what the agent wants has changed, and those who want to
-// know when more of their spans have had their outcome.
-func (s *Server) announce(changed <-chan struct{}) {
-	_, settled := s.config.Settled()
+// announceLoop sends changed features to all clients, and numbers of settled spans to those that have
+// requested them, until Close.
+func (s *Server) announceLoop(featuresChanged <-chan struct{}) {
+	_, settledChanged := s.config.Settled()
 	for {
 		select {
-		case <-changed:
-		case <-settled:
-			settled = s.settle()
-			continue
+		case <-featuresChanged:
+			featuresChanged = s.announceFeatures()
+		case <-settledChanged:
+			settledChanged = s.announceSettled()
 		case <-s.closing.Done():
 			return
 		}
-		var features wire.Features
-		features, changed = s.config.Features()
-		s.features.Store(&features)
-		// Side by side, so that one that does not read delays no other.
-		var announcing sync.WaitGroup
-		for _, c := range s.connections() {
-			announcing.Go(func() { c.announce(&features) })
-		}
-		announcing.Wait()
 	}
 }
 
-// settle tells the tracers how many of their spans have had their outcome by now, one after
-// the other: a write is some microseconds, and who does not read loses its connection. It
-// returns what is closed when there are more.
-func (s *Server) settle() (more <-chan struct{}) {
-	through, more := s.config.Settled()
+// announceFeatures sends the current features to all clients, concurrently, so that a client that does
+// not read does not delay others. It returns a channel that is closed at the next change.
+func (s *Server) announceFeatures() (changed <-chan struct{}) {
+	features, changed := s.config.Features()
+	s.features.Store(&features)
+	var writes sync.WaitGroup
 	for _, c := range s.connections() {
-		c.settle(through, s.features.Load())
+		writes.Go(func() { c.sendFeatures(&features) })
 	}
-	return more
+	writes.Wait()
+	return changed
+}
+
+// announceSettled sends the numbers of settled spans to clients. It writes to one client after the other,
+// because a write takes microseconds and a client that does not read is disconnected. It returns a
+// channel that is closed at the next change.
+func (s *Server) announceSettled() (changed <-chan struct{}) {
+	firstUnsettled, changed := s.config.Settled()
+	for _, c := range s.connections() {
+		c.sendSettled(firstUnsettled, s.features.Load())
+	}
+	return changed
 }
 
 func (s *Server) connections() []*conn {
@@ -210,15 +243,13 @@ func (s *Server) connections() []*conn {
 
 var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what it took is counted"}
 
-// Drain accepts and reads what tracers have already written, to the last byte, and nothing
-// after it. Both boundaries are exact: who connected before is accepted, and whoever comes
-// later is refused; a write that succeeded before the read side of a Unix socket is closed
-// is still there to be read, and one after it fails on the tracer's side, which then knows
-// that it was not handed over.
+// Drain stops the server after it has read all data that clients have written so far. It accepts clients
+// in the accept queue and refuses later ones. Closing the read side of a Unix socket separates data
+// exactly: earlier writes can still be read, and later writes fail, so the client knows that the daemon
+// has not received them.
 //
-// When the context ends, what is still to be read is read all the same, but only counted, as
-// dropped for the shutdown. The sockets hold no more than that, and nothing waits any more, so
-// reading ends by itself.
+// When ctx is done, Drain counts the spans that are still unread as dropped. It still reads them, but
+// does not wait for anything else, and returns an error.
 func (s *Server) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true
@@ -226,12 +257,12 @@ func (s *Server) Drain(ctx context.Context) error {
 	close(s.draining)
 	s.listener.Shut()
 	for _, c := range s.connections() {
-		_ = c.socket.CloseRead() // fails only where the tracer has left already
+		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}
 	done := make(chan struct{})
 	go func() {
 		s.accepting.Wait()
-		s.listener.Close() // removes the socket's file too: another daemon may take over
+		s.listener.Close() // also removes the socket file, so that another daemon can start
 		s.serving.Wait()
 		close(done)
 	}()
@@ -247,7 +278,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// Stats is what became of connections and frames so far.
+// Stats returns the statistics of connections and frames.
 func (s *Server) Stats() Stats {
 	stats := s.counters.stats()
 	stats.FramesWaited = s.buffers.waits.Load()
@@ -257,28 +288,28 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// Lack is why tracers can't find the socket, nil where they can.
+// Lack returns the reason why clients can't connect to the socket, or nil if they can.
 func (s *Server) Lack() error { return s.listener.Lack() }
 
-// Close ends what is left after Drain: announcing.
+// Close stops the remaining goroutines after Drain.
 func (s *Server) Close() {
 	s.close()
 	s.loops.Wait()
 }
 
-// shared is what all connections of a server need of it.
+// shared is the state of a Server that its connections use.
 type shared struct {
 	config   Config
 	log      faultLog
 	counters counters
-	buffers  *buffers
+	buffers  *largeBuffers
 	features atomic.Pointer[wire.Features]
-	draining chan struct{} // closed when the daemon begins to stop
+	draining chan struct{} // closed when a shutdown begins
 
 	credentials func(*net.UnixConn) (socket.Peer, error)
 }
 
-// isDraining says whether the daemon has begun to stop.
+// isDraining reports whether a shutdown has begun.
 func (s *shared) isDraining() bool {
 	select {
 	case <-s.draining:
@@ -288,7 +319,7 @@ func (s *shared) isDraining() bool {
 	}
 }
 
-// Tracer is what status says of one connection that has said hello.
+// Tracer describes a connected client on the status page.
 type Tracer struct {
 	Client    string    `json:"client"`
 	Service   string    `json:"service"`
@@ -299,16 +330,16 @@ type Tracer struct {
 	PID       int32     `json:"pid"`
 	Since     time.Time `json:"since"`
 	Received  uint64    `json:"received"`
-	Dropped   uint64    `json:"dropped"` // of those received
-	Lost      uint64    `json:"lost"`    // that never got here, as it reports
+	Dropped   uint64    `json:"dropped"` // part of Received
+	Lost      uint64    `json:"lost"`    // not received, according to the client
 }
 
-// Tracers are those connected now, the longest first.
+// Tracers returns the connected clients that have sent a hello, oldest connection first.
 func (s *Server) Tracers() []Tracer {
 	tracers := []Tracer{}
 	for _, c := range s.connections() {
-		if known := c.tracer.Load(); known != nil {
-			tracer := *known
+		if t := c.tracer.Load(); t != nil {
+			tracer := *t
 			tracer.Dropped, tracer.Lost = c.publisher.Dropped(), c.lost.Load()
 			tracer.Received = c.publisher.Received()
 			tracers = append(tracers, tracer)

@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestATracerThatAsksIsToldWhatIsSettled: how many of its spans have had their outcome, be
-// it no good one, behind the features that it had; a tracer that does not ask is told
+// TestATracerThatAsksIsToldWhatIsSettled checks that a client that has requested it receives the
+// number of settled spans, whether delivered or not, with unchanged features. Other clients receive
 // nothing.
 func TestATracerThatAsksIsToldWhatIsSettled(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.Interval = 7 * time.Second })

@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// oneOf says hello as an origin, hands over a span for each resource, and leaves.
+// oneOf connects with an origin, sends one span for each resource, and disconnects.
 func (h *harness) oneOf(origin span.Origin, resources ...string) {
 	c := h.dial()
 	c.send(wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: origin}))
@@ -25,8 +25,9 @@ func (h *harness) oneOf(origin span.Origin, resources ...string) {
 	c.settle()
 }
 
-// TestOriginsWithoutRoomMeetInOne: a flood of containers loses no span, and no name but
-// those that tell its containers apart; a neighbour that has come before keeps all.
+// TestOriginsWithoutRoomMeetInOne checks that a burst of new containers loses no spans. Containers
+// over the limit of origins are counted together, by service and environment. Earlier origins are
+// not affected.
 func TestOriginsWithoutRoomMeetInOne(t *testing.T) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 3 })
 	h.run(h.strangers)
@@ -52,8 +53,8 @@ func TestOriginsWithoutRoomMeetInOne(t *testing.T) {
 	}
 }
 
-// TestAProcessHasHalfOfAllOriginsAtMost: what it brings beyond meets in the common origin,
-// and other processes still find room.
+// TestAProcessHasHalfOfAllOriginsAtMost checks that one process gets at most half of the origins,
+// so that other processes get theirs. Further origins share one.
 func TestAProcessHasHalfOfAllOriginsAtMost(t *testing.T) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 6 })
 	var process atomic.Int32
@@ -79,8 +80,8 @@ func TestAProcessHasHalfOfAllOriginsAtMost(t *testing.T) {
 	}
 }
 
-// TestAProcessHasHalfOfAllConnectionsAtMost: it is refused beyond that, and another process
-// is not. Where the kernel does not tell who it is there is no share.
+// TestAProcessHasHalfOfAllConnectionsAtMost checks that one process can have at most half of all
+// connections. Clients whose process is unknown can have all others.
 func TestAProcessHasHalfOfAllConnectionsAtMost(t *testing.T) {
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) { c.MaxConnections = 8 })
 	var process atomic.Int32

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestBatchesOfTheWelcomeAreAdmitted, as large as they may be.
+// TestBatchesOfTheWelcomeAreAdmitted sends batches of the maximum size.
 func TestBatchesOfTheWelcomeAreAdmitted(t *testing.T) {
 	for _, slots := range []int{1024, 2048, 8192} {
 		h := start(t, func(c *configs, a *aggregate.Config) {
@@ -40,7 +40,7 @@ func TestBatchesOfTheWelcomeAreAdmitted(t *testing.T) {
 	}
 }
 
-// weighted is a message of so many snapshots that weigh two.
+// weighted returns a message of n spans with weight two.
 func weighted(n int) []byte {
 	frame := wire.BeginSpans(nil)
 	for range n {
@@ -50,7 +50,7 @@ func weighted(n int) []byte {
 	return frame
 }
 
-// TestEndsAreNotedOnceInAWhile, in batches of any size.
+// TestEndsAreNotedOnceInAWhile checks that the age of one span in 1,024 is recorded, across batches.
 func TestEndsAreNotedOnceInAWhile(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("web")
@@ -69,8 +69,8 @@ func TestEndsAreNotedOnceInAWhile(t *testing.T) {
 	}
 }
 
-// TestFloodCostsOthersNothing has three tracers send as fast as they can over
-// real sockets, at the default limits, while another's every span arrives.
+// TestFloodCostsOthersNothing checks that three clients that send as fast as they can over real
+// sockets, with default limits, don't cause losses for another client.
 func TestFloodCostsOthersNothing(t *testing.T) {
 	h := start(t, nil)
 	var flooding sync.WaitGroup
@@ -88,16 +88,16 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 		})
 	}
 	healthy := h.connect("healthy")
-	// What it sends before the drainer has come past is within its share, however
-	// late the drainer is.
+	// The spans that a client sends before the drainer has processed the previous ones are within
+	// its share of the ring, regardless of the drainer's delay.
 	const rounds, frames, batch = 60, 24, 16
 	sent := uint64(0)
 	r := h.aggregator.Ring(0)
-	passed := func() { // until all that is in the ring now has left it
+	passed := func() { // waits until the ring has been drained
 		end := r.Drained() + uint64(r.Stats().Used)
 		eventually.True(t, "what is in the ring is drained", func() bool { return r.Drained() >= end })
 	}
-	passed() // the first flood was alone for a while
+	passed() // the first client has had the ring to itself
 	for range rounds {
 		for range frames {
 			healthy.send(spans(batch, key("healthy")))

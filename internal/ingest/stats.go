@@ -5,60 +5,63 @@ import (
 	"sync/atomic"
 )
 
-// lostReasons are the losses that tracers report under their own names. A loss with another
-// name is counted as other, so that no tracer can make the list longer.
+// lostReasons are the reasons for lost spans that clients can report. Other reasons are counted as
+// "other", so that clients can't increase the number of reasons.
 var lostReasons = [...]string{
 	"buffer_full", "disconnected", "not_wanted", "too_large", "closed",
 	"daemon_died", "ambiguous", "other",
 }
 
-// counters are added to once a frame or less, by every connection.
+// counters are the counters of all connections. They change at most once per frame.
 type counters struct {
 	frames    atomic.Uint64
 	faults    [faults]atomic.Uint64
 	accepted  atomic.Uint64
-	throttled atomic.Uint64 // reads put off
+	throttled atomic.Uint64 // reads delayed by MaxByteRate
 	lost      [len(lostReasons)]atomic.Uint64
 }
 
+// countLost adds spans to the counter of a reason.
 func (c *counters) countLost(reason string, spans uint64) {
-	known := slices.Index(lostReasons[:], reason)
-	if known < 0 {
-		known = len(lostReasons) - 1
+	i := slices.Index(lostReasons[:], reason)
+	if i < 0 {
+		i = len(lostReasons) - 1
 	}
-	addLost(&c.lost[known], spans)
+	addLost(&c.lost[i], spans)
 }
 
-// mostLost is what a counter of losses goes up to: as far as Prometheus counts by ones.
-const mostLost = 1 << 53
+// maxLost is the maximum value of a counter of lost spans. Prometheus can't represent all integers above
+// it.
+const maxLost = 1 << 53
 
-// addLost adds a number that a tracer chose. A sum that would be too large for its readers
-// begins anew, as after a restart: one that stood still would show no later loss.
-func addLost(sum *atomic.Uint64, spans uint64) {
+// addLost adds spans, a number that a client has sent, to a counter. If the sum exceeds maxLost, the
+// counter restarts, as after a restart of the daemon: if it stopped at the maximum, it would hide all
+// later losses.
+func addLost(counter *atomic.Uint64, spans uint64) {
 	for {
-		before := sum.Load()
-		after := before + spans
-		if after > mostLost {
-			after = spans
+		old := counter.Load()
+		sum := old + spans
+		if sum > maxLost {
+			sum = spans
 		}
-		if sum.CompareAndSwap(before, after) {
+		if counter.CompareAndSwap(old, sum) {
 			return
 		}
 	}
 }
 
-// Stats is what the outside sees of ingest. Every reason is present, also at 0.
+// Stats are the statistics of a Server. The maps contain all reasons, including those with count 0.
 type Stats struct {
 	Frames           uint64
-	Faults           map[string]uint64 // by reason
-	ClientLost       map[string]uint64 // by reason
-	Connections      int
+	Faults           map[string]uint64 // closed connections, by reason
+	ClientLost       map[string]uint64 // spans that clients report as lost, by reason
+	Connections      int               // current number
 	ConnectionsTotal uint64
 	ReadsThrottled   uint64
-	FramesWaited     uint64 // large ones, for room
+	FramesWaited     uint64 // large frames that had to wait for a buffer
 }
 
-// stats reads the counters without disturbing those who write them.
+// stats returns the values of the counters.
 func (c *counters) stats() Stats {
 	stats := Stats{
 		Frames: c.frames.Load(), ConnectionsTotal: c.accepted.Load(), ReadsThrottled: c.throttled.Load(),

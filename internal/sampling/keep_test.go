@@ -65,7 +65,7 @@ func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight 
 	}
 	all, r := len(decoded(body).Spans), decoded(got)
 	for i := range r.Spans {
-		state := tracestate.Read(r.Bytes(r.Places[i].State))
+		state := tracestate.Read(r.Bytes(r.Extras[i].State))
 		said += r.String(r.Spans[i].Name)
 		weight += state.Weight()
 	}

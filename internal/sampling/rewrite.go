@@ -38,7 +38,7 @@ func (s *Sample) measure() (size int) {
 		of := &r.Scopes[i]
 		size, isKept := of.End-of.Body, of.First == of.Last
 		for span := of.First; span < of.Last; span++ {
-			place := &r.Places[span]
+			place := &r.Extras[span]
 			left := s.spanSize(span)
 			size += left - int(place.End-place.At)
 			isKept = isKept || left > 0
@@ -71,15 +71,15 @@ func sizeIf(isKept bool, size int) int {
 
 // saidBytes is how many bytes the field has that says who a resource is.
 func saidBytes(of *otlp.Resource) int {
-	if of.SaidField == 0 {
+	if of.MessageField == 0 {
 		return 0
 	}
-	return int(of.Said.At+of.Said.Len) - of.SaidField
+	return int(of.Message.At+of.Message.Len) - of.MessageField
 }
 
 // spanSize is the bytes of a span with its tag and length, as it will be.
 func (s *Sample) spanSize(span int) int {
-	place := &s.request.Places[span]
+	place := &s.request.Extras[span]
 	switch s.fates[span] {
 	case ended:
 		return 0
@@ -90,13 +90,13 @@ func (s *Sample) spanSize(span int) int {
 }
 
 // raisedSize is how long a span's message is with another threshold.
-func (s *Sample) raisedSize(place *otlp.Place) int {
+func (s *Sample) raisedSize(place *otlp.SpanExtra) int {
 	before, behind := stateField(place)
 	return int(place.End-place.Body) - int(behind-before) + fieldSize(len(s.raisedState(place)))
 }
 
 // raisedState is a span's tracestate with another threshold. It is good until the next.
-func (s *Sample) raisedState(place *otlp.Place) []byte {
+func (s *Sample) raisedState(place *otlp.SpanExtra) []byte {
 	text := s.request.Bytes(place.State)
 	s.raised = s.states.Read(text).AppendWith(s.raised[:0], text, s.threshold)
 	return s.raised
@@ -104,7 +104,7 @@ func (s *Sample) raisedState(place *otlp.Place) []byte {
 
 // stateField is where the field of a span's tracestate begins and ends. One that is not there
 // stands last.
-func stateField(place *otlp.Place) (begin, end uint32) {
+func stateField(place *otlp.SpanExtra) (begin, end uint32) {
 	if place.StateField == 0 {
 		return place.End, place.End
 	}
@@ -128,14 +128,14 @@ func (s *Sample) appendResource(dst []byte, of *otlp.Resource, left *resourceLef
 	}
 	r := s.request
 	dst = protolite.AppendHead(dst, fieldResourceSpans, left.size)
-	if left.isMarked && of.SaidField == 0 {
+	if left.isMarked && of.MessageField == 0 {
 		dst = s.appendSaid(dst, of, left)
 	}
 	// around writes what lies around the scopes, with the message of who it is as it will be.
 	around := func(from, to int) {
-		if left.isMarked && from <= of.SaidField && of.SaidField < to {
-			dst = s.appendSaid(append(dst, r.Body[from:of.SaidField]...), of, left)
-			from = of.SaidField + saidBytes(of)
+		if left.isMarked && from <= of.MessageField && of.MessageField < to {
+			dst = s.appendSaid(append(dst, r.Body[from:of.MessageField]...), of, left)
+			from = of.MessageField + saidBytes(of)
 		}
 		dst = append(dst, r.Body[from:to]...)
 	}
@@ -150,7 +150,7 @@ func (s *Sample) appendResource(dst []byte, of *otlp.Resource, left *resourceLef
 
 // appendSaid writes the field that says who a marked resource is.
 func (s *Sample) appendSaid(dst []byte, of *otlp.Resource, left *resourceLeft) []byte {
-	return appendMarked(protolite.AppendHead(dst, fieldResource, left.markedSize), s.request.Bytes(of.Said))
+	return appendMarked(protolite.AppendHead(dst, fieldResource, left.markedSize), s.request.Bytes(of.Message))
 }
 
 func (s *Sample) appendScope(dst []byte, scope int) []byte {
@@ -164,7 +164,7 @@ func (s *Sample) appendScope(dst []byte, scope int) []byte {
 		if s.fates[span] == goesOn {
 			continue // with what is around it
 		}
-		place := &r.Places[span]
+		place := &r.Extras[span]
 		dst, from = append(dst, r.Body[from:place.At]...), int(place.End)
 		if s.fates[span] == raised {
 			dst = s.appendRaised(dst, place)
@@ -174,7 +174,7 @@ func (s *Sample) appendScope(dst []byte, scope int) []byte {
 }
 
 // appendRaised writes a span with another threshold.
-func (s *Sample) appendRaised(dst []byte, place *otlp.Place) []byte {
+func (s *Sample) appendRaised(dst []byte, place *otlp.SpanExtra) []byte {
 	body := s.request.Body
 	before, behind := stateField(place)
 	dst = protolite.AppendHead(dst, fieldSpans, s.raisedSize(place))

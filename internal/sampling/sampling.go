@@ -124,14 +124,14 @@ func (s *Sample) judge(k *Keeping) (isWhole bool) {
 	s.traces.numbers.Reset(len(r.Spans))
 	s.traces.all = s.traces.all[:0]
 	for i := range r.Spans {
-		span, place := &r.Spans[i], &r.Places[i]
+		span, place := &r.Spans[i], &r.Extras[i]
 		t := s.traces.of(place.TraceHigh, place.TraceLow)
 		isSlow := k.Slow > 0 && span.Parent == 0 && span.Duration >= uint64(k.Slow)
 		t.isWanted = t.isWanted || isSlow || k.Errors && span.Status == spantable.StatusError
 	}
 	isWhole = true
 	for i := range r.Spans {
-		place := &r.Places[i]
+		place := &r.Extras[i]
 		t := s.traces.of(place.TraceHigh, place.TraceLow)
 		if !t.isWanted && s.threshold > 0 {
 			s.fates[i] = fateOf(s.states.Read(r.Bytes(place.State)), place.TraceLow, s.threshold)
@@ -243,7 +243,7 @@ func (s *Sample) Measure(r *otlp.Request, k *Keeping, isMarked bool) (left Left)
 	for i := range r.Resources {
 		of, one := &r.Resources[i], resourceLeft{}
 		if isMarked && !of.IsCounted && r.HasSpans(of) {
-			one.markedSize, one.isMarked = marked(r.Bytes(of.Said))
+			one.markedSize, one.isMarked = marked(r.Bytes(of.Message))
 		}
 		s.resources = append(s.resources, one)
 		left.IsWhole = left.IsWhole && !one.isMarked

@@ -101,7 +101,7 @@ func (s *session) unread(err error) *ending {
 			errors.New("read hello: the tracer left before it said anything"))}
 	default:
 		s.sums.messages++
-		return &ending{err, s.in.Begun(), 0}
+		return &ending{err, s.in.Partial(), 0}
 	}
 }
 

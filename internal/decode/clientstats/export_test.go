@@ -1,7 +1,7 @@
 package clientstats
 
-// MaxBins is how many bins the longest body may have.
+// MaxBins is the maximum number of bins in a body of any length.
 const MaxBins = maxBins
 
-// GroupsOf is how many groups a body of that length may have.
-func GroupsOf(body int) int { return limitsOf(body).groups }
+// GroupsOf returns the maximum number of groups in a body of bodyLen bytes.
+func GroupsOf(bodyLen int) int { return limitsOf(bodyLen).groups }

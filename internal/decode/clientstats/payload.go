@@ -1,25 +1,20 @@
-// Package clientstats reads the statistics that a tracer computes itself: a body of
-// /v0.6/stats, as groups that can be added to our own.
+// Package clientstats reads statistics that a tracer has computed itself, the body of a /v0.6/stats
+// request, so that they can be merged with the daemon's own.
 //
-// A Payload reads one body in place, with package payload, and checks it whole before
-// anything is made of it.
-// It accepts what can be added up exactly and nothing else: whole counts, one bucket
-// width, sketches of a mapping that the agent accepts, no field that we have no place
-// for. What it does not accept goes on to the agent as it came; the error says for
-// which of three reasons.
+// A Payload validates a body completely before anything is merged. It accepts only statistics that can
+// be merged exactly: integer counts, buckets of one width, sketches with a mapping that the agent
+// accepts, and no unknown fields. Other payloads must be forwarded to the agent unchanged; the error of
+// Read says why.
 //
-// # Bounds
+// # Concurrency
 //
-// What one body can make a Payload hold is bounded in groups, tags and bins, in
-// proportion to the body and in all (Bytes). A sketch has bins that
-// stand for durations, each once, and counts that stay exact when a million of them are
-// added.
+// A Payload is used by one goroutine at a time. Next returns a Payload for the next body that reuses its
+// memory. Labels and the origin are slices of the body, so a caller that keeps them must copy them.
 //
-// # Threading
+// # Limits
 //
-// One goroutine at a time uses a Payload. Its memory is used again by the next Read. The
-// labels of its groups and its origin are parts of the body, so whoever keeps one bounds
-// it first and copies then. Next lets go of the body.
+// Groups, tags and bins are limited in proportion to the length of the body, and absolutely. Bytes
+// returns the maximum memory. Counts are limited so that a million of them can be added exactly.
 package clientstats
 
 import (
@@ -33,141 +28,106 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Payload is what a tracer that computes its own statistics sends in one request.
+// Payload contains the statistics of one request.
 type Payload struct {
-	groups
-	Width  uint64      // of all buckets, in nanoseconds
-	Origin span.Origin // as long as its tracer likes, and part of the body too
+	Groups []aggregate.Group // labels are slices of the body
+	Width  uint64            // width of all buckets, in nanoseconds
+	Origin span.Origin       // slices of the body, with unlimited length
 
-	buckets int // that were read
-	first   int // group of the one that is being read
+	limits     limits
+	bins       []sketch.Bin // bins of all sketches
+	buckets    int          // number of complete buckets
+	firstGroup int          // index of the first group in the current bucket
 }
 
-// Read reads a body. said is what the request's headers say of the origin: what the
-// body says of the same comes before it.
-func (p *Payload) Read(body []byte, said span.Origin) error {
-	p.forget()
+// Read reads a body. fromHeaders is the origin according to the request headers; fields in the body
+// take precedence over it.
+func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
+	p.reset()
 	p.limits = limitsOf(len(body))
-	read, err := payload.Walk{MaxTags: p.limits.tags, Group: p.add, Bucket: p.endBucket}.Decode(body)
+	visitor := payload.Visitor{MaxTags: p.limits.tags, Group: p.addGroup, Bucket: p.endBucket}
+	decoded, err := visitor.Decode(body)
 	switch {
 	case errors.Is(err, ErrMapping):
 		return ErrMapping
-	case errors.Is(err, ErrUnfit), errors.Is(err, payload.ErrLoses):
-		return ErrUnfit
+	case errors.Is(err, ErrIncompatible), errors.Is(err, payload.ErrLossy):
+		return ErrIncompatible
 	case err != nil:
-		return ErrUnread
-	case len(p.Groups) == 0: // a probe is the agent's to answer
-		return ErrUnfit
-	case read.AgentAggregation != "" || read.ImageTag != "": // we have no place for them
-		return ErrUnfit
+		return ErrUnparsable
+	case len(p.Groups) == 0: // sent to probe the endpoint; the agent must answer
+		return ErrIncompatible
+	case decoded.AgentAggregation != "" || decoded.ImageTag != "": // can't be represented
+		return ErrIncompatible
 	}
-	p.Origin = said
-	p.setOrigin(read)
+	p.Origin = mergeOrigin(fromHeaders, decoded)
 	return nil
 }
 
-// setOrigin has what the body says. Of the rest of it (the sequence, the container's id, the
-// tags of DD_TAGS that some tracers write) the agent makes nothing.
-func (p *Payload) setOrigin(read *payload.Payload) {
-	o := &p.Origin
-	o.Host, o.Env, o.Version, o.Service = read.Hostname, read.Env, read.Version, read.Service
-	o.RuntimeID, o.GitCommitSHA, o.ProcessTags = read.RuntimeID, read.GitCommitSha, read.ProcessTags
-	o.Lang, o.TracerVersion = cmp.Or(read.Lang, o.Lang), cmp.Or(read.TracerVersion, o.TracerVersion)
+// mergeOrigin returns the origin according to the request headers and the payload. It ignores the same
+// fields of the payload as the agent: the sequence number, the container ID, and tags from DD_TAGS.
+func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin {
+	o := fromHeaders
+	o.Host, o.Env, o.Version, o.Service = decoded.Hostname, decoded.Env, decoded.Version, decoded.Service
+	o.RuntimeID, o.GitCommitSHA, o.ProcessTags = decoded.RuntimeID, decoded.GitCommitSha, decoded.ProcessTags
+	o.Lang, o.TracerVersion = cmp.Or(decoded.Lang, o.Lang), cmp.Or(decoded.TracerVersion, o.TracerVersion)
+	return o
 }
 
-// endBucket is called behind the groups of a bucket.
-func (p *Payload) endBucket(b *payload.Bucket) error {
-	if b.AgentTimeShift != 0 || b.Start >= 1<<62 || p.buckets > 0 && b.Duration != p.Width {
-		return ErrUnfit
+// addGroup adds a group if its counts can be merged exactly.
+func (p *Payload) addGroup(decoded *payload.Group) error {
+	if len(p.Groups) == p.limits.groups || !isMergeable(decoded) {
+		return ErrIncompatible
 	}
-	p.buckets++
-	p.Width = b.Duration
-	for i := range p.Groups[p.first:] {
-		p.Groups[p.first+i].Bucket = int64(b.Start)
-	}
-	p.first = len(p.Groups)
-	return nil
-}
-
-// forget lets go of the body and of all that was read of it.
-func (p *Payload) forget() {
-	clear(p.Groups)
-	*p = Payload{groups: groups{Groups: p.Groups[:0], bins: p.bins[:0]}}
-}
-
-// Next is the Payload for the next body. It holds nothing of the last one, nor the memory
-// that only a very large one needed.
-func (p *Payload) Next() *Payload {
-	if cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4 {
-		return &Payload{}
-	}
-	p.forget()
-	return p
-}
-
-// limits is how much a body may make a Payload hold, by its length: several times what
-// a tracer counts in ten seconds.
-type limits struct{ groups, tags, bins int }
-
-// The limits for the longest bodies: 8, 4 and 8 MB.
-const (
-	maxGroups = 1 << 14
-	maxTags   = 1 << 18
-	maxBins   = 1 << 19
-)
-
-func limitsOf(body int) limits {
-	return limits{
-		groups: min(maxGroups, 64+body/128),
-		tags:   min(maxTags, 1<<10+body/16),
-		bins:   min(maxBins, 1<<12+body/8),
-	}
-}
-
-// Bytes is the most memory that a Payload takes for bodies of that length.
-func Bytes(body int) int {
-	const grown = 1.5 // a slice grows by a quarter, and out of one that is still there
-	l := limitsOf(body)
-	groups, bins := l.groups*int(unsafe.Sizeof(aggregate.Group{})), l.bins*int(unsafe.Sizeof(sketch.Bin{}))
-	tags := 2 * l.tags * int(unsafe.Sizeof("")) // short lists double
-	return int(grown*float64(groups+bins)) + tags
-}
-
-// maxDuration is what a float64 holds exactly.
-const maxDuration = 1 << 53
-
-// groups are those of a body, within its limits.
-type groups struct {
-	Groups []aggregate.Group // their labels are parts of the body
-
-	bins   []sketch.Bin // of all their sketches
-	limits limits
-}
-
-// add takes a group that can be added up exactly.
-func (all *groups) add(read *payload.Group) error {
-	if len(all.Groups) == all.limits.groups || !isWhole(read) {
-		return ErrUnfit
-	}
-	g := aggregate.Group{Key: keyOf(read), Counts: aggregate.Counts{
-		Spans: read.Hits, Hits: float64(read.Hits), Errors: float64(read.Errors),
-		TopLevel: float64(read.TopLevelHits), Duration: float64(read.Duration),
+	g := aggregate.Group{Key: keyOf(decoded), Counts: aggregate.Counts{
+		Spans: decoded.Hits, Hits: float64(decoded.Hits), Errors: float64(decoded.Errors),
+		TopLevel: float64(decoded.TopLevelHits), Duration: float64(decoded.Duration),
 	}}
 	var err error
-	if g.Mapping, err = all.addSketch(&g.OK, read.OkSummary); err != nil {
+	if g.Mapping, err = p.readSketch(&g.OK, decoded.OkSummary); err != nil {
 		return err
 	}
-	mapping, err := all.addSketch(&g.Errors, read.ErrorSummary)
+	mapping, err := p.readSketch(&g.Errors, decoded.ErrorSummary)
 	if err == nil && g.Mapping != mapping {
-		err = ErrUnfit
+		err = ErrIncompatible
 	}
-	all.Groups = append(all.Groups, g)
+	p.Groups = append(p.Groups, g)
 	return err
 }
 
-// isWhole says whether a group has spans, no more than can be added up, and nothing that we
-// have no place for: a database's type is for the agent's obfuscation.
-func isWhole(g *payload.Group) bool {
+// readSketch reads one of the two sketches of a group, and returns its mapping.
+func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
+	first := len(p.bins)
+	r := sketchReader{bins: p.bins}
+	err := r.read(encoded)
+	p.bins = r.bins
+	if err == nil && len(p.bins) > p.limits.bins {
+		err = ErrIncompatible
+	}
+	*dst = sketch.Bins{Zeros: r.zeros, List: p.bins[first:len(p.bins):len(p.bins)]}
+	return r.mapping, err
+}
+
+// endBucket is called after the groups of a bucket have been added.
+func (p *Payload) endBucket(b *payload.Bucket) error {
+	hasOtherWidth := p.buckets > 0 && b.Duration != p.Width
+	if b.AgentTimeShift != 0 || b.Start >= 1<<62 || hasOtherWidth {
+		return ErrIncompatible
+	}
+	p.buckets++
+	p.Width = b.Duration
+	for i := range p.Groups[p.firstGroup:] {
+		p.Groups[p.firstGroup+i].Bucket = int64(b.Start)
+	}
+	p.firstGroup = len(p.Groups)
+	return nil
+}
+
+// maxDuration is the maximum integer up to which a float64 is exact.
+const maxDuration = 1 << 53
+
+// isMergeable reports whether the counts of a group are in the range that can be added exactly, and
+// whether all its fields can be represented. DBType can't, because only the agent's obfuscator uses it.
+func isMergeable(g *payload.Group) bool {
 	return g.Hits > 0 && max(g.Hits, g.Errors, g.TopLevelHits) <= maxHits && g.Duration <= maxDuration &&
 		g.IsTraceRoot >= 0 && g.IsTraceRoot <= int32(span.TraceRootFalse) &&
 		g.DBType == "" && len(g.SpanDerivedPrimaryTags) == 0
@@ -182,15 +142,47 @@ func keyOf(g *payload.Group) span.Key {
 	}
 }
 
-// addSketch reads one of a group's two, and returns its mapping.
-func (all *groups) addSketch(to *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
-	first := len(all.bins)
-	s := wholeSketch{bins: all.bins}
-	err := s.read(encoded)
-	all.bins = s.bins
-	if err == nil && len(all.bins) > all.limits.bins {
-		err = ErrUnfit
+// reset drops the body and everything read from it, but keeps the memory.
+func (p *Payload) reset() {
+	clear(p.Groups)
+	*p = Payload{Groups: p.Groups[:0], bins: p.bins[:0]}
+}
+
+// Next returns the Payload for the next body. It is p itself, unless p has the memory of an unusually
+// large body.
+func (p *Payload) Next() *Payload {
+	if cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4 {
+		return &Payload{}
 	}
-	*to = sketch.Bins{Zeros: s.zeros, List: all.bins[first:len(all.bins):len(all.bins)]}
-	return s.mapping, err
+	p.reset()
+	return p
+}
+
+// limits are the maximum numbers of groups, tags and bins in a payload.
+type limits struct{ groups, tags, bins int }
+
+// Absolute limits, which take 8, 4 and 8 MB of memory.
+const (
+	maxGroups = 1 << 14
+	maxTags   = 1 << 18
+	maxBins   = 1 << 19
+)
+
+// limitsOf returns the limits for a body of bodyLen bytes: several times the numbers that tracers send
+// for ten seconds.
+func limitsOf(bodyLen int) limits {
+	return limits{
+		groups: min(maxGroups, 64+bodyLen/128),
+		tags:   min(maxTags, 1<<10+bodyLen/16),
+		bins:   min(maxBins, 1<<12+bodyLen/8),
+	}
+}
+
+// Bytes returns the maximum memory of a Payload for bodies of bodyLen bytes.
+func Bytes(bodyLen int) int {
+	const overhead = 1.5 // a growing slice adds a quarter, and is copied from the previous one
+	l := limitsOf(bodyLen)
+	groups, bins := l.groups*int(unsafe.Sizeof(aggregate.Group{})), l.bins*int(unsafe.Sizeof(sketch.Bin{}))
+	tags := 2 * l.tags * int(unsafe.Sizeof("")) // short slices double when they grow
+	return int(overhead*float64(groups+bins)) + tags
 }

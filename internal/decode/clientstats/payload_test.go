@@ -26,7 +26,7 @@ import (
 
 type object = map[string]any
 
-// sketchBytes is a sketch as the agent's own code makes it.
+// sketchBytes returns an encoded sketch, made with the agent's library.
 func sketchBytes(t testing.TB, durations ...float64) []byte {
 	t.Helper()
 	sketch, err := ddsketch.LogCollapsingLowestDenseDDSketch(sketch.RelativeAccuracy, 2048)
@@ -50,7 +50,7 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// statsOf is a payload of one group, changed at will.
+// statsOf returns a payload with one group, after change has modified it.
 func statsOf(t testing.TB, change func(payload, bucket, group object)) []byte {
 	t.Helper()
 	group := object{
@@ -165,8 +165,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestTagsOfAPayloadAreNoReasonToForwardIt: those that a tracer has by DD_TAGS, of which the
-// agent makes nothing. What is no list of texts is the agent's to refuse.
+// TestTagsOfAPayloadAreNoReasonToForwardIt checks that tags from DD_TAGS, which the agent ignores,
+// don't prevent merging. A value that is not a list of strings is invalid.
 func TestTagsOfAPayloadAreNoReasonToForwardIt(t *testing.T) {
 	read := func(tags any) error {
 		return new(clientstats.Payload).Read(statsOf(t, func(p, _, _ object) {
@@ -177,7 +177,7 @@ func TestTagsOfAPayloadAreNoReasonToForwardIt(t *testing.T) {
 		t.Error(err)
 	}
 	for _, tags := range []any{[]int{1}, "team:shop", nil, object{"team": "shop"}} {
-		if err := read(tags); err != clientstats.ErrUnread {
+		if err := read(tags); err != clientstats.ErrUnparsable {
 			t.Errorf("%v: %v", tags, err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 	}{
 		"two mappings": {
 			in(group, "OkSummary", marshal(t, interpolated.ToProto())),
-			clientstats.ErrUnfit,
+			clientstats.ErrIncompatible,
 		},
 		"no sketch": {in(group, "ErrorSummary", []byte{}), clientstats.ErrMapping},
 		"no mapping": {changed(func(s *sketchpb.DDSketch) {
@@ -240,51 +240,51 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) {
 			m.Interpolation = sketchpb.IndexMapping_QUADRATIC
 		}), clientstats.ErrMapping},
-		"no sketch at all": {in(group, "ErrorSummary", []byte("garbage")), clientstats.ErrUnfit},
+		"no sketch at all": {in(group, "ErrorSummary", []byte("garbage")), clientstats.ErrIncompatible},
 		"an offset": {changed(func(s *sketchpb.DDSketch) {
 			s.Mapping.IndexOffset = 1
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"a negative bin": {changed(func(s *sketchpb.DDSketch) {
 			s.PositiveValues.ContiguousBinIndexOffset = -1
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"a bin of no duration": {changed(func(s *sketchpb.DDSketch) {
 			s.PositiveValues.ContiguousBinIndexOffset = 2048
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"a bin of no mapping": {changed(func(s *sketchpb.DDSketch) {
 			s.PositiveValues.ContiguousBinIndexOffset = 8192
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"half a span": {changed(func(s *sketchpb.DDSketch) {
 			s.ZeroCount = .5
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"less than no span": {changed(func(s *sketchpb.DDSketch) {
 			s.ZeroCount = -1
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"no number of spans": {changed(func(s *sketchpb.DDSketch) {
 			s.ZeroCount = math.NaN()
-		}), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
 		"negative durations": {changed(func(s *sketchpb.DDSketch) {
 			s.NegativeValues = s.PositiveValues
-		}), clientstats.ErrUnfit},
-		"a dialect":           {in(group, "DBType", "mysql"), clientstats.ErrUnfit},
-		"what we do not know": {in(group, "New", 1), clientstats.ErrUnfit},
-		"new of a bucket":     {in(bucket, "New", 1), clientstats.ErrUnfit},
-		"new of a payload":    {in(payload, "New", 1), clientstats.ErrUnfit},
-		"an image":            {in(payload, "ImageTag", "a"), clientstats.ErrUnfit},
-		"a fourth root":       {in(group, "IsTraceRoot", 9), clientstats.ErrUnfit},
-		"too many":            {in(group, "Hits", uint64(math.MaxUint64)), clientstats.ErrUnfit},
-		"none":                {in(group, "Hits", 0), clientstats.ErrUnfit},
+		}), clientstats.ErrIncompatible},
+		"a dialect":           {in(group, "DBType", "mysql"), clientstats.ErrIncompatible},
+		"what we do not know": {in(group, "New", 1), clientstats.ErrIncompatible},
+		"new of a bucket":     {in(bucket, "New", 1), clientstats.ErrIncompatible},
+		"new of a payload":    {in(payload, "New", 1), clientstats.ErrIncompatible},
+		"an image":            {in(payload, "ImageTag", "a"), clientstats.ErrIncompatible},
+		"a fourth root":       {in(group, "IsTraceRoot", 9), clientstats.ErrIncompatible},
+		"too many":            {in(group, "Hits", uint64(math.MaxUint64)), clientstats.ErrIncompatible},
+		"none":                {in(group, "Hits", 0), clientstats.ErrIncompatible},
 		"buckets of two widths": {func(p, b, g object) {
 			other := maps.Clone(b)
 			other["Duration"] = uint64(2e9)
 			b["Stats"], other["Stats"] = []any{g}, []any{g}
 			p["Stats"] = []any{b, other}
-		}, clientstats.ErrUnfit},
-		"a probe":                {in(payload, "Stats", []any{}), clientstats.ErrUnfit},
-		"a negative count":       {in(group, "Hits", -1), clientstats.ErrUnread},
-		"a count that is a text": {in(group, "Hits", "1"), clientstats.ErrUnread},
-		"nil for a text":         {in(group, "Service", nil), clientstats.ErrUnread},
-		"nil for a group":        {in(bucket, "Stats", []any{nil}), clientstats.ErrUnread},
-		"a text for a sketch":    {in(group, "OkSummary", "text"), clientstats.ErrUnread},
+		}, clientstats.ErrIncompatible},
+		"a probe":                {in(payload, "Stats", []any{}), clientstats.ErrIncompatible},
+		"a negative count":       {in(group, "Hits", -1), clientstats.ErrUnparsable},
+		"a count that is a text": {in(group, "Hits", "1"), clientstats.ErrUnparsable},
+		"nil for a text":         {in(group, "Service", nil), clientstats.ErrUnparsable},
+		"nil for a group":        {in(bucket, "Stats", []any{nil}), clientstats.ErrUnparsable},
+		"a text for a sketch":    {in(group, "OkSummary", "text"), clientstats.ErrUnparsable},
 	} {
 		var p clientstats.Payload
 		if err := p.Read(statsOf(t, test.change), span.Origin{}); err != test.want {
@@ -293,7 +293,7 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 	}
 }
 
-// FuzzGroups reads anything: what is taken can be merged.
+// FuzzGroups checks that every accepted input has groups to merge.
 func FuzzGroups(f *testing.F) {
 	f.Add(statsOf(f, nil))
 	f.Add([]byte{0x81})
@@ -305,7 +305,7 @@ func FuzzGroups(f *testing.F) {
 	})
 }
 
-// inUse is the memory of the heap and of the stacks.
+// inUse returns the memory used by heap and stacks.
 func inUse() int {
 	runtime.GC()
 	runtime.GC()
@@ -314,8 +314,7 @@ func inUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// TestPayloadsKeepTheirPromise: whatever a body is made of, reading it makes a Payload
-// hold no more than its part of the budget.
+// TestPayloadsKeepTheirPromise checks that reading a body takes no more memory than Bytes returns.
 func TestPayloadsKeepTheirPromise(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 25 << 20} {
 		body := groupsOfNothing(length)
@@ -331,8 +330,8 @@ func TestPayloadsKeepTheirPromise(t *testing.T) {
 	}
 }
 
-// TestThePayloadOfTheNextBodyHoldsNothingOfTheLast: neither where it was merged, nor where
-// it was none.
+// TestThePayloadOfTheNextBodyHoldsNothingOfTheLast checks that Next drops the body, after success
+// and after an error.
 func TestThePayloadOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		p := &clientstats.Payload{}
@@ -354,12 +353,12 @@ func TestThePayloadOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	}
 }
 
-// array32 begins an array, or a map with another lead.
+// array32 returns the header of an array, or of a map with another lead byte.
 func array32(lead byte, n int) []byte {
 	return binary.BigEndian.AppendUint32([]byte{lead}, uint32(n))
 }
 
-// groupsOfNothing are statistics of many groups with many tags, and little else.
+// groupsOfNothing returns a payload with many groups that have many tags.
 func groupsOfNothing(length int) []byte {
 	group := append(append([]byte{0x82, 0xa4}, "Hits"...), 1, 0xa8)
 	group = append(group, "PeerTags"...)
@@ -370,8 +369,7 @@ func groupsOfNothing(length int) []byte {
 	return slices.Concat(body, array32(0xdd, n), bytes.Repeat(group, n))
 }
 
-// TestABodyHasAsManyGroupsAndBinsAsItMay: as many as its length allows are read, and one
-// more is left to the agent.
+// TestABodyHasAsManyGroupsAndBinsAsItMay checks that the limits on groups and bins are exact.
 func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
 	bodyOf := func(groups ...any) []byte {
 		return statsOf(t, func(_, bucket, _ object) { bucket["Stats"] = groups })
@@ -385,7 +383,7 @@ func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
 			t.Errorf("as many %s as there may be: %v", what, err)
 		}
 		if err := p.Read(bodyOf(append(most, oneMore)...), span.Origin{}); !errors.Is(err,
-			clientstats.ErrUnfit) {
+			clientstats.ErrIncompatible) {
 			t.Errorf("one %s more: %v", what, err)
 		}
 	}
@@ -414,7 +412,7 @@ func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
 	check("bins", most, groupOf(sketchBytes(t, 1000), sketchBytes(t)))
 }
 
-// ownMapping is the agent's.
+// ownMapping returns the mapping of the agent's sketches.
 func ownMapping(t *testing.T) mapping.IndexMapping {
 	t.Helper()
 	own, err := sketch.OwnMapping.Library()

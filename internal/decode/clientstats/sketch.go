@@ -11,87 +11,106 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Why a body can't be merged.
+// Errors of Payload.Read.
 var (
-	ErrUnread  = errors.New("read statistics: the body is not what the endpoint takes")
-	ErrUnfit   = errors.New("read statistics: they can't be added up exactly")
-	ErrMapping = errors.New("read statistics: a sketch has a mapping that the agent does not know")
+	ErrUnparsable   = errors.New("read statistics: the body is not what the endpoint takes")
+	ErrIncompatible = errors.New("read statistics: they can't be added up exactly")
+	ErrMapping      = errors.New("read statistics: a sketch has a mapping that the agent does not know")
 )
 
-// maxSketchBytes bounds what one sketch makes the protobuf library hold. One with all
-// bins that there can be, each written by itself, takes half of it.
+// maxSketchBytes is the maximum length of a sketch, which bounds the memory that the protobuf library
+// allocates. A sketch with all possible bins, encoded separately, takes half of it.
 const maxSketchBytes = 1 << 18
 
-// maxHits is how many spans a group or a bin may have: far beyond what anybody counts
-// in ten seconds, and few enough that a million such can be added up exactly.
+// maxHits is the maximum number of spans in a group or a bin. It is far more than a tracer can count in
+// ten seconds, but a million such numbers can be added exactly as float64.
 const maxHits = 1 << 40
 
-// wholeSketch is whole counts of durations, in bins that its mapping has.
-type wholeSketch struct {
+// sketchReader decodes a sketch with integer counts, and appends its bins to bins.
+type sketchReader struct {
 	mapping     sketch.Mapping
-	first, last int64 // bins of the mapping
+	first, last int64 // valid bin indexes of the mapping
 	zeros       uint64
 	bins        []sketch.Bin
 }
 
-// read reads what the agent reads, with the agent's library. The bins are appended to
-// those that the sketch has.
-func (s *wholeSketch) read(encoded []byte) error {
+// read decodes a sketch. Like the agent, it uses the sketches-go library.
+func (r *sketchReader) read(encoded []byte) error {
 	var message sketchpb.DDSketch
-	if len(encoded) > maxSketchBytes || proto.Unmarshal(encoded, &message) != nil || hasUnknown(&message) {
-		return ErrUnfit
+	if len(encoded) > maxSketchBytes || proto.Unmarshal(encoded, &message) != nil || hasUnknownFields(&message) {
+		return ErrIncompatible
 	}
-	s.mapping = sketch.Mapping{}
-	if m := message.Mapping; m != nil {
-		s.mapping = sketch.Mapping{
-			Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation),
-		}
+	if err := r.readMapping(message.Mapping); err != nil {
+		return err
 	}
-	var err error
-	if s.first, s.last, err = s.mapping.Range(); err != nil {
-		return ErrMapping
+	// Durations are never negative. Some tracers encode an empty store for negative values.
+	negative := message.NegativeValues
+	if len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0 {
+		return ErrIncompatible
 	}
-	negative := message.NegativeValues // no duration is; some tracers say where such bins would begin
-	zeros, ok := whole(message.ZeroCount)
-	if !ok || len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0 {
-		return ErrUnfit
-	}
-	s.zeros = zeros
-	positive := message.PositiveValues
-	for i, count := range positive.GetContiguousBinCounts() {
-		ok = ok && s.append(int64(positive.ContiguousBinIndexOffset)+int64(i), count)
-	}
-	for _, index := range slices.Sorted(maps.Keys(positive.GetBinCounts())) {
-		ok = ok && s.append(int64(index), positive.BinCounts[index])
-	}
-	if !ok {
-		return ErrUnfit
+	zeros, ok := toInteger(message.ZeroCount)
+	r.zeros = zeros
+	if !ok || !r.appendBins(message.PositiveValues) {
+		return ErrIncompatible
 	}
 	return nil
 }
 
-// hasUnknown reports whether there are fields that the library has no place for:
-// nothing of them may be lost.
-func hasUnknown(m *sketchpb.DDSketch) bool {
-	known := func(m proto.Message) bool { return len(m.ProtoReflect().GetUnknown()) == 0 }
-	return !known(m) || !known(m.Mapping) || !known(m.PositiveValues) || !known(m.NegativeValues)
+// readMapping sets the mapping and its range of bins. It returns ErrMapping for a mapping that the agent
+// does not accept, or if m is nil.
+func (r *sketchReader) readMapping(m *sketchpb.IndexMapping) (err error) {
+	r.mapping = sketch.Mapping{}
+	if m != nil {
+		r.mapping = sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}
+	}
+	if r.first, r.last, err = r.mapping.Range(); err != nil {
+		return ErrMapping
+	}
+	return nil
 }
 
-// append appends a bin that holds anything, if the mapping has such a bin.
-func (s *wholeSketch) append(index int64, count float64) bool {
-	spans, ok := whole(count)
-	if !ok || spans == 0 {
-		return ok
+// hasUnknownFields reports whether a sketch has fields that the library does not know, which merging
+// would lose.
+func hasUnknownFields(s *sketchpb.DDSketch) bool {
+	for _, m := range []proto.Message{s, s.Mapping, s.PositiveValues, s.NegativeValues} {
+		if len(m.ProtoReflect().GetUnknown()) > 0 {
+			return true
+		}
 	}
-	if index < s.first || index > s.last {
-		return false
+	return false
+}
+
+// appendBins appends all bins of a store. It returns false if a bin is invalid.
+func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
+	for i, count := range store.GetContiguousBinCounts() {
+		if !r.appendBin(int64(store.ContiguousBinIndexOffset)+int64(i), count) {
+			return false
+		}
 	}
-	s.bins = append(s.bins, sketch.Bin{Index: uint16(index), Spans: spans})
+	for _, index := range slices.Sorted(maps.Keys(store.GetBinCounts())) {
+		if !r.appendBin(int64(index), store.BinCounts[index]) {
+			return false
+		}
+	}
 	return true
 }
 
-// whole is a count of spans, which is none where it is not whole.
-func whole(count float64) (spans uint64, ok bool) {
+// appendBin appends a bin unless it is empty. It returns false if the count is not an integer or the
+// index is out of range.
+func (r *sketchReader) appendBin(index int64, count float64) bool {
+	spans, ok := toInteger(count)
+	if !ok || spans == 0 {
+		return ok
+	}
+	if index < r.first || index > r.last {
+		return false
+	}
+	r.bins = append(r.bins, sketch.Bin{Index: uint16(index), Spans: spans})
+	return true
+}
+
+// toInteger converts a number of spans. ok is false if the number is not an integer from 0 to maxHits.
+func toInteger(count float64) (spans uint64, ok bool) {
 	if !(count >= 0 && count <= maxHits) || count != math.Trunc(count) {
 		return 0, false
 	}

@@ -22,14 +22,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// tracersDurations are those of every sketch in testdata/sketches that is not empty.
-// Each was written by the library that the language's tracer counts with, with that
-// tracer's parameters: sketches-java 0.8.3, ddsketch 3.0.1 (Python), sketches-js 2.1.1.
+// tracersDurations are the durations in each file in testdata/sketches, except for the empty ones.
+// The files were written by the tracers' libraries with the tracers' parameters: sketches-java
+// 0.8.3, ddsketch 3.0.1 (Python), sketches-js 2.1.1.
 var tracersDurations = []float64{0, 1, 1, 1000, 1500, 123_456, 1e6, 1.1e6, 5e6, 2e9, 6e10}
 
-// TestSketchesOfTracers reads what other languages write: the mapping is one that the
-// agent accepts, and each duration that its tracer has not collapsed is in a bin that
-// stands for it.
+// TestSketchesOfTracers reads sketches of other languages. It checks that the mapping is accepted,
+// and that all durations that the tracer has not collapsed are in the correct bins.
 func TestSketchesOfTracers(t *testing.T) {
 	files, err := filepath.Glob("testdata/sketches/*")
 	if err != nil || len(files) != 6 {
@@ -65,7 +64,7 @@ func TestSketchesOfTracers(t *testing.T) {
 		if len(durations) != len(tracersDurations) || group.OK.Zeros != 1 {
 			t.Fatalf("%s: %v", file, durations)
 		}
-		const collapsed = 6 // of 11 at most
+		const collapsed = 6 // maximum, of 11 durations
 		for i, d := range tracersDurations[collapsed:] {
 			if got := durations[collapsed+i]; math.Abs(got/d-1) > .03 {
 				t.Errorf("%s: %v for %v", file, got, d)
@@ -74,7 +73,8 @@ func TestSketchesOfTracers(t *testing.T) {
 	}
 }
 
-// read reads a sketch as both of a group of a body, and returns the first.
+// read returns the group of a payload that contains a sketch twice, for successful spans and for
+// errors.
 func read(t testing.TB, encoded []byte) (aggregate.Group, error) {
 	t.Helper()
 	var p clientstats.Payload
@@ -87,7 +87,7 @@ func read(t testing.TB, encoded []byte) (aggregate.Group, error) {
 	return p.Groups[0], nil
 }
 
-// binsOf is how many spans are where, zeros under -1.
+// binsOf returns the number of spans by bin; -1 is the bin for zeros.
 func binsOf(s *sketch.Bins) map[int]uint64 {
 	all := map[int]uint64{}
 	if s.Zeros > 0 {
@@ -99,8 +99,8 @@ func binsOf(s *sketch.Bins) map[int]uint64 {
 	return all
 }
 
-// TestSketchesAgreeWithTheLibrary reads random sketches of every mapping and store
-// that the library has, and finds what the agent's reader of it finds.
+// TestSketchesAgreeWithTheLibrary compares the bins of random sketches, with all mappings and
+// stores of the library, with those that the library reads.
 func TestSketchesAgreeWithTheLibrary(t *testing.T) {
 	var mappings []mapping.IndexMapping
 	for _, accuracy := range []float64{.005, .00775, 1. / 128, .01, .02, .1} {
@@ -164,7 +164,7 @@ func TestSketchesAgreeWithTheLibrary(t *testing.T) {
 	}
 }
 
-// FuzzSketch reads anything. What it takes, protobuf takes, and finds the same spans in it.
+// FuzzSketch compares the number of spans in arbitrary input with the protobuf library.
 func FuzzSketch(f *testing.F) {
 	f.Add(sketchBytes(f, 1, 2, 1e9))
 	f.Add([]byte{})

@@ -1,134 +1,171 @@
+// Package datadog decodes trace payloads in the agent's four formats into a table of spans.
+//
+// A Decoder parses a payload in place, in one pass. It keeps the span fields that rules can read, and
+// the tags whose names it was given. It skips all other values, but they must be valid msgpack. Each
+// format has a file that contains only its own structure: v04.go, v05.go, v07.go and v1.go. They share
+// fields.go, tags.go, values.go and strings.go. Values are parsed by a fast path for their most common
+// encoding; msgpack.Reader parses all other encodings.
+//
+// Each trace becomes a spantable.Group. Tags that describe the trace or its process (origin,
+// priority, environment, version) are copied to the group and to the sender, with the precedence that
+// the agent uses.
+//
+// A payload is decoded completely or not at all. Decode returns an error for a payload that does not
+// match its format. It also returns an error for values that no tracer writes and for which the agent's
+// result can't be predicted.
+//
+// # Concurrency
+//
+// A Decoder is used by one goroutine at a time. It reuses its memory, so that decoding does not
+// allocate per span.
+//
+// # Limits
+//
+// The table limits spans, tags, strings and the bytes of text that rules read, depending on the length
+// of the payload.
 package datadog
 
 import (
-	"bytes"
 	"errors"
-	"hash/maphash"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// Decoder reads bodies.
+// Decoder decodes payloads. Its zero value is ready to use.
 type Decoder struct {
-	values
-	list List
-	// following is, by field, the one that came after it in the last span: a tracer writes all
-	// spans in one order, so that is the one that is tried first.
-	following [fieldRoom]field
+	msgpack.Reader
+	body    []byte
+	format  Format
+	table   *spantable.Table
+	names   *spantable.Names // names of the tags to keep
+	strings stringTable      // for formats that refer to strings by index
 
-	said     texts // of the payload, by its spans
-	sender   spantable.Sender
-	trace    ofTrace // that is being read
-	lastTags field   // of the span that is being read, which of its tags were read last
+	list TraceList
+	// nextField maps each field to the one that followed it in the last span. Tracers write the fields
+	// of all spans in the same order, so this is the first candidate for the next field.
+	nextField [fieldTableSize]field
+
+	payloadTags processTags // from the spans of all traces so far
+	sender      spantable.Sender
+	trace       traceTags // from the spans of the current trace
+	lastTags    field     // last tag map read in the current span
 }
 
-// List is where a body's list of traces lies, so that some can be cut out of it.
-type List struct {
-	At    int // of its header
-	First int // of the first trace
-	End   int // 0 where there is no list
+// TraceList is the position of the list of traces in a payload. It is used to remove traces.
+type TraceList struct {
+	Header int // start of the array header
+	First  int // start of the first trace
+	End    int // end of the list; 0 if the payload has none
 
-	// Of a v1 body, which is a map: where its fields begin, behind strings that were sent ahead,
-	// and how many there are without those.
-	Behind, Fields int
+	// FieldsStart and FieldCount are the start and number of the fields of a v1 payload, which is a map.
+	// They exclude the field that contains only strings.
+	FieldsStart, FieldCount int
 }
 
-// reset makes the decoder ready for a body.
 func (d *Decoder) reset(format Format, body []byte, names *spantable.Names, t *spantable.Table) {
 	t.Reset(body, limitsOf(len(body)))
 	d.Reader, d.body, d.format, d.names, d.table = msgpack.NewReader(body), body, format, names, t
 	d.strings.reset()
-	d.list, d.said, d.sender, d.trace = List{}, texts{}, spantable.Sender{}, ofTrace{}
+	d.list, d.payloadTags, d.sender, d.trace = TraceList{}, processTags{}, spantable.Sender{}, traceTags{}
 }
 
-// beginList reads the header of the list of traces.
-func (d *Decoder) beginList() int {
-	d.list.At = d.At()
+// Decode decodes a payload into t, which is valid until body is modified. names are the names of the
+// tags to keep, and must begin with TraceTags. If Decode returns an error, the payload can still be
+// forwarded to the agent, which decides whether it is valid.
+func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *spantable.Table) error {
+	d.reset(format, body, names, t)
+	switch format {
+	case FormatV04:
+		v04{d}.readPayload()
+	case FormatV05:
+		v05{d}.readPayload()
+	case FormatV07:
+		v07{d}.readPayload()
+	default:
+		v1{d}.readPayload()
+	}
+	if d.Failed() {
+		t.Fail(ErrUnparsable)
+	}
+	return t.Err() //nolint:wrapcheck // ErrUnparsable or spantable.ErrTooMuch
+}
+
+// readTraceCount reads the header of the list of traces and returns their number.
+func (d *Decoder) readTraceCount() int {
+	d.list.Header = d.At()
 	count := d.Array()
 	d.list.First = d.At()
 	return count
 }
 
-// beginSpan appends a span to be filled.
-func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
-	d.lastTags = fieldOther
-	s := d.table.AddSpan(kind)
-	d.check()
-	return s
-}
-
-// beginTrace begins the group of a trace.
+// beginTrace returns the group of a trace that starts at the current position.
 func (d *Decoder) beginTrace() spantable.Group {
-	d.trace = ofTrace{}
+	d.trace = traceTags{}
 	return spantable.Group{First: uint32(len(d.table.Spans)), At: uint32(d.At())}
 }
 
-// endTrace appends the group, with what its spans say of it.
+// beginSpan appends a span to the table and returns it.
+func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
+	d.lastTags = fieldOther
+	s := d.table.AddSpan(kind)
+	d.checkLimits()
+	return s
+}
+
+// endTrace completes the group of a trace with the tags of its spans, and appends it to the table.
 func (d *Decoder) endTrace(g spantable.Group) {
-	o := &d.trace
-	replace(&g.Origin, o.origin)
-	if o.hasPriority {
-		g.Priority, g.HasPriority = o.priority, true
+	t := &d.trace
+	replaceNonEmpty(&g.Origin, t.origin)
+	if t.hasPriority {
+		g.Priority, g.HasPriority = t.priority, true
 	}
-	if !g.IsHighRead {
-		g.TraceLow = o.id
+	if !g.IsHighRead { // v1 chunks contain the whole trace ID
+		g.TraceLow = t.idLow
 	}
 	g.End, g.Strings = uint32(d.At()), uint32(len(d.strings.texts))
 	d.table.AddGroup(g)
-	d.check()
+	d.checkLimits()
 }
 
-// sayTexts ends a body of the older formats: its sender is what its spans said.
-func (d *Decoder) sayTexts() {
+// endPayload adds the sender of a payload in a format before v1, in which tags of spans describe it.
+func (d *Decoder) endPayload() {
 	s := &d.sender
-	s.Env, s.Version, s.Host, s.Commit = d.said.env, d.said.version, d.said.host, d.said.commit
+	s.Env, s.Version, s.Host = d.payloadTags.env, d.payloadTags.version, d.payloadTags.host
+	s.Commit = d.payloadTags.commit
 	d.table.Senders = append(d.table.Senders, *s)
 }
 
-// Decode reads a body into a table, which is valid until the body is used again. names are the
-// tags that are kept, the first of which are TraceTags. With an error the body is left to the
-// agent.
-func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *spantable.Table) error {
-	d.reset(format, body, names, t)
-	switch format {
-	case FormatV04:
-		v04{named{d}}.read()
-	case FormatV05:
-		v05{d}.read()
-	case FormatV07:
-		v07{named{d}}.read()
-	default:
-		v1{d}.read()
+// checkLimits stops the decoder if the payload exceeds a limit of the table.
+func (d *Decoder) checkLimits() {
+	if d.table.Err() != nil {
+		d.Fail()
 	}
-	if d.Failed() {
-		t.Fail(ErrUnread)
-	}
-	return t.Err() //nolint:wrapcheck // it is the decoder's own, or the table's limit
 }
 
-// Format is that of the last body.
+// Format returns the format of the last payload.
 func (d *Decoder) Format() Format { return d.format }
 
-// List is where the traces of the last body lie.
-func (d *Decoder) List() List { return d.list }
+// TraceList returns the position of the list of traces in the last payload.
+func (d *Decoder) TraceList() TraceList { return d.list }
 
-// Strings are those that the last body has numbered, by number.
+// Strings returns the strings that the last payload refers to by index.
 func (d *Decoder) Strings() []spantable.Text { return d.strings.texts }
 
-// keptStrings bounds the memory that is kept from one body to the next.
-const keptStrings = 1 << 16
+// maxRetainedStrings is the largest string table that is reused for the next payload.
+const maxRetainedStrings = 1 << 16
 
-// Release lets go of the last body, and of the memory that only a very large one needed.
+// Release drops the references to the last payload and its table. It frees memory that only unusually
+// large payloads need.
 func (d *Decoder) Release() {
 	d.Reader, d.body, d.table = msgpack.Reader{}, nil, nil
-	if cap(d.strings.texts) > keptStrings {
-		d.strings = strings{}
+	if cap(d.strings.texts) > maxRetainedStrings {
+		d.strings = stringTable{}
 	}
 }
 
-// Format is one of the agent's trace endpoints, by how its bodies are written.
+// Format identifies a trace endpoint of the agent by the encoding of its payloads.
 type Format uint8
 
 const (
@@ -138,18 +175,17 @@ const (
 	FormatV1
 )
 
-// String is the format's endpoint.
+// String returns the version in the path of the endpoint.
 func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1.0"}[f] }
 
-// isByName says whether the format writes strings where they are used.
-func (f Format) isByName() bool { return f == FormatV04 || f == FormatV07 }
+// hasInlineStrings reports whether the format writes out every string instead of using an index.
+func (f Format) hasInlineStrings() bool { return f == FormatV04 || f == FormatV07 }
 
-// ErrUnread is what a body gives that is left to the agent: it is no msgpack of its format, or
-// has what no tracer writes and only the agent can judge.
-var ErrUnread = errors.New("read traces: the body is not what its endpoint takes")
+// ErrUnparsable is the error for payloads that are not valid in their format, or that contain values
+// for which the agent's result can't be predicted.
+var ErrUnparsable = errors.New("read traces: the body is not what its endpoint takes")
 
-// The labels of tags that say something of a trace or of its process. Names are given to a Decoder
-// with TraceTags first, under these labels.
+// Labels of the tags that describe a trace, its process, or the kind of a span.
 const (
 	LabelKind spantable.Label = iota + 1
 	LabelEnv
@@ -159,14 +195,14 @@ const (
 	LabelOrigin
 	LabelPriority
 	LabelProcessTags
-	LabelTraceHigh    // the upper half of the trace's id
-	LabelSpanSampling // the span was sampled for itself
-	LabelEventRate    // the span is an event
-	labelMisplaced    // no name: the empty string of a v0.5 body that is not the first
-	TraceLabels       // how many there are, with spantable.Other
+	LabelTraceHigh      // upper half of a 128-bit trace ID
+	LabelSpanSampling   // set on spans kept by single-span sampling
+	LabelEventRate      // set on spans that are App Analytics events
+	labelMisplacedEmpty // stands for an empty string that is not the first of a v0.5 dictionary
+	TraceLabels         // number of these labels, including spantable.Other
 )
 
-// TraceTags are the names of those tags, by label.
+// TraceTags are the names of these tags, by label.
 var TraceTags = [TraceLabels]string{
 	LabelKind: "span.kind", LabelEnv: "env", LabelVersion: "version", LabelHostname: "_dd.hostname",
 	LabelCommit: "_dd.git.commit.sha", LabelOrigin: "_dd.origin", LabelPriority: "_sampling_priority_v1",
@@ -174,66 +210,19 @@ var TraceTags = [TraceLabels]string{
 	LabelSpanSampling: "_dd.span_sampling.mechanism", LabelEventRate: "_dd1.sr.eausr",
 }
 
-// limitsOf are the limits of a body of that length.
-func limitsOf(body int) spantable.Limits { return spantable.LimitsOf(body, tagBytes) }
+// minTagBytes is the minimum length of an encoded tag, as nearly all tracers write it.
+const minTagBytes = 8
 
-// tagBytes is the fewest bytes of a tag, as nearly all tracers write it.
-const tagBytes = 8
+// limitsOf returns the limits for a payload of bodyLen bytes.
+func limitsOf(bodyLen int) spantable.Limits { return spantable.LimitsOf(bodyLen, minTagBytes) }
 
-// stringBytes is what a string takes that is numbered: its place, its label, its slots of a table
-// half full, and of the one before.
+// stringBytes is the memory for one indexed string: its position, its label, and its slots in a
+// half-full hash table and in the smaller one that the table replaced.
 const stringBytes = int(unsafe.Sizeof(spantable.Text{})+unsafe.Sizeof(spantable.Label(0))) + 4*4
 
-// Bytes is the most that a decoder and its table take for bodies of that length, with so many
-// bytes more for each span.
-func Bytes(body, perSpan int) int {
-	l := limitsOf(body)
+// Bytes returns the maximum memory of a decoder and its table for payloads of bodyLen bytes, if the
+// caller stores another perSpan bytes for each span.
+func Bytes(bodyLen, perSpan int) int {
+	l := limitsOf(bodyLen)
 	return l.Bytes(perSpan) + int(spantable.Grown*float64(l.Strings*stringBytes))
 }
-
-// strings are those that a body numbers, and by string the label of the tag with that name.
-type strings struct {
-	texts  []spantable.Text
-	labels []spantable.Label
-	// slots find the number of a string that a v1 body has brought already: a string that stands
-	// in it twice keeps its first number, and gets no second one. It is a flat hash table of
-	// numbers, each one more than its string's, so that 0 is an empty slot.
-	slots []uint32
-	seed  maphash.Seed
-	// misplaced says that a v0.5 body has an empty string that is not the first.
-	misplaced bool
-}
-
-// firstSlots is the size of a table to begin with.
-const firstSlots = 256
-
-func (s *strings) reset() { s.texts, s.labels, s.misplaced = s.texts[:0], s.labels[:0], false }
-
-// begin makes the strings findable by their bytes.
-func (s *strings) begin() {
-	if s.slots == nil {
-		s.seed, s.slots = maphash.MakeSeed(), make([]uint32, firstSlots)
-	}
-	clear(s.slots)
-}
-
-// slot is where a string is, or where it belongs.
-func (s *strings) slot(body, text []byte) *uint32 {
-	mask := uint64(len(s.slots) - 1)
-	for at := maphash.Bytes(s.seed, text) & mask; ; at = (at + 1) & mask {
-		slot := &s.slots[at]
-		if *slot == 0 || bytes.Equal(bytesOf(body, s.texts[*slot-1]), text) {
-			return slot
-		}
-	}
-}
-
-// grow makes the table twice as large.
-func (s *strings) grow(body []byte) {
-	s.slots = make([]uint32, 2*len(s.slots))
-	for i := range s.texts {
-		*s.slot(body, bytesOf(body, s.texts[i])) = uint32(i + 1)
-	}
-}
-
-func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Of(body) }

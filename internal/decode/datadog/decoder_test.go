@@ -13,10 +13,10 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// names are the tags that every decoder keeps, and two more.
+// names are the names of the tags that every decoder keeps, and of two more.
 var names = spantable.NewNames(append(datadog.TraceTags[:], "text.tag", "number.tag"))
 
-// object is a map whose pairs are written in that order.
+// object is a map that is encoded with its pairs in this order.
 type object []any
 
 func (o object) EncodeMsgpack(e *msgpack.Encoder) error {
@@ -40,7 +40,7 @@ func encode(t testing.TB, v any) []byte {
 	return body
 }
 
-// decoded is the table of a body that must be read.
+// decoded returns the table of a payload that must be valid.
 func decoded(t *testing.T, format datadog.Format, body []byte) *spantable.Table {
 	t.Helper()
 	d, table := &datadog.Decoder{}, &spantable.Table{}
@@ -55,7 +55,7 @@ func read(t *testing.T, format datadog.Format, v any) error {
 	return (&datadog.Decoder{}).Decode(format, encode(t, v), names, &spantable.Table{})
 }
 
-// shown is a table as text.
+// shown formats a table as text.
 func shown(t *spantable.Table) string {
 	var b strings.Builder
 	for i := range t.Groups {
@@ -89,7 +89,7 @@ func shown(t *spantable.Table) string {
 	return b.String()
 }
 
-// TestASpanIsReadInEachFormat with its fields, its tags that are asked for, and what it says of
+// TestASpanIsReadInEachFormat decodes a span with all fields, labelled tags, and tags that describe
 // its trace and its process.
 func TestASpanIsReadInEachFormat(t *testing.T) {
 	const start = uint64(1e18)
@@ -170,14 +170,15 @@ func TestASpanIsReadInEachFormat(t *testing.T) {
 		for cut := range body {
 			table := &spantable.Table{}
 			if err := (&datadog.Decoder{}).Decode(format, body[:cut], names, table); !errors.Is(err,
-				datadog.ErrUnread) {
+				datadog.ErrUnparsable) {
 				t.Errorf("%s: %d of %d bytes: %v", format, cut, len(body), err)
 			}
 		}
 	}
 }
 
-// TestTheRootsPriorityStands against those of later spans, and the last one where no root says it.
+// TestTheRootsPriorityStands checks that the priority of the root span takes precedence over that
+// of later spans. In a trace without a root, the last priority counts.
 func TestTheRootsPriorityStands(t *testing.T) {
 	spanOf := func(parent int, priority any) object {
 		o := object{"span_id", 1, "parent_id", parent, "meta", object{}, "metrics", object{}}
@@ -206,8 +207,8 @@ func TestTheRootsPriorityStands(t *testing.T) {
 	}
 }
 
-// TestWhoseWordCounts: of what the spans of a trace say of their process, in v0.4 the last one,
-// in v0.7 the first one, behind what the payload says.
+// TestWhoseWordCounts checks the precedence of values that describe the process: fields of the
+// payload first, and then tags of the last span in v0.4, or of the first span in v0.7.
 func TestWhoseWordCounts(t *testing.T) {
 	say := func(env string) object {
 		return object{"span_id", 1, "meta", object{"env", env, "_dd.git.commit.sha", env}}
@@ -230,7 +231,8 @@ func TestWhoseWordCounts(t *testing.T) {
 	}
 }
 
-// TestWhatNoTracerWritesIsNotRead, though it is msgpack.
+// TestWhatNoTracerWritesIsNotRead decodes payloads that are valid msgpack but not valid in their
+// format.
 func TestWhatNoTracerWritesIsNotRead(t *testing.T) {
 	span := object{1, "s", 4, 1}
 	for what, test := range map[string]struct {
@@ -331,8 +333,8 @@ func TestWhatNoTracerWritesIsNotRead(t *testing.T) {
 	}
 }
 
-// TestADecoderIsOfOneBody: what it has read before changes nothing, and after a release it holds
-// nothing.
+// TestADecoderIsOfOneBody checks that earlier payloads don't affect the result, and that a decoder
+// holds no reference to a payload after Release.
 func TestADecoderIsOfOneBody(t *testing.T) {
 	d, table := &datadog.Decoder{}, &spantable.Table{}
 	first := encode(t,
@@ -352,7 +354,7 @@ func TestADecoderIsOfOneBody(t *testing.T) {
 	}
 }
 
-// TestTraces: where they lie is told, whole and one behind the other.
+// TestWhereTracesLie checks the positions of the list of traces, and that its traces are adjacent.
 func TestWhereTracesLie(t *testing.T) {
 	traces := []any{[]any{object{"span_id", 1}}, []any{}, []any{object{"span_id", 2}, object{"span_id", 3}}}
 	for format, body := range map[datadog.Format]any{
@@ -367,7 +369,7 @@ func TestWhereTracesLie(t *testing.T) {
 		if err := d.Decode(format, b, names, table); err != nil {
 			t.Fatal(err)
 		}
-		list, at := d.List(), d.List().First
+		list, at := d.TraceList(), d.TraceList().First
 		for i := range table.Groups {
 			g := &table.Groups[i]
 			if int(g.At) != at {
@@ -378,13 +380,13 @@ func TestWhereTracesLie(t *testing.T) {
 				t.Errorf("trace %d is %x", i, b[g.At:g.End])
 			}
 		}
-		if at != list.End || list.At >= list.First {
+		if at != list.End || list.Header >= list.First {
 			t.Errorf("%s: the list %+v ends at %d", format, list, at)
 		}
 	}
 }
 
-// FuzzDecode: no bytes make a decoder panic or a table refer to what it has not.
+// FuzzDecode checks that no input causes a panic or an invalid reference in the table.
 func FuzzDecode(f *testing.F) {
 	f.Add(uint8(0), encode(f, []any{[]any{object{"service", "s", "meta", object{"env", "e"}}}}))
 	f.Add(uint8(1),
@@ -408,7 +410,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestStringsAreBounded in the formats that number them.
+// TestStringsAreBounded checks the limit on strings in formats that refer to strings by index.
 func TestStringsAreBounded(t *testing.T) {
 	var list []string
 	for i := range 1 << 16 {
@@ -426,7 +428,8 @@ func TestStringsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSpansWithoutIDsLeaveNoneToTheNextTrace: the id of a trace is that of its own spans.
+// TestSpansWithoutIDsLeaveNoneToTheNextTrace checks that a trace gets its ID from its own spans
+// only.
 func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
 	body := []any{[]any{object{"trace_id", 5}}, []any{object{"span_id", 1}}}
 	if table := decoded(t, datadog.FormatV04, encode(t, body)); table.Groups[0].TraceLow != 5 ||

@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// TestAFieldIsToldByItsNameAlone holds for its name as it is nearly always written.
+// It checks both ways to find a field: by its name, and by the most common encoding of its name.
 func TestAFieldIsToldByItsNameAlone(t *testing.T) {
 	for f, name := range fieldNames {
 		if name != "" && field(fieldTable.Find([]byte(name))) != field(f) {
@@ -15,16 +15,16 @@ func TestAFieldIsToldByItsNameAlone(t *testing.T) {
 		}
 		written := string([]byte{msgpack.FixStr | byte(len(name))}) + name
 		if len(written) > 16 {
-			t.Errorf("%q is longer than its ends", written)
+			t.Errorf("%q has more than 16 bytes, so its middle is not compared", written)
 		}
-		for g := range writtenNames {
+		for g := range encodedNames {
 			is := name != "" && f == g
-			if (writtenNames[g] == spantable.EndsOf(written)) != is {
+			if (encodedNames[g] == spantable.EndsOf(written)) != is {
 				t.Errorf("field %d is written as %q: %v", g, name, !is)
 			}
 		}
 	}
-	for number, f := range fieldNumbers {
+	for number, f := range v1Fields {
 		if (number == 0) != (f == fieldOther) {
 			t.Errorf("number %d is field %d", number, f)
 		}

@@ -8,66 +8,67 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// maxTagText is the longest tag that is read. The agent cuts those over 25,000 bytes, and a list
-// of hosts takes many times its length to be read.
+// maxTagText is the maximum length of a tag value. The agent truncates values over 25,000 bytes, and
+// parsing a long list of hosts takes many times its length in memory.
 const maxTagText = 16 << 10
 
-// readTags reads n tags of a kind and keeps those that some rule asks for.
-func (d *Decoder) readTags(s *spantable.Span, n int, as spantable.Value) {
+// readTags reads n tags with values of the given kind into span s, and keeps those that have a label.
+func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 	t := d.table
-	first, at := len(t.Tags), d.At()
+	first, pos := len(t.Tags), d.At()
 	t.Tags = slices.Grow(t.Tags, max(0, min(n, t.Limits.Tags-first))+1)
 	for n > 0 && !d.Failed() {
 		switch {
-		case !d.format.isByName():
-			n, at = d.numberedTags(as, n, at)
-		case as != spantable.IsBytes:
-			n, at = d.namedTags(as, n, at)
+		case !d.format.hasInlineStrings():
+			n, pos = d.readCommonIndexedTags(kind, n, pos)
+		case kind != spantable.IsBytes:
+			n, pos = d.readCommonInlineTags(kind, n, pos)
 		}
 		if n > 0 {
-			d.Seek(at)
-			d.anyTag(as)
-			n, at = n-1, d.At()
+			d.Seek(pos)
+			d.readAnyTag(kind)
+			n, pos = n-1, d.At()
 		}
 		if len(t.Tags) > t.Limits.Tags {
 			t.Fail(spantable.ErrTooMuch)
 			d.Fail()
 		}
 	}
-	d.Seek(at)
-	if s.Last = uint32(len(t.Tags)); d.Failed() {
-		return
+	d.Seek(pos)
+	if s.Last = uint32(len(t.Tags)); !d.Failed() {
+		d.applyTags(s, t.Tags[first:])
 	}
-	read := t.Tags[first:]
-	for i := range read {
-		tag := &read[i]
+}
+
+// applyTags counts the text of new tags towards the limit of the table. In formats before v1, it also sets
+// the fields of the span and of its trace that are encoded as tags.
+func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
+	for i := range tags {
+		tag := &tags[i]
 		if tag.IsWritten() {
-			if t.Charge(tag.Text().Len); tag.Text().Len > maxTagText {
+			if d.table.Charge(tag.Text().Len); tag.Text().Len > maxTagText {
 				d.Fail()
 			}
 		}
-		if d.format != FormatV1 && tag.Label < TraceLabels {
-			d.noteOfTrace(s, tag)
+		if d.format == FormatV1 || tag.Label >= TraceLabels {
+			continue
+		}
+		switch {
+		case tag.Value == spantable.IsNumber:
+			d.trace.setPriority(tag)
+		case tag.Value != spantable.IsText:
+		case tag.Label == LabelKind:
+			s.Kind = kindFromName(bytesOf(d.body, tag.Text()))
+		default:
+			d.trace.setText(tag)
 		}
 	}
-	d.check()
+	d.checkLimits()
 }
 
-// noteOfTrace notes a tag that says something of its trace or its process, or the span's kind.
-func (d *Decoder) noteOfTrace(s *spantable.Span, t *spantable.Tag) {
-	switch {
-	case t.Value == spantable.IsNumber:
-		d.trace.notePriority(t)
-	case t.Value != spantable.IsText:
-	case t.Label == LabelKind:
-		s.Kind = kindNamed(bytesOf(d.body, t.Text()))
-	default:
-		d.trace.note(t)
-	}
-}
-
-// kindNamed is the kind of that name. The agent takes no others, and none in capitals.
-func kindNamed(name []byte) spantable.Kind {
+// kindFromName returns the span kind with the given name. Like the agent, it treats unknown and
+// uppercase names as internal.
+func kindFromName(name []byte) spantable.Kind {
 	switch string(name) {
 	case "server":
 		return spantable.KindServer
@@ -81,67 +82,68 @@ func kindNamed(name []byte) spantable.Kind {
 	return spantable.KindInternal
 }
 
-// window is what has to lie ahead of a tag that namedTags reads: the longest name and text that
-// it takes, so that nothing but their lengths has to be looked at.
-const window = 1 + 31 + 2 + 255
+// maxCommonTag is the maximum length of a tag that readCommonInlineTags can read. If at least as many
+// bytes are left, no other length has to be checked.
+const maxCommonTag = 1 + 31 + 2 + 255
 
-// namedTags reads tags of the most common forms, up to the first of another form, and returns
-// how many are left and where they begin. Which ones are wanted is nothing that a processor can
-// foretell: so all are noted, and then kept or not.
-func (d *Decoder) namedTags(as spantable.Value, n, at int) (left, next int) {
+// readCommonInlineTags reads up to n tags from pos, and stops at the first one that is not in the most
+// common encoding. It returns the number of tags left and the position of the next one. It stores every
+// tag, and then advances only if the tag has a label: the CPU can't predict a branch on that.
+func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (left, next int) {
 	body, names := d.body, d.names
 	tags, kept := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
-	for ; n > 0 && kept < len(tags) && at <= len(body)-window; n-- {
-		w := (*[window]byte)(body[at:])
-		size := int(w[0] - msgpack.FixStr)
-		if size > 31 {
+	for ; n > 0 && kept < len(tags) && pos <= len(body)-maxCommonTag; n-- {
+		encoded := (*[maxCommonTag]byte)(body[pos:])
+		nameLen := int(encoded[0] - msgpack.FixStr)
+		if nameLen > 31 {
 			break
 		}
-		label, isSure := names.Among(spantable.EndsIn(body, at+1, size))
+		label, isSure := names.Among(spantable.EndsIn(body, pos+1, nameLen))
 		if !isSure {
-			label = names.Find(w[1 : 1+size])
+			label = names.Find(encoded[1 : 1+nameLen])
 		}
-		bits, end, lead := uint64(0), 0, w[1+size]
+		bits, end, lead := uint64(0), 0, encoded[1+nameLen]
 		switch {
-		case as == spantable.IsNumber:
-			bits, end = msgpack.CommonNumber(body, at+1+size)
+		case kind == spantable.IsNumber:
+			bits, end = msgpack.CommonNumber(body, pos+1+nameLen)
 		case lead-msgpack.FixStr < 32:
-			value := spantable.Text{At: uint32(at + 2 + size), Len: uint32(lead - msgpack.FixStr)}
+			value := spantable.Text{At: uint32(pos + 2 + nameLen), Len: uint32(lead - msgpack.FixStr)}
 			bits, end = spantable.TextBits(value), int(value.At+value.Len)
 		case lead == msgpack.Str8:
-			value := spantable.Text{At: uint32(at + 3 + size), Len: uint32(w[2+size])}
+			value := spantable.Text{At: uint32(pos + 3 + nameLen), Len: uint32(encoded[2+nameLen])}
 			bits, end = spantable.TextBits(value), int(value.At+value.Len)
 		}
 		if end == 0 {
 			break
 		}
-		tags[kept] = spantable.Tag{Label: label, Value: as, Bits: bits}
+		tags[kept] = spantable.Tag{Label: label, Value: kind, Bits: bits}
 		kept += label.Wanted()
-		at = end
+		pos = end
 	}
 	d.table.Tags = tags[:kept]
-	return n, at
+	return n, pos
 }
 
-// numberedTags is namedTags for the formats that number strings.
-func (d *Decoder) numberedTags(as spantable.Value, n, at int) (left, next int) {
+// readCommonIndexedTags does the same as readCommonInlineTags for formats that refer to strings by
+// index.
+func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (left, next int) {
 	body, labels, texts := d.body, d.strings.labels, d.strings.texts
 	tags, kept := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
 	for ; n > 0 && kept < len(tags); n-- {
-		name, next := msgpack.CommonUint(body, at)
+		name, next := msgpack.CommonUint(body, pos)
 		if next == 0 || name >= uint64(len(labels)) {
 			break
 		}
-		kind, bits := as, uint64(0)
-		if as == isStated {
-			kind, next = commonKind(body, next)
+		tagKind, bits := kind, uint64(0)
+		if kind == typedValue {
+			tagKind, next = readCommonType(body, next)
 		}
-		if kind == spantable.IsText {
+		if tagKind == spantable.IsText {
 			if bits, next = msgpack.CommonUint(body, next); bits >= uint64(len(texts)) {
 				break
 			}
 			bits = spantable.TextBits(texts[bits])
-		} else if kind == spantable.IsNumber {
+		} else if tagKind == spantable.IsNumber {
 			bits, next = msgpack.CommonNumber(body, next)
 		} else {
 			break
@@ -149,89 +151,90 @@ func (d *Decoder) numberedTags(as spantable.Value, n, at int) (left, next int) {
 		if next == 0 {
 			break
 		}
-		tags[kept] = spantable.Tag{Label: labels[name], Value: kind, Bits: bits}
+		tags[kept] = spantable.Tag{Label: labels[name], Value: tagKind, Bits: bits}
 		kept += labels[name].Wanted()
-		at = next
+		pos = next
 	}
 	d.table.Tags = tags[:kept]
-	return n, at
+	return n, pos
 }
 
-// anyTag reads a tag of any form.
-func (d *Decoder) anyTag(as spantable.Value) {
-	label, t := d.anyLabel(), spantable.Tag{Value: as}
-	switch as {
+// readAnyTag reads a tag in any encoding, and keeps it if it has a label.
+func (d *Decoder) readAnyTag(kind spantable.Value) {
+	label, t := d.readLabel(), spantable.Tag{Value: kind}
+	switch kind {
 	case spantable.IsText:
-		t.Bits = spantable.TextBits(d.anyText())
+		t.Bits = spantable.TextBits(d.readAnyText())
 	case spantable.IsNumber:
-		t.Bits = d.numberBits()
+		t.Bits = d.readFloatBits()
 	case spantable.IsBytes:
 		t.Bits = spantable.TextBits(spantable.Text(d.Bin()))
 	default:
-		t = d.attribute(0)
+		t = d.readTypedValue(0)
 	}
 	if t.Label = label; label != spantable.Other {
 		d.table.Tags = append(d.table.Tags, t)
 	}
 }
 
-// texts are what the spans of a trace say of its process, and where the trace came from.
-type texts struct{ env, version, host, commit, origin spantable.Text }
+// processTags are the tags of spans that describe their process, and the origin of their trace.
+type processTags struct{ env, version, host, commit, origin spantable.Text }
 
-// override replaces each text by another that is not empty.
-func (t *texts) override(by *texts) {
-	replace(&t.env, by.env)
-	replace(&t.version, by.version)
-	replace(&t.host, by.host)
-	replace(&t.commit, by.commit)
-	replace(&t.origin, by.origin)
+// override replaces each text by the one in other, unless that is empty.
+func (p *processTags) override(other *processTags) {
+	replaceNonEmpty(&p.env, other.env)
+	replaceNonEmpty(&p.version, other.version)
+	replaceNonEmpty(&p.host, other.host)
+	replaceNonEmpty(&p.commit, other.commit)
+	replaceNonEmpty(&p.origin, other.origin)
 }
 
-func replace(to *spantable.Text, by spantable.Text) {
-	if by.Len != 0 {
-		*to = by
+func replaceNonEmpty(dst *spantable.Text, src spantable.Text) {
+	if src.Len != 0 {
+		*dst = src
 	}
 }
 
-// ofTrace is what a trace of the older formats says of itself in its spans.
-type ofTrace struct {
-	texts
-	id           uint64 // its lower half
+// traceTags are the tags of spans that describe their trace. Formats before v1 have no other fields for
+// that.
+type traceTags struct {
+	processTags
+	idLow        uint64 // lower half of the trace ID
 	priority     int32
 	hasPriority  bool
 	rootPriority int32
 	seenRoot     bool
 }
 
-// note notes a tag that is its trace's more than its span's: the last one of a trace counts, also
-// an empty one.
-func (o *ofTrace) note(t *spantable.Tag) {
-	switch t.Label {
+// setText stores the value of a tag with a text. The last tag of a trace counts, even if it is empty.
+func (t *traceTags) setText(tag *spantable.Tag) {
+	switch tag.Label {
 	case LabelEnv:
-		o.env = t.Text()
+		t.env = tag.Text()
 	case LabelVersion:
-		o.version = t.Text()
+		t.version = tag.Text()
 	case LabelHostname:
-		o.host = t.Text()
+		t.host = tag.Text()
 	case LabelCommit:
-		o.commit = t.Text()
+		t.commit = tag.Text()
 	case LabelOrigin:
-		o.origin = t.Text()
+		t.origin = tag.Text()
 	}
 }
 
-// notePriority notes the priority, which is written as a number.
-func (o *ofTrace) notePriority(t *spantable.Tag) {
-	if t.Label == LabelPriority {
-		o.priority, o.hasPriority = int32(math.Float64frombits(t.Bits)), true
+// setPriority stores the sampling priority if the tag contains it.
+func (t *traceTags) setPriority(tag *spantable.Tag) {
+	if tag.Label == LabelPriority {
+		t.priority, t.hasPriority = int32(math.Float64frombits(tag.Bits)), true
 	}
 }
 
-// reconcile has the root's priority stand against those of later spans.
-func (o *ofTrace) reconcile(parent uint64) {
-	if parent == 0 && o.hasPriority {
-		o.rootPriority, o.seenRoot = o.priority, true
-	} else if o.seenRoot {
-		o.priority = o.rootPriority
+// applyRootPriority makes the priority of a root span take precedence over that of later spans. It is
+// called after each span with the span's parent ID.
+func (t *traceTags) applyRootPriority(parentID uint64) {
+	if parentID == 0 && t.hasPriority {
+		t.rootPriority, t.seenRoot = t.priority, true
+	} else if t.seenRoot {
+		t.priority = t.rootPriority
 	}
 }

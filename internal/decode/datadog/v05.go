@@ -2,76 +2,78 @@ package datadog
 
 import "github.com/spanstatsd/spanstatsd/internal/span/spantable"
 
-// v05 is the format of /v0.5/traces: a dictionary of strings, then traces as arrays of spans as
-// arrays of twelve, with numbers for strings.
+// v05 decodes /v0.5/traces: a dictionary of strings, followed by an array of traces. A trace is an
+// array of spans, and a span is an array of twelve values that refer to strings by index.
 type v05 struct{ *Decoder }
 
-func (d v05) read() {
+func (d v05) readPayload() {
 	d.Array()
-	d.dictionary()
-	for n := d.beginList(); n > 0 && !d.Failed(); n-- {
+	d.readDictionary()
+	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
 		g := d.beginTrace()
 		for n := d.Array(); n > 0 && !d.Failed(); n-- {
-			d.span()
+			d.readSpan()
 		}
-		d.said.override(&d.trace.texts)
+		d.payloadTags.override(&d.trace.processTags)
 		d.endTrace(g)
 	}
 	d.list.End = d.At()
-	d.sayTexts()
+	d.endPayload()
 }
 
-// dictionary reads the strings, and for each whether it names a tag that a rule asks for: once,
-// and not for each span. Names that stand there twice only the agent can judge: it finds a
-// string by its place.
-func (d v05) dictionary() {
+// readDictionary reads the strings, and looks up the tag label of each one once instead of once per
+// span. It rejects a dictionary that contains a labelled name twice, because the agent compares names
+// by index and treats the two as different tags.
+func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
-		text := d.looseText()
-		l := d.names.Find(bytesOf(d.body, text))
-		if l != spantable.Other && seen.Has(l) {
+		text := d.readInlineText()
+		label := d.names.Find(bytesOf(d.body, text))
+		if label != spantable.Other && seen.Has(label) {
 			d.Fail()
 		}
-		seen.Add(l)
+		seen.Add(label)
 		if s := &d.strings; text.Len == 0 && len(s.texts) > 0 {
-			if s.misplaced || s.texts[0].Len == 0 {
-				d.Fail() // a second empty one
+			if s.hasMisplacedEmpty || s.texts[0].Len == 0 {
+				d.Fail() // a second empty string
 			}
-			s.misplaced, l = true, labelMisplaced
+			s.hasMisplacedEmpty, label = true, labelMisplacedEmpty
 		}
-		d.addString(text, l)
+		d.addString(text, label)
 	}
 }
 
-func (d v05) span() {
+func (d v05) readSpan() {
 	s := d.beginSpan(spantable.KindUnknown)
-	if d.Array() != int(fieldsV05) {
+	if d.Array() != int(v05FieldCount) {
 		d.Fail()
 	}
-	at := d.At()
-	for f := fieldService; f <= fieldsV05 && !d.Failed(); f++ {
-		at = d.readField(s, f, at)
+	pos := d.At()
+	for f := fieldService; f <= v05FieldCount && !d.Failed(); f++ {
+		pos = d.readField(s, f, pos)
 	}
-	d.Seek(at)
-	d.trace.reconcile(s.Parent)
-	if d.strings.misplaced {
-		d.judge(s)
+	d.Seek(pos)
+	d.trace.applyRootPriority(s.Parent)
+	if d.strings.hasMisplacedEmpty {
+		d.checkEmptyStrings(s)
 	}
 }
 
-// judge looks whether a span means the empty string of a body that has a misplaced one, which is the
-// only empty one then. dd-trace-java writes the empty string of a v0.5 body where it first needs it,
-// for a span without a type, and not first in the dictionary. Agents of today move it there, and then
-// read the string that was the first where a span means the empty one; older ones do not. So who
-// means it is left to the agent, but for what does not count: the type of a span that is not counted,
-// and the value of a tag that no rule asks for.
-func (d v05) judge(s *spantable.Span) {
-	means := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
+// checkEmptyStrings rejects a span that uses the empty string of a dictionary in which it is not the
+// first string. dd-trace-java writes such dictionaries if a span has no type. Recent agents move the
+// empty string to the front, and then read the previous first string wherever a span refers to the
+// empty one; older agents read the empty string. So only values that don't affect statistics may be empty:
+// tags without a label, and the type of a span that the rules ignore.
+func (d v05) checkEmptyStrings(s *spantable.Span) {
+	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, t := range d.table.TagsOf(s) {
-		means = means || t.Label == labelMisplaced || t.Value == spantable.IsText && t.Text().Len == 0
+		isEmptyText := t.Value == spantable.IsText && t.Text().Len == 0
+		if isEmptyText || t.Label == labelMisplacedEmpty {
+			usesEmpty = true
+		}
 	}
-	s.IsDoubtful = s.Type.Len == 0
-	if means {
+	if usesEmpty {
 		d.Fail()
 	}
+	s.IsDoubtful = s.Type.Len == 0 // a rule rejects the payload if it counts the span
 }

@@ -6,50 +6,48 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// v07 is the format of /v0.7/traces: a map by names with the tracer's facts and a list of
-// chunks, each a map with a list of spans as in v0.4.
-type v07 struct{ named }
+// v07 decodes /v0.7/traces: a map that describes the tracer and contains a list of chunks. A chunk is
+// a map with a list of v0.4 spans.
+type v07 struct{ *Decoder }
 
-// textNames are what a payload calls its texts.
-var textNames = [...]string{
+// v07TextKeys are the keys of the payload's string fields.
+var v07TextKeys = [...]string{
 	"container_id", "language_name", "language_version", "tracer_version", "runtime_id", "env", "hostname",
 	"app_version",
 }
 
-func (d v07) read() {
+func (d v07) readPayload() {
 	s := &d.sender
-	var runtime spantable.Text
-	fields := [...]*spantable.Text{
-		&s.Container, &s.Lang, &s.LangVersion, &s.TracerVersion, &runtime, &s.Env, &s.Host, &s.Version,
+	var runtimeID spantable.Text // not used
+	texts := [len(v07TextKeys)]*spantable.Text{
+		&s.Container, &s.Lang, &s.LangVersion, &s.TracerVersion, &runtimeID, &s.Env, &s.Host, &s.Version,
 	}
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
-		name := spantable.View(bytesOf(d.body, d.name()))
-		switch at := slices.Index(textNames[:], name); {
-		case at >= 0:
-			*fields[at] = spantable.Text(d.Str())
-		case name == "tags":
-			d.readMap(true)
-		case name == "chunks":
+		key := spantable.View(bytesOf(d.body, d.readKey()))
+		switch i := slices.Index(v07TextKeys[:], key); {
+		case i >= 0:
+			*texts[i] = spantable.Text(d.Str())
+		case key == "tags":
+			d.readPayloadTags()
+		case key == "chunks":
 			d.readChunks()
 		default:
 			d.Skip()
 		}
 	}
-	// What the payload says itself goes before what its spans say, but for the commit.
-	own := texts{env: s.Env, version: s.Version, host: s.Host}
-	d.said.override(&own)
-	if d.said.commit.Len == 0 {
-		d.said.commit = s.Commit
+	// Fields of the payload take precedence over tags of its spans, except for the commit.
+	d.payloadTags.override(&processTags{env: s.Env, version: s.Version, host: s.Host})
+	if d.payloadTags.commit.Len == 0 {
+		d.payloadTags.commit = s.Commit
 	}
-	d.sayTexts()
+	d.endPayload()
 }
 
-// readMap reads the tags of the payload, or of a chunk, where they mean nothing to us.
-func (d v07) readMap(isOfPayload bool) {
+func (d v07) readPayloadTags() {
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
 		key, value := d.Str(), spantable.Text(d.Str())
-		if !isOfPayload || d.Failed() {
-			continue
+		if d.Failed() {
+			return
 		}
 		switch d.names.Find(key.Of(d.body)) {
 		case LabelCommit:
@@ -64,7 +62,7 @@ func (d v07) readChunks() {
 	if d.list.End != 0 {
 		d.Fail() // a second list
 	}
-	for n := d.beginList(); n > 0 && !d.Failed(); n-- {
+	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
 		if !d.IsNil() {
 			d.readChunk()
 		}
@@ -72,16 +70,17 @@ func (d v07) readChunks() {
 	d.list.End = d.At()
 }
 
+// readChunk reads a trace, or a part of one. A chunk without spans adds no group.
 func (d v07) readChunk() {
 	g := d.beginTrace()
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
-		switch string(bytesOf(d.body, d.name())) {
+		switch string(bytesOf(d.body, d.readKey())) {
 		case "priority":
-			g.Priority, g.HasPriority = d.priority(), true
+			g.Priority, g.HasPriority = d.readPriority(), true
 		case "origin":
 			g.Origin = spantable.Text(d.Str())
 		case "tags":
-			d.readMap(false)
+			d.skipStringMap()
 		case "dropped_trace":
 			d.Bool()
 		case "spans":
@@ -92,20 +91,27 @@ func (d v07) readChunk() {
 			d.Skip()
 		}
 	}
-	d.said.override(&d.trace.texts)
+	d.payloadTags.override(&d.trace.processTags)
 	if len(d.table.Spans) > int(g.First) {
 		d.endTrace(g)
 	}
 }
 
-// readSpan reads a span as in v0.4. What it says of its trace counts where it is the first of
-// the chunk and not, as there, the last. Of the priority the last one counts in both.
+// skipStringMap skips a map in which all keys and values must be strings.
+func (d v07) skipStringMap() {
+	for n := 2 * d.Map(); n > 0 && !d.Failed(); n-- {
+		d.Str()
+	}
+}
+
+// readSpan reads a span. If several spans of a chunk have a tag that describes the process, the first
+// one takes precedence; in v0.4, the last one does.
 func (d v07) readSpan() {
 	if d.IsNil() {
 		return
 	}
-	earlier := d.trace.texts
-	d.trace.texts = texts{}
-	d.span()
+	earlier := d.trace.processTags
+	d.trace.processTags = processTags{}
+	d.readSpanMap()
 	d.trace.override(&earlier)
 }

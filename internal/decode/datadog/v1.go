@@ -8,59 +8,57 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// v1 is the format of /v1.0/traces: maps by numbers, with strings that are written where they
-// are first used and numbered from then on.
+// v1 decodes /v1.0/traces: maps with numbers as keys. A string is written out where it first occurs,
+// which also assigns it the next index; later values refer to it by that index.
 type v1 struct{ *Decoder }
 
-// index reads what is no number of a string: that of a field, or of what has a list.
-func (d v1) index() uint64 { return d.Uint(math.MaxUint32) }
-
-func (d v1) read() {
-	d.strings.begin()
-	d.numberOf(spantable.Text{}) // the empty string is number 0
+func (d v1) readPayload() {
+	d.strings.resetSlots()
+	d.internString(spantable.Text{}) // the empty string has index 0
 	s, count := &d.sender, d.Map()
 	texts := [...]*spantable.Text{
 		2: &s.Container, 3: &s.Lang, 4: &s.LangVersion, 5: &s.TracerVersion,
 		7: &s.Env, 8: &s.Host, 9: &s.Version,
 	}
-	d.list.Fields, d.list.Behind = count, d.At()
+	d.list.FieldCount, d.list.FieldsStart = count, d.At()
 	for i := 0; i < count && !d.Failed(); i++ {
-		switch field := d.index(); {
-		case field < uint64(len(texts)) && texts[field] != nil:
-			*texts[field] = d.anyText()
-		case field == 1:
+		switch key := d.readUint32(); {
+		case key < uint64(len(texts)) && texts[key] != nil:
+			*texts[key] = d.readAnyText()
+		case key == 1:
 			if i > 0 {
-				d.Fail() // no tracer writes them elsewhere
+				d.Fail() // all tracers write the strings first
 			}
-			d.stringsAhead()
-			d.list.Fields, d.list.Behind = count-1, d.At()
-		case field == 6:
-			d.number() // the runtime id
-		case field == 10:
+			d.readStrings()
+			d.list.FieldCount, d.list.FieldsStart = count-1, d.At()
+		case key == 6:
+			d.readStringIndex() // runtime ID
+		case key == 10:
 			d.readPayloadAttributes()
-		case field == 11:
+		case key == 11:
 			d.readChunks()
 		default:
-			d.skipStreamed(msgpack.MaxDepth)
+			d.skipV1Value(msgpack.MaxDepth)
 		}
 	}
 	d.table.Senders = append(d.table.Senders, *s)
 }
 
-// stringsAhead reads strings that were sent ahead.
-func (d v1) stringsAhead() {
+// readStrings reads a list of strings that get the first indexes. They must be different.
+func (d v1) readStrings() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		if s := d.Str(); s.Len > 0 && !d.Failed() {
-			if _, isNew := d.numberOf(spantable.Text(s)); !isNew {
+			if _, isNew := d.internString(spantable.Text(s)); !isNew {
 				d.Fail()
 			}
 		}
 	}
 }
 
-// readPayloadAttributes reads the attributes of the payload.
+// readPayloadAttributes reads the attributes of the payload. The commit and the process tags must be
+// strings.
 func (d v1) readPayloadAttributes() {
-	for _, t := range d.otherAttributes() {
+	for _, t := range d.readAttributes() {
 		switch {
 		case t.Label != LabelCommit && t.Label != LabelProcessTags:
 		case t.Value != spantable.IsText:
@@ -73,21 +71,21 @@ func (d v1) readPayloadAttributes() {
 	}
 }
 
-// otherAttributes reads those of something else than a span. They are good until the next tag
+// readAttributes reads attributes that don't belong to a span. The result is valid until the next tag
 // is read.
-func (d v1) otherAttributes() []spantable.Tag {
+func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
-	d.readTags(&spantable.Span{}, d.groups(3), isStated)
-	all := d.table.Tags[first:]
+	d.readTags(&spantable.Span{}, d.readArrayOf(3), typedValue)
+	attributes := d.table.Tags[first:]
 	d.table.Tags = d.table.Tags[:first]
-	return all
+	return attributes
 }
 
 func (d v1) readChunks() {
 	if d.list.End != 0 {
 		d.Fail() // a second list
 	}
-	for n := d.beginList(); n > 0 && !d.Failed(); n-- {
+	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
 		d.readChunk()
 	}
 	d.list.End = d.At()
@@ -97,76 +95,99 @@ func (d v1) readChunk() {
 	g := d.beginTrace()
 	g.HasPriority = true
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
-		switch d.index() {
+		switch d.readUint32() {
 		case 1:
-			g.Priority = d.priority()
+			g.Priority = d.readPriority()
 		case 2:
-			g.Origin = d.anyText()
+			g.Origin = d.readAnyText()
 		case 3:
-			d.otherAttributes()
+			d.readAttributes()
 		case 4:
 			for n := d.Array(); n > 0 && !d.Failed(); n-- {
-				d.span()
+				d.readSpan()
 			}
 		case 5:
-			d.Bool()
+			d.Bool() // dropped trace
 		case 6:
 			g.IsHighRead = true
 			if id := d.Bin().Of(d.body); len(id) == 16 {
 				g.TraceHigh, g.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
 			}
 		case 7:
-			d.index() // the sampling mechanism
+			d.readUint32() // sampling mechanism
 		default:
-			d.skipStreamed(msgpack.MaxDepth)
+			d.skipV1Value(msgpack.MaxDepth)
 		}
 	}
 	d.endTrace(g)
 }
 
-func (d v1) span() {
+func (d v1) readSpan() {
 	s := d.beginSpan(spantable.KindUnknown)
-	n, at := d.Map(), d.At()
+	n, pos := d.Map(), d.At()
 	for ; n > 0 && !d.Failed(); n-- {
-		number, next := msgpack.CommonUint(d.body, at)
-		if next == 0 || number > math.MaxUint32 {
-			d.Seek(at)
-			number, next = d.index(), d.At()
+		key, next := msgpack.CommonUint(d.body, pos)
+		if next == 0 || key > math.MaxUint32 {
+			d.Seek(pos)
+			key, next = d.readUint32(), d.At()
 		}
 		f := fieldOther
-		if number < uint64(len(fieldNumbers)) {
-			f = fieldNumbers[number]
+		if key < uint64(len(v1Fields)) {
+			f = v1Fields[key]
 		}
-		if f == fieldLinks || f == fieldEvents {
+		switch f {
+		case fieldLinks:
 			d.Seek(next)
-			d.readBeside(f)
-			at = d.At()
-			continue
+			d.discardLinks()
+			pos = d.At()
+		case fieldEvents:
+			d.Seek(next)
+			d.discardEvents()
+			pos = d.At()
+		default:
+			pos = d.readField(s, f, next)
 		}
-		at = d.readField(s, f, next)
 	}
-	d.Seek(at)
+	d.Seek(pos)
 }
 
-// readBeside reads the links or the events of a span, which are of no interest but for their
-// strings.
-func (d v1) readBeside(f field) {
+// discardLinks reads the links of a span and discards them. It must decode them nevertheless, because
+// they can contain strings that later values refer to by index.
+func (d v1) discardLinks() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		for n := d.Map(); n > 0 && !d.Failed(); n-- {
-			number := d.index()
-			switch {
-			case f == fieldLinks && number == 1:
-				d.Bin() // the trace
-			case f == fieldLinks && number == 2, f == fieldEvents && number == 1:
-				d.unsigned() // the span; when it was
-			case number == 3:
-				d.otherAttributes()
-			case f == fieldLinks && number == 4, f == fieldEvents && number == 2:
-				d.number() // the tracestate; the name
-			case f == fieldLinks && number == 5:
-				d.index()
+			switch d.readUint32() {
+			case 1:
+				d.Bin() // trace ID
+			case 2:
+				d.readUint64() // span ID
+			case 3:
+				d.readAttributes()
+			case 4:
+				d.readStringIndex() // tracestate
+			case 5:
+				d.readUint32() // flags
 			default:
-				d.skipStreamed(msgpack.MaxDepth)
+				d.skipV1Value(msgpack.MaxDepth)
+			}
+		}
+	}
+}
+
+// discardEvents reads the events of a span and discards them. It must decode them for the same reason as
+// discardLinks.
+func (d v1) discardEvents() {
+	for n := d.Array(); n > 0 && !d.Failed(); n-- {
+		for n := d.Map(); n > 0 && !d.Failed(); n-- {
+			switch d.readUint32() {
+			case 1:
+				d.readUint64() // time
+			case 2:
+				d.readStringIndex() // name
+			case 3:
+				d.readAttributes()
+			default:
+				d.skipV1Value(msgpack.MaxDepth)
 			}
 		}
 	}

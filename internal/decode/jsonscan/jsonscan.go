@@ -1,14 +1,8 @@
-// Package jsonscan steps through JSON in place, for decoders that know what they look for. It
-// takes what RFC 8259 does and nothing else, and knows nothing of what the JSON says.
+// Package jsonscan reads JSON in place, for decoders that know which fields they need.
 //
-// # Bounds
-//
-// Nothing is allocated. What is stepped over may be nested as deep as it is: Skip takes a byte for
-// each end that is open, of memory that its caller has.
-//
-// # Threading
-//
-// One goroutine at a time uses a Scanner.
+// It accepts exactly the grammar of RFC 8259. It does not allocate and does not recurse: strings and
+// numbers are slices of the input, and SkipValue keeps its stack, one byte per nesting level, in a
+// buffer of the caller. A Scanner is used by one goroutine at a time.
 package jsonscan
 
 import (
@@ -21,21 +15,20 @@ import (
 	"unicode/utf8"
 )
 
-// ErrSyntax is why a body is not read.
+// ErrSyntax is the error for input that is not valid JSON.
 var ErrSyntax = errors.New("this is no JSON, or its end is missing")
 
-// Scanner steps through JSON in place, and takes what RFC 8259 does. Texts and numbers that it
-// returns lie in the body.
+// Scanner reads the JSON in Body, from position Pos. Strings and numbers that it returns are slices of
+// Body.
 type Scanner struct {
 	Body []byte
-	At   int
+	Pos  int
 }
 
-// Next is the byte that begins what follows, behind white space. At the end it is 0, which
-// begins nothing.
-func (s *Scanner) Next() byte {
-	for ; s.At < len(s.Body); s.At++ {
-		switch c := s.Body[s.At]; c {
+// Peek skips white space and returns the next byte, without reading it. It returns 0 at the end.
+func (s *Scanner) Peek() byte {
+	for ; s.Pos < len(s.Body); s.Pos++ {
+		switch c := s.Body[s.Pos]; c {
 		case ' ', '\t', '\n', '\r':
 		default:
 			return c
@@ -44,155 +37,163 @@ func (s *Scanner) Next() byte {
 	return 0
 }
 
-// Each visits the elements of an object or a list, which begins here. It does not look at them,
-// so what reads an element finds a comma too many.
-func (s *Scanner) Each(shut byte, element func() error) error {
-	s.At++
+// EachElement reads an object or an array, whose opening bracket is the next byte. It calls readElement to
+// read each element: a value, or a name and a value. closer is the closing bracket.
+func (s *Scanner) EachElement(closer byte, readElement func() error) error {
+	s.Pos++
 	for isFirst := true; ; isFirst = false {
-		c := s.Next()
+		c := s.Peek()
 		switch {
-		case c == shut:
-			s.At++
+		case c == closer:
+			s.Pos++
 			return nil
 		case isFirst:
 		case c != ',':
 			return ErrSyntax
 		default:
-			s.At++
+			s.Pos++
 		}
-		if err := element(); err != nil {
+		// After a trailing comma, readElement finds the closing bracket and returns an error.
+		if err := readElement(); err != nil {
 			return err
 		}
 	}
 }
 
-// Number steps over a number.
-func (s *Scanner) Number() ([]byte, error) {
-	begin := s.At
-	s.has("-")
-	isNumber := s.has("0") || s.hasDigits()
-	if isNumber && s.has(".") {
-		isNumber = s.hasDigits()
+// ReadNumber reads a number and returns its text.
+func (s *Scanner) ReadNumber() ([]byte, error) {
+	begin := s.Pos
+	s.accept("-")
+	isNumber := s.accept("0") || s.acceptDigits()
+	if isNumber && s.accept(".") {
+		isNumber = s.acceptDigits()
 	}
-	if isNumber && s.has("eE") {
-		s.has("+-")
-		isNumber = s.hasDigits()
+	if isNumber && s.accept("eE") {
+		s.accept("+-")
+		isNumber = s.acceptDigits()
 	}
 	if !isNumber {
 		return nil, ErrSyntax
 	}
-	return s.Body[begin:s.At], nil
+	return s.Body[begin:s.Pos], nil
 }
 
-// has steps over a byte, if it is one of some.
-func (s *Scanner) has(some string) bool {
-	if s.At < len(s.Body) && strings.IndexByte(some, s.Body[s.At]) >= 0 {
-		s.At++
+// accept reads the next byte if it is one of chars, and reports whether it is.
+func (s *Scanner) accept(chars string) bool {
+	if s.Pos < len(s.Body) && strings.IndexByte(chars, s.Body[s.Pos]) >= 0 {
+		s.Pos++
 		return true
 	}
 	return false
 }
 
-func (s *Scanner) hasDigits() bool {
-	begin := s.At
-	for s.At < len(s.Body) && isDigit(s.Body[s.At]) {
-		s.At++
+// acceptDigits reads decimal digits, and reports whether there is at least one.
+func (s *Scanner) acceptDigits() bool {
+	begin := s.Pos
+	for s.Pos < len(s.Body) && '0' <= s.Body[s.Pos] && s.Body[s.Pos] <= '9' {
+		s.Pos++
 	}
-	return s.At > begin
+	return s.Pos > begin
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-// Word steps over true, false or null.
-func (s *Scanner) Word(word string) error {
-	if !bytes.HasPrefix(s.Body[s.At:], []byte(word)) {
+// ReadLiteral reads the given literal: true, false or null.
+func (s *Scanner) ReadLiteral(literal string) error {
+	if !bytes.HasPrefix(s.Body[s.Pos:], []byte(literal)) {
 		return ErrSyntax
 	}
-	s.At += len(word)
+	s.Pos += len(literal)
 	return nil
 }
 
-// Integer reads an integer of 64 bits, as its two's complement where it is negative. One may be
-// written with an exponent, or as 1.0.
-func Integer(said []byte) (uint64, bool) {
-	if n, err := strconv.ParseInt(string(said), 10, 64); err == nil {
+// ParseInteger parses a signed or unsigned 64-bit integer, and returns a negative one in two's
+// complement. It accepts fractions and exponents if the value is an integer, such as 1.0 and 1e3.
+func ParseInteger(text []byte) (n uint64, ok bool) {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return uint64(n), true
 	}
-	if n, err := strconv.ParseUint(string(said), 10, 64); err == nil {
+	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
 		return n, true
 	}
-	f, err := strconv.ParseFloat(string(said), 64)
+	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
 		return 0, false
 	}
 	return uint64(int64(f)), true
 }
 
-// Skip steps over a value that nothing is made of, however deep it is nested. The bytes that end what
-// is open stand behind what is written so far, which it returns: each takes the room of the byte that
-// opened it.
-func (s *Scanner) Skip(written []byte) ([]byte, error) {
-	isOver := len(written)
+// SkipValue skips a value with any level of nesting. It uses the memory after the content of buf as a
+// stack of closing brackets, and returns buf with its original content, but perhaps larger capacity.
+func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
+	bottom := len(buf)
 	for {
-		c := s.Next()
-		isOpened := c == '{' || c == '['
-		if isOpened {
-			s.At++
-			written = append(written, c+2) // in ASCII its end stands two behind it
-		} else if err := s.scalar(c); err != nil {
-			return written[:isOver], err
+		c := s.Peek()
+		isOpening := c == '{' || c == '['
+		if isOpening {
+			s.Pos++
+			buf = append(buf, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
+		} else if err := s.skipScalar(c); err != nil {
+			return buf[:bottom], err
 		}
-		for isFirst := isOpened; ; isFirst = false { // ends what ends here
-			if len(written) == isOver {
-				return written, nil
-			}
-			last := len(written) - 1
-			shut := written[last]
-			if c := s.Next(); c == shut {
-				s.At++
-				written = written[:last]
-				continue
-			} else if !isFirst {
-				if c != ',' {
-					return written[:isOver], ErrSyntax
-				}
-				s.At++
-			}
-			if shut == '}' {
-				if _, err := s.Name(); err != nil {
-					return written[:isOver], err
-				}
-			}
-			break
+		var err error
+		buf, err = s.skipToNextValue(buf, bottom, isOpening)
+		if err != nil || len(buf) == bottom {
+			return buf[:bottom], err
 		}
 	}
 }
 
-// scalar steps over a value that is no object and no list, and begins with c.
-func (s *Scanner) scalar(c byte) (err error) {
+// skipToNextValue skips the bytes between two values: closing brackets, which it removes from the stack
+// stack[bottom:], a comma, and the name of the next value in an object. isFirst is true after an opening
+// bracket, where no comma is allowed. The stack is empty after the last closing bracket.
+func (s *Scanner) skipToNextValue(stack []byte, bottom int, isFirst bool) ([]byte, error) {
+	for len(stack) > bottom {
+		top := len(stack) - 1
+		closer, c := stack[top], s.Peek()
+		if c == closer {
+			s.Pos++
+			stack, isFirst = stack[:top], false
+			continue
+		}
+		if !isFirst {
+			if c != ',' {
+				return stack, ErrSyntax
+			}
+			s.Pos++
+		}
+		if closer == '}' {
+			_, err := s.ReadName()
+			return stack, err
+		}
+		return stack, nil
+	}
+	return stack, nil
+}
+
+// skipScalar skips a string, number or literal that begins with c.
+func (s *Scanner) skipScalar(c byte) (err error) {
 	switch c {
 	case '"':
-		_, err = s.Text()
+		_, err = s.ReadString()
 	case 't':
-		err = s.Word("true")
+		err = s.ReadLiteral("true")
 	case 'f':
-		err = s.Word("false")
+		err = s.ReadLiteral("false")
 	case 'n':
-		err = s.Word("null")
+		err = s.ReadLiteral("null")
 	default:
-		_, err = s.Number()
+		_, err = s.ReadNumber()
 	}
 	return err
 }
 
-// Quoted is a text of JSON between its quotes. One that is plain stands there as it is.
-type Quoted struct {
-	Raw     []byte
-	At      int // where it begins
-	IsPlain bool
+// String is a JSON string.
+type String struct {
+	Raw     []byte // bytes between the quotes
+	Start   int    // position of Raw in the input
+	IsPlain bool   // Raw is ASCII without escapes, and therefore the value
 }
 
-// isPlainByte has the bytes that stand for themselves in a text, whatever is beside them.
+// isPlainByte contains the bytes that represent themselves in a string.
 var isPlainByte = func() (is [256]bool) {
 	for c := byte(' '); c < utf8.RuneSelf; c++ {
 		is[c] = c != '"' && c != '\\'
@@ -200,45 +201,45 @@ var isPlainByte = func() (is [256]bool) {
 	return is
 }()
 
-// Text steps over a text.
-func (s *Scanner) Text() (Quoted, error) {
-	if s.Next() != '"' {
-		return Quoted{}, ErrSyntax
+// ReadString reads a string.
+func (s *Scanner) ReadString() (String, error) {
+	if s.Peek() != '"' {
+		return String{}, ErrSyntax
 	}
-	at, b, isPlain := s.At+1, s.Body[s.At+1:], true
+	start, b, isPlain := s.Pos+1, s.Body[s.Pos+1:], true
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
 		case isPlainByte[c]:
 		case c == '"':
-			s.At += i + 2
-			return Quoted{b[:i], at, isPlain}, nil
+			s.Pos += i + 2
+			return String{b[:i], start, isPlain}, nil
 		case c == '\\':
 			length := escapeLen(b[i:])
 			if length == 0 {
-				return Quoted{}, ErrSyntax
+				return String{}, ErrSyntax
 			}
 			i += length - 1
 			isPlain = false
 		case c < ' ':
-			return Quoted{}, ErrSyntax
+			return String{}, ErrSyntax
 		default:
 			isPlain = false
 		}
 	}
-	return Quoted{}, ErrSyntax
+	return String{}, ErrSyntax
 }
 
-// Name steps over a name and the colon behind it.
-func (s *Scanner) Name() (Quoted, error) {
-	name, err := s.Text()
-	if err == nil && s.Next() != ':' {
+// ReadName reads the name of an object member, and the colon after it.
+func (s *Scanner) ReadName() (String, error) {
+	name, err := s.ReadString()
+	if err == nil && s.Peek() != ':' {
 		err = ErrSyntax
 	}
-	s.At++
+	s.Pos++
 	return name, err
 }
 
-// escapeLen is the length of an escape that begins with its backslash, 0 where it is none.
+// escapeLen returns the length of the escape sequence at the start of b, or 0 if it is invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -247,15 +248,16 @@ func escapeLen(b []byte) int {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2
 	case 'u':
-		if codeUnit(b) >= 0 {
+		if parseUnicodeEscape(b) >= 0 {
 			return 6
 		}
 	}
 	return 0
 }
 
-// codeUnit is what \u with four digits stands for, -1 where there is none.
-func codeUnit(b []byte) rune {
+// parseUnicodeEscape returns the UTF-16 code unit of a \uXXXX escape at the start of b, or -1 if there
+// is no such escape.
+func parseUnicodeEscape(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
 	}
@@ -266,26 +268,28 @@ func codeUnit(b []byte) rune {
 	return rune(unit)
 }
 
-// AppendTo appends what the text says. A surrogate without its other half, and a byte that is
-// not of UTF-8, become U+FFFD.
-func (t Quoted) AppendTo(dst []byte) []byte {
+// AppendTo appends the value of the string. It replaces unpaired surrogates and invalid UTF-8 by
+// U+FFFD.
+func (t String) AppendTo(dst []byte) []byte {
 	if t.IsPlain {
 		return append(dst, t.Raw...)
 	}
 	for b := t.Raw; len(b) > 0; {
-		if b[0] != '\\' {
-			r, length := utf8.DecodeRune(b)
-			dst, b = utf8.AppendRune(dst, r), b[length:]
-			continue
+		var r rune
+		var length int
+		if b[0] == '\\' {
+			r, length = decodeEscape(b)
+		} else {
+			r, length = utf8.DecodeRune(b)
 		}
-		r, length := escaped(b)
 		dst, b = utf8.AppendRune(dst, r), b[length:]
 	}
 	return dst
 }
 
-// escaped is what an escape stands for, or two of them that are the halves of one.
-func escaped(b []byte) (r rune, length int) {
+// decodeEscape returns the character and the length of the escape sequence at the start of b. A
+// surrogate pair consists of two sequences.
+func decodeEscape(b []byte) (r rune, length int) {
 	switch b[1] {
 	case 'b':
 		return '\b', 2
@@ -301,11 +305,11 @@ func escaped(b []byte) (r rune, length int) {
 	default:
 		return rune(b[1]), 2
 	}
-	unit := codeUnit(b)
+	unit := parseUnicodeEscape(b)
 	if !utf16.IsSurrogate(unit) {
 		return unit, 6
 	}
-	if r = utf16.DecodeRune(unit, codeUnit(b[6:])); r != utf8.RuneError {
+	if r = utf16.DecodeRune(unit, parseUnicodeEscape(b[6:])); r != utf8.RuneError {
 		return r, 12
 	}
 	return utf8.RuneError, 6

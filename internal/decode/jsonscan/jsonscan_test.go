@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/jsonscan"
 )
 
-// seeds are JSON, and what is nearly JSON.
+// seeds are valid and invalid JSON texts.
 var seeds = []string{
 	`{"a":[1,-0.5e+3,true,false,null,"x\u00e9\ud83d\ude00\n\/"],"b":{},"c":[]}`, ` [ ] `, `"\ud83d"`,
 	`"é\"\\"`, `0`, `-1E5`,
@@ -19,29 +19,30 @@ var seeds = []string{
 	"\"\xff\"", `"\ud83d\u0041"`, `"\udc00"`,
 }
 
-// isScannedAsTheModelDoes: what encoding/json takes is stepped over to its end, and nothing else; what
-// a text says is what encoding/json reads.
+// isScannedAsTheModelDoes checks that SkipValue accepts the same inputs as encoding/json, and that
+// strings have the same values.
 func isScannedAsTheModelDoes(t *testing.T, body []byte) {
 	t.Helper()
 	s := jsonscan.Scanner{Body: body}
-	written, err := s.Skip([]byte("before"))
-	s.Next()
-	isTaken := err == nil && s.At == len(body)
+	written, err := s.SkipValue([]byte("before"))
+	s.Peek()
+	isTaken := err == nil && s.Pos == len(body)
 	if isTaken != json.Valid(body) || string(written) != "before" {
-		t.Errorf("%q: %v, up to %d of %d, %q", body, err, s.At, len(body), written)
+		t.Errorf("%q: %v, up to %d of %d, %q", body, err, s.Pos, len(body), written)
 	}
 	s = jsonscan.Scanner{Body: body}
-	text, err := s.Text()
+	text, err := s.ReadString()
 	if err != nil {
 		return
 	}
 	var want string
-	if json.Unmarshal(body[:s.At], &want) == nil && string(text.AppendTo(nil)) != want {
+	if json.Unmarshal(body[:s.Pos], &want) == nil && string(text.AppendTo(nil)) != want {
 		t.Errorf("%q says %q, want %q", body, text.AppendTo(nil), want)
 	}
 }
 
-// TestTheGrammarIsThatOfEncodingJSON, also where a body is cut anywhere.
+// TestTheGrammarIsThatOfEncodingJSON compares the grammar with that of encoding/json, also for
+// truncated input.
 func TestTheGrammarIsThatOfEncodingJSON(t *testing.T) {
 	for _, seed := range seeds {
 		for end := range len(seed) + 1 {
@@ -51,18 +52,18 @@ func TestTheGrammarIsThatOfEncodingJSON(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeepIsSteppedOver, with a byte for each end.
+// TestWhatIsDeepIsSteppedOver checks that SkipValue needs one byte per nesting level.
 func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	const depth = 200_000
 	body := strings.Repeat(`{"a":[`, depth) + strings.Repeat("]}", depth)
 	s := jsonscan.Scanner{Body: []byte(body)}
 	room := make([]byte, 0, 2*depth)
-	if written, err := s.Skip(room); err != nil || len(written) != 0 || cap(written) != cap(room) {
+	if written, err := s.SkipValue(room); err != nil || len(written) != 0 || cap(written) != cap(room) {
 		t.Errorf("%v, %d bytes of %d", err, len(written), cap(written))
 	}
 }
 
-// TestElementsAreVisited, with a comma between each two.
+// TestElementsAreVisited checks EachElement, with white space and with missing commas.
 func TestElementsAreVisited(t *testing.T) {
 	for body, want := range map[string]string{
 		` [ "a" , "b" ]x`: "ab 14",
@@ -72,14 +73,14 @@ func TestElementsAreVisited(t *testing.T) {
 		`["a"`:            "a " + jsonscan.ErrSyntax.Error(),
 	} {
 		s := jsonscan.Scanner{Body: []byte(body)}
-		s.Next()
+		s.Peek()
 		got := ""
-		err := s.Each(']', func() error {
-			text, err := s.Text()
+		err := s.EachElement(']', func() error {
+			text, err := s.ReadString()
 			got += string(text.Raw)
 			return err
 		})
-		if got += fmt.Sprint(" ", s.At); err != nil {
+		if got += fmt.Sprint(" ", s.Pos); err != nil {
 			got = strings.Fields(got)[0] + " " + err.Error()
 		}
 		if got != want {
@@ -88,7 +89,7 @@ func TestElementsAreVisited(t *testing.T) {
 	}
 }
 
-// TestWhichNumbersAreIntegers of 64 bits, however they are written.
+// TestWhichNumbersAreIntegers checks ParseInteger for integers in all notations.
 func TestWhichNumbersAreIntegers(t *testing.T) {
 	for text, want := range map[string]string{
 		"5":    "5 true",
@@ -98,20 +99,20 @@ func TestWhichNumbersAreIntegers(t *testing.T) {
 		"1.5":  "0 false",
 		"1e30": "0 false", "18446744073709551615": "18446744073709551615 true", "": "0 false",
 	} {
-		n, isOne := jsonscan.Integer([]byte(text))
+		n, isOne := jsonscan.ParseInteger([]byte(text))
 		if got := fmt.Sprint(n, " ", isOne); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
 }
 
-// FuzzSkip holds the scanner to encoding/json.
+// FuzzSkip compares the scanner with encoding/json.
 func FuzzSkip(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if len(body) < 5000 { // encoding/json ends at a depth of 10000
+		if len(body) < 5000 { // encoding/json limits nesting to 10000 levels
 			isScannedAsTheModelDoes(t, body)
 		}
 	})

@@ -8,59 +8,64 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// attributesAhead is for how many attributes of a span there is room before they are read.
-const attributesAhead = 64
+// reservedAttributes is the number of attributes for which memory is reserved before a span is read.
+const reservedAttributes = 64
 
-// shortest is the fewest bytes of an attribute that commonAttributes reads: tag and length, and
-// tag and length of its name, of its value, and of what that is.
-const shortest = 8
+// minCommonAttribute is the minimum length of an attribute that readCommonAttributes can read: a tag
+// and a length each for the attribute, its key, its value, and the content of the value.
+const minCommonAttribute = 8
 
-func textAt(at, end int) spantable.Text { return spantable.Text{At: uint32(at), Len: uint32(end - at)} }
+// textBetween returns the text in body[begin:end].
+func textBetween(begin, end int) spantable.Text {
+	return spantable.Text{At: uint32(begin), Len: uint32(end - begin)}
+}
 
-// commonAttributes reads attributes of the form that nearly all have, up to the first of another
-// form, and returns where that begins: a name before a value, both of less than 128 bytes with
-// all that is around them, and the value a text, a number or a yes or no. Which of them have a
-// label is nothing that a processor can foretell: so all are noted, and then kept or not.
-func (r *Request) commonAttributes(b []byte, at int, lead byte, names *spantable.Names) (next int) {
+// readCommonAttributes reads attributes with the given tag from pos. It stops at the first one that is
+// not in the most common encoding, and returns its position. In that encoding, the key precedes the
+// value, the whole attribute has less than 128 bytes, and the value is a string, a number or a boolean.
+// The function stores every attribute, and then advances only if it has a label: the CPU can't predict
+// a branch on that.
+func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spantable.Names) (next int) {
 	tags, kept := r.Tags[:cap(r.Tags)], len(r.Tags)
-	for kept < len(tags) && len(b)-at >= shortest && b[at] == lead {
-		size := int(b[at+1])
-		if size >= 0x80 || size > len(b)-at-2 || size < shortest-2 {
+	for kept < len(tags) && len(b)-pos >= minCommonAttribute && b[pos] == tag {
+		size := int(b[pos+1])
+		if size >= 0x80 || size > len(b)-pos-2 || size < minCommonAttribute-2 {
 			break
 		}
-		pair := b[at+2 : at+2+size]
-		length := int(pair[1])
-		if pair[0] != byte(keyValueKey) || length > len(pair)-6 {
+		keyValue := b[pos+2 : pos+2+size]
+		keyLen := int(keyValue[1])
+		if keyValue[0] != byte(keyValueKey) || keyLen > len(keyValue)-6 {
 			break
 		}
-		name, written := pair[2:2+length], pair[2+length:]
-		if written[0] != byte(keyValueValue) || int(written[1]) != len(written)-2 {
+		key, value := keyValue[2:2+keyLen], keyValue[2+keyLen:]
+		if value[0] != byte(keyValueValue) || int(value[1]) != len(value)-2 {
 			break
 		}
-		t, ok := commonValue(written[2:], at+2+len(pair))
+		t, ok := readCommonValue(value[2:], pos+2+len(keyValue))
 		if !ok {
 			break
 		}
 		isSure := false
-		if at+4+8 <= len(b) && at+4+length >= 8 {
-			t.Label, isSure = names.Among(spantable.EndsIn(b, at+4, length))
+		if pos+4+8 <= len(b) && pos+4+keyLen >= 8 {
+			t.Label, isSure = names.Among(spantable.EndsIn(b, pos+4, keyLen))
 		}
 		if !isSure {
-			t.Label = names.Find(name)
+			t.Label = names.Find(key)
 		}
 		tags[kept] = t
 		kept += t.Label.Wanted()
-		at += 2 + size
+		pos += 2 + size
 	}
 	r.Tags = tags[:kept]
-	return at
+	return pos
 }
 
-// commonValue reads a value that has two bytes at least and ends at a place of the body.
-func commonValue(b []byte, end int) (t spantable.Tag, ok bool) {
+// readCommonValue reads an AnyValue message of at least two bytes. end is its end in the request body.
+// ok is false if the value is not in the most common encoding: one field, with a length below 128 bytes.
+func readCommonValue(b []byte, end int) (t spantable.Tag, ok bool) {
 	switch uint32(b[0]) {
 	case valueText:
-		return textTag(textAt(end-len(b)+2, end)), int(b[1]) == len(b)-2
+		return textTag(textBetween(end-len(b)+2, end)), int(b[1]) == len(b)-2
 	case valueInt:
 		v, next := readVarint(b, 1)
 		return spantable.Tag{Value: spantable.IsInteger, Bits: v}, next == len(b)
@@ -76,31 +81,32 @@ func commonValue(b []byte, end int) (t spantable.Tag, ok bool) {
 
 func textTag(t spantable.Text) spantable.Tag { return TextTag(spantable.Other, t) }
 
-// TextTag is a tag whose value is a text.
-func TextTag(l spantable.Label, t spantable.Text) spantable.Tag {
-	return spantable.Tag{Label: l, Value: spantable.IsText, Bits: spantable.TextBits(t)}
+// TextTag returns a tag with a label and a text value.
+func TextTag(label spantable.Label, t spantable.Text) spantable.Tag {
+	return spantable.Tag{Label: label, Value: spantable.IsText, Bits: spantable.TextBits(t)}
 }
 
-// attribute reads an attribute of any form, from a place to the end of b.
-func (r *Request) attribute(b []byte, at int, names *spantable.Names) {
-	t, name := spantable.Tag{}, []byte(nil)
-	for at < len(b) {
-		f, next := readField(b, at)
-		isRead := next != 0
+// readAttribute reads the KeyValue message in b[pos:] in any encoding, and keeps the attribute if it has
+// a label.
+func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
+	t, key := spantable.Tag{}, []byte(nil)
+	for pos < len(b) {
+		f, next := readField(b, pos)
+		isValid := next != 0
 		switch {
-		case !isRead:
+		case !isValid:
 		case f.tag == keyValueKey:
-			name = b[f.at:next]
+			key = b[f.start:next]
 		case f.tag == keyValueValue:
-			isRead = readValue(&t, b[:next], f.at)
+			isValid = readValue(&t, b[:next], f.start)
 		}
-		if !isRead {
-			r.Fail(ErrUnread)
+		if !isValid {
+			r.Fail(ErrUnparsable)
 			return
 		}
-		at = next
+		pos = next
 	}
-	if t.Label = names.Find(name); t.Label == spantable.Other {
+	if t.Label = names.Find(key); t.Label == spantable.Other {
 		return
 	}
 	if r.Tags = append(r.Tags, t); len(r.Tags) > r.Limits.Tags {
@@ -108,17 +114,17 @@ func (r *Request) attribute(b []byte, at int, names *spantable.Names) {
 	}
 }
 
-// readValue reads a value, from a place to the end of b. Of several the last one counts. Bytes,
-// lists and indices are read by no rule.
-func readValue(t *spantable.Tag, b []byte, at int) bool {
-	for at < len(b) {
-		f, next := readField(b, at)
+// readValue reads the AnyValue message in b[pos:] into t. It only validates lists and ignores bytes,
+// because no rule reads them. If the message has several values, the last one counts.
+func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
+	for pos < len(b) {
+		f, next := readField(b, pos)
 		if next == 0 {
 			return false
 		}
 		switch f.tag {
 		case valueText:
-			*t = textTag(textAt(f.at, next))
+			*t = textTag(textBetween(f.start, next))
 		case valueInt:
 			t.Value, t.Bits = spantable.IsInteger, f.value
 		case valueBool:
@@ -127,39 +133,39 @@ func readValue(t *spantable.Tag, b []byte, at int) bool {
 			t.Value, t.Bits = spantable.IsNumber, f.value
 		case valueBytes, valueIndex:
 			t.Value, t.Bits = spantable.IsNested, 0
-		case valueArray, valueList:
+		case valueArray, valueKeyValues:
 			t.Value, t.Bits = spantable.IsNested, 0
-			if !isMessage(b[:next], f.at, parts[messageAnyValue][number(f.tag)]) {
+			if !isValidMessage(b[:next], f.start, submessages[messageAnyValue][number(f.tag)]) {
 				return false
 			}
 		}
-		at = next
+		pos = next
 	}
 	return true
 }
 
-// noField is the tag of no field.
+// noField is a tag that no field has.
 const noField = 0
 
-// attributesOf reads the attributes of a message, which have one tag, and looks whether what has
-// the other tag is written as it must be.
-func (r *Request) attributesOf(said spantable.Text, attributes, entities uint32, names *spantable.Names) {
-	b := r.Body[:said.At+said.Len]
-	for at := int(said.At); at < len(b) && r.Err() == nil; {
-		f, next := readField(b, at)
+// readAttributes reads the attributes of a message, which are its fields with the tag attributeTag. It also
+// validates its fields with the tag entityTag.
+func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
+	b := r.Body[:message.At+message.Len]
+	for pos := int(message.At); pos < len(b) && r.Err() == nil; {
+		f, next := readField(b, pos)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
-		case f.tag == attributes:
-			r.attribute(b[:next], f.at, names)
-		case f.tag == entities && !isMessage(b[:next], f.at, messageEntity):
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
+		case f.tag == attributeTag:
+			r.readAttribute(b[:next], f.start, names)
+		case f.tag == entityTag && !isValidMessage(b[:next], f.start, messageEntity):
+			r.Fail(ErrUnparsable)
 		}
-		at = next
+		pos = next
 	}
 }
 
-// AppendValue appends the value of an attribute as text. A list is none.
+// AppendValue appends the value of an attribute as text. It appends nothing for bytes and lists.
 func (r *Request) AppendValue(dst []byte, t *spantable.Tag) []byte {
 	switch t.Value {
 	case spantable.IsText:
@@ -174,14 +180,15 @@ func (r *Request) AppendValue(dst []byte, t *spantable.Tag) []byte {
 	return dst
 }
 
-// appendNumber appends a number as OpenTelemetry writes one as text, which is as in JSON.
+// appendNumber appends a number as text in the format that OpenTelemetry specifies for attributes,
+// which is that of JSON.
 func appendNumber(dst []byte, n float64) []byte {
 	if abs := math.Abs(n); abs == 0 || abs >= 1e-6 && abs < 1e21 || math.IsNaN(n) || math.IsInf(n, 0) {
 		return strconv.AppendFloat(dst, n, 'f', -1, 64)
 	}
 	dst = strconv.AppendFloat(dst, n, 'e', -1, 64)
 	if end := len(dst); string(dst[end-4:end-1]) == "e-0" {
-		dst = append(dst[:end-2], dst[end-1]) // the exponent has no zero before it
+		dst = append(dst[:end-2], dst[end-1]) // remove the leading zero of the exponent
 	}
 	return dst
 }

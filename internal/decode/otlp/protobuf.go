@@ -6,96 +6,96 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The ways in which a field's value is written.
+// Wire types of protobuf.
 const (
 	asVarint  = uint32(protowire.VarintType)
 	asFixed64 = uint32(protowire.Fixed64Type)
 	asBytes   = uint32(protowire.BytesType)
 	asFixed32 = uint32(protowire.Fixed32Type)
 
-	asGroup  = uint32(protowire.StartGroupType) // of which OTLP has none
+	asGroup  = uint32(protowire.StartGroupType) // not used by OTLP
 	endGroup = uint32(protowire.EndGroupType)
 )
 
-// field is a field of a message. Its tag holds its number and how it is written, so that
-// what stands under a known number but is written otherwise is another field, as it is to
-// every decoder.
+// field is a decoded field of a message. Its tag consists of the field number and the wire type, so a
+// field with an unexpected wire type is treated as unknown, as in every protobuf decoder.
 type field struct {
 	tag   uint32
-	value uint64 // of a number
-	at    int    // where a text or a message begins; it ends where the next field begins
+	value uint64 // value of a numeric field
+	start int    // start of a text or a message, which ends at the next field
 }
 
-// number is that of a tag.
+// number returns the field number in a tag.
 func number(tag uint32) uint32 { return tag >> 3 }
 
-// readField reads the field that begins at a place of a message, which ends where b does, and
-// returns where the next one begins: 0 if it cannot be read. Nearly all fields have a tag of one
-// byte, and behind it a number of eight bytes, or a number or a length of one byte.
-func readField(b []byte, at int) (f field, next int) {
-	if len(b)-at < 2 || b[at] < 1<<3 || b[at] >= 0x80 {
-		return readLongField(b, at)
+// readField reads the field at b[pos:] of a message that ends at the end of b. It returns the position
+// of the next field, or 0 if the field is invalid. It has a fast path for fields with a tag of one byte
+// and a value of eight bytes, or a value or length of one byte, which nearly all fields have.
+func readField(b []byte, pos int) (f field, next int) {
+	if len(b)-pos < 2 || b[pos] < 1<<3 || b[pos] >= 0x80 {
+		return readAnyField(b, pos)
 	}
-	behind := int(b[at+1])
-	switch f.tag = uint32(b[at]); {
-	case f.tag&7 == asFixed64 && len(b)-at > 8:
-		f.value = binary.LittleEndian.Uint64(b[at+1:])
-		return f, at + 9
-	case behind >= 0x80:
+	valueOrLength := int(b[pos+1])
+	switch f.tag = uint32(b[pos]); {
+	case f.tag&7 == asFixed64 && len(b)-pos > 8:
+		f.value = binary.LittleEndian.Uint64(b[pos+1:])
+		return f, pos + 9
+	case valueOrLength >= 0x80:
 	case f.tag&7 == asVarint:
-		f.value = uint64(behind)
-		return f, at + 2
-	case f.tag&7 == asBytes && behind <= len(b)-at-2:
-		f.at = at + 2
-		return f, f.at + behind
+		f.value = uint64(valueOrLength)
+		return f, pos + 2
+	case f.tag&7 == asBytes && valueOrLength <= len(b)-pos-2:
+		f.start = pos + 2
+		return f, f.start + valueOrLength
 	}
-	return readLongField(b, at)
+	return readAnyField(b, pos)
 }
 
-// readLongField reads a field of any length, or a group.
-func readLongField(b []byte, at int) (f field, next int) {
-	if f.tag, at = readTag(b, at); at == 0 {
+// readAnyField is readField for all encodings, including groups.
+func readAnyField(b []byte, pos int) (f field, next int) {
+	if f.tag, pos = readTag(b, pos); pos == 0 {
 		return f, 0
 	}
 	switch f.tag & 7 {
 	case asVarint:
-		f.value, next = readVarint(b, at)
+		f.value, next = readVarint(b, pos)
 	case asBytes:
-		length, from := readVarint(b, at)
-		if from == 0 || length > uint64(len(b)-from) {
+		length, start := readVarint(b, pos)
+		if start == 0 || length > uint64(len(b)-start) {
 			return f, 0
 		}
-		f.at, next = from, from+int(length)
+		f.start, next = start, start+int(length)
 	case asFixed64:
-		if len(b)-at >= 8 {
-			f.value, next = binary.LittleEndian.Uint64(b[at:]), at+8
+		if len(b)-pos >= 8 {
+			f.value, next = binary.LittleEndian.Uint64(b[pos:]), pos+8
 		}
 	case asFixed32:
-		if len(b)-at >= 4 {
-			f.value, next = uint64(binary.LittleEndian.Uint32(b[at:])), at+4
+		if len(b)-pos >= 4 {
+			f.value, next = uint64(binary.LittleEndian.Uint32(b[pos:])), pos+4
 		}
 	case asGroup:
-		next = readGroup(b, at, number(f.tag))
+		next = skipGroup(b, pos, number(f.tag))
 	}
 	return f, next
 }
 
-func readTag(b []byte, at int) (tag uint32, next int) {
-	v, next := readVarint(b, at)
+func readTag(b []byte, pos int) (tag uint32, next int) {
+	v, next := readVarint(b, pos)
 	if v>>3 < uint64(protowire.MinValidNumber) || v>>3 > uint64(protowire.MaxValidNumber) {
 		return 0, 0
 	}
 	return uint32(v), next
 }
 
-// readGroup steps over a group behind the tag that begins it, with all groups in it, and returns where
-// it ends. Of those that are nested deeper than MaxDepth it does not look whose end is whose.
-func readGroup(b []byte, at int, of uint32) (next int) {
-	open := [MaxDepth]uint32{of}
+// skipGroup skips the content of a group with the given field number, up to and including its end tag.
+// It returns 0 if the group is invalid. It does not compare the numbers of start and end tags of groups
+// that are nested deeper than MaxDepth.
+func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
+	open := [MaxDepth]uint32{fieldNumber}
 	for depth := 1; depth > 0; {
-		tag, behind := readTag(b, at)
+		tag, next := readTag(b, pos)
 		switch {
-		case behind == 0:
+		case next == 0:
 			return 0
 		case tag&7 == asGroup:
 			if depth < MaxDepth {
@@ -107,40 +107,41 @@ func readGroup(b []byte, at int, of uint32) (next int) {
 				return 0
 			}
 		default:
-			if _, behind = readField(b, at); behind == 0 {
+			if _, next = readField(b, pos); next == 0 {
 				return 0
 			}
 		}
-		at = behind
+		pos = next
 	}
-	return at
+	return pos
 }
 
-// readVarint reads a number and returns where it ends, 0 if it does not.
-func readVarint(b []byte, at int) (v uint64, next int) {
-	if at < len(b) && b[at] < 0x80 {
-		return uint64(b[at]), at + 1
+// readVarint reads the varint at b[pos:], and returns the position after it, or 0 if it is invalid.
+func readVarint(b []byte, pos int) (v uint64, next int) {
+	if pos < len(b) && b[pos] < 0x80 {
+		return uint64(b[pos]), pos + 1
 	}
-	return readLongVarint(b, at)
+	return readLongVarint(b, pos)
 }
 
-func readLongVarint(b []byte, at int) (v uint64, next int) {
-	v, n := protowire.ConsumeVarint(b[at:])
+// readLongVarint is separate, so that the compiler can inline readVarint.
+func readLongVarint(b []byte, pos int) (v uint64, next int) {
+	v, n := protowire.ConsumeVarint(b[pos:])
 	if n < 0 {
 		return 0, 0
 	}
-	return v, at + n
+	return v, pos + n
 }
 
-// MaxDepth is how deep messages are looked at that are nested in an attribute, an event or a link. A
-// list in a list takes two. What is deeper says nothing to anybody, and is stepped over as it is.
+// MaxDepth is the maximum nesting of messages in an attribute, an event or a link that is validated. A
+// list in a list takes two levels. Deeper messages are skipped without validation.
 const MaxDepth = 64
 
-// message is a kind of message of which nothing is read, but which has to be one.
+// message is a type of message that is validated but not decoded.
 type message uint8
 
 const (
-	noMessage message = iota // a text, or what we have no name for
+	noMessage message = iota // not a message, or an unknown field
 	messageEntity
 	messageKeyValue
 	messageAnyValue
@@ -148,14 +149,14 @@ const (
 	messageKeyValues
 	messageEvent
 	messageLink
-	messages
+	messageCount
 )
 
-// partsRoom is more than the highest number of a field with a message in it.
-const partsRoom = 8
+// maxSubmessageNumber is greater than all field numbers in submessages.
+const maxSubmessageNumber = 8
 
-// parts are the messages in messages, by the numbers of their fields.
-var parts = [messages][partsRoom]message{
+// submessages are the types of the fields that contain a message, by message type and field number.
+var submessages = [messageCount][maxSubmessageNumber]message{
 	messageKeyValue:  {2: messageAnyValue},
 	messageAnyValue:  {5: messageArray, 6: messageKeyValues},
 	messageArray:     {1: messageAnyValue},
@@ -164,41 +165,61 @@ var parts = [messages][partsRoom]message{
 	messageLink:      {4: messageKeyValue},
 }
 
-// isMessage says whether what lies from a place to the end of b is written as a message of a
-// kind, with all that is in it.
-func isMessage(b []byte, at int, m message) bool {
-	var around [MaxDepth]struct {
-		end int
-		of  message
+// isValidMessage reports whether b[pos:] is a valid encoding of message type m, including the messages
+// that it contains. It keeps the enclosing messages on a stack of its own, so that it needs no recursion.
+func isValidMessage(b []byte, pos int, m message) bool {
+	var parents [MaxDepth]struct {
+		end     int
+		message message
 	}
 	depth, end := 0, len(b)
 	for {
-		for at == end {
+		for pos == end {
 			if depth == 0 {
 				return true
 			}
 			depth--
-			end, m = around[depth].end, around[depth].of
+			end, m = parents[depth].end, parents[depth].message
 		}
-		f, next := readField(b[:end], at)
+		f, next := readField(b[:end], pos)
 		if next == 0 {
 			return false
 		}
-		part := noMessage
-		if f.tag&7 == asBytes && number(f.tag) < partsRoom {
-			part = parts[m][number(f.tag)]
+		sub := noMessage
+		if f.tag&7 == asBytes && number(f.tag) < maxSubmessageNumber {
+			sub = submessages[m][number(f.tag)]
 		}
-		if part != noMessage && depth < MaxDepth {
-			around[depth].end, around[depth].of = end, m
-			depth++
-			at, end, m = f.at, next, part
+		if sub == noMessage || depth == MaxDepth {
+			pos = next
 			continue
 		}
-		at = next
+		parents[depth].end, parents[depth].message = end, m
+		depth++
+		pos, end, m = f.start, next, sub
 	}
 }
 
-// The tags of the fields of OTLP's messages that are read, version 1: number and way of writing.
+// Field is a field of a message, for decoders of other protobuf formats.
+type Field struct {
+	Tag        uint32 // field number and wire type
+	Value      uint64 // value of a numeric field
+	Start, End int    // range of a text or a message
+}
+
+// EachField calls fn for each field of the message in b[pos:] until fn returns false. It returns false
+// in that case, and if the message is invalid.
+func EachField(b []byte, pos int, fn func(Field) bool) bool {
+	for pos < len(b) {
+		f, next := readField(b, pos)
+		if next == 0 || !fn(Field{f.tag, f.value, f.start, next}) {
+			return false
+		}
+		pos = next
+	}
+	return true
+}
+
+// Tags of the OTLP fields that are read: field number and wire type.
 const (
 	requestResourceSpans = 1<<3 | asBytes
 
@@ -231,12 +252,12 @@ const (
 	keyValueKey   = 1<<3 | asBytes
 	keyValueValue = 2<<3 | asBytes
 
-	valueText   = 1<<3 | asBytes
-	valueBool   = 2<<3 | asVarint
-	valueInt    = 3<<3 | asVarint
-	valueDouble = 4<<3 | asFixed64
-	valueArray  = 5<<3 | asBytes
-	valueList   = 6<<3 | asBytes
-	valueBytes  = 7<<3 | asBytes
-	valueIndex  = 8<<3 | asVarint // of a text, in the signal of profiles
+	valueText      = 1<<3 | asBytes
+	valueBool      = 2<<3 | asVarint
+	valueInt       = 3<<3 | asVarint
+	valueDouble    = 4<<3 | asFixed64
+	valueArray     = 5<<3 | asBytes
+	valueKeyValues = 6<<3 | asBytes
+	valueBytes     = 7<<3 | asBytes
+	valueIndex     = 8<<3 | asVarint // index in a string table, which only the profiles signal uses
 )

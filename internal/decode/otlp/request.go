@@ -1,34 +1,30 @@
-// Package otlp decodes the body of an OTLP request with traces, an ExportTraceServiceRequest in
-// protobuf, into a table of its spans.
+// Package otlp decodes the traces of an OTLP request, an ExportTraceServiceRequest in protobuf, into a
+// table of spans.
 //
-// # Decoding
+// Decode parses the request in place, in one pass. It keeps the span fields that rules can read, and
+// the attributes whose names it was given. Texts are positions in the request; nothing is copied. It
+// checks the encoding of all messages, including the attributes of events, so every other decoder
+// accepts a request that Decode accepts.
 //
-// Decode steps through the whole body once, in place. Of each span it keeps the fields that a
-// rule needs and those attributes that have a label in the tables of names that it is given.
-// Nothing is decoded into objects: texts are places in the body. It steps through every message,
-// down to the attributes of events, so a body that is decoded here is one that every decoder
-// takes.
+// A Request adds OTLP's structure to the table: the resources, the scopes, and a SpanExtra for each
+// span. They contain positions in the encoded request, so that parts of it can be copied or changed.
 //
-// A Request is a table of spans with what only OTLP knows of them: a Place for each span, which
-// is where it lies in the body, and the resources and scopes around them. So that a part of a
-// request can be written anew, resources, scopes and spans know where they begin and end.
+// # Not supported
 //
-// # What is not read
+// A request is decoded completely or not at all. Decode rejects IDs with a wrong length, and messages
+// with two Resource or InstrumentationScope messages, which protobuf decoders would merge. It does not
+// validate UTF-8. It skips protobuf groups, which OTLP does not use, and messages that are nested deeper
+// than MaxDepth, which no rule reads. Deep nesting does not increase its memory.
 //
-// A body is read whole or not at all: an error says that it is left to whoever takes it. An id of
-// another length than its own, and a resource or a scope in two parts are not read. Texts are not
-// checked to be UTF-8. A group, which OTLP has none of, is stepped over, and so are messages nested
-// deeper than MaxDepth: neither says anything to a rule, and no depth takes stack or memory.
+// # Concurrency
 //
-// # Bounds
+// A Request is used by one goroutine at a time. It reuses its memory, so that decoding does not
+// allocate per span.
 //
-// Spans, attributes that are kept, resources and scopes are bounded in proportion to the body
-// and in all; Bytes says what a Request takes.
+// # Limits
 //
-// # Threading
-//
-// One goroutine at a time uses a Request. Its memory is used again for the next body, and
-// nothing is allocated a span once it is warm.
+// Spans, labelled attributes, resources and scopes are limited in proportion to the length of the
+// request, and absolutely. Bytes returns the maximum memory of a Request.
 package otlp
 
 import (
@@ -40,60 +36,59 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// ErrUnread is why a body is left to whoever takes it: it is no request, or one that is not read.
-var ErrUnread = errors.New("read spans: the body is no ExportTraceServiceRequest of OTLP in protobuf: " +
+// ErrUnparsable is the error for requests that can't be decoded.
+var ErrUnparsable = errors.New("read spans: the body is no ExportTraceServiceRequest of OTLP in protobuf: " +
 	"check what the sender writes, or that no proxy changes it")
 
-// StatsComputed is the attribute by which a resource says whether somebody has counted its spans.
+// StatsComputed is the resource attribute that marks spans as already counted by the client.
 const StatsComputed = "_dd.stats_computed"
 
-// Request is one request, decoded. Its table has no groups and no senders: the resources are
-// both.
+// Request is a decoded request. Its table has no groups and no senders; it has resources instead.
 type Request struct {
 	spantable.Table
-	Places    []Place // by span
+	Extras    []SpanExtra // by span
 	Resources []Resource
 	Scopes    []Scope
 
-	ofSpans, ofResources *spantable.Names
+	spanNames, resourceNames *spantable.Names // names of the attributes to keep
 }
 
-// Place is where a span lies in the body, and what it says that only OTLP has.
-type Place struct {
-	At, End             uint32 // of its field in the list of spans, with the tag
-	Body                uint32 // where its message begins
-	StateField          uint32 // where the field of its tracestate begins, 0 where there is none
+// SpanExtra holds the position of a span in the request, and the fields that only OTLP has.
+type SpanExtra struct {
+	At, End             uint32 // field in the list of spans, including its tag
+	Body                uint32 // start of the span message
+	StateField          uint32 // start of the tracestate field; 0 if there is none
 	State               spantable.Text
-	TraceHigh, TraceLow uint64
-	Resource, Scope     uint32
+	TraceHigh, TraceLow uint64 // trace ID
+	Resource, Scope     uint32 // indexes in Request.Resources and Request.Scopes
 }
 
-// Part is a message with messages of the next kind in it: a resource has scopes, and a scope has
-// spans.
+// Part is the position of a message that contains a list: a resource with its scopes, or a scope with
+// its spans.
 type Part struct {
-	At, End     int // of its field, with the tag
-	Body        int // where its message begins
-	First, Last int // of what it has
+	At, End     int // field that contains the message, including its tag
+	Body        int // start of the message
+	First, Last int // range of indexes in Request.Scopes or Request.Spans; excludes Last
 }
 
-// Resource is what spans were sent by.
+// Resource is a ResourceSpans message.
 type Resource struct {
 	Part
-	Said              spantable.Text // the message that says who it is
-	SaidField         int            // where the field of that begins, 0 where there is none
-	FirstTag, LastTag uint32         // its attributes
-	IsCounted         bool           // a rule has found that somebody has counted its spans already
+	Message           spantable.Text // Resource message, which contains the attributes
+	MessageField      int            // start of the field that contains it; 0 if there is none
+	FirstTag, LastTag uint32         // range of attributes in Request.Tags; excludes LastTag
+	IsCounted         bool           // set by a rule if the client has already counted the spans
 }
 
-// Scope is what spans were made by.
+// Scope is a ScopeSpans message.
 type Scope struct {
 	Part
-	FirstTag, LastTag uint32 // its attributes
-	TagBytes          int    // of the message that has them
+	FirstTag, LastTag uint32 // range of attributes in Request.Tags; excludes LastTag
+	TagBytes          int    // length of the message that contains the attributes
 }
 
-// Release lets go of the body, and of the memory that only a very large one needed. It reports
-// whether there was such memory.
+// Release drops the reference to the request body. It frees memory that only unusually large requests
+// need, and reports whether there was any.
 func (r *Request) Release() (wasLarge bool) {
 	if wasLarge = r.Table.Release(); wasLarge {
 		*r = Request{}
@@ -101,266 +96,251 @@ func (r *Request) Release() (wasLarge bool) {
 	return wasLarge
 }
 
-// HasSpans says whether a resource has any.
-func (r *Request) HasSpans(of *Resource) bool {
-	first, last := r.SpansOf(of)
+// HasSpans reports whether a resource has spans.
+func (r *Request) HasSpans(resource *Resource) bool {
+	first, last := r.SpansOf(resource)
 	return first < last
 }
 
-// SpansOf are the spans of a resource, from first to last.
-func (r *Request) SpansOf(of *Resource) (first, last int) {
-	if of.First == of.Last {
+// SpansOf returns the range of spans of a resource, which excludes last.
+func (r *Request) SpansOf(resource *Resource) (first, last int) {
+	if resource.First == resource.Last {
 		return 0, 0
 	}
-	return r.Scopes[of.First].First, r.Scopes[of.Last-1].Last
+	return r.Scopes[resource.First].First, r.Scopes[resource.Last-1].Last
 }
 
-// Decode decodes a body. What it finds is valid until the body is used again.
-func (r *Request) Decode(body []byte, ofSpans, ofResources *spantable.Names) error {
+// Decode decodes a request body. The result is valid until body is modified. The names are those of the
+// attributes to keep.
+func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names) error {
 	r.Begin(body)
-	r.ofSpans, r.ofResources = ofSpans, ofResources
-	for at := 0; at < len(body) && r.Err() == nil; {
-		f, next := readField(body, at)
+	r.spanNames, r.resourceNames = spanNames, resourceNames
+	for pos := 0; pos < len(body) && r.Err() == nil; {
+		f, next := readField(body, pos)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		case f.tag == requestResourceSpans:
-			r.resourceSpans(at, f.at, next)
+			r.readResourceSpans(pos, f.start, next)
 		}
-		at = next
+		pos = next
 	}
 	return r.Err()
 }
 
-// resourceSpans reads a resource with its spans. Which of both comes first is left to who wrote
-// them.
-func (r *Request) resourceSpans(at, begin, end int) {
-	if len(r.Resources) >= partsOf(len(r.Body)) {
+// readResourceSpans reads the ResourceSpans message in r.Body[begin:end]. The field that contains the
+// message starts at fieldStart.
+func (r *Request) readResourceSpans(fieldStart, begin, end int) {
+	if len(r.Resources) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	of := Resource{Part: Part{At: at, End: end, Body: begin, First: len(r.Scopes)}}
-	number := len(r.Resources)
-	r.Resources = append(r.Resources, of)
+	resource := Resource{Part: Part{At: fieldStart, End: end, Body: begin, First: len(r.Scopes)}}
+	index := len(r.Resources)
+	r.Resources = append(r.Resources, resource) // reserves the index, to which spans refer
 	b := r.Body[:end]
-	for at := begin; at < end && r.Err() == nil; {
-		f, next := readField(b, at)
+	for pos := begin; pos < end && r.Err() == nil; {
+		f, next := readField(b, pos)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		case f.tag == resourceSpansScopes:
-			r.scopeSpans(at, f.at, next, uint32(number))
+			r.readScopeSpans(pos, f.start, next, uint32(index))
 		case f.tag == resourceSpansResource:
-			if of.Said.Len > 0 {
-				r.Fail(ErrUnread) // who it is in two parts: no SDK writes that
+			if resource.Message.Len > 0 {
+				r.Fail(ErrUnparsable) // a second Resource message, which no SDK writes
 			}
-			of.Said, of.SaidField = textAt(f.at, next), at
+			resource.Message, resource.MessageField = textBetween(f.start, next), pos
 		}
-		at = next
+		pos = next
 	}
-	of.Last, of.FirstTag = len(r.Scopes), uint32(len(r.Tags))
-	r.attributesOf(of.Said, resourceAttributes, resourceEntities, r.ofResources)
-	of.LastTag = uint32(len(r.Tags))
-	r.Resources[number] = of
+	// The Resource message may follow the spans, so its attributes are read last.
+	resource.Last, resource.FirstTag = len(r.Scopes), uint32(len(r.Tags))
+	r.readAttributes(resource.Message, resourceAttributes, resourceEntities, r.resourceNames)
+	resource.LastTag = uint32(len(r.Tags))
+	r.Resources[index] = resource
 }
 
-// scopeSpans reads the spans of one instrumentation scope.
-func (r *Request) scopeSpans(at, begin, end int, resource uint32) {
-	if len(r.Scopes) >= partsOf(len(r.Body)) {
+// readScopeSpans reads the ScopeSpans message in r.Body[begin:end]. The field that contains the message
+// starts at fieldStart; resource is the index of its resource.
+func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
+	if len(r.Scopes) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	of := Scope{Part: Part{At: at, End: end, Body: begin, First: len(r.Spans)}}
-	number := len(r.Scopes)
-	r.Scopes = append(r.Scopes, of)
-	var said spantable.Text
+	scope := Scope{Part: Part{At: fieldStart, End: end, Body: begin, First: len(r.Spans)}}
+	index := len(r.Scopes)
+	r.Scopes = append(r.Scopes, scope) // reserves the index, to which spans refer
+	var message spantable.Text
 	b := r.Body[:end]
-	for at := begin; at < end && r.Err() == nil; {
-		f, next := readField(b, at)
+	for pos := begin; pos < end && r.Err() == nil; {
+		f, next := readField(b, pos)
 		switch {
 		case next == 0:
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 		case f.tag == scopeSpansSpans:
-			r.span(Place{
-				At: uint32(at), End: uint32(next), Body: uint32(f.at),
-				Resource: resource, Scope: uint32(number),
+			r.readSpan(SpanExtra{
+				At: uint32(pos), End: uint32(next), Body: uint32(f.start),
+				Resource: resource, Scope: uint32(index),
 			})
 		case f.tag == scopeSpansScope:
-			if said.Len > 0 {
-				r.Fail(ErrUnread)
+			if message.Len > 0 {
+				r.Fail(ErrUnparsable) // a second InstrumentationScope message
 			}
-			said = textAt(f.at, next)
+			message = textBetween(f.start, next)
 		}
-		at = next
+		pos = next
 	}
-	of.Last, of.FirstTag, of.TagBytes = len(r.Spans), uint32(len(r.Tags)), int(said.Len)
-	r.attributesOf(said, scopeAttributes, noField, r.ofSpans)
-	of.LastTag = uint32(len(r.Tags))
-	r.Scopes[number] = of
+	scope.Last, scope.FirstTag, scope.TagBytes = len(r.Spans), uint32(len(r.Tags)), int(message.Len)
+	r.readAttributes(message, scopeAttributes, noField, r.spanNames)
+	scope.LastTag = uint32(len(r.Tags))
+	r.Scopes[index] = scope
 }
 
-// span reads a span, of which is known where it lies.
-func (r *Request) span(place Place) {
-	r.Tags = slices.Grow(r.Tags, attributesAhead)
-	b, end := r.Body[:place.End], int(place.End)
+// readSpan reads the span at the position in extra, and completes extra.
+func (r *Request) readSpan(extra SpanExtra) {
+	r.Tags = slices.Grow(r.Tags, reservedAttributes)
+	b, end := r.Body[:extra.End], int(extra.End)
 	s := r.AddSpan(spantable.KindUnspecified)
-	finish := uint64(0)
-	for at := int(place.Body); at < end; {
-		if b[at] == byte(spanAttributes) {
-			if at = r.commonAttributes(b, at, byte(spanAttributes), r.ofSpans); at == end {
+	endTime := uint64(0)
+	for pos := int(extra.Body); pos < end; {
+		if b[pos] == byte(spanAttributes) {
+			if pos = r.readCommonAttributes(b, pos, byte(spanAttributes), r.spanNames); pos == end {
 				break
 			}
 		}
-		f, next := readField(b, at)
+		f, next := readField(b, pos)
 		if next == 0 {
-			r.Fail(ErrUnread)
+			r.Fail(ErrUnparsable)
 			return
 		}
-		isRead := true
+		isValid := true
 		switch f.tag {
 		case spanTraceID:
-			isRead = readTraceID(&place, b[f.at:next])
+			isValid = readTraceID(&extra, b[f.start:next])
 		case spanID:
-			s.ID, isRead = readID(b[f.at:next])
+			s.ID, isValid = readSpanID(b[f.start:next])
 		case spanParentID:
-			s.Parent, isRead = readID(b[f.at:next])
+			s.Parent, isValid = readSpanID(b[f.start:next])
 		case spanTraceState:
-			place.State, place.StateField = textAt(f.at, next), uint32(at)
+			extra.State, extra.StateField = textBetween(f.start, next), uint32(pos)
 		case spanName:
-			s.Name = textAt(f.at, next)
+			s.Name = textBetween(f.start, next)
 		case spanKind:
-			s.Kind = kindNumbered(f.value)
+			s.Kind = kindFromNumber(f.value)
 		case spanStart:
 			s.Start = f.value
 		case spanEnd:
-			finish = f.value
+			endTime = f.value
 		case spanAttributes:
-			r.attribute(b[:next], f.at, r.ofSpans)
+			r.readAttribute(b[:next], f.start, r.spanNames)
 		case spanEvents:
-			isRead = isMessage(b[:next], f.at, messageEvent)
+			isValid = isValidMessage(b[:next], f.start, messageEvent)
 		case spanLinks:
-			isRead = isMessage(b[:next], f.at, messageLink)
+			isValid = isValidMessage(b[:next], f.start, messageLink)
 		case spanStatus:
-			isRead = readStatus(&s.Status, b[:next], f.at)
+			isValid = readStatus(&s.Status, b[:next], f.start)
 		}
-		if !isRead {
-			r.Fail(ErrUnread)
+		if !isValid {
+			r.Fail(ErrUnparsable)
 			return
 		}
-		at = next
+		pos = next
 	}
-	if finish > s.Start {
-		s.Duration = finish - s.Start
+	if endTime > s.Start {
+		s.Duration = endTime - s.Start
 	}
 	if s.Last = uint32(len(r.Tags)); len(r.Tags) > r.Limits.Tags {
 		r.Fail(spantable.ErrTooMuch)
 	}
-	r.Places = append(r.Places, place)
+	r.Extras = append(r.Extras, extra)
 }
 
-// readTraceID reads the id of a trace, which has 16 bytes where it is there.
-func readTraceID(to *Place, id []byte) bool {
-	to.TraceHigh, to.TraceLow = 0, 0
+// readTraceID reads a trace ID of 16 bytes, or an empty one. It returns false for other lengths.
+func readTraceID(extra *SpanExtra, id []byte) bool {
+	extra.TraceHigh, extra.TraceLow = 0, 0
 	if len(id) == 16 {
-		to.TraceHigh, to.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
+		extra.TraceHigh, extra.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
 	}
 	return len(id) == 16 || len(id) == 0
 }
 
-// readID reads the id of a span, which has eight bytes where it is there.
-func readID(id []byte) (uint64, bool) {
+// readSpanID reads a span ID of eight bytes, or an empty one. It returns false for other lengths.
+func readSpanID(id []byte) (uint64, bool) {
 	if len(id) == 8 {
 		return binary.BigEndian.Uint64(id), true
 	}
 	return 0, len(id) == 0
 }
 
-// kindNumbered is the kind of a number.
-func kindNumbered(n uint64) spantable.Kind {
-	if k := uint32(n); 0 < k && k <= uint32(spantable.KindConsumer) { // it has 32 bits, whatever was written
+// kindFromNumber returns the span kind with the given number in OTLP. Like a protobuf decoder, it
+// ignores all but the low 32 bits.
+func kindFromNumber(n uint64) spantable.Kind {
+	if k := uint32(n); 0 < k && k <= uint32(spantable.KindConsumer) {
 		return spantable.Kind(k)
 	}
 	return spantable.KindUnspecified
 }
 
-// readStatus reads how a span ended.
-func readStatus(to *spantable.Status, b []byte, at int) bool {
-	for at < len(b) {
-		f, next := readField(b, at)
+// readStatus reads the code of the Status message in b[pos:]. It returns false if the message is
+// invalid.
+func readStatus(status *spantable.Status, b []byte, pos int) bool {
+	for pos < len(b) {
+		f, next := readField(b, pos)
 		if next == 0 {
 			return false
 		}
 		if f.tag == statusCode {
-			*to = spantable.Status(min(uint32(f.value), uint32(spantable.StatusOther)))
+			*status = spantable.Status(min(uint32(f.value), uint32(spantable.StatusOther)))
 		}
-		at = next
+		pos = next
 	}
 	return true
 }
 
-// A format whose spans are those of OpenTelemetry in other words fills a Request by a decoder of its
-// own, and has it counted by the same rules. Nothing of it knows where it lies in the body.
+// The following methods are for decoders of other formats with OpenTelemetry's span model, such as
+// Zipkin. They fill a Request, so that the same rules apply, but leave the positions at 0.
 
-// Begin empties the request for a body.
+// Begin empties the request, and sets its limits for a body.
 func (r *Request) Begin(body []byte) {
-	r.Reset(body, spantable.LimitsOf(len(body), tagBytes))
-	r.Places, r.Resources, r.Scopes = r.Places[:0], r.Resources[:0], r.Scopes[:0]
+	r.Reset(body, spantable.LimitsOf(len(body), minAttributeBytes))
+	r.Extras, r.Resources, r.Scopes = r.Extras[:0], r.Resources[:0], r.Scopes[:0]
 }
 
-// AddResource adds what sent the spans that are placed from now on.
-func (r *Request) AddResource(tags []spantable.Tag) {
-	if len(r.Resources) >= partsOf(len(r.Body)) {
+// AddResource appends a resource with one scope. Spans that are added later belong to them.
+func (r *Request) AddResource(attributes []spantable.Tag) {
+	if len(r.Resources) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	of := Resource{Part: Part{First: len(r.Scopes), Last: len(r.Scopes) + 1}, FirstTag: uint32(len(r.Tags))}
-	r.Tags = append(r.Tags, tags...)
-	of.LastTag = uint32(len(r.Tags))
-	r.Resources = append(r.Resources, of)
-	r.Scopes = append(r.Scopes, Scope{Part: Part{First: len(r.Places), Last: len(r.Places)}})
-}
-
-// AddPlace adds what only OTLP has of the next span, which the resource that was added last has sent.
-func (r *Request) AddPlace(p Place) {
-	p.Resource, p.Scope = uint32(len(r.Resources)-1), uint32(len(r.Scopes)-1)
-	r.Places = append(r.Places, p)
-	r.Scopes[p.Scope].Last = len(r.Places)
-}
-
-// Field is a field of a message in protobuf: its number and how it is written as one tag, the value of
-// a number, and where a text or a message begins and ends.
-type Field struct {
-	Tag     uint32
-	Value   uint64
-	At, End int
-}
-
-// EachField visits the fields of a message that lies from a place to the end of b, until one is not
-// taken. It reports whether all were, and whether it is a message.
-func EachField(b []byte, at int, take func(Field) bool) bool {
-	for at < len(b) {
-		f, next := readField(b, at)
-		if next == 0 || !take(Field{f.tag, f.value, f.at, next}) {
-			return false
-		}
-		at = next
+	resource := Resource{
+		Part:     Part{First: len(r.Scopes), Last: len(r.Scopes) + 1},
+		FirstTag: uint32(len(r.Tags)),
 	}
-	return true
+	r.Tags = append(r.Tags, attributes...)
+	resource.LastTag = uint32(len(r.Tags))
+	r.Resources = append(r.Resources, resource)
+	r.Scopes = append(r.Scopes, Scope{Part: Part{First: len(r.Extras), Last: len(r.Extras)}})
 }
 
-// tagBytes is half of what an attribute with a label takes in a body.
-const tagBytes = 24
+// AddExtra appends the extra fields of the next span, and assigns the span to the last resource.
+func (r *Request) AddExtra(extra SpanExtra) {
+	extra.Resource, extra.Scope = uint32(len(r.Resources)-1), uint32(len(r.Scopes)-1)
+	r.Extras = append(r.Extras, extra)
+	r.Scopes[extra.Scope].Last = len(r.Extras)
+}
 
-// maxParts bounds the resources of a body, and its scopes.
-const maxParts = 1 << 15
+// minAttributeBytes is half of the typical length of an encoded attribute with a label.
+const minAttributeBytes = 24
 
-func partsOf(body int) int { return min(maxParts, 1<<8+body/64) }
+// maxParts returns the maximum number of resources, and of scopes, in a body of bodyLen bytes.
+func maxParts(bodyLen int) int { return min(1<<15, 1<<8+bodyLen/64) }
 
-// Bytes is the most that a Request takes for a body of that length, with so many bytes more for
-// each span.
-func Bytes(body, perSpan int) int {
+// Bytes returns the maximum memory of a Request for a body of bodyLen bytes, if the caller stores
+// another perSpan bytes for each span.
+func Bytes(bodyLen, perSpan int) int {
 	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
-	table := spantable.LimitsOf(body, tagBytes).Bytes(int(unsafe.Sizeof(Place{})) + perSpan)
-	const ahead = attributesAhead * int(unsafe.Sizeof(spantable.Tag{}))
-	return table + int(spantable.Grown*float64(partsOf(body)*part+ahead))
+	const reserved = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
+	table := spantable.LimitsOf(bodyLen, minAttributeBytes).Bytes(int(unsafe.Sizeof(SpanExtra{})) + perSpan)
+	return table + int(spantable.Grown*float64(maxParts(bodyLen)*part+reserved))
 }

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// names are those of attributes that are asked for, of spans and of resources.
+// names are the names of the attributes to keep.
 var names = spantable.NewNames([]string{
 	"", "peer.service", "db.namespace", "db.name", "service.name",
 	"host.name",
@@ -32,7 +32,7 @@ const (
 	serviceName
 )
 
-// decoded is a request that is read.
+// decoded returns a request whose body must be valid.
 func decoded(t testing.TB, body []byte) *otlp.Request {
 	t.Helper()
 	r := &otlp.Request{}
@@ -42,7 +42,7 @@ func decoded(t testing.TB, body []byte) *otlp.Request {
 	return r
 }
 
-// saidOf are some tags as text.
+// saidOf formats tags as text.
 func saidOf(r *otlp.Request, tags []spantable.Tag) (all []string) {
 	for i := range tags {
 		if value := r.AppendValue(nil, &tags[i]); len(value) > 0 {
@@ -52,7 +52,7 @@ func saidOf(r *otlp.Request, tags []spantable.Tag) (all []string) {
 	return all
 }
 
-// TestWhatIsNotRead: each of these in a request that is read without it.
+// TestWhatIsNotRead inserts invalid messages into an otherwise valid request.
 func TestWhatIsNotRead(t *testing.T) {
 	r := &otlp.Request{}
 	read := func(s otlptest.Span, more ...byte) error {
@@ -89,7 +89,7 @@ func TestWhatIsNotRead(t *testing.T) {
 		"a scope's attribute": otlptest.Field(nil, 1,
 			otlptest.Field(nil, 2, otlptest.Field(nil, 1, otlptest.Field(nil, 3, []byte{0x0a, 5})))),
 	} {
-		if err := read(otlptest.Span{}, more...); !errors.Is(err, otlp.ErrUnread) {
+		if err := read(otlptest.Span{}, more...); !errors.Is(err, otlp.ErrUnparsable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestWhatIsNotRead(t *testing.T) {
 		"pairs in a value": otlptest.Field(nil, 9,
 			otlptest.Field(nil, 2, otlptest.Field(nil, 6, otlptest.Field(nil, 1, []byte{0x0a, 5})))),
 	} {
-		if err := read(otlptest.Span{More: more}); !errors.Is(err, otlp.ErrUnread) {
+		if err := read(otlptest.Span{More: more}); !errors.Is(err, otlp.ErrUnparsable) {
 			t.Errorf("%s in a span: %v", name, err)
 		}
 	}
@@ -134,8 +134,8 @@ func TestWhatIsNotRead(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeepIsSteppedOver, however deep it is: lists, pairs and groups. It is no label, and the rest
-// of its request counts. What is wrong in it is found up to a depth.
+// TestWhatIsDeepIsSteppedOver checks that deeply nested lists, key-value lists and groups are
+// skipped, while the rest of the request is decoded. Invalid messages are found up to MaxDepth.
 func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	list := func(inner []byte) []byte { return otlptest.Field(nil, 5, otlptest.Field(nil, 1, inner)) }
 	pairs := func(inner []byte) []byte {
@@ -168,8 +168,8 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	}
 }
 
-// TestAttributesOfAnyFormAreRead as those of the common one: a value before its name, a long
-// name or text, names and values twice.
+// TestAttributesOfAnyFormAreRead checks attributes that are not in the most common encoding: the
+// value before the key, a long key or text, repeated keys and values.
 func TestAttributesOfAnyFormAreRead(t *testing.T) {
 	key, value := func(s string) []byte {
 		return otlptest.Field(nil, 1, []byte(s))
@@ -229,7 +229,8 @@ func TestAttributesOfAnyFormAreRead(t *testing.T) {
 	}
 }
 
-// TestNumbersAreWrittenAsInJSON, which is how OpenTelemetry writes them as text.
+// TestNumbersAreWrittenAsInJSON checks the format of numbers as text, which OpenTelemetry
+// specifies.
 func TestNumbersAreWrittenAsInJSON(t *testing.T) {
 	written := func(n float64) string {
 		tag := spantable.Tag{Value: spantable.IsNumber, Bits: math.Float64bits(n)}
@@ -252,7 +253,8 @@ func TestNumbersAreWrittenAsInJSON(t *testing.T) {
 	}
 }
 
-// TestAResourceMayStandBehindItsSpans.
+// TestAResourceMayStandBehindItsSpans checks a ResourceSpans message in which the resource follows
+// the spans.
 func TestAResourceMayStandBehindItsSpans(t *testing.T) {
 	spans := otlptest.Field(nil, 2, otlptest.Field(nil, 2, otlptest.Span{Name: "x"}.Encode()))
 	said := otlptest.Field(nil, 1,
@@ -270,8 +272,8 @@ func TestAResourceMayStandBehindItsSpans(t *testing.T) {
 	}
 }
 
-// TestRequestsKeepTheirPromise: whatever a body is made of, decoding it makes a request hold no
-// more than its part of the budget.
+// TestRequestsKeepTheirPromise checks that decoding takes no more memory than Bytes returns, for
+// several kinds of large requests.
 func TestRequestsKeepTheirPromise(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
 		for name, body := range otlptest.Greedy(length) {
@@ -293,8 +295,8 @@ func TestRequestsKeepTheirPromise(t *testing.T) {
 	}
 }
 
-// TestALimitIsOfTheBodyAlone: a body may hold as many spans as its limit says, and not one
-// more, whatever the request has met.
+// TestALimitIsOfTheBodyAlone checks that a request can contain exactly as many spans as its limit,
+// regardless of earlier requests.
 func TestALimitIsOfTheBodyAlone(t *testing.T) {
 	r := &otlp.Request{}
 	spansOf := func(n int, span []byte) []byte {
@@ -328,7 +330,8 @@ func TestALimitIsOfTheBodyAlone(t *testing.T) {
 	}
 }
 
-// TestPlacesAreThoseOfTheBody: of each span, scope and resource what lies there is its message.
+// TestPlacesAreThoseOfTheBody checks that the position of each span, scope and resource contains
+// its message.
 func TestPlacesAreThoseOfTheBody(t *testing.T) {
 	said := otlptest.Field(nil, 1, []byte{})
 	spans := []otlptest.Span{
@@ -340,23 +343,23 @@ func TestPlacesAreThoseOfTheBody(t *testing.T) {
 	body := otlptest.Field(nil, 1, append(otlptest.Field(nil, 2, scope), said...))
 	r := decoded(t, body)
 	for i, want := range [][]byte{first, second} {
-		p := &r.Places[i]
+		p := &r.Extras[i]
 		if !bytes.Equal(body[p.Body:p.End], want) ||
 			!bytes.Equal(body[p.At:p.End], otlptest.Field(nil, 2, want)) {
 			t.Errorf("span %d lies at %+v", i, p)
 		}
 	}
-	if p := &r.Places[0]; r.String(p.State) != "a=b" ||
+	if p := &r.Extras[0]; r.String(p.State) != "a=b" ||
 		!bytes.HasPrefix(body[p.StateField:], otlptest.Field(nil, 3, []byte("a=b"))) {
 		t.Errorf("its tracestate lies at %+v", p)
 	}
-	if p := &r.Places[1]; p.StateField != 0 || p.TraceHigh != 0x0123456789abcdef || p.TraceLow != 4 ||
+	if p := &r.Extras[1]; p.StateField != 0 || p.TraceHigh != 0x0123456789abcdef || p.TraceLow != 4 ||
 		r.Spans[1].ID != 2 || r.Spans[1].Parent != 1 {
 		t.Errorf("%+v %+v", p, r.Spans[1])
 	}
 	of := &r.Resources[0]
 	first2, last := r.SpansOf(of)
-	if of.At != 0 || of.End != len(body) || of.SaidField != len(body)-2 || first2 != 0 || last != 2 ||
+	if of.At != 0 || of.End != len(body) || of.MessageField != len(body)-2 || first2 != 0 || last != 2 ||
 		!r.HasSpans(of) {
 		t.Errorf("the resource lies at %+v", of)
 	}
@@ -365,7 +368,8 @@ func TestPlacesAreThoseOfTheBody(t *testing.T) {
 	}
 }
 
-// TestAReleasedRequestHoldsNothing of the last body, nor the memory of a very large one.
+// TestAReleasedRequestHoldsNothing checks that Release drops the last body, and the memory for
+// unusually large requests.
 func TestAReleasedRequestHoldsNothing(t *testing.T) {
 	r := &otlp.Request{}
 	for _, traces := range []int{100, 6000} {
@@ -387,7 +391,7 @@ func TestAReleasedRequestHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestAWarmRequestAllocatesNothing for spans.
+// TestAWarmRequestAllocatesNothing checks that decoding does not allocate after the first request.
 func TestAWarmRequestAllocatesNothing(t *testing.T) {
 	body, r := otlptest.Web(100), &otlp.Request{}
 	round := func() {
@@ -404,7 +408,7 @@ func TestAWarmRequestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever the bytes are, what is found lies in the body, one behind the other.
+// FuzzDecode checks that all positions are within the body, and in order, for any input.
 func FuzzDecode(f *testing.F) {
 	f.Add(otlptest.Web(2))
 	f.Add(otlptest.Of(otlptest.Span{
@@ -416,8 +420,8 @@ func FuzzDecode(f *testing.F) {
 		if r.Decode(body, names, names) != nil {
 			return
 		}
-		if len(r.Places) != len(r.Spans) {
-			t.Fatalf("%d places of %d spans", len(r.Places), len(r.Spans))
+		if len(r.Extras) != len(r.Spans) {
+			t.Fatalf("%d places of %d spans", len(r.Extras), len(r.Spans))
 		}
 		end := 0
 		for i := range r.Resources {
@@ -431,7 +435,7 @@ func FuzzDecode(f *testing.F) {
 					t.Fatalf("a scope of %d lies at %+v behind %d", i, s, inner)
 				}
 				at := uint32(s.Body)
-				for _, p := range r.Places[s.First:s.Last] {
+				for _, p := range r.Extras[s.First:s.Last] {
 					if p.At < at || p.Body < p.At || p.End < p.Body || p.End > uint32(s.End) ||
 						int(p.Resource) != i {
 						t.Fatalf("a span of %d lies at %+v behind %d", i, p, at)

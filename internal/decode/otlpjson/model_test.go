@@ -14,14 +14,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// modelFromJSON is FromJSON as the tokens of encoding/json have it: slow, and simple to believe.
+// modelFromJSON implements FromJSON with the tokens of encoding/json. It is slow but simple.
 func modelFromJSON(dst, body []byte) ([]byte, error) {
 	r := tokenReader{Decoder: json.NewDecoder(bytes.NewReader(body))}
 	r.UseNumber()
 	return r.request(dst)
 }
 
-// tokenReader reads a request, token by token.
+// tokenReader reads a request token by token.
 type tokenReader struct{ *json.Decoder }
 
 func (r *tokenReader) request(dst []byte) ([]byte, error) {
@@ -30,7 +30,7 @@ func (r *tokenReader) request(dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	if t != json.Delim('{') {
-		return dst, errShape
+		return dst, errType
 	}
 	if dst, err = r.message(dst, requestFields, 0); err != nil {
 		return dst, err
@@ -41,8 +41,8 @@ func (r *tokenReader) request(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// message writes the fields of a message behind its opening brace.
-func (r *tokenReader) message(dst []byte, fields fields, depth int) ([]byte, error) {
+// message converts the members of an object, whose opening bracket has been read.
+func (r *tokenReader) message(dst []byte, fields messageFields, depth int) ([]byte, error) {
 	for {
 		name, err := r.Token()
 		if err != nil {
@@ -50,13 +50,13 @@ func (r *tokenReader) message(dst []byte, fields fields, depth int) ([]byte, err
 		}
 		text, isName := name.(string)
 		if !isName {
-			return dst, nil // the closing brace
+			return dst, nil // closing bracket
 		}
 		value, err := r.Token()
 		if err != nil {
 			return dst, err
 		}
-		if f := fields.named([]byte(text)); f != nil {
+		if f := fields.find([]byte(text)); f != nil {
 			dst, err = r.field(dst, *f, value, depth)
 		} else {
 			err = r.skip(value)
@@ -67,7 +67,8 @@ func (r *tokenReader) message(dst []byte, fields fields, depth int) ([]byte, err
 	}
 }
 
-// field writes a field that begins with a token: a value, a list of them, or null.
+// field converts the value of a field, which begins with a token that has been read: a single
+// value, a list, or null.
 func (r *tokenReader) field(dst []byte, f field, value json.Token, depth int) ([]byte, error) {
 	if value == nil {
 		return dst, nil
@@ -75,8 +76,8 @@ func (r *tokenReader) field(dst []byte, f field, value json.Token, depth int) ([
 	if value != json.Delim('[') {
 		return r.value(dst, f, value, depth)
 	}
-	if f.form != asMessage && f.form != asText {
-		return dst, errShape // no other field is a list
+	if f.encoding != asMessage && f.encoding != asString {
+		return dst, errType // not a repeated field
 	}
 	for {
 		element, err := r.Token()
@@ -89,20 +90,20 @@ func (r *tokenReader) field(dst []byte, f field, value json.Token, depth int) ([
 	}
 }
 
-// value writes one value, and before it the field's tag.
+// value writes the tag of a field and one value.
 func (r *tokenReader) value(dst []byte, f field, value json.Token, depth int) ([]byte, error) {
-	if f.form != asMessage {
+	if f.encoding != asMessage {
 		return appendModel(dst, f, value)
 	}
 	if value != json.Delim('{') {
-		return dst, errShape
+		return dst, errType
 	}
 	dst = protowire.AppendTag(dst, f.number, protowire.BytesType)
 	if depth == MaxDepth {
 		return append(dst, 0), r.skip(value)
 	}
 	begin := len(dst)
-	dst, err := r.message(dst, *f.of, depth+1)
+	dst, err := r.message(dst, *f.fields, depth+1)
 	if err != nil {
 		return dst, err
 	}
@@ -110,7 +111,7 @@ func (r *tokenReader) value(dst []byte, f field, value json.Token, depth int) ([
 	return slices.Insert(dst, begin, protowire.AppendVarint(length[:0], uint64(len(dst)-begin))...), nil
 }
 
-// skip steps over a value that begins with a token.
+// skip skips a value whose first token has been read.
 func (r *tokenReader) skip(value json.Token) error {
 	for open := 0; ; {
 		switch value {
@@ -129,37 +130,37 @@ func (r *tokenReader) skip(value json.Token) error {
 	}
 }
 
-// appendModel writes a value that is no message as a field.
+// appendModel appends a field that is not a message.
 func appendModel(dst []byte, f field, value json.Token) ([]byte, error) {
-	switch f.form {
+	switch f.encoding {
 	case asBool:
 		is, ok := value.(bool)
 		if !ok {
-			return dst, errShape
+			return dst, errType
 		}
 		return protowire.AppendVarint(protowire.AppendTag(dst, f.number, protowire.VarintType),
 			protowire.EncodeBool(is)), nil
 	case asVarint64, asVarint32, asFixed64, asFixed32:
 		n, ok := modelInteger(value)
 		if !ok {
-			return dst, errShape
+			return dst, errType
 		}
 		return appendModelInteger(dst, f, n), nil
 	case asDouble:
 		n, ok := modelFloat(value)
 		if !ok {
-			return dst, errShape
+			return dst, errType
 		}
 		return protowire.AppendFixed64(protowire.AppendTag(dst, f.number, protowire.Fixed64Type),
 			math.Float64bits(n)), nil
 	}
 	text, ok := value.(string)
 	if !ok {
-		return dst, errShape
+		return dst, errType
 	}
 	written := []byte(text)
 	var err error
-	switch f.form {
+	switch f.encoding {
 	case asHex:
 		written, err = hex.DecodeString(text)
 	case asBase64:
@@ -172,7 +173,7 @@ func appendModel(dst []byte, f field, value json.Token) ([]byte, error) {
 }
 
 func appendModelInteger(dst []byte, f field, n uint64) []byte {
-	switch f.form {
+	switch f.encoding {
 	case asVarint32:
 		n = uint64(uint32(n))
 	case asFixed64:
@@ -183,7 +184,7 @@ func appendModelInteger(dst []byte, f field, n uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(dst, f.number, protowire.VarintType), n)
 }
 
-// modelNumber is the text of a number, which may stand as text.
+// modelNumber returns the text of a number, which may be a string.
 func modelNumber(value json.Token) string {
 	switch v := value.(type) {
 	case json.Number:
@@ -194,8 +195,8 @@ func modelNumber(value json.Token) string {
 	return ""
 }
 
-// modelInteger reads an integer of 64 bits, as its two's complement where it is negative. One
-// may be written with an exponent, or as 1.0.
+// modelInteger parses a 64-bit integer, in two's complement if negative. It accepts fractions and
+// exponents if the value is an integer.
 func modelInteger(value json.Token) (uint64, bool) {
 	text := modelNumber(value)
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
@@ -211,7 +212,7 @@ func modelInteger(value json.Token) (uint64, bool) {
 	return uint64(int64(f)), true
 }
 
-// modelFloat reads a number, which may be infinite or none.
+// modelFloat parses a number, NaN or an infinity.
 func modelFloat(value json.Token) (float64, bool) {
 	n, err := strconv.ParseFloat(modelNumber(value), 64)
 	return n, err == nil

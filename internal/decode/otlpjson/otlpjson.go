@@ -1,25 +1,15 @@
-// Package otlpjson turns a request with traces that is written as OTLP/JSON into the same
-// request in protobuf, which package otlp decodes. So there is one decoder of spans.
+// Package otlpjson converts the traces of an OTLP request from JSON to protobuf, so that package otlp
+// can decode them.
 //
-// # Reading and writing
+// FromJSON parses the request in one pass, and writes each field as soon as it has read it. Tables at
+// the end of otlpjson.go list the fields of each message by name. As OTLP specifies, names are in
+// lowerCamelCase, IDs are hexadecimal, 64-bit integers are strings or numbers, and enums are numbers.
+// Unknown names are skipped. FromJSON rejects a request if any part of it is not valid JSON, or if a
+// value has the wrong type.
 //
-// FromJSON steps through the body once, and writes each field as soon as it has read it. What
-// a name stands for says a table of messages (messages.go). It reads what the specification
-// has: names in lowerCamelCase, ids in hexadecimal, integers of 64 bits as text or as numbers,
-// enumerations as numbers. It skips a name that it does not know.
-//
-// Everything else of a body must be JSON as RFC 8259 has it, and no name may be repeated into
-// something that protobuf has no list for. What is wrong in one place fails the whole body.
-//
-// # Bounds
-//
-// What is nested deeper than MaxDepth is stepped over, as deep as it is, and written as an empty list.
-// What is written of a body in UTF-8 is no longer than ProtobufBytes says, and nothing is allocated
-// where there is room for it.
-//
-// # Threading
-//
-// FromJSON has no state: any goroutine may call it.
+// Messages that are nested deeper than MaxDepth are skipped, and written as empty messages. If the
+// request is UTF-8, its protobuf is at most as long as ProtobufBytes returns; FromJSON does not allocate
+// if dst has that capacity. It has no state and can be called concurrently.
 package otlpjson
 
 import (
@@ -35,257 +25,262 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// MaxDepth is how deep messages are nested that are written: somewhat deeper than what package otlp
-// looks at. A list that is deeper is empty.
+// MaxDepth is the maximum nesting of messages that are converted. It is greater than the depth that
+// package otlp validates.
 const MaxDepth = 72
 
-// FromJSON appends the protobuf of a request. With an error it appends nothing.
+// ProtobufBytes returns the maximum length of the protobuf for jsonLen bytes of JSON. Protobuf is
+// shorter, because numbers replace names, except for long strings in lists: a tag and a length of at
+// least three bytes replace the quotes and the comma of a string of 16 KiB or more.
+func ProtobufBytes(jsonLen int) int { return jsonLen + jsonLen>>14 }
+
+var (
+	errType     = errors.New("a value is not what its name says: see the JSON encoding of OTLP")
+	errTrailing = errors.New("something follows the request")
+)
+
+// FromJSON appends the protobuf of a JSON request to dst. If it returns an error, dst is unchanged.
 func FromJSON(dst, body []byte) ([]byte, error) {
-	r := reader{Scanner: jsonscan.Scanner{Body: body}, written: dst}
-	if err := r.request(); err != nil {
-		return dst, fmt.Errorf("read spans in JSON at byte %d: %w", r.At, err)
+	c := converter{Scanner: jsonscan.Scanner{Body: body}, out: dst}
+	if err := c.convertRequest(); err != nil {
+		return dst, fmt.Errorf("read spans in JSON at byte %d: %w", c.Pos, err)
 	}
-	return r.written, nil
+	return c.out, nil
 }
 
-func (r *reader) request() error {
-	if r.Next() != '{' {
-		return errShape
+// converter reads JSON from a Scanner and appends protobuf to out.
+type converter struct {
+	jsonscan.Scanner
+	out []byte
+}
+
+func (c *converter) convertRequest() error {
+	if c.Peek() != '{' {
+		return errType
 	}
-	if err := r.message(requestFields, 0); err != nil {
+	if err := c.convertMessage(requestFields, 0); err != nil {
 		return err
 	}
-	if r.Next(); r.At < len(r.Body) {
-		return errFollow
+	if c.Peek(); c.Pos < len(c.Body) {
+		return errTrailing
 	}
 	return nil
 }
 
-// message writes the fields of a message, which begins here.
-func (r *reader) message(of fields, depth int) error {
-	return r.Each('}', func() error {
-		name, err := r.Name()
+// convertMessage converts a JSON object, whose opening bracket is the next byte, to a message with the
+// given fields.
+func (c *converter) convertMessage(fields messageFields, depth int) error {
+	return c.EachElement('}', func() error {
+		name, err := c.ReadName()
 		if err != nil {
 			return err
 		}
-		if f := of.named(r.plain(name)); f != nil {
-			return r.field(f, depth)
+		if f := fields.find(c.unescape(name)); f != nil {
+			return c.convertField(f, depth)
 		}
-		r.written, err = r.Skip(r.written)
+		c.out, err = c.SkipValue(c.out) // writes nothing, but uses the free capacity
 		return err
 	})
 }
 
-// field writes a field: a value, a list of them, or null.
-func (r *reader) field(f *field, depth int) error {
-	switch r.Next() {
+// convertField converts the value of a field: a single value, a list of them, or null.
+func (c *converter) convertField(f *field, depth int) error {
+	switch c.Peek() {
 	case 'n':
-		return r.Word("null")
+		return c.ReadLiteral("null")
 	case '[':
 	default:
-		return r.value(f, depth)
+		return c.convertValue(f, depth)
 	}
-	if f.form != asMessage && f.form != asText {
-		return errShape // no other field is a list
+	if f.encoding != asMessage && f.encoding != asString {
+		return errType // other types are never repeated in OTLP
 	}
-	return r.Each(']', func() error { return r.value(f, depth) })
+	return c.EachElement(']', func() error { return c.convertValue(f, depth) })
 }
 
-// value writes one value, and before it the field's tag.
-func (r *reader) value(f *field, depth int) error {
-	switch f.form {
+// convertValue converts one value of a field, and writes the tag of the field before it.
+func (c *converter) convertValue(f *field, depth int) error {
+	switch f.encoding {
 	case asBool:
-		return r.boolean(f)
+		return c.convertBool(f)
 	case asVarint64, asVarint32, asFixed64, asFixed32, asDouble:
-		return r.numeric(f)
+		return c.convertNumber(f)
 	case asMessage:
+		return c.convertSubmessage(f, depth)
 	default:
-		return r.textual(f)
+		return c.convertString(f)
 	}
-	if r.Next() != '{' {
-		return errShape
+}
+
+// convertSubmessage converts an object in a field. Below MaxDepth, it writes an empty message.
+func (c *converter) convertSubmessage(f *field, depth int) error {
+	if c.Peek() != '{' {
+		return errType
 	}
-	begin := r.open(f)
+	start := c.beginLengthPrefixed(f)
 	if depth == MaxDepth {
 		var err error
-		r.written, err = r.Skip(r.written) // it is a list in lists, which says nothing to anybody
+		c.out, err = c.SkipValue(c.out)
 		return err
 	}
-	if err := r.message(*f.of, depth+1); err != nil {
+	if err := c.convertMessage(*f.fields, depth+1); err != nil {
 		return err
 	}
-	r.close(begin)
+	c.endLengthPrefixed(start)
 	return nil
 }
 
-// textual writes a text, an id or bytes.
-func (r *reader) textual(f *field) error {
-	if r.Next() != '"' {
-		return errShape
+// convertString converts a string, or bytes that are a hexadecimal or base64 string in JSON.
+func (c *converter) convertString(f *field) error {
+	if c.Peek() != '"' {
+		return errType
 	}
-	text, err := r.Text()
+	text, err := c.ReadString()
 	if err != nil {
 		return err
 	}
-	begin := r.open(f)
-	switch f.form {
+	start := c.beginLengthPrefixed(f)
+	switch f.encoding {
 	case asHex:
-		r.written, err = hex.AppendDecode(r.written, r.plain(text))
+		c.out, err = hex.AppendDecode(c.out, c.unescape(text))
 	case asBase64:
-		said := r.plain(text)
+		encoded := c.unescape(text)
 		if !text.IsPlain {
-			said = slices.Clone(said) // base64 does not say that it decodes in place
+			encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
 		}
-		r.written, err = base64.StdEncoding.AppendDecode(r.written, said)
+		c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
 	default:
-		r.written = text.AppendTo(r.written)
+		c.out = text.AppendTo(c.out)
 	}
-	r.close(begin)
+	c.endLengthPrefixed(start)
 	return err
 }
 
-func (r *reader) boolean(f *field) error {
-	word, isTrue := "false", r.Next() == 't'
-	if isTrue {
-		word = "true"
-	} else if r.Next() != 'f' {
-		return errShape
+func (c *converter) convertBool(f *field) error {
+	literal, value := "false", c.Peek() == 't'
+	if value {
+		literal = "true"
+	} else if c.Peek() != 'f' {
+		return errType
 	}
-	r.tag(f, protowire.VarintType)
-	r.written = protowire.AppendVarint(r.written, protowire.EncodeBool(isTrue))
-	return r.Word(word)
+	c.writeTag(f, protowire.VarintType)
+	c.out = protowire.AppendVarint(c.out, protowire.EncodeBool(value))
+	return c.ReadLiteral(literal)
 }
 
-// numeric writes a number, which may stand as text.
-func (r *reader) numeric(f *field) error {
-	said, err := r.numeral()
+func (c *converter) convertNumber(f *field) error {
+	text, err := c.readNumberText()
 	if err != nil {
 		return err
 	}
-	read := jsonscan.Integer
-	if f.form == asDouble {
-		read = double
+	parse := jsonscan.ParseInteger
+	if f.encoding == asDouble {
+		parse = parseDouble
 	}
-	n, isOne := read(said)
-	if !isOne {
-		return errShape
+	n, ok := parse(text)
+	if !ok {
+		return errType
 	}
-	switch f.form {
+	switch f.encoding {
 	case asVarint64:
-		r.tag(f, protowire.VarintType)
-		r.written = protowire.AppendVarint(r.written, n)
-	case asVarint32: // without the sign's upper half, which would be longer than what was said
-		r.tag(f, protowire.VarintType)
-		r.written = protowire.AppendVarint(r.written, uint64(uint32(n)))
+		c.writeTag(f, protowire.VarintType)
+		c.out = protowire.AppendVarint(c.out, n)
+	case asVarint32: // sign extension would make negative numbers longer than their JSON
+		c.writeTag(f, protowire.VarintType)
+		c.out = protowire.AppendVarint(c.out, uint64(uint32(n)))
 	case asFixed32:
-		r.tag(f, protowire.Fixed32Type)
-		r.written = protowire.AppendFixed32(r.written, uint32(n))
+		c.writeTag(f, protowire.Fixed32Type)
+		c.out = protowire.AppendFixed32(c.out, uint32(n))
 	default:
-		r.tag(f, protowire.Fixed64Type)
-		r.written = protowire.AppendFixed64(r.written, n)
+		c.writeTag(f, protowire.Fixed64Type)
+		c.out = protowire.AppendFixed64(c.out, n)
 	}
 	return nil
 }
 
-// numeral is the text of a number.
-func (r *reader) numeral() ([]byte, error) {
-	switch c := r.Next(); {
-	case c == '"':
-		text, err := r.Text()
-		return r.plain(text), err
-	case c == '-' || '0' <= c && c <= '9':
-		return r.Number()
+// readNumberText reads a number, or a string that contains one.
+func (c *converter) readNumberText() ([]byte, error) {
+	switch b := c.Peek(); {
+	case b == '"':
+		text, err := c.ReadString()
+		return c.unescape(text), err
+	case b == '-' || '0' <= b && b <= '9':
+		return c.ReadNumber()
 	}
-	return nil, errShape
+	return nil, errType
 }
 
-// double reads a number, which may be infinite or none, as its bits.
-func double(said []byte) (uint64, bool) {
-	n, err := strconv.ParseFloat(string(said), 64)
+// parseDouble parses a number, NaN or an infinity, and returns its bits.
+func parseDouble(text []byte) (bits uint64, ok bool) {
+	n, err := strconv.ParseFloat(string(text), 64)
 	return math.Float64bits(n), err == nil
 }
 
-// ProtobufBytes is how long the protobuf of so many bytes of JSON may be. It is shorter, since
-// names become numbers, but for lists of texts: of an element two quotes and a comma become a
-// number and a length, and the length of 16 KiB or more has at least three bytes.
-func ProtobufBytes(json int) int { return json + json>>14 }
-
-// reader reads a request, and writes each field as soon as it is read.
-type reader struct {
-	jsonscan.Scanner
-	written []byte
-}
-
-var (
-	errShape  = errors.New("a value is not what its name says: see the JSON encoding of OTLP")
-	errFollow = errors.New("something follows the request")
-)
-
-// plain is what a text says: of the body, or where that has escapes, behind what is written,
-// until more is written there.
-func (r *reader) plain(t jsonscan.Quoted) []byte {
-	if t.IsPlain {
-		return t.Raw
+// unescape returns the value of a string. If it contains escapes, the value is stored after c.out and is
+// valid until the next write.
+func (c *converter) unescape(text jsonscan.String) []byte {
+	if text.IsPlain {
+		return text.Raw
 	}
-	end := len(r.written)
-	written := t.AppendTo(r.written)
-	r.written = written[:end]
-	return written[end:]
+	end := len(c.out)
+	extended := text.AppendTo(c.out)
+	c.out = extended[:end]
+	return extended[end:]
 }
 
-// tag writes a field's tag.
-func (r *reader) tag(f *field, as protowire.Type) {
-	r.written = protowire.AppendTag(r.written, f.number, as)
+func (c *converter) writeTag(f *field, wireType protowire.Type) {
+	c.out = protowire.AppendTag(c.out, f.number, wireType)
 }
 
-// open begins a field whose length shows when all of it is written, close writes the length.
-// There is room for one byte of it. For more, what the field holds moves, once for each message
-// around it, of which there are MaxDepth at most.
-func (r *reader) open(f *field) (begin int) {
-	r.tag(f, protowire.BytesType)
-	r.written = append(r.written, 0)
-	return len(r.written)
+// beginLengthPrefixed writes the tag of a field with a length prefix, and reserves one byte for the
+// length, which is not known yet. It returns the start of the content.
+func (c *converter) beginLengthPrefixed(f *field) (start int) {
+	c.writeTag(f, protowire.BytesType)
+	c.out = append(c.out, 0)
+	return len(c.out)
 }
 
-func (r *reader) close(begin int) {
-	var room [10]byte
-	length := protowire.AppendVarint(room[:0], uint64(len(r.written)-begin))
-	r.written[begin-1] = length[0]
+// endLengthPrefixed writes the length of a field. If the length needs more than one byte, it moves the
+// content, so content moves at most once for each of the MaxDepth messages that contain it.
+func (c *converter) endLengthPrefixed(start int) {
+	var buf [10]byte
+	length := protowire.AppendVarint(buf[:0], uint64(len(c.out)-start))
+	c.out[start-1] = length[0]
 	if rest := length[1:]; len(rest) > 0 {
-		r.written = slices.Insert(r.written, begin, rest...)
+		c.out = slices.Insert(c.out, start, rest...)
 	}
 }
 
-// form is how a field's value stands in JSON, and in protobuf.
-type form uint8
+// encoding is the type of a field in JSON and in protobuf.
+type encoding uint8
 
 const (
-	asText     form = iota
-	asHex           // an id, as hexadecimal digits
-	asBase64        // any other bytes
-	asBool          //
-	asVarint64      // an integer of 64 bits
-	asVarint32      // an enumeration, or a count
-	asFixed64       // an integer of 64 bits
-	asFixed32       // an integer of 32 bits
-	asDouble        //
-	asMessage       // of a kind of its own
+	asString encoding = iota
+	asHex             // ID: hexadecimal string in JSON, bytes in protobuf
+	asBase64          // other bytes
+	asBool
+	asVarint64 // 64-bit integer
+	asVarint32 // enum or count
+	asFixed64  // 64-bit integer
+	asFixed32  // 32-bit integer
+	asDouble
+	asMessage
 )
 
-// field is a field of a message. Whether it is a list shows in what stands there.
+// field is a field of a message. Its JSON value shows whether it is repeated.
 type field struct {
-	name   string
-	number protowire.Number
-	form   form
-	of     *fields
+	name     string
+	number   protowire.Number
+	encoding encoding
+	fields   *messageFields // fields of the submessage; nil for other encodings
 }
 
-// fields are the fields of a message. They are few, so one is looked for from the first to
-// the last.
-type fields []field
+// messageFields are the fields of a message.
+type messageFields []field
 
-// named is the field of a name, or nil.
-func (fields fields) named(name []byte) *field {
+// find returns the field with the given name, or nil. Messages have few fields, so a linear search is
+// fast.
+func (fields messageFields) find(name []byte) *field {
 	for i := range fields {
 		if string(name) == fields[i].name {
 			return &fields[i]
@@ -294,34 +289,33 @@ func (fields fields) named(name []byte) *field {
 	return nil
 }
 
-// The messages of a request with traces. An attribute's value may hold more of its kind, so
-// those are connected when all are there.
+// Fields of the messages in a trace request. valueFields is set by init, because it refers to itself.
 var (
-	valueFields     fields
-	attributeFields = fields{{"key", 1, asText, nil}, {"value", 2, asMessage, &valueFields}}
-	arrayFields     = fields{{"values", 1, asMessage, &valueFields}}
-	listFields      = fields{{"values", 1, asMessage, &attributeFields}}
-	eventFields     = fields{
+	valueFields        messageFields
+	attributeFields    = messageFields{{"key", 1, asString, nil}, {"value", 2, asMessage, &valueFields}}
+	arrayFields        = messageFields{{"values", 1, asMessage, &valueFields}}
+	keyValueListFields = messageFields{{"values", 1, asMessage, &attributeFields}}
+	eventFields        = messageFields{
 		{"timeUnixNano", 1, asFixed64, nil},
-		{"name", 2, asText, nil},
+		{"name", 2, asString, nil},
 		{"attributes", 3, asMessage, &attributeFields},
 		{"droppedAttributesCount", 4, asVarint32, nil},
 	}
-	linkFields = fields{
+	linkFields = messageFields{
 		{"traceId", 1, asHex, nil},
 		{"spanId", 2, asHex, nil},
-		{"traceState", 3, asText, nil},
+		{"traceState", 3, asString, nil},
 		{"attributes", 4, asMessage, &attributeFields},
 		{"droppedAttributesCount", 5, asVarint32, nil},
 		{"flags", 6, asFixed32, nil},
 	}
-	statusFields = fields{{"message", 2, asText, nil}, {"code", 3, asVarint32, nil}}
-	spanFields   = fields{
+	statusFields = messageFields{{"message", 2, asString, nil}, {"code", 3, asVarint32, nil}}
+	spanFields   = messageFields{
 		{"traceId", 1, asHex, nil},
 		{"spanId", 2, asHex, nil},
-		{"traceState", 3, asText, nil},
+		{"traceState", 3, asString, nil},
 		{"parentSpanId", 4, asHex, nil},
-		{"name", 5, asText, nil},
+		{"name", 5, asString, nil},
 		{"kind", 6, asVarint32, nil},
 		{"startTimeUnixNano", 7, asFixed64, nil},
 		{"endTimeUnixNano", 8, asFixed64, nil},
@@ -334,44 +328,44 @@ var (
 		{"status", 15, asMessage, &statusFields},
 		{"flags", 16, asFixed32, nil},
 	}
-	scopeFields = fields{
-		{"name", 1, asText, nil},
-		{"version", 2, asText, nil},
+	scopeFields = messageFields{
+		{"name", 1, asString, nil},
+		{"version", 2, asString, nil},
 		{"attributes", 3, asMessage, &attributeFields},
 		{"droppedAttributesCount", 4, asVarint32, nil},
 	}
-	scopeSpansFields = fields{
+	scopeSpansFields = messageFields{
 		{"scope", 1, asMessage, &scopeFields},
 		{"spans", 2, asMessage, &spanFields},
-		{"schemaUrl", 3, asText, nil},
+		{"schemaUrl", 3, asString, nil},
 	}
-	entityFields = fields{
-		{"schemaUrl", 1, asText, nil},
-		{"type", 2, asText, nil},
-		{"idKeys", 3, asText, nil},
-		{"descriptionKeys", 4, asText, nil},
+	entityFields = messageFields{
+		{"schemaUrl", 1, asString, nil},
+		{"type", 2, asString, nil},
+		{"idKeys", 3, asString, nil},
+		{"descriptionKeys", 4, asString, nil},
 	}
-	resourceFields = fields{
+	resourceFields = messageFields{
 		{"attributes", 1, asMessage, &attributeFields},
 		{"droppedAttributesCount", 2, asVarint32, nil},
 		{"entityRefs", 3, asMessage, &entityFields},
 	}
-	resourceSpansFields = fields{
+	resourceSpansFields = messageFields{
 		{"resource", 1, asMessage, &resourceFields},
 		{"scopeSpans", 2, asMessage, &scopeSpansFields},
-		{"schemaUrl", 3, asText, nil},
+		{"schemaUrl", 3, asString, nil},
 	}
-	requestFields = fields{{"resourceSpans", 1, asMessage, &resourceSpansFields}}
+	requestFields = messageFields{{"resourceSpans", 1, asMessage, &resourceSpansFields}}
 )
 
 func init() {
-	valueFields = fields{
-		{"stringValue", 1, asText, nil},
+	valueFields = messageFields{
+		{"stringValue", 1, asString, nil},
 		{"boolValue", 2, asBool, nil},
 		{"intValue", 3, asVarint64, nil},
 		{"doubleValue", 4, asDouble, nil},
 		{"arrayValue", 5, asMessage, &arrayFields},
-		{"kvlistValue", 6, asMessage, &listFields},
+		{"kvlistValue", 6, asMessage, &keyValueListFields},
 		{"bytesValue", 7, asBase64, nil},
 	}
 }

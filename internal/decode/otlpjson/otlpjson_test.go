@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// exampleJSON is a request as a browser's SDK writes one, with what the encoding allows.
+// exampleJSON is a request like those of browser SDKs, in all notations that the encoding allows.
 const exampleJSON = `{
 	"resourceSpans": [{
 		"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}], "droppedAttributesCount": 0},
@@ -37,12 +37,12 @@ const exampleJSON = `{
 	}]
 }`
 
-// submessage appends a field with a message or a text in it.
+// submessage appends a field that contains a message or a string.
 func submessage(b []byte, number protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), content)
 }
 
-// TestJSONIsReadAsItsProtobuf, field for field.
+// TestJSONIsReadAsItsProtobuf compares the result for exampleJSON with hand-written protobuf.
 func TestJSONIsReadAsItsProtobuf(t *testing.T) {
 	tag := func(b []byte, number protowire.Number, n uint64) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), n)
@@ -86,7 +86,7 @@ func TestJSONIsReadAsItsProtobuf(t *testing.T) {
 	}
 }
 
-// TestNumbersInJSONAreReadAsTheyMayStand, and no other way.
+// TestNumbersInJSONAreReadAsTheyMayStand checks valid and invalid notations of numbers.
 func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
 	const noInteger = `1.8446744073709551615e1`
 	for text, want := range map[string]uint64{
@@ -104,7 +104,7 @@ func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
 		`-9223372036854775808`: 1 << 63,
 		`0x10p0`:               16,
 	} {
-		got, ok := jsonscan.Integer([]byte(text))
+		got, ok := jsonscan.ParseInteger([]byte(text))
 		if got != want || ok != (text != noInteger) {
 			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
 		}
@@ -113,13 +113,14 @@ func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
 		``, `-`, `x`, `5x`, `--5`, `1e30`, `NaN`, `0.5`, `18446744073709551616`,
 		`-9223372036854775809`, `99999999999999999999`,
 	} {
-		if n, ok := jsonscan.Integer([]byte(text)); ok {
+		if n, ok := jsonscan.ParseInteger([]byte(text)); ok {
 			t.Errorf("%s is %d", text, n)
 		}
 	}
 }
 
-// TestJSONThatIsNoRequestIsRefused, and what was written before it stays.
+// TestJSONThatIsNoRequestIsRefused checks that invalid requests cause an error and leave dst
+// unchanged.
 func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
 	span := func(fields string) string {
 		return `{"resourceSpans":[{"scopeSpans":[{"spans":[{` + fields + `}]}]}]}`
@@ -147,7 +148,8 @@ func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeepIsSteppedOver in JSON, however deep it is, and takes no memory of its own.
+// TestWhatIsDeepIsSteppedOver checks that deeply nested values are skipped without additional
+// memory.
 func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	for _, around := range [][2]string{
 		{`{"resourceSpans":{"later":`, `}}`},
@@ -169,7 +171,7 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 				if depth <= 1000 {
 					isReadAsTheModelReadsIt(t, body)
 				}
-				// the other end
+				// Replace the last bracket by the other kind.
 				body[len(body)-len(around[1])-1] = ']' + '}' - body[len(body)-len(around[1])-1]
 				if _, err := FromJSON(room, body); err == nil {
 					t.Errorf("%d times %s: a wrong end is taken", depth, deep[0])
@@ -179,34 +181,34 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	}
 }
 
-// TestNoFieldIsLongerThanItsJSON, whatever a value is: what is charged for its protobuf suffices.
+// TestNoFieldIsLongerThanItsJSON checks ProtobufBytes for each field, with its shortest JSON
+// values.
 func TestNoFieldIsLongerThanItsJSON(t *testing.T) {
-	longest := map[form][]string{
+	longest := map[encoding][]string{
 		asVarint64: {"-1", `"-1"`, "9e18"}, asVarint32: {"-1", `"-1"`, "-1e9", "4294967295", "9e18"},
 		asFixed64: {"1"}, asFixed32: {"1"}, asDouble: {"1"}, asBool: {"true"},
-		asText: {`""`, `["",""]`}, asHex: {`""`}, asBase64: {`""`}, asMessage: {"{}", "[{},{}]"},
+		asString: {`""`, `["",""]`}, asHex: {`""`}, asBase64: {`""`}, asMessage: {"{}", "[{},{}]"},
 	}
-	for _, of := range []fields{
+	for _, fields := range []messageFields{
 		requestFields, resourceSpansFields, resourceFields, entityFields, scopeSpansFields, scopeFields,
 		spanFields,
-		statusFields, linkFields, eventFields, listFields, arrayFields, attributeFields, valueFields,
+		statusFields, linkFields, eventFields, keyValueListFields, arrayFields, attributeFields, valueFields,
 	} {
-		for _, f := range of {
-			for _, value := range longest[f.form] {
+		for _, f := range fields {
+			for _, value := range longest[f.encoding] {
 				const n = 100
 				body := []byte("{" + strings.Repeat(`"`+f.name+`":`+value+",", n-1) + `"` + f.name + `":` +
 					value + "}")
-				r := reader{Scanner: jsonscan.Scanner{Body: body}}
-				if r.Next(); r.message(of, 0) != nil || len(r.written) > len(body) {
-					t.Errorf("%d bytes of %s: %s become %d", len(body), f.name, value, len(r.written))
+				c := converter{Scanner: jsonscan.Scanner{Body: body}}
+				if c.Peek(); c.convertMessage(fields, 0) != nil || len(c.out) > len(body) {
+					t.Errorf("%d bytes of %s: %s become %d", len(body), f.name, value, len(c.out))
 				}
 			}
 		}
 	}
 }
 
-// FuzzFromJSON: what the model takes is read as the model reads it, and nothing else, and what is
-// written stays in its room.
+// FuzzFromJSON compares FromJSON with the model, and checks the length of its result.
 func FuzzFromJSON(f *testing.F) {
 	f.Add([]byte(exampleJSON))
 	f.Add([]byte(`{"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"name":null,"kind":"3","attributes":{"key":"x"}}]}]}]}`))

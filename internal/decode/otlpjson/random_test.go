@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// isReadAsTheModelReadsIt compares FromJSON with the model, and looks at the room it takes.
+// isReadAsTheModelReadsIt compares FromJSON with the model, and checks the length of the result.
 func isReadAsTheModelReadsIt(t *testing.T, body []byte) (isTaken bool) {
 	t.Helper()
 	room := make([]byte, 0, ProtobufBytes(len(body)))
@@ -35,11 +35,11 @@ func isReadAsTheModelReadsIt(t *testing.T, body []byte) (isTaken bool) {
 	return true
 }
 
-// maker writes requests that are nearly always well formed, with all that may stand in them.
+// maker writes random requests that use the whole encoding. Most of them are valid.
 type maker struct {
 	*rand.Rand
 	written []byte
-	wrong   int // of a thousand values
+	wrong   int // invalid values per thousand
 }
 
 func (m *maker) add(all ...string) {
@@ -53,7 +53,7 @@ func (m *maker) add(all ...string) {
 
 func (m *maker) one(of ...string) string { return of[m.IntN(len(of))] }
 
-// list writes so many elements between brackets.
+// list writes n elements between brackets.
 func (m *maker) list(brackets string, n int, element func()) {
 	m.add(brackets[:1])
 	for i := range n {
@@ -65,7 +65,7 @@ func (m *maker) list(brackets string, n int, element func()) {
 	m.add(brackets[1:])
 }
 
-// text writes a text of pieces: many, so that lengths of two bytes are there as well.
+// text writes a string of several pieces, so that some have a length of two bytes in protobuf.
 func (m *maker) text() {
 	var text strings.Builder
 	for range m.IntN(4) * m.IntN(4) * m.IntN(8) {
@@ -86,7 +86,7 @@ func (m *maker) number() string {
 	return number
 }
 
-// any writes what nothing is made of, or what is wrong here.
+// any writes a value with an arbitrary type, for unknown fields or as an error.
 func (m *maker) any(depth int) {
 	switch m.IntN(8 - min(depth, 3)) {
 	case 0:
@@ -102,7 +102,7 @@ func (m *maker) any(depth int) {
 	}
 }
 
-func (m *maker) message(fields fields, depth int) {
+func (m *maker) message(fields messageFields, depth int) {
 	m.list("{}", m.IntN(5), func() {
 		if m.IntN(12) == 0 {
 			m.add(m.one(`"later"`, `""`, `"Key"`), ":")
@@ -118,7 +118,7 @@ func (m *maker) message(fields fields, depth int) {
 		switch n := 0; {
 		case m.IntN(20) == 0:
 			m.add("null")
-		case f.form == asMessage && m.IntN(5) > 0, f.form == asText && m.IntN(9) == 0:
+		case f.encoding == asMessage && m.IntN(5) > 0, f.encoding == asString && m.IntN(9) == 0:
 			if depth < 8 {
 				n = 1 + m.IntN(4)
 			}
@@ -134,10 +134,10 @@ func (m *maker) value(f field, depth int) {
 		m.any(0)
 		return
 	}
-	switch f.form {
+	switch f.encoding {
 	case asMessage:
-		m.message(*f.of, depth+1)
-	case asText:
+		m.message(*f.fields, depth+1)
+	case asString:
 		m.text()
 	case asHex:
 		m.add(m.one(`""`, `"eee19b7ec3c1b174"`, `"5B8EFFF798038103D269B633813FC60C"`, `"\u0061b"`))
@@ -153,7 +153,7 @@ func (m *maker) value(f field, depth int) {
 	}
 }
 
-// mutated is a body with some bytes gone, doubled or put in.
+// mutated returns a copy of body in which some bytes are deleted, duplicated, inserted or changed.
 func mutated(r *rand.Rand, body []byte) []byte {
 	body = slices.Clone(body)
 	for range 1 + r.IntN(3) {
@@ -182,8 +182,8 @@ func mutated(r *rand.Rand, body []byte) []byte {
 	return body
 }
 
-// TestJSONIsReadAsTheModelReadsIt: requests of all that may stand in one, and the same and the
-// request of an SDK with faults.
+// TestJSONIsReadAsTheModelReadsIt compares FromJSON with the model for random requests, and for
+// mutations of these and of a recorded request.
 func TestJSONIsReadAsTheModelReadsIt(t *testing.T) {
 	sent := recordedJSON(t)
 	if !isReadAsTheModelReadsIt(t, sent) {
@@ -207,7 +207,7 @@ func TestJSONIsReadAsTheModelReadsIt(t *testing.T) {
 	}
 }
 
-// TestTheGrammarOfJSONIsTheModels, case by case.
+// TestTheGrammarOfJSONIsTheModels compares the grammar with the model's, case by case.
 func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 	for _, value := range []string{
 		`"\ud800"`, `"\ud800\ud800\udc00"`, `"\udc00\ud800"`, `"\ud800x"`, `"\ud800\u00zz"`, `"\u12"`,
@@ -259,7 +259,8 @@ func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 	}
 }
 
-// TestProtobufOfJSONStaysInItsRoom where it comes nearest to its end: in long texts of a list.
+// TestProtobufOfJSONStaysInItsRoom checks ProtobufBytes for lists of long strings, whose protobuf
+// is longest.
 func TestProtobufOfJSONStaysInItsRoom(t *testing.T) {
 	for _, length := range []int{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 16, 1<<21 - 1, 1 << 21} {
 		text := `"` + strings.Repeat("x", length) + `",`
@@ -271,7 +272,8 @@ func TestProtobufOfJSONStaysInItsRoom(t *testing.T) {
 	}
 }
 
-// TestReadingJSONAllocatesNothing where there is room for what it writes.
+// TestReadingJSONAllocatesNothing checks that FromJSON does not allocate if dst has enough
+// capacity.
 func TestReadingJSONAllocatesNothing(t *testing.T) {
 	for _, body := range [][]byte{recordedJSON(t), []byte(exampleJSON)} {
 		room := make([]byte, 0, ProtobufBytes(len(body)))
@@ -285,7 +287,7 @@ func TestReadingJSONAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkFromJSON is a request of an SDK, as it is read and as the model reads it.
+// BenchmarkFromJSON converts a recorded request, with FromJSON and with the model.
 func BenchmarkFromJSON(b *testing.B) {
 	body := recordedJSON(b)
 	room := make([]byte, 0, ProtobufBytes(len(body)))
@@ -304,7 +306,7 @@ func BenchmarkFromJSON(b *testing.B) {
 	}
 }
 
-// recordedJSON is what the SDK for JavaScript has sent, see package recorded.
+// recordedJSON returns a recorded request of the JavaScript SDK, see package recorded.
 func recordedJSON(t testing.TB) []byte {
 	t.Helper()
 	packed, err := os.Open("../../../lab/bench/recorded/testdata/node-json.http.gz")
@@ -327,8 +329,8 @@ func recordedJSON(t testing.TB) []byte {
 	return body
 }
 
-// firstSpans is of a request its first resource with one span of each scope, so that a fault meets
-// all parts of it.
+// firstSpans returns the first resource of a request with one span per scope, so that mutations
+// change all parts of it.
 func firstSpans(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var request map[string][]map[string]json.RawMessage

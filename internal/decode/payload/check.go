@@ -7,50 +7,51 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 )
 
-// key is what the agent compares two groups of one bucket by. Type is not
-// part of it: of two groups that differ in nothing else, the agent moves the
-// counts of the second to the first. Nor is the order of tags.
-func (g *Group) key() string {
-	texts := []string{
+// aggregationKey returns a string that is equal for groups of a bucket that the agent merges. It does
+// not include the type and the order of tags, because the agent ignores them when it compares groups.
+func (g *Group) aggregationKey() string {
+	labels := []string{
 		g.Service, g.Name, g.Resource, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint,
 		g.ServiceSource,
 	}
 	peerTags := slices.Sorted(slices.Values(g.PeerTags))
 	additionalTags := slices.Sorted(slices.Values(g.AdditionalMetricTags))
-	return fmt.Sprintf("%q %q %q %d %d %t", texts, peerTags, additionalTags, g.HTTPStatusCode, g.IsTraceRoot,
+	return fmt.Sprintf("%q %q %q %d %d %t", labels, peerTags, additionalTags, g.HTTPStatusCode, g.IsTraceRoot,
 		g.Synthetics)
 }
 
-// Check notes what the agent would take and show wrongly, and calls count for each
-// group with its sketches.
-func (p *Payload) Check(weighted bool, problem func(format string, args ...any),
-	count func(*Group, ...*ddsketch.DDSketch),
-) {
+// reportFunc reports a problem of a payload. Its parameters are those of fmt.Sprintf.
+type reportFunc = func(format string, args ...any)
+
+// Check reports the parts of a payload that the agent would accept but show wrongly. It calls visit for
+// each group, with its sketches. weighted is true if spans can represent several hits because of
+// sampling; then the counts of a group can differ from those of its sketches.
+func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...*ddsketch.DDSketch)) {
 	for i := range p.Stats {
-		p.Stats[i].check(problem)
+		p.Stats[i].check(report)
 		for j := range p.Stats[i].Stats {
 			group := &p.Stats[i].Stats[j]
-			ok, errs := group.check(weighted, problem)
-			count(group, ok, errs)
+			ok, errs := group.check(weighted, report)
+			visit(group, ok, errs)
 		}
 	}
 }
 
-// check notes what the agent would take and show wrongly.
-func (b *Bucket) check(problem func(format string, args ...any)) {
+// check reports problems of the bucket itself, and groups that the agent would merge.
+func (b *Bucket) check(report reportFunc) {
 	if b.Duration == 0 {
-		problem("a bucket of no duration")
+		report("a bucket of no duration")
 	} else if b.Start%b.Duration != 0 {
-		problem("a bucket starts at %d, which is no multiple of its duration %d", b.Start, b.Duration)
+		report("a bucket starts at %d, which is no multiple of its duration %d", b.Start, b.Duration)
 	}
 	if len(b.Stats) == 0 {
-		problem("a bucket without groups")
+		report("a bucket without groups")
 	}
 	seen := make(map[string]struct{}, len(b.Stats))
 	for i := range b.Stats {
-		key := b.Stats[i].key()
-		if _, twice := seen[key]; twice {
-			problem("two groups of one bucket that the agent folds: %s", b.Stats[i].describe())
+		key := b.Stats[i].aggregationKey()
+		if _, isDuplicate := seen[key]; isDuplicate {
+			report("two groups of one bucket that the agent folds: %s", b.Stats[i].describe())
 		}
 		seen[key] = struct{}{}
 	}
@@ -60,12 +61,10 @@ func (g *Group) describe() string {
 	return fmt.Sprintf("service %q, name %q, resource %q, type %q", g.Service, g.Name, g.Resource, g.Type)
 }
 
-// check decodes the group's sketches, either of which is nil if it cannot be
-// decoded, and compares them with its counts. A sketch counts spans and a
-// count their weights, so they agree only where every span weighs 1.
-func (g *Group) check(weighted bool, problem func(format string, args ...any)) (ok, errs *ddsketch.DDSketch) {
+// check reports problems of the group, and returns its sketches. Sketches that can't be decoded are nil.
+func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
-		problem("%s: %s", g.describe(), fmt.Sprintf(format, args...))
+		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))
 	}
 	if g.Service == "" || g.Name == "" {
 		report("no service or no name")
@@ -73,26 +72,30 @@ func (g *Group) check(weighted bool, problem func(format string, args ...any)) (
 	if g.IsTraceRoot < 0 || g.IsTraceRoot > 2 {
 		report("trace root %d", g.IsTraceRoot)
 	}
-	// Weighted counts are rounded one by one, each up or down.
+	// Each weighted count is rounded separately, so errors can exceed hits.
 	if !weighted && (g.Errors > g.Hits || g.TopLevelHits > g.Hits) {
 		report("%d errors and %d top-level hits of %d hits", g.Errors, g.TopLevelHits, g.Hits)
 	}
-	ok, err := decodeSummary(g.OkSummary)
+	ok, err := decodeSketch(g.OkSummary)
 	if err != nil {
 		report("ok summary: %v", err)
 	}
-	errs, err = decodeSummary(g.ErrorSummary)
+	errs, err = decodeSketch(g.ErrorSummary)
 	if err != nil {
 		report("error summary: %v", err)
 	}
-	if ok == nil || errs == nil || weighted {
-		return ok, errs
+	if ok != nil && errs != nil && !weighted {
+		g.compareCounts(ok, errs, report)
 	}
+	return ok, errs
+}
+
+// compareCounts reports if the sketches don't contain as many spans as the group counts.
+func (g *Group) compareCounts(ok, errs *ddsketch.DDSketch, report reportFunc) {
 	if spans := ok.GetCount() + errs.GetCount(); spans != float64(g.Hits) {
 		report("%d hits, but its sketches count %v", g.Hits, spans)
 	}
 	if failed := errs.GetCount(); failed != float64(g.Errors) {
 		report("%d errors, but its error sketch counts %v", g.Errors, failed)
 	}
-	return ok, errs
 }

@@ -15,75 +15,75 @@ import (
 )
 
 const (
-	// maxElements is what the agent takes of one array or map.
+	// maxElements is the agent's limit on the elements of an array or a map.
 	maxElements = 500_000
-	// maxDepth bounds what is skipped under an unknown key.
+	// maxDepth is the maximum nesting of a skipped value.
 	maxDepth = 64
 )
 
-// ErrNilElement is a nil bucket or group. The agent's decoder takes it, its
-// handler panics on it, and the client sees the connection closed.
+// ErrNilElement is the error for a nil bucket or group. The agent's decoder accepts it, but its handler
+// panics and closes the connection.
 var ErrNilElement = errors.New("a nil element, on which the agent panics")
 
-// Decode reads a payload by the agent's rules: a field has exactly its
-// type, an integer any width, an unknown field is skipped, and bytes after the
-// payload are ignored.
+// ErrLossy is the error of a Visitor for payloads that can't be represented completely.
+var ErrLossy = errors.New("there is no place for it")
+
+// Decode decodes a payload by the agent's rules: each field must have its type, but integers may have
+// any width. Unknown fields are skipped, and bytes after the payload are ignored.
 func Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
-	if err := newDecoder(body).value(reflect.ValueOf(p).Elem()); err != nil {
+	if err := newDecoder(body).decodeValue(reflect.ValueOf(p).Elem()); err != nil {
 		return nil, fmt.Errorf("decode payload: %w", err)
 	}
 	return p, nil
 }
 
-// decoder adds the agent's strictness to the library's decoder, which takes a
-// nil for anything and converts between types.
+// decoder decodes a payload with the library, but checks types as the agent does. The library alone
+// would accept nil for every type, and convert between types.
 type decoder struct {
 	*msgpack.Decoder
-	bytes []byte
-	body  *bytes.Reader // of them
-	// visit, unless it is nil, is handed each element of a list and says whether it is kept.
-	// Then texts are parts of the body, and an unknown field is ErrLoses.
-	visit func(element any) (isKept bool, err error)
+	body   []byte
+	reader *bytes.Reader // unread part of body
+
+	// visit is called for each element of a list, and returns whether to keep the element in the list. If
+	// it is set, strings are slices of body, and unknown fields are an error. It is nil for Decode.
+	visit func(element any) (keep bool, err error)
 }
 
 func newDecoder(body []byte) *decoder {
 	r := bytes.NewReader(body)
-	return &decoder{Decoder: msgpack.NewDecoder(r), bytes: body, body: r}
+	return &decoder{Decoder: msgpack.NewDecoder(r), body: body, reader: r}
 }
 
-// ErrLoses is what would lose something of a payload that is visited.
-var ErrLoses = errors.New("there is no place for it")
-
-// value reads one value into a field of a payload. It compares the value's lead
-// byte with the field's type first.
-func (d *decoder) value(to reflect.Value) error {
+// decodeValue decodes a value into dst, a field of a payload. The first byte of the value must match
+// the type of dst.
+func (d *decoder) decodeValue(dst reflect.Value) error {
 	lead, err := d.PeekCode()
 	if err != nil {
 		return err
 	}
-	kind, isBytes := to.Kind(), to.Type() == reflect.TypeFor[[]byte]()
+	kind, isBytes := dst.Kind(), dst.Type() == reflect.TypeFor[[]byte]()
 	switch {
 	case kind == reflect.String && msgpcode.IsString(lead):
-		text, err := d.raw()
-		to.SetString(unsafe.String(unsafe.SliceData(text), len(text)))
+		text, err := d.decodeBytes()
+		dst.SetString(unsafe.String(unsafe.SliceData(text), len(text))) // text is never modified
 		return err
 	case isBytes && msgpcode.IsBin(lead):
-		raw, err := d.raw()
-		to.SetBytes(raw)
+		b, err := d.decodeBytes()
+		dst.SetBytes(b)
 		return err
 	case kind == reflect.Bool && (lead == msgpcode.True || lead == msgpcode.False):
-		is, err := d.DecodeBool()
-		to.SetBool(is)
+		v, err := d.DecodeBool()
+		dst.SetBool(v)
 		return err
-	case (to.CanUint() || to.CanInt()) && isInteger(lead):
-		return d.integer(to, lead)
+	case (dst.CanUint() || dst.CanInt()) && isInteger(lead):
+		return d.decodeInteger(dst, lead)
 	case kind == reflect.Struct && isMap(lead):
-		return d.object(to)
+		return d.decodeStruct(dst)
 	case kind == reflect.Slice && !isBytes && isArray(lead):
-		return d.list(to)
+		return d.decodeSlice(dst)
 	}
-	return fmt.Errorf("lead byte %#x where %s is expected", lead, to.Type())
+	return fmt.Errorf("lead byte %#x where %s is expected", lead, dst.Type())
 }
 
 func isInteger(lead byte) bool {
@@ -98,86 +98,92 @@ func isArray(lead byte) bool {
 	return msgpcode.IsFixedArray(lead) || lead == msgpcode.Array16 || lead == msgpcode.Array32
 }
 
-// raw is a string or bytes: where they lie in the body, or for who keeps them a copy.
-func (d *decoder) raw() ([]byte, error) {
+// decodeBytes decodes a string or binary. For a Visitor, the result is a slice of the body; otherwise, it
+// is a copy.
+func (d *decoder) decodeBytes() ([]byte, error) {
 	n, err := d.DecodeBytesLen()
-	if err == nil && n > d.body.Len() {
+	if err == nil && n > d.reader.Len() {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
 		return nil, err
 	}
-	at := len(d.bytes) - d.body.Len()
-	raw := d.bytes[at : at+n : at+n]
+	start := len(d.body) - d.reader.Len()
+	b := d.body[start : start+n : start+n]
 	if d.visit == nil {
-		raw = bytes.Clone(raw)
+		b = bytes.Clone(b)
 	}
-	_, err = d.body.Seek(int64(n), io.SeekCurrent)
-	return raw, err
+	_, err = d.reader.Seek(int64(n), io.SeekCurrent)
+	return b, err
 }
 
-// integer reads an integer of any width, but none that the field has no room for. The library
-// has a negative one as its two's complement.
-func (d *decoder) integer(to reflect.Value, lead byte) error {
-	n, err := d.DecodeUint64()
+// decodeInteger decodes an integer of any width, and returns an error if dst can't represent it.
+func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
+	n, err := d.DecodeUint64() // two's complement for negative integers
 	isNegative := int64(n) < 0 && lead != msgpcode.Uint64
 	switch {
 	case err != nil:
-	case to.CanUint() && !isNegative && !to.OverflowUint(n):
-		to.SetUint(n)
-	case to.CanInt() && (isNegative || n <= math.MaxInt64) && !to.OverflowInt(int64(n)):
-		to.SetInt(int64(n))
+	case dst.CanUint() && !isNegative && !dst.OverflowUint(n):
+		dst.SetUint(n)
+	case dst.CanInt() && (isNegative || n <= math.MaxInt64) && !dst.OverflowInt(int64(n)):
+		dst.SetInt(int64(n))
 	default:
-		err = fmt.Errorf("the integer %d where %s is expected", int64(n), to.Type())
+		err = fmt.Errorf("the integer %d where %s is expected", int64(n), dst.Type())
 	}
 	return err
 }
 
-// list reads an array, in which neither a bucket nor a group may be nil.
-func (d *decoder) list(to reflect.Value) error {
-	n, err := d.length(d.DecodeArrayLen())
+// decodeSlice decodes an array. Buckets and groups in it can't be nil.
+func (d *decoder) decodeSlice(dst reflect.Value) error {
+	n, err := checkLength(d.DecodeArrayLen())
 	if err != nil {
 		return err
 	}
-	to.SetZero()
+	dst.SetZero()
 	for i := range n {
-		element := reflect.New(to.Type().Elem()).Elem()
-		if lead, _ := d.PeekCode(); lead == msgpcode.Nil && element.Kind() == reflect.Struct {
-			return fmt.Errorf("[%d]: %w", i, ErrNilElement)
-		}
-		err := d.value(element)
-		isKept := true
-		if err == nil && d.visit != nil {
-			isKept, err = d.visit(element.Addr().Interface())
-		}
-		if err != nil {
+		if err := d.decodeElement(dst); err != nil {
 			return fmt.Errorf("[%d]: %w", i, err)
-		}
-		if isKept {
-			to.Set(reflect.Append(to, element))
 		}
 	}
 	return nil
 }
 
-// object reads a map with text keys in any order.
-func (d *decoder) object(to reflect.Value) error {
-	n, err := d.length(d.DecodeMapLen())
+// decodeElement decodes an element of an array and appends it to slice, unless d.visit discards it.
+func (d *decoder) decodeElement(slice reflect.Value) error {
+	element := reflect.New(slice.Type().Elem()).Elem()
+	if lead, _ := d.PeekCode(); lead == msgpcode.Nil && element.Kind() == reflect.Struct {
+		return ErrNilElement
+	}
+	if err := d.decodeValue(element); err != nil {
+		return err
+	}
+	if d.visit != nil {
+		if keep, err := d.visit(element.Addr().Interface()); err != nil || !keep {
+			return err
+		}
+	}
+	slice.Set(reflect.Append(slice, element))
+	return nil
+}
+
+// decodeStruct decodes a map whose keys are the names of fields, in any order.
+func (d *decoder) decodeStruct(dst reflect.Value) error {
+	n, err := checkLength(d.DecodeMapLen())
 	if err != nil {
 		return err
 	}
 	var name string
-	fields := fields[to.Type()]
+	fields := fields[dst.Type()]
 	for range n {
-		if err := d.value(reflect.ValueOf(&name).Elem()); err != nil {
+		if err := d.decodeValue(reflect.ValueOf(&name).Elem()); err != nil {
 			return err
 		}
-		field, known := fields[name]
+		field, isKnown := fields[name]
 		switch {
-		case known:
-			err = d.value(to.FieldByIndex(field))
+		case isKnown:
+			err = d.decodeValue(dst.FieldByIndex(field))
 		case d.visit != nil:
-			err = ErrLoses
+			err = ErrLossy
 		default:
 			err = d.skip(maxDepth)
 		}
@@ -188,15 +194,15 @@ func (d *decoder) object(to reflect.Value) error {
 	return nil
 }
 
-// length refuses more elements than the agent would read.
-func (d *decoder) length(n int, err error) (int, error) {
+// checkLength returns an error if an array or a map exceeds the agent's limit.
+func checkLength(n int, err error) (int, error) {
 	if err == nil && n > maxElements {
 		err = fmt.Errorf("%d elements, at most %d are read", n, maxElements)
 	}
 	return n, err
 }
 
-// fields are the fields of what a payload is made of, by their keys on the wire.
+// fields maps the keys of each type in a payload to the indexes of its fields.
 var fields = map[reflect.Type]map[string][]int{
 	reflect.TypeFor[Payload](): fieldsOf[Payload](),
 	reflect.TypeFor[Bucket]():  fieldsOf[Bucket](),
@@ -213,8 +219,8 @@ func fieldsOf[T any]() map[string][]int {
 	return byKey
 }
 
-// skip passes over one value of any type. The library's Skip follows nested
-// values as deep as they go, so arrays and maps are walked here.
+// skip skips a value of any type. It replaces the library's Skip for arrays and maps, because that does
+// not limit the recursion.
 func (d *decoder) skip(depth int) error {
 	lead, err := d.PeekCode()
 	if err != nil {

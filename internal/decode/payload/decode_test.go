@@ -12,7 +12,7 @@ import (
 
 type object = map[string]any
 
-// payloadOf wraps one group in a payload, written by another encoder than ours.
+// payloadOf returns a payload with one group. It is encoded with the library, not with our encoder.
 func payloadOf(t testing.TB, group any) []byte {
 	t.Helper()
 	return marshal(t, object{"Stats": []any{object{"Start": 20, "Duration": 10, "Stats": []any{group}}}})
@@ -105,7 +105,7 @@ func TestDecodePayloadTakesEveryIntegerForm(t *testing.T) {
 		int32(100), int64(100),
 	} {
 		var buf bytes.Buffer
-		enc := msgpack.NewEncoder(&buf) // without compact integers: the width of the Go type
+		enc := msgpack.NewEncoder(&buf) // encodes integers with the width of their Go type
 		if err := enc.Encode(object{"Sequence": n}); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestDecodePayloadRefuses(t *testing.T) {
 	}
 }
 
-// tooMany is an array of one more tag than the agent reads, all there.
+// tooMany returns a payload with more tags than the agent accepts.
 func tooMany() []byte {
 	raw := append([]byte{0x81, 0xa4}, "Tags"...)
 	raw = append(raw, 0xdd, 0, 7, 0xa1, 0x21) // 500,001
@@ -183,8 +183,8 @@ func TestSkipPassesOverEveryForm(t *testing.T) {
 		if err := d.skip(maxDepth); err != nil {
 			t.Errorf("%T: %v", v, err)
 		}
-		if d.body.Len() != 1 {
-			t.Errorf("%T: %d bytes left, want 1", v, d.body.Len())
+		if d.reader.Len() != 1 {
+			t.Errorf("%T: %d bytes left, want 1", v, d.reader.Len())
 		}
 	}
 	for lead, size := range map[byte]int{
@@ -195,14 +195,14 @@ func TestSkipPassesOverEveryForm(t *testing.T) {
 		if raw[0] = lead; lead == 0xc7 {
 			raw[1] = 3
 		}
-		if d := newDecoder(raw); d.skip(1) != nil || d.body.Len() != 0 {
-			t.Errorf("extension %#x: %d bytes left", lead, d.body.Len())
+		if d := newDecoder(raw); d.skip(1) != nil || d.reader.Len() != 0 {
+			t.Errorf("extension %#x: %d bytes left", lead, d.reader.Len())
 		}
 	}
 }
 
-// FuzzDecodePayload: whatever we take, the library takes too, and what we read
-// of its text is what it reads.
+// FuzzDecode checks that the library accepts every payload that Decode accepts, with the same
+// strings.
 func FuzzDecode(f *testing.F) {
 	f.Add(payloadOf(f,
 		object{"Service": "s", "Hits": 1, "PeerTags": []string{"a:b"}, "New": []any{object{"x": nil}}}))
@@ -215,7 +215,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		var generic struct{ Env, Service string }
 		if err := msgpack.NewDecoder(bytes.NewReader(raw)).Decode(&generic); err != nil {
-			return // the library refuses keys and extensions that the agent skips
+			return // the library rejects keys and extensions that the agent skips
 		}
 		if generic.Env != p.Env || generic.Service != p.Service {
 			t.Errorf("read %q %q, the library %q %q", p.Env, p.Service, generic.Env, generic.Service)

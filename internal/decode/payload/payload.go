@@ -1,22 +1,18 @@
-// Package payload reads the statistics that go to a Datadog agent as the agent itself would:
-// `spanstatsd dump` prints them with it, and the stand-in agent of lab/ and the tests of the
-// encoder hold the encoder to it. A Walk reads those that tracers write, in place and a group
-// at a time, for who adds them up: with it nothing is lost, and nothing is kept but tags, of
-// which Walk.MaxTags says how many there may be.
+// Package payload decodes the statistics payloads of the Datadog agent's API as the agent does.
 //
-// It is at least as strict as the real one. A nil where a string, array or map belongs, text
-// for binary, a float for an integer and a negative count are refused. What the real one takes
-// without a word although it would show wrong numbers is taken too, and noted as a problem:
-// see check.go.
+// `spanstatsd dump` prints payloads with it. The mock agent in lab/ and the tests of the encoder use it
+// to verify the encoder. A Visitor decodes payloads of tracers without keeping all groups in memory.
 //
-// It shares no code with the encoder, so that a mistake made there cannot be made here in the
-// same way: payloads are read with a msgpack library and sketches with the agent's own. The
-// program's internal/wire/msgpack is not used.
+// The package is at least as strict as the agent: it rejects nil instead of strings, arrays and maps,
+// strings instead of binary, floats instead of integers, and negative counts. It accepts payloads that
+// the agent accepts although it would show wrong numbers; Check reports these as problems.
 //
-// It keeps no state, so any goroutine may call it. An array or a map has at most maxElements,
-// what is skipped is nested maxDepth deep at most, and a sketch's bins are those that a
-// duration has, so that a payload of a few bytes takes no more memory than the agent's
-// largest.
+// It shares no code with the encoder, so that they can't have the same bug. It reads msgpack with a
+// library instead of internal/wire/msgpack, and sketches with the agent's own library.
+//
+// All functions can be called concurrently. Arrays and maps have at most maxElements elements, skipped
+// values at most maxDepth levels, and sketches only bins for possible durations, so a small payload
+// can't require more memory than the largest payloads of the agent.
 package payload
 
 import (
@@ -29,7 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Payload is a ClientStatsPayload as it stood on the wire.
+// Payload is a ClientStatsPayload.
 type Payload struct {
 	Hostname, Env, Version, Lang, TracerVersion, RuntimeID string
 	AgentAggregation, Service, ContainerID                 string
@@ -47,14 +43,14 @@ type Bucket struct {
 	Stats           []Group
 }
 
-// Group is a ClientGroupedStats: what was counted of the spans with these labels.
+// Group is a ClientGroupedStats: the statistics of the spans with the same labels.
 type Group struct {
 	Labels
 	Hits, Errors, TopLevelHits, Duration uint64
 	OkSummary, ErrorSummary              []byte
 }
 
-// Labels stand beside the counts on the wire.
+// Labels are the fields of a group that identify it. They are encoded next to the counts.
 type Labels struct {
 	Service, Name, Resource, Type, DBType, SpanKind string
 	GRPCStatusCode, HTTPMethod, HTTPEndpoint        string
@@ -67,45 +63,43 @@ type Labels struct {
 	PeerTags, AdditionalMetricTags, SpanDerivedPrimaryTags []string
 }
 
-// Walk reads payloads a group at a time, for who adds them up: by the rules of Decode, but one
-// of which anything would be lost is ErrLoses. An error of either function ends it.
-type Walk struct {
-	MaxTags int // of a payload, in all of its lists
-	// Group is called with each group. Its texts and sketches are parts of the body.
-	Group func(*Group) error
-	// Bucket is called behind its groups, without them.
-	Bucket func(*Bucket) error
+// Visitor decodes payloads and passes their groups and buckets to functions instead of storing them. It
+// applies the rules of Decode, but returns ErrLossy for payloads that can't be represented completely.
+type Visitor struct {
+	MaxTags int                 // maximum number of tags in all lists of a payload
+	Group   func(*Group) error  // called for each group; its strings and sketches are slices of the body
+	Bucket  func(*Bucket) error // called for each bucket after its groups, without the groups
 }
 
-// Decode reads a payload and returns it without its buckets. Its texts are parts of the body.
-func (w Walk) Decode(body []byte) (*Payload, error) {
+// Decode decodes a payload and returns it without its buckets. Its strings are slices of the body. It
+// stops at the first error of v.Group or v.Bucket, and returns an error that wraps it.
+func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p, d, tags := &Payload{}, newDecoder(body), 0
-	d.visit = func(element any) (isKept bool, err error) {
+	d.visit = func(element any) (keep bool, err error) {
 		switch e := element.(type) {
 		case *Group:
-			return false, w.Group(e)
+			return false, v.Group(e)
 		case *Bucket:
-			return false, w.Bucket(e)
+			return false, v.Bucket(e)
 		}
-		if tags++; tags > w.MaxTags {
-			return false, fmt.Errorf("more than %d tags: %w", w.MaxTags, ErrLoses)
+		if tags++; tags > v.MaxTags {
+			return false, fmt.Errorf("more than %d tags: %w", v.MaxTags, ErrLossy)
 		}
 		return true, nil
 	}
-	if err := d.value(reflect.ValueOf(p).Elem()); err != nil {
-		return nil, fmt.Errorf("walk payload: %w", err)
+	if err := d.decodeValue(reflect.ValueOf(p).Elem()); err != nil {
+		return nil, fmt.Errorf("visit payload: %w", err)
 	}
 	return p, nil
 }
 
-// Latency is what a sketch says of the spans that it counts, in nanoseconds.
-// Every value is off by the sketch's own 1 % at most.
+// Latency summarizes the durations in a sketch.
 type Latency struct {
-	Count              float64
-	Min, P50, P99, Max float64
+	Count              float64 // number of spans
+	Min, P50, P99, Max float64 // nanoseconds, with the sketch's relative error of at most 1 %
 }
 
-// Latencies reads a group's two sketches.
+// Latencies summarizes the two sketches of a group.
 func (g *Group) Latencies() (ok, failed Latency, err error) {
 	if ok, err = latency(g.OkSummary); err != nil {
 		return ok, failed, fmt.Errorf("ok summary: %w", err)
@@ -116,8 +110,9 @@ func (g *Group) Latencies() (ok, failed Latency, err error) {
 	return ok, failed, nil
 }
 
+// latency summarizes an encoded sketch.
 func latency(summary []byte) (l Latency, err error) {
-	sketch, err := decodeSummary(summary)
+	sketch, err := decodeSketch(summary)
 	if err != nil || sketch.GetCount() == 0 {
 		return l, err
 	}
@@ -131,27 +126,27 @@ func latency(summary []byte) (l Latency, err error) {
 	}, nil
 }
 
-// MaxProblems is how many are kept as texts.
+// MaxProblems is the maximum number of problems that Problems returns.
 const MaxProblems = 100
 
-// Problems is what the agent would take and show wrongly, or not show.
+// Problems describes the parts of a payload that the agent would accept, but show wrongly or not at all.
 func (p *Payload) Problems() (problems []string) {
-	note := func(format string, args ...any) {
+	report := func(format string, args ...any) {
 		if len(problems) < MaxProblems {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	p.Check(true, note, func(*Group, ...*ddsketch.DDSketch) {})
+	p.Check(true, report, func(*Group, ...*ddsketch.DDSketch) {})
 	return problems
 }
 
-// The agent's own sketches: what it merges all others into.
+// Parameters of the agent's own sketches, into which it merges all others.
 const (
 	relativeAccuracy = 0.01
 	maxBins          = 2048
 )
 
-// NewSketch is an empty sketch of the agent's own kind.
+// NewSketch returns an empty sketch with the agent's parameters.
 func NewSketch() *ddsketch.DDSketch {
 	s, err := ddsketch.LogCollapsingLowestDenseDDSketch(relativeAccuracy, maxBins)
 	if err != nil {
@@ -160,13 +155,13 @@ func NewSketch() *ddsketch.DDSketch {
 	return s
 }
 
-// decodeSummary reads a sketch with the library. An absent one is empty.
-func decodeSummary(raw []byte) (*ddsketch.DDSketch, error) {
-	if len(raw) == 0 {
+// decodeSketch decodes a sketch with the agent's library. A missing sketch is empty.
+func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
+	if len(encoded) == 0 {
 		return NewSketch(), nil
 	}
 	var message sketchpb.DDSketch
-	if err := proto.Unmarshal(raw, &message); err != nil {
+	if err := proto.Unmarshal(encoded, &message); err != nil {
 		return nil, fmt.Errorf("decode sketch: %w", err)
 	}
 	if err := checkBins(&message); err != nil {
@@ -183,11 +178,12 @@ func decodeSummary(raw []byte) (*ddsketch.DDSketch, error) {
 	return s, nil
 }
 
-// maxBinIndex is beyond what any duration has, some 2200. A dense store of the
-// library takes memory for every bin between the lowest and the highest.
+// maxBinIndex is the maximum index of a bin. The longest possible duration has about 2200, and the
+// library's dense stores allocate memory for all bins between the lowest and the highest.
 const maxBinIndex = 1 << 15
 
-// checkBins refuses indexes that no duration has and counts that count nothing.
+// checkBins returns an error if a bin has an index out of range, or a count that is negative or not
+// finite.
 func checkBins(message *sketchpb.DDSketch) error {
 	for _, store := range []*sketchpb.Store{message.PositiveValues, message.NegativeValues} {
 		first := int(store.GetContiguousBinIndexOffset())

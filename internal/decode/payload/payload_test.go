@@ -20,7 +20,7 @@ func encode(t testing.TB, v any) []byte {
 	return body
 }
 
-// buckets are two, of two groups and one, in a payload that is changed at will.
+// buckets returns a payload with two buckets of two groups and one, after change has modified it.
 func buckets(t testing.TB, change func(payload, bucket, group object)) []byte {
 	t.Helper()
 	group := object{"Service": "s", "Hits": 3, "OkSummary": []byte{1, 2}, "PeerTags": []string{"a:b", "c:d"}}
@@ -36,11 +36,11 @@ func buckets(t testing.TB, change func(payload, bucket, group object)) []byte {
 	return encode(t, whole)
 }
 
-// gather puts together again what a walk hands out.
+// gather decodes a payload with a Visitor and collects its buckets.
 func gather(body []byte, maxTags int) (*payload.Payload, error) {
 	var all []payload.Bucket
 	var groups []payload.Group
-	p, err := payload.Walk{
+	p, err := payload.Visitor{
 		MaxTags: maxTags,
 		Group:   func(g *payload.Group) error { groups = append(groups, *g); return nil },
 		Bucket: func(b *payload.Bucket) error {
@@ -66,7 +66,7 @@ func TestAWalkHandsOutWhatDecodeReturns(t *testing.T) {
 	}
 }
 
-// TestAWalkLosesNothing: a field that has no place, at any level, and one tag too many.
+// TestAWalkLosesNothing checks that unknown fields and too many tags are errors.
 func TestAWalkLosesNothing(t *testing.T) {
 	for name, change := range map[string]func(payload, bucket, group object){
 		"new of a payload": func(p, _, _ object) { p["New"] = nil },
@@ -74,13 +74,13 @@ func TestAWalkLosesNothing(t *testing.T) {
 		"new of a group":   func(_, _, g object) { g["New"] = 1 },
 		"a fourth tag":     func(p, _, _ object) { p["Tags"] = []string{"t", "u"} },
 	} {
-		if p, err := gather(buckets(t, change), 3); !errors.Is(err, payload.ErrLoses) {
+		if p, err := gather(buckets(t, change), 3); !errors.Is(err, payload.ErrLossy) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
 }
 
-// TestAWalkEndsWhereItIsTold, with that error.
+// TestAWalkEndsWhereItIsTold checks that a Visitor stops at an error and returns it.
 func TestAWalkEndsWhereItIsTold(t *testing.T) {
 	full, visits := errors.New("full"), 0
 	visit := func() error {
@@ -89,7 +89,7 @@ func TestAWalkEndsWhereItIsTold(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := payload.Walk{
+	_, err := payload.Visitor{
 		MaxTags: 3, Group: func(*payload.Group) error {
 			return visit()
 		}, Bucket: func(*payload.Bucket) error { return visit() },
@@ -99,7 +99,7 @@ func TestAWalkEndsWhereItIsTold(t *testing.T) {
 	}
 }
 
-// FuzzWalk: what a walk takes is what Decode takes, and the same.
+// FuzzWalk compares a Visitor with Decode.
 func FuzzWalk(f *testing.F) {
 	f.Add(buckets(f, nil))
 	f.Add([]byte{0x80})

@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// decoded is what a fresh decoder makes of a body.
+// decoded returns the spans of a body, decoded by a new Decoder.
 func decoded(body []byte, isProtobuf bool) ([]string, error) {
 	var d Decoder
 	var r otlp.Request
@@ -30,8 +30,8 @@ func decoded(body []byte, isProtobuf bool) ([]string, error) {
 	return shown(&r), nil
 }
 
-// everything is a span with all that there is, as zipkin-js and others write one, and one that lacks
-// what may be missing.
+// everything is a request with all fields, as zipkin-js and other reporters write them, and with
+// spans that lack optional fields.
 const everything = ` [ {
 	"traceId": "5af7183fb1d4cf5f00f067aa0ba902b7", "id": "352bff9a74ca9ad2", "parentId": "6b221d5bc9e6496c",
 	"name": "get \u002f\u00e9", "kind": "SERVER", "timestamp": 1556604172355737, "duration": "1431",
@@ -44,7 +44,7 @@ const everything = ` [ {
 {"id": "7", "traceId": "2", "parentId": "7", "kind": "CLIENT", "timestamp": -5, "duration": 9,
  "tags": {"db.system": "a", "db.system": "b", "otel.status_code": "OK", "w3c.tracestate": "ot=th:8", "peer.service": "tagged"}, "localEndpoint": {}} ] `
 
-// TestABodyWithEverything is read as it stands there.
+// TestABodyWithEverything decodes a request with all fields.
 func TestABodyWithEverything(t *testing.T) {
 	got, err := decoded([]byte(everything), false)
 	want := []string{
@@ -58,8 +58,8 @@ func TestABodyWithEverything(t *testing.T) {
 	}
 }
 
-// TestBothEncodingsSayTheSame: random spans are read from JSON and from protobuf as the model has them,
-// by a decoder that has read others before.
+// TestBothEncodingsSayTheSame decodes random spans from JSON and protobuf with one Decoder, and
+// compares them with the model.
 func TestBothEncodingsSayTheSame(t *testing.T) {
 	var d Decoder
 	var r otlp.Request
@@ -82,7 +82,7 @@ func TestBothEncodingsSayTheSame(t *testing.T) {
 	}
 }
 
-// TestSpansOfOneSenderAreOneResource, one behind the other.
+// TestSpansOfOneSenderAreOneResource checks that adjacent spans of a service share a resource.
 func TestSpansOfOneSenderAreOneResource(t *testing.T) {
 	var d Decoder
 	var r otlp.Request
@@ -96,12 +96,12 @@ func TestSpansOfOneSenderAreOneResource(t *testing.T) {
 	}
 }
 
-// TestABodyThatIsCutIsNotRead, wherever it is cut. In protobuf what is cut between two spans is a body
-// of fewer.
+// TestABodyThatIsCutIsNotRead checks that truncated requests are rejected. Protobuf that is
+// truncated between two spans is valid, with fewer spans.
 func TestABodyThatIsCutIsNotRead(t *testing.T) {
 	text := []byte(strings.TrimRight(everything, " "))
 	for end := range text {
-		if got, err := decoded(text[:end], false); !errors.Is(err, ErrUnread) {
+		if got, err := decoded(text[:end], false); !errors.Is(err, ErrUnparsable) {
 			t.Errorf("%s: %q, %v", text[:end], got, err)
 		}
 	}
@@ -113,13 +113,13 @@ func TestABodyThatIsCutIsNotRead(t *testing.T) {
 	for end := range whole {
 		isWhole := end == 0 || end == first
 		if got, err := decoded(whole[:end], true); isWhole != (err == nil) || !isWhole &&
-			!errors.Is(err, ErrUnread) {
+			!errors.Is(err, ErrUnparsable) {
 			t.Errorf("%d bytes of %d: %q, %v", end, len(whole), got, err)
 		}
 	}
 }
 
-// TestWhatIsNoListOfSpansIsNotRead.
+// TestWhatIsNoListOfSpansIsNotRead decodes requests that are not valid lists of spans.
 func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 	of := func(field string) string { return `[{"traceId":"1","id":"1","duration":1,` + field + `}]` }
 	if got, err := decoded([]byte(of(`"x":1`)), false); err != nil || len(got) != 1 {
@@ -137,7 +137,7 @@ func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 		of(`"localEndpoint":"shop"`), of(`"localEndpoint":{"serviceName":[]}`),
 		of(`"later":`), of(`"shared":tru`),
 	} {
-		if got, err := decoded([]byte(body), false); !errors.Is(err, ErrUnread) {
+		if got, err := decoded([]byte(body), false); !errors.Is(err, ErrUnparsable) {
 			t.Errorf("%s: %q, %v", body, got, err)
 		}
 	}
@@ -147,13 +147,14 @@ func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 		nested(nil, 1, nested(nested(nil, 1, bytes.Repeat([]byte{1}, 17)), 3, []byte{1})),
 		nested(nil, 1, nested(nil, 3, []byte{1})),
 	} {
-		if got, err := decoded(body, true); !errors.Is(err, ErrUnread) {
+		if got, err := decoded(body, true); !errors.Is(err, ErrUnparsable) {
 			t.Errorf("%x: %q, %v", body, got, err)
 		}
 	}
 }
 
-// TestAKindThatNobodyKnowsIsNone, in protobuf, which may have more one day.
+// TestAKindThatNobodyKnowsIsNone checks that unknown kinds in protobuf, which future versions may
+// add, are internal.
 func TestAKindThatNobodyKnowsIsNone(t *testing.T) {
 	body := inProtobuf([]reported{{low: 1, id: 1, duration: 1}})
 	got, err := decoded(nested(nil, 1, append(body[2:], varint(nil, 4, 9)...)), true)
@@ -162,7 +163,8 @@ func TestAKindThatNobodyKnowsIsNone(t *testing.T) {
 	}
 }
 
-// TestTimesHaveTheirEnds: what is beyond what nanoseconds can say is the longest that they can.
+// TestTimesHaveTheirEnds checks that times that are too large become the maximum, and negative ones
+// 0.
 func TestTimesHaveTheirEnds(t *testing.T) {
 	for micros, want := range map[uint64]uint64{
 		0: 0, 7: 7000, 1<<63 - 1: (1<<63 - 1) / 1000 * 1000,
@@ -174,7 +176,8 @@ func TestTimesHaveTheirEnds(t *testing.T) {
 	}
 }
 
-// TestBounds: what is beyond those of a table is not read, in either encoding.
+// TestBounds checks that requests that exceed the limits of the table are rejected in both
+// encodings.
 func TestBounds(t *testing.T) {
 	one, other := reported{low: 1, id: 1, duration: 1, service: "a"}, reported{
 		low: 1, id: 1, duration: 1,
@@ -196,7 +199,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocatedOnceItIsWarm.
+// TestNothingIsAllocatedOnceItIsWarm checks that decoding does not allocate after the first
+// request.
 func TestNothingIsAllocatedOnceItIsWarm(t *testing.T) {
 	var d Decoder
 	var r otlp.Request
@@ -212,7 +216,7 @@ func TestNothingIsAllocatedOnceItIsWarm(t *testing.T) {
 	}
 }
 
-// isSound decodes whatever it is, and looks at all that was decoded.
+// isSound checks that decoding does not panic, and that only valid JSON is accepted.
 func isSound(t *testing.T, body []byte, isProtobuf bool) {
 	t.Helper()
 	got, err := decoded(body, isProtobuf)
@@ -221,20 +225,20 @@ func isSound(t *testing.T, body []byte, isProtobuf bool) {
 	}
 }
 
-// FuzzJSON: what is read is JSON, and every text lies where it may.
+// FuzzJSON checks arbitrary input as JSON.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(everything))
 	for seed := range uint64(20) {
 		f.Add(inJSON(randomSpans(rand.New(rand.NewPCG(seed, 34)))))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if len(body) < 5000 { // encoding/json ends at a depth of 10000
+		if len(body) < 5000 { // encoding/json limits nesting to 10000 levels
 			isSound(t, body, false)
 		}
 	})
 }
 
-// FuzzProtobuf: the same of a ListOfSpans.
+// FuzzProtobuf checks arbitrary input as protobuf.
 func FuzzProtobuf(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(inProtobuf(randomSpans(rand.New(rand.NewPCG(seed, 35)))))
@@ -242,11 +246,11 @@ func FuzzProtobuf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { isSound(t, body, true) })
 }
 
-// TestASpanOfLessThanAMicrosecondCounts: it says that it took none, and one that is not finished says
-// nothing.
+// TestASpanOfLessThanAMicrosecondCounts checks that a span with duration 0 counts, and one without
+// a duration does not.
 func TestASpanOfLessThanAMicrosecondCounts(t *testing.T) {
 	one := inProtobuf([]reported{{low: 1, id: 1}})
-	_, begin := protowire.ConsumeVarint(one[1:]) // behind a tag and a length
+	_, begin := protowire.ConsumeVarint(one[1:]) // after the tag and the length
 	for isProtobuf, body := range map[bool][]byte{
 		false: []byte(`[{"traceId":"1","id":"1","duration":0},{"traceId":"1","id":"2"}]`),
 		true: append(nested(nil, 1, varint(one[1+begin:], 7, 0)),

@@ -1,18 +1,16 @@
-// Package zipkin decodes the spans of Zipkin's API v2, in JSON or in protobuf (ListOfSpans), into the
-// table of a request of OTLP, so that they count by OpenTelemetry's conventions.
+// Package zipkin decodes spans of Zipkin's API v2, in JSON or protobuf (ListOfSpans), into the table of
+// an OTLP request, so that the rules for OpenTelemetry apply to them.
 //
-// Spans say in OpenTelemetry's words what the Collector's receiver has them say: tags are attributes,
-// of the span or, where a resource has that name, of its sender. The local endpoint names the
-// service, the remote one is peer.service. The tag error is an error whatever its value, as Zipkin
-// has it, and a span without a kind is internal.
+// Spans are translated as in the Collector's Zipkin receiver. Tags become attributes of the span, and
+// of its resource if it has an attribute of that name. The local endpoint sets service.name, the remote
+// endpoint peer.service. As Zipkin specifies, the tag "error" marks an error, whatever its value. A span
+// without a kind is internal.
 //
-// A report without a duration is of a span that is not finished: another report of the same span
-// brings it, so each span counts once. The server's side of a shared span is no root.
+// A span without a duration is not finished. It is ignored, because another report of the same span
+// follows with a duration. The server side of a shared span is not a root span.
 //
-// # Bounds and threading
-//
-// As package decode/otlp. A body is read whole or not at all. One goroutine at a time uses a Decoder,
-// whose memory is used again for the next body.
+// A request is decoded completely or not at all. Concurrency and limits are those of package
+// decode/otlp.
 package zipkin
 
 import (
@@ -26,48 +24,58 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// ErrUnread is why a body is not counted: it is no list of spans.
-var ErrUnread = errors.New("read spans: the body is no list of spans of Zipkin's API v2: check what the " +
+// ErrUnparsable is the error for a body that is not a list of spans.
+var ErrUnparsable = errors.New("read spans: the body is no list of spans of Zipkin's API v2: check what the " +
 	"sender writes, and that its Content-Type says so where that is protobuf")
 
-// Decoder decodes bodies into the table of a request.
+// Decoder decodes request bodies. Its zero value is ready to use.
 type Decoder struct {
 	jsonscan.Scanner
-	table                *otlp.Request
-	ofSpans, ofResources *spantable.Names
+	table                    *otlp.Request
+	spanNames, resourceNames *spantable.Names // names of the attributes to keep
 
-	// of the span that is being read
+	// The following fields describe the current span.
 	span              spantable.Span
-	place             otlp.Place
-	own               []spantable.Tag // what it says of its sender
+	extra             otlp.SpanExtra
+	resourceTags      []spantable.Tag
 	service, peer     spantable.Text
 	isError, isShared bool
-	isFinished        bool // it says how long it took
+	isFinished        bool
 }
 
-func (d *Decoder) begin(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) {
+func (d *Decoder) begin(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) {
 	r.Begin(body)
 	d.Scanner, d.table = jsonscan.Scanner{Body: body}, r
-	d.ofSpans, d.ofResources = ofSpans, ofResources
+	d.spanNames, d.resourceNames = spanNames, resourceNames
 }
 
 func (d *Decoder) beginSpan() {
 	d.span = spantable.Span{Kind: spantable.KindInternal, First: uint32(len(d.table.Tags))}
-	d.place, d.own, d.service, d.peer = otlp.Place{}, d.own[:0], spantable.Text{}, spantable.Text{}
+	d.extra, d.resourceTags = otlp.SpanExtra{}, d.resourceTags[:0]
+	d.service, d.peer = spantable.Text{}, spantable.Text{}
 	d.isError, d.isShared, d.isFinished = false, false, false
 }
 
-// endSpan adds the span to the table.
+// endSpan completes the current span and adds it to the table, if it is finished. It returns an error
+// if the span has no ID or no trace ID, or if the table is full.
 func (d *Decoder) endSpan() error {
-	s, t := &d.span, d.table
-	switch {
-	case s.ID == 0, d.place.TraceHigh|d.place.TraceLow == 0:
-		return ErrUnread
-	case !d.isFinished:
-		t.Tags = t.Tags[:s.First]
+	if d.span.ID == 0 || d.extra.TraceHigh|d.extra.TraceLow == 0 {
+		return ErrUnparsable
+	}
+	if !d.isFinished {
+		d.table.Tags = d.table.Tags[:d.span.First]
 		return nil
 	}
-	s.Duration = max(s.Duration, nanoseconds(1)) // to which Zipkin has reporters round up; Brave writes 0
+	d.completeSpan()
+	d.addSpan()
+	return d.table.Err() //nolint:wrapcheck // contains the fix
+}
+
+// completeSpan sets the fields of the current span that depend on several fields in the report.
+func (d *Decoder) completeSpan() {
+	s := &d.span
+	// Zipkin requires reporters to round up to a microsecond, but Brave reports 0.
+	s.Duration = max(s.Duration, nanoseconds(1))
 	if d.isError {
 		s.Status = spantable.StatusError
 	}
@@ -75,70 +83,79 @@ func (d *Decoder) endSpan() error {
 		s.Parent = 0
 	}
 	if s.Parent == 0 && d.isShared {
-		s.Parent = s.ID // its client's side
+		s.Parent = s.ID // the client side of the span, which has the same ID
 	}
-	t.Tags = set(t.Tags, s.First, d.ofSpans.Find([]byte("peer.service")), d.peer)
-	d.own = set(d.own, 0, d.ofResources.Find([]byte("service.name")), d.service)
-	s.Last = uint32(len(t.Tags))
-	if *t.AddSpan(s.Kind) = *s; len(t.Tags) > t.Limits.Tags {
-		t.Fail(spantable.ErrTooMuch)
-	}
-	if !d.isOfLastSender() {
-		t.AddResource(d.own)
-	}
-	if t.Err() == nil {
-		t.AddPlace(d.place)
-	}
-	return t.Err() //nolint:wrapcheck // it says what to do
+	peerService, serviceName := d.spanNames.Find([]byte("peer.service")), d.resourceNames.Find([]byte("service.name"))
+	d.table.Tags = setTag(d.table.Tags, s.First, peerService, d.peer)
+	d.resourceTags = setTag(d.resourceTags, 0, serviceName, d.service)
+	s.Last = uint32(len(d.table.Tags))
 }
 
-func (d *Decoder) isOfLastSender() bool {
+// addSpan adds the current span to the table. It adds a new resource unless the previous span has the
+// same one.
+func (d *Decoder) addSpan() {
+	t := d.table
+	if *t.AddSpan(d.span.Kind) = d.span; len(t.Tags) > t.Limits.Tags {
+		t.Fail(spantable.ErrTooMuch)
+	}
+	if !d.hasLastResource() {
+		t.AddResource(d.resourceTags)
+	}
+	if t.Err() == nil {
+		t.AddExtra(d.extra)
+	}
+}
+
+// hasLastResource reports whether the current span has the resource that was added last.
+func (d *Decoder) hasLastResource() bool {
 	t := d.table
 	if len(t.Resources) == 0 {
 		return false
 	}
 	last := &t.Resources[len(t.Resources)-1]
-	return slices.EqualFunc(t.Tags[last.FirstTag:last.LastTag], d.own, func(a, b spantable.Tag) bool {
+	return slices.EqualFunc(t.Tags[last.FirstTag:last.LastTag], d.resourceTags, func(a, b spantable.Tag) bool {
 		return a.Label == b.Label && bytes.Equal(t.Bytes(a.Text()), t.Bytes(b.Text()))
 	})
 }
 
-// statuses are the values of otel.status_code, as SDKs write them and as Collectors do.
+// statuses are the values of otel.status_code, as SDKs and Collectors write them.
 var statuses = map[string]spantable.Status{
 	"OK": spantable.StatusOK, "STATUS_CODE_OK": spantable.StatusOK,
 	"ERROR": spantable.StatusError, "STATUS_CODE_ERROR": spantable.StatusError,
 }
 
-// tag takes over a tag of the span.
-func (d *Decoder) tag(name []byte, value spantable.Text) {
+// applyTag adds a tag to the current span and to its resource, depending on the name. Some names also
+// set fields of the span.
+func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	switch string(name) {
 	case "error":
 		d.isError = true
 	case "otel.status_code":
 		d.span.Status = statuses[d.table.String(value)]
 	case "w3c.tracestate":
-		d.place.State = value
+		d.extra.State = value
 	}
-	d.table.Tags = set(d.table.Tags, d.span.First, d.ofSpans.Find(name), value)
-	d.own = set(d.own, 0, d.ofResources.Find(name), value)
+	d.table.Tags = setTag(d.table.Tags, d.span.First, d.spanNames.Find(name), value)
+	d.resourceTags = setTag(d.resourceTags, 0, d.resourceNames.Find(name), value)
 }
 
-// set sets a tag among those from the first on, where somebody asks for it and it says anything. Of
-// two with one label the later one counts.
-func set(tags []spantable.Tag, first uint32, l spantable.Label, value spantable.Text) []spantable.Tag {
-	if l == spantable.Other || value.Len == 0 {
+// setTag sets the tag with the given label in tags[first:], or appends it. It ignores empty values,
+// and the label Other, which stands for all names that no rule uses.
+func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spantable.Text) []spantable.Tag {
+	if label == spantable.Other || value.Len == 0 {
 		return tags
 	}
 	for i := range tags[first:] {
-		if t := &tags[int(first)+i]; t.Label == l {
-			*t = otlp.TextTag(l, value)
+		if tag := &tags[int(first)+i]; tag.Label == label {
+			*tag = otlp.TextTag(label, value)
 			return tags
 		}
 	}
-	return append(tags, otlp.TextTag(l, value))
+	return append(tags, otlp.TextTag(label, value))
 }
 
-// nanoseconds are those of a number of microseconds, none of one that is negative.
+// nanoseconds converts microseconds. It returns 0 for negative values in two's complement, and the
+// maximum for values that are too large.
 func nanoseconds(micros uint64) uint64 {
 	if int64(micros) < 0 {
 		return 0

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The names that somebody asks for, of spans and of their senders.
+// Names of the attributes to keep.
 var (
 	spanNames     = []string{"", "http.method", "http.route", "http.status_code", "peer.service", "db.system"}
 	resourceNames = []string{"", "service.name", "service.version", "deployment.environment"}
@@ -22,7 +22,7 @@ var (
 	ofResources   = spantable.NewNames(resourceNames)
 )
 
-// reported is a span as somebody reports it.
+// reported is a span before encoding.
 type reported struct {
 	high, low, id, parent uint64
 	name, kind            string
@@ -32,7 +32,7 @@ type reported struct {
 	shared                bool
 }
 
-// inJSON writes spans with encoding/json.
+// inJSON encodes spans with encoding/json.
 func inJSON(spans []reported) []byte {
 	list := []map[string]any{}
 	for _, s := range spans {
@@ -85,7 +85,7 @@ func varint(b []byte, n protowire.Number, value uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), value)
 }
 
-// inProtobuf writes the same as a ListOfSpans.
+// inProtobuf encodes spans as a ListOfSpans.
 func inProtobuf(spans []reported) (list []byte) {
 	bytesOf := func(ids ...uint64) (b []byte) {
 		for _, id := range ids {
@@ -129,10 +129,10 @@ func inProtobuf(spans []reported) (list []byte) {
 	return list
 }
 
-// shown is what a decoded span says, in the order of names.
+// shown formats the decoded spans as text, with attributes in the order of their names.
 func shown(r *otlp.Request) (all []string) {
 	for i := range r.Spans {
-		s, place := &r.Spans[i], &r.Places[i]
+		s, place := &r.Spans[i], &r.Extras[i]
 		of := &r.Resources[place.Resource]
 		text := fmt.Sprintf("%x%016x/%x<%x %q %s %d+%d %d state=%q", place.TraceHigh, place.TraceLow, s.ID,
 			s.Parent,
@@ -152,7 +152,8 @@ func shown(r *otlp.Request) (all []string) {
 	return all
 }
 
-// want is what a span must say, as docs/zipkin.md has it; "" of one that is not finished.
+// want returns the text that shown must return for a span, according to docs/zipkin.md; "" if the
+// span is not finished.
 func (s *reported) want() string {
 	if s.duration == 0 {
 		return ""
@@ -190,7 +191,7 @@ func (s *reported) want() string {
 	return text
 }
 
-// randomSpans are some that a sender might report.
+// randomSpans returns random spans as a reporter might send them.
 func randomSpans(random *rand.Rand) (all []reported) {
 	texts := []string{"", "get /", "shop", "é\"\\\n\t/", "200", "\x00", "😀", strings.Repeat("long", 50)}
 	text := func() string { return texts[random.IntN(len(texts))] }

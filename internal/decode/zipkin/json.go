@@ -11,88 +11,92 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-var errShape = errors.New("a value is not what its name says, or something follows the list")
+var errValue = errors.New("a value is not what its name says, or something follows the list")
 
-// JSON decodes a list of spans in JSON.
-func (d *Decoder) JSON(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error {
-	d.begin(r, body, ofSpans, ofResources)
-	err := d.visit('[', ']', func() error {
+// JSON decodes a JSON array of spans into r. The names are those of the attributes to keep.
+func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
+	d.begin(r, body, spanNames, resourceNames)
+	err := d.readElements('[', ']', func() error {
 		d.beginSpan()
-		if err := d.object(d.field); err != nil {
+		if err := d.readObject(d.readSpanField); err != nil {
 			return err
 		}
 		return d.endSpan()
 	})
-	if d.Next(); err == nil && d.At < len(body) {
-		err = errShape
+	if d.Peek(); err == nil && d.Pos < len(body) {
+		err = errValue
 	}
 	if err != nil {
-		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnread, d.At, err))
+		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnparsable, d.Pos, err))
 	}
-	return r.Err() //nolint:wrapcheck // it says what to do
+	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
-// visit visits the elements of a list or an object.
-func (d *Decoder) visit(open, shut byte, element func() error) error {
-	if d.Next() != open {
-		return errShape
+// readElements reads an array or an object, and calls readElement to read each of its elements.
+func (d *Decoder) readElements(opener, closer byte, readElement func() error) error {
+	if d.Peek() != opener {
+		return errValue
 	}
-	return d.Each(shut, element) //nolint:wrapcheck // JSON does
+	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
 }
 
-// object visits the fields of an object. One that is null is not there.
-func (d *Decoder) object(field func(name []byte) error) error {
-	return d.visit('{', '}', func() error {
-		name, err := d.Name()
-		switch {
-		case err != nil:
-			return err //nolint:wrapcheck // JSON does
-		case d.Next() == 'n':
-			return d.Word("null") //nolint:wrapcheck // the same
+// readObject reads an object, and calls readValue to read the value of each member that is not null.
+func (d *Decoder) readObject(readValue func(name []byte) error) error {
+	return d.readElements('{', '}', func() error {
+		name, err := d.ReadName()
+		if err != nil {
+			return err //nolint:wrapcheck // JSON wraps it
 		}
-		return field(d.table.Bytes(d.keep(name)))
+		if d.Peek() == 'n' {
+			return d.ReadLiteral("null") //nolint:wrapcheck // JSON wraps it
+		}
+		return readValue(d.table.Bytes(d.store(name)))
 	})
 }
 
-func (d *Decoder) field(name []byte) (err error) {
+// readSpanField reads the value of a field of the current span.
+func (d *Decoder) readSpanField(name []byte) (err error) {
 	s := &d.span
 	switch string(name) {
 	case "traceId":
-		d.place.TraceHigh, d.place.TraceLow, err = d.id(32)
+		d.extra.TraceHigh, d.extra.TraceLow, err = d.readID(32)
 	case "id":
-		_, s.ID, err = d.id(16)
+		_, s.ID, err = d.readID(16)
 	case "parentId":
-		_, s.Parent, err = d.id(16)
+		_, s.Parent, err = d.readID(16)
 	case "name":
-		s.Name, err = d.text()
+		s.Name, err = d.readText()
 	case "kind":
-		s.Kind, err = d.kind()
+		s.Kind, err = d.readKind()
 	case "timestamp":
-		s.Start, err = d.time()
+		s.Start, err = d.readMicroseconds()
 	case "duration":
 		d.isFinished = true
-		s.Duration, err = d.time()
+		s.Duration, err = d.readMicroseconds()
 	case "localEndpoint":
-		err = d.endpoint(&d.service)
+		err = d.readEndpoint(&d.service)
 	case "remoteEndpoint":
-		err = d.endpoint(&d.peer)
+		err = d.readEndpoint(&d.peer)
+	case "shared":
+		d.isShared = d.isShared || d.Peek() == 't'
+		err = d.skip()
 	case "tags":
-		err = d.object(func(name []byte) error {
-			value, err := d.text()
-			d.tag(name, value)
+		err = d.readObject(func(name []byte) error {
+			value, err := d.readText()
+			d.applyTag(name, value)
 			return err
 		})
 	default:
-		d.isShared = d.isShared || string(name) == "shared" && d.Next() == 't'
 		err = d.skip()
 	}
 	return err
 }
 
-func (d *Decoder) endpoint(service *spantable.Text) error {
-	return d.object(func(name []byte) (err error) {
+// readEndpoint reads the service name of an endpoint.
+func (d *Decoder) readEndpoint(service *spantable.Text) error {
+	return d.readObject(func(name []byte) (err error) {
 		if string(name) == "serviceName" {
-			*service, err = d.text()
+			*service, err = d.readText()
 			return err
 		}
 		return d.skip()
@@ -100,59 +104,61 @@ func (d *Decoder) endpoint(service *spantable.Text) error {
 }
 
 func (d *Decoder) skip() (err error) {
-	d.table.Made, err = d.Skip(d.table.Made)
-	return err //nolint:wrapcheck // JSON does
+	d.table.Made, err = d.SkipValue(d.table.Made)
+	return err //nolint:wrapcheck // JSON wraps it
 }
 
-// text reads a text, or a number as one.
-func (d *Decoder) text() (spantable.Text, error) {
-	if d.Next() == '"' {
-		said, err := d.Text()
-		return d.keep(said), err //nolint:wrapcheck // JSON does
+// readText reads a string, or a number as its text.
+func (d *Decoder) readText() (spantable.Text, error) {
+	if d.Peek() == '"' {
+		text, err := d.ReadString()
+		return d.store(text), err //nolint:wrapcheck // JSON wraps it
 	}
-	at := uint32(d.At)
-	number, err := d.Number()
-	return spantable.Text{At: at, Len: uint32(len(number))}, err //nolint:wrapcheck // the same
+	start := uint32(d.Pos)
+	number, err := d.ReadNumber()
+	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// keep is where a text lies: in the body, or without its escapes among what is made.
-func (d *Decoder) keep(said jsonscan.Quoted) spantable.Text {
-	if said.IsPlain {
-		return spantable.Text{At: uint32(said.At), Len: uint32(len(said.Raw))}
+// store returns the position of a string: in the body, or in table.Made if it has escapes.
+func (d *Decoder) store(s jsonscan.String) spantable.Text {
+	if s.IsPlain {
+		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
 	}
 	start := len(d.table.Made)
-	d.table.Made = said.AppendTo(d.table.Made)
+	d.table.Made = s.AppendTo(d.table.Made)
 	return d.table.MadeSince(start)
 }
 
-// id reads an id of so many hexadecimal digits at most.
-func (d *Decoder) id(most int) (high, low uint64, err error) {
-	said, err := d.text()
-	digits := d.table.Bytes(said)
-	if err != nil || len(digits) > most {
-		return 0, 0, errors.Join(err, errShape)
+// readID reads an ID of at most maxDigits hexadecimal digits.
+func (d *Decoder) readID(maxDigits int) (high, low uint64, err error) {
+	text, err := d.readText()
+	digits := d.table.Bytes(text)
+	if err != nil || len(digits) > maxDigits {
+		return 0, 0, errors.Join(err, errValue)
 	}
-	above := max(0, len(digits)-16)
-	if low, err = strconv.ParseUint(string(digits[above:]), 16, 64); err == nil && above > 0 {
-		high, err = strconv.ParseUint(string(digits[:above]), 16, 64)
+	highDigits := max(0, len(digits)-16)
+	if low, err = strconv.ParseUint(string(digits[highDigits:]), 16, 64); err == nil && highDigits > 0 {
+		high, err = strconv.ParseUint(string(digits[:highDigits]), 16, 64)
 	}
-	return high, low, err //nolint:wrapcheck // it quotes what is none
+	return high, low, err //nolint:wrapcheck // contains the invalid ID
 }
 
-func (d *Decoder) time() (uint64, error) {
-	said, err := d.text()
-	n, isOne := jsonscan.Integer(d.table.Bytes(said))
-	if err == nil && !isOne {
-		err = errShape
+// readMicroseconds reads a time in microseconds and returns it in nanoseconds.
+func (d *Decoder) readMicroseconds() (uint64, error) {
+	text, err := d.readText()
+	micros, ok := jsonscan.ParseInteger(d.table.Bytes(text))
+	if err == nil && !ok {
+		err = errValue
 	}
-	return nanoseconds(n), err
+	return nanoseconds(micros), err
 }
 
-func (d *Decoder) kind() (spantable.Kind, error) {
-	said, err := d.text()
-	number := slices.Index(kindNames[:], d.table.String(said))
-	if number < 1 {
-		return spantable.KindInternal, errors.Join(err, errShape)
+// readKind reads the name of a span kind.
+func (d *Decoder) readKind() (spantable.Kind, error) {
+	name, err := d.readText()
+	i := slices.Index(kindNames[:], d.table.String(name))
+	if i < 1 {
+		return spantable.KindInternal, errors.Join(err, errValue)
 	}
-	return kinds[number], nil
+	return kinds[i], nil
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// The kinds of spans, by their numbers in protobuf and their names in JSON.
+// Span kinds by their number in protobuf, and their names in JSON.
 var (
 	kinds = [...]spantable.Kind{
 		spantable.KindInternal, spantable.KindClient, spantable.KindServer, spantable.KindProducer,
@@ -14,80 +14,99 @@ var (
 	kindNames = [len(kinds)]string{"", "CLIENT", "SERVER", "PRODUCER", "CONSUMER"}
 )
 
-// How fields are written.
+// Wire types of protobuf.
 const asVarint, asFixed64, asBytes = 0, 1, 2
 
-// Protobuf decodes a ListOfSpans.
-func (d *Decoder) Protobuf(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error {
-	d.begin(r, body, ofSpans, ofResources)
-	isRead := otlp.EachField(body, 0, func(f otlp.Field) bool {
-		if f.Tag != 1<<3|asBytes {
+// Tags of the fields that are read: field number and wire type.
+const (
+	listSpans = 1<<3 | asBytes
+
+	spanTraceID        = 1<<3 | asBytes
+	spanParentID       = 2<<3 | asBytes
+	spanID             = 3<<3 | asBytes
+	spanKind           = 4<<3 | asVarint
+	spanName           = 5<<3 | asBytes
+	spanTimestamp      = 6<<3 | asFixed64
+	spanDuration       = 7<<3 | asVarint
+	spanLocalEndpoint  = 8<<3 | asBytes
+	spanRemoteEndpoint = 9<<3 | asBytes
+	spanTags           = 11<<3 | asBytes
+	spanShared         = 13<<3 | asVarint
+)
+
+// Protobuf decodes a ListOfSpans message into r. The names are those of the attributes to keep.
+func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
+	d.begin(r, body, spanNames, resourceNames)
+	isValid := otlp.EachField(body, 0, func(f otlp.Field) bool {
+		if f.Tag != listSpans {
 			return true
 		}
 		d.beginSpan()
-		return otlp.EachField(body[:f.End], f.At, d.spanField) && d.endSpan() == nil
+		return otlp.EachField(body[:f.End], f.Start, d.applySpanField) && d.endSpan() == nil
 	})
-	if !isRead {
-		r.Fail(ErrUnread)
+	if !isValid {
+		r.Fail(ErrUnparsable)
 	}
-	return r.Err() //nolint:wrapcheck // it says what to do
+	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
-// spanField reads a field of a span, and reports whether it can be read.
-func (d *Decoder) spanField(f otlp.Field) (isRead bool) {
-	s, said := &d.span, spantable.Text{At: uint32(f.At), Len: uint32(f.End - f.At)}
-	isRead = true
+// applySpanField sets a field of the current span. It returns false if the value of the field is
+// invalid.
+func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
+	s, text := &d.span, spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
+	isValid = true
 	switch f.Tag {
-	case 1<<3 | asBytes:
-		d.place.TraceHigh, d.place.TraceLow, isRead = idOf(d.table.Bytes(said))
-	case 2<<3 | asBytes:
-		_, s.Parent, isRead = idOf(d.table.Bytes(said))
-	case 3<<3 | asBytes:
-		_, s.ID, isRead = idOf(d.table.Bytes(said))
-	case 4<<3 | asVarint:
+	case spanTraceID:
+		d.extra.TraceHigh, d.extra.TraceLow, isValid = parseID(d.table.Bytes(text))
+	case spanParentID:
+		_, s.Parent, isValid = parseID(d.table.Bytes(text))
+	case spanID:
+		_, s.ID, isValid = parseID(d.table.Bytes(text))
+	case spanKind:
 		if f.Value < uint64(len(kinds)) {
 			s.Kind = kinds[f.Value]
 		}
-	case 5<<3 | asBytes:
-		s.Name = said
-	case 6<<3 | asFixed64:
+	case spanName:
+		s.Name = text
+	case spanTimestamp:
 		s.Start = nanoseconds(f.Value)
-	case 7<<3 | asVarint:
+	case spanDuration:
 		d.isFinished = true
 		s.Duration = nanoseconds(f.Value)
-	case 8<<3 | asBytes:
-		d.service, _, isRead = d.pair(f)
-	case 9<<3 | asBytes:
-		d.peer, _, isRead = d.pair(f)
-	case 11<<3 | asBytes:
-		name, value, isPair := d.pair(f)
-		d.tag(d.table.Bytes(name), value)
-		isRead = isPair
-	case 13<<3 | asVarint:
+	case spanLocalEndpoint:
+		d.service, _, isValid = d.firstTwoTexts(f)
+	case spanRemoteEndpoint:
+		d.peer, _, isValid = d.firstTwoTexts(f)
+	case spanTags:
+		name, value, ok := d.firstTwoTexts(f)
+		d.applyTag(d.table.Bytes(name), value)
+		isValid = ok
+	case spanShared:
 		d.isShared = f.Value != 0
 	}
-	return isRead
+	return isValid
 }
 
-// pair is the first two texts of a message: the name and the value of a tag, or the service of an
-// endpoint and what is none of ours.
-func (d *Decoder) pair(of otlp.Field) (first, second spantable.Text, isRead bool) {
-	isRead = otlp.EachField(d.Body[:of.End], of.At, func(f otlp.Field) bool {
-		switch said := (spantable.Text{At: uint32(f.At), Len: uint32(f.End - f.At)}); f.Tag {
+// firstTwoTexts returns the fields 1 and 2 of the message in a field: the key and the value of a tag, or
+// the service name and the IP address of an endpoint.
+func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Text, isValid bool) {
+	isValid = otlp.EachField(d.Body[:message.End], message.Start, func(f otlp.Field) bool {
+		text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
+		switch f.Tag {
 		case 1<<3 | asBytes:
-			first = said
+			first = text
 		case 2<<3 | asBytes:
-			second = said
+			second = text
 		}
 		return true
 	})
-	return first, second, isRead
+	return first, second, isValid
 }
 
-// idOf is an id of sixteen bytes at most.
-func idOf(bytes []byte) (high, low uint64, isOne bool) {
-	for _, b := range bytes[:min(len(bytes), 16)] {
+// parseID parses a big-endian ID of at most 16 bytes. It returns false if the ID is longer.
+func parseID(id []byte) (high, low uint64, ok bool) {
+	for _, b := range id[:min(len(id), 16)] {
 		high, low = high<<8|low>>56, low<<8|uint64(b)
 	}
-	return high, low, len(bytes) <= 16
+	return high, low, len(id) <= 16
 }

@@ -63,9 +63,9 @@ func mergeResult(err error) StatsResult {
 	switch {
 	case err == nil:
 		return StatsMerged
-	case errors.Is(err, clientstats.ErrUnread):
+	case errors.Is(err, clientstats.ErrUnparsable):
 		return StatsUnread
-	case errors.Is(err, clientstats.ErrUnfit):
+	case errors.Is(err, clientstats.ErrIncompatible):
 		return StatsUnfit
 	case errors.Is(err, clientstats.ErrMapping), errors.Is(err, aggregate.ErrMappings):
 		return StatsMapping

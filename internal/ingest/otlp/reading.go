@@ -148,7 +148,7 @@ func (w *worker) release() {
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	r := w.reader.Request()
 	for s := range w.reader.Counted {
-		place, id := &r.Places[s.Span], r.Spans[s.Span].ID
+		place, id := &r.Extras[s.Span], r.Spans[s.Span].ID
 		if !w.sample.GoesOn(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
 			continue
 		}

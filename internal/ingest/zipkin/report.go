@@ -105,7 +105,7 @@ func (r *report) count() (no receiver.Response) {
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	r := w.counter.Request()
 	for s := range w.counter.Counted {
-		place := &r.Places[s.Span]
+		place := &r.Extras[s.Span]
 		if !yield(receiver.ForwardedSpan{
 			Batch: s.Batch, Index: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow,
 			Span: r.Spans[s.Span].ID,

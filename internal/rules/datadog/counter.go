@@ -190,7 +190,7 @@ func (c *Counter) normalize(spans []spantable.Span) bool {
 			s.Parent = 0
 		}
 		if s.Start > math.MaxInt64 {
-			c.table.Fail(decode.ErrUnread) // before 1970: no tracer writes that
+			c.table.Fail(decode.ErrUnparsable) // before 1970: no tracer writes that
 			return false
 		}
 		if s.Duration > math.MaxInt64-s.Start {
@@ -213,7 +213,7 @@ func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
 		c.weight = agent.WeightOf(c.number(labelSampleRate))
 	}
 	if !wire.ValidWeight(c.weight) {
-		c.table.Fail(decode.ErrUnread)
+		c.table.Fail(decode.ErrUnparsable)
 		c.weight = 1
 	}
 	c.findBatch(g, c.mainService(root))
@@ -303,7 +303,7 @@ func (c *Counter) ignored(root *spantable.Span) bool {
 // add appends the selected span to its batch.
 func (c *Counter) add(s *spantable.Span, top bool) {
 	if s.IsDoubtful {
-		c.table.Fail(decode.ErrUnread)
+		c.table.Fail(decode.ErrUnparsable)
 		return
 	}
 	c.made = c.made[:0]

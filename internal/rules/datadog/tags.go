@@ -71,7 +71,7 @@ func (r *tags) written(l label) string {
 	case spantable.IsBytes:
 		return r.table.String(t.Text())
 	default:
-		r.table.Fail(decode.ErrUnread) // only the agent can say how that reads
+		r.table.Fail(decode.ErrUnparsable) // only the agent can say how that reads
 	}
 	return spantable.View(r.made[start:])
 }

@@ -108,7 +108,7 @@ func (c *Counter) resource(of *otlp.Resource, under rules.Place) {
 		if s.Parent == 0 || s.Kind == spantable.KindServer || s.Kind == spantable.KindConsumer {
 			snapshot.Flags |= span.TopLevel
 		}
-		if state := r.Places[i].State; state.Len > 0 {
+		if state := r.Extras[i].State; state.Len > 0 {
 			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 		}
 		key := c.keys.of(s, own, ownEnd, c.service)
@@ -158,8 +158,8 @@ type Counted struct{ Span, Batch, At int }
 // Counted visits the spans of the last body.
 func (c *Counter) Counted(yield func(Counted) bool) {
 	var next [rules.MaxBatches]int
-	for i := range c.keys.request.Places {
-		batch := c.resources[c.keys.request.Places[i].Resource]
+	for i := range c.keys.request.Extras {
+		batch := c.resources[c.keys.request.Extras[i].Resource]
 		if !yield(Counted{i, batch, next[batch]}) {
 			return
 		}

@@ -97,7 +97,7 @@ func (t *maker) collect(tags []spantable.Tag, hasNumbers bool) {
 // isRead says whether an attribute becomes a tag that somebody asks for.
 func (t *maker) isRead(tag *spantable.Tag, as spantable.Label) bool {
 	if as != spantable.Other && tag.Value == spantable.IsNested {
-		t.to.Fail(otlp.ErrUnread) // only the agent can say how that reads
+		t.to.Fail(otlp.ErrUnparsable) // only the agent can say how that reads
 		return false
 	}
 	return as != spantable.Other

@@ -202,15 +202,15 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	}{
 		"a list": {
 			otlptest.Of(otlptest.Span{Attributes: []otlptest.Attribute{list}}),
-			otlp.ErrUnread,
+			otlp.ErrUnparsable,
 		},
 		"a list of a resource": {
 			otlptest.Request(from([]otlptest.Attribute{list}, otlptest.Span{})),
-			otlp.ErrUnread,
+			otlp.ErrUnparsable,
 		},
-		"a list of a scope": {scoped(list, otlptest.Span{}), otlp.ErrUnread},
+		"a list of a scope": {scoped(list, otlptest.Span{}), otlp.ErrUnparsable},
 		"long names":        {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
-		"no request":        {[]byte{0x0a}, otlp.ErrUnread},
+		"no request":        {[]byte{0x0a}, otlp.ErrUnparsable},
 	} {
 		if err := c.translate(test.body, false); !errors.Is(err, test.want) ||
 			!errors.Is(c.request.Err(), test.want) {

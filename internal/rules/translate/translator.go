@@ -112,14 +112,14 @@ func (t *Translator) addResource(of *otlp.Resource) {
 	}
 	sender := t.sender()
 	t.readResource(r.Tags[of.FirstTag:of.LastTag])
-	spans, groups := t.addTraces(r.Places[first:last])
+	spans, groups := t.addTraces(r.Extras[first:last])
 	for i := of.First; i < of.Last; i++ {
 		scope := &r.Scopes[i]
 		if scope.First < scope.Last {
 			t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
 		}
 		for from := scope.First; from < scope.Last && to.Err() == nil; from++ {
-			at, place := from-first, &r.Places[from]
+			at, place := from-first, &r.Extras[from]
 			trace := t.traces.of[at]
 			t.fill(&spans[t.traces.place[at]], &r.Spans[from], r.Bytes(place.State))
 			groups[trace].TraceLow = place.TraceLow
@@ -142,7 +142,7 @@ func (t *Translator) addResource(of *otlp.Resource) {
 }
 
 // addTraces adds a group for each trace of some spans, and room for those.
-func (t *Translator) addTraces(all []otlp.Place) ([]spantable.Span, []spantable.Group) {
+func (t *Translator) addTraces(all []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
 	t.traces.group(all)
 	to, begin := t.to, uint32(0)
 	spans, groups := len(to.Spans), len(to.Groups)
@@ -170,7 +170,7 @@ const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(ofTrace
 
 // group groups spans: it counts those of each trace, and then puts each where those of earlier
 // traces end.
-func (t *traces) group(spans []otlp.Place) {
+func (t *traces) group(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
 	t.of, t.place = t.of[:0], t.place[:0]
 	for i := range spans {

@@ -24,12 +24,12 @@ import (
 // Cut takes the unsampled traces out of the body that a table was read of, which is written over,
 // and returns what is left and how much is not.
 func Cut(t *spantable.Table, d *decode.Decoder) (left []byte, traces, spans int) {
-	body, list := t.Body, d.List()
+	body, list := t.Body, d.TraceList()
 	isCut := func(g spantable.Group) bool { return isUnsampled(t, &g) }
 	if list.End == 0 || !slices.ContainsFunc(t.Groups, isCut) {
 		return body, 0, 0 // before anything is moved
 	}
-	if list.Fields > 0 {
+	if list.FieldCount > 0 {
 		return cutV1(t, list, d.Strings())
 	}
 	at := list.First
@@ -43,7 +43,7 @@ func Cut(t *spantable.Table, d *decode.Decoder) (left []byte, traces, spans int)
 		at += copy(body[at:], body[g.At:g.End])
 	}
 	// Chunks that hold nothing are in no list of ours, and were not kept either.
-	setCount(body[list.At:list.First], len(t.Groups)-traces)
+	setCount(body[list.Header:list.First], len(t.Groups)-traces)
 	at += copy(body[at:], body[list.End:])
 	return body[:at], traces, spans
 }
@@ -92,7 +92,7 @@ func setCount(header []byte, count int) {
 const maxAhead = 128 << 10
 
 // cutV1 is Cut for a v1 body. What would be longer than it is stays as it is.
-func cutV1(t *spantable.Table, list decode.List, texts []spantable.Text) (left []byte, traces, spans int) {
+func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (left []byte, traces, spans int) {
 	body, saved, numbered := t.Body, 0, 0
 	isBehind := list.End < len(body) // something is, that is left
 	for i := len(t.Groups) - 1; i >= 0; i-- {
@@ -108,11 +108,11 @@ func cutV1(t *spantable.Table, list decode.List, texts []spantable.Text) (left [
 			numbered = max(numbered, int(g.Strings))
 		}
 	}
-	ahead := body[:list.Behind]
+	ahead := body[:list.FieldsStart]
 	if numbered > 0 {
-		ahead = stringsAhead(t, list.Fields, texts[1:numbered])
+		ahead = stringsAhead(t, list.FieldCount, texts[1:numbered])
 	}
-	if ahead == nil || len(ahead) >= list.Behind+saved {
+	if ahead == nil || len(ahead) >= list.FieldsStart+saved {
 		return body, 0, 0
 	}
 	// What is left goes to the end of the body, the last first, and the strings before it.
@@ -127,8 +127,8 @@ func cutV1(t *spantable.Table, list decode.List, texts []spantable.Text) (left [
 			keep(body[g.At:g.End])
 		}
 	}
-	setCount(body[list.At:list.First], len(t.Groups)-traces)
-	keep(body[list.Behind:list.First])
+	setCount(body[list.Header:list.First], len(t.Groups)-traces)
+	keep(body[list.FieldsStart:list.First])
 	keep(ahead)
 	return body[at:], traces, spans
 }

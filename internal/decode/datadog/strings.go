@@ -1,0 +1,105 @@
+package datadog
+
+import (
+	"bytes"
+	"hash/maphash"
+
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
+)
+
+// stringTable holds the strings that a payload refers to by index: the dictionary of a v0.5 payload,
+// or the strings of a v1 payload so far.
+type stringTable struct {
+	texts  []spantable.Text
+	labels []spantable.Label // label of the tag with that name
+
+	// slots is a hash table with open addressing that finds a string's index in a v1 payload. A slot
+	// contains the index plus one, or 0 if it is free. A string that occurs twice keeps its first index.
+	slots []uint32
+	seed  maphash.Seed
+
+	// hasMisplacedEmpty is set if the empty string of a v0.5 dictionary is not its first string.
+	hasMisplacedEmpty bool
+}
+
+// initialSlots is the initial size of the hash table.
+const initialSlots = 256
+
+func (s *stringTable) reset() {
+	s.texts, s.labels, s.hasMisplacedEmpty = s.texts[:0], s.labels[:0], false
+}
+
+// resetSlots empties the hash table. Only formats that find strings by their bytes need it.
+func (s *stringTable) resetSlots() {
+	if s.slots == nil {
+		s.seed, s.slots = maphash.MakeSeed(), make([]uint32, initialSlots)
+	}
+	clear(s.slots)
+}
+
+// findSlot returns the slot that contains text, or the free slot where it must be inserted.
+func (s *stringTable) findSlot(body, text []byte) *uint32 {
+	mask := uint64(len(s.slots) - 1)
+	for i := maphash.Bytes(s.seed, text) & mask; ; i = (i + 1) & mask {
+		slot := &s.slots[i]
+		if *slot == 0 || bytes.Equal(bytesOf(body, s.texts[*slot-1]), text) {
+			return slot
+		}
+	}
+}
+
+// growSlots doubles the hash table.
+func (s *stringTable) growSlots(body []byte) {
+	s.slots = make([]uint32, 2*len(s.slots))
+	for i := range s.texts {
+		*s.findSlot(body, bytesOf(body, s.texts[i])) = uint32(i + 1)
+	}
+}
+
+func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Of(body) }
+
+// addString appends a string to the string table. It stops the decoder if the table is full.
+func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
+	s := &d.strings
+	if len(s.texts) >= d.table.Limits.Strings {
+		d.table.Fail(spantable.ErrTooMuch)
+		d.Fail()
+		return
+	}
+	s.texts, s.labels = append(s.texts, t), append(s.labels, label)
+}
+
+// internString returns the index of a string in the string table. It adds the string if it is new.
+func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
+	s, text := &d.strings, bytesOf(d.body, t)
+	if 2*(len(s.texts)+1) > len(s.slots) {
+		s.growSlots(d.body)
+	}
+	slot := s.findSlot(d.body, text)
+	if *slot != 0 {
+		return int(*slot - 1), false
+	}
+	index = len(s.texts)
+	if d.addString(t, d.names.Find(text)); !d.Failed() {
+		*slot = uint32(index + 1)
+	}
+	return index, true
+}
+
+// readStringIndex reads the index of a string. A v1 payload can contain the string itself instead,
+// which then gets an index.
+func (d *Decoder) readStringIndex() (index int) {
+	if d.format == FormatV1 && msgpack.IsStr(d.Lead()) {
+		if text := d.Str(); !d.Failed() {
+			index, _ = d.internString(spantable.Text(text))
+		}
+		return index
+	}
+	n := d.readUint64()
+	if n >= uint64(len(d.strings.texts)) {
+		d.Fail()
+		return 0
+	}
+	return int(n)
+}
