@@ -188,7 +188,7 @@ const stringBytes = int(unsafe.Sizeof(spantable.Text{})+unsafe.Sizeof(spantable.
 // bytes more for each span.
 func Bytes(body, perSpan int) int {
 	l := limitsOf(body)
-	return l.Bytes(perSpan) + int(spantable.Grown*float64(l.Strings*stringBytes))
+	return l.Bytes(perSpan) + int(spantable.GrowthFactor*float64(l.Strings*stringBytes))
 }
 
 // strings are those that a body numbers, and by string the label of the tag with that name.

@@ -60,12 +60,12 @@ const fieldRoom = 32
 
 // writtenNames are the ends of those names as they are nearly always written, head and all, which
 // in no more than sixteen bytes is all of them. Where there is no name, there is what begins none.
-var writtenNames = func() (all [fieldRoom]spantable.Ends) {
+var writtenNames = func() (all [fieldRoom]spantable.Fingerprint) {
 	for f := range all {
-		all[f] = spantable.EndsOf([]byte{msgpack.Unused})
+		all[f] = spantable.FingerprintOf([]byte{msgpack.Unused})
 		if f < len(fieldNames) && fieldNames[f] != "" {
 			head := []byte{msgpack.FixStr | byte(len(fieldNames[f]))}
-			all[f] = spantable.EndsOf(append(head, fieldNames[f]...))
+			all[f] = spantable.FingerprintOf(append(head, fieldNames[f]...))
 		}
 	}
 	return all

@@ -19,7 +19,7 @@ func TestAFieldIsToldByItsNameAlone(t *testing.T) {
 		}
 		for g := range writtenNames {
 			is := name != "" && f == g
-			if (writtenNames[g] == spantable.EndsOf(written)) != is {
+			if (writtenNames[g] == spantable.FingerprintOf(written)) != is {
 				t.Errorf("field %d is written as %q: %v", g, name, !is)
 			}
 		}

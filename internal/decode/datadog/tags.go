@@ -41,7 +41,7 @@ func (d *Decoder) readTags(s *spantable.Span, n int, as spantable.Value) {
 	read := t.Tags[first:]
 	for i := range read {
 		tag := &read[i]
-		if tag.IsWritten() {
+		if tag.HasText() {
 			if t.Charge(tag.Text().Len); tag.Text().Len > maxTagText {
 				d.Fail()
 			}
@@ -97,7 +97,7 @@ func (d *Decoder) namedTags(as spantable.Value, n, at int) (left, next int) {
 		if size > 31 {
 			break
 		}
-		label, isSure := names.Among(spantable.EndsIn(body, at+1, size))
+		label, isSure := names.FindFingerprint(spantable.FingerprintAt(body, at+1, size))
 		if !isSure {
 			label = names.Find(w[1 : 1+size])
 		}
@@ -116,7 +116,7 @@ func (d *Decoder) namedTags(as spantable.Value, n, at int) (left, next int) {
 			break
 		}
 		tags[kept] = spantable.Tag{Label: label, Value: as, Bits: bits}
-		kept += label.Wanted()
+		kept += label.OneIfUsed()
 		at = end
 	}
 	d.table.Tags = tags[:kept]
@@ -150,7 +150,7 @@ func (d *Decoder) numberedTags(as spantable.Value, n, at int) (left, next int) {
 			break
 		}
 		tags[kept] = spantable.Tag{Label: labels[name], Value: kind, Bits: bits}
-		kept += labels[name].Wanted()
+		kept += labels[name].OneIfUsed()
 		at = next
 	}
 	d.table.Tags = tags[:kept]

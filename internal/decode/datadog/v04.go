@@ -40,7 +40,7 @@ func (d named) span() *spantable.Span {
 		expected := &d.following[f%fieldRoom]
 		f = *expected
 		name := &writtenNames[f%fieldRoom]
-		if at >= 8 && at <= len(body)-16 && spantable.EndsIn(body, at, name.Len()) == *name {
+		if at >= 8 && at <= len(body)-16 && spantable.FingerprintAt(body, at, name.Len()) == *name {
 			at += name.Len()
 		} else {
 			d.Seek(at)

@@ -70,7 +70,7 @@ func (d v05) judge(s *spantable.Span) {
 	for _, t := range d.table.TagsOf(s) {
 		means = means || t.Label == labelMisplaced || t.Value == spantable.IsText && t.Text().Len == 0
 	}
-	s.IsDoubtful = s.Type.Len == 0
+	s.HasUnknownType = s.Type.Len == 0
 	if means {
 		d.Fail()
 	}

@@ -43,13 +43,13 @@ func (r *Request) commonAttributes(b []byte, at int, lead byte, names *spantable
 		}
 		isSure := false
 		if at+4+8 <= len(b) && at+4+length >= 8 {
-			t.Label, isSure = names.Among(spantable.EndsIn(b, at+4, length))
+			t.Label, isSure = names.FindFingerprint(spantable.FingerprintAt(b, at+4, length))
 		}
 		if !isSure {
 			t.Label = names.Find(name)
 		}
 		tags[kept] = t
-		kept += t.Label.Wanted()
+		kept += t.Label.OneIfUsed()
 		at += 2 + size
 	}
 	r.Tags = tags[:kept]

@@ -362,5 +362,5 @@ func Bytes(body, perSpan int) int {
 	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
 	table := spantable.LimitsOf(body, tagBytes).Bytes(int(unsafe.Sizeof(Place{})) + perSpan)
 	const ahead = attributesAhead * int(unsafe.Sizeof(spantable.Tag{}))
-	return table + int(spantable.Grown*float64(partsOf(body)*part+ahead))
+	return table + int(spantable.GrowthFactor*float64(partsOf(body)*part+ahead))
 }

@@ -100,7 +100,7 @@ func (d *Decoder) endpoint(service *spantable.Text) error {
 }
 
 func (d *Decoder) skip() (err error) {
-	d.table.Made, err = d.Skip(d.table.Made)
+	d.table.Derived, err = d.Skip(d.table.Derived)
 	return err //nolint:wrapcheck // JSON does
 }
 
@@ -120,9 +120,9 @@ func (d *Decoder) keep(said jsonscan.Quoted) spantable.Text {
 	if said.IsPlain {
 		return spantable.Text{At: uint32(said.At), Len: uint32(len(said.Raw))}
 	}
-	start := len(d.table.Made)
-	d.table.Made = said.AppendTo(d.table.Made)
-	return d.table.MadeSince(start)
+	start := len(d.table.Derived)
+	d.table.Derived = said.AppendTo(d.table.Derived)
+	return d.table.DerivedSince(start)
 }
 
 // id reads an id of so many hexadecimal digits at most.

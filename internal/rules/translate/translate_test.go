@@ -465,9 +465,9 @@ func FuzzTranslate(f *testing.F) {
 				spans += len(trace)
 			}
 		}
-		if spans != len(c.request.Spans) || len(c.table.Made) > c.table.Limits.Made ||
+		if spans != len(c.request.Spans) || len(c.table.Derived) > c.table.Limits.DerivedBytes ||
 			!bytes.Equal(body, before) {
-			t.Fatalf("%d spans of %d, %d bytes are made", spans, len(c.request.Spans), len(c.table.Made))
+			t.Fatalf("%d spans of %d, %d bytes are made", spans, len(c.request.Spans), len(c.table.Derived))
 		}
 	})
 }

@@ -16,7 +16,7 @@ type Names struct {
 
 // entry is what is compared of a name.
 type entry struct {
-	ends     Ends
+	ends     Fingerprint
 	next     Label // another name with this hash
 	isShared bool  // its hash by other names, or its ends by others with another middle
 }
@@ -26,42 +26,42 @@ const slotBits = 12
 
 const endLen = 8
 
-// Ends are the length of a name and its first and last eight bytes. Of a shorter name both are
+// Fingerprint are the length of a name and its first and last eight bytes. Of a shorter name both are
 // all of it, with zeros behind.
-type Ends struct {
+type Fingerprint struct {
 	first, last uint64
 	length      int
 }
 
-// EndsIn are the ends of a name of n bytes that begins at a place of a body, which has at least
+// FingerprintAt are the ends of a name of n bytes that begins at a place of a body, which has at least
 // eight bytes before the end of the name and eight behind its beginning.
-func EndsIn(body []byte, at, n int) Ends {
+func FingerprintAt(body []byte, at, n int) Fingerprint {
 	foreign := 64 - 8*min(n, endLen) // bits that are not the name's
 	first := binary.LittleEndian.Uint64(body[at:]) << foreign >> foreign
 	last := binary.LittleEndian.Uint64(body[at+n-endLen:]) >> foreign
-	return Ends{first, last, n}
+	return Fingerprint{first, last, n}
 }
 
 // Len is the length of the name.
-func (e *Ends) Len() int { return e.length }
+func (e *Fingerprint) Len() int { return e.length }
 
-// EndsOf are the ends of a name that lies anywhere.
-func EndsOf[T string | []byte](name T) Ends {
+// FingerprintOf are the ends of a name that lies anywhere.
+func FingerprintOf[T string | []byte](name T) Fingerprint {
 	n := len(name)
 	if n >= endLen {
 		var room [2 * endLen]byte
 		copy(room[:endLen], name)
 		copy(room[endLen:], name[n-endLen:])
-		return Ends{binary.LittleEndian.Uint64(room[:]), binary.LittleEndian.Uint64(room[endLen:]), n}
+		return Fingerprint{binary.LittleEndian.Uint64(room[:]), binary.LittleEndian.Uint64(room[endLen:]), n}
 	}
 	all := uint64(0)
 	for i := range n {
 		all |= uint64(name[i]) << (8 * i)
 	}
-	return Ends{all, all, n}
+	return Fingerprint{all, all, n}
 }
 
-func (e Ends) slot() uint64 {
+func (e Fingerprint) slot() uint64 {
 	mixed := e.first + bits.RotateLeft64(e.last, 29) + uint64(e.length)
 	return mixed * 0x9e3779b97f4a7c15 >> (64 - slotBits)
 }
@@ -72,7 +72,7 @@ func NewNames(names []string) *Names {
 	t := &Names{names: names}
 	for l := 1; l < len(names); l++ {
 		if name := names[l]; name != "" {
-			e := entry{ends: EndsOf(name)}
+			e := entry{ends: FingerprintOf(name)}
 			slot := &t.slots[e.ends.slot()]
 			e.next, e.isShared = *slot, *slot != Other || len(name) > 2*endLen
 			t.entries[l], *slot = e, Label(l)
@@ -89,16 +89,16 @@ func (t *Names) Len() int { return len(t.names) }
 
 // Find returns the label of a name.
 func (t *Names) Find(name []byte) Label {
-	l := t.slots[EndsOf(name).slot()]
+	l := t.slots[FingerprintOf(name).slot()]
 	for l != Other && t.names[l] != string(name) {
 		l = t.entries[l].next
 	}
 	return l
 }
 
-// Among returns the label of a name by its ends, unless that takes more to be sure: then Find
+// FindFingerprint returns the label of a name by its ends, unless that takes more to be sure: then Find
 // knows it.
-func (t *Names) Among(e Ends) (l Label, isSure bool) {
+func (t *Names) FindFingerprint(e Fingerprint) (l Label, isSure bool) {
 	found := uint(t.slots[e.slot()])
 	known := &t.entries[found]
 	if (known.ends.first^e.first)|(known.ends.last^e.last)|uint64(known.ends.length^e.length) != 0 {
@@ -116,8 +116,8 @@ const Other Label = 0
 // MaxLabels bounds the labels, and with them what an operator or an agent may ask for.
 const MaxLabels = 256
 
-// Wanted is 1 for a label and 0 for Other, without a branch on which it is.
-func (l Label) Wanted() int {
+// OneIfUsed is 1 for a label and 0 for Other, without a branch on which it is.
+func (l Label) OneIfUsed() int {
 	if l != Other {
 		return 1
 	}

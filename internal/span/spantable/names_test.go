@@ -30,7 +30,7 @@ func lookUp(t *testing.T, names *spantable.Names, name string) (l spantable.Labe
 	// as what lies around a name in a body
 	for _, around := range []string{"xxxxxxxx", "\x00\x00\x00\x00\x00\x00\x00\x00"} {
 		var byEnds spantable.Label
-		byEnds, isSure = names.Among(spantable.EndsIn([]byte(around+name+around), len(around), len(name)))
+		byEnds, isSure = names.FindFingerprint(spantable.FingerprintAt([]byte(around+name+around), len(around), len(name)))
 		if isSure && byEnds != whole {
 			t.Errorf("%q is found as %q by its ends, as %q by all of it", name, names.Name(byEnds),
 				names.Name(whole))

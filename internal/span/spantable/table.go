@@ -35,7 +35,7 @@ var ErrTooMuch = errors.New("read spans: the body has more spans, tags or texts 
 // Table is the spans of one body.
 type Table struct {
 	Body    []byte
-	Made    []byte // texts that a decoder or a rule made
+	Derived []byte // texts that a decoder or a rule made
 	Spans   []Span
 	Tags    []Tag    // of all spans, those of one span behind one another
 	Groups  []Group  // of spans, none of which is in two
@@ -49,21 +49,21 @@ type Table struct {
 // Reset empties the table for a body.
 func (t *Table) Reset(body []byte, limits Limits) {
 	t.Body, t.Limits, t.looked, t.err = body, limits, 0, nil
-	t.Made, t.Spans, t.Tags = t.Made[:0], t.Spans[:0], t.Tags[:0]
+	t.Derived, t.Spans, t.Tags = t.Derived[:0], t.Spans[:0], t.Tags[:0]
 	t.Groups, t.Senders = t.Groups[:0], t.Senders[:0]
 }
 
-// keptTags and keptMade bound the memory that a table keeps from one body to the next: what
+// keptTags and keptDerived bound the memory that a table keeps from one body to the next: what
 // some thousand spans need.
 const (
-	keptTags = 1 << 16
-	keptMade = 4 << 20
+	keptTags    = 1 << 16
+	keptDerived = 4 << 20
 )
 
 // Release lets go of the body, and of the memory that only a very large one needed. It reports
 // whether there was such memory.
 func (t *Table) Release() (wasLarge bool) {
-	if cap(t.Tags) > keptTags || cap(t.Made) > keptMade {
+	if cap(t.Tags) > keptTags || cap(t.Derived) > keptDerived {
 		*t = Table{}
 		return true
 	}
@@ -120,19 +120,19 @@ func (t *Table) TagsOf(s *Span) []Tag { return t.Tags[s.First:s.Last] }
 // SpansOf are a group's spans.
 func (t *Table) SpansOf(g *Group) []Span { return t.Spans[g.First:g.Last] }
 
-// MadeSince is the text that was appended to Made since it had so many bytes.
-func (t *Table) MadeSince(start int) Text {
-	if len(t.Made) > t.Limits.Made {
+// DerivedSince is the text that was appended to Derived since it had so many bytes.
+func (t *Table) DerivedSince(start int) Text {
+	if len(t.Derived) > t.Limits.DerivedBytes {
 		t.Fail(ErrTooMuch)
 	}
-	return Text{uint32(start) | inMade, uint32(len(t.Made) - start)}
+	return Text{uint32(start) | inDerived, uint32(len(t.Derived) - start)}
 }
 
 // Bytes are those of a text, good for as long as the body.
 func (t *Table) Bytes(text Text) []byte {
 	from, at := t.Body, text.At
-	if at&inMade != 0 {
-		from, at = t.Made, at&^inMade
+	if at&inDerived != 0 {
+		from, at = t.Derived, at&^inDerived
 	}
 	return from[at : at+text.Len : at+text.Len]
 }
@@ -151,9 +151,9 @@ type Span struct {
 	First, Last     uint32
 	Kind            Kind
 	Status          Status
-	// IsDoubtful says that only the agent knows what its type is: whoever would count it leaves
+	// HasUnknownType says that only the agent knows what its type is: whoever would count it leaves
 	// the body to the agent.
-	IsDoubtful bool
+	HasUnknownType bool
 }
 
 // Status is how a span ended.
@@ -216,8 +216,8 @@ type Tag struct {
 // Text is the value of a tag that is written as text or bytes.
 func (t *Tag) Text() Text { return BitsText(t.Bits) }
 
-// IsWritten says whether the value is a text or bytes, whose place the tag holds.
-func (t *Tag) IsWritten() bool { return t.Value == IsText || t.Value == IsBytes }
+// HasText says whether the value is a text or bytes, whose place the tag holds.
+func (t *Tag) HasText() bool { return t.Value == IsText || t.Value == IsBytes }
 
 // Float is the value of a number, an integer or a bool.
 func (t *Tag) Float() (v float64, ok bool) {
@@ -236,7 +236,7 @@ func (t *Tag) Float() (v float64, ok bool) {
 // body is as long as to need that bit.
 type Text struct{ At, Len uint32 }
 
-const inMade = 1 << 31
+const inDerived = 1 << 31
 
 // TextBits is a text as the bits of a tag.
 func TextBits(t Text) uint64 { return uint64(t.Len)<<32 | uint64(t.At) }
@@ -252,10 +252,10 @@ func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // packs into so many bytes. Without it a megabyte of tags of two bytes each would take as much
 // as the largest body.
 type Limits struct {
-	Spans   int // and groups
-	Tags    int
-	Strings int // where a body numbers them
-	Made    int // bytes of texts that are made of the body, and of keys
+	Spans        int // and groups
+	Tags         int
+	Strings      int // where a body numbers them
+	DerivedBytes int // bytes of texts that are made of the body, and of keys
 }
 
 // The limits for the longest bodies.
@@ -263,7 +263,7 @@ const (
 	maxSpans   = 1 << 16
 	maxTags    = 1 << 19
 	maxStrings = 1 << 18
-	maxMade    = 12 << 20
+	maxDerived = 12 << 20
 )
 
 // LimitsOf are the limits of a body of that length in a format whose tags have so many bytes at
@@ -271,21 +271,21 @@ const (
 func LimitsOf(body, tagBytes int) Limits {
 	return Limits{
 		Spans: MaxSpans(body), Tags: min(maxTags, 1<<12+body/tagBytes),
-		Strings: min(maxStrings, 1<<12+body/16), Made: min(maxMade, 1<<18+4*body),
+		Strings: min(maxStrings, 1<<12+body/16), DerivedBytes: min(maxDerived, 1<<18+4*body),
 	}
 }
 
 // MaxSpans is the most spans of a body of that length.
 func MaxSpans(body int) int { return min(maxSpans, 1<<12+body/48) }
 
-// Grown is what a slice takes for each element that it has come to have: room for a quarter
+// GrowthFactor is what a slice takes for each element that it has come to have: room for a quarter
 // more, and as much again for what it grew out of.
-const Grown = 1.5
+const GrowthFactor = 1.5
 
 // Bytes is the most that a table within the limits takes, with so many bytes more for each span.
 func (l Limits) Bytes(perSpan int) int {
 	each := int(unsafe.Sizeof(Span{})+unsafe.Sizeof(Group{})) + perSpan
-	return int(Grown * float64(l.Spans*each+l.Tags*int(unsafe.Sizeof(Tag{}))+l.Made))
+	return int(GrowthFactor * float64(l.Spans*each+l.Tags*int(unsafe.Sizeof(Tag{}))+l.DerivedBytes))
 }
 
 // Selected finds the tags of one span by their labels.

@@ -17,10 +17,10 @@ func newTable(body string) *spantable.Table {
 // TestATextIsAPlace in the body, or in what was made of it.
 func TestATextIsAPlace(t *testing.T) {
 	table := newTable("a service")
-	table.Made = append(table.Made, "made "...)
-	start := len(table.Made)
-	table.Made = append(table.Made, "of it"...)
-	made := table.MadeSince(start)
+	table.Derived = append(table.Derived, "made "...)
+	start := len(table.Derived)
+	table.Derived = append(table.Derived, "of it"...)
+	made := table.DerivedSince(start)
 	for want, text := range map[string]spantable.Text{
 		"service": {At: 2, Len: 7}, "": {}, "of it": made,
 	} {
@@ -52,8 +52,8 @@ func TestATableIsBounded(t *testing.T) {
 			}
 		},
 		"made": func(table *spantable.Table, more int) {
-			table.Made = make([]byte, limits.Made+more)
-			table.MadeSince(0)
+			table.Derived = make([]byte, limits.DerivedBytes+more)
+			table.DerivedSince(0)
 		},
 		"looked at": func(table *spantable.Table, more int) {
 			for range 32 {
@@ -122,10 +122,10 @@ func TestAReleasedTableHoldsNothing(t *testing.T) {
 	}
 	for what, fill := range map[string]func(){
 		"tags": func() { table.Tags = make([]spantable.Tag, 1<<16+1) },
-		"made": func() { table.Made = make([]byte, 4<<20+1) },
+		"made": func() { table.Derived = make([]byte, 4<<20+1) },
 	} {
 		table.Reset(nil, spantable.Limits{})
-		if fill(); !table.Release() || cap(table.Tags)+cap(table.Made)+cap(table.Spans) > 0 {
+		if fill(); !table.Release() || cap(table.Tags)+cap(table.Derived)+cap(table.Spans) > 0 {
 			t.Errorf("%s: memory was kept", what)
 		}
 	}
@@ -176,7 +176,7 @@ func TestNumbersAreFloats(t *testing.T) {
 			t.Errorf("%+v is %v, %v", c.tag, got, ok)
 		}
 		if written := c.tag.Value == spantable.IsText ||
-			c.tag.Value == spantable.IsBytes; c.tag.IsWritten() != written {
+			c.tag.Value == spantable.IsBytes; c.tag.HasText() != written {
 			t.Errorf("%+v holds a place: %v", c.tag, !written)
 		}
 	}
@@ -190,8 +190,8 @@ func TestKindsAndWantedLabels(t *testing.T) {
 			t.Errorf("%v is in the set: %v", k, set.Has(k))
 		}
 	}
-	if spantable.Other.Wanted() != 0 || spantable.Label(1).Wanted() != 1 ||
-		spantable.Label(255).Wanted() != 1 {
+	if spantable.Other.OneIfUsed() != 0 || spantable.Label(1).OneIfUsed() != 1 ||
+		spantable.Label(255).OneIfUsed() != 1 {
 		t.Error("a label is wanted unless it is Other")
 	}
 }

@@ -35,8 +35,8 @@ func (t *TraceNumbers) Reset(traces int) {
 // Len is how many traces have a number.
 func (t *TraceNumbers) Len() int { return len(t.ids) }
 
-// Of is the number of the trace with an id, which may be new.
-func (t *TraceNumbers) Of(high, low uint64) int {
+// NumberOf is the number of the trace with an id, which may be new.
+func (t *TraceNumbers) NumberOf(high, low uint64) int {
 	id, mask := traceID{high, low}, uint64(len(t.slots)-1)
 	for at := id.hash() & mask; ; at = (at + 1) & mask {
 		number := int(t.slots[at]) - 1

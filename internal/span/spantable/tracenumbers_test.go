@@ -13,7 +13,7 @@ func TestTracesAreNumberedInTheirOrder(t *testing.T) {
 		numbers.Reset(n)
 		for round := range 2 {
 			for i := range n {
-				if got := numbers.Of(uint64(i%3), uint64(i)); got != i {
+				if got := numbers.NumberOf(uint64(i%3), uint64(i)); got != i {
 					t.Fatalf("round %d: trace %d of %d has the number %d", round, i, n, got)
 				}
 			}
