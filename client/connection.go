@@ -53,7 +53,7 @@ type connection struct {
 func connect(c *Client) (net.Conn, error) {
 	points := []string{c.config.Socket}
 	if c.config.Socket == "" {
-		points = socketpath.OfTracer()
+		points = socketpath.ForClients()
 	}
 	var first error
 	dialer := net.Dialer{Timeout: handshakeLimit}

@@ -67,7 +67,7 @@ func (k *kept) sift(handed, settled uint64, outcomes []uint64) fates {
 	if len(k.buffers) > 0 {
 		first = min(handed, k.buffers[0].upTo-uint64(k.buffers[0].spans))
 	}
-	var gone, found [wire.Again + 1]uint64
+	var gone, found [wire.Resend + 1]uint64
 	for at := settled; at < first; {
 		what, upTo := outcome(outcomes, at+1)
 		upTo = min(upTo, first)
@@ -87,7 +87,7 @@ func (k *kept) sift(handed, settled uint64, outcomes []uint64) fates {
 				what, _ = outcome(outcomes, at)
 			}
 			found[what] += uint64(spans)
-			return what == wire.Again
+			return what == wire.Resend
 		})
 		if b.spans == 0 {
 			k.pool.give(b)
@@ -96,7 +96,7 @@ func (k *kept) sift(handed, settled uint64, outcomes []uint64) fates {
 		}
 	}
 	k.buffers = again
-	return fates{found[wire.Again], gone[wire.Doubtful] + found[wire.Doubtful], gone[wire.Again]}
+	return fates{found[wire.Resend], gone[wire.Doubtful] + found[wire.Doubtful], gone[wire.Resend]}
 }
 
 // outcome is that of the span with that number, and of those behind it up to another.
@@ -106,7 +106,7 @@ func outcome(outcomes []uint64, number uint64) (what wire.Outcome, upTo uint64) 
 			return what, upTo
 		}
 	}
-	return wire.Again, math.MaxUint64
+	return wire.Resend, math.MaxUint64
 }
 
 // isAsked reports whether the next daemon can say what became of the spans of a connection, should this

@@ -345,7 +345,7 @@ func TestReleaseGoesByTheLastSpan(t *testing.T) {
 // TestWhatTheNextDaemonSays follows 90 spans in three messages to a daemon that dies, and on by each
 // answer that the next one may give.
 func TestWhatTheNextDaemonSays(t *testing.T) {
-	const settled, doubtful, again = uint64(wire.Settled), uint64(wire.Doubtful), uint64(wire.Again)
+	const settled, doubtful, again = uint64(wire.Settled), uint64(wire.Doubtful), uint64(wire.Resend)
 	long := strings.Repeat("t", wire.MaxToken+1)
 	for name, test := range map[string]struct {
 		earlier                []uint64

@@ -126,7 +126,7 @@ func (l *life) die() {
 			continue
 		}
 		if l.of.dice.IntN(4) == 0 {
-			what = wire.Doubtful + wire.Again - what
+			what = wire.Doubtful + wire.Resend - what
 		}
 		if what == wire.Doubtful {
 			for _, number := range l.numbers[at:end] {

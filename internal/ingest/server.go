@@ -257,8 +257,8 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// Lack is why tracers can't find the socket, nil where they can.
-func (s *Server) Lack() error { return s.listener.Lack() }
+// Unreachable is why tracers can't find the socket, nil where they can.
+func (s *Server) Unreachable() error { return s.listener.Unreachable() }
 
 // Close ends what is left after Drain: announcing.
 func (s *Server) Close() {

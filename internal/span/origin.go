@@ -58,17 +58,17 @@ func (o Origin) Common(other Origin) Origin {
 	}
 }
 
-// Conflated returns the origin without its runtime ID, so that all worker processes of one service in a pod
+// WithoutRuntimeID returns the origin without its runtime ID, so that all worker processes of one service in a pod
 // share one payload. It keeps the attributes, because an operator has selected them by name.
-func (o Origin) Conflated() Origin {
+func (o Origin) WithoutRuntimeID() Origin {
 	o.RuntimeID = ""
 	return o
 }
 
-// OfService returns the origin without its attributes and without the fields that identify a process,
+// WithoutInstance returns the origin without its attributes and without the fields that identify a process,
 // container or host, so that all instances of a service are equal. It returns an origin without attributes
 // unchanged.
-func (o Origin) OfService() Origin {
+func (o Origin) WithoutInstance() Origin {
 	if o.Attributes != "" {
 		o.RuntimeID, o.ContainerID, o.Host, o.Attributes = "", "", "", ""
 	}

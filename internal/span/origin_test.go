@@ -72,11 +72,11 @@ func TestAttributesAreReadAsTheyWereAppended(t *testing.T) {
 // Only an origin with attributes loses the fields that identify its process.
 func TestAnOriginOfAServiceSaysNothingOfAProcess(t *testing.T) {
 	o := Origin{Service: "shop", Env: "prod", Host: "h", ContainerID: "c", RuntimeID: "r"}
-	if got := o.OfService(); got != o {
+	if got := o.WithoutInstance(); got != o {
 		t.Errorf("%+v", got)
 	}
 	o.Attributes = string(AppendAttribute(nil, "k8s.pod.name", "shop-1"))
-	if got, want := o.OfService(), (Origin{Service: "shop", Env: "prod"}); got != want {
+	if got, want := o.WithoutInstance(), (Origin{Service: "shop", Env: "prod"}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -185,7 +185,7 @@ type Outcome uint64
 const (
 	Settled  Outcome = iota // the daemon has delivered it, or has said in its books why not
 	Doubtful                // a destination may have it
-	Again                   // no destination has it: the client is to hand it over again
+	Resend                   // no destination has it: the client is to hand it over again
 )
 
 // AppendOutcome appends that the spans up to the one of that number have that outcome. Numbers
@@ -199,7 +199,7 @@ func AppendOutcome(dst []uint64, upTo uint64, what Outcome) []uint64 {
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 	return func(yield func(upTo uint64, what Outcome) bool) {
 		for ; len(list) >= 2; list = list[2:] {
-			if !yield(list[0], min(Outcome(list[1]), Again)) {
+			if !yield(list[0], min(Outcome(list[1]), Resend)) {
 				return
 			}
 		}

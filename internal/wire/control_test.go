@@ -8,7 +8,7 @@ import (
 // Outcomes are read as they were written. What a later version may say, or half a pair, has
 // nothing counted as delivered.
 func TestOutcomesReadAsTheyWereWritten(t *testing.T) {
-	list := AppendOutcome(AppendOutcome(AppendOutcome(nil, 50, Settled), 80, Doubtful), 480, Again)
+	list := AppendOutcome(AppendOutcome(AppendOutcome(nil, 50, Settled), 80, Doubtful), 480, Resend)
 	for _, c := range []struct {
 		list []uint64
 		want string

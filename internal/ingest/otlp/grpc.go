@@ -111,8 +111,8 @@ func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 // writeStatus sets the header fields of a status.
 func (a *reply) writeStatus(h http.Header) {
 	h.Set(headerGRPCStatus, strconv.Itoa(int(a.Code)))
-	if a.Said != "" {
-		h.Set(headerGRPCMessage, url.PathEscape(a.Said)) // gRPC escapes fewer characters
+	if a.Message != "" {
+		h.Set(headerGRPCMessage, url.PathEscape(a.Message)) // gRPC escapes fewer characters
 	}
 	switch {
 	case a.asIs != nil:

@@ -103,14 +103,14 @@ func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
 	defer l.Close()
 	log := &lines{}
 	l.look(slog.New(slog.NewTextHandler(log, nil)))
-	if l.Lack() != nil {
-		t.Error(l.Lack())
+	if l.Unreachable() != nil {
+		t.Error(l.Unreachable())
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	l.look(slog.New(slog.NewTextHandler(log, nil)))
-	if err := l.Lack(); err == nil || !strings.Contains(err.Error(), "socket unit") ||
+	if err := l.Unreachable(); err == nil || !strings.Contains(err.Error(), "socket unit") ||
 		log.count("the socket is gone") != 1 {
 		t.Errorf("a given socket that is gone: %v", err)
 	}

@@ -245,7 +245,7 @@ const watchEvery = time.Second
 
 // Watch makes the socket again when somebody removes its file, until stop is closed: a daemon
 // that nobody can find would seem well for ever. If it can't make the socket, the reason is
-// logged once, and Lack says so.
+// logged once, and Unreachable says so.
 func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -276,8 +276,8 @@ func (l *Listener) look(log *slog.Logger) {
 	}
 }
 
-// Lack is why tracers can't find the socket, nil where they can.
-func (l *Listener) Lack() error {
+// Unreachable is why tracers can't find the socket, nil where they can.
+func (l *Listener) Unreachable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lack

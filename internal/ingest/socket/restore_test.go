@@ -93,14 +93,14 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	look()
-	if look(); l.Lack() == nil {
+	if look(); l.Unreachable() == nil {
 		t.Error("nobody knows that the socket can't be found")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if look(); !answers(path) || l.Lack() != nil {
-		t.Errorf("the socket is not there again: %v", l.Lack())
+	if look(); !answers(path) || l.Unreachable() != nil {
+		t.Errorf("the socket is not there again: %v", l.Unreachable())
 	}
 	if n := log.count("can't be made again"); n != 1 {
 		t.Errorf("%d lines say that it is away:\n%s", n, log.text.String())

@@ -38,9 +38,9 @@ func own() (paths []string) {
 	return append(paths, filepath.Join(os.TempDir(), "spanstatsd-"+strconv.Itoa(os.Getuid()), name))
 }
 
-// OfDaemon is where a daemon listens, and whether it makes the directory, as one of its user's own.
+// ForDaemon is where a daemon listens, and whether it makes the directory, as one of its user's own.
 // Where it may nowhere, it is Default, so that the error names what an operator knows.
-func OfDaemon() (path string, isOwn bool) {
+func ForDaemon() (path string, isOwn bool) {
 	if mayMakeIn(filepath.Dir(Default)) {
 		return Default, false
 	}
@@ -52,8 +52,8 @@ func OfDaemon() (path string, isOwn bool) {
 	return Default, false
 }
 
-// OfTracer are where a tracer tries to connect, in order.
-func OfTracer() []string {
+// ForClients are where a tracer tries to connect, in order.
+func ForClients() []string {
 	paths := []string{Default}
 	for _, path := range own() {
 		if CheckOwn(filepath.Dir(path)) == nil {

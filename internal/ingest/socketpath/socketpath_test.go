@@ -36,7 +36,7 @@ func TestADaemonListensWhereATracerLooks(t *testing.T) {
 	} {
 		t.Setenv("XDG_RUNTIME_DIR", c.runtime)
 		t.Setenv("TMPDIR", c.temporary)
-		got, isOwn := OfDaemon()
+		got, isOwn := ForDaemon()
 		if got != c.want || isOwn != (c.want != Default) {
 			t.Errorf("%+v: a daemon listens at %s, of its own: %t", c, got, isOwn)
 		}
@@ -45,8 +45,8 @@ func TestADaemonListensWhereATracerLooks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !slices.Contains(OfTracer(), got) {
-			t.Errorf("%+v: a tracer looks at %v", c, OfTracer())
+		if !slices.Contains(ForClients(), got) {
+			t.Errorf("%+v: a tracer looks at %v", c, ForClients())
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestNobodyElseCanPutASocketThere(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(err)
 		}
-		if got := OfTracer(); !slices.Equal(got, []string{Default}) || CheckOwn(dir) == nil {
+		if got := ForClients(); !slices.Equal(got, []string{Default}) || CheckOwn(dir) == nil {
 			t.Errorf("%s: a tracer looks at %v", name, got)
 		}
 		if err := os.RemoveAll(dir); err != nil {

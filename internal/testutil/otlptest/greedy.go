@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// InUse is the memory of the heap and of the stacks.
-func InUse() int {
+// MemoryInUse is the memory of the heap and of the stacks.
+func MemoryInUse() int {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -17,8 +17,8 @@ func InUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// Greedy are bodies of that length which are made of what costs most of ours.
-func Greedy(length int) map[string][]byte {
+// CostlyBodies are bodies of that length which are made of what costs most of ours.
+func CostlyBodies(length int) map[string][]byte {
 	fill := func(one []byte) []byte { return bytes.Repeat(one, length/len(one)) }
 	in := func(spans []byte) []byte { return Field(nil, 1, Field(nil, 2, spans)) }
 	tag := Field(nil, 9, Attribute{"db.name", ""}.Encode())

@@ -1,7 +1,7 @@
 // Package otlptest writes requests of OTLP for tests, as SDKs write them and as none does: with
 // any attributes, kinds and codes, with fields that nobody knows, and made of what costs most of
 // whoever reads them. It shares no code with the decoder, which it is written to try, and knows
-// the numbers of the fields by itself. It owns no state: any goroutine may call it, but for InUse,
+// the numbers of the fields by itself. It owns no state: any goroutine may call it, but for MemoryInUse,
 // which looks at the memory of the whole process.
 package otlptest
 

@@ -28,8 +28,8 @@ func SDK(service string) []Attribute {
 	}
 }
 
-// Began is when the first span of Web Began.
-const Began = uint64(1_790_000_000_000_000_000)
+// StartTime is when the first span of Web StartTime.
+const StartTime = uint64(1_790_000_000_000_000_000)
 
 const userAgent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +
 	"Chrome/126.0.0.0 Safari/537.36"
@@ -44,7 +44,7 @@ func Web(traces int) []byte {
 	var servers, inner, clients, databases []Span
 	for i := range traces {
 		trace, route := rnd.Uint64(), fmt.Sprint("/carts/{id}/items/", i%16)
-		at := Began + uint64(i)*1e6
+		at := StartTime + uint64(i)*1e6
 		servers = append(servers, Span{
 			Trace: trace, ID: 1, Name: "GET " + route, Kind: spantable.KindServer,
 			Start: at, End: at + 20e6 + uint64(i),
@@ -99,5 +99,5 @@ func Web(traces int) []byte {
 	return Request(Resource{SDK("shop"), [][]Span{servers, inner, clients, databases}})
 }
 
-// Of is the body of a request of one resource, with what an SDK says of it.
-func Of(spans ...Span) []byte { return Request(Resource{SDK("shop"), [][]Span{spans}}) }
+// SDKRequest is the body of a request of one resource, with what an SDK says of it.
+func SDKRequest(spans ...Span) []byte { return Request(Resource{SDK("shop"), [][]Span{spans}}) }

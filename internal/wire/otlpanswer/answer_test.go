@@ -78,7 +78,7 @@ func TestAStatusIsWritten(t *testing.T) {
 			`{"code":14,"message":"busy","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.5s"}]}`, "2",
 		},
 		{
-			Status{Code: InvalidArgument, Said: "100% bad: é"},
+			Status{Code: InvalidArgument, Message: "100% bad: é"},
 			"0803120c31303025206261643a20c3a9",
 			`{"code":3,"message":"100% bad: é"}`, "0",
 		},

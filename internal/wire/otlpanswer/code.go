@@ -8,7 +8,7 @@ import (
 // Status is a google.rpc.Status: what became of a request.
 type Status struct {
 	Code  Code
-	Said  string
+	Message  string
 	Retry time.Duration // after which the request may be tried again; 0: it does not say when
 }
 

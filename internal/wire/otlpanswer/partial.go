@@ -10,7 +10,7 @@ import (
 // not, and why.
 type Partial struct {
 	Rejected uint64
-	Said     string
+	Message     string
 }
 
 // The fields of an Export...Response, and of its partial success.
@@ -31,7 +31,7 @@ func ReadPartial(response []byte) (p Partial) {
 			case fieldRejected:
 				p.Rejected = uint64(max(0, int64(in.Value)))
 			case fieldSaid:
-				p.Said = string(in.Bytes)
+				p.Message = string(in.Bytes)
 			}
 		}
 	}
@@ -48,8 +48,8 @@ func (p Partial) JSON(rejected string) []byte {
 	if p.Rejected > 0 {
 		partial[rejected] = strconv.FormatUint(p.Rejected, 10)
 	}
-	if p.Said != "" {
-		partial["errorMessage"] = p.Said
+	if p.Message != "" {
+		partial["errorMessage"] = p.Message
 	}
 	return mustJSON(map[string]any{"partialSuccess": partial})
 }

@@ -31,8 +31,8 @@ const (
 // Protobuf is the status in protobuf.
 func (s Status) Protobuf() []byte {
 	b := appendUnlessZero(nil, fieldCode, uint64(s.Code))
-	if s.Said != "" {
-		b = protolite.AppendBytes(b, fieldMessage, s.Said)
+	if s.Message != "" {
+		b = protolite.AppendBytes(b, fieldMessage, s.Message)
 	}
 	if s.Retry > 0 {
 		delay := appendUnlessZero(nil, fieldSeconds, uint64(s.Retry/time.Second))
@@ -62,7 +62,7 @@ func (s Status) JSON() []byte {
 		Code    Code     `json:"code,omitempty"`
 		Message string   `json:"message,omitempty"`
 		Details []detail `json:"details,omitempty"`
-	}{Code: s.Code, Message: s.Said}
+	}{Code: s.Code, Message: s.Message}
 	if s.Retry > 0 {
 		said.Details = []detail{{retryInfoURL, strconv.FormatFloat(s.Retry.Seconds(), 'f', -1, 64) + "s"}}
 	}
@@ -85,7 +85,7 @@ func ReadStatus(status []byte) (s Status) {
 		case fieldCode:
 			s.Code = Code(min(f.Value, uint64(Unauthenticated)+1))
 		case fieldMessage:
-			s.Said = string(f.Bytes)
+			s.Message = string(f.Bytes)
 		case fieldDetails:
 			s.Retry = max(s.Retry, readRetryInfo(f.Bytes))
 		}
