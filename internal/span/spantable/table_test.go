@@ -14,7 +14,7 @@ func newTable(body string) *spantable.Table {
 	return t
 }
 
-// TestATextIsAPlace in the body, or in what was made of it.
+// Bytes returns the same text from the body and from Derived.
 func TestATextIsAPlace(t *testing.T) {
 	table := newTable("a service")
 	table.Derived = append(table.Derived, "made "...)
@@ -37,7 +37,7 @@ func TestATextIsAPlace(t *testing.T) {
 	}
 }
 
-// TestATableIsBounded in all that a body can make it hold, or make anybody look at.
+// A table fails when a body exceeds any of its limits.
 func TestATableIsBounded(t *testing.T) {
 	limits := spantable.LimitsOf(100, 8)
 	for what, exceed := range map[string]func(*spantable.Table, int){
@@ -63,7 +63,7 @@ func TestATableIsBounded(t *testing.T) {
 		},
 	} {
 		table := &spantable.Table{}
-		for _, more := range []int{0, 1, 0} { // the last with the memory of the one before
+		for _, more := range []int{0, 1, 0} { // the last one reuses the memory of the one before
 			table.Reset(nil, limits)
 			exceed(table, more)
 			if err := table.Err(); errors.Is(err, spantable.ErrTooMuch) != (more > 0) {
@@ -73,7 +73,7 @@ func TestATableIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheFirstReasonStands until the next body.
+// Err returns the first reason until Reset.
 func TestTheFirstReasonStands(t *testing.T) {
 	first, table := errors.New("first"), newTable("")
 	table.Fail(first)
@@ -87,7 +87,7 @@ func TestTheFirstReasonStands(t *testing.T) {
 	}
 }
 
-// TestAGroupIsTheSpansSinceTheLastOne and of the sender that comes next.
+// A group ends with the last span, and its sender is the one that is appended next.
 func TestAGroupIsTheSpansSinceTheLastOne(t *testing.T) {
 	table := newTable("")
 	for sender := range 2 {
@@ -114,7 +114,7 @@ func TestAGroupIsTheSpansSinceTheLastOne(t *testing.T) {
 	}
 }
 
-// TestAReleasedTableHoldsNothing of the body, nor the memory of a very large one.
+// Release removes the reference to the body, and frees a very large table.
 func TestAReleasedTableHoldsNothing(t *testing.T) {
 	table := newTable("a body")
 	if table.AddSpan(spantable.KindServer); table.Release() || table.Body != nil || cap(table.Spans) == 0 {
@@ -131,14 +131,15 @@ func TestAReleasedTableHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestOfTwoTagsOneCounts: in Datadog's formats the later, in OTLP the first.
+// Select uses the last of two tags with one label, as in Datadog's formats; AddMissing uses the first one,
+// as in OTLP.
 func TestOfTwoTagsOneCounts(t *testing.T) {
 	table := newTable("")
 	for i, l := range []spantable.Label{7, 255, 7, 64, 255} {
 		table.Tags = append(table.Tags, spantable.Tag{Label: l, Bits: uint64(i)})
 	}
 	var s spantable.Selected
-	s.AddMissing(table, 0, 1) // of another span
+	s.AddMissing(table, 0, 1) // the tags of another span
 	s.Select(table, 1, 4)
 	for l, want := range map[spantable.Label]uint32{255: 1, 7: 2, 64: 3} {
 		if tag := s.Tag(table, l); tag == nil || tag.Bits != uint64(want) || s.At(l) != want {
@@ -158,7 +159,7 @@ func TestOfTwoTagsOneCounts(t *testing.T) {
 	}
 }
 
-// TestNumbersAreFloats but for texts.
+// Float converts every numeric value, and rejects texts.
 func TestNumbersAreFloats(t *testing.T) {
 	for _, c := range []struct {
 		tag  spantable.Tag
@@ -182,7 +183,7 @@ func TestNumbersAreFloats(t *testing.T) {
 	}
 }
 
-// TestKindsAndWantedLabels are told apart.
+// KindSet and LabelSet contain the added elements only, and OneIfUsed distinguishes Other from labels.
 func TestKindsAndWantedLabels(t *testing.T) {
 	set := spantable.KindsOf(spantable.KindClient, spantable.KindUnspecified)
 	for k := range spantable.Kinds {

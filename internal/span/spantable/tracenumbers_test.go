@@ -6,7 +6,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// TestTracesAreNumberedInTheirOrder, and each keeps its number, however many share a slot.
+// Traces are numbered in the order in which they are added, and each keeps its number, however many share a
+// slot.
 func TestTracesAreNumberedInTheirOrder(t *testing.T) {
 	var numbers spantable.TraceNumbers
 	for _, n := range []int{3, 1000, 10} {
