@@ -186,7 +186,7 @@ func (r *coldReader) entries(entry func(r *coldReader, name string)) {
 	for count := value(r, r.Map, "a map"); count > 0 && r.err == nil; count-- {
 		name := r.Str()
 		if r.expect("a string as a field's name"); r.err == nil {
-			entry(r, string(name.Of(r.body)))
+			entry(r, string(name.Bytes(r.body)))
 		}
 	}
 }
@@ -233,7 +233,7 @@ func value[V any](r *coldReader, read func() V, what string) (v V) {
 	return v
 }
 
-func (r *coldReader) text() string { return string(value(r, r.Str, "a string").Of(r.body)) }
+func (r *coldReader) text() string { return string(value(r, r.Str, "a string").Bytes(r.body)) }
 
 func (r *coldReader) number(most uint64) uint64 {
 	return value(r, func() uint64 {

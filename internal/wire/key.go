@@ -191,7 +191,7 @@ func (r *keyReader) texts(k *span.Key, from, to span.Label) {
 			*k.Text(label) = r.text()
 			continue
 		}
-		*k.Text(label) = stringOf(text.Of(r.raw))
+		*k.Text(label) = stringOf(text.Bytes(r.raw))
 		r.Seek(next)
 		r.done()
 	}
@@ -222,7 +222,7 @@ func (r *keyReader) text() string {
 	return s
 }
 
-func (r *keyReader) string() string { return stringOf(r.Str().Of(r.raw)) }
+func (r *keyReader) string() string { return stringOf(r.Str().Bytes(r.raw)) }
 
 // stringOf are the same bytes, not a copy.
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
@@ -271,7 +271,7 @@ func (r *keyReader) tags(to []string) []string {
 		switch {
 		case next != 0:
 			r.Seek(next)
-			to = append(to, stringOf(text.Of(r.raw)))
+			to = append(to, stringOf(text.Bytes(r.raw)))
 		case r.IsNil():
 			to = append(to, "")
 		default:
@@ -334,7 +334,7 @@ func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 		r.Fail()
 	}
 	number = uint32(r.Uint(math.MaxUint32))
-	key = r.Bin().Of(w.rest)
+	key = r.Bin().Bytes(w.rest)
 	if r.Failed() {
 		w.err = malformed("walk define", len(w.rest)-r.At(), "definition %d of %d: expected an array of a "+
 			"number below 2^32 and a byte string, found %s",

@@ -116,7 +116,7 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 	if s.Numbered {
 		s.Number = uint32(r.Uint(math.MaxUint32))
 	} else {
-		s.Key = r.Bin().Of(body)
+		s.Key = r.Bin().Bytes(body)
 	}
 	if r.Failed() {
 		return "a key, as a byte string or a number below 2^32"

@@ -236,4 +236,4 @@ func (s *strings) grow(body []byte) {
 	}
 }
 
-func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Of(body) }
+func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }

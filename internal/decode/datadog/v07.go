@@ -51,7 +51,7 @@ func (d v07) readMap(isOfPayload bool) {
 		if !isOfPayload || d.Failed() {
 			continue
 		}
-		switch d.names.Find(key.Of(d.body)) {
+		switch d.names.Find(key.Bytes(d.body)) {
 		case LabelCommit:
 			d.sender.Commit = value
 		case LabelProcessTags:

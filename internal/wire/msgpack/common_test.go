@@ -18,7 +18,7 @@ func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 		cut := rnd.IntN(len(value) + 1)
 		for _, body := range [][]byte{
 			value, value[:cut],
-			append(bytes.Clone(value), make([]byte, msgpack.Ahead)...),
+			append(bytes.Clone(value), make([]byte, msgpack.Lookahead)...),
 		} {
 			if text, next := msgpack.CommonStr(body, 0); next != 0 {
 				r := msgpack.NewReader(body)

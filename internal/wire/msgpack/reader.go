@@ -37,8 +37,8 @@ import (
 // never longer than 32 bits can tell.
 type Text struct{ At, Len uint32 }
 
-// Of returns the bytes of the string, where they lie.
-func (t Text) Of(body []byte) []byte { return body[t.At : t.At+t.Len : t.At+t.Len] }
+// Bytes returns the bytes of the string, where they lie.
+func (t Text) Bytes(body []byte) []byte { return body[t.At : t.At+t.Len : t.At+t.Len] }
 
 // Reader reads the values of a body in place, one after the other.
 type Reader struct {

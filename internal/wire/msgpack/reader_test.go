@@ -37,9 +37,9 @@ func value(r *msgpack.Reader, body []byte, depth int) any {
 	case lead == msgpack.Float32 || lead == msgpack.Float64:
 		return r.Number()
 	case msgpack.IsStr(lead):
-		return string(r.Str().Of(body))
+		return string(r.Str().Bytes(body))
 	case msgpack.IsBin(lead):
-		return bytes.Clone(r.Bin().Of(body))
+		return bytes.Clone(r.Bin().Bytes(body))
 	case msgpack.IsArray(lead):
 		all := []any{}
 		for n := r.Array(); n > 0 && !r.Failed(); n-- {
