@@ -2,7 +2,6 @@ package otlpanswer
 
 import (
 	"encoding/json"
-	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -147,6 +146,3 @@ func RetryAfter(header string, now time.Time) time.Duration {
 func (s Status) RetryAfter() string {
 	return strconv.FormatInt(int64((s.Retry+time.Second-1)/time.Second), 10)
 }
-
-// Fields calls protolite.Fields.
-func Fields(message []byte) iter.Seq[protolite.Field] { return protolite.Fields(message) }
