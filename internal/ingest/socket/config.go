@@ -21,7 +21,7 @@ type Config struct {
 	DirectoryMode  fs.FileMode       // 0: the directory must be there, and is left as it is
 	Private        bool              // the directory is the user's own, and made if it is missing
 	DirectoryOwner *Owner            // nil: left as it is
-	Given          *net.UnixListener // the socket itself, where a service manager made it
+	Inherited      *net.UnixListener // the socket itself, where a service manager made it
 }
 
 // Owner is a user and a group, by number: there are no names in an empty image.

@@ -33,7 +33,7 @@ func Listen(s Config) (*Listener, error) {
 	if err := s.Check("socket"); err != nil {
 		return nil, err
 	}
-	if s.Given != nil {
+	if s.Inherited != nil {
 		return listenGiven(s)
 	}
 	if err := s.PrepareDirectory(); err != nil {
@@ -65,8 +65,8 @@ func listenGiven(s Config) (*Listener, error) {
 		return nil, fmt.Errorf("look at the socket that was given: %w; restart the service manager's "+
 			"socket unit", err)
 	}
-	s.Given.SetUnlinkOnClose(false)
-	return &Listener{config: s, bound: []*net.UnixListener{s.Given}, file: file}, nil
+	s.Inherited.SetUnlinkOnClose(false)
+	return &Listener{config: s, bound: []*net.UnixListener{s.Inherited}, file: file}, nil
 }
 
 // bind opens the socket at its path.
@@ -169,7 +169,7 @@ func (l *Listener) Close() error {
 	defer l.mu.Unlock()
 	l.isShut = true
 	if l.isGiven() {
-		return l.config.Given.Close() // of our descriptor of it
+		return l.config.Inherited.Close() // of our descriptor of it
 	}
 	var removed error
 	if isFile(l.config.Path, l.file) {
@@ -227,11 +227,11 @@ func (l *Listener) holdLock() error {
 	return nil
 }
 
-func (l *Listener) isGiven() bool { return l.config.Given != nil }
+func (l *Listener) isGiven() bool { return l.config.Inherited != nil }
 
 // leaveGiven ends accepting and leaves those who wait to the next daemon.
 func (l *Listener) leaveGiven() {
-	_ = l.config.Given.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
+	_ = l.config.Inherited.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
 }
 
 // errGivenGone is what only the service manager can mend.

@@ -37,7 +37,7 @@ func TestWhoWaitsInAGivenSocketIsTheNextDaemons(t *testing.T) {
 	}
 	defer kept.Close()
 	for daemons := range 3 {
-		l, err := Listen(Config{Path: path, Given: given(t, kept)})
+		l, err := Listen(Config{Path: path, Inherited: given(t, kept)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	l, err := Listen(Config{Path: path, Given: given(t, kept)})
+	l, err := Listen(Config{Path: path, Inherited: given(t, kept)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
 		log.count("the socket is gone") != 1 {
 		t.Errorf("a given socket that is gone: %v", err)
 	}
-	if _, err := Listen(Config{Path: path, Given: given(t, kept)}); err == nil {
+	if _, err := Listen(Config{Path: path, Inherited: given(t, kept)}); err == nil {
 		t.Error("a given socket without a file is taken")
 	}
 }
