@@ -7,34 +7,35 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
-// Reports records what a cycle's delivery reports, in order.
+// Reports records the reports about the delivery of a cycle, in order.
 type Reports struct {
 	mu    sync.Mutex
 	words []string
 }
 
-// Watch records what is reported of a cycle. It is called before the cycle is accepted.
+// Watch records the reports about a cycle. It must be called before an exporter accepts the cycle.
 func Watch(sealed *aggregate.Sealed) *Reports {
-	t := &Reports{}
-	sealed.Delivery = aggregate.NewWatchedDelivery(func(is bool) {
-		if is {
-			t.add("doubtful")
+	r := &Reports{}
+	onDoubtful := func(isDoubtful bool) {
+		if isDoubtful {
+			r.add("doubtful")
 		} else {
-			t.add("clear")
+			r.add("clear")
 		}
-	}, func() { t.add("settled") })
-	return t
+	}
+	sealed.Delivery = aggregate.NewWatchedDelivery(onDoubtful, func() { r.add("settled") })
+	return r
 }
 
-func (t *Reports) add(word string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.words = append(t.words, word)
+func (r *Reports) add(word string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.words = append(r.words, word)
 }
 
-// String has the words "doubtful", "clear" and "settled" in the order of the reports.
-func (t *Reports) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(t.words, " ")
+// String returns the reports as the words "doubtful", "clear" and "settled".
+func (r *Reports) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.words, " ")
 }
