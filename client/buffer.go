@@ -12,88 +12,91 @@ import (
 const (
 	bufferBytes = 64 << 10
 	defineRoom  = 16 << 10
-	// frameSpans is the most snapshots of one message: what every daemon takes.
+	// frameSpans is the maximum number of snapshots per message, which every daemon accepts.
 	frameSpans = wire.MinMaxBatch
-	// snapshotRoom is more than a snapshot has besides its key; definitionRoom is
-	// the same of a definition; headerRoom that of a message.
+	// Upper bounds of the encoded length of a snapshot without its key, of a definition without its key, and of the
+	// header of a message.
 	snapshotRoom   = 64
 	definitionRoom = 16
 	headerRoom     = 16
 )
 
-// buffer is a fixed piece of memory with two sections. Definitions grow from its
-// start as one message, spans messages from the fixed boundary on. When it is
-// sealed the definitions move up against the messages, so that one write sends
-// both.
+// buffer is a fixed piece of memory with two sections. Definitions are appended at its start, as one
+// message, and spans messages after a fixed boundary. When the buffer is sealed, the definitions are moved
+// next to the spans messages, so that one write sends both.
+//
+// The messages of a buffer use key numbers that it defines itself, from 0. So a buffer can be sent on any
+// connection, and shards need not agree on numbers.
 type buffer struct {
 	memory      []byte
-	definitions []byte // the define message, empty without keys
-	keys        int
-	frames      []byte // spans messages, back to back
-	open        mark   // the last of them, which still takes snapshots
+	definitions []byte // define message; empty if the buffer defines no keys
+	keys        int    // number of keys in definitions
+	frames      []byte // spans messages
+	open        mark   // last spans message, to which snapshots can be appended
 
-	head, end int // of what was sealed, in memory
+	head, end int // range of the sealed messages in memory
 
 	spans int
-	upTo  uint64        // of a kept buffer: its last span, by its number on the connection
-	next  *buffer       // in the chain of a batch that fills several
-	below atomic.Uint32 // the buffer under it in a stack
-	index uint32
+	upTo  uint64        // for a kept buffer: number of its last span on the connection
+	next  *buffer       // next buffer in the list of a batch that fills several
+	below atomic.Uint32 // for a buffer in a stack: index plus 1 of the buffer below it
+	index uint32        // index in pool.buffers
 }
 
-// mark is a point that a buffer can be taken back to. Definitions stay: they
-// hold no snapshot, and say the truth whether they are used or not.
+// mark is a state that a buffer can be rewound to. Definitions are never removed: unused ones do no harm.
 type mark struct {
-	length int // of frames
-	start  int // of the last message
-	count  int // its snapshots; 0 when there is none
-	spans  int // of the buffer
+	length int // length of frames
+	start  int // start of the last message in frames
+	count  int // number of snapshots in the last message; 0 if there is no message
+	spans  int // number of spans in the buffer
 }
 
-// empty makes the buffer ready to be filled.
+// empty removes everything from the buffer.
 func (b *buffer) empty() {
 	b.definitions, b.keys = b.memory[:0:defineRoom], 0
 	b.frames, b.open = b.memory[defineRoom:defineRoom], mark{}
 	b.spans, b.next = 0, nil
 }
 
+// mark returns the current state for rewind.
 func (b *buffer) mark() mark {
 	m := b.open
 	m.length, m.spans = len(b.frames), b.spans
 	return m
 }
 
-// rewind takes back all that was appended since the mark.
+// rewind removes the snapshots that were appended since the mark.
 func (b *buffer) rewind(m mark) {
 	b.frames, b.open, b.spans = b.frames[:m.length], m, m.spans
 	b.finishMessage()
 }
 
-// finishMessage writes the length and the count of the last message. More may
-// still be appended to it, and then it is finished anew.
+// finishMessage writes the length and the number of snapshots of the last message. It is called again after
+// more snapshots were appended.
 func (b *buffer) finishMessage() {
 	if b.open.count > 0 {
 		wire.EndSpans(b.frames, b.open.start, b.open.count)
 	}
 }
 
-// fits reports whether n more bytes have room among the messages.
+// fits reports whether n more bytes fit into the spans messages.
 func (b *buffer) fits(n int) bool { return n <= cap(b.frames)-len(b.frames) }
 
-// appendNumbered appends a snapshot for which there is room. Nothing moves, so
-// only the length is stored: a pointer would ask the collector first.
+// appendNumbered appends a snapshot, for which there is space, with the number of its key. It only changes
+// the length of b.frames, because storing the pointer as well would need a write barrier of the garbage
+// collector.
 func (b *buffer) appendNumbered(s *Snapshot, number uint32) {
-	duration, end, flags, weight := s.facts()
+	duration, end, flags, weight := s.wireFields()
 	b.frames = b.frames[:len(wire.AppendNumbered(b.frames, number, duration, end, flags, weight))]
 }
 
-// appendWhole is the same for a key that has no number.
+// appendWhole appends a snapshot, for which there is space, with its whole encoded key.
 func (b *buffer) appendWhole(s *Snapshot, raw []byte) {
-	duration, end, flags, weight := s.facts()
+	duration, end, flags, weight := s.wireFields()
 	b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
 }
 
-// seal makes the buffer what is to be written.
+// seal prepares the buffer for writing.
 func (b *buffer) seal() {
 	if b.keys > 0 {
 		wire.EndDefine(b.definitions, 0, b.keys)
@@ -103,10 +106,11 @@ func (b *buffer) seal() {
 	copy(b.memory[b.head:], b.definitions)
 }
 
-// bytes are the messages of a sealed buffer.
+// bytes returns the messages of a sealed buffer.
 func (b *buffer) bytes() []byte { return b.memory[b.head:b.end] }
 
-// messages goes through them. Those that define have no spans.
+// messages iterates over the messages of a sealed buffer and their numbers of spans, which is 0 for a
+// define message.
 func (b *buffer) messages() iter.Seq2[[]byte, int] {
 	return func(yield func(message []byte, spans int) bool) {
 		for rest := b.bytes(); len(rest) > 0; {
@@ -119,9 +123,8 @@ func (b *buffer) messages() iter.Seq2[[]byte, int] {
 	}
 }
 
-// taken is how many spans lie in messages that the socket took to their last byte, where it took
-// the first n bytes.
-func (b *buffer) taken(n int) (spans int) {
+// spansIn returns the number of spans in the messages that are completely within the first n bytes.
+func (b *buffer) spansIn(n int) (spans int) {
 	for message, count := range b.messages() {
 		if n -= len(message); n < 0 {
 			break
@@ -131,17 +134,17 @@ func (b *buffer) taken(n int) (spans int) {
 	return spans
 }
 
-// retain leaves those messages of spans that are wanted, in their order, each behind the definitions
-// that it needs. What it is asked is how many spans the next message has.
-func (b *buffer) retain(isWanted func(spans int) bool) {
-	var definitions []byte // that what is left has not yet
+// retain removes all spans messages for which keep returns false, and definitions that no remaining message needs. keep
+// is called for each spans message in order, with the number of its spans.
+func (b *buffer) retain(keep func(spans int) bool) {
+	var definitions []byte // last define message, if it has not been copied yet
 	end := b.head
 	b.spans = 0
 	for message, spans := range b.messages() {
 		switch {
 		case spans == 0:
 			definitions = message
-		case isWanted(spans):
+		case keep(spans):
 			end += copy(b.memory[end:], definitions)
 			end += copy(b.memory[end:], message)
 			b.spans += spans
@@ -151,7 +154,7 @@ func (b *buffer) retain(isWanted func(spans int) bool) {
 	b.end = end
 }
 
-// join appends the messages of another buffer, if there is room.
+// join appends the messages of another sealed buffer. It returns false if there is no space.
 func (b *buffer) join(other *buffer) bool {
 	if len(b.memory)-b.end < len(other.bytes()) {
 		return false
@@ -161,7 +164,7 @@ func (b *buffer) join(other *buffer) bool {
 	return true
 }
 
-// messageSpans is how many spans a message of ours holds.
+// messageSpans returns the number of spans in a message that this package has encoded.
 func messageSpans(message []byte) int {
 	kind, body, err := wire.Split(message)
 	if err != nil {
@@ -177,8 +180,8 @@ func messageSpans(message []byte) int {
 	return w.Len()
 }
 
-// pool is all buffers there are. Publishers take free ones and leave sealed
-// ones without any lock, so that one who is stopped in between stops nobody.
+// pool contains all buffers. Publishers take free buffers and seal full ones without a lock, so a publisher
+// that the scheduler interrupts blocks no other.
 type pool struct {
 	buffers []buffer
 	_       cpu.CacheLinePad
@@ -200,8 +203,8 @@ func newPool(count int) *pool {
 	return p
 }
 
-// take returns an empty buffer, or nil. The one that was used last comes first,
-// so memory that was never needed is never touched.
+// take returns an empty buffer, or nil if none is free. It prefers the buffer that was freed last, so
+// memory that is not needed is never touched.
 func (p *pool) take() *buffer {
 	b := p.free.pop(p.buffers)
 	if b != nil {
@@ -210,15 +213,16 @@ func (p *pool) take() *buffer {
 	return b
 }
 
+// give makes a buffer free.
 func (p *pool) give(b *buffer) { p.free.push(b) }
 
-// seal hands a buffer to the sender.
+// seal seals a buffer and passes it to the sender.
 func (p *pool) seal(b *buffer) {
 	b.seal()
 	p.sealed.push(b)
 }
 
-// appendSealed takes all sealed buffers, the oldest first.
+// appendSealed removes all sealed buffers from the pool and appends them to dst, oldest first.
 func (p *pool) appendSealed(dst []*buffer) []*buffer {
 	start := len(dst)
 	for b := p.sealed.pop(p.buffers); b != nil; b = p.sealed.pop(p.buffers) {
@@ -228,9 +232,9 @@ func (p *pool) appendSealed(dst []*buffer) []*buffer {
 	return dst
 }
 
-// stack is a lock-free stack of buffers. Its head is a buffer's index plus one
-// in the low half, and in the high half a count of changes, so that a head that
-// was popped and pushed again is not taken for one that never moved.
+// stack is a lock-free stack of buffers. The low half of head is the index of the top buffer plus 1, or 0.
+// The high half counts changes: without it, a compare-and-swap would succeed although the top buffer was
+// popped and pushed again in between (the ABA problem).
 type stack struct{ head atomic.Uint64 }
 
 func (s *stack) isEmpty() bool { return uint32(s.head.Load()) == 0 }
@@ -258,6 +262,7 @@ func (s *stack) pop(buffers []buffer) *buffer {
 	}
 }
 
+// changed returns the next value of stack.head, with a new top.
 func changed(head uint64, top uint32) uint64 {
 	return (head>>32+1)<<32 | uint64(top)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// filledBuffer is one sealed buffer with several messages.
+// filledBuffer returns one sealed buffer with several messages.
 func filledBuffer(t *testing.T) *buffer {
 	p := newPool(4)
 	s := &shard{pool: p, gate: new(gate)}
@@ -19,7 +19,7 @@ func filledBuffer(t *testing.T) *buffer {
 		for i := range batch {
 			batch[i].Key.HTTPStatus = r.Uint32N(30)
 		}
-		if why, _, ok := s.put(batch); !ok {
+		if why, _ := s.put(batch); why != none {
 			t.Fatalf("refused: %s", reasonNames[why])
 		}
 	}
@@ -27,7 +27,7 @@ func filledBuffer(t *testing.T) *buffer {
 	return p.appendSealed(nil)[0]
 }
 
-// replay is what a daemon counts of bytes that end anywhere.
+// replay returns what a daemon counts of bytes that can end anywhere.
 func replay(t *testing.T, into *fakeDaemon, bytes []byte) {
 	c := &fakeConn{keys: map[uint32][]byte{}}
 	for len(bytes) >= wire.HeaderLen {
@@ -46,8 +46,8 @@ func replay(t *testing.T, into *fakeDaemon, bytes []byte) {
 	}
 }
 
-// cuts is every place of a sealed buffer where a write may end that is worth a
-// look: around each message's end, and many others.
+// cuts returns the positions in a sealed buffer at which the tests let a write end: around the end of each
+// message, and many others.
 func cuts(b *buffer) (at []int) {
 	bytes := b.bytes()
 	for i := 0; i < len(bytes); i += 97 {
@@ -61,8 +61,8 @@ func cuts(b *buffer) (at []int) {
 	return append(at, len(bytes))
 }
 
-// TestHandOver cuts a buffer in many places: the messages read before the cut and those that are
-// sent again have every span together, each once.
+// For a write that ends at any position, the messages before it and those that are resent contain every
+// span exactly once.
 func TestHandOver(t *testing.T) {
 	whole := filledBuffer(t)
 	want := &fakeDaemon{counts: map[string]tally{}}
@@ -91,15 +91,17 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// handOver takes away what a write of so many bytes handed over, as a sender does that knows it counted.
+// handOver removes the messages that a write of this many bytes has sent, as a sender does after a graceful
+// shutdown.
 func handOver(b *buffer, n int) (spans int) {
-	spans = b.taken(n)
+	spans = b.spansIn(n)
 	at := 0
 	b.retain(func(spans1 int) bool { at += spans1; return at > spans })
 	return spans
 }
 
-// TestSecondCut cuts what is left of a cut buffer, which begins with a message of definitions.
+// The rest of a partially written buffer, which begins with a message of definitions, can be partially
+// written again.
 func TestSecondCut(t *testing.T) {
 	b := filledBuffer(t)
 	spans := b.spans
@@ -119,15 +121,15 @@ func TestSecondCut(t *testing.T) {
 	}
 }
 
-// TestUndo checks that a refused batch leaves a shard as it was.
+// A refused batch leaves a shard unchanged.
 func TestUndo(t *testing.T) {
 	p := newPool(3)
 	s := &shard{pool: p, gate: new(gate)}
 	s.put(sampleBatch(10))
-	other := []*buffer{p.take()} // somebody else's
+	other := []*buffer{p.take()} // a buffer of another shard
 	huge := sampleBatch(9000)
-	if why, _, ok := s.put(huge); ok || why != bufferFull {
-		t.Fatalf("accepted %v, refused as %s", ok, reasonNames[why])
+	if why, _ := s.put(huge); why != bufferFull {
+		t.Fatalf("refused as %s", reasonNames[why])
 	}
 	p.give(other[0])
 	s.seal()
@@ -146,8 +148,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestPoolHoldsEachBufferOnce: however many take and give at once, no buffer is
-// with two of them.
+// Goroutines that take and give buffers concurrently never get the same buffer.
 func TestPoolHoldsEachBufferOnce(t *testing.T) {
 	p := newPool(5)
 	var wg sync.WaitGroup
@@ -155,7 +156,7 @@ func TestPoolHoldsEachBufferOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 5000 {
 				if b := p.take(); b != nil {
-					b.spans++ // the race detector sees a second owner
+					b.spans++ // the race detector reports a second owner
 					if b.spans != 1 {
 						t.Error("a buffer has two owners")
 					}
@@ -187,7 +188,7 @@ func TestSealedComeInOrder(t *testing.T) {
 	}
 }
 
-// TestShardsShareNoCacheLine: publishers on two shards write to memory that lies apart.
+// Publishers on two shards never write to the same cache line.
 func TestShardsShareNoCacheLine(t *testing.T) {
 	var two [2]shard
 	end := unsafe.Offsetof(two[0].refused) + unsafe.Sizeof(two[0].refused)
@@ -196,8 +197,8 @@ func TestShardsShareNoCacheLine(t *testing.T) {
 	}
 }
 
-// TestAHeadThatCameBackIsAnother: who was stopped between reading a stack's head and
-// replacing it fails, though the same buffer is on top again.
+// A goroutine that is interrupted between reading a stack's head and replacing it fails to replace it, even
+// if the same buffer is on top again.
 func TestAHeadThatCameBackIsAnother(t *testing.T) {
 	p := newPool(2)
 	before := p.free.head.Load()

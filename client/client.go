@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
+// maxShards limits the memory of the shards' key tables.
 const maxShards = 32
 
-// Client publishes snapshots to the daemon. Its methods may be called from any
-// goroutine.
+// Client publishes snapshots to the daemon. Its methods are safe for concurrent use.
 type Client struct {
 	config Config
 	pool   *pool
@@ -23,33 +23,33 @@ type Client struct {
 	gate   gate
 
 	_         cpu.CacheLinePad
-	armed     atomic.Bool // the sender knows that a shard holds something, or that there is a loss to report
+	armed     atomic.Bool // the sender knows that a shard contains snapshots, or that there is a loss to report
 	_         cpu.CacheLinePad
-	contended losses // refused while no shard could be locked
+	contended losses // spans refused because all shards were locked
 
-	wake      chan struct{} // the sender has something to look at
+	wake      chan struct{} // signals the sender
 	flushes   chan *flush
 	closing   chan struct{}
 	isClosing atomic.Bool
-	done      chan struct{} // the sender has ended
-	closeErr  error         // set before done
+	done      chan struct{} // closed when the sender has ended
+	closeErr  error         // result of Close; set before done is closed
 	aborted   context.Context
-	abort     context.CancelFunc // what is not sent by now is lost
+	abort     context.CancelFunc // ends the sender early; spans that are not sent are lost
 	features  *features
 	progress
 }
 
-// progress is what the sender has done, which Stats tells.
+// progress contains the state of the sender that Stats returns.
 type progress struct {
-	daemon   atomic.Pointer[string] // what it calls itself, nil while it is away
+	daemon   atomic.Pointer[string] // name and version of the daemon; nil while disconnected
 	connects atomic.Uint64
-	last     atomic.Pointer[connection] // that was welcomed
-	sent     atomic.Uint64              // what is handed over again is taken off before
-	lost     losses                     // after they were accepted, or sent
+	last     atomic.Pointer[connection] // last connection on which the daemon sent a welcome
+	sent     atomic.Uint64              // without the spans that are to be resent
+	lost     losses                     // spans lost after they were accepted or sent
 }
 
-// Open returns a client, which connects in the background and goes on trying
-// for as long as it lives. It fails only for a config that cannot work.
+// Open returns a client, which connects in the background and reconnects until it is closed. Open returns
+// an error only for an invalid configuration.
 func Open(config Config) (*Client, error) {
 	config, err := config.complete()
 	if err != nil {
@@ -73,8 +73,8 @@ func Open(config Config) (*Client, error) {
 	return c, nil
 }
 
-// shardCount is twice the processors, so that two publishers seldom try the
-// same one, but leaves half of the buffers to what is sealed.
+// shardCount returns twice the number of processors, so that two publishers rarely use the same shard, but
+// at most half of the buffers, because sealed buffers need some, too.
 func shardCount(buffers int) int {
 	want := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
 	count := 1
@@ -84,15 +84,15 @@ func shardCount(buffers int) int {
 	return count
 }
 
-// Publish hands over a batch. True: all of it is buffered. False: none of it is,
-// and its spans are counted as refused. It never waits, allocates or calls the
-// system. The batch and its lists of tags may be used again at once.
+// Publish publishes a batch. If it returns true, all spans of the batch are buffered; otherwise none is,
+// and all are counted as refused. It never waits, allocates or makes a system call. The batch and its tag
+// lists can be reused immediately.
 func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
 	}
-	if why := c.gate.shut(); why != none {
-		c.refuse(batch, why)
+	if r := c.gate.closedReason(); r != none {
+		c.refuse(batch, r)
 		return false
 	}
 	accepted, sealed := c.publish(batch)
@@ -103,24 +103,23 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	return accepted
 }
 
-// arm tells the sender that there is something, unless it knows.
+// arm wakes up the sender, unless it already knows that there is something to send.
 func (c *Client) arm() {
 	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
 		c.wakeSender()
 	}
 }
 
-// refuse counts a batch that need not be looked at. No shard is locked for it.
-func (c *Client) refuse(batch []Snapshot, why reason) {
-	c.shards[home()&uint32(len(c.shards)-1)].refused.add(why, len(batch))
+// refuse counts a batch as refused without locking a shard.
+func (c *Client) refuse(batch []Snapshot, r reason) {
+	c.shards[firstShard()&uint32(len(c.shards)-1)].refused.add(r, len(batch))
 	c.arm()
 }
 
-// publish tries every shard once, from the goroutine's own one on. A shard that is locked
-// belongs to a publisher who is writing to it at this moment: to try again would
-// be to wait.
+// publish tries to lock each shard once, starting with the one of this goroutine, and adds the batch to the first that
+// it can lock. A locked shard is not retried, because that would be waiting for another publisher.
 func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
-	first := home()
+	first := firstShard()
 	for i := range uint32(len(c.shards)) {
 		s := &c.shards[(first+i)&uint32(len(c.shards)-1)]
 		if s.mu.TryLock() {
@@ -133,15 +132,15 @@ func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
 	return false, false
 }
 
-// home is where a goroutine tries first, by where its stack lies: nearly always
-// the same shard, whose memory its processor then has at hand.
-func home() uint32 {
-	var here byte
-	page := uint64(uintptr(unsafe.Pointer(&here))) >> 12
+// firstShard returns a number for the shard that this goroutine tries first. It is derived from the address of the
+// goroutine's stack, so a goroutine nearly always uses the same shard, whose memory is in the processor's cache.
+func firstShard() uint32 {
+	var onStack byte
+	page := uint64(uintptr(unsafe.Pointer(&onStack))) >> 12
 	return uint32(page * 0x9e3779b97f4a7c15 >> 40) // Fibonacci hashing
 }
 
-// wakeSender leaves word for the sender. Word that is there already will do.
+// wakeSender signals the sender, unless a signal is pending already.
 func (c *Client) wakeSender() {
 	select {
 	case c.wake <- struct{}{}:
@@ -149,9 +148,9 @@ func (c *Client) wakeSender() {
 	}
 }
 
-// Flush sends everything that was published before, asks the daemon to report
-// now, and returns nil when the daemon says that every destination accepted it. While
-// the daemon is away it waits for it, as long as ctx lasts.
+// Flush sends all spans that were published before, and requests that the daemon delivers its statistics
+// now. It returns nil when every destination has accepted them. While the daemon is unavailable, Flush
+// waits for it until ctx is done.
 func (c *Client) Flush(ctx context.Context) error {
 	f := &flush{ctx: ctx, answer: make(chan error, 1)}
 	select {
@@ -169,16 +168,16 @@ func (c *Client) Flush(ctx context.Context) error {
 	}
 }
 
-// Close refuses what is published from now on, sends what is buffered, waits some
-// seconds at most until the daemon says what became of it, and then until the
-// daemon has closed its end. A daemon whose destination is away says nothing for
-// as long, and is left. When ctx ends first, what is not sent is counted as
-// lost, and what is sent and has no outcome yet is Stats.Unsettled. If nobody
-// listens on the socket, Close does not wait for somebody to come.
+// Close stops accepting spans, sends the buffered ones, waits a few seconds at most until the daemon
+// reports that all spans are settled, and then until the daemon has closed the connection. If the daemon
+// cannot settle them because a destination is unavailable, Close does not wait longer. If no daemon is
+// available, Close does not wait for one.
 //
-// It returns an error when spans were lost or the daemon did not close its end,
-// but for one that was left because it waits for a destination. A second Close
-// waits for the first and returns the same.
+// When ctx is done before that, spans that are not sent are counted as lost, and sent spans that are not
+// settled are counted in Stats.Unsettled.
+//
+// Close returns an error if spans were lost, or if the daemon did not close the connection in time although
+// no destination was unavailable. A second call waits for the first one and returns the same error.
 func (c *Client) Close(ctx context.Context) error {
 	c.gate.set(closed)
 	if c.isClosing.CompareAndSwap(false, true) {
@@ -193,47 +192,47 @@ func (c *Client) Close(ctx context.Context) error {
 	return c.closeErr
 }
 
-// Features returns what the daemon said last. Before it said anything stats are
-// wanted and the lists are empty. The lists are shared: do not change them.
-func (c *Client) Features() Features { return *c.features.now.Load() }
+// Features returns the features that the daemon sent last. Before the first ones, statistics are wanted and
+// all lists are empty. The caller must not modify the lists.
+func (c *Client) Features() Features { return *c.features.current.Load() }
 
-// FeatureChanges receives when Features has changed since the last receive.
-// There is one channel a client, with room for one notice.
+// FeatureChanges returns a channel that receives a value after Features has changed. All calls return the
+// same channel, which buffers one value.
 func (c *Client) FeatureChanges() <-chan struct{} { return c.features.changes }
 
-// Stats is what a client has done since it was opened, in spans. At any moment
+// Stats counts the spans of a client since it was opened. At any moment,
 //
 //	offered   = Published + sum of Refused
 //	Published = Sent + Buffered + sum of Lost
 //
-// where offered is what Publish was called with.
+// where offered is the number of spans that were passed to Publish.
 type Stats struct {
 	Published uint64            // accepted by Publish
-	Refused   map[string]uint64 // not accepted by Publish, by reason
-	Sent      uint64            // of which the socket took every byte, and which need not be sent again
-	Buffered  uint64            // accepted, and neither sent nor lost yet
-	Lost      map[string]uint64 // accepted, and lost, by reason
+	Refused   map[string]uint64 // refused by Publish, by reason
+	Sent      uint64            // accepted by the socket completely, without those that have to be resent
+	Buffered  uint64            // accepted by Publish, and neither sent nor lost yet
+	Lost      map[string]uint64 // accepted by Publish and lost, by reason
 
-	// Unsettled is how many of Sent the daemon, or the one before it that died, has not said an
-	// outcome of yet. After Close it is what was not waited for. 0 where a daemon never says so.
+	// Unsettled is the part of Sent whose outcome the daemon has not reported yet, or whose outcome is
+	// still to be asked of the next daemon. After Close, it is the number of spans for which Close did not
+	// wait. It is 0 if the daemon does not report outcomes.
 	Unsettled uint64
-	// Unconfirmed is how many of Sent a daemon that died took with it, at most, because they were
-	// not kept any more, or because nobody knew whether they were delivered.
+	// Unconfirmed is the maximum number of spans of Sent that were lost with a killed daemon: they were no
+	// longer kept, or the next daemon did not know their outcome.
 	Unconfirmed uint64
-	// Ambiguous is how many of Sent were on their way to a destination when the daemon died: they
-	// may have arrived, and are not sent again.
+	// Ambiguous is the part of Sent that the daemon was sending to a destination when it was killed. These
+	// spans may have arrived, so they are not resent.
 	Ambiguous uint64
 
-	Connects  uint64 // how often a daemon has welcomed this client
+	Connects  uint64 // number of connections on which the daemon sent a welcome
 	Connected bool
-	Daemon    string // what the daemon calls itself, while connected
+	Daemon    string // name and version of the daemon, while connected
 }
 
-// Stats may be asked at any time, also after Close.
+// Stats returns the current statistics. It can be called after Close as well.
 func (c *Client) Stats() Stats {
-	// The spans that have left are read before the spans that have come, and what is lost for good
-	// before what is sent, of which some may come back. So a span that passes through meanwhile counts
-	// as buffered, and the number of buffered spans is never negative.
+	// Lost is read first, then Sent, then Published. Spans move in the opposite direction, except that sent spans can
+	// become buffered again. So a span that moves meanwhile counts as buffered, and Buffered is never negative.
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)
 	stats := Stats{
@@ -257,6 +256,7 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
+// refused returns the refused spans by reason.
 func (c *Client) refused() (counts [reasons]uint64) {
 	c.contended.addTo(&counts)
 	for i := range c.shards {
@@ -265,7 +265,7 @@ func (c *Client) refused() (counts [reasons]uint64) {
 	return counts
 }
 
-// notCounted is everything that the daemon should hear of as lost.
+// notCounted returns all spans that the client reports to the daemon as not counted, by reason.
 func (c *Client) notCounted() [reasons]uint64 {
 	counts := c.refused()
 	c.lost.addTo(&counts)
@@ -273,18 +273,18 @@ func (c *Client) notCounted() [reasons]uint64 {
 }
 
 var (
-	errClosed    = errors.New("the client is closed")
-	errLeftAlone = errors.New("the connection ended before the daemon answered: flush again")
+	errClosed       = errors.New("the client is closed")
+	errDisconnected = errors.New("the connection ended before the daemon answered: flush again")
 )
 
-// flush is one caller who waits for the daemon's answer.
+// flush is a call of Flush that waits for the daemon's response.
 type flush struct {
-	ctx    context.Context
-	answer chan error // has room for the one answer, so nobody waits to give it
-	handed uint64     // spans of the connection when it was asked
+	ctx        context.Context
+	answer     chan error // with a buffer for the only response, so that sending it never blocks
+	sentBefore uint64     // number of spans that were sent on the connection before the request
 }
 
-// resolve turns the daemon's answer into the caller's error.
+// resolve passes the daemon's response to the caller.
 func (f *flush) resolve(m wire.Flush) {
 	if m.OK {
 		f.answer <- nil
@@ -295,23 +295,23 @@ func (f *flush) resolve(m wire.Flush) {
 
 func (f *flush) fail(err error) { f.answer <- fmt.Errorf("flush spans: %w", err) }
 
-// The reasons under which a span is refused or lost: the keys of Stats.Refused
-// and Stats.Lost, and of what the daemon is told.
+// Reasons why spans are refused or lost. They are the keys of Stats.Refused and Stats.Lost, and part of the client's
+// reports to the daemon.
 const (
-	ReasonBufferFull   = "buffer_full"  // no buffer was free, or every shard was being written to
-	ReasonDisconnected = "disconnected" // the daemon was away for longer than Config.MaxAway
+	ReasonBufferFull   = "buffer_full"  // no buffer was free, or all shards were locked
+	ReasonDisconnected = "disconnected" // the daemon was unavailable for longer than Config.MaxAway
 	ReasonTooLarge     = "too_large"    // the batch needs more than all buffers
-	ReasonNotWanted    = "not_wanted"   // the agent behind the daemon takes no stats
-	ReasonClosed       = "closed"       // published after Close, or not sent by the end of it
+	ReasonNotWanted    = "not_wanted"   // the Datadog agent accepts no statistics
+	ReasonClosed       = "closed"       // published after Close, or not sent before its end
 )
 
-// The reasons under which the daemon is told of Stats.Unconfirmed and Stats.Ambiguous.
+// Reasons with which the client reports Stats.Unconfirmed and Stats.Ambiguous to the daemon.
 const (
 	ReasonDaemonDied = "daemon_died"
 	ReasonAmbiguous  = "ambiguous"
 )
 
-// reason is an index, because a publisher counts by it.
+// reason is one of the reasons as an array index.
 type reason uint8
 
 const (
@@ -321,7 +321,7 @@ const (
 	tooLarge
 	notWanted
 	closed
-	daemonDied // this and the next are of what was sent
+	daemonDied // this and the next reason apply to sent spans
 	ambiguous
 	reasons
 )
@@ -334,20 +334,20 @@ var reasonNames = [reasons]string{
 // losses counts spans by reason.
 type losses [reasons]atomic.Uint64
 
-func (l *losses) add(why reason, spans int) { l[why].Add(uint64(spans)) }
+func (l *losses) add(r reason, spans int) { l[r].Add(uint64(spans)) }
 
-// addTo adds the counts to a total.
+// addTo adds the counts to total.
 func (l *losses) addTo(total *[reasons]uint64) {
 	for i := range l {
 		total[i] += l[i].Load()
 	}
 }
 
-// named is the counts of what was not sent by the names of their reasons, each of which is there.
+// named returns the counts as a map by name, for the reasons that apply to unsent spans. Counts of 0 are included.
 func named(counts [reasons]uint64) map[string]uint64 {
 	m := make(map[string]uint64, len(counts))
-	for why := none + 1; why < daemonDied; why++ {
-		m[reasonNames[why]] = counts[why]
+	for r := none + 1; r < daemonDied; r++ {
+		m[reasonNames[r]] = counts[r]
 	}
 	return m
 }

@@ -43,8 +43,7 @@ func sum(counts map[string]uint64) (total uint64) {
 	return total
 }
 
-// checkBooks checks what must hold of a client that is at rest, against the
-// buffers themselves.
+// checkBooks checks that the numbers in Stats of an idle client balance and agree with its buffers.
 func checkBooks(t testing.TB, c *Client, offered uint64) {
 	t.Helper()
 	s := c.Stats()
@@ -71,7 +70,7 @@ func checkBooks(t testing.TB, c *Client, offered uint64) {
 	}
 }
 
-// randomKey draws from a small space, now and then from a large or a wild one.
+// randomKey returns one of a few keys, and sometimes one of many or an unusual one.
 func randomKey(r *rand.Rand) Key {
 	k := Key{
 		Service: fmt.Sprint("service-", r.IntN(3)), Operation: "op",
@@ -106,7 +105,7 @@ func randomBatch(r *rand.Rand, size int) []Snapshot {
 	return batch
 }
 
-// normalized is the key as the daemon counts it.
+// normalized returns the key under which the daemon counts a span.
 func normalized(k Key) string {
 	k.PeerTags = append([]string(nil), k.PeerTags...)
 	k.AdditionalTags = append([]string(nil), k.AdditionalTags...)
@@ -114,7 +113,7 @@ func normalized(k Key) string {
 	return string(wire.AppendKey(nil, &k))
 }
 
-// TestArrivesAsPublished compares what a daemon decodes with a naive model.
+// The test compares the spans that a daemon decodes with a simple model.
 func TestArrivesAsPublished(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, BufferBytes: 64 << 20})
@@ -207,7 +206,7 @@ func TestBatchStaysWithinOneMessage(t *testing.T) {
 	}
 }
 
-// uniqueBatch is snapshots that share no key, each with a long one.
+// uniqueBatch returns snapshots with different, long keys.
 func uniqueBatch(size, length int) []Snapshot {
 	batch := sampleBatch(size)
 	for i := range batch {
@@ -286,7 +285,7 @@ func TestFacts(t *testing.T) {
 		{1e12, wire.MaxWeight},
 	} {
 		s := Snapshot{Weight: tc.weight, Duration: -5}
-		if duration, _, _, got := s.facts(); got != tc.want || duration != 0 {
+		if duration, _, _, got := s.wireFields(); got != tc.want || duration != 0 {
 			t.Errorf("weight %v becomes %v, want %v; duration -5 becomes %d", tc.weight, got, tc.want,
 				duration)
 		}
@@ -305,8 +304,8 @@ func TestPublishAllocatesNothing(t *testing.T) {
 			}
 			batch, wild := sampleBatch(100), randomBatch(rand.New(rand.NewPCG(3, 4)), 40)
 			c.Publish(batch)
-			// All of the process is counted, so an attempt to connect meanwhile is
-			// seen, too. It is less than one a run, and the average drops it.
+			// Allocations of the whole process are counted, including those of an attempt to connect. There is less than
+			// one attempt per run, which rounding removes.
 			if n := testing.AllocsPerRun(500, func() { c.Publish(batch); c.Publish(wild) }); n != 0 {
 				t.Errorf("%v allocations", n)
 			}
@@ -317,8 +316,8 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestRefusingAllocatesNothing: a full client and one whose daemon is long away refuse batches
-// without an allocation.
+// A client whose buffers are full, and one whose daemon is unavailable for long, refuse batches without
+// allocating.
 func TestRefusingAllocatesNothing(t *testing.T) {
 	c := open(t, Config{Socket: filepath.Join(t.TempDir(), "nobody"), BufferBytes: minBuffers * bufferBytes})
 	batch := sampleBatch(100)
@@ -338,7 +337,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestIdleIsStill checks that after the last snapshot has gone nothing is armed.
+// After the last snapshot was sent, no timer runs.
 func TestIdleIsStill(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond})
@@ -382,7 +381,7 @@ func TestConfigThatCannotWork(t *testing.T) {
 	}
 }
 
-// goroutines counts those that run code of this package, and the fake daemon's.
+// goroutines counts the goroutines that run code of this package, including the fake daemon.
 func goroutines() (sender, reader int) {
 	stacks := make([]byte, 1<<20)
 	text := string(stacks[:runtime.Stack(stacks, true)])

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// sampleBatch is snapshots of a web service: few services, some resources.
+// sampleBatch returns snapshots of a web service: few services, some resources.
 func sampleBatch(size int) []Snapshot {
 	batch := make([]Snapshot, size)
 	for i := range batch {
@@ -59,7 +59,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// benchmarkPair is two goroutines that publish at once.
+// benchmarkPair runs two goroutines that publish concurrently.
 func benchmarkPair(b *testing.B, size int) {
 	c := openBenchmark(b, drain(b))
 	batches := [][]Snapshot{sampleBatch(size), sampleBatch(size)}
@@ -90,12 +90,10 @@ func benchmarkBatch(b *testing.B, c *Client, batch []Snapshot) {
 	reportSnapshots(b, c, len(batch))
 }
 
-// pause is how many snapshots are published before the next wait: fewer than the
-// buffers hold.
+// pause is the number of snapshots that are published before the next wait. They fit into the buffers.
 const pause = 32 << 10
 
-// settle waits until they are sent, where there is somebody to send them to: a refused batch costs
-// next to nothing, and is not measured.
+// settle waits until they are sent, if there is a daemon: refusing a batch is much faster and must not be measured.
 func settle(b *testing.B, c *Client) int {
 	b.StopTimer()
 	for stats := c.Stats(); stats.Connected && stats.Buffered > pause/4; stats = c.Stats() {
@@ -105,7 +103,7 @@ func settle(b *testing.B, c *Client) int {
 	return pause
 }
 
-// encoded is the same batch with its keys encoded before.
+// encoded returns the batch with encoded keys.
 func encoded(batch []Snapshot) []Snapshot {
 	for i := range batch {
 		batch[i].Encoded, batch[i].Key = EncodeKey(batch[i].Key), Key{}
@@ -132,7 +130,7 @@ func reportSnapshots(b *testing.B, c *Client, size int) {
 	b.ReportMetric(100*float64(stats.Published)/float64(b.N*size), "%accepted")
 }
 
-// drain is a daemon that reads as fast as it can and looks at nothing.
+// drain starts a daemon that reads as fast as it can and ignores all spans.
 func drain(b testing.TB) (socket string) {
 	socket = filepath.Join(b.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
@@ -148,7 +146,7 @@ func drain(b testing.TB) (socket string) {
 			}
 			conn.Write(wire.AppendWelcome(nil, &wire.Welcome{
 				Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024,
-				Features: wire.Features{Stats: true}, Settled: true, Token: "a", // so that all of it is kept
+				Features: wire.Features{Stats: true}, Settled: true, Token: "a", // so that all spans are kept
 			}))
 			buffer := make([]byte, 1<<20)
 			for err == nil {

@@ -18,66 +18,66 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// handshakeLimit bounds the time from connecting to the daemon's welcome.
-const handshakeLimit = 5 * time.Second
+// handshakeTimeout is the maximum time from connecting to the daemon's welcome.
+const handshakeTimeout = 5 * time.Second
 
-// byeLimit bounds the time that a daemon has to say bye once it takes nothing any more. A
-// daemon that is still there after that has not died.
-const byeLimit = 5 * time.Second
+// byeTimeout is how long the client waits for the daemon's bye after a write has failed. A daemon that has
+// not closed the connection by then has not crashed.
+const byeTimeout = 5 * time.Second
 
-// longAgo, as a deadline, ends every read and write that is under way.
+// longAgo is a deadline that ends all current reads or writes immediately.
 var longAgo = time.Unix(1, 0)
 
-// connection is one. The sender writes to it, its reader reads.
+// connection is a connection to a daemon. The sender writes to it, and a reader goroutine reads from it.
 type connection struct {
-	conn  *net.UnixConn
-	in    *bufio.Reader
-	says  wire.Welcome // the daemon
-	since time.Time
+	conn    *net.UnixConn
+	in      *bufio.Reader
+	welcome wire.Welcome
+	since   time.Time
 
-	release func() bool // of the abort that ends it early
+	stopAbort func() bool // stops the watch of Client.aborted, which ends reads and writes
 
-	gone   chan struct{} // closed by the reader when nothing comes any more
-	ending error         // why, set before gone
+	gone   chan struct{} // closed by the reader when the connection has ended
+	ending error         // reason; set before gone is closed
 
-	handed  atomic.Uint64 // spans that the socket took, the sender's
-	settled atomic.Uint64 // of them, those that have had their outcome, as far as the daemon has said
+	sent    atomic.Uint64 // number of spans that were sent; written by the sender
+	settled atomic.Uint64 // number of these spans that the daemon has reported as settled
 
 	mu      sync.Mutex
-	flushes map[uint64]*flush // asked and not answered
+	flushes map[uint64]*flush // requests without a response, by ID
 	lastID  uint64
 }
 
-// connect finds the daemon where the configuration says, or at the first socket path where one listens.
-// Its error is of the first.
+// connect connects to the configured path, or to the first default path at which a daemon listens. If it fails, it
+// returns the error for the first path.
 func connect(c *Client) (net.Conn, error) {
-	points := []string{c.config.Socket}
+	paths := []string{c.config.Socket}
 	if c.config.Socket == "" {
-		points = socketpath.OfTracer()
+		paths = socketpath.ForClients()
 	}
-	var first error
-	dialer := net.Dialer{Timeout: handshakeLimit}
-	for _, path := range points {
+	var firstErr error
+	dialer := net.Dialer{Timeout: handshakeTimeout}
+	for _, path := range paths {
 		conn, err := dialer.DialContext(c.aborted, "unix", path)
 		if err == nil {
 			return conn, nil
 		}
-		if first == nil {
-			first = err
+		if firstErr == nil {
+			firstErr = err
 		}
 	}
-	return nil, first
+	return nil, firstErr
 }
 
-// dial connects and greets, and asks about an earlier connection, if there is one to ask about. The
-// features of the welcome are in force when it returns.
+// dial connects and exchanges hello and welcome. earlier is a connection to a previous daemon whose unsettled spans the
+// hello asks about, or nil. When dial returns, the features of the welcome apply.
 func dial(c *Client, earlier *connection) (*connection, error) {
 	conn, err := connect(c)
 	if err != nil {
 		return nil, err
 	}
 	socket := conn.(*net.UnixConn)
-	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel gives what it allows
+	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
 	l := &connection{
 		conn:    socket,
 		in:      bufio.NewReader(conn),
@@ -85,25 +85,25 @@ func dial(c *Client, earlier *connection) (*connection, error) {
 		gone:    make(chan struct{}),
 		flushes: map[uint64]*flush{},
 	}
-	conn.SetDeadline(l.since.Add(handshakeLimit))
-	l.release = context.AfterFunc(c.aborted, func() { conn.SetDeadline(longAgo) })
+	conn.SetDeadline(l.since.Add(handshakeTimeout))
+	l.stopAbort = context.AfterFunc(c.aborted, func() { conn.SetDeadline(longAgo) })
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
 	if earlier != nil {
-		hello.Earlier = earlier.says.Token
+		hello.Earlier = earlier.welcome.Token
 	}
 	err = l.greet(&hello)
 	conn.SetDeadline(time.Time{})
-	// The line above may have undone the abort's deadline.
+	// The line above may have overwritten the deadline of the abort.
 	if err = errors.Join(err, c.aborted.Err()); err != nil {
-		l.release()
+		l.stopAbort()
 		conn.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
-	c.features.set(l.says.Features, &c.gate)
+	c.features.set(l.welcome.Features, &c.gate)
 	return l, nil
 }
 
-// greet sends hello and reads the answer.
+// greet sends hello and reads the daemon's welcome.
 func (l *connection) greet(hello *wire.Hello) error {
 	if _, err := l.conn.Write(wire.AppendHello(nil, hello)); err != nil {
 		return fmt.Errorf("write hello: %w", err)
@@ -113,7 +113,7 @@ func (l *connection) greet(hello *wire.Hello) error {
 	case err != nil:
 		return fmt.Errorf("read welcome: %w", err)
 	case t == wire.TypeBye:
-		return farewell(body)
+		return decodeBye(body)
 	case t != wire.TypeWelcome:
 		return fmt.Errorf("read welcome: the daemon sent %s instead", t)
 	}
@@ -132,11 +132,11 @@ func (l *connection) greet(hello *wire.Hello) error {
 			"of a buffer of this client may cost %d: raise its --max-key-bytes", welcome.MaxKeyBytes,
 			maxKeyCost)
 	}
-	l.says = welcome
+	l.welcome = welcome
 	return nil
 }
 
-// next reads one message.
+// next reads the next message.
 func (l *connection) next() (wire.Type, []byte, error) {
 	var header [wire.HeaderLen]byte
 	if _, err := io.ReadFull(l.in, header[:]); err != nil {
@@ -154,21 +154,21 @@ func (l *connection) next() (wire.Type, []byte, error) {
 	return wire.Split(message)
 }
 
-// ask sends a flush request whose answer the reader will hand to f.
+// ask sends a flush request. The reader passes the response to f.
 func (l *connection) ask(f *flush) error {
 	l.mu.Lock()
 	l.lastID++
 	id := l.lastID
 	for id, asked := range l.flushes {
 		if asked.ctx.Err() != nil {
-			delete(l.flushes, id) // its caller has left
+			delete(l.flushes, id) // its caller no longer waits
 		}
 	}
-	f.handed = l.handed.Load()
+	f.sentBefore = l.sent.Load()
 	l.flushes[id] = f
 	l.mu.Unlock()
 	if _, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {
-		// Nobody was asked, so the next connection can be.
+		// The daemon has not received the request, so f can be sent on the next connection.
 		l.mu.Lock()
 		delete(l.flushes, id)
 		l.mu.Unlock()
@@ -177,30 +177,29 @@ func (l *connection) ask(f *flush) error {
 	return nil
 }
 
-// close ends the connection and waits for its reader.
+// close closes the connection and waits for its reader. It fails all flushes without a response.
 func (l *connection) close() {
-	l.release()
+	l.stopAbort()
 	l.conn.Close()
 	<-l.gone
 	for _, f := range l.flushes {
-		f.fail(errLeftAlone)
+		f.fail(errDisconnected)
 	}
 }
 
 const (
 	minBackoff   = 50 * time.Millisecond
-	maxDoublings = 32 // beyond any pause, and within a time.Duration
+	maxDoublings = 32 // more than any pause needs, and within the range of time.Duration
 )
 
-// backoff is the pauses between attempts to connect: a random part of a span
-// that doubles, so that the tracers of a pod do not all knock at once when their
-// daemon is back.
+// backoff computes the pauses between attempts to connect. A pause is a random part of a limit that doubles after each
+// failure, so that the tracers of a pod do not all reconnect at the same time.
 type backoff struct {
-	most     time.Duration
+	max      time.Duration
 	failures int
 }
 
-// next is how long to wait after one more failure.
+// next returns the pause after another failure.
 func (b *backoff) next() time.Duration {
 	limit := b.limit()
 	b.failures++
@@ -208,19 +207,19 @@ func (b *backoff) next() time.Duration {
 }
 
 func (b *backoff) limit() time.Duration {
-	return min(minBackoff<<min(b.failures, maxDoublings), b.most)
+	return min(minBackoff<<min(b.failures, maxDoublings), b.max)
 }
 
-// reset begins anew, after a connection that lasted longer than the longest
-// pause: a daemon that takes connections and ends them at once is no success.
+// reset resets the limit if the last connection lasted longer than the maximum pause. A connection that the
+// daemon closes immediately counts as a failure.
 func (b *backoff) reset(lasted time.Duration) {
-	if lasted > b.most {
+	if lasted > b.max {
 		b.failures = 0
 	}
 }
 
-// read is the reader: it takes what the daemon says until there is no more, and then ends
-// whatever write is under way. The write says exactly how far it came, so nothing is lost.
+// read handles the daemon's messages until the connection ends, and then ends the current write. The write returns how
+// many bytes the socket has accepted, so the client knows which spans were sent.
 func (l *connection) read(c *Client) {
 	defer close(l.gone)
 	for l.ending == nil {
@@ -233,55 +232,61 @@ func (l *connection) read(c *Client) {
 	l.conn.SetWriteDeadline(longAgo)
 }
 
-// handle acts on one message. An error ends the connection.
+// handle handles one message of the daemon. An error ends the connection.
 func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 	switch t {
 	case wire.TypeFeatures:
-		said, err := wire.DecodeFeatures(body)
+		announcement, err := wire.DecodeFeatures(body)
 		if err != nil {
 			return err
 		}
-		l.settle(said.Settled)
-		c.features.set(said.Features, &c.gate)
+		l.settle(announcement.Settled)
+		c.features.set(announcement.Features, &c.gate)
 		return nil
 	case wire.TypeFlush:
-		answer, err := wire.DecodeFlush(body)
+		response, err := wire.DecodeFlush(body)
 		if err != nil {
 			return err
 		}
-		l.mu.Lock()
-		f := l.flushes[answer.ID]
-		delete(l.flushes, answer.ID)
-		l.mu.Unlock()
-		if f != nil {
-			if answer.OK {
-				l.settle(f.handed)
-			}
-			f.resolve(answer)
-		}
+		l.handleFlush(response)
 		return nil
 	case wire.TypeBye:
-		return farewell(body)
+		return decodeBye(body)
 	}
 	return fmt.Errorf("the daemon sent %s, which it may not", t)
 }
 
-// endedInOrder reports whether the connection ended as one does that both sides
-// are done with.
-func (l *connection) endedInOrder() bool {
+// handleFlush passes the response to the caller of Flush. A successful flush settles all spans that were sent before it.
+func (l *connection) handleFlush(response wire.Flush) {
+	l.mu.Lock()
+	f := l.flushes[response.ID]
+	delete(l.flushes, response.ID)
+	l.mu.Unlock()
+	if f == nil {
+		return
+	}
+	if response.OK {
+		l.settle(f.sentBefore)
+	}
+	f.resolve(response)
+}
+
+// endedCleanly reports whether the daemon has closed the connection or said bye, rather than the connection failing.
+func (l *connection) endedCleanly() bool {
 	return errors.Is(l.ending, io.EOF) || l.saidBye()
 }
 
-// saidBye reports whether the daemon did.
+// saidBye reports whether the daemon has said bye.
 func (l *connection) saidBye() bool {
 	var bye *byeError
 	return errors.As(l.ending, &bye)
 }
 
-// byeError is a daemon's bye.
+// byeError is a bye message of the daemon, as the reason why the connection has ended.
 type byeError wire.Bye
 
-func farewell(body []byte) error {
+// decodeBye returns a bye message as a byeError, or the error of decoding it.
+func decodeBye(body []byte) error {
 	bye, err := wire.DecodeBye(body)
 	if err != nil {
 		return err
@@ -300,78 +305,74 @@ func (e *byeError) Error() string {
 	return s
 }
 
-// A daemon that is killed takes with it what it holds. So a connection counts the spans that it
-// handed over, and those that the daemon said have had their outcome. What became of the rest, if the
-// daemon leaves without a bye, is a question to the next one.
-
-// settle notes that so many spans of the connection have had their outcome. It is the
-// reader's, and the sender's once that has ended.
+// settle notes that the first spans of the connection, of this number, are settled. It is called by the
+// reader, and by the sender after the reader has ended.
 func (l *connection) settle(spans uint64) {
 	l.settled.Store(max(l.settled.Load(), spans))
 }
 
-// unsettled is how many spans were handed over and have had no outcome yet, where the daemon says when
-// they have.
+// unsettled returns the number of spans that were sent and are not settled. It returns 0 if the daemon does
+// not report settled spans.
 func (l *connection) unsettled() uint64 {
-	if !l.says.Settled {
+	if !l.welcome.Settled {
 		return 0
 	}
 	settled := l.settled.Load()
-	return max(l.handed.Load(), settled) - settled
+	return max(l.sent.Load(), settled) - settled
 }
 
-// died reports whether the connection ended without a bye, and not by this side.
+// died reports whether the connection has ended without a bye, and was not closed by the client: the daemon
+// has crashed.
 func (l *connection) died() bool {
 	return errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) ||
 		errors.Is(l.ending, syscall.ECONNRESET)
 }
 
-// Features is what the agent behind the daemon wants counted: whether stats at
-// all, which peer tags, which span kinds, which resources not.
+// Features describes which spans the Datadog agent wants counted, and how: whether it wants statistics at
+// all, peer tags, span kinds, and ignored resources.
 type Features = wire.Features
 
-// features is what the daemon said last of what it wants.
+// features contains the features that the daemon sent last.
 type features struct {
-	now     atomic.Pointer[Features]
-	changes chan struct{} // has room for one notice
+	current atomic.Pointer[Features]
+	changes chan struct{} // has a buffer for one value
 }
 
-// newFeatures wants stats and nothing else, before a daemon has said anything.
+// newFeatures returns the features that apply before the daemon has sent any: statistics are wanted.
 func newFeatures() *features {
 	f := &features{changes: make(chan struct{}, 1)}
-	f.now.Store(&Features{Stats: true})
+	f.current.Store(&Features{Stats: true})
 	return f
 }
 
-// set is called by whoever reads from the daemon, one at a time. The gate is shut while no
-// stats are wanted.
-func (f *features) set(said Features, g *gate) {
-	if said.Stats {
+// set sets the features, and closes the gate while no statistics are wanted. It must not be called concurrently.
+func (f *features) set(features Features, g *gate) {
+	if features.Stats {
 		g.set(none)
 	} else {
 		g.set(notWanted)
 	}
-	if reflect.DeepEqual(said, *f.now.Load()) {
+	if reflect.DeepEqual(features, *f.current.Load()) {
 		return
 	}
-	f.now.Store(&said)
+	f.current.Store(&features)
 	select {
 	case f.changes <- struct{}{}:
 	default:
 	}
 }
 
-// gate says whether snapshots are taken, and why not. It opens and shuts with what
-// the daemon wants and with how long it is away, until Close shuts it for good.
-type gate struct{ why atomic.Uint32 }
+// gate decides whether Publish accepts snapshots. It is closed while the daemon wants no statistics or is unavailable
+// for too long, and permanently by Close.
+type gate struct{ reason atomic.Uint32 }
 
-// shut is why it is shut, none while it is open.
-func (g *gate) shut() reason { return reason(g.why.Load()) }
+// closedReason returns the reason why the gate is closed, or none if it is open.
+func (g *gate) closedReason() reason { return reason(g.reason.Load()) }
 
-// set opens or shuts it, unless it was shut for good.
-func (g *gate) set(why reason) {
-	for from := g.why.Load(); reason(from) != closed; from = g.why.Load() {
-		if g.why.CompareAndSwap(from, uint32(why)) {
+// set opens the gate if r is none, and otherwise closes it. It does nothing after the gate was closed permanently.
+func (g *gate) set(r reason) {
+	for old := g.reason.Load(); reason(old) != closed; old = g.reason.Load() {
+		if g.reason.CompareAndSwap(old, uint32(r)) {
 			return
 		}
 	}

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestWhatADaemonTookWithItIsReportedToTheNext: a client reports the spans of a daemon that died
-// without saying that they have had their outcome, and none of a daemon that left in order or that
-// never says so.
+// A client reports the unsettled spans of a crashed daemon as lost, but none of a daemon that shut down
+// gracefully or never reports settled spans.
 func TestWhatADaemonTookWithItIsReportedToTheNext(t *testing.T) {
 	const handed = 70
 	for name, test := range map[string]struct {
@@ -20,10 +19,10 @@ func TestWhatADaemonTookWithItIsReportedToTheNext(t *testing.T) {
 		"it has told of some": {true, func(t *testing.T, d *fakeDaemon, c *Client) {
 			changes := c.Features()
 			d.settle(30)
-			d.settle(20) // it never falls
+			d.settle(20) // it never decreases
 			changes.PeerTags = []string{"seen"}
 			d.setFeatures(changes)
-			<-c.FeatureChanges() // what came before was read
+			<-c.FeatureChanges() // the previous messages were read
 		}, (*fakeDaemon).kill, handed - 30},
 		"it has told of all": {true, func(t *testing.T, d *fakeDaemon, c *Client) {
 			if err := c.Flush(t.Context()); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// fakeDaemon keeps what a daemon is sent, in the simplest way there is, and
-// misbehaves on demand. Its fields are set before start or under mu.
+// fakeDaemon stores the messages that it receives, in the simplest way, and misbehaves on demand. Its fields must be set
+// before start, or with mu held.
 type fakeDaemon struct {
 	t      testing.TB
 	socket string
@@ -26,16 +26,16 @@ type fakeDaemon struct {
 	mu       sync.Mutex
 	features wire.Features
 	settles  bool
-	lives    *lives                          // that outlive it; nil: a daemon without tokens
-	interval uint64                          // that the welcome names
-	answer   func(id uint64) *wire.Flush     // nil: no answer
-	greeting func(c *net.UnixConn) bool      // false: this was all that the daemon has to say
-	welcome  func(*wire.Hello) *wire.Welcome // instead of its own
-	onFrame  func(c *fakeConn, t wire.Type)  // after a frame was counted
+	lives    *lives                          // state that survives this daemon; nil for a daemon without tokens
+	interval uint64                          // interval in the welcome
+	answer   func(id uint64) *wire.Flush     // response to a flush request; nil for none
+	greeting func(c *net.UnixConn) bool      // returns false to send no welcome
+	welcome  func(*wire.Hello) *wire.Welcome // replaces the default welcome
+	onFrame  func(c *fakeConn, t wire.Type)  // called after a frame was counted
 	listener *net.UnixListener
 	conns    map[*fakeConn]bool
 	origins  []span.Origin
-	counts   map[string]tally // by canonical key
+	counts   map[string]tally // by canonical encoding of the key
 	spans    uint64
 	batches  []int
 	flushes  int
@@ -45,7 +45,7 @@ type fakeDaemon struct {
 	serving  sync.WaitGroup
 }
 
-// tally is what was said of one key.
+// tally sums up the snapshots of one key.
 type tally struct {
 	spans, errors, topLevel int
 	duration                uint64
@@ -69,10 +69,10 @@ func (t tally) plus(duration uint64, end int64, flags span.Flags, weight float64
 
 type fakeConn struct {
 	*net.UnixConn
-	reading sync.Mutex // held to make the daemon stop reading
+	reading sync.Mutex // locked to make the daemon stop reading
 	keys    map[uint32][]byte
-	isHung  bool  // until it dies
-	life    *life // of what it was handed, where the daemon has tokens
+	isHung  bool  // until it is killed
+	life    *life // spans of this connection, if the daemon has tokens
 }
 
 func newFakeDaemon(t testing.TB) *fakeDaemon {
@@ -94,7 +94,7 @@ func newFakeDaemon(t testing.TB) *fakeDaemon {
 	return d
 }
 
-// start listens. It may be called again after stop and kill.
+// start listens. It can be called again after stop and kill.
 func (d *fakeDaemon) start() *fakeDaemon {
 	d.t.Helper()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: d.socket, Net: "unix"})
@@ -148,7 +148,7 @@ func (d *fakeDaemon) serve(c *fakeConn) {
 		}
 		message := make([]byte, wire.FrameLength(header[:]))
 		if _, err := io.ReadFull(in, message); err != nil {
-			return // half a frame is thrown away
+			return // an incomplete frame is discarded
 		}
 		c.reading.Lock()
 		t, body, err := wire.Split(message)
@@ -175,7 +175,7 @@ func (d *fakeDaemon) serve(c *fakeConn) {
 
 var errSilent = errors.New("nothing more to say")
 
-// take counts one message, under mu.
+// take counts one message. mu must be held.
 func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 	switch t {
 	case wire.TypeHello:
@@ -268,8 +268,7 @@ func (d *fakeDaemon) takeSpans(c *fakeConn, body []byte) error {
 	return w.Err()
 }
 
-// stop ends in order: bye, then the reading side is closed, and what came
-// before is read to its end.
+// stop shuts down gracefully: it sends bye, shuts down the reading side, and reads everything that was sent before.
 func (d *fakeDaemon) stop() {
 	d.unlisten()
 	conns := d.served()
@@ -283,7 +282,7 @@ func (d *fakeDaemon) stop() {
 	}
 }
 
-// kill ends at once: spans that it has not read are gone.
+// kill ends the daemon immediately: spans that it has not read are lost.
 func (d *fakeDaemon) kill() {
 	d.unlisten()
 	conns := d.cut()
@@ -293,7 +292,7 @@ func (d *fakeDaemon) kill() {
 	}
 }
 
-// cut closes all connections without a word.
+// cut closes all connections without a bye.
 func (d *fakeDaemon) cut() []*fakeConn {
 	conns := d.served()
 	for _, c := range conns {
@@ -305,7 +304,7 @@ func (d *fakeDaemon) cut() []*fakeConn {
 	return conns
 }
 
-// hang has it read nothing more, until it is killed.
+// hang makes the daemon stop reading until it is killed.
 func (d *fakeDaemon) hang() {
 	d.each(func(c *fakeConn) {
 		c.reading.Lock()
@@ -341,7 +340,7 @@ func (d *fakeDaemon) setFeatures(f wire.Features) {
 	d.each(func(c *fakeConn) { c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: f})) })
 }
 
-// settle says that so many spans of each connection have had their outcome.
+// settle reports the given number of spans of each connection as settled.
 func (d *fakeDaemon) settle(spans uint64) {
 	d.each(func(c *fakeConn) {
 		c.Write(wire.AppendFeatures(nil, &wire.Announcement{
@@ -351,7 +350,7 @@ func (d *fakeDaemon) settle(spans uint64) {
 	})
 }
 
-// see runs look under the daemon's lock.
+// see calls look with the daemon's lock held.
 func (d *fakeDaemon) see(look func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -363,8 +362,7 @@ func (d *fakeDaemon) spansSeen() (n uint64) {
 	return n
 }
 
-// eventually waits for what other goroutines bring about. It gives up only when
-// something hangs.
+// eventually waits for a condition that other goroutines make true. Its timeout is only reached if something hangs.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for range 30_000 {

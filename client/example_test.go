@@ -44,7 +44,7 @@ func Example() {
 	// Output: published 1 sent 1
 }
 
-// A tracer of a router with thousands of routes keeps an encoded key beside each.
+// A tracer for a router with thousands of routes stores an encoded key for each route.
 func ExampleEncodeKey() {
 	socket, stop := startDaemon()
 	defer stop()
@@ -61,7 +61,7 @@ func ExampleEncodeKey() {
 	key.HTTPStatus = 500
 	users.failed = client.EncodeKey(key)
 
-	batch := make([]client.Snapshot, 0, 64) // used again, for each trace
+	batch := make([]client.Snapshot, 0, 64) // reused for each trace
 	batch = append(batch, client.Snapshot{Encoded: users.ok, Duration: time.Millisecond, End: time.Now()})
 	batch = append(batch, client.Snapshot{
 		Encoded: users.failed, Duration: time.Second, End: time.Now(),
@@ -75,7 +75,7 @@ func ExampleEncodeKey() {
 	// Output: true
 }
 
-// Stats counts the spans that could not be handed over, by reason.
+// Stats counts the spans that could not be sent, by reason.
 func ExampleClient_Stats() {
 	nobody := filepath.Join(os.TempDir(), "no-daemon-here", "spans.sock")
 	c, err := client.Open(client.Config{Socket: nobody, MaxAway: 10 * time.Second})
@@ -95,7 +95,7 @@ func ExampleClient_Stats() {
 	// lost 3 refused 2
 }
 
-// startDaemon stands in for spanstatsd: it welcomes, reads and says nothing.
+// startDaemon starts a mock of spanstatsd, which sends a welcome and then only reads.
 func startDaemon() (socket string, stop func()) {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestHammer publishes from many goroutines while the daemon is stopped in
-// order, starts again, pauses and changes its mind. Every span that the client
-// calls sent has been counted by a daemon, and every other is in the books.
+// The test publishes from many goroutines while the daemon is shut down, restarted and paused, and changes
+// its features. Every span that the client counts as sent was counted by a daemon, and the numbers in Stats
+// balance.
 func TestHammer(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{
@@ -31,7 +31,7 @@ func TestHammer(t *testing.T) {
 			time.Sleep(time.Duration(r.IntN(2)) * 10 * time.Millisecond) // too long, or not
 			d.start()
 		case 2:
-			var paused []*fakeConn // others may come meanwhile
+			var paused []*fakeConn // other connections may be added meanwhile
 			d.each(func(f *fakeConn) {
 				f.reading.Lock()
 				paused = append(paused, f)
@@ -63,8 +63,7 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// publishMuch publishes from several goroutines, and watches Stats, until it is
-// stopped.
+// publishMuch publishes from several goroutines and checks Stats, until it is stopped.
 func publishMuch(t *testing.T, c *Client) (offered *atomic.Uint64, stop func()) {
 	offered = new(atomic.Uint64)
 	var isStopped atomic.Bool
@@ -98,9 +97,9 @@ func publishMuch(t *testing.T, c *Client) (offered *atomic.Uint64, stop func()) 
 	}
 }
 
-// TestHammerOfKills publishes from many goroutines while daemons are killed, leave, stall, want nothing
-// for a while and know nothing of those before. No span is counted twice, and what is missing is in the
-// books, which hold at any moment.
+// The test publishes from many goroutines while daemons are killed, shut down or stalled, want no
+// statistics for a while, and know no earlier connections. No span is counted twice, missing spans are
+// accounted for, and the numbers in Stats balance at any moment.
 func TestHammerOfKills(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.settles, d.lives = true, newLives(7)
@@ -143,7 +142,7 @@ func TestHammerOfKills(t *testing.T) {
 	checkLives(t, d, c, accepted)
 }
 
-// publishNumbered publishes from several goroutines, and watches Stats, until it is stopped.
+// publishNumbered publishes numbered spans from several goroutines and checks Stats, until it is stopped.
 func publishNumbered(t *testing.T, c *Client) (stop func() (accepted map[uint64]bool)) {
 	var isStopped atomic.Bool
 	var running sync.WaitGroup
@@ -186,8 +185,8 @@ func publishNumbered(t *testing.T, c *Client) (stop func() (accepted map[uint64]
 	}
 }
 
-// TestKilledDaemon: spans that it had not read are lost with it, the books still hold, and no span
-// is counted twice.
+// Spans that a killed daemon has not read are lost, the numbers in Stats balance, and no span is counted
+// twice.
 func TestKilledDaemon(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
@@ -209,8 +208,7 @@ func TestKilledDaemon(t *testing.T) {
 	}
 }
 
-// flushThrough flushes until a daemon answers: one that was just killed may have
-// taken the question with it.
+// flushThrough calls Flush until a daemon responds, because the request can be lost with a daemon that is killed.
 func flushThrough(t *testing.T, c *Client) {
 	t.Helper()
 	for {
@@ -218,7 +216,7 @@ func flushThrough(t *testing.T, c *Client) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, errLeftAlone) {
+		if !errors.Is(err, errDisconnected) {
 			t.Fatal(err)
 		}
 	}

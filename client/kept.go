@@ -8,174 +8,188 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// kept is what a connection has handed over and the daemon has not settled, as far as there is room: if
-// the daemon dies, the next one may have to be handed it again. It is the sender's alone.
+// kept contains the buffers of sent spans that are not settled, up to a limit, for the case that the daemon crashes. It
+// is used by the sender only.
 //
-// A buffer is kept as it was written, and so a full one costs nothing. What a smaller one holds is
-// copied behind what was kept last, with its own definitions, so that many that were sent for their
-// age take no more buffers than they fill.
+// What happens to these spans depends on how the connection ends:
+//
+//   - The client has closed it: the daemon has received and counts all spans.
+//   - The daemon has shut down gracefully (bye), or crashed: the next daemon knows the outcome of each span from the
+//     recovery file of the previous one, and the client asks it in its hello. Spans that no destination has received are
+//     resent. Spans that a destination may have received are counted as ambiguous. Settled spans are dropped.
+//   - The next daemon does not know the outcome: after a bye, all spans were delivered; after a crash, they are counted
+//     as lost, because resending them could count them twice.
+//
+// A full buffer is kept as it is. The messages of other buffers are copied to the last kept buffer, so that many small
+// buffers do not use up the limit.
 type kept struct {
-	pool    *pool
-	most    int       // buffers
-	buffers []*buffer // the oldest first; it never grows
+	pool       *pool
+	maxBuffers int       // limit; 0 if nothing is kept
+	buffers    []*buffer // oldest first; never exceeds its capacity
 }
 
-// fates are how many spans of an ended connection came to what.
-type fates struct{ again, ambiguous, died uint64 }
+// outcomeCounts contains the numbers of spans of an ended connection, by outcome.
+type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 
-// add keeps a buffer that was handed over. Where there is no room the oldest is let go.
+// add keeps a buffer. If the limit is reached, it drops the oldest one.
 func (k *kept) add(b *buffer, upTo uint64) {
 	b.upTo = upTo
 	n := len(k.buffers)
-	if k.most == 0 || n > 0 && k.buffers[n-1].join(b) {
+	if k.maxBuffers == 0 || n > 0 && k.buffers[n-1].join(b) {
 		k.pool.give(b)
 		return
 	}
-	if n == k.most {
-		k.letGo(1)
+	if n == k.maxBuffers {
+		k.drop(1)
 	}
 	k.hold(b, upTo)
 }
 
-// hold keeps a buffer even where there is no room, as one is of which only a part was handed over.
+// hold keeps a buffer regardless of the limit. It is used for a buffer of which only a part was sent.
 func (k *kept) hold(b *buffer, upTo uint64) {
 	b.upTo = upTo
 	k.buffers = append(k.buffers, b)
 }
 
-// release lets go of what is settled.
+// release drops the buffers whose spans are all settled. settled is the number of settled spans of the connection.
 func (k *kept) release(settled uint64) {
 	n := 0
 	for n < len(k.buffers) && k.buffers[n].upTo <= settled {
 		n++
 	}
-	k.letGo(n)
+	k.drop(n)
 }
 
-func (k *kept) letGo(n int) {
+// drop drops the n oldest buffers.
+func (k *kept) drop(n int) {
 	for _, b := range k.buffers[:n] {
 		k.pool.give(b)
 	}
 	k.buffers = slices.Delete(k.buffers, 0, n)
 }
 
-// sift leaves what is to be handed over again, and of a buffer that was cut what was not handed over.
-// It goes by the outcomes of the spans that are handed and not settled, whose numbers are those of the
-// connection.
-func (k *kept) sift(handed, settled uint64, outcomes []uint64) fates {
-	first := handed // the last span that is not kept any more
+// retainUnsent removes all spans except those that have to be resent, and those of a partially written buffer that
+// were not sent. sent and settled are the numbers of sent and of settled spans of the connection, and outcomes is the
+// list for the spans between them.
+func (k *kept) retainUnsent(sent, settled uint64, outcomes []uint64) outcomeCounts {
+	lastDropped := sent // number of the last span that is not kept any more
 	if len(k.buffers) > 0 {
-		first = min(handed, k.buffers[0].upTo-uint64(k.buffers[0].spans))
+		lastDropped = min(sent, k.buffers[0].upTo-uint64(k.buffers[0].spans))
 	}
-	var gone, found [wire.Again + 1]uint64
-	for at := settled; at < first; {
-		what, upTo := outcome(outcomes, at+1)
-		upTo = min(upTo, first)
-		gone[what] += upTo - at
+	var dropped, found [wire.Resend + 1]uint64 // spans that are no longer kept, and kept spans, by outcome
+	for at := settled; at < lastDropped; {
+		o, upTo := outcomeOf(outcomes, at+1)
+		upTo = min(upTo, lastDropped)
+		dropped[o] += upTo - at
 		at = upTo
 	}
-	again := k.buffers[:0]
+	remaining := k.buffers[:0]
 	for _, b := range k.buffers {
 		at := b.upTo - uint64(b.spans)
 		b.retain(func(spans int) bool {
 			at += uint64(spans)
-			if at > handed {
+			if at > sent {
 				return true
 			}
-			what := wire.Settled
+			o := wire.Settled
 			if at > settled {
-				what, _ = outcome(outcomes, at)
+				o, _ = outcomeOf(outcomes, at)
 			}
-			found[what] += uint64(spans)
-			return what == wire.Again
+			found[o] += uint64(spans)
+			return o == wire.Resend
 		})
 		if b.spans == 0 {
 			k.pool.give(b)
 		} else {
-			again = append(again, b)
+			remaining = append(remaining, b)
 		}
 	}
-	k.buffers = again
-	return fates{found[wire.Again], gone[wire.Doubtful] + found[wire.Doubtful], gone[wire.Again]}
+	k.buffers = remaining
+	return outcomeCounts{
+		resend:    found[wire.Resend],
+		ambiguous: dropped[wire.Doubtful] + found[wire.Doubtful],
+		lost:      dropped[wire.Resend],
+	}
 }
 
-// outcome is that of the span with that number, and of those behind it up to another.
-func outcome(outcomes []uint64, number uint64) (what wire.Outcome, upTo uint64) {
-	for upTo, what := range wire.Outcomes(outcomes) {
+// outcomeOf returns the outcome of the span with the given number, and the number of the last span to which it applies.
+func outcomeOf(outcomes []uint64, number uint64) (o wire.Outcome, upTo uint64) {
+	for upTo, o := range wire.Outcomes(outcomes) {
 		if number <= upTo {
-			return what, upTo
+			return o, upTo
 		}
 	}
-	return wire.Again, math.MaxUint64
+	return wire.Resend, math.MaxUint64
 }
 
-// isAsked reports whether the next daemon can say what became of the spans of a connection, should this
-// one die.
-func (l *connection) isAsked() bool {
-	return l.says.Settled && l.says.Token != "" && len(l.says.Token) <= wire.MaxToken
+// supportsRecovery reports whether the next daemon can know the outcome of the spans of this connection if this daemon
+// crashes.
+func (l *connection) supportsRecovery() bool {
+	return l.welcome.Settled && l.welcome.Token != "" && len(l.welcome.Token) <= wire.MaxToken
 }
 
-// leave sees to what an ended connection was handed. Where a daemon left in order, its books have it,
-// unless it is killed before it has delivered them: the next one knows. Where it is still there its books
-// have it too, but who closes has not seen it there.
-func (s *sender) leave(l *connection) {
-	isOurs, open := s.saidBye == l, l.unsettled()
-	hasDied := l.died() && !isOurs
-	if (hasDied || l.saidBye() && !isOurs) && open > 0 && l.isAsked() {
+// releaseOrAsk decides what happens to the unsettled spans of an ended connection. If the daemon has crashed or shut
+// down, the next daemon is asked about them. Otherwise the daemon has received them and accounts for them. If the client
+// has closed the connection, they remain unsettled in Stats.
+func (s *sender) releaseOrAsk(l *connection) {
+	isClosedByClient, unsettled := s.sentByeOn == l, l.unsettled()
+	hasCrashed := l.died() && !isClosedByClient
+	hasShutDown := l.saidBye() && !isClosedByClient
+	if (hasCrashed || hasShutDown) && unsettled > 0 && l.supportsRecovery() {
 		s.earlier = l
 		return
 	}
-	if !isOurs && s.c.aborted.Err() == nil {
-		l.settle(l.handed.Load())
+	if !isClosedByClient && s.client.aborted.Err() == nil {
+		l.settle(l.sent.Load())
 	}
-	s.again(l.handed.Load(), l.handed.Load(), nil)
-	if hasDied && open > 0 {
-		s.lose(fates{died: open})
+	s.requeue(l.sent.Load(), l.sent.Load(), nil)
+	if hasCrashed && unsettled > 0 {
+		s.countLost(outcomeCounts{lost: unsettled})
 	}
 }
 
-// goBy goes by what a daemon says of an earlier connection, if it was asked about one. Where it knows
-// nothing, spans that were handed over again might count twice; behind a bye it knows nothing because
-// they were delivered.
-func (s *sender) goBy(l *connection) {
+// applyEarlierOutcomes applies the outcomes in the daemon's welcome to the spans of the earlier connection, if the client
+// has asked about one. If the daemon does not know them, the spans are not resent, because they could be counted
+// twice; after a bye, an unknown outcome means that they were delivered.
+func (s *sender) applyEarlierOutcomes(l *connection) {
 	if earlier := s.earlier; earlier != nil {
-		handed, open := earlier.handed.Load(), earlier.unsettled()
-		earlier.settle(handed) // so that the books have no span twice
-		if len(l.says.Earlier) > 0 {
-			s.lose(s.again(handed, handed-open, l.says.Earlier))
+		sent, unsettled := earlier.sent.Load(), earlier.unsettled()
+		earlier.settle(sent) // so that Stats counts no span twice
+		if isKnown := len(l.welcome.Earlier) > 0; isKnown {
+			s.countLost(s.requeue(sent, sent-unsettled, l.welcome.Earlier))
 		} else {
-			s.again(handed, handed, nil)
+			s.requeue(sent, sent, nil)
 			if !earlier.saidBye() {
-				s.lose(fates{died: open})
+				s.countLost(outcomeCounts{lost: unsettled})
 			}
 		}
 		s.earlier = nil
 	}
-	s.kept.most = 0
-	if l.isAsked() {
-		s.kept.most = max(s.c.config.MaxKept, 0) / bufferBytes
+	s.kept.maxBuffers = 0
+	if l.supportsRecovery() {
+		s.kept.maxBuffers = max(s.client.config.MaxKept, 0) / bufferBytes
 	}
-	s.c.last.Store(l)
+	s.client.last.Store(l)
 }
 
-// again has what is to be handed over again wait in front of everything else. The books have it as
-// buffered once more.
-func (s *sender) again(handed, settled uint64, outcomes []uint64) fates {
-	came := s.kept.sift(handed, settled, outcomes)
-	s.c.sent.Add(-came.again)
+// requeue moves the kept spans that have to be resent to the front of s.pending. They count as buffered again. See
+// retainUnsent for the parameters.
+func (s *sender) requeue(sent, settled uint64, outcomes []uint64) outcomeCounts {
+	counts := s.kept.retainUnsent(sent, settled, outcomes)
+	s.client.sent.Add(-counts.resend)
 	s.pending = slices.Insert(s.pending, 0, s.kept.buffers...)
 	s.kept.buffers = s.kept.buffers[:0]
-	return came
+	return counts
 }
 
-// lose counts what a daemon took with it.
-func (s *sender) lose(came fates) {
-	if came == (fates{}) {
+// countLost counts and logs the spans that were lost with a daemon, or may have been.
+func (s *sender) countLost(counts outcomeCounts) {
+	if counts == (outcomeCounts{}) {
 		return
 	}
-	s.c.lost.add(daemonDied, int(came.died))
-	s.c.lost.add(ambiguous, int(came.ambiguous))
-	s.c.config.Logger.Warn("spanstatsd ended before it said what became of all spans",
-		slog.Uint64("handed_over_again", came.again), slog.Uint64("ambiguous", came.ambiguous),
-		slog.Uint64("lost_at_most", came.died))
+	s.client.lost.add(daemonDied, int(counts.lost))
+	s.client.lost.add(ambiguous, int(counts.ambiguous))
+	s.client.config.Logger.Warn("spanstatsd ended before it said what became of all spans",
+		slog.Uint64("handed_over_again", counts.resend), slog.Uint64("ambiguous", counts.ambiguous),
+		slog.Uint64("lost_at_most", counts.lost))
 }

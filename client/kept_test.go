@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestNothingIsLostAndNothingTwice has daemons die, leave and stall at random under one publisher. With
-// room for all, each span is counted once or doubtful; with little, what is neither is in the books.
+// Daemons crash, shut down and stall at random while one publisher publishes. With enough memory, each span
+// is counted once or is ambiguous; with little memory, all other spans are accounted for as lost.
 func TestNothingIsLostAndNothingTwice(t *testing.T) {
 	for name, maxKept := range map[string]int{
 		"room for all": 16 << 20, "little room": minBuffers * bufferBytes,
@@ -49,7 +49,7 @@ func TestNothingIsLostAndNothingTwice(t *testing.T) {
 	}
 }
 
-// liveAtRandom publishes while daemons come and go, and returns the numbers that were accepted.
+// liveAtRandom publishes while daemons start and end, and returns the numbers of the accepted spans.
 func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (accepted map[uint64]bool) {
 	accepted = map[uint64]bool{}
 	next := uint64(1)
@@ -81,17 +81,17 @@ func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (acce
 			d.kill()
 			publish(dice.IntN(3))
 			d.start()
-		case 5: // the next one dies before its welcome, too
+		case 5: // the next one crashes before its welcome, too
 			d.kill()
 			d.dieGreeting(t)
 			publish(dice.IntN(3))
 			d.start()
-		case 6: // within a message, of which the socket has a part
+		case 6: // within a message that was written partially
 			connects := c.Stats().Connects
 			d.hang()
 			for range 40 {
 				publish(4)
-				// for the sender to meet the full socket; nothing depends on it
+				// so that the sender probably blocks on the full socket; the test does not depend on it
 				time.Sleep(100 * time.Microsecond)
 			}
 			d.kill()
@@ -108,7 +108,7 @@ func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (acce
 	return accepted
 }
 
-// dieGreeting is a daemon that says nothing to its first client.
+// dieGreeting starts a daemon that crashes before its first welcome.
 func (d *fakeDaemon) dieGreeting(t *testing.T) {
 	greeted := make(chan struct{})
 	var once sync.Once
@@ -121,7 +121,7 @@ func (d *fakeDaemon) dieGreeting(t *testing.T) {
 	d.see(func() { d.greeting = nil })
 }
 
-// checkLives compares what daemons counted with the client's books.
+// checkLives compares the spans that daemons have counted with Stats.
 func checkLives(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool) {
 	t.Helper()
 	missing, doubtful, twice := uint64(0), uint64(0), 0
@@ -157,14 +157,14 @@ func checkLives(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool
 	}
 }
 
-// TestEachSpanHasOneFate keeps random messages in random buffers, cuts the last write anywhere, and goes
-// by random outcomes, right ones and wrong ones. A naive model, span by span, says what becomes of each.
+// The test keeps random messages in random buffers, truncates the last write at any position, and applies
+// random outcomes, valid and invalid. A simple model computes the outcome of each span.
 func TestEachSpanHasOneFate(t *testing.T) {
 	dice := rand.New(rand.NewPCG(5, 34))
 	for range 1000 {
-		k := &kept{pool: newPool(16), most: 1 + dice.IntN(6)}
+		k := &kept{pool: newPool(16), maxBuffers: 1 + dice.IntN(6)}
 		handed, messages := keepAtRandom(k, dice)
-		kept := uint64(0) // the first that is
+		kept := uint64(0) // number of spans before the first one that is kept
 		if len(k.buffers) > 0 {
 			kept = k.buffers[0].upTo - uint64(k.buffers[0].spans)
 		}
@@ -175,11 +175,11 @@ func TestEachSpanHasOneFate(t *testing.T) {
 			for range dice.IntN(6) {
 				outcomes = append(outcomes, dice.Uint64N(handed+handed/8+1), dice.Uint64N(4))
 			}
-			if dice.IntN(4) > 0 { // as a daemon says them, at the ends of messages
+			if dice.IntN(4) > 0 { // at the ends of messages, like the outcomes of a daemon
 				outcomes = atEnds(outcomes, messages)
 			}
 		}
-		var want fates
+		var want outcomeCounts
 		var again []uint64
 		at := uint64(0)
 		for _, spans := range messages {
@@ -198,15 +198,15 @@ func TestEachSpanHasOneFate(t *testing.T) {
 				case what == 1:
 					want.ambiguous++
 				case at <= kept:
-					want.died++
+					want.lost++
 				default:
-					want.again++
+					want.resend++
 					again = append(again, at)
 				}
 			}
 			at = last
 		}
-		if got := k.sift(handed, settled, outcomes); got != want {
+		if got := k.retainUnsent(handed, settled, outcomes); got != want {
 			t.Fatalf("handed %d, settled %d, outcomes %d of messages %d, kept from %d: %+v, want %+v", handed,
 				settled,
 				outcomes, messages, kept, got, want)
@@ -215,15 +215,15 @@ func TestEachSpanHasOneFate(t *testing.T) {
 	}
 }
 
-// keepAtRandom keeps buffers of spans numbered from 1 on, and returns the spans of each message. The last
-// write may have been cut.
+// keepAtRandom keeps buffers with spans that are numbered from 1, and returns the number of spans of each message. The
+// last buffer may be partially written.
 func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
 	for range dice.IntN(12) {
 		b := k.pool.take()
 		s := &shard{pool: k.pool, gate: new(gate), buffer: b}
 		for range 1 + dice.IntN(4) {
 			batch := numbered(handed+uint64(b.spans)+1, 1+dice.IntN(frameSpans))
-			if dice.IntN(3) == 0 { // so that buffers differ in how full they are
+			if dice.IntN(3) == 0 { // so that some buffers are fuller than others
 				batch[0].Key.Service = strings.Repeat("s", 5000)
 			}
 			if s.fill(batch) < len(batch) {
@@ -239,7 +239,7 @@ func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
 		before := handed
 		handed += uint64(b.spans)
 		if dice.IntN(12) == 0 {
-			taken := b.taken(dice.IntN(len(b.bytes())))
+			taken := b.spansIn(dice.IntN(len(b.bytes())))
 			k.hold(b, handed)
 			return before + uint64(taken), messages
 		}
@@ -248,7 +248,7 @@ func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
 	return handed, messages
 }
 
-// atEnds moves bounds to where messages end.
+// atEnds moves each bound to the end of a message.
 func atEnds(outcomes []uint64, messages []int) []uint64 {
 	for i := 0; i < len(outcomes); i += 2 {
 		end := uint64(0)
@@ -271,7 +271,7 @@ func naiveOutcome(outcomes []uint64, number uint64) uint64 {
 	return 2
 }
 
-// checkAgain reads what is left in the buffers, each on a connection of its own.
+// checkAgain decodes the remaining messages, each buffer as on a connection of its own.
 func checkAgain(t *testing.T, k *kept, want []uint64) {
 	t.Helper()
 	read := &life{of: &lives{isOrdered: true}}
@@ -303,7 +303,7 @@ func checkAgain(t *testing.T, k *kept, want []uint64) {
 	}
 }
 
-// TestWhatIsSettledIsFree: a client that goes on sending, and whose daemon settles all, keeps little.
+// A client whose spans are all settled keeps few buffers, however many spans it sends.
 func TestWhatIsSettledIsFree(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.settles, d.lives = true, newLives(1)
@@ -311,7 +311,7 @@ func TestWhatIsSettledIsFree(t *testing.T) {
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
 	next := uint64(1)
 	for range 20 {
-		for range 30 { // more than a buffer
+		for range 30 { // more than one buffer
 			if !c.Publish(numbered(next, 256)) {
 				t.Fatal("refused, though there is room")
 			}
@@ -330,9 +330,9 @@ func TestWhatIsSettledIsFree(t *testing.T) {
 	}
 }
 
-// TestReleaseGoesByTheLastSpan of a buffer.
+// A buffer is released when its last span is settled.
 func TestReleaseGoesByTheLastSpan(t *testing.T) {
-	k := &kept{pool: newPool(2), most: 1}
+	k := &kept{pool: newPool(2), maxBuffers: 1}
 	k.add(filledBuffer(t), 10)
 	if k.release(9); len(k.buffers) != 1 {
 		t.Error("what is not settled is let go")
@@ -342,16 +342,16 @@ func TestReleaseGoesByTheLastSpan(t *testing.T) {
 	}
 }
 
-// TestWhatTheNextDaemonSays follows 90 spans in three messages to a daemon that dies, and on by each
-// answer that the next one may give.
+// A client sends 90 spans in three messages to a daemon that crashes. The test checks each response that
+// the next daemon can give.
 func TestWhatTheNextDaemonSays(t *testing.T) {
-	const settled, doubtful, again = uint64(wire.Settled), uint64(wire.Doubtful), uint64(wire.Again)
+	const settled, doubtful, again = uint64(wire.Settled), uint64(wire.Doubtful), uint64(wire.Resend)
 	long := strings.Repeat("t", wire.MaxToken+1)
 	for name, test := range map[string]struct {
 		earlier                []uint64
 		token                  string
-		told                   uint64 // settled, right before the end
-		unwanted               bool   // the next daemon wants no stats
+		told                   uint64 // number of spans that were reported as settled before the crash
+		unwanted               bool   // the next daemon wants no statistics
 		again, ambiguous, died uint64
 		isNotAsked             bool
 	}{
@@ -402,7 +402,7 @@ func TestWhatTheNextDaemonSays(t *testing.T) {
 			d.start()
 			c := open(t, Config{Socket: d.socket, MaxAge: time.Hour, MaxBackoff: time.Millisecond})
 			ask := context.WithoutCancel(t.Context())
-			for _, size := range []int{20, 30, 40} { // a message each, and all of them kept in one buffer
+			for _, size := range []int{20, 30, 40} { // one message each, all kept in one buffer
 				c.Publish(sampleBatch(size))
 				d.see(func() {
 					d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, Error: "later"} }
@@ -456,9 +456,8 @@ func TestWhatTheNextDaemonSays(t *testing.T) {
 	}
 }
 
-// TestTheNextIsAskedBehindABye: a daemon that says bye has all in its books, and delivers them, or is killed
-// before. The next one knows nothing of it in the first case, and what is to be handed over again in the
-// second.
+// A daemon that says bye delivers all spans, or is killed before. In the first case, the next one knows no
+// outcomes; in the second, it knows which spans have to be resent.
 func TestTheNextIsAskedBehindABye(t *testing.T) {
 	for name, isKilled := range map[string]bool{"it ends in order": false, "it is killed": true} {
 		t.Run(name, func(t *testing.T) { followBye(t, isKilled) })
@@ -494,7 +493,7 @@ func followBye(t *testing.T, isKilled bool) {
 	}
 }
 
-// closing is a client of a daemon that has 70 spans of it, and how it is closed.
+// closing is a client that has sent 70 spans, and the conditions of its Close.
 func closing(t *testing.T, maxKept int) (d *fakeDaemon, c *Client, log *syncBuffer,
 	end func(context.Context),
 ) {
@@ -522,8 +521,8 @@ func (d *fakeDaemon) isAsked() (is bool) {
 	return is
 }
 
-// TestCloseWaitsForTheOutcome asks for a report, and leaves when all is settled or a destination has not
-// taken it, which is said.
+// Close requests a flush. It returns when all spans are settled, or when a destination has not accepted
+// them, which is logged.
 func TestCloseWaitsForTheOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer    wire.Flush
@@ -554,7 +553,7 @@ func TestCloseWaitsForTheOutcome(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsNoLongerThanItMay, which is as long as its context lasts, and some seconds at most.
+// Close waits until its context is done, but a few seconds at most.
 func TestCloseWaitsNoLongerThanItMay(t *testing.T) {
 	t.Run("some seconds", func(t *testing.T) {
 		d, c, _, end := closing(t, 0)
@@ -581,8 +580,8 @@ func TestCloseWaitsNoLongerThanItMay(t *testing.T) {
 	})
 }
 
-// TestADaemonDiesWhileTheClientCloses: if the next one is there already it is handed everything again,
-// and if none is, that is said, as what was not seen settled.
+// If the next daemon is available, it gets all spans again. Otherwise, they are counted as unsettled and
+// logged.
 func TestADaemonDiesWhileTheClientCloses(t *testing.T) {
 	t.Run("the next is there", func(t *testing.T) {
 		d, c, _, end := closing(t, 0)
@@ -640,7 +639,7 @@ func TestADaemonDiesWhileTheClientCloses(t *testing.T) {
 	})
 }
 
-// canceledWhenAsked is a context that ends when the daemon is asked for a report.
+// canceledWhenAsked is a context that is canceled when the daemon receives a flush request.
 func canceledWhenAsked(t *testing.T, d *fakeDaemon) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	d.see(func() { d.answer = func(uint64) *wire.Flush { cancel(); return nil } })

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// maxKeys is how many keys a buffer defines. It is below the max_keys of any
-	// daemon, so buffers need not know which daemon they will meet.
+	// maxKeys is the maximum number of keys that a buffer defines. It is below the max_keys of every
+	// daemon, because a buffer can be sent to any daemon.
 	maxKeys = 512
-	// tableSlots keeps the table at most half full.
+	// tableSlots keeps the hash table at most half full.
 	tableSlots = 2 * maxKeys
-	// maxKeyCost is more than what a daemon charges for the keys of a buffer, and below
-	// the max_key_bytes of any.
+	// maxKeyCost is an upper bound of the cost that a daemon charges for the keys of a buffer, and below
+	// the max_key_bytes of every daemon.
 	maxKeyCost = defineRoom + maxKeys*(31+128)
 )
 
-// seed is one a process, so that nobody outside can choose keys that collide.
+// seed is random for each process, so that keys cannot be chosen to collide.
 var seed = maphash.MakeSeed()
 
-// keyTable finds the number of a key by its bytes, which lie in the
-// definitions of the buffer that is being filled. It is flat and open-addressed.
+// keyTable is an open-addressing hash table that maps encoded keys to their numbers in the current buffer.
+// The bytes of the keys are in the buffer's definitions.
 type keyTable [tableSlots]keySlot
 
-// keySlot is of one key, or empty: then its size is 0, which no key has.
+// keySlot contains one key. It is empty if size is 0, which no key has.
 type keySlot struct {
 	hash   uint64
-	offset uint16 // of the key in the definitions
+	offset uint16 // position of the key in the definitions
 	size   uint16
 	number uint16
 }
 
-// find returns the slot that holds the key and true, or the slot where it
-// belongs, its hash to set, and false.
+// find returns the slot of a key. If the key is not in the table, found is false, and the caller can store
+// the key and its hash in the slot.
 func (t *keyTable) find(key, definitions []byte) (slot *keySlot, hash uint64, found bool) {
 	hash = maphash.Bytes(seed, key)
 	for i := hash % tableSlots; ; i = (i + 1) % tableSlots {
@@ -48,20 +48,19 @@ func (t *keyTable) find(key, definitions []byte) (slot *keySlot, hash uint64, fo
 	}
 }
 
-// EncodedKey is a key that was encoded once, for a tracer that publishes it many
-// times. It spares a snapshot the comparison or the encoding of its labels. So a
-// tracer that can keep one beside whatever it knows the span's labels by (a route, a
-// statement, a peer) should. It is immutable, belongs to no client, and holds some
-// bytes more than its labels.
+// EncodedKey is a key that was encoded once, for a tracer that publishes it many times. A snapshot with an
+// EncodedKey is published without comparing or encoding its labels, so a tracer should store one next to
+// its own data about a route, a statement or a peer, if it can. An EncodedKey is immutable, can be used
+// with several clients, and is slightly larger than its labels.
 type EncodedKey struct {
 	raw []byte
 	id  uint64
 }
 
-// encodedKeys counts them, so that each has an id of its own in this process.
+// encodedKeys counts all encoded keys of this process and provides their IDs.
 var encodedKeys atomic.Uint64
 
-// EncodeKey encodes a key. It keeps nothing of it.
+// EncodeKey encodes a key. It does not keep a reference to it.
 func EncodeKey(k Key) *EncodedKey {
 	if isOversized(&k, keyBound(&k)) {
 		k = *new(cutter).cut(&k)
@@ -69,12 +68,12 @@ func EncodeKey(k Key) *EncodedKey {
 	return &EncodedKey{raw: wire.AppendKey(nil, &k), id: encodedKeys.Add(1)}
 }
 
-// encodedTable finds the number of an encoded key by its id, in the buffer that
-// is being filled. It looks at no byte of the key. Each id has one slot; of two ids
-// with the same slot the later one takes it, and the other is found by its bytes.
+// encodedTable maps the IDs of encoded keys to their numbers in the current buffer, without reading the
+// bytes of a key. Each ID has one possible slot, where it overwrites other IDs. The key of an overwritten
+// ID is found in the keyTable.
 type encodedTable [tableSlots]encodedSlot
 
-// encodedSlot is empty with the id 0, which no key has.
+// encodedSlot contains one encoded key. It is empty if id is 0, which no key has.
 type encodedSlot struct {
 	id     uint64
 	number uint32

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestKeyTable compares it with a map, through many generations.
+// The test compares the table with a map, over many generations.
 func TestKeyTable(t *testing.T) {
 	table := &keyTable{}
 	for generation := range 8 {
@@ -38,8 +38,7 @@ func TestKeyTable(t *testing.T) {
 	}
 }
 
-// TestKeysWithEqualHashesStayApart: a hash only says where to look. The key's bytes decide what is
-// there.
+// Keys with equal hashes are distinguished by their bytes.
 func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	table := &keyTable{}
 	definitions := []byte("onetwo")
@@ -55,8 +54,8 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	}
 }
 
-// TestTheKeysOfABufferFitEveryDaemon: the keys that a buffer may define cost less than the least
-// that a daemon announces, so that no number of a buffer is ever without its key.
+// The keys that a buffer defines cost less than the minimum limit of a daemon, so the daemon accepts all of
+// them.
 func TestTheKeysOfABufferFitEveryDaemon(t *testing.T) {
 	most := 0
 	for length := 1; length <= defineRoom; length++ {
@@ -69,8 +68,7 @@ func TestTheKeysOfABufferFitEveryDaemon(t *testing.T) {
 	}
 }
 
-// TestEncodedKeyIsTheSame puts the same snapshots in two shards, with their
-// labels and with keys encoded before, and expects the same bytes.
+// Snapshots with labels and the same ones with encoded keys result in the same bytes.
 func TestEncodedKeyIsTheSame(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 9))
 	for range 200 {
@@ -91,7 +89,7 @@ func TestEncodedKeyIsTheSame(t *testing.T) {
 	}
 }
 
-// TestManyEncodingsOfOneKey fills the table of ids, and more, with one key.
+// The test encodes one key more often than the table has slots.
 func TestManyEncodingsOfOneKey(t *testing.T) {
 	batch := sampleBatch(1)
 	for range 3 * tableSlots {
@@ -108,8 +106,7 @@ func TestManyEncodingsOfOneKey(t *testing.T) {
 	}
 }
 
-// TestEncodedKeysWithOnePlaceAreTwo: two encoded keys whose ids have one place in the table are
-// each sent as themselves.
+// Two encoded keys whose IDs share a slot are sent with their own keys.
 func TestEncodedKeysWithOnePlaceAreTwo(t *testing.T) {
 	labels := make([]Snapshot, 4)
 	encoded := make([]Snapshot, len(labels))
@@ -126,25 +123,25 @@ func TestEncodedKeysWithOnePlaceAreTwo(t *testing.T) {
 	}
 }
 
-// TestAKeyIsDefinedInEachBuffer: a number says nothing in the next buffer.
+// A key number is valid in one buffer only.
 func TestAKeyIsDefinedInEachBuffer(t *testing.T) {
 	byLabels, encoded := sampleBatch(1), sampleBatch(1)
 	encoded[0].Encoded = EncodeKey(encoded[0].Key)
 	for what, batch := range map[string][]Snapshot{"by its labels": byLabels, "encoded": encoded} {
 		s := shardOf(t)
 		for range 2 {
-			if _, _, ok := s.put(batch); !ok || s.buffer.keys != 1 {
+			if why, _ := s.put(batch); why != none || s.buffer.keys != 1 {
 				t.Errorf("a buffer with one key, published %s, defines %d", what, s.buffer.keys)
 			}
 			s.seal()
 			for _, b := range s.pool.appendSealed(nil) {
-				s.pool.give(b) // with the bytes of its definitions
+				s.pool.give(b) // still contains the bytes of its definitions
 			}
 		}
 	}
 }
 
-// TestEncodedKeyIsCut: it is no way round the limits of labels.
+// The limits of labels apply to encoded keys as well.
 func TestEncodedKeyIsCut(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	key := EncodeKey(Key{Service: huge, Resource: huge, PeerTags: []string{huge, huge}})
@@ -153,14 +150,14 @@ func TestEncodedKeyIsCut(t *testing.T) {
 	}
 }
 
-// bytesOf is what a client would send of one batch.
+// bytesOf returns the messages that a client sends for one batch.
 func bytesOf(t *testing.T, batch []Snapshot) []byte {
 	t.Helper()
 	c := open(t, Config{Socket: t.TempDir() + "/nobody", MaxAge: time.Hour})
 	s := &c.shards[0]
 	s.lock()
 	defer s.mu.Unlock()
-	if _, _, ok := s.put(batch); !ok || s.buffer == nil {
+	if why, _ := s.put(batch); why != none || s.buffer == nil {
 		t.Fatal("the batch was refused")
 	}
 	return append(bytes.Clone(s.buffer.definitions), s.buffer.frames...)

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// maxKeyBytes is more than any key has after cut: 64 peer tags of 200 bytes,
-	// 4 additional ones of 400, a resource of 5000, and the rest.
+	// maxKeyBytes is an upper bound of the encoded length of a key that cutter.cut has truncated: 64 peer tags of 200
+	// bytes, 4 additional tags of 400, a resource of 5000, and the rest.
 	maxKeyBytes = 21 << 10
-	// stringOverhead is the longest header of a string, keyOverhead those of a
-	// whole key without its tags.
+	// stringOverhead is the maximum length of a string header, keyOverhead that of all headers of a key
+	// except those of its tags.
 	stringOverhead = 5
 	keyOverhead    = 80
 )
 
-// keyBound is how many bytes the key's encoding can have at most. It is
-// asked of every snapshot, so it only adds.
+// keyBound returns an upper bound of the encoded length of a key. It is called for every snapshot with
+// labels, so it only adds lengths.
 func keyBound(k *Key) int {
 	n := keyOverhead + len(k.Service) + len(k.Operation) + len(k.Resource) + len(k.Type) + len(k.Kind) +
 		len(k.HTTPMethod) + len(k.HTTPEndpoint) + len(k.GRPCStatus) + len(k.ServiceSource)
@@ -32,21 +32,21 @@ func keyBound(k *Key) int {
 	return n
 }
 
-// isOversized reports whether the key must be cut before it is encoded.
+// isOversized reports whether the key must be truncated before it is encoded. bound is the result of
+// keyBound.
 func isOversized(k *Key, bound int) bool {
 	return bound > maxKeyBytes || len(k.PeerTags) > span.MaxPeerTags ||
 		len(k.AdditionalTags) > span.MaxAdditionalTags
 }
 
-// cutter holds the cut tags of one key, so that cutting allocates nothing.
+// cutter contains a truncated key and its tags, so that truncating allocates nothing.
 type cutter struct {
 	key  Key
 	tags [span.MaxPeerTags + span.MaxAdditionalTags]string
 }
 
-// cut returns the key without the bytes that the daemon would throw away. The
-// daemon repairs UTF-8 within the first limit+utf8.UTFMax bytes of a label before
-// it cuts, so with those it comes to the same label.
+// cut returns the key without the bytes that the daemon ignores. The daemon replaces invalid UTF-8 within
+// the first limit+utf8.UTFMax bytes of a label before it truncates it, so these bytes are kept.
 func (c *cutter) cut(k *Key) *Key {
 	c.key = *k
 	for l := range span.FirstList {
@@ -59,146 +59,139 @@ func (c *cutter) cut(k *Key) *Key {
 	return &c.key
 }
 
-func cutTags(dst, tags []string, of span.Label) []string {
+func cutTags(dst, tags []string, l span.Label) []string {
 	dst = dst[:min(len(dst), len(tags))]
 	for i := range dst {
-		dst[i] = head(tags[i], of.MaxBytes())
+		dst[i] = head(tags[i], l.MaxBytes())
 	}
 	return dst
 }
 
+// head returns the part of a label that the daemon reads.
 func head(s string, limit int) string {
 	return s[:min(len(s), limit+utf8.UTFMax)]
 }
 
 const (
-	// maxKnownKeys is how many keys of a buffer are found by their labels: those
-	// with the lowest numbers. The others are encoded and found by their bytes.
+	// maxKnownKeys is the number of keys per buffer that can be found by their labels: those with the
+	// lowest numbers. Other keys are encoded and found in the keyTable.
 	maxKnownKeys = 256
-	// maxKnownTags is the most tags that such a key has, both lists together.
+	// maxKnownTags is the maximum number of tags of such a key, in both lists together.
 	maxKnownTags = 6
-	// labelPlaces keeps most keys a place of their own.
-	labelPlaces = 2 * maxKnownKeys
-	// restBuffers is for how long a table is left alone that was of no use.
-	restBuffers = 15
+	// labelSlots is large enough that few keys share a slot.
+	labelSlots = 2 * maxKnownKeys
+	// skippedBuffers is the number of buffers for which a label table is not used after it has found few
+	// keys.
+	skippedBuffers = 15
 )
 
-// labelTable finds the number that a key has in the buffer that is being filled,
-// by its labels, without encoding them.
-//
-// A key that it finds was compared label by label, so it can't be wrong. The table tries the
-// key that followed the last one before, then the key that was learned last at the same place.
-// Where most keys are new to their buffer it costs more than it saves, so it rests for the
-// next buffers and is tried again after them.
-//
-// It keeps labels of the publishers, as strings, which never change: as many as
-// the buffer defines, and no longer than it is being filled.
 type labelTable struct {
-	known  [maxKnownKeys]labels // by number
-	used   int                  // none is known from here on
-	last   uint8                // number that was found or learned last
-	after  [maxKnownKeys]uint8  // what came after a number the last time
-	places [labelPlaces]uint8   // number that was learned last, by hash
+	known     [maxKnownKeys]keyLabels // by key number
+	used      int                     // all entries of known from this index on are empty
+	last      uint8                   // number that was found or added last
+	successor [maxKnownKeys]uint8     // by key number: number that followed it the last time
+	slots     [labelSlots]uint8       // by hash: number that was added last
 
-	found, missed int // in this buffer
-	rest          int // for how many buffers it is not to be asked
+	found, missed int // results of find for this buffer
+	skip          int // number of buffers for which the table is not used
 }
 
-// labels are those of a key, and nothing that its owner may change.
-type labels struct {
+// keyLabels contains the labels of a key, without references to slices of the caller.
+type keyLabels struct {
 	service, operation, resource, kind, typ             string
 	httpMethod, httpEndpoint, grpcStatus, serviceSource string
-	// peer tags, then additional ones
-	tags                     [maxKnownTags]string
+
+	tags                     [maxKnownTags]string // peer tags, then additional tags
 	httpStatus               uint32
-	peerTags, additionalTags uint8 // how many
+	peerTags, additionalTags uint8 // number of tags
 	traceRoot                TraceRoot
 	synthetics               bool
-	isKnown                  bool
+	isSet                    bool
 }
 
-// find returns the key's number, if it is known.
+// find returns the number of a key, if it is in the table.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
-	if t.rest > 0 {
+	if t.skip > 0 {
 		return 0, false
 	}
-	number = t.after[t.last]
-	if !t.known[number].are(k) {
-		number = t.places[labelPlace(k)]
-		if !t.known[number].are(k) {
+	number = t.successor[t.last]
+	if !t.known[number].equal(k) {
+		number = t.slots[labelSlot(k)]
+		if !t.known[number].equal(k) {
 			t.missed++
 			return 0, false
 		}
-		t.after[t.last] = number
+		t.successor[t.last] = number
 	}
 	t.last = number
 	t.found++
 	return number, true
 }
 
-// learn remembers the key's number.
-func (t *labelTable) learn(k *Key, number uint32) {
-	if t.rest > 0 || number >= maxKnownKeys || len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags {
+// add adds a key with its number, unless it has too many tags.
+func (t *labelTable) add(k *Key, number uint32) {
+	if t.skip > 0 || number >= maxKnownKeys || len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags {
 		return
 	}
 	n := uint8(number)
 	t.known[n].set(k)
 	t.used = max(t.used, int(n)+1)
-	t.places[labelPlace(k)] = n
-	t.after[t.last], t.last = n, n
+	t.slots[labelSlot(k)] = n
+	t.successor[t.last], t.last = n, n
 }
 
-// forget lets go of all labels.
+// forget removes all labels, so that the caller's strings can be freed.
 func (t *labelTable) forget() {
 	clear(t.known[:t.used])
 	t.used = 0
 }
 
-// reset begins with a new buffer.
+// reset prepares the table for a new buffer. A table that has found less than half of the keys is not used for the next
+// buffers, because looking up keys in vain is slower than encoding them.
 func (t *labelTable) reset() {
 	t.forget()
-	if t.rest > 0 {
-		t.rest--
+	if t.skip > 0 {
+		t.skip--
 	} else if t.found < t.missed {
-		t.rest = restBuffers
+		t.skip = skippedBuffers
 	}
 	t.found, t.missed = 0, 0
 }
 
-// labelPlace looks at as little of the key as tells most keys apart: all of the
-// resource, of other labels the length and the end. Keys that share a place only
-// take it from one another.
-func labelPlace(k *Key) uint64 {
+// labelSlot returns the slot of a key. It hashes the resource, and the length and the last byte of some other labels,
+// which is fast and distinguishes most keys. Keys in the same slot overwrite each other.
+func labelSlot(k *Key) uint64 {
 	h := maphash.String(seed, k.Resource)
-	h += uint64(k.HTTPStatus) + 31*ending(k.Service) + 37*ending(k.Operation) + 41*ending(k.Kind)
+	h += uint64(k.HTTPStatus) + 31*lengthAndLast(k.Service) + 37*lengthAndLast(k.Operation) + 41*lengthAndLast(k.Kind)
 	for _, tag := range k.PeerTags {
-		h = 43*h + ending(tag)
+		h = 43*h + lengthAndLast(tag)
 	}
-	return h % labelPlaces
+	return h % labelSlots
 }
 
-func ending(s string) uint64 {
+// lengthAndLast combines the length and the last byte of s.
+func lengthAndLast(s string) uint64 {
 	if s == "" {
 		return 0
 	}
 	return uint64(len(s))<<8 | uint64(s[len(s)-1])
 }
 
-func (l *labels) set(k *Key) {
-	*l = labels{
+func (l *keyLabels) set(k *Key) {
+	*l = keyLabels{
 		service: k.Service, operation: k.Operation, resource: k.Resource, kind: k.Kind, typ: k.Type,
 		httpMethod: k.HTTPMethod, httpEndpoint: k.HTTPEndpoint, grpcStatus: k.GRPCStatus,
 		serviceSource: k.ServiceSource, httpStatus: k.HTTPStatus, peerTags: uint8(len(k.PeerTags)),
 		additionalTags: uint8(len(k.AdditionalTags)), traceRoot: k.TraceRoot, synthetics: k.Synthetics,
-		isKnown: true,
+		isSet: true,
 	}
 	copy(l.tags[copy(l.tags[:], k.PeerTags):], k.AdditionalTags)
 }
 
-// are reports whether they are those of the key. The resource comes first because
-// it tells most keys apart.
-func (l *labels) are(k *Key) bool {
-	return l.isKnown &&
+// equal reports whether l contains the labels of the key. It compares the resource first, because it
+// distinguishes most keys.
+func (l *keyLabels) equal(k *Key) bool {
+	return l.isSet &&
 		same(l.resource, k.Resource) && same(l.service, k.Service) && same(l.operation, k.Operation) &&
 		same(l.kind, k.Kind) && same(l.typ, k.Type) &&
 		l.httpStatus == k.HTTPStatus && l.traceRoot == k.TraceRoot && l.synthetics == k.Synthetics &&
@@ -217,8 +210,8 @@ func sameTags(known, tags []string) bool {
 	return true
 }
 
-// same is a == b, with a short way for a string and itself: most labels are
-// constants of the tracer, and it is asked ten times a snapshot.
+// same returns a == b. It is faster for two references to the same string, which most labels are, because
+// they are constants of the tracer. It is called about ten times per snapshot.
 func same(a, b string) bool {
 	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }

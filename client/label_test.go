@@ -12,7 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestCutChangesNothing: the daemon comes to the same key, cut or not.
+// The daemon normalizes a truncated key to the same key as the original.
 func TestCutChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	text := func(limit int) string {
@@ -53,8 +53,8 @@ func TestCutChangesNothing(t *testing.T) {
 	}
 }
 
-// TestLargestKeyFits: any snapshot fits an empty buffer, so a shard that goes on
-// to a fresh one always gets further.
+// Every snapshot fits into an empty buffer, so a batch always makes progress when it continues in the next
+// buffer.
 func TestLargestKeyFits(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	many := slices.Repeat([]string{long}, 500)
@@ -70,7 +70,7 @@ func TestLargestKeyFits(t *testing.T) {
 	}
 }
 
-// fullKey has something in every label.
+// fullKey returns a key with a value for every label.
 func fullKey() Key {
 	return Key{
 		Service: "web-store", Operation: "http.request", Resource: "GET /users/?", Type: "web",
@@ -81,7 +81,7 @@ func fullKey() Key {
 	}
 }
 
-// another returns what differs from v by as little as it can.
+// another returns a value that differs slightly from v.
 func another(v reflect.Value) (others []reflect.Value) {
 	add := func(other any) { others = append(others, reflect.ValueOf(other).Convert(v.Type())) }
 	switch v.Kind() {
@@ -106,13 +106,13 @@ func another(v reflect.Value) (others []reflect.Value) {
 	return others
 }
 
-// TestEveryLabelTells changes one label after the other, also such as Key may
-// have one day, and expects that the key is another.
+// The test changes one label after the other, by reflection so that it includes future labels, and expects
+// that the key differs.
 func TestEveryLabelTells(t *testing.T) {
 	k := fullKey()
-	var l labels
+	var l keyLabels
 	l.set(&k)
-	if !l.are(&k) {
+	if !l.equal(&k) {
 		t.Fatal("a key is not itself")
 	}
 	for i := range reflect.TypeFor[Key]().NumField() {
@@ -120,7 +120,7 @@ func TestEveryLabelTells(t *testing.T) {
 		for _, other := range another(reflect.ValueOf(k).Field(i)) {
 			changed := k
 			reflect.ValueOf(&changed).Elem().Field(i).Set(other)
-			if l.are(&changed) {
+			if l.equal(&changed) {
 				t.Errorf("with %s %v it is taken for the same", name, other)
 			}
 		}
@@ -128,29 +128,29 @@ func TestEveryLabelTells(t *testing.T) {
 	moved := k
 	moved.PeerTags, moved.AdditionalTags = k.PeerTags[:1],
 		append(slices.Clone(k.PeerTags[1:]), k.AdditionalTags...)
-	if l.are(&moved) {
+	if l.equal(&moved) {
 		t.Error("a tag may be in the other list")
 	}
 	k.PeerTags, k.AdditionalTags = []string{"a:b"}, []string{"a:b", "a:b"}
 	l.set(&k)
 	k.PeerTags, k.AdditionalTags = k.AdditionalTags, k.PeerTags
-	if l.are(&k) {
+	if l.equal(&k) {
 		t.Error("a tag may be in the other list, among others that are equal")
 	}
 }
 
-// TestLabelsMakeNoDifference fills one shard that finds keys by their labels and one that does
-// not, and expects that they say the same. Labels are the same strings, copies of them, in lists
-// that are used again, cut, and more keys and tags than a table knows.
+// A shard that finds keys by their labels and one that does not encode the same messages. The labels are
+// the same strings, copies of them, in reused lists, truncated, and more keys and tags than a table can
+// contain.
 func TestLabelsMakeNoDifference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 13))
 	for round := range 12 {
 		quick, slow := shardOf(t), shardOf(t)
-		slow.labels.rest = 1 << 30
+		slow.labels.skip = 1 << 30
 		keys := make([]Key, 1+rnd.IntN(3*maxKnownKeys))
 		for i := range keys {
 			if round%2 == 0 {
-				keys[i] = fullKey() // fewer are defined than known
+				keys[i] = fullKey() // large: a buffer defines fewer of them than the table could contain
 			}
 			keys[i].Resource = fmt.Sprint("r", i/2)
 			keys[i].HTTPStatus = uint32(i % 2)
@@ -171,13 +171,13 @@ func TestLabelsMakeNoDifference(t *testing.T) {
 				}
 				batch[i].Key = k
 			}
-			_, _, one := quick.put(batch)
-			_, _, other := slow.put(batch)
+			one, _ := quick.put(batch)
+			other, _ := slow.put(batch)
 			if one != other {
 				t.Fatal("only one of the two took the batch")
 			}
 		}
-		if slow.labels.used != 0 || quick.labels.used == 0 && quick.labels.rest == 0 {
+		if slow.labels.used != 0 || quick.labels.used == 0 && quick.labels.skip == 0 {
 			t.Fatalf("known are %d and %d keys", quick.labels.used, slow.labels.used)
 		}
 		got, want := &fakeDaemon{counts: map[string]tally{}}, &fakeDaemon{counts: map[string]tally{}}
@@ -189,12 +189,12 @@ func TestLabelsMakeNoDifference(t *testing.T) {
 	}
 }
 
-// shardOf is a shard with buffers of its own.
+// shardOf returns a shard with its own pool.
 func shardOf(t *testing.T) *shard {
 	return &open(t, Config{Socket: t.TempDir() + "/nobody"}).shards[0]
 }
 
-// sealedBytes is all that was put into a shard.
+// sealedBytes returns all messages of a shard.
 func sealedBytes(s *shard) (all []byte) {
 	s.seal()
 	for _, b := range s.pool.appendSealed(nil) {
@@ -203,10 +203,10 @@ func sealedBytes(s *shard) (all []byte) {
 	return all
 }
 
-// TestLabelsAreForgotten: a shard keeps no string of a buffer that it has sealed,
-// of a batch that it took back, or that it had to cut.
+// A shard keeps no label string of a buffer that it has sealed, of a batch that it has removed, or of a key
+// that it had to truncate.
 func TestLabelsAreForgotten(t *testing.T) {
-	isEmpty := func(s *shard) bool { return s.labels.known == [maxKnownKeys]labels{} }
+	isEmpty := func(s *shard) bool { return s.labels.known == [maxKnownKeys]keyLabels{} }
 	s := shardOf(t)
 	s.put(sampleBatch(40))
 	if s.labels.used != 32 {
@@ -223,16 +223,16 @@ func TestLabelsAreForgotten(t *testing.T) {
 	}
 	p := newPool(3)
 	s = &shard{pool: p, gate: new(gate)}
-	if _, _, ok := s.put(sampleBatch(20_000)); ok || s.labels.found == 0 {
+	if why, _ := s.put(sampleBatch(20_000)); why == none || s.labels.found == 0 {
 		t.Fatal("accepted more than all buffers hold, or knew no key of it")
 	}
 	if !isEmpty(s) {
 		t.Error("labels are kept of a batch that was taken back")
 	}
-	if _, _, ok := s.put(uniqueBatch(5000, 100)); ok {
+	if why, _ := s.put(uniqueBatch(5000, 100)); why == none {
 		t.Fatal("accepted more than all buffers hold")
 	}
-	// None of them may be taken for a number of the next buffer.
+	// None of them may be used as a number in the next buffer.
 	s.put(uniqueBatch(3, 100))
 	got := &fakeDaemon{counts: map[string]tally{}}
 	replay(t, got, sealedBytes(s))
@@ -241,7 +241,7 @@ func TestLabelsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestLabelTableRests: it is not asked where it is of no use, and asked again.
+// A table that finds few keys is not used for some buffers, and used again afterwards.
 func TestLabelTableRests(t *testing.T) {
 	s := shardOf(t)
 	fill := func(batch []Snapshot) {
@@ -249,7 +249,7 @@ func TestLabelTableRests(t *testing.T) {
 		s.seal()
 	}
 	fill(uniqueBatch(200, 30))
-	for range restBuffers {
+	for range skippedBuffers {
 		s.put(sampleBatch(200))
 		if s.labels.used != 0 || s.labels.found != 0 {
 			t.Fatal("it does not rest")
@@ -257,12 +257,12 @@ func TestLabelTableRests(t *testing.T) {
 		s.seal()
 	}
 	s.put(sampleBatch(200))
-	if s.labels.found < 100 { // 168, less those that take a place from one another
+	if s.labels.found < 100 { // 168, except those that overwrite each other
 		t.Errorf("only %d of 200 were found after the rest", s.labels.found)
 	}
 	s.seal()
 	fill(sampleBatch(32))
-	if s.put(sampleBatch(1)); s.labels.rest != restBuffers {
-		t.Errorf("a buffer of misses is followed by %d of rest", s.labels.rest)
+	if s.put(sampleBatch(1)); s.labels.skip != skippedBuffers {
+		t.Errorf("a buffer of misses is followed by %d of rest", s.labels.skip)
 	}
 }

@@ -36,7 +36,7 @@ func TestFlush(t *testing.T) {
 	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "agent said no") {
 		t.Errorf("refused by the agent: %v", err)
 	}
-	// An answer with another id is none.
+	// A response with another ID is ignored.
 	d.see(func() {
 		d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id + 9, OK: true} }
 	})
@@ -48,20 +48,20 @@ func TestFlush(t *testing.T) {
 	if err := <-answer; !errors.Is(err, context.Canceled) {
 		t.Errorf("never answered: %v", err)
 	}
-	// The daemon leaves with the question.
+	// The connection ends before the response.
 	go func() { answer <- c.Flush(t.Context()) }()
 	eventually(t, "it was asked", func() (is bool) { d.see(func() { is = d.flushes == 6 }); return is })
 	d.kill()
-	if err := <-answer; !errors.Is(err, errLeftAlone) {
+	if err := <-answer; !errors.Is(err, errDisconnected) {
 		t.Errorf("the daemon left: %v", err)
 	}
-	// There is no daemon.
+	// No daemon is available.
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
 	if err := c.Flush(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("no daemon: %v", err)
 	}
-	// One comes.
+	// A daemon becomes available.
 	d.see(func() { d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, OK: true} } })
 	go func() { answer <- c.Flush(t.Context()) }()
 	d.start()
@@ -74,7 +74,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestNotWanted follows an agent that stops taking stats and begins again.
+// An agent stops accepting statistics, and later accepts them again.
 func TestNotWanted(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
@@ -118,8 +118,7 @@ func TestNotWanted(t *testing.T) {
 	}
 }
 
-// TestLostWhileAway: the next daemon is told once of the spans that were refused while there was
-// none.
+// Spans that were refused while no daemon was available are reported once to the next one.
 func TestLostWhileAway(t *testing.T) {
 	d := newFakeDaemon(t)
 	c := open(t, Config{Socket: d.socket, BufferBytes: minBuffers * bufferBytes, MaxAge: time.Hour})
@@ -146,8 +145,8 @@ func TestLostWhileAway(t *testing.T) {
 	checkBooks(t, c, offered)
 }
 
-// TestDisconnected follows a daemon that is away for too long, comes, and leaves again: spans
-// refused meanwhile are counted, and the daemon is told of them once it is there.
+// A daemon is unavailable for too long, becomes available, and unavailable again. Spans that are refused
+// meanwhile are counted and reported to it.
 func TestDisconnected(t *testing.T) {
 	d := newFakeDaemon(t)
 	c := open(t, Config{
@@ -207,7 +206,7 @@ func TestDisconnected(t *testing.T) {
 	checkBooks(t, c, offered)
 }
 
-// TestStillAwayIsLogged, once an absence.
+// The message is logged once per period in which the daemon is unavailable.
 func TestStillAwayIsLogged(t *testing.T) {
 	var log syncBuffer
 	d := newFakeDaemon(t)
@@ -264,7 +263,7 @@ func TestCloseWithoutDaemon(t *testing.T) {
 	}
 }
 
-// TestCloseGivesUp: the daemon has stopped reading, the caller's patience ends.
+// The daemon has stopped reading, and the context of Close ends.
 func TestCloseGivesUp(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond})
@@ -292,7 +291,7 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-// TestCloseUnconfirmed: everything is sent, but the daemon does not part.
+// All spans are sent, but the daemon does not close the connection.
 func TestCloseUnconfirmed(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket})
@@ -308,8 +307,8 @@ func TestCloseUnconfirmed(t *testing.T) {
 	d.each(func(f *fakeConn) { f.reading.Unlock() })
 }
 
-// TestCloseLeavesADaemonThatWaits: the daemon has everything, and a destination that is away keeps it from
-// saying what became of it, and from closing its end.
+// The daemon has received all spans, but an unavailable destination keeps it from settling them and from
+// closing the connection.
 func TestCloseLeavesADaemonThatWaits(t *testing.T) {
 	d := newFakeDaemon(t)
 	welcome := wire.Welcome{
@@ -336,8 +335,8 @@ func TestCloseLeavesADaemonThatWaits(t *testing.T) {
 	close(isBack)
 }
 
-// TestByeEndsBlockedWrite: a daemon that has stopped reading says bye, and does
-// not even close. The client leaves it and comes again.
+// A daemon that has stopped reading says bye and does not close the connection. The client closes it and
+// reconnects.
 func TestByeEndsBlockedWrite(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
@@ -363,8 +362,7 @@ func TestByeEndsBlockedWrite(t *testing.T) {
 	}
 }
 
-// TestGreetings: whatever a daemon says instead of welcome, the client comes
-// again and loses nothing.
+// Whatever a daemon sends instead of a welcome, the client reconnects and loses no spans.
 func TestGreetings(t *testing.T) {
 	welcome := wire.Welcome{
 		Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
@@ -408,7 +406,7 @@ func TestGreetings(t *testing.T) {
 	}
 }
 
-// TestNonsense: a daemon that says something wrong later is left, and met again.
+// If a daemon sends an invalid message later, the client reconnects.
 func TestNonsense(t *testing.T) {
 	for name, bytes := range map[string][]byte{
 		"unknown type":    {0, 0, 0, 3, 0x92, 99, 0x80},
@@ -430,7 +428,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestComesAndGoesAreLogged, once each however often it was tried.
+// Connecting and disconnecting are logged once each, whatever the number of attempts.
 func TestComesAndGoesAreLogged(t *testing.T) {
 	var log syncBuffer
 	d := newFakeDaemon(t)
@@ -474,7 +472,7 @@ func (s *syncBuffer) String() string {
 var _ io.Writer = (*syncBuffer)(nil)
 
 func TestBackoff(t *testing.T) {
-	b := backoff{most: 5 * time.Second}
+	b := backoff{max: 5 * time.Second}
 	for i, want := range []time.Duration{50, 100, 200, 400, 800, 1600, 3200, 5000, 5000} {
 		if got := b.limit(); got != want*time.Millisecond {
 			t.Errorf("limit %d is %v", i, got)
@@ -495,7 +493,7 @@ func TestGate(t *testing.T) {
 	var g gate
 	check := func(want reason) {
 		t.Helper()
-		if why := g.shut(); why != want {
+		if why := g.closedReason(); why != want {
 			t.Errorf("shut for %v, want %v", why, want)
 		}
 	}

@@ -9,27 +9,27 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// lives are what daemons leave behind them: what became of the spans of each connection. A span is
-// told by its duration, which is its number, and says by its resource which number it has.
+// lives contains the state that survives a daemon: the outcomes of the spans of each connection. Spans are identified by
+// a number, which is their duration and part of their resource.
 type lives struct {
 	mu           sync.Mutex
 	dice         *rand.Rand
-	isOrdered    bool // spans come in the order of their numbers, on each connection
-	forgets      bool // the next daemon knows of no earlier connection
+	isOrdered    bool // on each connection, the numbers of the spans must increase
+	forgets      bool // the next daemon knows no earlier connection
 	hasForgotten bool
 	lives        map[string]*life
-	asked        []string       // tokens, in the order in which clients asked
-	counted      map[uint64]int // by number, how often
+	asked        []string       // tokens of the earlier connections that clients have asked about, in order
+	counted      map[uint64]int // by number: how often the span was counted
 	doubtful     map[uint64]bool
 }
 
-// life is that of a connection.
+// life is the state of one connection.
 type life struct {
 	of       *lives
-	numbers  []uint64 // of the spans that were read
-	ends     []uint64 // of the messages, in spans
-	told     uint64   // spans that were said to be settled
-	outcomes []uint64 // after the daemon has died
+	numbers  []uint64 // numbers of the spans that were read
+	ends     []uint64 // number of spans up to the end of each message
+	told     uint64   // number of spans that were reported as settled
+	outcomes []uint64 // set when the daemon has crashed
 	isOver   bool
 }
 
@@ -40,7 +40,7 @@ func newLives(seed uint64) *lives {
 	}
 }
 
-// begin gives a connection its token, and answers what became of an earlier one.
+// begin sets the token of a connection, and returns the outcomes of an earlier one.
 func (l *lives) begin(earlier string, welcome *wire.Welcome) (*life, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *lives) begin(earlier string, welcome *wire.Welcome) (*life, error) {
 	return l.lives[welcome.Token], nil
 }
 
-// take notes a span.
+// take records a span.
 func (l *life) take(key []byte, number uint64) error {
 	if l == nil {
 		return nil
@@ -87,7 +87,7 @@ func (l *life) endMessage() {
 	}
 }
 
-// leave ends it in order: all spans are counted.
+// leave ends the connection gracefully: all spans are counted.
 func (l *life) leave() {
 	if l == nil || l.isOver {
 		return
@@ -100,8 +100,8 @@ func (l *life) leave() {
 	}
 }
 
-// die draws what became of the messages: some are settled, those at least of which that was said, and of the
-// rest each is doubtful or not.
+// die chooses random outcomes for the messages: some are settled, including all that were reported as settled, and each
+// of the others is in doubt or has to be resent.
 func (l *life) die() {
 	if l == nil || l.isOver {
 		return
@@ -126,7 +126,7 @@ func (l *life) die() {
 			continue
 		}
 		if l.of.dice.IntN(4) == 0 {
-			what = wire.Doubtful + wire.Again - what
+			what = wire.Doubtful + wire.Resend - what
 		}
 		if what == wire.Doubtful {
 			for _, number := range l.numbers[at:end] {
@@ -138,7 +138,7 @@ func (l *life) die() {
 	}
 }
 
-// settleSome says of some messages of each connection that they are settled.
+// settleSome reports some messages of each connection as settled.
 func (d *fakeDaemon) settleSome() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,14 +151,14 @@ func (d *fakeDaemon) settleSome() {
 		d.lives.mu.Unlock()
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: d.features, Settled: c.life.told}))
-		c.SetWriteDeadline(time.Time{}) // or later answers would never leave on a slow machine
+		c.SetWriteDeadline(time.Time{}) // otherwise, later responses would fail on a slow machine
 	}
 }
 
-// resourceOf is that of a span of that number.
+// resourceOf returns the resource of the span with a number.
 func resourceOf(number uint64) string { return fmt.Sprint("GET /", number%700) }
 
-// numbered is a batch of spans with the numbers from first on.
+// numbered returns a batch of spans with consecutive numbers.
 func numbered(first uint64, size int) []Snapshot {
 	batch := make([]Snapshot, size)
 	for i := range batch {

@@ -11,32 +11,32 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// sender is the goroutine that owns sealed buffers and the writing side of the
-// connection.
+// sender is the goroutine that writes sealed buffers to the connection and reconnects.
 type sender struct {
-	c        *Client
-	pending  []*buffer   // sealed, the oldest first; it never grows
-	kept     kept        // of the connection, or of the earlier one
-	earlier  *connection // that the next daemon is to be asked about, if it is not nil
-	asking   []*flush    // to be asked of the daemon
+	client   *Client
+	pending  []*buffer   // sealed buffers to send, oldest first; never exceeds its capacity
+	kept     kept        // sent buffers of the current connection, or of earlier if it is set
+	earlier  *connection // connection whose unsettled spans the next daemon is asked about, or nil
+	flushes  []*flush    // flush requests to send
 	reported [reasons]uint64
 	backoff  backoff
 	schedule schedule
-	due      *time.Timer // for what the shards hold
-	isDue    bool        // the timer runs, as it does while the client is armed
-	since    time.Time   // when the last connection ended, or the client was opened
-	isAway   bool        // the daemon is, and that was logged
-	hasLeft  bool        // and so it was that it is for too long
-	unread   error       // why the daemon's end was not waited for
-	saidBye  *connection // on which the client said that it leaves
+	due      *time.Timer // fires when the snapshots in the shards must be sent
+	isDue    bool        // the timer runs
+	since    time.Time   // end of the last connection, or the time of Open
+
+	isUnavailable bool        // the daemon is unavailable, and this was logged
+	hasGivenUp    bool        // it has been for MaxAway, and this was logged
+	closeErr      error       // why the daemon did not close the last connection properly
+	sentByeOn     *connection // connection on which the client has sent bye, or nil
 }
 
 func newSender(c *Client) *sender {
 	s := &sender{
-		c:       c,
+		client:  c,
 		pending: make([]*buffer, 0, len(c.pool.buffers)),
 		kept:    kept{pool: c.pool, buffers: make([]*buffer, 0, len(c.pool.buffers))},
-		backoff: backoff{most: c.config.MaxBackoff},
+		backoff: backoff{max: c.config.MaxBackoff},
 		due:     time.NewTimer(time.Hour),
 		since:   time.Now(),
 	}
@@ -44,29 +44,29 @@ func newSender(c *Client) *sender {
 	return s
 }
 
-// sealAll takes what the shards hold. The client is disarmed first, so whoever
-// puts something into a shard after it was sealed arms it anew.
+// sealAll seals the buffers of all shards and appends them to s.pending. It resets armed first, so that a publisher that
+// adds to a shard after it was sealed sets armed again and wakes the sender.
 func (s *sender) sealAll() {
-	s.c.armed.Store(false)
-	for i := range s.c.shards {
-		shard := &s.c.shards[i]
+	s.client.armed.Store(false)
+	for i := range s.client.shards {
+		shard := &s.client.shards[i]
 		shard.lock()
 		shard.seal()
 		shard.mu.Unlock()
 	}
-	s.pending = s.c.pool.appendSealed(s.pending)
+	s.pending = s.client.pool.appendSealed(s.pending)
 }
 
-// write writes what is pending.
+// write sends the pending buffers. If the daemon wants no statistics, it counts their spans as lost instead.
 func (s *sender) write(l *connection) (err error) {
 	s.kept.release(l.settled.Load())
 	done := 0
 	for done < len(s.pending) && err == nil {
-		if b := s.pending[done]; s.c.Features().Stats {
+		if b := s.pending[done]; s.client.Features().Stats {
 			err = s.writeBuffer(l, b)
 		} else {
-			s.c.lost.add(notWanted, b.spans)
-			s.c.pool.give(b)
+			s.client.lost.add(notWanted, b.spans)
+			s.client.pool.give(b)
 		}
 		done++
 	}
@@ -74,16 +74,16 @@ func (s *sender) write(l *connection) (err error) {
 	return err
 }
 
-// writeBuffer hands over a buffer, which is then kept. One whose write fails is held: how the connection
-// has ended says what becomes of the spans that were handed over.
+// writeBuffer sends a buffer and keeps it. If the write fails, the buffer is always kept: which of its spans have to be
+// resent is decided when the reason for the end of the connection is known.
 func (s *sender) writeBuffer(l *connection, b *buffer) error {
-	handed, upTo := b.spans, l.handed.Load()+uint64(b.spans)
+	sent, upTo := b.spans, l.sent.Load()+uint64(b.spans)
 	n, err := l.conn.Write(b.bytes())
 	if err != nil {
-		handed = b.taken(n)
+		sent = b.spansIn(n)
 	}
-	s.c.sent.Add(uint64(handed))
-	l.handed.Add(uint64(handed))
+	s.client.sent.Add(uint64(sent))
+	l.sent.Add(uint64(sent))
 	if err != nil {
 		s.kept.hold(b, upTo)
 		return fmt.Errorf("write spans: %w", err)
@@ -92,9 +92,9 @@ func (s *sender) writeBuffer(l *connection, b *buffer) error {
 	return nil
 }
 
-// report tells the daemon what was lost since the last report that it got.
+// report sends the numbers of spans that were lost since the last report that was sent.
 func (s *sender) report(l *connection) error {
-	counts := s.c.notCounted()
+	counts := s.client.notCounted()
 	if counts == s.reported {
 		return nil
 	}
@@ -111,133 +111,135 @@ func (s *sender) report(l *connection) error {
 	return nil
 }
 
-// run connects and serves, until it has said bye or there is no use in it.
+// run connects and sends until the client is closed and everything is sent, or cannot be sent.
 func (s *sender) run() {
-	defer close(s.c.done)
-	defer s.c.abort()
+	defer close(s.client.done)
+	defer s.client.abort()
 	for isOver := false; !isOver; {
 		l := s.connect()
 		if l == nil {
 			break
 		}
 		isOver = s.serve(l)
-		s.part(l)
+		s.disconnect(l)
 	}
-	s.giveUp()
+	s.finish()
 }
 
-// connect tries until there is a connection. Once the client is closing it tries
-// one last time, and only if there is something to send, or to ask.
+// connect tries to connect until it succeeds. When the client is being closed, it tries one last time, and only if there
+// are spans to send or unsettled spans to ask about. It returns nil if this fails.
 func (s *sender) connect() *connection {
 	for {
-		isLast := s.c.isClosing.Load()
+		isLast := s.client.isClosing.Load()
 		if isLast {
 			if s.sealAll(); len(s.pending) == 0 && s.earlier == nil {
 				return nil
 			}
 		}
-		l, err := dial(s.c, s.earlier)
+		l, err := dial(s.client, s.earlier)
 		if err == nil {
-			s.welcome(l)
+			s.start(l)
 			return l
 		}
-		if !s.isAway {
-			s.isAway = true
-			s.c.config.Logger.Warn("cannot reach spanstatsd, spans are buffered while it is tried again",
-				slog.String("socket", s.c.config.Socket), slog.Any("error", err))
+		if !s.isUnavailable {
+			s.isUnavailable = true
+			s.client.config.Logger.Warn("cannot reach spanstatsd, spans are buffered while it is tried again",
+				slog.String("socket", s.client.config.Socket), slog.Any("error", err))
 		}
 		if isLast {
 			return nil
 		}
-		s.refuseIfLong()
+		s.refuseAfterMaxAway()
 		select {
 		case <-time.After(s.backoff.next()):
-		case <-s.c.closing:
+		case <-s.client.closing:
 		}
 	}
 }
 
-// refuseIfLong shuts the gate once the daemon is away for longer than it is worth waiting for.
-// Spans that were buffered before stay for the daemon, but no shard goes on holding labels.
-func (s *sender) refuseIfLong() {
-	if s.hasLeft || time.Since(s.since) < s.c.config.MaxAway {
+// refuseAfterMaxAway closes the gate when the daemon has been unavailable for MaxAway. Spans that were buffered before
+// are still sent to the next daemon. The shards are sealed so that they free the caller's label strings.
+func (s *sender) refuseAfterMaxAway() {
+	if s.hasGivenUp || time.Since(s.since) < s.client.config.MaxAway {
 		return
 	}
-	s.hasLeft = true
-	s.c.gate.set(disconnected)
+	s.hasGivenUp = true
+	s.client.gate.set(disconnected)
 	s.sealAll()
-	s.c.config.Logger.Warn("spanstatsd is still away, spans are refused and counted until it is back",
-		slog.String("socket", s.c.config.Socket), slog.Duration("away", time.Since(s.since)))
+	s.client.config.Logger.Warn("spanstatsd is still away, spans are refused and counted until it is back",
+		slog.String("socket", s.client.config.Socket), slog.Duration("away", time.Since(s.since)))
 }
 
-func (s *sender) welcome(l *connection) {
-	s.isAway, s.hasLeft = false, false
-	s.schedule = newSchedule(s.c.config.MaxAge, l.says.Interval)
-	s.goBy(l)
-	s.c.connects.Add(1)
-	s.c.daemon.Store(&l.says.Daemon)
-	s.c.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.c.config.Socket),
-		slog.String("daemon", l.says.Daemon))
-	go l.read(s.c)
+// start prepares the sender for a new connection, and starts its reader.
+func (s *sender) start(l *connection) {
+	s.isUnavailable, s.hasGivenUp = false, false
+	s.schedule = newSchedule(s.client.config.MaxAge, l.welcome.Interval)
+	s.applyEarlierOutcomes(l)
+	s.client.connects.Add(1)
+	s.client.daemon.Store(&l.welcome.Daemon)
+	s.client.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.client.config.Socket),
+		slog.String("daemon", l.welcome.Daemon))
+	go l.read(s.client)
 }
 
-// part ends a connection.
-func (s *sender) part(l *connection) {
-	if s.saidBye != l {
+// disconnect closes a connection, and decides what happens to its unsettled spans.
+func (s *sender) disconnect(l *connection) {
+	if s.sentByeOn != l {
 		s.awaitEnd(l)
 	}
 	l.close()
-	s.c.daemon.Store(nil)
-	s.leave(l)
+	s.client.daemon.Store(nil)
+	s.releaseOrAsk(l)
 	s.since = time.Now()
 	s.backoff.reset(time.Since(l.since))
-	s.c.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.ending))
+	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.ending))
 }
 
-// awaitEnd reads on after a write has failed: a daemon that stops in order says bye behind
-// all that it was handed, and one that died says nothing.
+// awaitEnd waits after a failed write until the reader has read the daemon's last message. A daemon that shuts down
+// gracefully says bye after it has read everything; a crashed one does not.
 func (s *sender) awaitEnd(l *connection) {
 	select {
 	case <-l.gone:
-	case <-time.After(byeLimit):
-	case <-s.c.aborted.Done():
+	case <-time.After(byeTimeout):
+	case <-s.client.aborted.Done():
 	}
 }
 
-// serve sends what comes, until the connection ends or the client has said bye.
+// serve sends spans until the connection ends, or the client is closed and has sent bye. isOver is true in the latter
+// case.
 func (s *sender) serve(l *connection) (isOver bool) {
-	err := s.send(l)
+	err := s.sendAll(l)
 	for err == nil {
 		select {
 		case <-l.gone:
 			return false
-		case <-s.c.wake:
-			err = s.awake(l)
+		case <-s.client.wake:
+			err = s.sendFull(l)
 		case <-s.due.C:
-			err = s.send(l)
-		case f := <-s.c.flushes:
-			s.asking = append(s.asking, f)
-			err = s.send(l)
-		case <-s.c.closing:
+			err = s.sendAll(l)
+		case f := <-s.client.flushes:
+			s.flushes = append(s.flushes, f)
+			err = s.sendAll(l)
+		case <-s.client.closing:
 			return s.bye(l)
 		}
 	}
 	return false
 }
 
-// awake sends what is full, and sees to it that the rest goes out when it is due.
-func (s *sender) awake(l *connection) error {
-	if s.c.armed.Load() && !s.isDue {
+// sendFull sends the full buffers, and starts the timer for the others.
+func (s *sender) sendFull(l *connection) error {
+	if s.client.armed.Load() && !s.isDue {
 		s.isDue = true
 		s.due.Reset(s.schedule.wait(time.Now()))
 	}
-	s.pending = s.c.pool.appendSealed(s.pending)
+	s.pending = s.client.pool.appendSealed(s.pending)
 	return s.write(l)
 }
 
-// send sends everything that was published before, full or not, and what the
-// daemon is to know and to be asked.
-func (s *sender) send(l *connection) error {
+// sendAll sends all published spans, including those in buffers that are not full, then the report of lost spans and the
+// flush requests.
+func (s *sender) sendAll(l *connection) error {
 	s.due.Stop()
 	s.isDue = false
 	s.sealAll()
@@ -247,27 +249,29 @@ func (s *sender) send(l *connection) error {
 	if err := s.report(l); err != nil {
 		return err
 	}
-	for len(s.asking) > 0 {
-		if f := s.asking[0]; f.ctx.Err() == nil {
+	for len(s.flushes) > 0 {
+		if f := s.flushes[0]; f.ctx.Err() == nil {
 			if err := l.ask(f); err != nil {
 				return err
 			}
 		}
-		s.asking = s.asking[1:]
+		s.flushes = s.flushes[1:]
 	}
 	return nil
 }
 
-// settleLimit bounds how long Close waits for the outcome of what was handed over.
-const settleLimit = 3 * time.Second
+// settleTimeout is how long Close waits until all sent spans are settled.
+const settleTimeout = 3 * time.Second
 
-// leaveLimit bounds how long Close then waits for the daemon's end, where there is no outcome yet: the
-// daemon answers the client's flush first, which may take as long as a destination is away.
-const leaveLimit = time.Second
+// unsettledByeTimeout is how long Close waits for the daemon to close the connection if spans are not
+// settled: the daemon responds to the client's flush request first, which takes as long as a destination is
+// unavailable.
+const unsettledByeTimeout = time.Second
 
-// bye sends the last of it and waits until the daemon has closed its end.
+// bye sends everything that is left and a bye, and waits until the daemon has closed the connection. It returns false if
+// the connection fails, so that the rest can be sent on another one.
 func (s *sender) bye(l *connection) (isOver bool) {
-	if s.send(l) != nil {
+	if s.sendAll(l) != nil {
 		return false
 	}
 	isSettled, err := s.awaitSettled(l)
@@ -277,30 +281,30 @@ func (s *sender) bye(l *connection) (isOver bool) {
 	if _, err := l.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
 		return false
 	}
-	s.saidBye = l
+	s.sentByeOn = l
 	l.conn.CloseWrite()
-	var leave <-chan time.Time
+	var timeout <-chan time.Time
 	if !isSettled {
-		leave = time.After(leaveLimit)
+		timeout = time.After(unsettledByeTimeout)
 	}
 	select {
 	case <-l.gone:
-		if !l.endedInOrder() {
-			s.unread = l.ending
+		if !l.endedCleanly() {
+			s.closeErr = l.ending
 		}
-	case <-leave:
+	case <-timeout:
 	}
 	return true
 }
 
-// awaitSettled has the daemon report, and waits until it says what has become of all that it was handed, or
-// that a destination did not take it: false if it says neither in time. Should the daemon die, the next one
-// can still be handed it again.
+// awaitSettled sends a flush request and waits until the daemon has settled all spans, or has responded that a
+// destination did not accept them. It returns false if the daemon does neither in time, and an error if the client is
+// aborted. If the connection ends meanwhile, the next write fails and the spans can be sent to the next daemon.
 func (s *sender) awaitSettled(l *connection) (isSettled bool, err error) {
-	if s.kept.most == 0 || l.unsettled() == 0 {
+	if s.kept.maxBuffers == 0 || l.unsettled() == 0 {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(s.c.aborted, settleLimit)
+	ctx, cancel := context.WithTimeout(s.client.aborted, settleTimeout)
 	defer cancel()
 	f := &flush{ctx: ctx, answer: make(chan error, 1)}
 	if err := l.ask(f); err != nil {
@@ -309,84 +313,82 @@ func (s *sender) awaitSettled(l *connection) (isSettled bool, err error) {
 	select {
 	case <-f.answer:
 	case <-ctx.Done():
-		return false, s.c.aborted.Err()
-	case <-l.gone: // and nothing more can be written
+		return false, s.client.aborted.Err()
+	case <-l.gone:
 	}
-	return true, s.c.aborted.Err()
+	return true, s.client.aborted.Err()
 }
 
-// giveUp counts what is left as lost, and says what was handed over and not settled.
-func (s *sender) giveUp() {
+// finish counts all spans that were not sent as lost, logs the unsettled ones, and sets the result of Close.
+func (s *sender) finish() {
 	s.sealAll()
 	if l := s.earlier; l != nil {
-		s.again(l.handed.Load(), l.handed.Load(), nil) // what of a buffer was not handed over
+		s.requeue(l.sent.Load(), l.sent.Load(), nil) // the unsent part of a partially written buffer
 	}
-	s.kept.letGo(len(s.kept.buffers))
-	if l := s.c.last.Load(); l != nil && l.unsettled() > 0 {
-		s.c.config.Logger.Warn("closed before spanstatsd said what became of all spans",
+	s.kept.drop(len(s.kept.buffers))
+	if l := s.client.last.Load(); l != nil && l.unsettled() > 0 {
+		s.client.config.Logger.Warn("closed before spanstatsd said what became of all spans",
 			slog.Uint64("unsettled", l.unsettled()))
 	}
 	spans := 0
 	for _, b := range s.pending {
 		spans += b.spans
-		s.c.lost.add(closed, b.spans)
-		s.c.pool.give(b)
+		s.client.lost.add(closed, b.spans)
+		s.client.pool.give(b)
 	}
 	s.pending = s.pending[:0]
-	for _, f := range s.asking {
+	for _, f := range s.flushes {
 		f.fail(errClosed)
 	}
 	switch {
 	case spans > 0:
-		s.c.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", spans)
-	case s.unread != nil:
-		s.c.closeErr = fmt.Errorf("close client: wait for the daemon to close its end: %w", s.unread)
+		s.client.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", spans)
+	case s.closeErr != nil:
+		s.client.closeErr = fmt.Errorf("close client: wait for the daemon to close its end: %w", s.closeErr)
 	}
 }
 
 const (
-	// minInterval and maxInterval bound what a daemon may say of its interval; a schedule
-	// goes by no other.
+	// minInterval and maxInterval bound the daemon's interval. Other values are treated as unknown.
 	minInterval = time.Second
 	maxInterval = time.Hour
 
-	// leastLead is for what happens between a timer's end and the daemon's having counted.
-	// The rest of a lead is drawn, so that not all tracers of a pod send at one moment.
-	leastLead = 100 * time.Millisecond
-	drawnLead = 200 * time.Millisecond
+	// The lead is how long before the end of an interval spans are sent. At least minLead is needed until
+	// the daemon has counted them. The rest is random, so that the tracers of a pod do not all send at the
+	// same time.
+	minLead    = 100 * time.Millisecond
+	randomLead = 200 * time.Millisecond
 )
 
-// schedule says how long a buffer that is not full waits for more. At the rates that pods
-// have each send costs more than what is sent, because it wakes both processes, and nobody
-// reads the statistics before the daemon's interval ends. So a buffer waits for as long as
-// it may; but what can be with the daemon before an interval ends is there, or the agent
-// would hear of it an interval later.
+// schedule decides how long a buffer that is not full waits for more spans. At the rates of a typical pod, a write costs
+// more than the spans that it sends, because it wakes up both processes, and the statistics are not used before the end
+// of the daemon's interval. So a buffer waits as long as possible, but is sent early enough to be counted in the current
+// interval.
 type schedule struct {
-	age      time.Duration // the longest wait
-	interval time.Duration // the daemon's; 0: unknown
-	lead     time.Duration // the last of an interval is sent so long before it ends
+	age      time.Duration // maximum wait
+	interval time.Duration // the daemon's interval; 0 if unknown
+	lead     time.Duration // time before the end of an interval at which everything is sent
 }
 
-// newSchedule goes by what the daemon said of its interval in nanoseconds, 0 where it said
-// nothing.
+// newSchedule returns a schedule for a daemon with the given interval in nanoseconds, or 0 if the daemon
+// has not sent one.
 func newSchedule(age time.Duration, interval uint64) schedule {
-	s := schedule{age: age, lead: leastLead + rand.N(drawnLead)}
+	s := schedule{age: age, lead: minLead + rand.N(randomLead)}
 	if interval >= uint64(minInterval) && interval <= uint64(maxInterval) {
 		s.interval = time.Duration(interval)
 	}
 	return s
 }
 
-// wait is how long what is published now waits, and with it all that comes before it is
-// over. Intervals end at the multiples of their length on the wall clock, which is the
-// daemon's too.
+// wait returns how long a snapshot that is published now waits, together with those that follow. Intervals end at
+// multiples of their length on the wall clock, which the daemon shares.
 func (s *schedule) wait(now time.Time) time.Duration {
 	if s.interval == 0 {
 		return s.age
 	}
 	left := s.interval - time.Duration(now.UnixNano())%s.interval - s.lead
 	if left <= 0 {
-		left += s.interval // the last of this one is on its way already
+		left += s.interval // the last write of this interval is over
 	}
 	return min(s.age, left)
 }

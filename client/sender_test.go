@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Spans that are published at random moments leave with the first of them that the schedule has
-// let wait, are never older than the longest age then, and are on their way before their interval
-// ends, except those that come when the last of that one has left.
+// Spans that are published at random times are sent together, at most MaxAge after the first of them, and before the end
+// of their interval, except those that are published after the last write of an interval.
 func TestSchedule(t *testing.T) {
 	dice := rand.New(rand.NewPCG(21, 5))
 	for range 300 {
@@ -43,7 +42,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// A schedule goes by no interval that no daemon has, and leads of tracers differ.
+// A schedule ignores implausible intervals, and the leads of clients differ.
 func TestScheduleOfADaemon(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, interval := range []uint64{
@@ -57,7 +56,7 @@ func TestScheduleOfADaemon(t *testing.T) {
 	leads := map[time.Duration]bool{}
 	for range 20 {
 		s := newSchedule(time.Hour, uint64(10*time.Second))
-		if s.lead < leastLead || s.lead >= leastLead+drawnLead || s.wait(now) != 10*time.Second-s.lead {
+		if s.lead < minLead || s.lead >= minLead+randomLead || s.wait(now) != 10*time.Second-s.lead {
 			t.Errorf("ten seconds make %+v and a wait of %s", s, s.wait(now))
 		}
 		leads[s.lead] = true
@@ -67,9 +66,8 @@ func TestScheduleOfADaemon(t *testing.T) {
 	}
 }
 
-// A client whose buffers may grow old all the same sends before each interval of its
-// daemon ends; and where nothing is due, a full buffer goes at once, and so does all at a
-// Flush and at Close.
+// A client with a large MaxAge sends before the end of each interval. Before that, it sends full buffers immediately,
+// and everything on Flush and Close.
 func TestSendsBeforeTheIntervalEnds(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.interval = uint64(minInterval)

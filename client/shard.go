@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// shard is where publishers encode. There are several, so that publishers on
-// different processors meet different ones.
+// shard encodes the snapshots of publishers. There are several, so that publishers on different processors rarely
+// contend for the same one.
 type shard struct {
-	mu sync.Mutex // publishers only try it; see lock
+	mu sync.Mutex // publishers use TryLock only, and the sender uses lock
 
 	pool *pool
 	gate *gate
 
-	buffer *buffer // being filled, or nil
-	filled *buffer // what the batch that is being put filled before it, chained
-	chain  int     // how many those are
-	noRoom int     // the smallest batch that found none in buffer, or 0
+	buffer *buffer // buffer to append to, or nil
+	filled *buffer // buffers that the current batch has filled, as a list that starts with the newest
+	chain  int     // length of that list
+	noRoom int     // size of the smallest batch that did not fit into buffer, or 0
 	keys   keyTable
 	known  encodedTable
 	labels labelTable
@@ -33,8 +33,8 @@ type shard struct {
 	_ cpu.CacheLinePad
 }
 
-// lock is for the sender. It does not queue for the mutex: a publisher who
-// unlocks one that is queued for has to wake the waiter, which is a system call.
+// lock is used by the sender. It polls instead of waiting for the mutex, because unlocking a mutex with a
+// waiter is a system call, which the publisher would make.
 func (s *shard) lock() {
 	for tries := 0; !s.mu.TryLock(); tries++ {
 		if tries < 16 {
@@ -45,24 +45,24 @@ func (s *shard) lock() {
 	}
 }
 
-// publish puts the batch, or counts why not.
+// publish adds the batch to the buffer, or counts it as refused. sealed reports whether there are new sealed buffers.
 func (s *shard) publish(batch []Snapshot) (accepted, sealed bool) {
-	why, sealed, accepted := s.put(batch)
-	if !accepted {
-		s.refused.add(why, len(batch))
+	r, sealed := s.put(batch)
+	if r != none {
+		s.refused.add(r, len(batch))
 	}
-	return accepted, sealed
+	return r == none, sealed
 }
 
-// put encodes the batch, all of it or nothing.
-func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
-	// The gate is read under the lock: whoever sealed the shard after closing
-	// the gate knows that nothing comes any more.
-	if why := s.gate.shut(); why != none {
-		return why, false, false
+// put encodes the whole batch, or nothing and returns the reason.
+func (s *shard) put(batch []Snapshot) (r reason, sealed bool) {
+	// The gate is read with the lock held, so after the sender has closed the gate and sealed the shard, no more
+	// snapshots are added.
+	if r := s.gate.closedReason(); r != none {
+		return r, false
 	}
 	if s.noRoom != 0 && len(batch) >= s.noRoom && s.pool.free.isEmpty() {
-		return bufferFull, false, false // as it was before, and not worth another try
+		return bufferFull, false // a batch of this size has not fit before
 	}
 	offered, first, before := len(batch), s.buffer, mark{}
 	if first != nil {
@@ -71,24 +71,24 @@ func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
 	for len(batch) > 0 {
 		n := s.fill(batch[:min(len(batch), frameSpans)])
 		batch = batch[n:]
-		if n == 0 {
-			if why := s.advance(); why != none {
-				if why == bufferFull {
-					s.noRoom = offered
-				}
-				return why, s.undo(first, before), false
+		if n > 0 {
+			continue
+		}
+		if r := s.nextBuffer(); r != none {
+			if r == bufferFull {
+				s.noRoom = offered
 			}
+			return r, s.undo(first, before)
 		}
 	}
-	// Counted before the sender can see it, so that nothing is sent that was
-	// not published.
+	// Published must be counted before the sender can see the buffers, so that it is never less than Sent.
 	s.published.Add(uint64(offered))
-	return none, s.sealFilled(), true
+	return none, s.sealFilled()
 }
 
-// fill appends a batch of at most frameSpans to the buffer as one message, or
-// to the last one. Where it does not fit it appends nothing, unless the buffer
-// is fresh: then no other would take more, and the message is cut.
+// fill appends up to frameSpans snapshots to the buffer, in its last message or a new one, and returns
+// their number. If not all fit, it appends none, unless the buffer is empty: another buffer would not have
+// more space, so the batch is split.
 func (s *shard) fill(batch []Snapshot) (taken int) {
 	b := s.buffer
 	if b == nil || !b.fits(headerRoom) {
@@ -112,7 +112,7 @@ func (s *shard) fill(batch []Snapshot) (taken int) {
 	return taken
 }
 
-// encode appends one snapshot, unless it does not fit.
+// encode appends one snapshot, and returns false if it does not fit.
 func (s *shard) encode(snapshot *Snapshot) bool {
 	if !s.buffer.fits(snapshotRoom) {
 		return false
@@ -127,7 +127,7 @@ func (s *shard) encode(snapshot *Snapshot) bool {
 	return s.encodeLabels(snapshot)
 }
 
-// encodeEncoded appends a snapshot whose key was encoded before.
+// encodeEncoded appends a snapshot with an EncodedKey.
 func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	known := &s.known[key.id%tableSlots]
 	if known.id == key.id {
@@ -143,40 +143,41 @@ func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	return true
 }
 
-// encodeLabels appends a snapshot whose labels are not known yet. Those that must
-// be cut are never known.
+// encodeLabels appends a snapshot whose key is not in the label table. A key that has to be truncated is
+// never added to the table.
 func (s *shard) encodeLabels(snapshot *Snapshot) bool {
 	key := &snapshot.Key
 	bound := keyBound(key)
 	if isOversized(key, bound) {
 		cut := s.cutter.cut(key)
 		_, _, appended := s.append(snapshot, cut, keyBound(cut))
-		s.cutter = cutter{} // lets go of the caller's strings
+		s.cutter = cutter{} // frees the caller's strings
 		return appended
 	}
 	number, ok, appended := s.append(snapshot, key, bound)
 	if ok {
-		s.labels.learn(key, number)
+		s.labels.add(key, number)
 	}
 	return appended
 }
 
-// append appends a snapshot with this key, unless it does not fit.
+// append appends a snapshot with the given key. bound is the maximum length of the encoded key. It returns
+// the number of the key in this buffer, if ok, and whether the snapshot fits.
 func (s *shard) append(snapshot *Snapshot, key *Key, bound int) (number uint32, ok, appended bool) {
 	b := s.buffer
 	if !b.fits(snapshotRoom + bound) {
 		return 0, false, false
 	}
-	// The key is encoded a little ahead of where it would stand in the message:
-	// written whole, it moves back by a few bytes.
+	// The key is encoded after space for the rest of the snapshot. If the snapshot contains the whole key, it is moved
+	// back by a few bytes.
 	ahead := len(b.frames) + snapshotRoom
 	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
 	number, ok = s.appendRaw(snapshot, raw)
 	return number, ok, true
 }
 
-// appendRaw appends a snapshot for which there is room, by number if its key has
-// one.
+// appendRaw appends a snapshot, for which there is space, with the number of its key or with the whole
+// encoded key. It returns the number, if ok.
 func (s *shard) appendRaw(snapshot *Snapshot, raw []byte) (number uint32, ok bool) {
 	number, ok = s.number(s.buffer, raw)
 	if ok {
@@ -187,8 +188,8 @@ func (s *shard) appendRaw(snapshot *Snapshot, raw []byte) (number uint32, ok boo
 	return number, ok
 }
 
-// number is the number of a key in this buffer, which it defines on its first
-// use while there is room.
+// number returns the number of an encoded key in this buffer. It defines a new key while there is space for
+// definitions, and otherwise returns false.
 func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
 	slot, hash, found := s.keys.find(raw, b.definitions)
 	if found {
@@ -210,17 +211,14 @@ func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
 	return number, true
 }
 
-// A batch that does not fit into what is left of a buffer goes on in the next.
-// Until its last snapshot has found room nothing of it may be sent, so the
-// buffers that it filled wait in a chain.
-
-// advance goes on to a fresh buffer, or says why there is none.
-func (s *shard) advance() (why reason) {
+// nextBuffer replaces the buffer by an empty one, or returns the reason why there is none. The previous buffer is added
+// to the list s.filled and not sealed, because no part of a batch may be sent before the whole batch fits.
+func (s *shard) nextBuffer() (r reason) {
 	if s.chain+1 == len(s.pool.buffers) {
 		return tooLarge
 	}
-	fresh := s.pool.take()
-	if fresh == nil {
+	next := s.pool.take()
+	if next == nil {
 		return bufferFull
 	}
 	if s.buffer != nil {
@@ -228,14 +226,14 @@ func (s *shard) advance() (why reason) {
 		s.filled = s.buffer
 		s.chain++
 	}
-	s.buffer, s.noRoom = fresh, 0
+	s.buffer, s.noRoom = next, 0
 	clear(s.keys[:])
 	clear(s.known[:])
 	s.labels.reset()
 	return none
 }
 
-// sealFilled hands the chain to the sender, the oldest first.
+// sealFilled seals the buffers of the list s.filled, in the order in which they were filled.
 func (s *shard) sealFilled() (sealed bool) {
 	var oldest *buffer
 	for b := s.filled; b != nil; {
@@ -253,11 +251,11 @@ func (s *shard) sealFilled() (sealed bool) {
 	return sealed
 }
 
-// undo takes a batch back: the buffers that it began are free again, and the
-// first is as it was.
+// undo removes a batch that does not fit. first and before are the buffer and its state before the batch. The other
+// buffers become free.
 func (s *shard) undo(first *buffer, before mark) (sealed bool) {
-	isMoved := s.buffer != first
-	if isMoved {
+	hasMoved := s.buffer != first
+	if hasMoved {
 		s.pool.give(s.buffer)
 	}
 	for b := s.filled; b != nil; {
@@ -274,14 +272,13 @@ func (s *shard) undo(first *buffer, before mark) (sealed bool) {
 	}
 	first.next = nil
 	first.rewind(before)
-	if isMoved {
-		// The key table has gone on, so nothing can be added to it any more.
-		s.seal()
+	if hasMoved {
+		s.seal() // its key table has been cleared, so nothing can be appended to it
 	}
-	return isMoved
+	return hasMoved
 }
 
-// seal hands the buffer, if there is one, to the sender.
+// seal seals the current buffer, if there is one.
 func (s *shard) seal() {
 	if s.buffer != nil {
 		s.pool.seal(s.buffer)

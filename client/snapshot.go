@@ -7,24 +7,23 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Snapshot is what is told of one finished span. Publish reads it and keeps
-// nothing of it but labels, as the strings they are, for a while.
+// Snapshot describes one finished span. Publish does not keep it, but keeps the strings of its labels for a
+// while.
 type Snapshot struct {
 	Key      Key
-	Encoded  *EncodedKey   // instead of Key, unless it is nil
-	Duration time.Duration // less than 0 counts as 0
+	Encoded  *EncodedKey   // used instead of Key unless nil
+	Duration time.Duration // negative values count as 0
 	End      time.Time
 	Error    bool
 	TopLevel bool
-	// Weight is how many spans this one stands for, where it was sampled before
-	// it came here. 0 means 1; so does what is no number above 0. 2^32 at most.
+	// Weight is the number of spans that this one represents, if it was sampled. Values that are not
+	// positive count as 1, and values above 2^32 as 2^32.
 	Weight float64
 }
 
-// facts is what a snapshot says besides its key, in the protocol's terms. A
-// value that the daemon would take for malformed is bent to the nearest that it
-// takes, because it would close the connection over it.
-func (s *Snapshot) facts() (duration uint64, end int64, flags span.Flags, weight float64) {
+// wireFields returns the properties of a snapshot in the representation of the protocol. It replaces invalid values by the
+// nearest valid ones, because the daemon would close the connection otherwise.
+func (s *Snapshot) wireFields() (duration uint64, end int64, flags span.Flags, weight float64) {
 	flags = flag(s.Error)*span.Error | flag(s.TopLevel)*span.TopLevel
 	return uint64(max(s.Duration, 0)), s.End.UnixNano(), flags, validWeight(s.Weight)
 }
@@ -41,21 +40,22 @@ func validWeight(weight float64) float64 {
 	return 1
 }
 
-// flag is 1 for true. It is no branch: what fails is as good as random.
-func flag(is bool) (f span.Flags) {
-	if is {
+// flag returns 1 for true. The compiler generates no branch for it, which would be mispredicted often, because errors
+// are unpredictable.
+func flag(b bool) (f span.Flags) {
+	if b {
 		f = 1
 	}
 	return f
 }
 
-// Key is the labels that a snapshot is counted under.
+// Key is the set of labels under which a snapshot is counted.
 type Key = span.Key
 
-// Origin is who publishes: host, env, service, language and so on.
+// Origin describes the process that publishes: host, env, service, language and so on.
 type Origin = span.Origin
 
-// TraceRoot says whether a span is the root of its trace.
+// TraceRoot states whether a span is the root of its trace.
 type TraceRoot = span.TraceRoot
 
 const (

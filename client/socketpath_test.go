@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// TestADaemonThatNobodyNamedIsFound where the same user has started one by hand, though it starts later; and
-// not where somebody has named a socket.
+// Without a configured socket, a client finds a daemon that the same user starts, even later. With one, it
+// does not.
 func TestADaemonThatNobodyNamedIsFound(t *testing.T) {
-	// Whoever has installed a daemon here has spans of his own there, with which no test may meddle.
+	// A daemon that is installed on this machine must not receive spans of a test.
 	if _, err := os.Stat("/var/run/spanstatsd/spans.sock"); err == nil {
 		t.Skip("a daemon of this machine would be found first")
 	}

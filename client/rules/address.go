@@ -6,32 +6,30 @@ import (
 	"strings"
 )
 
-// blockedAddress stands in the place of an IP address in a peer tag: there are
-// too many of them to tell peers apart by.
+// blockedAddress replaces IP addresses in peer tags, because too many different ones occur.
 const blockedAddress = "blocked-ip-address"
 
-// QuantizePeer is the value of a peer tag as the agent keeps it: a list of hosts,
-// separated by commas, without duplicates and with addresses blocked. It returns
-// the value itself where there is nothing to change.
+// QuantizePeer normalizes the value of a peer tag like the agent: it removes duplicates from a comma-separated list of
+// hosts, and replaces IP addresses. It returns value itself if nothing has to be changed.
 func QuantizePeer(value string) string {
 	if strings.IndexByte(value, ',') < 0 {
 		return quantizeHost(value)
 	}
 	hosts := strings.Split(value, ",")
-	kept := hosts[:0]
+	unique := hosts[:0]
 	seen := make(map[string]struct{}, len(hosts))
 	for _, host := range hosts {
 		host = quantizeHost(host)
-		if _, twice := seen[host]; !twice {
+		if _, isDuplicate := seen[host]; !isDuplicate {
 			seen[host] = struct{}{}
-			kept = append(kept, host)
+			unique = append(unique, host)
 		}
 	}
-	return strings.Join(kept, ",")
+	return strings.Join(unique, ",")
 }
 
-// quantizeHost blocks the address in a host like ip-10-0-0-1.internal,
-// http://10.0.0.1:80 or [::1]:443, and leaves what is none.
+// quantizeHost replaces the IP address in a host like ip-10-0-0-1.internal, http://10.0.0.1:80 or [::1]:443. It returns
+// other hosts unchanged.
 func quantizeHost(raw string) string {
 	prefix, rest := splitScheme(raw)
 	host, port := splitHostPort(rest)
@@ -39,16 +37,15 @@ func quantizeHost(raw string) string {
 	if end == 0 || isKnownAddress(host[:end]) {
 		return raw
 	}
-	blocked := prefix + blockedAddress
+	quantized := prefix + blockedAddress
 	if port != "" {
-		// There are few ports, and they tell what is spoken.
-		blocked += ":" + port
+		quantized += ":" + port // there are few ports, and they indicate the protocol
 	}
-	return blocked + host[end:]
+	return quantized + host[end:]
 }
 
-// isKnownAddress tells the few addresses that mean the same everywhere: the
-// machine itself, and what the clouds answer for metadata at.
+// isKnownAddress reports whether host is an address with the same meaning everywhere: the loopback address
+// or the metadata service of a cloud provider.
 func isKnownAddress(host string) bool {
 	switch host {
 	case "127.0.0.1", "::1", "169.254.169.254", "fd00:ec2::254", "169.254.170.2":
@@ -59,8 +56,8 @@ func isKnownAddress(host string) bool {
 
 var schemes = [...]string{"dnspoll", "ftp", "file", "http", "https"}
 
-// splitScheme cuts what may stand before an address: "ip-", or a scheme with two
-// or three slashes, wherever in the value the agent finds it.
+// splitScheme splits off the prefix of an address: "ip-", or a URL scheme followed by two or three slashes.
+// Like the agent, it finds the scheme anywhere in raw, and drops the text before it.
 func splitScheme(raw string) (prefix, rest string) {
 	if rest, ok := strings.CutPrefix(raw, "ip-"); ok {
 		return "ip-", rest
@@ -83,10 +80,10 @@ func splitScheme(raw string) (prefix, rest string) {
 	return "", raw
 }
 
-// splitHostPort cuts a port off. Where there is none, or the brackets of an IPv6
-// address are not in order, the host is the whole.
+// splitHostPort splits off a port. If there is none, or the brackets of an IPv6 address are unbalanced, it
+// returns s as the host.
 func splitHostPort(s string) (host, port string) {
-	if strings.Contains(s, ":") { // most have none, and need no error that says so
+	if strings.Contains(s, ":") { // most hosts have no port, and net.SplitHostPort would allocate an error
 		if host, port, err := net.SplitHostPort(s); err == nil {
 			return host, port
 		}
@@ -94,8 +91,8 @@ func splitHostPort(s string) (host, port string) {
 	return s, ""
 }
 
-// addressEnd is where an IP address at the start of the host ends, 0 where there
-// is none. IPv6 has to be the whole of it.
+// addressEnd returns the end of the IP address at the start of a host, or 0 if there is none. An IPv6
+// address must be the whole host.
 func addressEnd(s string) int {
 	if s == "" || !strings.Contains("0123456789abcdefABCDEF:", s[:1]) {
 		return 0
@@ -116,8 +113,8 @@ func addressEnd(s string) int {
 	return 0
 }
 
-// dottedEnd is where four numbers below 256, with that separator, end. Names of
-// machines have more behind them.
+// dottedEnd returns the end of four numbers below 256 with the given separator at the start of s, or 0 if
+// there are none. In host names, more text can follow.
 func dottedEnd(s string, separator byte) int {
 	value, digits, dots := 0, 0, 0
 	for i := range len(s) {

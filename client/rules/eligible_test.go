@@ -5,12 +5,11 @@ import (
 	"testing"
 )
 
-// TestIDsThatShareAPlace: however the ids of a trace are chosen, finding its spans
-// costs about a look each, whatever the secret is. Each of these lists fell into one place of some table
-// that had no secret.
+// Finding the spans of a trace takes about one comparison each, whatever their IDs are. With an index that
+// had no random seed, the IDs of each list would share a slot.
 func TestIDsThatShareAPlace(t *testing.T) {
 	const spans = 1 << 12
-	defer func(before [2]uint64) { secret = before }(secret)
+	defer func(before [2]uint64) { hashSeed = before }(hashSeed)
 	inverse := uint64(1) // of the golden ratio's odd number, modulo 2^64
 	for range 6 {
 		inverse *= 2 - 0x9e3779b97f4a7c15*inverse
@@ -27,9 +26,9 @@ func TestIDsThatShareAPlace(t *testing.T) {
 			trace[i].Span = id(uint64(i) + 1)
 		}
 		for range 300 {
-			secret = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
+			hashSeed = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
 			if looks := looksFor(trace); looks > 4*spans {
-				t.Errorf("%s: with %x %d looks beyond the first for %d spans", name, secret, looks, spans)
+				t.Errorf("%s: with %x %d looks beyond the first for %d spans", name, hashSeed, looks, spans)
 			}
 		}
 	}
@@ -39,7 +38,7 @@ func looksFor(trace []Link) (looks uint64) {
 	var s Spans
 	s.Reset(trace)
 	for i := range trace {
-		home := s.home(trace[i].Span)
+		home := s.hash(trace[i].Span)
 		looks += (s.slot(trace[i].Span) - home) & s.mask
 	}
 	return looks

@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client/rules"
 )
 
-// The agent's own code gave these; test/agent/traces compares many more with it.
+// The expected values are results of the agent's own code; test/agent/traces compares many more with it.
 func TestWhatIsCounted(t *testing.T) {
 	number := func(key string,
 		n float64,
@@ -77,7 +77,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// TestRulesAlloc: the rules that are asked of every span allocate nothing.
+// The rules that are applied to every span allocate nothing.
 func TestRulesAlloc(t *testing.T) {
 	tags := rules.Maps{
 		Meta: map[string]string{

@@ -17,17 +17,17 @@ var update = flag.Bool("update", false, "rewrite testdata/spans.json from the tr
 
 const vectorsFile = "testdata/spans.json"
 
-// vector is a trace, and the snapshots that a tracer makes of it.
+// vector is a trace, and the snapshots that a tracer sends for it.
 type vector struct {
 	Name      string     `json:"name"`
 	About     string     `json:"about"`
-	PeerTags  []string   `json:"peer_tags"`  // of the features
-	SpanKinds []string   `json:"span_kinds"` // likewise
+	PeerTags  []string   `json:"peer_tags"`  // Features.PeerTags
+	SpanKinds []string   `json:"span_kinds"` // Features.SpanKinds
 	Trace     []traced   `json:"trace"`
 	Snapshots []snapshot `json:"snapshots"`
 }
 
-// traced is a span as a tracer has it.
+// traced is a span in a tracer.
 type traced struct {
 	ID       uint64             `json:"span_id"`
 	Parent   uint64             `json:"parent_id"`
@@ -42,18 +42,18 @@ type traced struct {
 	Metrics  map[string]float64 `json:"metrics,omitempty"`
 }
 
-// snapshot is what is sent of a span, in the terms of docs/protocol.md.
+// snapshot is a snapshot in the terms of docs/protocol.md.
 type snapshot struct {
 	Span     uint64         `json:"span_id"`
 	Labels   map[string]any `json:"labels"`
-	Key      string         `json:"key"` // the labels' bytes, in hex
+	Key      string         `json:"key"` // encoded key, in hex
 	Duration uint64         `json:"duration"`
 	End      int64          `json:"end"`
 	Flags    uint8          `json:"flags"`
 	Weight   float64        `json:"weight"`
 }
 
-// snapshotsOf is what a tracer does with a trace: all that the rules say, in their order.
+// snapshotsOf returns the snapshots of a trace. It applies all rules in their order, like a tracer.
 func (v *vector) snapshotsOf() []snapshot {
 	links, root := make([]rules.Link, len(v.Trace)), rules.Maps{}
 	var spans rules.Spans
@@ -95,7 +95,7 @@ func (v *vector) snapshotsOf() []snapshot {
 	return made
 }
 
-// labelsOf are the labels that are set, by the names of docs/protocol.md.
+// labelsOf returns the labels that are set, by their names in docs/protocol.md.
 func labelsOf(k *span.Key) map[string]any {
 	labels := map[string]any{}
 	for name, text := range map[string]string{
@@ -120,8 +120,8 @@ func labelsOf(k *span.Key) map[string]any {
 	return labels
 }
 
-// TestSpansFileIsWhatTheRulesSay computes every snapshot of the file for the authors of tracers.
-// The table says by hand what is counted of each trace.
+// The test computes every snapshot of the file, which is for authors of tracers. The table of traces
+// contains, written by hand, which spans are counted.
 func TestSpansFileIsWhatTheRulesSay(t *testing.T) {
 	var b bytes.Buffer
 	for i, trace := range traces {

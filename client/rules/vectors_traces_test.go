@@ -6,8 +6,7 @@ const (
 	failed   = 1
 )
 
-// traces are the vectors without their snapshots, and which spans are counted with which
-// flags, by hand.
+// traces contains the vectors without their snapshots, and, written by hand, which spans are counted with which flags.
 var traces = []struct {
 	vector
 	counted map[uint64]uint8
@@ -149,7 +148,7 @@ var traces = []struct {
 	},
 }
 
-// web completes a vector of a trace.
+// web returns a vector of a trace of a web service.
 func web(name, about string, trace ...traced) vector {
 	for i := range trace {
 		trace[i].Start, trace[i].Duration = start+int64(i)*1000, 5_000_000-int64(i)*2000

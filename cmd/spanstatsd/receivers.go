@@ -170,7 +170,7 @@ func (o *spanOptions) completeZipkin(c *zipkin.Config) error {
 // the daemon's place does so at the default.
 func (o *spanOptions) chooseSocket(own *socket.Config, s *settings) {
 	if !s.isSet("socket") && os.Getenv("LISTEN_FDS") == "" {
-		own.Path, own.Private = socketpath.OfDaemon()
+		own.Path, own.Private = socketpath.ForDaemon()
 	}
 }
 

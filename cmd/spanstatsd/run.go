@@ -97,9 +97,9 @@ func (o *runOptions) takeSockets() error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what to do
 	}
-	o.config.Ingest.Socket.Given = sockets.Unix(o.config.Ingest.Socket.Path)
+	o.config.Ingest.Socket.Inherited = sockets.Unix(o.config.Ingest.Socket.Path)
 	for _, door := range o.config.Doors() {
-		door.Socket.Given, door.Given = sockets.Unix(door.Socket.Path), sockets.TCP(door.Addr)
+		door.Socket.Inherited, door.Given = sockets.Unix(door.Socket.Path), sockets.TCP(door.Addr)
 	}
 	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
 }

@@ -45,7 +45,7 @@ type openDoor interface {
 // shownDoor is one of which there is something to show.
 type shownDoor interface {
 	Shown() receiver.Shown
-	Lack() error
+	Unreachable() error
 }
 
 // Books are what became of every span so far.

@@ -133,7 +133,7 @@ func openZipkin(d *Daemon, config *Config) (openDoor, error) {
 func (d *Daemon) share(config *Config, c *receiver.Config, by recovery.Door) {
 	own := c.Socket
 	c.Socket = config.Ingest.Socket
-	c.Socket.Path, c.Socket.Given, c.Socket.Private = own.Path, own.Given, own.Private
+	c.Socket.Path, c.Socket.Inherited, c.Socket.Private = own.Path, own.Inherited, own.Private
 	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
 	c.OnAck = func(cycle, spans uint64) { d.running.Count(cycle, by, spans) }
 }

@@ -74,7 +74,7 @@ func (d *Daemon) makeRest(config Config) (err error) {
 
 // makeRunning makes what the next daemon reads, should this one be killed.
 func (d *Daemon) makeRunning(config *Config) (err error) {
-	if config.Ingest.Socket.Given == nil {
+	if config.Ingest.Socket.Inherited == nil {
 		if err := config.Ingest.Socket.PrepareDirectory(); err != nil {
 			return err //nolint:wrapcheck // it says what to do
 		}

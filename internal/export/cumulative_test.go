@@ -195,7 +195,7 @@ func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
 			return Attempt{}
 		})
 		f, _ := startScripted(t, sums, nil)
-		var all []*testcycle.Told
+		var all []*testcycle.Reports
 		for cycle := range uint64(3) {
 			sealed, told := watched(testcycle.Origins(3))
 			all = append(all, told)

@@ -24,7 +24,7 @@ func (s *shelf) describe() Exporter {
 }
 
 // publish has a numbered cycle accepted and returns what is told of it.
-func publish(f *Flusher, number uint64) *testcycle.Told {
+func publish(f *Flusher, number uint64) *testcycle.Reports {
 	sealed, told := watched(testcycle.Spans(1))
 	sealed.Cycle = number
 	f.Accept(sealed)
@@ -102,7 +102,7 @@ func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		f := startSeveral(t, Config{}, s)
-		var all []*testcycle.Told
+		var all []*testcycle.Reports
 		for number := range uint64(100) {
 			all = append(all, publish(f, number))
 			synctest.Wait()

@@ -15,12 +15,12 @@ import (
 )
 
 // watched is a sealed cycle, and what is told of it.
-func watched(sealed *aggregate.Sealed) (*aggregate.Sealed, *testcycle.Told) {
+func watched(sealed *aggregate.Sealed) (*aggregate.Sealed, *testcycle.Reports) {
 	return sealed, testcycle.Watch(sealed)
 }
 
 // says fails the test if something else was told of a cycle.
-func says(t *testing.T, when string, told *testcycle.Told, want string) {
+func says(t *testing.T, when string, told *testcycle.Reports, want string) {
 	t.Helper()
 	synctest.Wait()
 	if got := told.String(); got != want {
@@ -188,9 +188,9 @@ func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
 		s.answers(t, "s0", notYet)
 		says(t, "it did not arrive", first, "doubtful clear")
 		time.Sleep(time.Minute)
-		for _, told := range []*testcycle.Told{first, second} {
+		for _, told := range []*testcycle.Reports{first, second} {
 			says(t, "a copy of both is under way", told,
-				map[*testcycle.Told]string{first: "doubtful clear doubtful", second: "doubtful"}[told])
+				map[*testcycle.Reports]string{first: "doubtful clear doubtful", second: "doubtful"}[told])
 		}
 		s.answers(t, "s0", refused)
 		says(t, "its first payload was refused, the next is under way", second, "doubtful clear doubtful")
@@ -299,7 +299,7 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 				return rnd.IntN(n)
 			}
 			var totals *pushDestination
-			all, taken := map[*aggregate.Delivery]*testcycle.Told{}, map[*aggregate.Delivery]bool{}
+			all, taken := map[*aggregate.Delivery]*testcycle.Reports{}, map[*aggregate.Delivery]bool{}
 			check := func(c *cycleState, takes bool) {
 				mu.Lock()
 				defer mu.Unlock()

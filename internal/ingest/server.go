@@ -289,7 +289,7 @@ func (s *Server) Stats() Stats {
 }
 
 // Lack returns the reason why clients can't connect to the socket, or nil if they can.
-func (s *Server) Lack() error { return s.listener.Lack() }
+func (s *Server) Unreachable() error { return s.listener.Unreachable() }
 
 // Close stops the remaining goroutines after Drain.
 func (s *Server) Close() {

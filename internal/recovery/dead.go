@@ -218,7 +218,7 @@ func (d *Dead) outcomes(r *record) []uint64 {
 }
 
 var outcomeOf = [...]wire.Outcome{
-	open: wire.Again, doubtful: wire.Doubtful, settled: wire.Settled, 3: wire.Doubtful,
+	open: wire.Resend, doubtful: wire.Doubtful, settled: wire.Settled, 3: wire.Doubtful,
 }
 
 // Losses is what daemons that were killed have taken with them, in spans.

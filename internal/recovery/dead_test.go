@@ -152,7 +152,7 @@ func of(list []uint64, span uint64) wire.Outcome {
 			return what
 		}
 	}
-	return wire.Again
+	return wire.Resend
 }
 
 // What nobody has any more is lost, by door, once: what senders had their answer for, what
@@ -450,7 +450,7 @@ func TestWhoSaidByeCanBeAskedAbout(t *testing.T) {
 	}
 	want := []uint64{
 		0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Doubtful), 21,
-		uint64(wire.Again),
+		uint64(wire.Resend),
 	}
 	if says := next.Earlier(tokens[1]); !slices.Equal(says, want) {
 		t.Errorf("of who heard a bye it says %d, want %d", says, want)

@@ -89,7 +89,7 @@ func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShar
 	if id, ok := r.tables.admitOrigin(o, process); ok {
 		return id, false
 	}
-	if of := o.OfService(); of != o {
+	if of := o.WithoutInstance(); of != o {
 		if id, ok := r.tables.admitOrigin(of, process); ok {
 			return id, true
 		}
@@ -99,7 +99,7 @@ func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShar
 
 func (r *Registry) conflated(o span.Origin) span.Origin {
 	if r.tables.config.ConflateRuntimes {
-		return o.Conflated()
+		return o.WithoutRuntimeID()
 	}
 	return o
 }

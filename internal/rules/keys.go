@@ -66,7 +66,7 @@ func (k *Keys) PutTag(t *spantable.Table, tag *spantable.Tag) bool {
 		return false
 	}
 	head := uint64(tag.Label) | uint64(tag.Value)<<8
-	if !tag.IsWritten() {
+	if !tag.HasText() {
 		binary.LittleEndian.PutUint64(k.source[n:], head)
 		binary.LittleEndian.PutUint64(k.source[n+8:], tag.Bits)
 		k.length += 16

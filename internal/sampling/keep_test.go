@@ -315,15 +315,15 @@ func TestWeightsStayHonest(t *testing.T) {
 // TestASampleHoldsWhatItPromises, whatever a body is made of, beside what it is decoded to.
 func TestASampleHoldsWhatItPromises(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
-		for name, body := range otlptest.Greedy(length) {
+		for name, body := range otlptest.CostlyBodies(length) {
 			s, r := &sampling.Sample{}, decoded(body)
 			room := make([]byte, 0, sampling.LeftBytes(len(body)))
-			before := otlptest.InUse()
+			before := otlptest.MemoryInUse()
 			left := s.Measure(r, &sampling.Keeping{Share: 0.5}, true)
 			if !left.IsWhole && left.Size <= cap(room) {
 				room = s.AppendLeft(room)
 			}
-			held := otlptest.InUse() - before
+			held := otlptest.MemoryInUse() - before
 			if held > sampling.Bytes(len(body)) || len(room) > sampling.LeftBytes(len(body)) {
 				t.Errorf("%d bytes of %s made it hold %d, %d promised", len(body), name, held,
 					sampling.Bytes(len(body)))
@@ -357,7 +357,7 @@ func TestAWarmSampleAllocatesNothing(t *testing.T) {
 
 // TestWhichSpansAreSaidToGoOn: the same that are written, and all where nobody has measured.
 func TestWhichSpansAreSaidToGoOn(t *testing.T) {
-	r := decoded(otlptest.Of(otlptest.Span{Trace: 1}, otlptest.Span{Trace: 1 << 55}))
+	r := decoded(otlptest.SDKRequest(otlptest.Span{Trace: 1}, otlptest.Span{Trace: 1 << 55}))
 	s := &sampling.Sample{}
 	for _, test := range []struct {
 		k             *sampling.Keeping

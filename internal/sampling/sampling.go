@@ -97,7 +97,7 @@ type resourceLeft struct {
 func Bytes(body int) int {
 	const parts = int(unsafe.Sizeof(resourceLeft{}) + unsafe.Sizeof(0))
 	const each = spantable.TraceNumberBytes + traceBytes + fateBytes + parts
-	return int(spantable.Grown * float64(spantable.MaxSpans(body)*each))
+	return int(spantable.GrowthFactor * float64(spantable.MaxSpans(body)*each))
 }
 
 // GoesOn says whether a span goes on, by what Measure found where it was asked.
@@ -111,7 +111,7 @@ func (s *Sample) Release() {
 
 // of is the trace with an id. It is good until the next.
 func (t *traces) of(high, low uint64) *trace {
-	number := t.numbers.Of(high, low)
+	number := t.numbers.NumberOf(high, low)
 	if number == len(t.all) {
 		t.all = append(t.all, trace{})
 	}

@@ -2,9 +2,8 @@ package span
 
 import "encoding/binary"
 
-// AppendCanonical appends bytes that two keys share exactly when they are
-// equal, whatever form they had on the wire. The bytes live for a cycle and are
-// never sent, so they need no version.
+// AppendCanonical appends an encoding that is the same for two keys if and only if they are equal,
+// whatever their form on the wire was.
 func (k *Key) AppendCanonical(dst []byte) []byte {
 	for l := range FirstList {
 		dst = appendCounted(dst, *k.Text(l))
@@ -21,8 +20,8 @@ func (k *Key) AppendCanonical(dst []byte) []byte {
 	return dst
 }
 
-// appendCounted puts the length first, so that no two lists of strings run
-// together into the same bytes.
+// appendCounted appends the length before the string, so that different lists of strings have different
+// encodings.
 func appendCounted(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }

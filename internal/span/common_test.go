@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWhatOriginsHaveInCommonIsTrueOfBoth: of each field what both have, and where they
-// differ, no name that only one of them has.
+// A field of the common origin has the value of both origins if they agree, and otherwise the value of
+// neither.
 func TestWhatOriginsHaveInCommonIsTrueOfBoth(t *testing.T) {
 	var same Origin
 	fields := reflect.ValueOf(&same).Elem()

@@ -1,7 +1,7 @@
 package span
 
-// Label numbers a label of a key, in the order of the wire: first those that are one
-// text, then those that are a list of tags, then the one that is a number.
+// Label identifies a label of a Key. The order is that of the wire format: text labels first, then lists of
+// tags, then the numeric label.
 type Label uint8
 
 const (
@@ -14,50 +14,50 @@ const (
 	LabelHTTPEndpoint
 	LabelGRPCStatus
 	LabelServiceSource
-	LabelPeerTag       // a list
-	LabelAdditionalTag // a list
-	LabelHTTPStatus    // a number
+	LabelPeerTag       // list of tags
+	LabelAdditionalTag // list of tags
+	LabelHTTPStatus    // number
 
-	// WholeKey is not a label. It names the loss of all of them at once.
+	// WholeKey is not a label. It identifies the loss of all labels of a key.
 	WholeKey
 
-	FirstList  = LabelPeerTag    // the labels before it are texts
-	EndOfLists = LabelHTTPStatus // those before it are texts or lists
-	LabelCount = int(WholeKey)   // of all kinds
+	FirstList  = LabelPeerTag    // labels below it are texts
+	EndOfLists = LabelHTTPStatus // labels below it are texts or lists
+	LabelCount = int(WholeKey)   // number of labels of all kinds
 )
 
-// labelSpec is all that is known of a label but where it lies. The test of this table
-// names the places that must be edited besides for a new label.
+// labelSpec describes a label, except for its field in Key. The test of the labels table lists the other places
+// that must be edited to add a label.
 type labelSpec struct {
-	name      string     // in metrics and in --cardinality-limit
-	agentName string     // in the agent's statistics
-	maxBytes  int        // of the text or of one tag: what is longer is cut
-	maxTags   int        // of a list: what follows is left out
-	budget    int        // distinct texts an origin and interval; of a list, distinct tags of each tag key
-	masks     bool       // of a list: a tag's value that is longer than maxBytes becomes Blocked
-	required  bool       // no key is without it once it is normal
-	names     *nameRules // nil where valid UTF-8 within maxBytes is all that is asked
+	name      string // in metrics and in --cardinality-limit
+	agentName string // in the agent's statistics
+	maxBytes  int    // maximum length of the text or of one tag; longer ones are truncated
+	maxTags   int    // maximum length of a list; further tags are dropped
+	// maximum number of distinct texts per origin and interval; for a list, of distinct tags per tag key
+	budget           int
+	blocksLongValues bool        // for a list: Blocked replaces the value of a tag if it exceeds maxBytes
+	required         bool        // never empty after Normalize
+	rules            *labelRules // naming rules of the agent; nil if any UTF-8 text of maxBytes is valid
 }
 
-// nameRules are how the agent writes a label.
-type nameRules struct {
-	isName    func(text string) bool // reports whether the text can stay
+// labelRules are the naming rules for a label.
+type labelRules struct {
+	isNormal  func(text string) bool // reports whether normalize would leave the text unchanged
 	normalize func(text, lang string) string
 }
 
-// labels describes the labels. The limits are the agent's, and so are the spellings:
-// srv_src is no slip. The budgets are those of the tracers, so that a service which moves
-// its statistics here sees the same labels; but twice those of 64 and less, because what comes
-// rarely passes at first sight in the first half alone, and all kinds of spans are more than
-// half of eight.
+// labels describes all labels. The maximum lengths and the agent's names are copied from the agent,
+// including srv_src. The budgets are those of the Datadog tracers, so that moving statistics from a tracer
+// to this daemon keeps the same labels. Budgets of 64 or less are doubled, because a value that occurs only
+// once can use only half of a budget, and span kinds, for example, have more than half of eight values.
 var labels = [LabelCount]labelSpec{
 	LabelService: {
 		name: "service", agentName: "Service", maxBytes: MaxService, budget: 64, required: true,
-		names: &nameRules{IsServiceName, ServiceName},
+		rules: &labelRules{IsServiceName, ServiceName},
 	},
 	LabelOperation: {
 		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 128, required: true,
-		names: &nameRules{isOperationName, operationName},
+		rules: &labelRules{isOperationName, operationName},
 	},
 	LabelResource: {
 		name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024,
@@ -75,17 +75,17 @@ var labels = [LabelCount]labelSpec{
 	},
 	LabelAdditionalTag: {
 		name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel,
-		maxTags: MaxAdditionalTags, masks: true, budget: 100,
+		maxTags: MaxAdditionalTags, blocksLongValues: true, budget: 100,
 	},
-	// over it 0, which is none: no number says that it is blocked
+	// Over its budget, a status becomes 0, which means that it is absent: a number has no Blocked value.
 	LabelHTTPStatus: {name: "http_status", budget: 64},
 }
 
-// maxMaskedTag is the longest tag whose value may yet be of MaxLabel, and one byte more,
-// which shows that it is longer.
-const maxMaskedTag = MaxLabel + len(":") + MaxLabel + 1
+// maxAdditionalTag is the number of bytes of an additional tag that are read: the key, the colon, the value, and one
+// more byte, which shows that the value is too long.
+const maxAdditionalTag = MaxLabel + len(":") + MaxLabel + 1
 
-// String is the label's name in metrics and in --cardinality-limit.
+// String returns the name of the label in metrics and in --cardinality-limit.
 func (l Label) String() string {
 	if l == WholeKey {
 		return "whole_key"
@@ -93,27 +93,28 @@ func (l Label) String() string {
 	return labels[l].name
 }
 
-// AgentName is the name of the label's field in the agent's statistics.
+// AgentName returns the name of the label's field in the agent's statistics.
 func (l Label) AgentName() string { return labels[l].agentName }
 
-// MaxBytes is how much of a text, or of a tag, is looked at: the rest changes nothing.
+// MaxBytes returns the number of bytes of a text, or of a tag, that can affect its normalized form.
 func (l Label) MaxBytes() int {
-	if labels[l].masks {
-		return maxMaskedTag
+	if labels[l].blocksLongValues {
+		return maxAdditionalTag
 	}
 	return labels[l].maxBytes
 }
 
-// Fits says whether a text, or a tag of a list, is no longer than is kept of it.
+// Fits reports whether text, the value of the label or one tag of a list, is short enough to be kept
+// unchanged.
 func (l Label) Fits(text string) bool { return len(text) <= labels[l].maxBytes }
 
-// MaxTags is how many tags of a list are kept.
+// MaxTags returns the maximum number of tags in a list.
 func (l Label) MaxTags() int { return labels[l].maxTags }
 
-// Budget is the default of how many distinct values an origin may have in an interval.
+// Budget returns the default number of distinct values that an origin may have per interval.
 func (l Label) Budget() int { return labels[l].budget }
 
-// Text returns the field of a label that is a single text.
+// Text returns a pointer to the field of a text label.
 func (k *Key) Text(l Label) *string {
 	switch l {
 	case LabelService:
@@ -138,7 +139,7 @@ func (k *Key) Text(l Label) *string {
 	panic("BUG: " + l.String() + " is not a text")
 }
 
-// Tags returns the field of a label that is a list of tags.
+// Tags returns a pointer to the field of a label that is a list of tags.
 func (k *Key) Tags(l Label) *[]string {
 	switch l {
 	case LabelPeerTag:
@@ -149,15 +150,16 @@ func (k *Key) Tags(l Label) *[]string {
 	panic("BUG: " + l.String() + " is not a list")
 }
 
-// At returns the field of a text, or the tag at a place of a list.
-func (k *Key) At(l Label, place int) *string {
+// At returns a pointer to the text of a label, or for a list to its tag with the given index. For a text, index is
+// ignored.
+func (k *Key) At(l Label, index int) *string {
 	if l < FirstList {
 		return k.Text(l)
 	}
-	return &(*k.Tags(l))[place]
+	return &(*k.Tags(l))[index]
 }
 
-// ParseLabel finds a label by its name.
+// ParseLabel returns the label with the given name, and whether there is one.
 func ParseLabel(name string) (Label, bool) {
 	for l := range WholeKey {
 		if labels[l].name == name {
@@ -167,7 +169,7 @@ func ParseLabel(name string) (Label, bool) {
 	return 0, false
 }
 
-// LabelNames are the names of all labels.
+// LabelNames returns the names of all labels.
 func LabelNames() []string {
 	names := make([]string, LabelCount)
 	for l := range labels {

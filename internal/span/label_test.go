@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// places are what must be edited for a new label besides its entry in the table of labels.
+// places lists the code that must be edited for a new label, apart from its entry in the labels table.
 const places = `
 	internal/span     Key.Text or Key.Tags
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
@@ -15,8 +15,8 @@ const places = `
 	internal/rules     datadog and otel: from which tags of a span it is taken
 	client            labels.set and labels.are, keyBound`
 
-// TestEveryFieldOfAKeyIsALabelOrAFact: a string or list of a key that the table doesn't
-// describe would have no budget and no limit.
+// A text or list field of Key that is missing from the labels table would have no budget and no maximum
+// length.
 func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics"}
 	described := map[uintptr]Label{}
@@ -51,7 +51,7 @@ func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 	}
 }
 
-// TestEveryLabelIsDescribed: what an entry leaves out would be a limit of nothing.
+// A field that is missing from an entry of the table would mean a limit of 0.
 func TestEveryLabelIsDescribed(t *testing.T) {
 	names := map[string]bool{WholeKey.String(): true}
 	if found, ok := ParseLabel("http_status"); !ok || found != LabelHTTPStatus || found.Budget() == 0 {
@@ -74,7 +74,7 @@ func TestEveryLabelIsDescribed(t *testing.T) {
 	}
 }
 
-// TestEveryLabelTellsKeysApart sets one label of two keys after the other.
+// The test sets one label of two equal keys after the other, and expects them to differ.
 func TestEveryLabelTellsKeysApart(t *testing.T) {
 	seen := map[string]Label{}
 	for l := range EndOfLists {

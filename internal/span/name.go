@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// The agent rewrites the names of services and operations in everything that it receives. This package does the
-// same before aggregation, so that two spellings that the agent would merge share one aggregate: what the agent
-// merges afterwards is less exact.
+// The Datadog agent normalizes the names of services and operations in all data that it receives. This file does
+// the same before aggregation, so that spellings that the agent would merge share one aggregate. If the agent
+// merged them later, their quantiles would be less exact.
 
 const unnamedOperation = "unnamed_operation"
 
-// unnamedService returns the service of a span that has none. lang is the language of its tracer.
+// unnamedService returns the name of a service that has none. lang is the language of its tracer, or "".
 func unnamedService(lang string) string {
 	if lang == "" {
 		return "unnamed-service"
@@ -20,8 +20,8 @@ func unnamedService(lang string) string {
 	return "unnamed-" + lang + "-service"
 }
 
-// classes tell of each byte where a name may have it.
-var classes = func() (classes [256]uint8) {
+// byteClasses contains, for each byte, the positions in a name where it is allowed.
+var byteClasses = func() (classes [256]uint8) {
 	for c := range classes {
 		switch c := byte(c); {
 		case c >= 'a' && c <= 'z':
@@ -42,23 +42,23 @@ var classes = func() (classes [256]uint8) {
 }()
 
 const (
-	inService   = 1 << iota // anywhere in the name of a service
-	letter                  // an ASCII letter
-	inOperation             // anywhere in the name of an operation, except that it begins with a letter
-	separator               // in the name of an operation, unless it follows '_'
+	inService   = 1 << iota // allowed anywhere in the name of a service
+	letter                  // ASCII letter
+	inOperation             // allowed in the name of an operation, except that the first byte must be a letter
+	separator               // allowed in the name of an operation, but not after '_'
 )
 
-// isOperationName reports whether a name can stay as it is.
+// isOperationName reports whether name is a valid name of an operation, which operationName would not change.
 func isOperationName(name string) bool {
-	return name != "" && len(name) <= MaxOperation && classes[name[0]]&letter != 0 && name[len(name)-1] != '_' &&
+	return name != "" && len(name) <= MaxOperation && byteClasses[name[0]]&letter != 0 && name[len(name)-1] != '_' &&
 		hasOperationBytes(name)
 }
 
-// hasOperationBytes reports whether a name that begins with a letter can stay, except for '_' at its end. The agent
-// leaves "._" alone if nothing else has to be rewritten.
+// hasOperationBytes reports whether all bytes of name after the first are allowed in the name of an operation. It
+// accepts "._" because the agent rewrites this sequence only together with other invalid bytes.
 func hasOperationBytes(name string) bool {
 	for i := 1; i < len(name); i++ {
-		class := classes[name[i]]
+		class := byteClasses[name[i]]
 		if class&inOperation == 0 && (class&separator == 0 || name[i-1] == '_') {
 			return false
 		}
@@ -66,11 +66,11 @@ func hasOperationBytes(name string) bool {
 	return true
 }
 
-// operationName returns the name of an operation as the statistics show it: it begins with a letter and has only
-// letters, digits, '_' and '.'.
+// operationName normalizes the name of an operation: it begins with a letter and contains only ASCII letters,
+// digits, '_' and '.'. The second parameter is unused; it makes operationName a labelRules.normalize.
 func operationName(name, _ string) string {
 	name = Text(name, MaxOperation)
-	for name != "" && classes[name[0]]&letter == 0 {
+	for name != "" && byteClasses[name[0]]&letter == 0 {
 		name = name[1:]
 	}
 	if name == "" {
@@ -82,68 +82,68 @@ func operationName(name, _ string) string {
 	return strings.TrimSuffix(name, "_")
 }
 
-// rewriteOperation replaces each run of other characters by one '_', or by nothing next to a '.'.
+// rewriteOperation replaces each run of bytes that are not allowed by one '_', or removes it next to a '.'.
 func rewriteOperation(name string) string {
-	to := make([]byte, 0, len(name))
-	last := byte('.') // of to
+	result := make([]byte, 0, len(name))
+	last := byte('.') // last byte of result
 	for i := range len(name) {
 		c := name[i]
 		switch {
-		case classes[c]&inOperation != 0, c == '.' && last != '_':
-			to = append(to, c)
+		case byteClasses[c]&inOperation != 0, c == '.' && last != '_':
+			result = append(result, c)
 		case c == '.':
-			to[len(to)-1] = '.'
+			result[len(result)-1] = '.'
 		case last != '.' && last != '_':
-			to = append(to, '_')
+			result = append(result, '_')
 		}
-		last = to[len(to)-1]
+		last = result[len(result)-1]
 	}
-	return string(to)
+	return string(result)
 }
 
-// ServiceName returns the name of a service as the statistics show it: in lower case, of letters, digits and ':',
-// '.', '/', '-', with one '_' for each run of other characters, and none at its end. lang is the language of a
-// tracer that gives its service no name.
+// ServiceName normalizes the name of a service like the Datadog agent: it is in lower case and contains only letters,
+// digits, ':', '.', '/' and '-'. Each run of other characters is replaced by one '_', or removed at the end. If nothing
+// is left, the result is a default name that contains lang, the language of the tracer.
 func ServiceName(name, lang string) string {
 	if IsServiceName(name) {
 		return name
 	}
 	name = Text(name, MaxService)
-	to := make([]byte, 0, len(name))
-	isRun := false
+	result := make([]byte, 0, len(name))
+	needsSeparator := false
 	for _, r := range name {
 		r = lower(r)
 		if !isTagRune(r) {
-			isRun = true
+			needsSeparator = true
 			continue
 		}
-		if isRun {
-			to, isRun = append(to, '_'), false
+		if needsSeparator {
+			result, needsSeparator = append(result, '_'), false
 		}
-		to = utf8.AppendRune(to, r)
+		result = utf8.AppendRune(result, r)
 	}
-	if len(to) == 0 {
+	if len(result) == 0 {
 		return unnamedService(lang)
 	}
-	return string(to)
+	return string(result)
 }
 
-// IsServiceName reports whether a name can stay as it is. It returns false for a name that is not ASCII, which
-// ServiceName may leave unchanged as well.
+// IsServiceName reports whether name is a valid ASCII name of a service, which ServiceName would not change. It
+// returns false for all names with other characters, including valid ones.
 func IsServiceName(name string) bool {
 	if name == "" || len(name) > MaxService {
 		return false
 	}
 	for i := range len(name) {
-		if classes[name[i]]&inService == 0 {
+		if byteClasses[name[i]]&inService == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// PeerName returns the name of another service as the agent writes it in a tag: like the name of a service, but
-// empty if no character of it can stay.
+// PeerName normalizes the name of a called service for a peer tag. It is like ServiceName, but returns ""
+// if name contains no valid character.
 func PeerName(name string) string {
 	name = Text(name, MaxService)
 	if strings.IndexFunc(name, isTagRune) < 0 {
@@ -152,12 +152,13 @@ func PeerName(name string) string {
 	return ServiceName(name, "")
 }
 
-// isTagRune reports whether the agent keeps a rune in the name of a service.
+// isTagRune reports whether r is allowed in the name of a service.
 func isTagRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(":./-", r)
 }
 
-// lower returns the lower case of a rune if it has as many bytes, as the agent does.
+// lower returns the lower-case form of r if its UTF-8 encoding has the same length, and otherwise r. The
+// agent has the same restriction.
 func lower(r rune) rune {
 	if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == utf8.RuneLen(r) {
 		return low

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The agent's own normalisation gave these, and three million random names.
+// The expected names were computed with the Datadog agent's own code, which was also compared with three million random names.
 func TestNamesAsTheAgentWritesThem(t *testing.T) {
 	for _, test := range []struct{ name, service, operation string }{
 		{"", "unnamed-go-service", "unnamed_operation"},
@@ -68,8 +68,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestNormalizeProperties: whatever comes in, what goes out is bounded valid
-// UTF-8, says whether it changed, and stays as it is the second time.
+// For any key, the normalized key is valid UTF-8 and within all limits, Normalize reports whether it
+// changed the key, and a second call changes nothing.
 func TestNormalizeProperties(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	text := func() string {
@@ -114,7 +114,7 @@ func TestNormalizeProperties(t *testing.T) {
 	}
 }
 
-// TestCanonicalTellsKeysApart: no two different keys share their bytes.
+// Two different keys never have the same encoding.
 func TestCanonicalTellsKeysApart(t *testing.T) {
 	keys := []Key{
 		{},
@@ -151,8 +151,7 @@ func TestCanonicalTellsKeysApart(t *testing.T) {
 	}
 }
 
-// TestEightBytesAtATimeSayWhatEachByteSays of names and texts in which one byte, at any
-// place, is any.
+// The test checks names and texts in which a single byte, at any position, has any value.
 func TestEightBytesAtATimeSayWhatEachByteSays(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(20, 11))
 	const good = "abcxyz019.-/:_AZ"

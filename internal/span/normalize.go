@@ -6,10 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize makes a key what the statistics show: valid UTF-8, no label over its limit, the names of service and
-// operation as the agent writes them, no resource missing, tags in the agent's order, so that two tracers that list
-// the same tags differently mean one key. lang is the language of a tracer that gives its service no name. Normalize
-// reports whether it changed any label; the order of tags does not count. It is idempotent.
+// Normalize converts the key to the form that the statistics contain: valid UTF-8, no label over its
+// maximum length, names of service and operation as the Datadog agent writes them, the operation in place
+// of a missing resource, and sorted tags. Keys that differ only in the order of tags become equal. lang is
+// the tracer's language; it is part of the name of a service that has none.
+//
+// Normalize reports whether it changed any label, apart from the order of tags. It is idempotent.
 func (k *Key) Normalize(lang string) (changed bool) {
 	changed = k.NormalizeLabels(lang)
 	for l := FirstList; l < EndOfLists; l++ {
@@ -18,7 +20,7 @@ func (k *Key) Normalize(lang string) (changed bool) {
 	return changed
 }
 
-// NormalizeLabels is like Normalize, but leaves the tags in their order.
+// NormalizeLabels is like Normalize, but does not sort the tags.
 func (k *Key) NormalizeLabels(lang string) (changed bool) {
 	for l := range FirstList {
 		if value := k.Text(l); !l.IsNormal(*value) {
@@ -48,59 +50,62 @@ func (k *Key) NormalizeLabels(lang string) (changed bool) {
 	return changed
 }
 
-// IsNormal reports whether a text, or a tag of a list, is as the statistics show it. It may return false for a text
-// that Normalize leaves unchanged.
+// IsNormal reports whether text, the value of the label or one tag of a list, is certainly in normalized
+// form. For some normalized texts it returns false, because checking them would cost as much as
+// normalizing.
 func (l Label) IsNormal(text string) bool {
 	spec := &labels[l]
 	switch {
 	case text == "":
 		return !spec.required
-	case spec.names != nil:
-		return spec.names.isName(text)
+	case spec.rules != nil:
+		return spec.rules.isNormal(text)
 	}
 	return isText(text, spec.maxBytes)
 }
 
 func (l Label) normalizeText(value, lang string) string {
-	if names := labels[l].names; names != nil {
-		return names.normalize(value, lang)
+	if rules := labels[l].rules; rules != nil {
+		return rules.normalize(value, lang)
 	}
-	return text(value, labels[l].maxBytes)
+	return truncate(value, labels[l].maxBytes)
 }
 
-// Tag returns a tag of a list as it is kept.
+// Tag returns a tag of a list in normalized form. If only the value of an additional tag is too long, Blocked
+// replaces it; every other tag that is too long is truncated.
 func (l Label) Tag(tag string) string {
 	spec := &labels[l]
-	if !spec.masks {
-		return text(tag, spec.maxBytes)
+	if !spec.blocksLongValues {
+		return truncate(tag, spec.maxBytes)
 	}
-	tag = text(tag, maxMaskedTag)
+	tag = truncate(tag, maxAdditionalTag)
 	key, value, found := strings.Cut(tag, ":")
 	switch {
 	case !found || len(key) > spec.maxBytes:
-		return text(tag, spec.maxBytes)
+		return truncate(tag, spec.maxBytes)
 	case len(value) > spec.maxBytes:
 		return key + ":" + Blocked
 	}
 	return tag
 }
 
-// Text returns s as valid UTF-8 of at most limit bytes. It cuts before a rune, never within one, and replaces each
-// run of bytes that are not UTF-8 by U+FFFD. It reads no more bytes than may be kept: a label of a megabyte must not
-// cost a megabyte of repair.
+// Text returns s as valid UTF-8 of at most limit bytes. It truncates s at a rune boundary, and replaces each run of
+// invalid bytes with U+FFFD. It does not read much more than limit bytes, so that a very long label costs no more
+// than a long one.
 func Text(s string, limit int) string {
 	if isText(s, limit) {
 		return s
 	}
-	return strings.Clone(text(s, limit)) // a part of the original would keep all of it in memory
+	return strings.Clone(truncate(s, limit)) // a substring would keep all of s in memory
 }
 
-// text is like Text, but may return a part of the original.
-func text(s string, limit int) string {
+// truncate is like Text, but may return a substring of s.
+func truncate(s string, limit int) string {
 	return Shorten(strings.ToValidUTF8(s[:min(len(s), limit+utf8.UTFMax)], "\uFFFD"), limit)
 }
 
-// Shorten cuts valid UTF-8 to at most limit bytes. The result is a part of the text.
+// Shorten truncates text, which must be valid UTF-8, to at most limit bytes at a rune boundary. The result
+// is a substring of text.
 func Shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The rules as they read without any thought of speed: every label goes all the
-// way. What Normalize makes of a key must be the same.
+// This file implements normalization in the simplest way, without fast paths. Normalize must return the same keys.
 
 func referenceText(s string, limit int) string {
 	if len(s) > limit+utf8.UTFMax {
@@ -93,8 +92,8 @@ func referenceTags(tags []string, limit int) []string {
 	return out
 }
 
-// referenceMasked is what additional tags become: a value of over 200 bytes is told to be
-// too long, as the agent does it, and is not cut.
+// referenceMasked normalizes additional tags: like in the agent, a value of over 200 bytes is replaced rather than
+// truncated.
 func referenceMasked(tags []string) []string {
 	var out []string
 	for _, tag := range tags[:min(len(tags), MaxAdditionalTags)] {
@@ -130,13 +129,13 @@ func referenceKey(k *Key, lang string) Key {
 	return n
 }
 
-// checkNormalize compares what Normalize makes of a key, and whether it reports a change, with the reference.
+// checkNormalize compares the result of Normalize, and the change that it reports, with the reference.
 func checkNormalize(t *testing.T, k *Key, lang string) {
 	t.Helper()
 	want := referenceKey(k, lang)
 	got := *k
 	got.PeerTags, got.AdditionalTags = slices.Clone(k.PeerTags), slices.Clone(k.AdditionalTags)
-	sorted := *k // the order of tags is no change
+	sorted := *k // reordered tags do not count as a change
 	sorted.PeerTags, sorted.AdditionalTags = slices.Sorted(slices.Values(k.PeerTags)),
 		slices.Sorted(slices.Values(k.AdditionalTags))
 	changed := got.Normalize(lang)

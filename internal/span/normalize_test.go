@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// TestNormalize_CutsWithoutCopying: a label that is only cut is a part of the original text.
+// A label that is only truncated shares the memory of the original text.
 func TestNormalize_CutsWithoutCopying(t *testing.T) {
 	long := strings.Repeat("é", MaxResource)
 	k := &Key{
@@ -22,8 +22,7 @@ func TestNormalize_CutsWithoutCopying(t *testing.T) {
 	}
 }
 
-// TestTextAgreesWithTheReference of short texts at small limits, where what must be replaced
-// often lies on the limit.
+// The test uses short texts and small limits, so that invalid bytes are often at the limit.
 func TestTextAgreesWithTheReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 1))
 	parts := []string{"a", "é", "日", "🍣", "\xff", "\xc3", "\xf0\x9f", "\xe6\x97", "\x80", "\x80\x80"}

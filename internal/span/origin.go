@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Origin is who sent a snapshot. There is one payload an origin.
-// The tags are the names that a tracer gives the fields in hello.
+// Origin describes the process that sent a snapshot. Each origin gets a payload of its own in the
+// statistics. The struct tags are the names of the fields in the hello message of the native protocol.
 type Origin struct {
 	Host            string `wire:"host,omitzero"`
 	Env             string `wire:"env,omitzero"`
@@ -22,68 +22,70 @@ type Origin struct {
 	ExternalEnv     string `wire:"external_env,omitzero"`
 	ProcessTags     string `wire:"process_tags,omitzero"` // comma-separated "key:value"
 	GitCommitSHA    string `wire:"git_commit_sha,omitzero"`
-	// non-empty when the tracer obfuscated resources itself
+	// version of the tracer's resource obfuscation; empty if the tracer does not obfuscate resources
 	ObfuscationVersion string `wire:"obfuscation_version,omitzero"`
-	// what its resource says besides, of OTLP, see AppendAttribute; no tracer sends it
+	// other OTLP resource attributes, encoded by AppendAttribute; not part of the native protocol
 	Attributes string `wire:"-"`
 }
 
-// Common is what stands for two origins at once: all that they have in common. Where names
-// differ that statistics are told apart by, Blocked stands in their place as in that of a
-// label; of a host, a process or a container nothing is said, since none of that name is.
+// Common returns an origin that stands for both o and other: fields with equal values are kept. Differing values of
+// Env, Version and Service become Blocked, because statistics are grouped by them. Other differing fields become
+// empty, because a host or a container must be a real one or none.
 func (o Origin) Common(other Origin) Origin {
-	both := func(a, b, otherwise string) string {
+	common := func(a, b, otherwise string) string {
 		if a == b {
 			return a
 		}
 		return otherwise
 	}
 	return Origin{
-		Env: both(o.Env, other.Env, Blocked), Version: both(o.Version, other.Version, Blocked),
-		Service: both(o.Service, other.Service, Blocked),
-		Host:    both(o.Host, other.Host, ""), Lang: both(o.Lang, other.Lang, ""),
-		LangVersion:        both(o.LangVersion, other.LangVersion, ""),
-		LangInterpreter:    both(o.LangInterpreter, other.LangInterpreter, ""),
-		TracerVersion:      both(o.TracerVersion, other.TracerVersion, ""),
-		RuntimeID:          both(o.RuntimeID, other.RuntimeID, ""),
-		ContainerID:        both(o.ContainerID, other.ContainerID, ""),
-		EntityID:           both(o.EntityID, other.EntityID, ""),
-		ExternalEnv:        both(o.ExternalEnv, other.ExternalEnv, ""),
-		ProcessTags:        both(o.ProcessTags, other.ProcessTags, ""),
-		GitCommitSHA:       both(o.GitCommitSHA, other.GitCommitSHA, ""),
-		ObfuscationVersion: both(o.ObfuscationVersion, other.ObfuscationVersion, ""),
-		Attributes:         both(o.Attributes, other.Attributes, ""),
+		Env:                common(o.Env, other.Env, Blocked),
+		Version:            common(o.Version, other.Version, Blocked),
+		Service:            common(o.Service, other.Service, Blocked),
+		Host:               common(o.Host, other.Host, ""),
+		Lang:               common(o.Lang, other.Lang, ""),
+		LangVersion:        common(o.LangVersion, other.LangVersion, ""),
+		LangInterpreter:    common(o.LangInterpreter, other.LangInterpreter, ""),
+		TracerVersion:      common(o.TracerVersion, other.TracerVersion, ""),
+		RuntimeID:          common(o.RuntimeID, other.RuntimeID, ""),
+		ContainerID:        common(o.ContainerID, other.ContainerID, ""),
+		EntityID:           common(o.EntityID, other.EntityID, ""),
+		ExternalEnv:        common(o.ExternalEnv, other.ExternalEnv, ""),
+		ProcessTags:        common(o.ProcessTags, other.ProcessTags, ""),
+		GitCommitSHA:       common(o.GitCommitSHA, other.GitCommitSHA, ""),
+		ObfuscationVersion: common(o.ObfuscationVersion, other.ObfuscationVersion, ""),
+		Attributes:         common(o.Attributes, other.Attributes, ""),
 	}
 }
 
-// Conflated is the origin without what tells one process from its siblings:
-// sixteen worker processes of one service leave the pod as one payload. Attributes stay, since
-// somebody has asked for them by name.
-func (o Origin) Conflated() Origin {
+// WithoutRuntimeID returns the origin without its runtime ID, so that all worker processes of one service in a pod
+// share one payload. It keeps the attributes, because an operator has selected them by name.
+func (o Origin) WithoutRuntimeID() Origin {
 	o.RuntimeID = ""
 	return o
 }
 
-// OfService is the origin without what tells one process, or the place that it runs in, from those of
-// the same service, as far as attributes say that.
-func (o Origin) OfService() Origin {
+// WithoutInstance returns the origin without its attributes and without the fields that identify a process,
+// container or host, so that all instances of a service are equal. It returns an origin without attributes
+// unchanged.
+func (o Origin) WithoutInstance() Origin {
 	if o.Attributes != "" {
 		o.RuntimeID, o.ContainerID, o.Host, o.Attributes = "", "", "", ""
 	}
 	return o
 }
 
-// ServiceOnly is the origin with nothing but what all spans of a service have in common, whichever
-// process or version they are of.
+// ServiceOnly returns an origin with only the fields that all spans of a service share, whichever process or version
+// sent them.
 func (o Origin) ServiceOnly() Origin {
 	service := Origin{Service: o.Service, Env: o.Env, Lang: o.Lang}
-	if _, is := o.OTLP(); is {
-		service.TracerVersion = OTLPVersion // names go by it
+	if _, isOTLP := o.OTLP(); isOTLP {
+		service.TracerVersion = OTLPVersion // exporters recognize OTLP origins by it
 	}
 	return service
 }
 
-// Normalize bounds every field of the origin and makes it valid UTF-8.
+// Normalize truncates every field of the origin to its maximum length and makes it valid UTF-8.
 func (o *Origin) Normalize() {
 	for _, s := range o.shortFields() {
 		*s = Text(*s, MaxOriginField)
@@ -92,7 +94,7 @@ func (o *Origin) Normalize() {
 	o.Attributes = Text(o.Attributes, MaxAttributes)
 }
 
-// Clone is the same origin in memory of its own.
+// Clone returns a copy of the origin that shares no memory with it.
 func (o Origin) Clone() Origin {
 	for _, s := range o.shortFields() {
 		*s = strings.Clone(*s)
@@ -101,7 +103,7 @@ func (o Origin) Clone() Origin {
 	return o
 }
 
-// shortFields are all but the process tags and the attributes.
+// shortFields returns pointers to all fields with the maximum length MaxOriginField.
 func (o *Origin) shortFields() [14]*string {
 	return [...]*string{
 		&o.Host, &o.Env, &o.Version, &o.Service, &o.Lang, &o.LangVersion, &o.LangInterpreter,
@@ -110,12 +112,12 @@ func (o *Origin) shortFields() [14]*string {
 	}
 }
 
-// attributeEnd stands behind the name and the value of each of an origin's attributes.
+// attributeEnd terminates the name and the value of each attribute in Origin.Attributes.
 const attributeEnd = "\x00"
 
-// AppendAttribute appends one of an origin's attributes, as they stand in one text: so origins can be
-// compared, and those that say the same in the same order are one. Where the text would be longer
-// than MaxAttributes it is left out.
+// AppendAttribute appends an attribute to text, an encoded list of attributes as in Origin.Attributes. The
+// encoding is a string so that origins can be compared with ==. An empty value is not appended, nor is an
+// attribute that would make the list longer than MaxAttributes.
 func AppendAttribute(text []byte, name, value string) []byte {
 	value, _, _ = strings.Cut(value, attributeEnd)
 	if value == "" || len(text)+len(name)+len(value)+2*len(attributeEnd) > MaxAttributes {
@@ -124,7 +126,7 @@ func AppendAttribute(text []byte, name, value string) []byte {
 	return append(append(append(append(text, name...), attributeEnd...), value...), attributeEnd...)
 }
 
-// EachAttribute visits the attributes of an origin.
+// EachAttribute iterates over the names and values of the origin's attributes.
 func (o *Origin) EachAttribute() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for rest := o.Attributes; rest != ""; {
@@ -138,7 +140,7 @@ func (o *Origin) EachAttribute() iter.Seq2[string, string] {
 	}
 }
 
-// Attribute is the value of one of an origin's attributes, empty where it has none.
+// Attribute returns the value of an attribute, or "" if the origin does not have it.
 func (o *Origin) Attribute(name string) string {
 	for known, value := range o.EachAttribute() {
 		if known == name {
@@ -148,18 +150,17 @@ func (o *Origin) Attribute(name string) string {
 	return ""
 }
 
-// These are the names by which a span of an OpenTelemetry SDK is known, from where it is
-// counted to where it is named again.
+// Names that mark spans of OpenTelemetry SDKs. Receivers set them, and exporters recognize them.
 const (
-	// OTLPVersion begins the tracer's version of such an origin, as the agent writes it.
+	// OTLPVersion is the prefix of the tracer version of an OpenTelemetry SDK, as the agent writes it.
 	OTLPVersion = "otlp-"
-	// StatusOK is the additional tag of a span whose status is OK and not just unset, by
-	// OpenTelemetry's name for it outside of OTLP.
+	// StatusOK is the additional tag of a span whose status was set to OK explicitly. Its name is the one
+	// that OpenTelemetry specifies for protocols without a status field.
 	StatusOK = "otel.status_code:OK"
 )
 
-// OTLP says whether the origin is a process with an OpenTelemetry SDK, and which version
-// that has.
+// OTLP reports whether the origin is a process with an OpenTelemetry SDK, and returns the version of the
+// SDK.
 func (o *Origin) OTLP() (version string, is bool) {
 	return strings.CutPrefix(o.TracerVersion, OTLPVersion)
 }

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// TestOfAnOriginEveryFieldIsBoundedAndCloned: also of one that comes to be added.
+// The test sets all fields by reflection, so that it covers fields that are added later.
 func TestOfAnOriginEveryFieldIsBoundedAndCloned(t *testing.T) {
 	var origin Origin
 	fields := reflect.ValueOf(&origin).Elem()
@@ -38,7 +38,7 @@ func TestOfAnOriginEveryFieldIsBoundedAndCloned(t *testing.T) {
 	}
 }
 
-// TestAttributesAreReadAsTheyWereAppended, as long as all of them together may be.
+// Attributes are returned in the order in which they were appended, up to MaxAttributes bytes in total.
 func TestAttributesAreReadAsTheyWereAppended(t *testing.T) {
 	var text []byte
 	for _, said := range [][2]string{
@@ -69,19 +69,19 @@ func TestAttributesAreReadAsTheyWereAppended(t *testing.T) {
 	}
 }
 
-// TestAnOriginOfAServiceSaysNothingOfAProcess, where attributes do.
+// Only an origin with attributes loses the fields that identify its process.
 func TestAnOriginOfAServiceSaysNothingOfAProcess(t *testing.T) {
 	o := Origin{Service: "shop", Env: "prod", Host: "h", ContainerID: "c", RuntimeID: "r"}
-	if got := o.OfService(); got != o {
+	if got := o.WithoutInstance(); got != o {
 		t.Errorf("%+v", got)
 	}
 	o.Attributes = string(AppendAttribute(nil, "k8s.pod.name", "shop-1"))
-	if got, want := o.OfService(), (Origin{Service: "shop", Env: "prod"}); got != want {
+	if got, want := o.WithoutInstance(), (Origin{Service: "shop", Env: "prod"}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-// TestAServiceAloneHasNoVersionAndNoProcess, and stays one of an SDK.
+// The origin is still recognized as one of an OpenTelemetry SDK.
 func TestAServiceAloneHasNoVersionAndNoProcess(t *testing.T) {
 	o := Origin{
 		Service: "shop", Env: "prod", Lang: "go", Version: "1", Host: "h", ContainerID: "c", RuntimeID: "r",

@@ -1,26 +1,22 @@
-// Package span is the vocabulary that every other room shares: what a key is,
-// what an origin is, and which small facts a snapshot carries besides them.
+// Package span defines the data types that all other packages share: the Key under which a span is counted,
+// the Origin that sent it, and the Snapshot of a finished span.
 //
-// It holds values and the rules that make two of them equal, and nothing that
-// runs: no goroutine, no socket, no clock. It imports nothing of ours, so that
-// the client library, the protocol and the daemon can all speak it without
-// knowing one another.
+// It contains values and the rules that decide when two of them are equal. It imports no other package of
+// this module, so the client library, the wire protocol and the daemon can all use it.
 //
-// A Key is labels as a person reads them. The hot path never sees one: on the
-// wire a key is opaque bytes, and behind ingest it is a dense number. Keys are
-// decoded, normalised and compared only where a label is met for the first
-// time in an interval.
+// A Key is the human-readable form of the labels. The hot path does not use it: on the wire a key is opaque
+// bytes, and in the aggregator it is a number. Keys are decoded, normalized and compared only when a key is
+// seen for the first time in an interval.
 package span
 
-// Blocked stands in the place of a label that is over its budget: the span is
-// still counted, its label is not told apart any more. It is the value that
-// the Datadog tracers use, so that a reader of the statistics meets one word.
+// Blocked replaces a label that exceeds its cardinality budget. The span is still counted, but no longer
+// under its own label value. Datadog tracers use the same value.
 const Blocked = "tracer_blocked_value"
 
-// Key is the labels that a snapshot is counted under. Two snapshots with equal
-// keys, of one origin and one bucket, meet in one aggregate.
+// Key is the set of labels under which a span is counted. Snapshots with the same key, origin and time
+// bucket are added to the same aggregate.
 //
-// An absent optional label and an empty one are the same.
+// An absent optional label is equal to an empty one.
 type Key struct {
 	Service        string
 	Operation      string
@@ -29,17 +25,17 @@ type Key struct {
 	Kind           string
 	TraceRoot      TraceRoot
 	HTTPStatus     uint32
-	PeerTags       []string // "key:value"; once normal, in the order of their bytes
+	PeerTags       []string // "key:value"; sorted by bytes after Normalize
 	HTTPMethod     string
 	HTTPEndpoint   string
-	GRPCStatus     string // decimal text, "" for none
+	GRPCStatus     string // decimal digits; "" if absent
 	ServiceSource  string
 	Synthetics     bool
 	AdditionalTags []string // "key:value", at most MaxAdditionalTags
 }
 
-// Clear empties the key and keeps the room of its lists, which then hold no tag that the
-// key ever had.
+// Clear empties the key but keeps the capacity of its tag lists, so that it can be filled again without
+// allocating. The old tags are zeroed, so that the garbage collector can free them.
 func (k *Key) Clear() {
 	peers, additional := k.PeerTags[:cap(k.PeerTags)], k.AdditionalTags[:cap(k.AdditionalTags)]
 	clear(peers)
@@ -47,8 +43,8 @@ func (k *Key) Clear() {
 	*k = Key{PeerTags: peers[:0], AdditionalTags: additional[:0]}
 }
 
-// Facts are the parts of a key that are neither text nor number: trace root and
-// synthetics, in one byte.
+// Facts encodes the fields that are neither text nor number, TraceRoot and Synthetics, in one byte.
+// SetFacts decodes them.
 func (k *Key) Facts() byte {
 	facts := byte(k.TraceRoot) << 1
 	if k.Synthetics {
@@ -57,13 +53,13 @@ func (k *Key) Facts() byte {
 	return facts
 }
 
-// SetFacts is the inverse of Facts.
+// SetFacts sets TraceRoot and Synthetics from a byte that Facts returned.
 func (k *Key) SetFacts(facts byte) {
 	k.TraceRoot, k.Synthetics = TraceRoot(facts>>1), facts&1 != 0
 }
 
-// TraceRoot says whether a span is the root of its trace. Its values are those
-// of the agent's own three-valued type.
+// TraceRoot states whether a span is the root of its trace, or that this is unknown. The values are those
+// of the Datadog agent's enumeration.
 type TraceRoot uint8
 
 const (
@@ -72,27 +68,28 @@ const (
 	TraceRootFalse  TraceRoot = 2
 )
 
-// Flags are the yes-or-no facts of one snapshot that are not part of its key.
+// Flags are boolean properties of a snapshot that are not part of its key.
 type Flags uint8
 
 const (
-	// Error marks a span that failed.
+	// Error marks a failed span.
 	Error Flags = 1 << iota
-	// TopLevel marks the span through which its trace entered a service.
+	// TopLevel marks the entry span of a service: its parent is missing or belongs to another service.
 	TopLevel
 
-	// KnownFlags is every flag that this version gives a meaning to.
+	// KnownFlags is the set of flags that the native protocol can transmit.
 	KnownFlags = Error | TopLevel
 
-	// SharedOrigin marks a span that is counted under an origin which says less than its sender does,
-	// because its request has too many. It is on no wire.
+	// SharedOrigin marks a span that is counted under a less specific origin than its own, because its
+	// request contains too many origins. It is used within the daemon only.
 	SharedOrigin Flags = 1 << 6
-	// Ignored marks a span that nobody wants counted, as far as a door knows. It is on no wire.
+	// Ignored marks a span that an ignore rule excludes, as far as the receiver can evaluate the rules. It
+	// is used within the daemon only.
 	Ignored Flags = 1 << 7
 )
 
-// Batch is spans of one origin that were counted of a body: their snapshots, and the bytes of
-// their keys as our protocol writes them, in one piece of memory.
+// Batch contains the snapshots of one origin that were read from a request body, and the keys that they
+// refer to, encoded as in the native protocol.
 type Batch struct {
 	Keys      []byte
 	Snapshots []Snapshot
@@ -100,29 +97,28 @@ type Batch struct {
 
 // Snapshot is one finished span of a batch.
 type Snapshot struct {
-	Key, KeyEnd uint32  // of its key's bytes among the batch's
+	Key, KeyEnd uint32  // range of the key in Batch.Keys
 	Duration    uint64  // nanoseconds
-	End         int64   // nanoseconds since 1970
-	Weight      float64 // how many spans it stands for
+	End         int64   // nanoseconds since the Unix epoch
+	Weight      float64 // number of spans that this span represents, if it was sampled
 	Flags       Flags
 }
 
-// KeyOf is the bytes of a snapshot's key.
+// KeyOf returns the encoded key of a snapshot.
 func (b *Batch) KeyOf(s *Snapshot) []byte { return b.Keys[s.Key:s.KeyEnd:s.KeyEnd] }
 
-// The longest label of each kind, in bytes: the agent's own limits. A longer label is cut,
-// never refused, because a tracer's span is worth counting even where its label is not worth
-// keeping whole.
+// Maximum lengths of labels in bytes, and maximum numbers of tags; the Datadog agent has the same limits.
+// Longer labels are truncated rather than rejected, so that the span is counted nevertheless.
 const (
 	MaxService        = 100
 	MaxOperation      = 100
 	MaxResource       = 5000
 	MaxType           = 100
-	MaxLabel          = 200 // every other label, each tag, and the value of an additional one
+	MaxLabel          = 200 // every other label, each tag, and the value of an additional tag
 	MaxPeerTags       = 64
 	MaxAdditionalTags = 4
-	// MaxOriginField bounds each field of an origin; lists get more.
+	// MaxOriginField applies to each field of an Origin except ProcessTags and Attributes.
 	MaxOriginField = 200
 	MaxProcessTags = 4096
-	MaxAttributes  = 2048 // of the attributes that an origin keeps of its resource, all together
+	MaxAttributes  = 2048 // all resource attributes of an origin together
 )

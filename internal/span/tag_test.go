@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAnAdditionalTagThatIsTooLongSaysSo: its value becomes what the agent's and the tracers'
-// concentrators put there, and only where the value is over 200 bytes, however long its key
-// is; a peer tag is cut as a whole. What was put there stays as it is.
+// Blocked replaces the value of an additional tag, as in the concentrators of the agent and the tracers, if
+// the value is longer than 200 bytes, however long the key is. A peer tag is truncated as a whole. A value
+// that is already Blocked stays unchanged.
 func TestAnAdditionalTagThatIsTooLongSaysSo(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for _, c := range []struct {
@@ -24,7 +24,7 @@ func TestAnAdditionalTagThatIsTooLongSaysSo(t *testing.T) {
 		{LabelAdditionalTag, x(201) + ":gold", x(200)},
 		{LabelAdditionalTag, x(300), x(200)},
 		{LabelAdditionalTag, "tier:\xff", "tier:\uFFFD"},
-		// 202 bytes once it can be sent
+		// 202 bytes once invalid bytes are replaced
 		{LabelAdditionalTag, "tier:" + strings.Repeat("\xff", 1) + x(199), "tier:tracer_blocked_value"},
 		{LabelPeerTag, "tier:" + x(200), "tier:" + x(195)},
 	} {

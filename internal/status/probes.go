@@ -69,10 +69,10 @@ func (p *probes) notReady() string {
 
 // lack is why tracers can't find a socket of ours, "" where they can.
 func (p *probes) lack() string {
-	err := p.sources.Ingest.Lack()
+	err := p.sources.Ingest.Unreachable()
 	for i := range p.sources.Doors {
 		if d := &p.sources.Doors[i]; err == nil && d.IsOn {
-			err = d.Of.Lack()
+			err = d.Of.Unreachable()
 		}
 	}
 	if err == nil {

@@ -143,6 +143,6 @@ type DoorSource struct {
 	Forward        string // the URL that its requests go on to, "" for none
 	Of             interface {
 		Shown() receiver.Shown
-		Lack() error // of one that is on
+		Unreachable() error // of one that is on
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// The appenders below write the shortest form that msgpack has for the value,
-// so that equal meanings are equal bytes: the daemon finds a key by its bytes.
+// The functions in this file append the shortest msgpack encoding of a value. So equal keys have equal bytes, and the
+// daemon can look up keys by their bytes.
 
 func appendUint(dst []byte, v uint64) []byte {
 	var b [9]byte
 	return append(dst, b[:putUint(&b, v)]...)
 }
 
-// putUint writes an integer where there is room for any, and returns how many bytes that took.
+// putUint writes an integer to b and returns the length of its encoding.
 func putUint(b *[9]byte, v uint64) int {
 	switch {
 	case v < msgpack.FixMap:
@@ -54,7 +54,7 @@ func appendInt(dst []byte, v int64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, msgpack.Int64), uint64(v))
 }
 
-// appendNumber writes a whole number as an integer and any other as a float64.
+// appendNumber appends a number as an integer if it is one, and otherwise as a float64.
 func appendNumber(dst []byte, v float64) []byte {
 	if v >= 0 && v <= math.MaxUint32 && v == math.Trunc(v) {
 		return appendUint(dst, uint64(v))
@@ -62,8 +62,8 @@ func appendNumber(dst []byte, v float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, msgpack.Float64), math.Float64bits(v))
 }
 
-// appendArray writes the header of an array of at most 65535 elements. Nothing
-// here is longer but a batch and a define, whose headers have a fixed width.
+// appendArray appends the header of an array of at most 65,535 elements. Batches and define messages can be
+// longer and use beginList instead.
 func appendArray(dst []byte, count int) []byte {
 	if count < 16 {
 		return append(dst, msgpack.FixArray|byte(count))
@@ -84,8 +84,8 @@ func appendBin(dst, s []byte) []byte {
 	return append(appendSize(dst, msgpack.Bin8, len(s)), s...)
 }
 
-// appendSize writes a length of 1, 2 or 4 bytes after its lead byte, which is
-// base or one of the two after it.
+// appendSize appends the header of a string or byte string: the lead byte base for a length of one byte,
+// base+1 for two, base+2 for four, and the length.
 func appendSize(dst []byte, base byte, size int) []byte {
 	switch {
 	case size <= math.MaxUint8:

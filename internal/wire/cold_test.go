@@ -13,7 +13,7 @@ import (
 	library "github.com/vmihailenco/msgpack/v5"
 )
 
-// bodyOf is the body of a whole frame.
+// bodyOf returns the body of a frame.
 func bodyOf(t testing.TB, frame []byte) []byte {
 	t.Helper()
 	_, body, err := Split(frame[HeaderLen:])
@@ -23,7 +23,7 @@ func bodyOf(t testing.TB, frame []byte) []byte {
 	return body
 }
 
-// roundTrip checks that what decodes from an appended message is the message.
+// roundTrip checks that decoding an appended message returns the message.
 func roundTrip[M any](t *testing.T, m M, frame []byte, decode func([]byte) (M, error)) {
 	t.Helper()
 	got, err := decode(bodyOf(t, frame))
@@ -78,7 +78,7 @@ func TestFieldsOfLaterVersionsAreSkipped(t *testing.T) {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
 		extended := append(bytes.Clone(body), later...)
-		extended[0]++ // one entry more in a fixmap
+		extended[0]++ // one more entry in a fixmap
 		got, err := coldMeaning(kind, extended)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s with another field means %v, error %v, want %v", v.Name, got, err, want)
@@ -86,13 +86,13 @@ func TestFieldsOfLaterVersionsAreSkipped(t *testing.T) {
 	}
 }
 
-// TestFieldsAreCalledAsTheirNames: a field without a tag would not travel.
+// A field without a struct tag would not be transmitted.
 func TestFieldsAreCalledAsTheirNames(t *testing.T) {
 	for _, message := range []any{span.Origin{}, Hello{}, Welcome{}, Features{}, Flush{}, Bye{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(message)) {
-			name, _ := coldName(field)
+			name, _ := fieldName(field)
 			if name == "-" && field.Name == "Attributes" {
-				continue // nobody sends them
+				continue // never transmitted
 			}
 			if got := strings.ReplaceAll(name, "_", ""); got != strings.ToLower(field.Name) {
 				t.Errorf("%T.%s is called %q", message, field.Name, name)
@@ -152,7 +152,7 @@ func TestLostHoldsAsManyReasonsAsItMay(t *testing.T) {
 	}
 }
 
-// The largest messages of a daemon stay below the largest that a tracer takes.
+// The largest messages of a daemon are within the limit that clients accept.
 func TestADaemonsMessagesFitADefaultFrame(t *testing.T) {
 	list := slicesOf(strings.Repeat("x", 64), 1024)
 	frame := AppendWelcome(nil,
@@ -168,7 +168,7 @@ func checkValid(t *testing.T, body []byte) {
 	err := validate("check", body)
 	deep := msgpack.NewReader(body)
 	if deep.SkipWithin(len(body)); err != nil && !deep.Failed() && deep.Left() == 0 {
-		return // it is refused for its nesting alone
+		return // rejected only because of its nesting
 	}
 	reader := bytes.NewReader(body)
 	skipped := library.NewDecoder(reader).Skip() == nil && reader.Len() == 0
@@ -177,7 +177,7 @@ func checkValid(t *testing.T, body []byte) {
 	}
 }
 
-// Every lead byte, with more, exactly enough and too few bytes after it.
+// The test checks every lead byte, followed by enough, too many and too few bytes.
 func TestValidateAgreesWithTheLibrary(t *testing.T) {
 	for lead := range 256 {
 		for length := range 64 {

@@ -9,32 +9,32 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Bye is the last message of whoever sends it. The daemon says in it why it
-// closes.
+// Bye is the last message in each direction. From the daemon, it contains the reason why it closes the
+// connection.
 type Bye struct {
 	Reason   string   `wire:"reason"`
-	Detail   string   `wire:"detail,omitzero"`   // for a person
-	Versions []uint64 `wire:"versions,omitzero"` // with the reason "version": those that the daemon speaks
+	Detail   string   `wire:"detail,omitzero"`   // human-readable explanation
+	Versions []uint64 `wire:"versions,omitzero"` // for the reason "version": the versions that the daemon supports
 }
 
-// AppendBye appends a whole frame.
-func AppendBye(dst []byte, m *Bye) []byte { return appendCold(dst, TypeBye, m) }
+// AppendBye appends a frame with a bye message.
+func AppendBye(dst []byte, m *Bye) []byte { return appendControl(dst, TypeBye, m) }
 
-// DecodeBye reads a bye's body.
-func DecodeBye(body []byte) (Bye, error) { return readCold[Bye](TypeBye, body) }
+// DecodeBye decodes the body of a bye message.
+func DecodeBye(body []byte) (Bye, error) { return readControl[Bye](TypeBye, body) }
 
-// MaxLost is the most reasons that one lost message may hold.
+// MaxLost is the maximum number of reasons in a lost message.
 const MaxLost = 32
 
-// MaxLostSpans is the most spans that one reason may stand for in a message: eight years
-// of a million a second. A larger number is a subtraction that went wrong.
+// MaxLostSpans is the maximum number of spans per reason in a lost message: a million spans per second for
+// eight years. Larger numbers are the result of an integer underflow.
 const MaxLostSpans = 1 << 48
 
-// Lost is how many spans a tracer had to drop since its last report, by reason.
+// Lost is the number of spans that a client has dropped since its last lost message, by reason.
 type Lost map[string]uint64
 
-// AppendLost appends a whole frame, the reasons in order. More than MaxLost of
-// them the reader refuses: send them in two messages.
+// AppendLost appends a frame with a lost message, sorted by reason. The daemon rejects messages with more
+// than MaxLost reasons, so the caller must split them.
 func AppendLost(dst []byte, m Lost) []byte {
 	start := len(dst)
 	dst = appendMap(beginFrame(dst, TypeLost), len(m))
@@ -45,10 +45,10 @@ func AppendLost(dst []byte, m Lost) []byte {
 	return dst
 }
 
-// DecodeLost reads the body of a lost message.
+// DecodeLost decodes the body of a lost message.
 func DecodeLost(body []byte) (Lost, error) {
 	m := Lost{}
-	err := readMap(TypeLost, body, func(r *coldReader, reason string) {
+	err := readMap(TypeLost, body, func(r *controlReader, reason string) {
 		m[reason] = r.number(MaxLostSpans)
 		if len(m) > MaxLost {
 			r.fault("expected at most %d reasons", MaxLost)
@@ -60,99 +60,101 @@ func DecodeLost(body []byte) (Lost, error) {
 	return m, nil
 }
 
-// Flush asks the daemon to report now, and is its answer once every payload of
-// that report has had its outcome.
+// Flush is the request to flush the statistics now, and the response to it after all payloads of this flush
+// were delivered or have failed.
 type Flush struct {
-	ID    uint64 `wire:"id"`    // the tracer's choice; the answer repeats it
-	OK    bool   `wire:"ok"`    // in an answer: whether the agent accepted everything
-	Error string `wire:"error"` // in an answer: why not
+	ID    uint64 `wire:"id"`    // chosen by the client; the response repeats it
+	OK    bool   `wire:"ok"`    // in a response: every destination accepted all payloads
+	Error string `wire:"error"` // in a response: the reason why OK is false
 }
 
-// AppendFlush appends the whole frame of a request, which holds the id only.
+// AppendFlush appends a frame with a flush request, which contains only the ID.
 func AppendFlush(dst []byte, m *Flush) []byte {
-	return appendCold(dst, TypeFlush, &struct {
+	return appendControl(dst, TypeFlush, &struct {
 		ID uint64 `wire:"id"`
 	}{m.ID})
 }
 
-// AppendFlushAnswer appends the whole frame of an answer.
-func AppendFlushAnswer(dst []byte, m *Flush) []byte { return appendCold(dst, TypeFlush, m) }
+// AppendFlushAnswer appends a frame with the response to a flush request.
+func AppendFlushAnswer(dst []byte, m *Flush) []byte { return appendControl(dst, TypeFlush, m) }
 
-// DecodeFlush reads the body of a request or of an answer.
-func DecodeFlush(body []byte) (Flush, error) { return readCold[Flush](TypeFlush, body) }
+// DecodeFlush decodes the body of a flush request or of its response.
+func DecodeFlush(body []byte) (Flush, error) { return readControl[Flush](TypeFlush, body) }
 
-// Hello is the first message of a tracer: what it speaks and who it is.
+// Hello is the first message of a client. It contains the protocol version and the origin of the client's
+// spans.
 type Hello struct {
 	Version uint64      `wire:"version"`
-	Client  string      `wire:"client"` // the library's name and version, for the daemon's log
+	Client  string      `wire:"client"` // name and version of the client library, for the daemon's log
 	Origin  span.Origin `wire:"origin"`
-	Settled bool        `wire:"settled,omitzero"` // the daemon is to say how many spans are settled
-	Earlier string      `wire:"earlier,omitzero"` // token of a connection that a daemon has died with
+	Settled bool        `wire:"settled,omitzero"` // ask the daemon to report the number of settled spans
+	Earlier string      `wire:"earlier,omitzero"` // Welcome.Token of the previous connection, if its daemon has crashed
 }
 
-// OriginFields are the fields of an origin by the names that they have on the wire.
+// OriginFields iterates over the fields of an origin: their names in the protocol, and their values.
 func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
-		for of, field := range coldFields(reflect.ValueOf(o).Elem()) {
-			if name, _ := coldName(of); !yield(name, field.String()) {
+		for field, value := range controlFields(reflect.ValueOf(o).Elem()) {
+			if name, _ := fieldName(field); !yield(name, value.String()) {
 				return
 			}
 		}
 	}
 }
 
-// AppendHello appends a whole frame. Of the origin it writes what is not empty.
-func AppendHello(dst []byte, m *Hello) []byte { return appendCold(dst, TypeHello, m) }
+// AppendHello appends a frame with a hello message. It omits empty fields of the origin.
+func AppendHello(dst []byte, m *Hello) []byte { return appendControl(dst, TypeHello, m) }
 
-// DecodeHello reads a hello's body. A hello that names no version is malformed;
-// one that names a version unknown to us is not, so that it can be answered.
+// DecodeHello decodes the body of a hello message. A missing version is an error, but an unknown version is
+// not, so that the daemon can respond to it.
 func DecodeHello(body []byte) (Hello, error) {
-	m, err := readCold[Hello](TypeHello, body)
+	m, err := readControl[Hello](TypeHello, body)
 	if err == nil && m.Version == 0 {
 		return Hello{}, malformed("decode hello", len(body), "it names no version, the first is %d", Version)
 	}
 	return m, err
 }
 
-// Welcome is the daemon's answer to hello: what it speaks, what it takes, and
-// what it wants.
+// Welcome is the daemon's response to hello. It contains the protocol version, the daemon's limits, and the
+// wanted features.
 type Welcome struct {
 	Version     uint64   `wire:"version"`
-	Daemon      string   `wire:"daemon"`        // the daemon's name and version, for the tracer's log
-	MaxFrame    int      `wire:"max_frame"`     // the longest message it takes, at least MinMaxFrame
-	MaxBatch    int      `wire:"max_batch"`     // the most snapshots of one batch, at least MinMaxBatch
-	MaxKeys     int      `wire:"max_keys"`      // the numbers of a define must be below it
-	MaxKeyBytes int      `wire:"max_key_bytes"` // what the keys with numbers may cost, see KeyCost
+	Daemon      string   `wire:"daemon"`        // name and version of the daemon, for the client's log
+	MaxFrame    int      `wire:"max_frame"`     // maximum length of a message, at least MinMaxFrame
+	MaxBatch    int      `wire:"max_batch"`     // maximum number of snapshots per batch, at least MinMaxBatch
+	MaxKeys     int      `wire:"max_keys"`      // exclusive upper bound on the numbers in define messages
+	MaxKeyBytes int      `wire:"max_key_bytes"` // limit on the total cost of numbered keys, see KeyCost
 	Features    Features `wire:"features"`
-	Settled     bool     `wire:"settled,omitzero"`  // the daemon will say how many spans are settled
-	Interval    uint64   `wire:"interval,omitzero"` // nanoseconds between two reports of the daemon's
-	Token       string   `wire:"token,omitzero"`    // of this connection, for Hello.Earlier
-	Earlier     []uint64 `wire:"earlier,omitzero"`  // what became of the spans of Hello.Earlier, see Outcomes
+	Settled     bool     `wire:"settled,omitzero"`  // the daemon reports the number of settled spans
+	Interval    uint64   `wire:"interval,omitzero"` // duration of the daemon's aggregation interval in nanoseconds
+	Token       string   `wire:"token,omitzero"`    // identifies this connection in a later Hello.Earlier
+	Earlier     []uint64 `wire:"earlier,omitzero"`  // outcomes of the spans of connection Hello.Earlier, see Outcomes
 }
 
-// Features is what the agent behind the daemon wants counted.
+// Features describes which spans the daemon wants counted, and how. It usually forwards the configuration
+// of the Datadog agent.
 type Features struct {
-	Stats bool `wire:"stats"` // whether stats are wanted at all
-	// the tags that make up a key's peer tags, by their names
+	Stats bool `wire:"stats"` // statistics are wanted at all
+	// names of the tags that are included in a key's peer tags
 	PeerTags []string `wire:"peer_tags"`
-	// the kinds whose spans count even below the top level
+	// span kinds that are counted even if the span is not top-level
 	SpanKinds []string `wire:"span_kinds"`
-	// expressions for resources that are not to be counted
+	// regular expressions of resources that must not be counted
 	IgnoreResources    []string `wire:"ignore_resources"`
 	ObfuscationVersion uint64   `wire:"obfuscation_version"`
 }
 
-// KeyCost is the most that a daemon charges a connection with for a key of so many bytes
-// that has a number, where the numbers are given from 0 on.
-func KeyCost(bytes int) int { return (bytes+31)/32*32 + 128 }
+// KeyCost returns the maximum cost of a numbered key of the given length in bytes, which the daemon counts against
+// Welcome.MaxKeyBytes. It applies if the numbers of a connection are assigned consecutively from 0.
+func KeyCost(length int) int { return (length+31)/32*32 + 128 }
 
-// AppendWelcome appends a whole frame.
-func AppendWelcome(dst []byte, m *Welcome) []byte { return appendCold(dst, TypeWelcome, m) }
+// AppendWelcome appends a frame with a welcome message.
+func AppendWelcome(dst []byte, m *Welcome) []byte { return appendControl(dst, TypeWelcome, m) }
 
-// DecodeWelcome reads a welcome's body. One that announces less than the
-// protocol's least is malformed, so a tracer need not ask twice.
+// DecodeWelcome decodes the body of a welcome message. Limits below the protocol's minimum are an error, so
+// the client need not check them.
 func DecodeWelcome(body []byte) (Welcome, error) {
-	m, err := readCold[Welcome](TypeWelcome, body)
+	m, err := readControl[Welcome](TypeWelcome, body)
 	if err == nil && (m.MaxFrame < MinMaxFrame || m.MaxBatch < MinMaxBatch) {
 		return Welcome{}, malformed("decode welcome", len(body), "expected a max_frame of at least %d and "+
 			"a max_batch of at least %d, found %d and %d",
@@ -161,45 +163,45 @@ func DecodeWelcome(body []byte) (Welcome, error) {
 	return m, err
 }
 
-// Announcement is a features message: the features, and to a tracer that asked for it in
-// its hello, how many of the connection's spans are settled.
+// Announcement is a features message. It contains the features and, if the client has requested this in
+// hello, the number of settled spans.
 type Announcement struct {
 	Features
-	Settled uint64 `wire:"settled,omitzero"` // spans that have had their outcome, from the first on
+	Settled uint64 `wire:"settled,omitzero"` // number of settled spans: the first ones of the connection
 }
 
-// AppendFeatures appends a whole frame.
-func AppendFeatures(dst []byte, m *Announcement) []byte { return appendCold(dst, TypeFeatures, m) }
+// AppendFeatures appends a frame with a features message.
+func AppendFeatures(dst []byte, m *Announcement) []byte { return appendControl(dst, TypeFeatures, m) }
 
-// DecodeFeatures reads the body of a features message.
+// DecodeFeatures decodes the body of a features message.
 func DecodeFeatures(body []byte) (Announcement, error) {
-	return readCold[Announcement](TypeFeatures, body)
+	return readControl[Announcement](TypeFeatures, body)
 }
 
-// MaxToken bounds Welcome.Token, in bytes.
+// MaxToken is the maximum length of Welcome.Token in bytes.
 const MaxToken = 64
 
-// Outcome is what became of a span that a client handed over to a daemon that died.
+// Outcome is the outcome of a span that a client had sent to a daemon before the daemon crashed.
 type Outcome uint64
 
 const (
-	Settled  Outcome = iota // the daemon has delivered it, or has said in its books why not
-	Doubtful                // a destination may have it
-	Again                   // no destination has it: the client is to hand it over again
+	Settled  Outcome = iota // delivered, or accounted for as undelivered
+	Doubtful                // a destination may have received it
+	Resend                  // no destination has received it, so the client must send it again
 )
 
-// AppendOutcome appends that the spans up to the one of that number have that outcome. Numbers
-// count from the connection's first span on; they rise.
-func AppendOutcome(dst []uint64, upTo uint64, what Outcome) []uint64 {
-	return append(dst, upTo, uint64(what))
+// AppendOutcome appends an outcome to a list that is encoded as in Welcome.Earlier. It applies to the spans after
+// those of the previous outcome, up to number upTo. Spans are numbered from the start of the connection.
+func AppendOutcome(dst []uint64, upTo uint64, o Outcome) []uint64 {
+	return append(dst, upTo, uint64(o))
 }
 
-// Outcomes goes through a list of outcomes. Spans behind the last one are to be handed over again,
-// as are those of an outcome that is not known here.
+// Outcomes iterates over a list of outcomes, and yields Resend for unknown ones. The spans after the last outcome of
+// the list have to be resent as well.
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
-	return func(yield func(upTo uint64, what Outcome) bool) {
+	return func(yield func(upTo uint64, o Outcome) bool) {
 		for ; len(list) >= 2; list = list[2:] {
-			if !yield(list[0], min(Outcome(list[1]), Again)) {
+			if !yield(list[0], min(Outcome(list[1]), Resend)) {
 				return
 			}
 		}

@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// Outcomes are read as they were written. What a later version may say, or half a pair, has
-// nothing counted as delivered.
+// Outcomes are read as they were written. An unknown outcome, or half a pair, never counts as delivered.
 func TestOutcomesReadAsTheyWereWritten(t *testing.T) {
-	list := AppendOutcome(AppendOutcome(AppendOutcome(nil, 50, Settled), 80, Doubtful), 480, Again)
+	list := AppendOutcome(AppendOutcome(AppendOutcome(nil, 50, Settled), 80, Doubtful), 480, Resend)
 	for _, c := range []struct {
 		list []uint64
 		want string
@@ -27,6 +26,6 @@ func TestOutcomesReadAsTheyWereWritten(t *testing.T) {
 		}
 	}
 	for range Outcomes(list) {
-		break // it may be left early
+		break // the iteration can end early
 	}
 }

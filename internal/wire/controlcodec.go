@@ -9,39 +9,40 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// A cold message is a struct. The tag "wire" of a field is its name in the message,
-// and "omitzero" behind it leaves the field out where it is empty. Fields are written in
-// the order of the struct, and read in any. Those of an embedded struct are the message's; one
-// that is called "-" is none of the message.
+// A control message is a struct. The struct tag "wire" contains the name of a field in the message, and the option
+// "omitzero" omits the field if it is zero. Fields are encoded in the order of the struct and decoded in any order.
+// Fields of an embedded struct are fields of the message. Fields with the name "-" are not.
 
-// coldName is the name of a field in its message.
-func coldName(field reflect.StructField) (name string, omitZero bool) {
+// fieldName returns the name of a struct field in its message, and whether the field is omitted if it is
+// zero.
+func fieldName(field reflect.StructField) (name string, omitZero bool) {
 	return strings.CutSuffix(field.Tag.Get("wire"), ",omitzero")
 }
 
-// appendCold appends a whole frame with a message, which is a pointer to a struct.
-func appendCold(dst []byte, t Type, message any) []byte {
+// appendControl appends a frame with a control message, which is a pointer to a struct.
+func appendControl(dst []byte, t Type, message any) []byte {
 	start := len(dst)
 	dst = appendFields(beginFrame(dst, t), reflect.ValueOf(message).Elem())
 	endFrame(dst, start)
 	return dst
 }
 
-// coldFields are the fields of a message with what stands in them.
-func coldFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
+// controlFields iterates over the fields of a control message and their values.
+func controlFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
 	return func(yield func(reflect.StructField, reflect.Value) bool) {
 		for i := range message.NumField() {
-			switch of := message.Type().Field(i); {
-			case of.Tag.Get("wire") == "-":
+			field, value := message.Type().Field(i), message.Field(i)
+			if field.Tag.Get("wire") == "-" {
 				continue
-			case !of.Anonymous:
-				if !yield(of, message.Field(i)) {
+			}
+			if !field.Anonymous {
+				if !yield(field, value) {
 					return
 				}
 				continue
 			}
-			for of, field := range coldFields(message.Field(i)) {
-				if !yield(of, field) {
+			for field, value := range controlFields(value) {
+				if !yield(field, value) {
 					return
 				}
 			}
@@ -49,12 +50,13 @@ func coldFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect.Va
 	}
 }
 
+// appendFields appends a map of the fields of a message, without those that are omitted.
 func appendFields(dst []byte, message reflect.Value) []byte {
 	var names []string
 	var values []reflect.Value
-	for of, field := range coldFields(message) {
-		if name, omitZero := coldName(of); !omitZero || !field.IsZero() {
-			names, values = append(names, name), append(values, field)
+	for field, value := range controlFields(message) {
+		if name, omitZero := fieldName(field); !omitZero || !value.IsZero() {
+			names, values = append(names, name), append(values, value)
 		}
 	}
 	dst = appendMap(dst, len(names))
@@ -82,15 +84,15 @@ func appendValue(dst []byte, value reflect.Value) []byte {
 	return appendFields(dst, value)
 }
 
-// appendTexts writes as much of the list as a reader takes.
+// appendTexts appends a list of strings, truncated to the limits that the reader enforces.
 func appendTexts(dst []byte, list []string) []byte {
-	kept, size := 0, 0
-	for kept < min(len(list), maxListElements) && size+len(list[kept]) <= maxListBytes {
-		size += len(list[kept])
-		kept++
+	count, size := 0, 0
+	for count < min(len(list), maxListElements) && size+len(list[count]) <= maxListBytes {
+		size += len(list[count])
+		count++
 	}
-	dst = appendArray(dst, kept)
-	for _, s := range list[:kept] {
+	dst = appendArray(dst, count)
+	for _, s := range list[:count] {
 		dst = appendStr(dst, s)
 	}
 	return dst
@@ -105,7 +107,7 @@ func appendNumbers(dst []byte, list []uint64) []byte {
 	return dst
 }
 
-// appendMap writes the header of a map of at most 65535 pairs.
+// appendMap appends the header of a map of at most 65,535 pairs.
 func appendMap(dst []byte, pairs int) []byte {
 	if pairs < 16 {
 		return append(dst, msgpack.FixMap|byte(pairs))
@@ -120,128 +122,126 @@ func appendBool(dst []byte, v bool) []byte {
 	return append(dst, msgpack.False)
 }
 
-// The largest list in a cold message: what a writer cuts a list to, and what a
-// reader refuses to go beyond. The lists are advice to a tracer, so a shorter
-// one costs some work and loses nothing.
+// Limits of a list in a control message. The writer truncates longer lists, and the reader rejects them. The lists are
+// hints for a client, so a truncated one makes it send more spans than necessary, but loses none.
 const (
 	maxListElements = 1024
 	maxListBytes    = 64 << 10
 )
 
-// maxDepth is how many maps and arrays of a cold message may lie in one another.
-// Its own are two, three in welcome; the rest is for what later versions add.
+// maxDepth is the maximum nesting of maps and arrays in a control message. The messages of this version
+// have at most three levels; later versions can use more.
 const maxDepth = 8
 
-// coldReader reads the fields of a cold message into values of their own. A nil reads
-// as the zero value everywhere. The first fault sticks, and nothing is read after it.
+// controlReader decodes the fields of a control message. Nil decodes as the zero value of every type. After the first
+// error, it reads nothing more.
 //
-// It reads with our own reader and not with a library, because tracers link it as part of
-// package client, which has no dependencies.
-type coldReader struct {
+// It uses package msgpack rather than a library, because clients link it as a part of package client, which has no
+// dependencies.
+type controlReader struct {
 	msgpack.Reader
-	doing string
-	body  []byte
-	err   error
+	operation string // for error messages
+	body      []byte
+	err       error
 }
 
-// readCold reads a body that is a map into a message. After an error the message is the
-// zero one.
-func readCold[M any](t Type, body []byte) (m M, err error) {
-	err = readMap(t, body, func(r *coldReader, name string) { r.field(reflect.ValueOf(&m).Elem(), name) })
+// readControl decodes a body that is a map into a message. If it returns an error, the message is zero.
+func readControl[M any](t Type, body []byte) (m M, err error) {
+	err = readMap(t, body, func(r *controlReader, name string) { r.field(reflect.ValueOf(&m).Elem(), name) })
 	if err != nil {
 		m = *new(M)
 	}
 	return m, err
 }
 
-// readMap hands each entry of a body that is a map to entry, whose reader then stands at
-// the entry's value.
-func readMap(t Type, body []byte, entry func(r *coldReader, name string)) error {
-	doing := "decode " + t.String()
-	if err := validate(doing, body); err != nil {
+// readMap decodes a body that is a map. It calls readValue for each entry, with a reader at the entry's value.
+func readMap(t Type, body []byte, readValue func(r *controlReader, name string)) error {
+	operation := "decode " + t.String()
+	if err := validate(operation, body); err != nil {
 		return err
 	}
-	r := &coldReader{Reader: msgpack.NewReader(body), doing: doing, body: body}
-	r.entries(entry)
+	r := &controlReader{Reader: msgpack.NewReader(body), operation: operation, body: body}
+	r.entries(readValue)
 	return r.err
 }
 
-// validate checks that body is one whole value with nothing after it, nested no
-// deeper than maxDepth: also what no field of this version reads.
-func validate(doing string, body []byte) error {
+// validate checks that body is exactly one value, nested at most maxDepth levels deep. This includes fields of later
+// versions, which are not decoded.
+func validate(operation string, body []byte) error {
 	r := msgpack.NewReader(body)
 	if r.SkipWithin(maxDepth); r.Failed() {
-		return malformed(doing, len(body)-r.At(), "expected a whole value, nested no deeper than %d, "+
-			"found %s", maxDepth, found(body, r.At()))
+		return malformed(operation, len(body)-r.At(), "expected a whole value, nested no deeper than %d, "+
+			"found %s", maxDepth, describe(body, r.At()))
 	}
 	if r.Left() != 0 {
-		return malformed(doing, r.Left(), "%d bytes follow its one value", r.Left())
+		return malformed(operation, r.Left(), "%d bytes follow its one value", r.Left())
 	}
 	return nil
 }
 
-// entries reads a map whose keys are strings. A key that comes twice is read
-// twice, so its last value stands.
-func (r *coldReader) entries(entry func(r *coldReader, name string)) {
+// entries reads a map with string keys and calls readValue for each entry. If a key occurs twice, its second value
+// overwrites the first.
+func (r *controlReader) entries(readValue func(r *controlReader, name string)) {
 	for count := value(r, r.Map, "a map"); count > 0 && r.err == nil; count-- {
 		name := r.Str()
 		if r.expect("a string as a field's name"); r.err == nil {
-			entry(r, string(name.Of(r.body)))
+			readValue(r, string(name.Bytes(r.body)))
 		}
 	}
 }
 
-// field reads the field of a message that has this name, and skips one of a later version.
-func (r *coldReader) field(message reflect.Value, name string) {
-	for of, field := range coldFields(message) {
-		if known, _ := coldName(of); known == name {
-			r.into(field)
+// field reads a value into the field of message with this name. It skips fields of later versions.
+func (r *controlReader) field(message reflect.Value, name string) {
+	for field, value := range controlFields(message) {
+		if known, _ := fieldName(field); known == name {
+			r.readInto(value)
 			return
 		}
 	}
 	r.Skip()
 }
 
-func (r *coldReader) into(field reflect.Value) {
-	switch to := field.Addr().Interface().(type) {
+// readInto reads a value into a field, according to the type of the field.
+func (r *controlReader) readInto(field reflect.Value) {
+	switch p := field.Addr().Interface().(type) {
 	case *string:
-		*to = r.text()
+		*p = r.text()
 	case *uint64:
-		*to = r.number(math.MaxUint64)
+		*p = r.number(math.MaxUint64)
 	case *int: // a size in memory
-		*to = int(r.number(math.MaxInt32))
+		*p = int(r.number(math.MaxInt32))
 	case *bool:
-		*to = value(r, r.Bool, "a boolean")
+		*p = value(r, r.Bool, "a boolean")
 	case *[]string:
-		*to = r.texts()
+		*p = r.texts()
 	case *[]uint64:
-		*to = nil
-		r.list(func() { *to = append(*to, r.number(math.MaxUint64)) })
+		*p = nil
+		r.list(func() { *p = append(*p, r.number(math.MaxUint64)) })
 	default:
 		field.SetZero()
-		r.entries(func(r *coldReader, name string) { r.field(field, name) })
+		r.entries(func(r *controlReader, name string) { r.field(field, name) })
 	}
 }
 
-// value reads a value that is not nil, and says what it should have been.
-func value[V any](r *coldReader, read func() V, what string) (v V) {
+// value reads a value with the function read, or returns the zero value for nil. expected describes the value for an
+// error message.
+func value[V any](r *controlReader, read func() V, expected string) (v V) {
 	if r.IsNil() {
 		return v
 	}
 	v = read()
-	r.expect(what)
+	r.expect(expected)
 	return v
 }
 
-func (r *coldReader) text() string { return string(value(r, r.Str, "a string").Of(r.body)) }
+func (r *controlReader) text() string { return string(value(r, r.Str, "a string").Bytes(r.body)) }
 
-func (r *coldReader) number(most uint64) uint64 {
-	return value(r, func() uint64 {
-		return r.Uint(most)
-	}, "an integer that is not negative, and a size below 2^31")
+func (r *controlReader) number(limit uint64) uint64 {
+	readUint := func() uint64 { return r.Uint(limit) }
+	return value(r, readUint, "an integer that is not negative, and a size below 2^31")
 }
 
-func (r *coldReader) texts() []string {
+func (r *controlReader) texts() []string {
 	var list []string
 	size := 0
 	r.list(func() {
@@ -254,26 +254,28 @@ func (r *coldReader) texts() []string {
 	return list
 }
 
-func (r *coldReader) list(element func()) {
+// list reads the header of an array and calls readElement for each element.
+func (r *controlReader) list(readElement func()) {
 	count := value(r, r.Array, "an array")
 	if count > maxListElements {
 		r.fault("expected a list of at most %d elements, found %d", maxListElements, count)
 	}
 	for ; count > 0 && r.err == nil; count-- {
-		element()
+		readElement()
 	}
 }
 
-// expect says what should have stood where the reader met a fault.
-func (r *coldReader) expect(what string) {
+// expect sets the error if the reader has failed. expected describes the value that it should have found.
+func (r *controlReader) expect(expected string) {
 	if r.Failed() {
-		r.fault("expected %s, found %s", what, found(r.body, r.At()))
+		r.fault("expected %s, found %s", expected, describe(r.body, r.At()))
 	}
 }
 
-func (r *coldReader) fault(format string, args ...any) {
+// fault sets the error at the current position, unless there is one already, and makes the reader fail.
+func (r *controlReader) fault(format string, args ...any) {
 	if r.err == nil {
-		r.err = malformed(r.doing, len(r.body)-r.At(), format, args...)
+		r.err = malformed(r.operation, len(r.body)-r.At(), format, args...)
 		r.Fail()
 	}
 }

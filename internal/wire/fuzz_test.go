@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// seed gives the fuzzer what pick makes of each golden vector's message.
+// seed adds the result of pick for the message of each test vector to the corpus.
 func seed(f *testing.F, add func(kind Type, message, body []byte)) {
 	for _, v := range loadVectors(f) {
 		message := v.bytesOf(f)[HeaderLen:]
@@ -18,8 +18,8 @@ func seed(f *testing.F, add func(kind Type, message, body []byte)) {
 	}
 }
 
-// within runs read on a copy of b that other bytes follow, as in a connection's
-// buffer, and checks that they did not matter.
+// within runs read on a copy of b that is followed by other bytes, as in a connection's buffer, and checks that they
+// do not affect the result.
 func within[R any](t *testing.T, b []byte, read func(b []byte) (R, error)) (R, error) {
 	t.Helper()
 	want, wantErr := read(bytes.Clone(b))
@@ -41,7 +41,7 @@ func FuzzSplit(f *testing.F) {
 			kind, body, err := Split(b)
 			return append([]byte{byte(kind)}, body...), err
 		})
-		if err == nil && (!Type(body[0]).known() || len(body) < 2 || !bytes.HasSuffix(message, body[1:])) {
+		if err == nil && (!Type(body[0]).isKnown() || len(body) < 2 || !bytes.HasSuffix(message, body[1:])) {
 			t.Errorf("%x has type and body %x", message, body)
 		}
 	})
@@ -91,7 +91,7 @@ func FuzzWalkSpans(f *testing.F) {
 	})
 }
 
-// definition is one pair of a define message.
+// definition is one definition of a define message.
 type definition struct {
 	number uint32
 	key    string
@@ -135,13 +135,13 @@ func FuzzWalkDefine(f *testing.F) {
 func FuzzColdMessages(f *testing.F) {
 	cold := []Type{TypeHello, TypeWelcome, TypeFeatures, TypeLost, TypeFlush, TypeBye}
 	seed(f, func(kind Type, _, body []byte) {
-		if kind.known() && kind != TypeSpans && kind != TypeDefine {
+		if kind.isKnown() && kind != TypeSpans && kind != TypeDefine {
 			f.Add(byte(kind), body)
 		}
 	})
 	f.Fuzz(func(t *testing.T, which byte, body []byte) {
 		kind := cold[int(which)%len(cold)]
-		if which <= byte(TypeBye) && Type(which).known() && which != byte(TypeSpans) &&
+		if which <= byte(TypeBye) && Type(which).isKnown() && which != byte(TypeSpans) &&
 			which != byte(TypeDefine) {
 			kind = Type(which)
 		}

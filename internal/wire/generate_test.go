@@ -10,8 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// generator makes messages as other encoders would: any width for any number,
-// any form for any length. Now and then it makes a mistake.
+// generator generates messages as other encoders could: numbers and lengths of any width. Some contain mistakes.
 type generator struct {
 	*rand.Rand
 	mistakes bool
@@ -23,10 +22,10 @@ func newGenerator(seed uint64, mistakes bool) *generator {
 
 func (g *generator) oneIn(n int) bool { return g.IntN(n) == 0 }
 
-// number is any magnitude, each about as likely as the others.
+// number returns a number of a random magnitude.
 func (g *generator) number() uint64 { return g.Uint64() >> g.IntN(64) }
 
-// integer appends v in any of the widths that hold it.
+// integer appends v in a random encoding that is wide enough.
 func (g *generator) integer(dst []byte, v int64) []byte {
 	for {
 		lead := byte(msgpack.Uint8 + g.IntN(8))
@@ -44,8 +43,7 @@ func (g *generator) integer(dst []byte, v int64) []byte {
 	}
 }
 
-// header appends a length or a count, in any form that holds it. The base is
-// the form's with the shortest length field.
+// header appends a length or a count in a random encoding that is wide enough. base is the lead byte of the shortest one.
 func (g *generator) header(dst []byte, base byte, n int) []byte {
 	switch {
 	case base != msgpack.Array16 && n < 256 && g.oneIn(2):
@@ -111,7 +109,7 @@ func (g *generator) key() span.Key {
 	}
 }
 
-// rawKey is the key's bytes in any of the ways to write them.
+// rawKey returns the key in a random encoding.
 func (g *generator) rawKey(k *span.Key) []byte {
 	least := keyElements(k)
 	n := least + g.IntN(maxKeyElements-least+1)
@@ -150,7 +148,7 @@ func (g *generator) tagList(dst []byte, tags []string) []byte {
 	return dst
 }
 
-// spans is the body of a spans message of n snapshots.
+// spans returns the body of a spans message with n snapshots.
 func (g *generator) spans(n int) []byte {
 	dst := g.array(nil, n)
 	for range n {
@@ -188,7 +186,7 @@ func (g *generator) weight(dst []byte) []byte {
 	return g.integer(dst, 1+int64(uint32(g.number()>>1)))
 }
 
-// spoil changes, cuts or lengthens the message, where mistakes are wanted.
+// spoil changes, truncates or extends the message, if the generator makes mistakes.
 func (g *generator) spoil(b []byte) []byte {
 	if !g.mistakes || len(b) == 0 {
 		return b

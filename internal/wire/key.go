@@ -8,17 +8,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// A key is one msgpack array. The place of an element says which label it is;
-// the first three are always there, the others end with the last that is set.
+// A key is encoded as a msgpack array. The index of an element determines its label. The first three elements are
+// mandatory, and the array ends with the last label that is set.
 const (
 	minKeyElements = 3
 	maxKeyElements = 14
-	maxKeyTags     = 256 // in each of the two lists, normalised to fewer later
+	maxKeyTags     = 256 // per list of tags; Key.Normalize reduces this further
 )
 
-// AppendKey appends the canonical bytes of the key: equal keys give equal bytes. It
-// writes every label, and takes back those behind the last that is set: each of them
-// took one byte.
+// AppendKey appends the canonical encoding of a key: equal keys have equal bytes. It writes every label and
+// then removes those after the last one that is set, each of which took one byte.
 func AppendKey(dst []byte, k *span.Key) []byte {
 	count := keyElements(k)
 	dst = append(dst, msgpack.FixArray|byte(count))
@@ -43,8 +42,8 @@ func AppendKey(dst []byte, k *span.Key) []byte {
 	return dst[:len(dst)-(maxKeyElements-count)]
 }
 
-// keyElements is how many elements the key needs. It asks from the end, because
-// the last labels are the rarest.
+// keyElements returns the number of elements in the encoded key. The encoding ends with the last label that
+// is set, but has at least minKeyElements elements.
 func keyElements(k *span.Key) int {
 	switch {
 	case len(k.AdditionalTags) != 0:
@@ -73,6 +72,7 @@ func keyElements(k *span.Key) int {
 	return minKeyElements
 }
 
+// appendOptional appends a string, or nil if it is empty.
 func appendOptional(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, msgpack.Nil)
@@ -97,8 +97,8 @@ func appendTraceRoot(dst []byte, root span.TraceRoot) []byte {
 	return append(dst, msgpack.Nil)
 }
 
-// appendTags writes no more tags than a reader takes. Those are many more than
-// the statistics keep.
+// appendTags appends a list of tags, without those that exceed the limit of the reader. The statistics keep
+// far fewer tags than this limit.
 func appendTags(dst []byte, tags []string) []byte {
 	if len(tags) == 0 {
 		return append(dst, msgpack.Nil)
@@ -111,33 +111,31 @@ func appendTags(dst []byte, tags []string) []byte {
 	return dst
 }
 
-// ReadKey reads the bytes of a key into k. Its labels are parts of raw, not
-// copies, and its lists of tags are those that k had, overwritten: so a key that
-// nobody will keep costs no memory. It is good until raw is written to, and a
-// label that shall outlive it must be cloned. After an error k is empty.
+// ReadKey decodes a key into k without allocating: labels are parts of raw, and the tag lists of k are
+// reused. So k is valid until raw changes, and labels that must live longer have to be cloned. After an
+// error, k is empty.
 //
-// Labels are as the tracer wrote them: over-long and invalid ones are for
-// Key.Normalize to mend.
+// Labels are those that the client sent. Key.Normalize fixes labels that are too long or not valid UTF-8.
 func ReadKey(k *span.Key, raw []byte) error {
 	var r keyReader
 	return r.key(k, raw)
 }
 
-// key reads a whole key.
+// key decodes a whole key.
 func (r *keyReader) key(k *span.Key, raw []byte) error {
 	*r = keyReader{Reader: msgpack.NewReader(raw), raw: raw}
 	r.count = r.Array()
 	if r.count < minKeyElements || r.count > maxKeyElements {
 		k.Clear()
 		return malformed("decode key", len(raw), "expected an array of %d to %d, found %s", minKeyElements,
-			maxKeyElements, found(raw, 0))
+			maxKeyElements, describe(raw, 0))
 	}
 	r.labels(k)
 	switch {
 	case r.Failed():
 		k.Clear()
 		return malformed("decode key", len(raw)-r.At(), "element %d: expected %s, found %s", r.read,
-			keyLabels[r.read], found(raw, r.At()))
+			keyLabels[r.read], describe(raw, r.At()))
 	case r.Left() != 0:
 		k.Clear()
 		return malformed("decode key", r.Left(), "%d bytes follow the last label", r.Left())
@@ -145,7 +143,7 @@ func (r *keyReader) key(k *span.Key, raw []byte) error {
 	return nil
 }
 
-// keyLabels says what stands at each place of a key, for an error.
+// keyLabels describes each element of a key, for error messages.
 var keyLabels = [maxKeyElements]string{
 	"the service, a string or nil", "the operation, a string or nil", "the resource, a string or nil",
 	"the type, a string or nil", "the kind, a string or nil", "the trace root, nil, true or false",
@@ -156,18 +154,20 @@ var keyLabels = [maxKeyElements]string{
 	"the additional tags, at most 256 strings or nil",
 }
 
-// keyReader reads the elements of a key one after the other. An element that a key does
-// not have reads as if it were nil.
+// keyReader reads the elements of a key one after the other. It reads nil for elements after the end of the
+// array.
 type keyReader struct {
 	msgpack.Reader
 	raw   []byte
-	count int // elements
-	read  int // elements that were right
+	count int // number of elements
+	read  int // number of elements that were read successfully
 }
 
-// elementsToPeerTags is how many elements a key has that says nothing of HTTP or gRPC.
+// elementsToPeerTags is the number of elements of a key that ends with its peer tags. Keys of spans that
+// are neither HTTP nor gRPC are not longer.
 const elementsToPeerTags = 8
 
+// labels reads all labels, in the order of their elements.
 func (r *keyReader) labels(k *span.Key) {
 	r.texts(k, span.LabelService, span.LabelHTTPMethod)
 	k.TraceRoot = r.traceRoot()
@@ -183,7 +183,7 @@ func (r *keyReader) labels(k *span.Key) {
 	k.AdditionalTags = r.tags(k.AdditionalTags[:0])
 }
 
-// texts reads the labels from one up to another, which lie one behind the other.
+// texts reads the text labels from one up to, but not including, another. Their elements are consecutive.
 func (r *keyReader) texts(k *span.Key, from, to span.Label) {
 	for label := from; label < to; label++ {
 		text, next := msgpack.CommonStr(r.raw, r.At())
@@ -191,13 +191,13 @@ func (r *keyReader) texts(k *span.Key, from, to span.Label) {
 			*k.Text(label) = r.text()
 			continue
 		}
-		*k.Text(label) = stringOf(text.Of(r.raw))
+		*k.Text(label) = stringOf(text.Bytes(r.raw))
 		r.Seek(next)
 		r.done()
 	}
 }
 
-// isAbsent steps over a nil, and reports whether there is no element or it was one.
+// isAbsent reports whether the next element is missing or nil, and skips it in that case.
 func (r *keyReader) isAbsent() bool {
 	if r.read < r.count && !r.IsNil() {
 		return false
@@ -206,7 +206,7 @@ func (r *keyReader) isAbsent() bool {
 	return true
 }
 
-// done counts an element that was right.
+// done counts an element, unless reading it has failed.
 func (r *keyReader) done() {
 	if !r.Failed() {
 		r.read++
@@ -222,9 +222,9 @@ func (r *keyReader) text() string {
 	return s
 }
 
-func (r *keyReader) string() string { return stringOf(r.Str().Of(r.raw)) }
+func (r *keyReader) string() string { return stringOf(r.Str().Bytes(r.raw)) }
 
-// stringOf are the same bytes, not a copy.
+// stringOf returns text as a string that shares its memory.
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 func (r *keyReader) status() uint32 {
@@ -240,9 +240,9 @@ func (r *keyReader) flag() bool {
 	if r.isAbsent() {
 		return false
 	}
-	is := r.Bool()
+	isSet := r.Bool()
 	r.done()
-	return is
+	return isSet
 }
 
 func (r *keyReader) traceRoot() span.TraceRoot {
@@ -257,10 +257,10 @@ func (r *keyReader) traceRoot() span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// tags reads a list into the room of an empty one.
-func (r *keyReader) tags(to []string) []string {
+// tags reads a list of tags and appends them to dst.
+func (r *keyReader) tags(dst []string) []string {
 	if r.isAbsent() {
-		return to
+		return dst
 	}
 	count := r.Array()
 	if count > maxKeyTags {
@@ -271,56 +271,55 @@ func (r *keyReader) tags(to []string) []string {
 		switch {
 		case next != 0:
 			r.Seek(next)
-			to = append(to, stringOf(text.Of(r.raw)))
+			dst = append(dst, stringOf(text.Bytes(r.raw)))
 		case r.IsNil():
-			to = append(to, "")
+			dst = append(dst, "")
 		default:
-			to = append(to, r.string())
+			dst = append(dst, r.string())
 		}
 	}
 	r.done()
-	return to
+	return dst
 }
 
-// minDefinition is the fewest bytes that a definition can have: an array header,
-// a number and an empty byte string.
-const minDefinition = 4
+// minDefinitionLen is the minimum length of a definition: an array header, a number and an empty byte
+// string.
+const minDefinitionLen = 4
 
-// BeginDefine begins a define message: append its definitions, then call
-// EndDefine with the length that dst had before.
-func BeginDefine(dst []byte) []byte { return beginCounted(dst, TypeDefine) }
+// BeginDefine begins a define message. The caller appends definitions, then calls EndDefine with the length
+// that dst had before.
+func BeginDefine(dst []byte) []byte { return beginList(dst, TypeDefine) }
 
-// EndDefine finishes the message that begins at dst[start] and holds count
-// definitions.
-func EndDefine(dst []byte, start, count int) { endCounted(dst, start, count) }
+// EndDefine ends the define message that starts at dst[start] and contains count definitions.
+func EndDefine(dst []byte, start, count int) { endList(dst, start, count) }
 
-// AppendDefinition appends that number stands for the key with these bytes.
+// AppendDefinition appends a definition, which assigns a number to an encoded key.
 func AppendDefinition(dst []byte, number uint32, key []byte) []byte {
 	return appendBin(appendUint(append(dst, msgpack.FixArray|2), uint64(number)), key)
 }
 
-// DefineWalker walks the definitions of one message in place.
+// DefineWalker decodes the definitions of one define message in place.
 type DefineWalker struct {
-	rest  []byte
-	left  int
-	count int
+	rest  []byte // bytes that have not been read
+	left  int    // number of definitions that have not been read
+	count int    // number of definitions in the message
 	err   error
 }
 
-// WalkDefine begins to walk the body of a define message.
+// WalkDefine returns a walker at the first definition of a define message.
 func WalkDefine(body []byte) (DefineWalker, error) {
-	count, rest, err := openArray("walk define", body, minDefinition)
+	count, rest, err := readArrayHeader("walk define", body, minDefinitionLen)
 	return DefineWalker{rest: rest, left: count, count: count}, err
 }
 
-// Err is why the walk ended before the message did, or nil.
+// Err returns the error that ended the walk, or nil.
 func (w *DefineWalker) Err() error { return w.err }
 
-// Left is how many bytes of the message are to come.
+// Left returns the number of bytes that have not been read.
 func (w *DefineWalker) Left() int { return len(w.rest) }
 
-// Next returns the next definition and whether there was one. The key aliases
-// the message. After false, Err tells the end from a fault.
+// Next returns the next definition. The key is a part of the message. ok is false at the end of the message
+// or after an error, which Err returns.
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	if w.left == 0 {
 		if len(w.rest) != 0 && w.err == nil {
@@ -334,11 +333,11 @@ func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 		r.Fail()
 	}
 	number = uint32(r.Uint(math.MaxUint32))
-	key = r.Bin().Of(w.rest)
+	key = r.Bin().Bytes(w.rest)
 	if r.Failed() {
 		w.err = malformed("walk define", len(w.rest)-r.At(), "definition %d of %d: expected an array of a "+
 			"number below 2^32 and a byte string, found %s",
-			w.count-w.left, w.count, found(w.rest, r.At()))
+			w.count-w.left, w.count, describe(w.rest, r.At()))
 		w.rest, w.left = nil, 0
 		return 0, nil, false
 	}

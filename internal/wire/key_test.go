@@ -11,22 +11,22 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// reused is read into again and again, as a connection does.
+// reused is reused for each key, like the key of a connection.
 var reused span.Key
 
-// decodeKey reads a key into one of its own, out of bytes that nobody writes to.
+// decodeKey decodes a copy of the bytes into a new key.
 func decodeKey(raw []byte) (k span.Key, err error) {
 	err = ReadKey(&k, bytes.Clone(raw))
 	return k, err
 }
 
-// sameKey compares two keys, of which the lists may be empty in another way.
+// sameKey reports whether two keys are equal; nil and empty lists are.
 func sameKey(a, b *span.Key) bool {
 	return string(AppendKey(nil, a)) == string(AppendKey(nil, b))
 }
 
-// checkKey compares the decoder with the reference on the bytes of one key, and
-// with itself on its own canonical bytes.
+// checkKey compares the decoder with the reference for one encoded key, and checks that the canonical encoding decodes
+// to the same key.
 func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	t.Helper()
 	want, ok := referenceKey(raw)

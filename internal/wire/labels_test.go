@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestEveryLabelTravels writes and reads keys with one label each.
+// The test encodes and decodes keys with one label each.
 func TestEveryLabelTravels(t *testing.T) {
 	for l := range span.EndOfLists {
 		var k span.Key

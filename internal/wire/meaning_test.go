@@ -6,7 +6,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// meaningOf decodes a message and every key in it.
+// meaningOf decodes a message and all keys in it.
 func meaningOf(message []byte) (Type, obj, error) {
 	kind, body, err := Split(message)
 	if err != nil {
@@ -65,7 +65,7 @@ func defineMeaning(body []byte) (obj, error) {
 	}
 }
 
-// keyMeaning is the labels of a key that are set.
+// keyMeaning returns the labels of a key that are set.
 func keyMeaning(raw []byte) (obj, error) {
 	k, err := decodeKey(raw)
 	if err != nil {
@@ -112,7 +112,7 @@ func coldMeaning(kind Type, body []byte) (obj, error) {
 		origin := obj{}
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[span.Origin]()) {
 			if v := reflect.ValueOf(m.Origin).FieldByIndex(field.Index).String(); v != "" {
-				name, _ := coldName(field)
+				name, _ := fieldName(field)
 				origin[name] = v
 			}
 		}
@@ -169,5 +169,5 @@ func featuresMeaning(m *Features) obj {
 	}
 }
 
-// listed makes an empty list of none, as JSON shows the two differently.
+// listed returns an empty list instead of nil, because their JSON differs.
 func listed(list []string) []string { return append([]string{}, list...) }

@@ -20,7 +20,7 @@ func readProtocol(t *testing.T) string {
 	return string(doc)
 }
 
-// The hex in the documentation is that of the vectors whose names it gives.
+// The examples in the documentation are equal to the test vectors that they name.
 func TestDocumentedBytesAreTheVectors(t *testing.T) {
 	frames := map[string]string{}
 	for _, v := range loadVectors(t) {
@@ -39,15 +39,15 @@ func TestDocumentedBytesAreTheVectors(t *testing.T) {
 	}
 }
 
-// Every name that stands on the wire is in the documentation.
+// Every field name of the protocol is in the documentation.
 func TestEveryNameIsDocumented(t *testing.T) {
 	doc := readProtocol(t)
 	var names []string
-	for kind := TypeHello; kind.known(); kind++ {
+	for kind := TypeHello; kind.isKnown(); kind++ {
 		names = append(names, kind.String())
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[span.Origin]()) {
-		name, _ := coldName(field)
+		name, _ := fieldName(field)
 		names = append(names, name)
 	}
 	for _, v := range coldVectors {
@@ -62,8 +62,7 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	}
 }
 
-// TestDocumentedBudgetsAreTheDefaults: the budgets that an author reads of are those that
-// labels have.
+// The budgets in the documentation are the defaults of the labels.
 func TestDocumentedBudgetsAreTheDefaults(t *testing.T) {
 	doc := readProtocol(t)
 	for label := range span.WholeKey {

@@ -2,6 +2,6 @@
 
 package wire
 
-// Under the race detector the library's reference is ten times slower, and what
-// the detector looks for is not here: one goroutine compares two readings.
+// With the race detector, the reference is ten times slower, and there are no races to find: the tests use one
+// goroutine.
 const comparedSnapshots = 100_000

@@ -6,8 +6,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// reencode decodes a message and appends its meaning again as a whole frame. A
-// flush is taken for a request if it has no more than a request has.
+// reencode decodes a message and encodes it again as a frame. A flush is treated as a request if it contains only the
+// fields of a request.
 func reencode(dst, message []byte) ([]byte, error) {
 	kind, body, err := Split(message)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// reference reads what the hot path reads, by msgpack/v5 and without any thought
-// of speed. It looks at each lead byte first, because the library lets a nil
-// pass for a number and a string for a byte string. The first fault sticks.
+// reference decodes data messages with msgpack/v5, in the simplest way. It checks each lead byte itself, because the
+// library accepts nil as a number and a string as a byte string. It keeps the first error.
 type reference struct {
 	reader *bytes.Reader
 	dec    *library.Decoder
@@ -23,7 +22,7 @@ func newReference(b []byte) *reference {
 	return &reference{reader: reader, dec: library.NewDecoder(reader)}
 }
 
-// whole reports that everything was read and was right.
+// whole reports whether everything was read without an error.
 func (r *reference) whole() bool { return !r.bad && r.reader.Len() == 0 }
 
 func (r *reference) lead() byte {
@@ -48,7 +47,7 @@ func (r *reference) array(least, most int) int {
 	return n
 }
 
-// integer returns the number as a float of its sign and as its 64 bits.
+// integer returns the number as a float64 and as its 64 bits.
 func (r *reference) integer() (v uint64, negative bool) {
 	lead := r.lead()
 	signed := lead >= msgpcode.Int8 && lead <= msgpcode.Int64 || lead >= msgpcode.NegFixedNumLow
@@ -78,8 +77,8 @@ func (r *reference) bytes() []byte {
 	return r.content()
 }
 
-// content reads a string or a byte string whose length can be true. The library
-// sets a megabyte aside for one that cannot.
+// content reads a string or a byte string if its length is plausible. For other lengths, the library would allocate a
+// megabyte.
 func (r *reference) content() []byte {
 	if r.bad {
 		return nil
@@ -94,7 +93,7 @@ func (r *reference) content() []byte {
 	return b
 }
 
-// absent reads a nil, if one is there.
+// absent reports whether the next value is nil, and skips it if it is.
 func (r *reference) absent() bool {
 	if r.bad || r.lead() != msgpcode.Nil {
 		return r.bad
@@ -129,7 +128,7 @@ func (r *reference) weight() float64 {
 	return float64(r.upTo(1 << 32))
 }
 
-// referenceSpans reads the body of a spans message.
+// referenceSpans decodes the body of a spans message.
 func referenceSpans(body []byte) ([]Snapshot, bool) {
 	r := newReference(body)
 	n := r.array(0, len(body))
@@ -159,7 +158,7 @@ func referenceSpans(body []byte) ([]Snapshot, bool) {
 	return all, r.whole()
 }
 
-// referenceKey reads the bytes of a key.
+// referenceKey decodes a key.
 func referenceKey(raw []byte) (span.Key, bool) {
 	r := newReference(raw)
 	var k span.Key

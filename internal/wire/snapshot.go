@@ -11,58 +11,57 @@ import (
 // MaxWeight is the largest weight of a snapshot.
 const MaxWeight = 1 << 32
 
-// Snapshot is what a tracer sends of one finished span, as it lies on the wire.
+// Snapshot is one finished span as it is encoded in a spans message.
 type Snapshot struct {
-	Key      []byte // the key's bytes, not decoded; nil where the key is numbered
-	Number   uint32 // the number that a define gave to the key
-	Numbered bool   // whether the key is Number
+	Key      []byte // encoded key; nil if Numbered
+	Number   uint32 // number of the key from a define message, if Numbered
+	Numbered bool   // the key is identified by Number
 	Duration uint64 // nanoseconds
 	End      int64  // nanoseconds since the Unix epoch
 	Flags    span.Flags
-	Weight   float64 // how many spans it stands for
+	Weight   float64 // number of spans that this one represents
 }
 
-// ValidWeight reports whether a snapshot may carry this weight. It does so
-// false for NaN, too.
+// ValidWeight reports whether a snapshot may have this weight. NaN is not valid.
 func ValidWeight(weight float64) bool {
 	return weight > 0 && weight <= MaxWeight
 }
 
-// BeginSpans begins a batch: append its snapshots, then call EndSpans with the
-// length that dst had before.
-func BeginSpans(dst []byte) []byte { return beginCounted(dst, TypeSpans) }
+// BeginSpans begins a spans message. The caller appends snapshots, then calls EndSpans with the length that
+// dst had before.
+func BeginSpans(dst []byte) []byte { return beginList(dst, TypeSpans) }
 
-// EndSpans finishes the batch that begins at dst[start] and holds count
-// snapshots.
-func EndSpans(dst []byte, start, count int) { endCounted(dst, start, count) }
+// EndSpans ends the spans message that starts at dst[start] and contains count snapshots.
+func EndSpans(dst []byte, start, count int) { endList(dst, start, count) }
 
-// AppendWhole appends a snapshot with all of its key's bytes, as AppendKey
-// wrote them. The weight must be valid: the reader refuses any other. A flag
-// that the protocol does not know is left out.
+// AppendWhole appends a snapshot that contains its encoded key, as written by AppendKey. The weight must be
+// valid, because the daemon rejects the message otherwise. Flags that are not part of the protocol are
+// omitted.
 func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {
 	dst = appendBin(append(dst, snapshotHeader(weight)), key)
-	return appendFacts(dst, duration, end, flags, weight)
+	return appendRest(dst, duration, end, flags, weight)
 }
 
-// AppendNumbered is AppendWhole with the number that stands for the key.
+// AppendNumbered appends a snapshot with the number of its key. It is otherwise like AppendWhole.
 func AppendNumbered(
 	dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64,
 ) []byte {
-	if weight == 1 && end > math.MaxUint32 && cap(dst)-len(dst) >= commonMost {
-		room := dst[len(dst):cap(dst)]
-		return dst[:len(dst)+putCommon((*[commonMost]byte)(room), number, duration, end, flags)]
+	if weight == 1 && end > math.MaxUint32 && cap(dst)-len(dst) >= maxNumberedLen {
+		unused := dst[len(dst):cap(dst)]
+		return dst[:len(dst)+putNumbered((*[maxNumberedLen]byte)(unused), number, duration, end, flags)]
 	}
 	dst = appendUint(append(dst, snapshotHeader(weight)), uint64(number))
-	return appendFacts(dst, duration, end, flags, weight)
+	return appendRest(dst, duration, end, flags, weight)
 }
 
-// commonMost is the most bytes of a numbered snapshot without a weight: its
-// header, number, duration, end and flags.
-const commonMost = 1 + 5 + 9 + 9 + 1
+// maxNumberedLen is the maximum length of a numbered snapshot without a weight: its header, number,
+// duration, end and flags.
+const maxNumberedLen = 1 + 5 + 9 + 9 + 1
 
-// putCommon writes a numbered snapshot as nearly all are, without a weight and
-// with an end that takes 64 bits, and returns its length.
-func putCommon(b *[commonMost]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
+// putNumbered writes a numbered snapshot and returns its length. It is the fast path of AppendNumbered for the most
+// frequent form: weight 1, which is omitted, and an end time that needs 64 bits. Each client publishes with it while
+// it holds a lock.
+func putNumbered(b *[maxNumberedLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
 	b[0], b[1] = msgpack.FixArray|4, byte(number)
 	at := 2
 	if number >= msgpack.FixMap {
@@ -75,14 +74,14 @@ func putCommon(b *[commonMost]byte, number uint32, duration uint64, end int64, f
 	} else {
 		at += putUint((*[9]byte)(b[at:]), duration)
 	}
-	tail := (*[10]byte)(b[at:])
-	tail[0] = msgpack.Uint64
-	binary.BigEndian.PutUint64(tail[1:], uint64(end))
-	tail[9] = byte(flags & span.KnownFlags)
-	return at + len(tail)
+	rest := (*[10]byte)(b[at:])
+	rest[0] = msgpack.Uint64
+	binary.BigEndian.PutUint64(rest[1:], uint64(end))
+	rest[9] = byte(flags & span.KnownFlags)
+	return at + len(rest)
 }
 
-// snapshotHeader leaves the weight out where it is the 1 that its absence says.
+// snapshotHeader returns the array header of a snapshot. The weight is omitted if it is 1.
 func snapshotHeader(weight float64) byte {
 	if weight == 1 {
 		return msgpack.FixArray | 4
@@ -90,7 +89,8 @@ func snapshotHeader(weight float64) byte {
 	return msgpack.FixArray | 5
 }
 
-func appendFacts(dst []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {
+// appendRest appends the elements of a snapshot after its key.
+func appendRest(dst []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {
 	dst = appendUint(dst, duration)
 	dst = appendInt(dst, end)
 	dst = append(dst, byte(flags&span.KnownFlags))
@@ -100,12 +100,11 @@ func appendFacts(dst []byte, duration uint64, end int64, flags span.Flags, weigh
 	return dst
 }
 
-// minSnapshot is the fewest bytes that a snapshot can have: an array header and four
-// values of one byte.
-const minSnapshot = 5
+// minSnapshotLen is the minimum length of a snapshot: an array header and four values of one byte.
+const minSnapshotLen = 5
 
-// readSnapshot reads a snapshot of any shape. Where the reader fails, it says what was
-// expected there.
+// readSnapshot reads a snapshot in any encoding. If the reader fails, readSnapshot returns a description of
+// the expected value for the error message.
 func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string) {
 	count := r.Array()
 	if count != 4 && count != 5 {
@@ -116,14 +115,14 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 	if s.Numbered {
 		s.Number = uint32(r.Uint(math.MaxUint32))
 	} else {
-		s.Key = r.Bin().Of(body)
+		s.Key = r.Bin().Bytes(body)
 	}
 	if r.Failed() {
 		return "a key, as a byte string or a number below 2^32"
 	}
 	duration, isNegative := r.Integer()
 	if isNegative {
-		duration = 0 // a clock was set back during the span
+		duration = 0 // the client's clock was set back during the span
 	}
 	if s.Duration = duration; r.Failed() {
 		return "an integer as the duration"
@@ -138,30 +137,30 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 	if count == 5 {
 		before := *r
 		if s.Weight = r.Number(); !ValidWeight(s.Weight) {
-			*r = before // the fault is this number, not what follows it
+			*r = before // fail at the weight, not after it
 			r.Fail()
 		}
 	}
 	return "a weight above 0 and at most 2^32"
 }
 
-// SpansWalker walks the snapshots of one batch in place.
+// SpansWalker decodes the snapshots of one spans message in place.
 type SpansWalker struct {
 	body  []byte
-	at    int // of the next snapshot
-	left  int
-	count int
+	at    int // position of the next snapshot
+	left  int // number of snapshots that have not been read
+	count int // number of snapshots in the message
 	err   error
 }
 
-// WalkSpans begins to walk the body of a spans message.
+// WalkSpans returns a walker at the first snapshot of a spans message.
 func WalkSpans(body []byte) (SpansWalker, error) {
-	count, rest, err := openArray("walk spans", body, minSnapshot)
+	count, rest, err := readArrayHeader("walk spans", body, minSnapshotLen)
 	return SpansWalker{body: rest, left: count, count: count}, err
 }
 
-// CountSpans is how many snapshots the body of a spans message claims to hold of which the
-// first bytes are these, and so many follow. A claim that can't be true counts as none.
+// CountSpans returns the number of snapshots in a spans message according to its header. head is the start of the
+// body, and more the number of bytes that follow. If so many snapshots do not fit, CountSpans returns 0.
 func CountSpans(head []byte, more int) uint64 {
 	count := 0
 	switch {
@@ -172,41 +171,41 @@ func CountSpans(head []byte, more int) uint64 {
 	case len(head) >= 5 && head[0] == msgpack.Array32:
 		count = int(binary.BigEndian.Uint32(head[1:]))
 	}
-	if count > (len(head)+more)/minSnapshot {
+	if count > (len(head)+more)/minSnapshotLen {
 		return 0
 	}
 	return uint64(count)
 }
 
-// openArray reads the header of a body that is an array, and believes its count
-// only if that many elements of at least minLen bytes could follow.
-func openArray(doing string, body []byte, minLen int) (count int, rest []byte, err error) {
+// readArrayHeader reads the header of a body that is an array. It returns an error if the array has more elements of
+// at least minLen bytes than can follow.
+func readArrayHeader(operation string, body []byte, minLen int) (count int, rest []byte, err error) {
 	r := msgpack.NewReader(body)
 	count = r.Array()
 	if r.Failed() || count > r.Left()/minLen {
-		return 0, nil, malformed(doing, len(body), "expected an array of no more elements than fit, each "+
-			"of at least %d bytes, found %s", minLen, found(body, 0))
+		return 0, nil, malformed(operation, len(body), "expected an array of no more elements than fit, each "+
+			"of at least %d bytes, found %s", minLen, describe(body, 0))
 	}
 	return count, body[r.At():], nil
 }
 
-// Len is how many snapshots the batch claims to hold. That many could lie in its
-// bytes; whether they do, the walk finds out.
+// Len returns the number of snapshots according to the header of the message. The message is long enough
+// for them, but some may be malformed.
 func (w *SpansWalker) Len() int { return w.count }
 
-// Err is why the walk ended before the batch did, or nil.
+// Err returns the error that ended the walk, or nil.
 func (w *SpansWalker) Err() error { return w.err }
 
-// Left is how many bytes of the message are to come.
+// Left returns the number of bytes that have not been read.
 func (w *SpansWalker) Left() int { return len(w.body) - w.at }
 
-// Next reads the next snapshot into s and reports whether there was one. A key
-// aliases the message. After false, Err tells the end from a fault.
+// Next reads the next snapshot into s. Its key is a part of the message. Next returns false at the end of
+// the message or after an error, which Err returns.
 func (w *SpansWalker) Next(s *Snapshot) bool {
 	if w.left == 0 {
-		return w.stop()
+		return w.finish()
 	}
-	if n := readCommon(w.body[w.at:], s); n != 0 {
+	if n := readCommonSnapshot(w.body[w.at:], s); n != 0 {
 		w.at += n
 	} else {
 		r := msgpack.NewReaderAt(w.body, w.at)
@@ -219,14 +218,15 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 	return true
 }
 
-// commonFacts is a duration of four bytes, an end of eight, and flags: what must follow a
-// key for its snapshot to be read as a common one.
-const commonFacts = 5 + 9 + 1
+// commonRestLen is the maximum length of the elements after the key in the encoding that readCommonSnapshot
+// reads: a duration, an end of nine bytes, and flags.
+const commonRestLen = 5 + 9 + 1
 
-// readCommon reads a snapshot of the shape that nearly all have, without a weight, and
-// returns how many bytes it has. It returns 0 for any other shape, well formed or not:
-// readSnapshot reads all of them, and the same of these.
-func readCommon(b []byte, s *Snapshot) int {
+// readCommonSnapshot reads a snapshot in the most frequent encoding, without a weight, and returns its
+// length. It returns 0 for all other encodings and for malformed snapshots; the caller must use
+// readSnapshot then. It exists because readSnapshot takes a call per value, and every span is read by one
+// of the two.
+func readCommonSnapshot(b []byte, s *Snapshot) int {
 	if len(b) < 4 || b[0] != msgpack.FixArray|4 {
 		return 0
 	}
@@ -234,7 +234,7 @@ func readCommon(b []byte, s *Snapshot) int {
 	switch lead := b[1]; {
 	case lead == msgpack.Bin8:
 		at = 3 + int(b[2])
-		if len(b) < at+commonFacts {
+		if len(b) < at+commonRestLen {
 			return 0
 		}
 		s.Key, s.Number, s.Numbered = b[3:at:at], 0, false
@@ -247,18 +247,18 @@ func readCommon(b []byte, s *Snapshot) int {
 	default:
 		return 0
 	}
-	if len(b) < at+commonFacts {
+	if len(b) < at+commonRestLen {
 		return 0
 	}
-	facts := (*[commonFacts]byte)(b[at:])
-	end := (*[9 + 1]byte)(facts[5:])
-	switch facts[0] {
+	rest := (*[commonRestLen]byte)(b[at:])
+	end := (*[9 + 1]byte)(rest[5:]) // and flags
+	switch rest[0] {
 	case msgpack.Uint32:
-		s.Duration = uint64(binary.BigEndian.Uint32(facts[1:]))
+		s.Duration = uint64(binary.BigEndian.Uint32(rest[1:]))
 		at += 5
 	case msgpack.Uint16:
-		s.Duration = uint64(binary.BigEndian.Uint16(facts[1:]))
-		end = (*[9 + 1]byte)(facts[3:])
+		s.Duration = uint64(binary.BigEndian.Uint16(rest[1:]))
+		end = (*[9 + 1]byte)(rest[3:])
 		at += 3
 	default:
 		return 0
@@ -270,18 +270,18 @@ func readCommon(b []byte, s *Snapshot) int {
 	return at + len(end)
 }
 
-// stop ends the walk after the last snapshot, where the message must end too.
-func (w *SpansWalker) stop() bool {
+// finish ends the walk after the last snapshot, where the message must end, and returns false.
+func (w *SpansWalker) finish() bool {
 	if rest := len(w.body) - w.at; rest != 0 && w.err == nil {
 		w.err = malformed("walk spans", rest, "%d bytes follow the last of %d snapshots", rest, w.count)
 	}
 	return false
 }
 
-// fail ends the walk within a snapshot, behind what of it was right.
+// fail ends the walk with an error at the current position, within a snapshot, and returns false.
 func (w *SpansWalker) fail(expected string) bool {
 	w.err = malformed("walk spans", len(w.body)-w.at, "snapshot %d of %d: expected %s, found %s",
-		w.count-w.left, w.count, expected, found(w.body, w.at))
+		w.count-w.left, w.count, expected, describe(w.body, w.at))
 	w.at, w.left = len(w.body), 0
 	return false
 }

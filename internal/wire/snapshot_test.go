@@ -12,14 +12,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// walkAll is what the walker finds in a body, with keys of its own.
+// walkAll returns the snapshots of a body with copies of their keys.
 func walkAll(body []byte) ([]Snapshot, error) { return walkBy(body, (*SpansWalker).Next) }
 
-// walkLong is walkAll without the short way for snapshots of the common shape.
+// walkLong is walkAll without the fast path.
 func walkLong(body []byte) ([]Snapshot, error) {
 	return walkBy(body, func(w *SpansWalker, s *Snapshot) bool {
 		if w.left == 0 {
-			return w.stop()
+			return w.finish()
 		}
 		r := msgpack.NewReaderAt(w.body, w.at)
 		expected := readSnapshot(&r, w.body, s)
@@ -52,7 +52,7 @@ func sameSnapshot(a, b Snapshot) bool {
 		a.Duration == b.Duration && a.End == b.End && a.Flags == b.Flags && a.Weight == b.Weight
 }
 
-// checkSpans compares the walker with the reference on one body.
+// checkSpans compares the walker with the reference for one body.
 func checkSpans(t *testing.T, body []byte) (wellFormed bool) {
 	t.Helper()
 	want, ok := referenceSpans(body)
@@ -151,7 +151,7 @@ func TestWalkSpansBelievesNoCountThatCannotBe(t *testing.T) {
 	}
 }
 
-// Cut anywhere, a batch ends in an error and never in a byte that is not there.
+// A batch that is truncated at any position is an error, and no byte beyond its end is read.
 func TestEveryCutOfABatchIsMalformed(t *testing.T) {
 	for name, snapshot := range map[string][]byte{
 		"short number": AppendNumbered(nil, 1, 1<<20, 1<<60, span.Error, 1),
@@ -199,9 +199,9 @@ func TestWalkerStaysAtItsError(t *testing.T) {
 
 func TestAWalkedKeyCannotGrowIntoTheMessage(t *testing.T) {
 	frame := BeginSpans(nil)
-	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 1)         // the common shape
-	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 2)         // any other
-	frame = AppendNumbered(frame, 1, math.MaxUint32, 1_800_000_000, 0, 1) // bytes to run into
+	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 1)         // for the fast path
+	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 2)         // not for the fast path
+	frame = AppendNumbered(frame, 1, math.MaxUint32, 1_800_000_000, 0, 1) // following bytes
 	EndSpans(frame, 0, 3)
 	before := bytes.Clone(frame)
 	walker, err := WalkSpans(frame[HeaderLen+2:])
@@ -233,7 +233,7 @@ func TestValidWeight(t *testing.T) {
 	}
 }
 
-// TestAWeightThatIsNoneIsTheFault: the error is about the weight's own bytes, however many it has.
+// The position of the error is the start of the weight, however many bytes it has.
 func TestAWeightThatIsNoneIsTheFault(t *testing.T) {
 	for _, weight := range [][]byte{{0}, {0xff}, {0xca, 0x7f, 0xc0, 0, 0}, {0xcf, 1, 0, 0, 0, 0, 0, 0, 0}} {
 		body := append([]byte{0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0}, weight...)
@@ -247,8 +247,7 @@ func TestAWeightThatIsNoneIsTheFault(t *testing.T) {
 	}
 }
 
-// TestNumberedWithRoomAgrees: a numbered snapshot is the same bytes, whether there
-// was room for it or not.
+// A numbered snapshot has the same encoding whether the buffer is large enough for the fast path or not.
 func TestNumberedWithRoomAgrees(t *testing.T) {
 	values := []uint64{
 		0, 1, 127, 128, 255, 256, 65535, 65536, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63,

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// str is the hex of a string in the shortest form.
+// str returns the shortest encoding of a string in hex.
 func str(s string) string {
 	switch {
 	case len(s) < 32:
@@ -16,7 +16,7 @@ func str(s string) string {
 	return raw(fmt.Sprintf("da %04x", len(s)), "'"+s)
 }
 
-// strs is the hex of strings one after the other.
+// strs returns the encodings of several strings in hex.
 func strs(list ...string) string {
 	var b strings.Builder
 	for _, s := range list {

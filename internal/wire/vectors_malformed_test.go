@@ -6,7 +6,7 @@ func bad(name, about string, message ...string) vector {
 	return vector{Name: "malformed_" + name, About: about, Malformed: true, Frame: framed(message...)}
 }
 
-// badFacts is a batch of one snapshot, given from its header on.
+// badFacts returns a batch of one snapshot with the given encoding.
 func badFacts(name, about string, snapshot ...string) vector {
 	return bad(name, about, "92 05 dd 00000001", raw(snapshot...))
 }
@@ -137,7 +137,7 @@ var malformedVectors = []vector{
 	badKey("key_string_cut", "a label longer than the key", raw("93 a173 a16f db ffffffff 72")),
 }
 
-// reasons is n entries of a lost message, each its own.
+// reasons returns n different entries of a lost message.
 func reasons(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// bin is the hex of a byte string, given as hex, in the shortest form.
+// bin returns the shortest encoding of a byte string in hex.
 func bin(content string) string {
 	if n := len(content) / 2; n < 256 {
 		return fmt.Sprintf("c4%02x", n) + content
@@ -13,12 +13,12 @@ func bin(content string) string {
 	return fmt.Sprintf("c5%04x", len(content)/2) + content
 }
 
-// spans1 is a batch of one snapshot: its key, then the rest.
+// spans1 returns a batch of one snapshot: its key, then the other elements.
 func spans1(header, key, rest string) string {
 	return framed("92 05 dd 00000001", header, key, rest)
 }
 
-// The end of most spans below, in nanoseconds, and its bytes.
+// The end of most spans in this file, in nanoseconds, and its encoding.
 const (
 	exampleEnd    = 1_800_000_000_000_000_000
 	exampleEndHex = "cf 18fae27693b40000"
@@ -39,7 +39,7 @@ var (
 	leastLabels = obj{"service": "shop", "operation": "job", "resource": "run"}
 )
 
-// fact is the meaning of a snapshot with a key or a number.
+// fact returns the meaning of a snapshot with a key or a number.
 func fact(key any, duration, end any, isError, topLevel bool, weight any) obj {
 	m := obj{"duration": duration, "end": end, "error": isError, "top_level": topLevel, "weight": weight}
 	if labels, ok := key.(obj); ok {
@@ -51,7 +51,7 @@ func fact(key any, duration, end any, isError, topLevel bool, weight any) obj {
 }
 
 func batchOf(snapshots ...obj) obj {
-	return obj{"snapshots": append([]obj{}, snapshots...)} // not nil, which JSON shows as null
+	return obj{"snapshots": append([]obj{}, snapshots...)} // not nil, which is null in JSON
 }
 
 var defineVectors = []vector{
@@ -124,7 +124,7 @@ var spansVectors = []vector{
 	},
 }
 
-// keyVector is a batch of one snapshot with this key.
+// keyVector returns a batch of one snapshot with this key.
 func keyVector(name, about string, canonical bool, labels obj, key string) vector {
 	return vector{
 		Name: name, About: about, Canonical: canonical, Type: "spans",

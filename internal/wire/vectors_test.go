@@ -19,21 +19,20 @@ var update = flag.Bool("update", false,
 
 const vectorsFile = "testdata/vectors.json"
 
-// vector is one frame and what it means. The tables write both by hand: the
-// bytes with raw, never with the package's own appenders.
+// vector is one frame and its meaning. Both are written by hand in the tables, without the functions of this package.
 type vector struct {
 	Name      string `json:"name"`
 	About     string `json:"about"`
-	Canonical bool   `json:"canonical,omitempty"` // an encoder makes exactly these bytes of the meaning
-	Malformed bool   `json:"malformed,omitempty"` // a decoder must refuse it
+	Canonical bool   `json:"canonical,omitempty"` // encoding the meaning returns exactly these bytes
+	Malformed bool   `json:"malformed,omitempty"` // a decoder must return an error
 	Type      string `json:"type,omitempty"`
 	Meaning   obj    `json:"meaning,omitempty"`
-	Frame     string `json:"frame"` // hex of the whole frame, its length first
+	Frame     string `json:"frame"` // the frame with its header, in hex
 }
 
 type obj map[string]any
 
-// bytesOf is the frame's bytes.
+// bytesOf returns the bytes of the frame.
 func (v vector) bytesOf(t testing.TB) []byte {
 	frame, err := hex.DecodeString(v.Frame)
 	if err != nil {
@@ -42,7 +41,7 @@ func (v vector) bytesOf(t testing.TB) []byte {
 	return frame
 }
 
-// raw joins hex with spaces in it and text after a quote: raw("a2", "'ab").
+// raw concatenates hex digits, and texts that begin with a quote: raw("a2", "'ab").
 func raw(parts ...string) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -55,13 +54,13 @@ func raw(parts ...string) string {
 	return b.String()
 }
 
-// framed puts the length before a message.
+// framed prepends the length to a message.
 func framed(parts ...string) string {
 	message := raw(parts...)
 	return fmt.Sprintf("%08x", len(message)/2) + message
 }
 
-// allVectors is every table, in the order of the file.
+// allVectors returns all test vectors, in the order of the file.
 func allVectors() []vector {
 	return slices.Concat(coldVectors, defineVectors, spansVectors, keyVectors, widthVectors, malformedVectors)
 }
@@ -108,7 +107,7 @@ func TestVectorNamesAreUnique(t *testing.T) {
 	}
 }
 
-// loadVectors reads the file as a client in another language would.
+// loadVectors reads the file, as a client in another language would.
 func loadVectors(t testing.TB) []vector {
 	file, err := os.ReadFile(vectorsFile)
 	if err != nil {
@@ -158,7 +157,7 @@ func TestCanonicalVectorsReencodeByteForByte(t *testing.T) {
 		}
 		canonical++
 		frame := v.bytesOf(t)
-		// Behind other bytes, so that an appender that patches the wrong place shows.
+		// Appending to other bytes detects a function that writes a length at the wrong position.
 		prefix := []byte("already there")
 		got, err := reencode(slices.Clone(prefix), frame[HeaderLen:])
 		if err != nil {

@@ -2,7 +2,7 @@ package wire
 
 import "math"
 
-// factsVector is a batch of one snapshot with number 1, and what follows it.
+// factsVector returns a batch of one snapshot with key number 1 and the given other elements.
 func factsVector(name, about string, canonical bool, header, rest string, meaning obj) vector {
 	return vector{
 		Name: name, About: about, Canonical: canonical, Type: "spans",
@@ -10,7 +10,7 @@ func factsVector(name, about string, canonical bool, header, rest string, meanin
 	}
 }
 
-// Every width of a number, in each of its places.
+// Each number of a message, in every width.
 var widthVectors = []vector{
 	factsVector("duration_fixint", "", true, "94", "7f 00 00", fact(1, 127, 0, false, false, 1)),
 	factsVector("duration_uint8", "", true, "94", "cc ff 00 00", fact(1, 255, 0, false, false, 1)),
@@ -100,8 +100,7 @@ func numberVector(name, number string, canonical bool, meaning uint32) vector {
 	}
 }
 
-// formVector sends the least key, of 13 bytes and three labels more, behind a
-// header that says so.
+// formVector returns a batch with the shortest key, of 13 bytes, and three more labels, in the given encoding of its header.
 func formVector(name, header string) vector {
 	key := raw(header, "93", strs("shops", "jobs", "run"), "")
 	return vector{

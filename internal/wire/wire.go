@@ -1,24 +1,21 @@
-// Package wire is the protocol between a tracer and the daemon: how a message
-// lies in a frame, and what each message means. docs/protocol.md is the same in
-// words, for the author of a tracer in any language, and testdata/vectors.json
-// is the same in bytes.
+// Package wire implements the native protocol between clients and the daemon: framing, encoding and
+// decoding of all messages. docs/protocol.md specifies the protocol for authors of clients in any language,
+// and testdata/vectors.json contains test vectors.
 //
-// It owns bytes and nothing else. It opens no socket, reads no clock, starts no
-// goroutine and keeps no state between two calls, so every function may be
-// called from any goroutine as long as no two share a buffer or a walker.
+// It works on byte slices only: it opens no sockets, reads no clock, starts no goroutines, and keeps no
+// state between calls. Functions can be called concurrently unless they share a buffer or a walker.
 //
-// There are two ways through it. What comes once a connection (hello, welcome,
-// features, lost, flush, bye) is cold: it is read field by field into values of its
-// own, behind a look at all of it, which refuses what nests too deep. What comes once
-// a span is hot: spans, definitions and keys are appended to and walked in the caller's
-// buffer, without allocating. A walker lends out slices of that buffer; they are good
-// until it is reused. Package msgpack reads the values of both.
+// Control messages (hello, welcome, features, lost, flush, bye) are sent a few times per connection. They
+// are validated as a whole, then decoded field by field into structs. Data messages (spans, define) are
+// sent all the time. They are appended to the caller's buffer and decoded there without allocating, by
+// walkers that return slices of the buffer. Package msgpack reads the values of both.
 //
-// Everything that is read is bounded by the bytes that were read: a count is
-// believed only when that many elements could still follow, nesting ends at
-// eight, a key holds at most 256 tags a list, a cold list 1024 elements. What
-// breaks a rule is an error that wraps ErrMalformed; nothing here panics,
-// whatever the bytes are.
+// # Limits
+//
+// Decoding a message is bounded by its length: a count is accepted only if that many elements fit into the
+// remaining bytes, control messages are nested at most eight levels deep, a key has at most 256 tags per
+// list, and a list in a control message has at most 1024 elements. A violation is an error that wraps
+// ErrMalformed. No input causes a panic.
 package wire
 
 import (
@@ -30,42 +27,42 @@ import (
 )
 
 const (
-	// Version is the protocol's only version so far.
+	// Version is the only protocol version so far.
 	Version = 1
-	// HeaderLen is the length of the frame length that precedes each message.
+	// HeaderLen is the length of the frame header, which contains the length of the message.
 	HeaderLen = 4
-	// DefaultMaxFrame is the longest message that a daemon takes unless it was
-	// told otherwise, and the longest that a daemon ever sends.
+	// DefaultMaxFrame is the maximum length of a message that a daemon accepts by default, and of any
+	// message that a daemon sends.
 	DefaultMaxFrame = 1 << 20
-	// MinMaxFrame is the least that a daemon may announce as its longest
-	// message, so that a tracer can size its buffers before it knows.
+	// MinMaxFrame is the minimum of Welcome.MaxFrame, so that a client can allocate its buffers before it
+	// connects.
 	MinMaxFrame = 65536
-	// MinMaxBatch is the same for the snapshots of one batch.
+	// MinMaxBatch is the minimum of Welcome.MaxBatch.
 	MinMaxBatch = 256
-	// MinMaxKeys is the same for the numbers that a connection may define.
+	// MinMaxKeys is the minimum of Welcome.MaxKeys.
 	MinMaxKeys = 1024
-	// MinMaxKeyBytes is the same for what the keys that it gives numbers to may cost.
+	// MinMaxKeyBytes is the minimum of Welcome.MaxKeyBytes.
 	MinMaxKeyBytes = 128 << 10
-	// SendBuffer is what a tracer asks of the kernel for its end of the socket. With
-	// the little that Linux gives unasked, the two ends wake each other all the time.
+	// SendBuffer is the socket send buffer that a client requests from the kernel. With the small default
+	// of Linux, client and daemon wake each other up much more often.
 	SendBuffer = 256 << 10
 )
 
-// ErrMalformed is what every error of a decoder or a walker wraps.
+// ErrMalformed is wrapped by all errors of decoders and walkers.
 var ErrMalformed = errors.New("malformed message")
 
-// Type is what a message is. Its number is what stands on the wire.
+// Type is the type of a message, as encoded in the protocol.
 type Type uint8
 
 const (
-	TypeHello    Type = 1 // tracer to daemon, first of all
-	TypeWelcome  Type = 2 // daemon to tracer, the answer to hello
-	TypeFeatures Type = 3 // daemon to tracer, whenever they change
-	TypeDefine   Type = 4 // tracer to daemon
-	TypeSpans    Type = 5 // tracer to daemon
-	TypeLost     Type = 6 // tracer to daemon
-	TypeFlush    Type = 7 // tracer to daemon, and its answer back
-	TypeBye      Type = 8 // either way, last of all
+	TypeHello    Type = 1 // client to daemon; the first message
+	TypeWelcome  Type = 2 // daemon to client; the response to hello
+	TypeFeatures Type = 3 // daemon to client; whenever the features change
+	TypeDefine   Type = 4 // client to daemon
+	TypeSpans    Type = 5 // client to daemon
+	TypeLost     Type = 6 // client to daemon
+	TypeFlush    Type = 7 // client to daemon, and the response to it
+	TypeBye      Type = 8 // either direction; the last message
 )
 
 var typeNames = [...]string{
@@ -73,35 +70,35 @@ var typeNames = [...]string{
 	TypeSpans: "spans", TypeLost: "lost", TypeFlush: "flush", TypeBye: "bye",
 }
 
-// String is the type's name in the documentation.
+// String returns the name of the type in docs/protocol.md.
 func (t Type) String() string {
-	if t.known() {
+	if t.isKnown() {
 		return typeNames[t]
 	}
 	return fmt.Sprintf("type %d", uint8(t))
 }
 
-func (t Type) known() bool { return TypeHello <= t && t <= TypeBye }
+func (t Type) isKnown() bool { return TypeHello <= t && t <= TypeBye }
 
-// found says in words what stands at a place of b, for an error.
-func found(b []byte, at int) string {
+// describe describes the byte b[at] in an error message.
+func describe(b []byte, at int) string {
 	if at >= len(b) {
 		return "the end of the message"
 	}
 	return fmt.Sprintf("lead byte 0x%02x with %d bytes after it", b[at], len(b)-at-1)
 }
 
-// malformedError is every error of a decoder or a walker.
+// malformedError is the type of all errors of decoders and walkers.
 type malformedError struct {
-	said string
-	left int
+	message string
+	left    int // number of bytes from the error to the end of the message or key
 }
 
-func (e *malformedError) Error() string { return e.said + ": " + ErrMalformed.Error() }
+func (e *malformedError) Error() string { return e.message + ": " + ErrMalformed.Error() }
 func (e *malformedError) Unwrap() error { return ErrMalformed }
 
-// Left is how many bytes there were from the fault to the end of what was read, a
-// message or a key. It reports false for an error that is not about bytes.
+// Left returns the position of a decoding error, as the number of bytes from there to the end of the
+// message or key. ok is false if err was not returned by a decoder or a walker.
 func Left(err error) (left int, ok bool) {
 	var e *malformedError
 	if !errors.As(err, &e) {
@@ -110,27 +107,26 @@ func Left(err error) (left int, ok bool) {
 	return e.left, true
 }
 
-// malformed is an error that wraps ErrMalformed. It says where the reading stopped,
-// by how many bytes were left there, and what the sender should have written.
-func malformed(doing string, left int, format string, args ...any) error {
-	return &malformedError{doing + ": " + fmt.Sprintf(format, args...), left}
+// malformed returns an error that wraps ErrMalformed. operation is what failed, left the position of the error for
+// Left, and the formatted text states which bytes were expected.
+func malformed(operation string, left int, format string, args ...any) error {
+	return &malformedError{operation + ": " + fmt.Sprintf(format, args...), left}
 }
 
-// A message is an array of two, its type and its body. beginFrame writes both
-// headers in their shortest form, so a body starts at a fixed offset.
+// A message is an array of two elements, its type and its body. beginFrame writes the array header and the type in one
+// byte each, so the body starts at a fixed offset.
 const (
-	frameBody  = HeaderLen + 2
-	countedLen = 5 // an array header with room for any count, patched at the end
+	frameBody     = HeaderLen + 2
+	listHeaderLen = 5 // array header that can contain any count, which endList writes
 )
 
-// FrameLength is the length of the message that follows this frame header, whose
-// first HeaderLen bytes it reads.
+// FrameLength returns the length of the message that follows a frame header of HeaderLen bytes.
 func FrameLength(header []byte) uint32 {
 	return binary.BigEndian.Uint32(header)
 }
 
-// Split parts a message, which is a frame without its length, into its type and
-// its body. The body aliases the message and has not been looked at yet.
+// Split splits a message, which is a frame without its header, into its type and its body. The body is a part of
+// message and has not been validated.
 func Split(message []byte) (t Type, body []byte, err error) {
 	r := msgpack.NewReader(message)
 	if r.Array() != 2 {
@@ -140,9 +136,9 @@ func Split(message []byte) (t Type, body []byte, err error) {
 	number, isNegative := r.Integer()
 	if r.Failed() {
 		return 0, nil, malformed("split message", len(message)-r.At(),
-			"expected an array of two, a number as the type and the body, found %s", found(message, r.At()))
+			"expected an array of two, a number as the type and the body, found %s", describe(message, r.At()))
 	}
-	if isNegative || number > uint64(TypeBye) || !Type(number).known() {
+	if isNegative || number > uint64(TypeBye) || !Type(number).isKnown() {
 		return 0, nil, malformed("split message", left, "unknown message type %d, version %d has 1 to %d",
 			int64(number), Version, TypeBye)
 	}
@@ -152,22 +148,23 @@ func Split(message []byte) (t Type, body []byte, err error) {
 	return Type(number), message[r.At():], nil
 }
 
+// beginFrame appends the header of a frame, whose length endFrame writes, and the start of the message.
 func beginFrame(dst []byte, t Type) []byte {
 	return append(dst, 0, 0, 0, 0, msgpack.FixArray|2, byte(t))
 }
 
-// endFrame writes the length of the frame that begins at start.
+// endFrame writes the length of the frame that starts at dst[start].
 func endFrame(dst []byte, start int) {
 	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start-HeaderLen))
 }
 
-// beginCounted begins a frame whose body is an array of a length that is not
-// known yet.
-func beginCounted(dst []byte, t Type) []byte {
+// beginList begins a frame whose body is an array. endList writes the number of its elements.
+func beginList(dst []byte, t Type) []byte {
 	return append(beginFrame(dst, t), msgpack.Array32, 0, 0, 0, 0)
 }
 
-func endCounted(dst []byte, start, count int) {
-	binary.BigEndian.PutUint32(dst[start+frameBody+1:start+frameBody+countedLen], uint32(count))
+// endList ends a frame that starts at dst[start] and contains count elements.
+func endList(dst []byte, start, count int) {
+	binary.BigEndian.PutUint32(dst[start+frameBody+1:start+frameBody+listHeaderLen], uint32(count))
 	endFrame(dst, start)
 }

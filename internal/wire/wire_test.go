@@ -46,8 +46,7 @@ func TestFrameLength(t *testing.T) {
 	}
 }
 
-// A sender puts several messages into one buffer, so each must patch its own
-// place in it and no other.
+// Clients append several messages to one buffer, so each function must write lengths within its own message only.
 func TestFramesFollowOneAnotherInOneBuffer(t *testing.T) {
 	buffer := AppendFlush(nil, &Flush{ID: 1})
 	start := len(buffer)
@@ -82,8 +81,7 @@ func TestTypeString(t *testing.T) {
 	}
 }
 
-// TestAFaultKnowsItsPlace: whatever is malformed, the error says by how many bytes the
-// reading stopped before the end, and no other error does.
+// Left returns the position of every decoding error, and false for other errors.
 func TestAFaultKnowsItsPlace(t *testing.T) {
 	malformed := 0
 	for _, v := range loadVectors(t) {

@@ -6,7 +6,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// One operation of these benchmarks is one snapshot.
+// An operation of these benchmarks is one snapshot.
 
 const timedBatch = 256
 

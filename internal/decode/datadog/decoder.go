@@ -224,5 +224,5 @@ const stringBytes = int(unsafe.Sizeof(spantable.Text{})+unsafe.Sizeof(spantable.
 // caller stores another perSpan bytes for each span.
 func Bytes(bodyLen, perSpan int) int {
 	l := limitsOf(bodyLen)
-	return l.Bytes(perSpan) + int(spantable.Grown*float64(l.Strings*stringBytes))
+	return l.Bytes(perSpan) + int(spantable.GrowthFactor*float64(l.Strings*stringBytes))
 }

@@ -66,9 +66,9 @@ func shown(t *spantable.Table) string {
 			s := &t.SpansOf(g)[j]
 			fmt.Fprintf(&b, "  %d of %d: %q %q %q %q %v, %d for %d, %v %v\n", s.ID, s.Parent,
 				t.String(s.Service), t.String(s.Name),
-				t.String(s.Resource), t.String(s.Type), s.Kind, s.Start, s.Duration, s.Status == spantable.StatusError, s.IsDoubtful)
+				t.String(s.Resource), t.String(s.Type), s.Kind, s.Start, s.Duration, s.Status == spantable.StatusError, s.HasUnknownType)
 			for _, tag := range t.TagsOf(s) {
-				if tag.IsWritten() {
+				if tag.HasText() {
 					fmt.Fprintf(&b, "    %s: %q\n", names.Name(tag.Label), t.String(tag.Text()))
 				} else {
 					n, _ := tag.Float()

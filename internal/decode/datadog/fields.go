@@ -60,12 +60,12 @@ const fieldTableSize = 32
 // encodedNames are the field names as nearly all tracers encode them, with their msgpack header. All
 // are at most 16 bytes long, so Ends covers them completely. The entry of a field without a name
 // matches nothing.
-var encodedNames = func() (all [fieldTableSize]spantable.Ends) {
+var encodedNames = func() (all [fieldTableSize]spantable.Fingerprint) {
 	for f := range all {
-		all[f] = spantable.EndsOf([]byte{msgpack.Unused})
+		all[f] = spantable.FingerprintOf([]byte{msgpack.Unused})
 		if f < len(fieldNames) && fieldNames[f] != "" {
 			header := []byte{msgpack.FixStr | byte(len(fieldNames[f]))}
-			all[f] = spantable.EndsOf(append(header, fieldNames[f]...))
+			all[f] = spantable.FingerprintOf(append(header, fieldNames[f]...))
 		}
 	}
 	return all
@@ -80,7 +80,7 @@ func (d *Decoder) readSpanMap() {
 		predicted := &d.nextField[f%fieldTableSize]
 		f = *predicted
 		name := &encodedNames[f%fieldTableSize]
-		if pos >= 8 && pos <= len(body)-16 && spantable.EndsIn(body, pos, name.Len()) == *name {
+		if pos >= 8 && pos <= len(body)-16 && spantable.FingerprintAt(body, pos, name.Len()) == *name {
 			pos += name.Len()
 		} else {
 			d.Seek(pos)

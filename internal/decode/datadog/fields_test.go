@@ -19,7 +19,7 @@ func TestAFieldIsToldByItsNameAlone(t *testing.T) {
 		}
 		for g := range encodedNames {
 			is := name != "" && f == g
-			if (encodedNames[g] == spantable.EndsOf(written)) != is {
+			if (encodedNames[g] == spantable.FingerprintOf(written)) != is {
 				t.Errorf("field %d is written as %q: %v", g, name, !is)
 			}
 		}

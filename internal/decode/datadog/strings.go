@@ -57,7 +57,7 @@ func (s *stringTable) growSlots(body []byte) {
 	}
 }
 
-func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Of(body) }
+func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }
 
 // addString appends a string to the string table. It stops the decoder if the table is full.
 func (d *Decoder) addString(t spantable.Text, label spantable.Label) {

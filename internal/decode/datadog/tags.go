@@ -45,7 +45,7 @@ func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
-		if tag.IsWritten() {
+		if tag.HasText() {
 			if d.table.Charge(tag.Text().Len); tag.Text().Len > maxTagText {
 				d.Fail()
 			}
@@ -98,7 +98,7 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (left, 
 		if nameLen > 31 {
 			break
 		}
-		label, isSure := names.Among(spantable.EndsIn(body, pos+1, nameLen))
+		label, isSure := names.FindFingerprint(spantable.FingerprintAt(body, pos+1, nameLen))
 		if !isSure {
 			label = names.Find(encoded[1 : 1+nameLen])
 		}
@@ -117,7 +117,7 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (left, 
 			break
 		}
 		tags[kept] = spantable.Tag{Label: label, Value: kind, Bits: bits}
-		kept += label.Wanted()
+		kept += label.OneIfUsed()
 		pos = end
 	}
 	d.table.Tags = tags[:kept]
@@ -152,7 +152,7 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (left,
 			break
 		}
 		tags[kept] = spantable.Tag{Label: labels[name], Value: tagKind, Bits: bits}
-		kept += labels[name].Wanted()
+		kept += labels[name].OneIfUsed()
 		pos = next
 	}
 	d.table.Tags = tags[:kept]

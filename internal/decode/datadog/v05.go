@@ -75,5 +75,5 @@ func (d v05) checkEmptyStrings(s *spantable.Span) {
 	if usesEmpty {
 		d.Fail()
 	}
-	s.IsDoubtful = s.Type.Len == 0 // a rule rejects the payload if it counts the span
+	s.HasUnknownType = s.Type.Len == 0 // a rule rejects the payload if it counts the span
 }

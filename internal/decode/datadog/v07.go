@@ -49,7 +49,7 @@ func (d v07) readPayloadTags() {
 		if d.Failed() {
 			return
 		}
-		switch d.names.Find(key.Of(d.body)) {
+		switch d.names.Find(key.Bytes(d.body)) {
 		case LabelCommit:
 			d.sender.Commit = value
 		case LabelProcessTags:

@@ -110,7 +110,7 @@ func (d v1) readChunk() {
 			d.Bool() // dropped trace
 		case 6:
 			g.IsHighRead = true
-			if id := d.Bin().Of(d.body); len(id) == 16 {
+			if id := d.Bin().Bytes(d.body); len(id) == 16 {
 				g.TraceHigh, g.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
 			}
 		case 7:

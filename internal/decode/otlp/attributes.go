@@ -47,13 +47,13 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 		}
 		isSure := false
 		if pos+4+8 <= len(b) && pos+4+keyLen >= 8 {
-			t.Label, isSure = names.Among(spantable.EndsIn(b, pos+4, keyLen))
+			t.Label, isSure = names.FindFingerprint(spantable.FingerprintAt(b, pos+4, keyLen))
 		}
 		if !isSure {
 			t.Label = names.Find(key)
 		}
 		tags[kept] = t
-		kept += t.Label.Wanted()
+		kept += t.Label.OneIfUsed()
 		pos += 2 + size
 	}
 	r.Tags = tags[:kept]

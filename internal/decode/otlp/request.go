@@ -342,5 +342,5 @@ func Bytes(bodyLen, perSpan int) int {
 	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
 	const reserved = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
 	table := spantable.LimitsOf(bodyLen, minAttributeBytes).Bytes(int(unsafe.Sizeof(SpanExtra{})) + perSpan)
-	return table + int(spantable.Grown*float64(maxParts(bodyLen)*part+reserved))
+	return table + int(spantable.GrowthFactor*float64(maxParts(bodyLen)*part+reserved))
 }

@@ -56,7 +56,7 @@ func saidOf(r *otlp.Request, tags []spantable.Tag) (all []string) {
 func TestWhatIsNotRead(t *testing.T) {
 	r := &otlp.Request{}
 	read := func(s otlptest.Span, more ...byte) error {
-		return r.Decode(append(otlptest.Of(s), more...), names, names)
+		return r.Decode(append(otlptest.SDKRequest(s), more...), names, names)
 	}
 	for name, more := range map[string][]byte{
 		"a tag of two bytes":                 {0x80},
@@ -157,7 +157,7 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 					"a link":       otlptest.Field(nil, 13, otlptest.Field(nil, 4, pair)),
 				} {
 					r := &otlp.Request{}
-					err := r.Decode(otlptest.Of(otlptest.Span{More: more}, otlptest.Span{Name: "next"}),
+					err := r.Decode(otlptest.SDKRequest(otlptest.Span{More: more}, otlptest.Span{Name: "next"}),
 						names, names)
 					if (err == nil) != isSound || err == nil && len(r.Spans) != 2 {
 						t.Errorf("%d %s in %s around %x: %v", depth, what, where, core, err)
@@ -213,7 +213,7 @@ func TestAttributesOfAnyFormAreRead(t *testing.T) {
 			otlptest.Field(nil, 9, append(key("db.namespace"), value(text("n"))...)),
 		} {
 			more := bytes.Join([][]byte{around, otlptest.Field(nil, 9, test.attribute), around}, nil)
-			r := decoded(t, otlptest.Of(otlptest.Span{More: more}))
+			r := decoded(t, otlptest.SDKRequest(otlptest.Span{More: more}))
 			got, want := saidOf(r, r.TagsOf(&r.Spans[0])), []string(nil)
 			if test.want != "" {
 				want = append(want, fmt.Sprintf("%d:%s", peerService, test.want))
@@ -276,11 +276,11 @@ func TestAResourceMayStandBehindItsSpans(t *testing.T) {
 // several kinds of large requests.
 func TestRequestsKeepTheirPromise(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
-		for name, body := range otlptest.Greedy(length) {
+		for name, body := range otlptest.CostlyBodies(length) {
 			r := &otlp.Request{}
-			before := otlptest.InUse()
+			before := otlptest.MemoryInUse()
 			err := r.Decode(body, names, names)
-			held := otlptest.InUse() - before
+			held := otlptest.MemoryInUse() - before
 			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10,
 				otlp.Bytes(len(body), 0)>>10, err)
 			if held > otlp.Bytes(len(body), 0) {
@@ -319,7 +319,7 @@ func TestALimitIsOfTheBodyAlone(t *testing.T) {
 	if within == 0 || within == 100 {
 		t.Errorf("%d of 100 bodies are within their limit", within)
 	}
-	bodies, tag := otlptest.Greedy(1<<20), otlptest.Attribute{"db.name", ""}.Encode()
+	bodies, tag := otlptest.CostlyBodies(1<<20), otlptest.Attribute{"db.name", ""}.Encode()
 	host := otlptest.Field(nil, 1, otlptest.Attribute{"host.name", ""}.Encode())
 	bodies["tags of spans"] = spansOf(6000, bytes.Repeat(otlptest.Field(nil, 9, tag), 3))
 	bodies["tags of a resource"] = otlptest.Field(nil, 1, otlptest.Field(nil, 1, bytes.Repeat(host, 20000)))
@@ -411,7 +411,7 @@ func TestAWarmRequestAllocatesNothing(t *testing.T) {
 // FuzzDecode checks that all positions are within the body, and in order, for any input.
 func FuzzDecode(f *testing.F) {
 	f.Add(otlptest.Web(2))
-	f.Add(otlptest.Of(otlptest.Span{
+	f.Add(otlptest.SDKRequest(otlptest.Span{
 		State:      "ot=th:8",
 		Attributes: []otlptest.Attribute{{"db.name", 2.5}, {"peer.service", true}},
 	}))

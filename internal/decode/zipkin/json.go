@@ -104,7 +104,7 @@ func (d *Decoder) readEndpoint(service *spantable.Text) error {
 }
 
 func (d *Decoder) skip() (err error) {
-	d.table.Made, err = d.SkipValue(d.table.Made)
+	d.table.Derived, err = d.SkipValue(d.table.Derived)
 	return err //nolint:wrapcheck // JSON wraps it
 }
 
@@ -119,14 +119,14 @@ func (d *Decoder) readText() (spantable.Text, error) {
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the position of a string: in the body, or in table.Made if it has escapes.
+// store returns the position of a string: in the body, or in table.Derived if it has escapes.
 func (d *Decoder) store(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
 	}
-	start := len(d.table.Made)
-	d.table.Made = s.AppendTo(d.table.Made)
-	return d.table.MadeSince(start)
+	start := len(d.table.Derived)
+	d.table.Derived = s.AppendTo(d.table.Derived)
+	return d.table.DerivedSince(start)
 }
 
 // readID reads an ID of at most maxDigits hexadecimal digits.

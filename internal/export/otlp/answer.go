@@ -52,10 +52,10 @@ func readSuccess(a *post.Answer, p *export.Payload, isPacked bool) {
 	switch partial := otlpanswer.ReadPartial(a.Body); {
 	case partial.Rejected > 0:
 		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", partial.Rejected,
-			post.Quoted(partial.Said))
+			post.Quoted(partial.Message))
 		a.Rejected = mostLeftOut(p, partial.Rejected, isPacked)
-	case partial.Said != "":
-		a.Err = fmt.Errorf("receiver took a payload, and said%s", post.Quoted(partial.Said))
+	case partial.Message != "":
+		a.Err = fmt.Errorf("receiver took a payload, and said%s", post.Quoted(partial.Message))
 	}
 }
 

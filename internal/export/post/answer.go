@@ -64,7 +64,7 @@ func (a Answers) read(who string, resp *http.Response, most int64, now time.Time
 	said, wait := "", time.Duration(0)
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/x-protobuf" {
 		status := otlpanswer.ReadStatus(body)
-		said, wait = status.Said, status.Retry
+		said, wait = status.Message, status.Retry
 	} else if utf8.Valid(body) {
 		said = string(body)
 	}

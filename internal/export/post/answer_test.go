@@ -13,7 +13,7 @@ import (
 
 // said is a google.rpc.Status with a text and a RetryInfo.
 func said(text string, retry time.Duration) string {
-	return string(otlpanswer.Status{Code: otlpanswer.Unavailable, Said: text, Retry: retry}.Protobuf())
+	return string(otlpanswer.Status{Code: otlpanswer.Unavailable, Message: text, Retry: retry}.Protobuf())
 }
 
 // TestWhatAnAnswerMeans: by the table, by what stands in it, and how long it is waited.

@@ -49,7 +49,7 @@ func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		accept := func(number uint64) *testcycle.Told {
+		accept := func(number uint64) *testcycle.Reports {
 			sealed := recent(testcycle.Spans(7))
 			sealed.Cycle = number
 			told := testcycle.Watch(sealed)
@@ -57,7 +57,7 @@ func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
 			synctest.Wait()
 			return told
 		}
-		says := func(when string, told *testcycle.Told, want string) {
+		says := func(when string, told *testcycle.Reports, want string) {
 			t.Helper()
 			if got := told.String(); got != want {
 				t.Errorf("%s: told %q, want %q", when, got, want)

@@ -44,7 +44,7 @@ func (c *call) Count(readErr error) receiver.Response {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
 		endsHere = true
 	case ResultUnread:
-		s.Log.Write(slog.LevelWarn, "spans of an SDK can't be read", append(c.who(), "error", no.Said)...)
+		s.Log.Write(slog.LevelWarn, "spans of an SDK can't be read", append(c.who(), "error", no.Message)...)
 	}
 	switch {
 	case endsHere && no != nil:

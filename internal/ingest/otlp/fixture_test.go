@@ -18,6 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -225,7 +226,7 @@ func exported(service string, first, spans, names int) []byte {
 
 // eachField visits the fields of a message.
 func eachField(message []byte, with func(n protowire.Number, number uint64, value []byte)) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		with(f.Number, f.Value, f.Bytes)
 	}
 }

@@ -116,9 +116,9 @@ func (c *call) Translate(from *http.Response, err error) receiver.Response {
 	case !a.IsRetryable():
 		outcome = receiver.OutcomeRefused
 		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
-			"signal", signals[c.signal].name, "answer", a.Said)
+			"signal", signals[c.signal].name, "answer", a.Message)
 	}
-	c.server.forwards.Note(outcome, a.Said)
+	c.server.forwards.Note(outcome, a.Message)
 	return c.respond(a)
 }
 
@@ -154,7 +154,7 @@ func replyOfHTTP(from *http.Response, said []byte, asked, speaks encoding, isLon
 	isPage := a.Code == otlpanswer.OK && strings.HasPrefix(media, mediaPage)
 	if isPage {
 		a.Code = otlpanswer.Unknown
-		a.Said = "the destination answered with a page, which is none of OTLP: look at --otlp-forward"
+		a.Message = "the destination answered with a page, which is none of OTLP: look at --otlp-forward"
 	}
 	switch {
 	case isLong:
@@ -169,7 +169,7 @@ func replyOfHTTP(from *http.Response, said []byte, asked, speaks encoding, isLon
 		a.message = said
 	default:
 		s := otlpanswer.ReadStatus(said)
-		a.Said, a.Retry = cmp.Or(s.Said, a.Said), max(a.Retry, s.Retry)
+		a.Message, a.Retry = cmp.Or(s.Message, a.Message), max(a.Retry, s.Retry)
 	}
 	return a
 }
@@ -179,7 +179,7 @@ func saidByHTTP(from *http.Response) (s otlpanswer.Status) {
 	if s.Code = otlpanswer.CodeOf(from.StatusCode); s.Code == otlpanswer.OK {
 		return s
 	}
-	s.Said = "the destination answered " + strconv.Itoa(from.StatusCode) + " " + http.StatusText(from.StatusCode)
+	s.Message = "the destination answered " + strconv.Itoa(from.StatusCode) + " " + http.StatusText(from.StatusCode)
 	if s.Code == otlpanswer.ResourceExhausted || s.IsRetryable() {
 		s.Retry = otlpanswer.RetryAfter(from.Header.Get("Retry-After"), time.Now())
 	}
@@ -193,7 +193,7 @@ func replyOfGRPC(from *http.Response, said []byte, speaks encoding) *reply {
 	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // not gRPC
 		a := &reply{Status: saidByHTTP(from)}
 		if a.Code == otlpanswer.OK {
-			a.Code, a.Said = otlpanswer.Unknown, "the destination answered without a status of gRPC"
+			a.Code, a.Message = otlpanswer.Unknown, "the destination answered without a status of gRPC"
 		}
 		return a
 	}
@@ -205,7 +205,7 @@ func replyOfGRPC(from *http.Response, said []byte, speaks encoding) *reply {
 		return a
 	}
 	if text, err := url.PathUnescape(field(from, headerGRPCMessage)); err == nil {
-		a.Said = text
+		a.Message = text
 	}
 	details := field(from, headerGRPCDetails)
 	a.Retry = otlpanswer.ReadStatus(decoded(details)).Retry
@@ -231,7 +231,7 @@ type reply struct {
 func accepted() *reply { return &reply{} }
 
 func refuse(result Result, c otlpanswer.Code, said string) *reply {
-	return &reply{result: result, Status: otlpanswer.Status{Code: c, Said: said}}
+	return &reply{result: result, Status: otlpanswer.Status{Code: c, Message: said}}
 }
 
 // refused returns the reply to a request that no receiver could accept.

@@ -199,7 +199,7 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 		"refused":     {refuse(0, otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
 		"not allowed": {refuse(0, otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
 		"busy": {&reply{Status: otlpanswer.Status{
-			Code: otlpanswer.Unavailable, Said: "busy",
+			Code: otlpanswer.Unavailable, Message: "busy",
 			Retry: 7 * time.Second,
 		}}, 503, "14", "busy", "7", false},
 	} {

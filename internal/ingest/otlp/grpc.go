@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
+	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
 // A unary call of gRPC is a POST whose body is a prefix and a message, and whose response has its status
@@ -111,8 +112,8 @@ func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 // writeStatus sets the header fields of a status.
 func (a *reply) writeStatus(h http.Header) {
 	h.Set(headerGRPCStatus, strconv.Itoa(int(a.Code)))
-	if a.Said != "" {
-		h.Set(headerGRPCMessage, url.PathEscape(a.Said)) // gRPC escapes fewer characters
+	if a.Message != "" {
+		h.Set(headerGRPCMessage, url.PathEscape(a.Message)) // gRPC escapes fewer characters
 	}
 	switch {
 	case a.asIs != nil:
@@ -168,7 +169,7 @@ func (c check) Count(readErr error) receiver.Response {
 
 // serviceIn returns the service that a check asks for, "" for the server as a whole.
 func serviceIn(message []byte) (name string) {
-	for f := range otlpanswer.Fields(message) {
+	for f := range protolite.Fields(message) {
 		if f.Number == 1 {
 			name = string(f.Bytes)
 		}

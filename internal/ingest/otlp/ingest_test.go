@@ -269,7 +269,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, no := h.measure(c, w); no.result != ResultTooLarge ||
-		!strings.Contains(no.Said, "--otlp-max-body-bytes") {
+		!strings.Contains(no.Message, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
 	h.workers <- w

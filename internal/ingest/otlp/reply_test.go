@@ -14,7 +14,7 @@ import (
 func TestAnswersAreTheSpecifications(t *testing.T) {
 	partial := &reply{message: nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))}
 	busy := &reply{Status: otlpanswer.Status{
-		Code: otlpanswer.Unavailable, Said: "busy",
+		Code: otlpanswer.Unavailable, Message: "busy",
 		Retry: 1500 * time.Millisecond,
 	}}
 	bad := refuse(ResultUnread, otlpanswer.InvalidArgument, "100% bad: é")

@@ -167,8 +167,8 @@ func (s *Server) ServeOn(from net.Listener) error {
 	return s.http.Serve(s.listeners.Limit(from)) //nolint:wrapcheck // net/http's own
 }
 
-// Lack returns why clients can't find the socket, nil if they can or there is none.
-func (s *Server) Lack() error { return s.listeners.SocketErr() }
+// Unreachable returns why clients can't find the socket, nil if they can or there is none.
+func (s *Server) Unreachable() error { return s.listeners.SocketErr() }
 
 // Addr returns the TCP address, "" if there is none.
 func (s *Server) Addr() string { return s.listeners.Addr() }

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeTimeout bounds the look at a socket file that is there already.
+// probeTimeout limits the attempt to connect to a socket that already exists.
 const probeTimeout = time.Second
 
-// lockFor holds the lock beside the socket for as long as the daemon lives; the
-// kernel gives it back however the daemon ends. Under it, whoever finds a stale
-// socket may remove it without another one doing the same.
-func lockFor(path string) (*os.File, error) {
+// lockSocket locks a file next to the socket, and fails if another process holds the lock. The kernel
+// releases the lock when the file is closed or the process ends. Only the holder may remove a stale socket,
+// so two daemons never do so at the same time.
+func lockSocket(path string) (*os.File, error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -34,29 +34,31 @@ func lockFor(path string) (*os.File, error) {
 	return file, nil
 }
 
-// open binds the socket, with its mode from its first moment on.
-func (s *Config) open() (*net.UnixListener, error) {
+// create creates the socket with its final mode and owner. It replaces a stale socket at the same path.
+func (s *Config) create() (*net.UnixListener, error) {
 	if err := removeStale(s.Path); err != nil {
 		return nil, err
 	}
-	// The umask is the process's; what other files the daemon makes is for itself alone.
-	earlier := unix.Umask(int(^s.Mode & 0o777))
-	bound, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.Path, Net: "unix"})
-	unix.Umask(earlier)
+	// The umask applies to the whole process. Other files that the daemon creates have explicit modes without
+	// permissions for others.
+	previous := unix.Umask(int(^s.Mode & 0o777))
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.Path, Net: "unix"})
+	unix.Umask(previous)
 	if err != nil {
 		return nil, fmt.Errorf("listen on socket: %w; check that the directory may be written", err)
 	}
-	bound.SetUnlinkOnClose(false) // by then another daemon's socket may stand there
+	listener.SetUnlinkOnClose(false) // the path may then be another daemon's socket
 	if s.Owner != nil {
 		if err := os.Lchown(s.Path, s.Owner.UID, s.Owner.GID); err != nil {
-			bound.Close()
+			listener.Close()
 			return nil, fmt.Errorf("set socket owner: %w; leave --socket-owner out to keep the daemon's", err)
 		}
 	}
-	return bound, nil
+	return listener, nil
 }
 
-// removeStale removes the socket of a daemon that is gone.
+// removeStale removes a socket on which no process listens. It returns an error for a socket in use and for
+// every other kind of file.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

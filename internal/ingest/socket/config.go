@@ -13,24 +13,25 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/socketpath"
 )
 
-// Config says where a socket is and who may connect to it.
+// Config contains the path and the permissions of a socket.
 type Config struct {
 	Path           string
 	Mode           fs.FileMode
-	Owner          *Owner            // nil: the daemon's own
-	DirectoryMode  fs.FileMode       // 0: the directory must be there, and is left as it is
-	Private        bool              // the directory is the user's own, and made if it is missing
-	DirectoryOwner *Owner            // nil: left as it is
-	Given          *net.UnixListener // the socket itself, where a service manager made it
+	Owner          *Owner            // nil for the daemon's user and group
+	DirectoryMode  fs.FileMode       // 0 if the directory must exist and is not changed
+	Private        bool              // the directory belongs to this user only, and is created if it does not exist
+	DirectoryOwner *Owner            // nil if the owner of the directory is not changed
+	Inherited      *net.UnixListener // socket that the service manager has created, or nil
 }
 
-// Owner is a user and a group, by number: there are no names in an empty image.
+// Owner is a user and a group. Both are numbers, because a minimal container image has no files that
+// contain names.
 type Owner struct{ UID, GID int }
 
-// maxSocketPath is what the kernel has room for in a Unix address.
+// maxSocketPath is the maximum length of a Unix address in the kernel.
 const maxSocketPath = 107
 
-// Check says why there can be no socket at the path that a flag gives.
+// Check returns an error if the path cannot be that of a socket. flag is the flag that sets the path.
 func (s *Config) Check(flag string) error {
 	if s.Path == "" {
 		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
@@ -43,8 +44,8 @@ func (s *Config) Check(flag string) error {
 	return nil
 }
 
-// PrepareDirectory makes the directory if it was given a mode, and otherwise
-// expects it.
+// PrepareDirectory creates the directory if DirectoryMode or Private is set, and sets its mode and owner.
+// Otherwise, it returns an error if there is no directory.
 func (s *Config) PrepareDirectory() error {
 	if err := s.Check("socket"); err != nil {
 		return err
@@ -84,26 +85,26 @@ func (s *Config) PrepareDirectory() error {
 	return nil
 }
 
-// ParseMode reads permissions.
-func ParseMode(given string) (fs.FileMode, error) {
-	mode, err := strconv.ParseUint(given, 8, 32)
+// ParseMode parses the permissions of a file, in octal.
+func ParseMode(text string) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || mode == 0 || mode > 0o777 {
-		return 0, fmt.Errorf("%q is not an octal mode such as 0660", given)
+		return 0, fmt.Errorf("%q is not an octal mode such as 0660", text)
 	}
 	return fs.FileMode(mode), nil
 }
 
-// ParseOwner reads a user and a group, nil for none. Names need files that an empty image
-// does not have.
-func ParseOwner(given string) (*Owner, error) {
-	if given == "" {
+// ParseOwner parses UID:GID. It returns nil for an empty text. Names are not supported, because a minimal container
+// image has no files that contain them.
+func ParseOwner(text string) (*Owner, error) {
+	if text == "" {
 		return nil, nil
 	}
-	user, group, _ := strings.Cut(given, ":")
+	user, group, _ := strings.Cut(text, ":")
 	uid, userErr := strconv.ParseUint(user, 10, 31)
 	gid, groupErr := strconv.ParseUint(group, 10, 31)
 	if userErr != nil || groupErr != nil {
-		return nil, fmt.Errorf("%q is not UID:GID, two numbers", given)
+		return nil, fmt.Errorf("%q is not UID:GID, two numbers", text)
 	}
 	return &Owner{UID: int(uid), GID: int(gid)}, nil
 }

@@ -1,14 +1,14 @@
-// Package socket opens Unix sockets for tracers, and says who connected to one.
+// Package socket opens the Unix sockets that clients connect to, and identifies the peers of connections.
 //
-// A socket has its mode and owner from its first moment on. A lock beside it, which the
-// kernel gives back however the daemon ends, keeps a second daemon off it; under the lock,
-// the file of a daemon that died is replaced. No link is followed, and no file of any
-// other kind is ever removed. A socket whose file is gone is made again by who watches it,
-// and a listener that ends removes no file but its own.
+// A socket has its final mode and owner from its creation on. A lock on a file next to it, which the kernel releases
+// when the daemon ends, keeps a second daemon from using the same path. The daemon that holds the lock replaces the
+// socket of a crashed daemon. It never follows a symbolic link at the path, nor removes a file of another kind. If the
+// socket's file is removed, Watch creates it again. A Listener removes only its own file when it is closed.
 //
-// A socket that a service manager made, and gives to one daemon after the other, is neither
-// locked nor shut nor removed.
+// A socket that is inherited from a service manager stays open when the daemon ends, for the next daemon. It is not
+// locked, shut down or removed.
 //
-// One goroutine at a time accepts; a lock guards the rest. A Listener holds one descriptor
-// and its lock's, and more only while earlier sockets are not empty yet.
+// Concurrency: one goroutine at a time can accept connections; all other methods are safe for concurrent use.
+//
+// Limits: a Listener holds two file descriptors, and one more for each replaced socket with pending connections.
 package socket

@@ -12,7 +12,7 @@ func TestListen(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		prepare func(t *testing.T, dir string) (path string)
-		message string // of the error; "" for none
+		message string // error message; "" for none
 	}{
 		{"nothing there", func(_ *testing.T, dir string) string { return filepath.Join(dir, "s") }, ""},
 		{"stale socket", func(t *testing.T, dir string) string {
@@ -102,7 +102,7 @@ func listenAt(t *testing.T, path string) *net.UnixListener {
 	return l
 }
 
-// shortDir is a directory whose path leaves room for a socket's name.
+// shortDir returns a directory with a path that is short enough for the path of a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ls")
@@ -113,7 +113,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// snapshotOf tells what stands at a path, by type and content.
+// snapshotOf describes the file at a path, by type and content.
 func snapshotOf(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestLockKeepsASecondDaemonOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first daemon's socket is gone, but not the daemon.
+	// The first daemon's socket file is removed, but the daemon still runs.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

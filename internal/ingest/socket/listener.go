@@ -13,37 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listener is an open socket, the file that it is found by, and the lock that keeps a
-// second daemon off it. One goroutine at a time accepts; any may do the rest.
+// Listener is an open socket with its file and its lock. One goroutine at a time can accept connections; all other
+// methods are safe for concurrent use.
 type Listener struct {
 	config Config
 
-	mu     sync.Mutex
-	bound  []*net.UnixListener // the one at the path, behind earlier ones that are not empty yet
-	file   fs.FileInfo         // of the socket, to tell it from a successor's
-	lock   *os.File
-	isShut bool
-	lack   error // why tracers can't find the socket now, as Watch saw it
+	mu sync.Mutex
+	// the last one is at config.Path; the others have been replaced and still have pending connections
+	sockets     []*net.UnixListener
+	file        fs.FileInfo // file of the last socket, to distinguish it from that of another daemon
+	lock        *os.File
+	isShut      bool
+	unreachable error // why clients cannot find the socket, according to Watch
 }
 
-// Listen opens the socket. A socket that a daemon left behind when it died is
-// replaced; one that somebody listens on, or a file of any other kind, is an
-// error and is never removed. No link is followed at the path itself.
-func Listen(s Config) (*Listener, error) {
-	if err := s.Check("socket"); err != nil {
+// Listen opens the socket at config.Path, or uses the one inherited from the service manager. It replaces the socket
+// of a crashed daemon, but returns an error if another process listens on it or the path is another kind of file. A
+// symbolic link at the path is not followed.
+func Listen(config Config) (*Listener, error) {
+	if err := config.Check("socket"); err != nil {
 		return nil, err
 	}
-	if s.Given != nil {
-		return listenGiven(s)
+	if config.Inherited != nil {
+		return listenInherited(config)
 	}
-	if err := s.PrepareDirectory(); err != nil {
+	if err := config.PrepareDirectory(); err != nil {
 		return nil, err
 	}
-	lock, err := lockFor(s.Path)
+	lock, err := lockSocket(config.Path)
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{config: s, lock: lock}
+	l := &Listener{config: config, lock: lock}
 	if err := l.bind(); err != nil {
 		lock.Close()
 		return nil, err
@@ -51,174 +52,174 @@ func Listen(s Config) (*Listener, error) {
 	return l, nil
 }
 
-// A socket that a service manager has made is given to one daemon after the other, and stays
-// open while there is none. So a daemon that stops leaves it as it is: it is neither shut,
-// which would shut it for the next daemon as well, nor removed. Tracers that connected and
-// were not accepted wait in it, with all that they have written, and the next daemon accepts
-// and counts them. Its mode and owner, and a lock that keeps others off it, are the service
-// manager's business.
-
-// listenGiven takes a socket over.
-func listenGiven(s Config) (*Listener, error) {
-	file, err := os.Lstat(s.Path)
+// listenInherited returns a Listener for a socket that the service manager passes to one daemon after the other. The
+// service manager keeps it open between them, so a daemon must not shut it down or remove it: pending connections,
+// with the data that their clients have written, are accepted by the next daemon. The service manager also sets mode
+// and owner, and ensures that only one daemon uses the socket.
+func listenInherited(config Config) (*Listener, error) {
+	file, err := os.Lstat(config.Path)
 	if err != nil {
 		return nil, fmt.Errorf("look at the socket that was given: %w; restart the service manager's "+
 			"socket unit", err)
 	}
-	s.Given.SetUnlinkOnClose(false)
-	return &Listener{config: s, bound: []*net.UnixListener{s.Given}, file: file}, nil
+	config.Inherited.SetUnlinkOnClose(false)
+	return &Listener{config: config, sockets: []*net.UnixListener{config.Inherited}, file: file}, nil
 }
 
-// bind opens the socket at its path.
+// bind creates the socket at its path and appends it to l.sockets.
 func (l *Listener) bind() error {
-	bound, err := l.config.open()
+	socket, err := l.config.create()
 	if err != nil {
 		return err
 	}
 	file, err := os.Lstat(l.config.Path)
 	if err != nil {
-		bound.Close()
+		socket.Close()
 		return fmt.Errorf("look at socket: %w; look for what removes the files of its directory", err)
 	}
-	l.bound, l.file = append(l.bound, bound), file
+	l.sockets, l.file = append(l.sockets, socket), file
 	return nil
 }
 
-// Accept returns the next connection. After Shut it returns those that were there already,
-// and then net.ErrClosed; of a socket that was given it leaves them to the next daemon.
+// Accept returns the next connection. After Shut, it returns the pending connections and then
+// net.ErrClosed. Pending connections of an inherited socket are left to the next daemon.
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
-// AcceptUnix is Accept, for those who ask the kernel about the peer.
+// AcceptUnix is like Accept, but returns a *net.UnixConn.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
-		bound := l.oldest()
-		conn, err := bound.AcceptUnix()
+		socket := l.oldest()
+		conn, err := socket.AcceptUnix()
+		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // see shutdown and Shut
+		isDrained := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded) && l.isGiven():
+		case isShutDown && l.isInherited():
 			return nil, net.ErrClosed
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			_ = bound.SetDeadline(time.Time{}) // it was shut; who waits in it is still accepted
-		case !errors.Is(err, unix.EINVAL) && !errors.Is(err, net.ErrClosed):
+		case isShutDown:
+			_ = socket.SetDeadline(time.Time{}) // pending connections are still accepted
+		case !isDrained:
 			return conn, err
-		case !l.leave(bound):
+		case !l.removeOldest(socket):
 			return nil, net.ErrClosed
 		}
 	}
 }
 
-// oldest is the socket to accept from.
+// oldest returns the socket to accept from.
 func (l *Listener) oldest() *net.UnixListener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.bound[0]
+	return l.sockets[0]
 }
 
-// leave goes on to the socket behind one that is empty, and reports whether there is one.
-func (l *Listener) leave(empty *net.UnixListener) bool {
+// removeOldest closes the oldest socket, which has no pending connections. If it is the only one, removeOldest returns
+// false and does nothing.
+func (l *Listener) removeOldest(oldest *net.UnixListener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.bound) == 1 {
+	if len(l.sockets) == 1 {
 		return false
 	}
-	l.bound = l.bound[1:]
-	empty.Close()
+	l.sockets = l.sockets[1:]
+	oldest.Close()
 	return true
 }
 
-// newest is the socket that is connected to.
-func (l *Listener) newest() *net.UnixListener { return l.bound[len(l.bound)-1] }
+// newest returns the socket that clients connect to.
+func (l *Listener) newest() *net.UnixListener { return l.sockets[len(l.sockets)-1] }
 
-// Addr is the socket's address.
+// Addr returns the address of the socket.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.config.Path, Net: "unix"} }
 
-// Shut ends connecting. The boundary is the kernel's: who connected before is still
-// accepted, with all that it has written, and whoever comes after is refused with an error.
-// A socket that was given is left instead.
+// Shut rejects further connections. The kernel decides which ones: clients that connected before are accepted, with
+// all data that they have written, and later ones get an error. An inherited socket is not shut down; Shut only makes
+// Accept return.
 func (l *Listener) Shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isShut = true
-	if l.isGiven() {
-		l.leaveGiven()
+	if l.isInherited() {
+		_ = l.config.Inherited.SetDeadline(time.Unix(1, 0)) // fails only if it is closed
 		return
 	}
-	shut(l.newest())
+	shutdown(l.newest())
 }
 
-// shut ends connecting to one socket. From here on an accept waits for nobody: it returns
-// who had connected before, and EINVAL behind the last of them. The kernel says so only of
-// a socket in blocking mode, and Go only when it accepts anew.
-func shut(bound *net.UnixListener) {
-	raw, err := bound.SyscallConn()
+// shutdown makes a socket reject further connections. From then on, accept returns the pending connections and then
+// EINVAL. The kernel returns EINVAL only for a blocking socket, and Go calls accept again only after a timeout, so
+// shutdown sets both.
+func shutdown(socket *net.UnixListener) {
+	raw, err := socket.SyscallConn()
 	if err != nil {
-		return // it is closed already
+		return // closed
 	}
 	_ = raw.Control(func(fd uintptr) {
 		if unix.Shutdown(int(fd), unix.SHUT_RD) == nil {
 			_ = unix.SetNonblock(int(fd), false)
 		}
 	})
-	_ = bound.SetDeadline(time.Unix(1, 0))
+	_ = socket.SetDeadline(time.Unix(1, 0))
 }
 
-// Close removes the socket's file, if it is still ours, and gives the lock back, in this
-// order. The socket stays open until then, so that nobody's file can have its number. The
-// lock's own file stays: to remove it would let two daemons hold two locks of one name.
+// Close removes the socket's file if it is still that of this Listener, closes the socket, and releases the lock. In
+// this order, no other file can have the inode number of the socket's file when they are compared. The lock file is
+// not removed, because otherwise two daemons could hold locks on two files with this name.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isShut = true
-	if l.isGiven() {
-		return l.config.Given.Close() // of our descriptor of it
+	if l.isInherited() {
+		return l.config.Inherited.Close() // closes this process's descriptor only
 	}
-	var removed error
-	if isFile(l.config.Path, l.file) {
-		removed = os.Remove(l.config.Path)
+	var removeErr error
+	if isSameFile(l.config.Path, l.file) {
+		removeErr = os.Remove(l.config.Path)
 	}
-	for _, bound := range l.bound {
-		bound.Close() // fails only where it was closed already
+	for _, socket := range l.sockets {
+		socket.Close() // fails only if it is closed
 	}
-	return errors.Join(removed, l.lock.Close())
+	return errors.Join(removeErr, l.lock.Close())
 }
 
-// isFile says whether it is that file that stands at the path.
-func isFile(path string, file fs.FileInfo) bool {
-	found, err := os.Lstat(path)
-	return err == nil && os.SameFile(found, file)
+// isSameFile reports whether path is the given file.
+func isSameFile(path string, file fs.FileInfo) bool {
+	current, err := os.Lstat(path)
+	return err == nil && os.SameFile(current, file)
 }
 
-// restore makes the socket again if its file is gone. Tracers that had connected to the old
-// socket are accepted before those of the new one.
+// restore creates the socket again if its file was removed. Pending connections of the previous socket are accepted
+// before those of the new one.
 func (l *Listener) restore() (restored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isShut || isFile(l.config.Path, l.file) {
+	if l.isShut || isSameFile(l.config.Path, l.file) {
 		return false, nil
 	}
-	if l.isGiven() {
-		return false, l.errGivenGone()
+	if l.isInherited() {
+		return false, fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket "+
+			"unit", l.config.Path)
 	}
 	if err := l.config.PrepareDirectory(); err != nil {
 		return false, err
 	}
-	if err := l.holdLock(); err != nil {
+	if err := l.restoreLock(); err != nil {
 		return false, err
 	}
-	earlier := l.newest()
+	previous := l.newest()
 	if err := l.bind(); err != nil {
 		return false, err
 	}
-	shut(earlier)
+	shutdown(previous)
 	return true, nil
 }
 
-// holdLock takes the lock again if its file is gone too: another daemon could take it.
-func (l *Listener) holdLock() error {
-	held, err := l.lock.Stat()
-	if err == nil && isFile(l.lock.Name(), held) {
+// restoreLock locks a new file if the lock file was removed, too. Otherwise another daemon could lock a new file.
+func (l *Listener) restoreLock() error {
+	locked, err := l.lock.Stat()
+	if err == nil && isSameFile(l.lock.Name(), locked) {
 		return nil
 	}
-	lock, err := lockFor(l.config.Path)
+	lock, err := lockSocket(l.config.Path)
 	if err != nil {
 		return err
 	}
@@ -227,47 +228,37 @@ func (l *Listener) holdLock() error {
 	return nil
 }
 
-func (l *Listener) isGiven() bool { return l.config.Given != nil }
+func (l *Listener) isInherited() bool { return l.config.Inherited != nil }
 
-// leaveGiven ends accepting and leaves those who wait to the next daemon.
-func (l *Listener) leaveGiven() {
-	_ = l.config.Given.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
-}
+// watchInterval is the interval at which Watch checks the socket's file.
+const watchInterval = time.Second
 
-// errGivenGone is what only the service manager can mend.
-func (l *Listener) errGivenGone() error {
-	return fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket "+
-		"unit", l.config.Path)
-}
-
-// watchEvery is how often the socket's file is looked for.
-const watchEvery = time.Second
-
-// Watch makes the socket again when somebody removes its file, until stop is closed: a daemon
-// that nobody can find would seem well for ever. If it can't make the socket, the reason is
-// logged once, and Lack says so.
+// Watch creates the socket again if its file is removed, until stop is closed. Otherwise, clients could not
+// connect to a daemon that seems healthy. If Watch cannot create the socket, it logs the reason once, and
+// Unreachable returns it.
 func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
-	ticker := time.NewTicker(watchEvery)
+	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			l.look(log)
+			l.checkFile(log)
 		case <-stop:
 			return
 		}
 	}
 }
 
-// look looks for the file once.
-func (l *Listener) look(log *slog.Logger) {
+// checkFile checks the socket's file once.
+func (l *Listener) checkFile(log *slog.Logger) {
 	restored, err := l.restore()
 	l.mu.Lock()
-	known := l.lack
-	l.lack = err
+	previous := l.unreachable
+	l.unreachable = err
 	l.mu.Unlock()
+	isNewError := err != nil && (previous == nil || previous.Error() != err.Error())
 	switch {
-	case err != nil && (known == nil || known.Error() != err.Error()):
+	case isNewError:
 		log.Error("the socket is gone and can't be made again, so tracers can't connect; it is tried every "+
 			"second",
 			"socket", l.config.Path, "error", err)
@@ -276,9 +267,9 @@ func (l *Listener) look(log *slog.Logger) {
 	}
 }
 
-// Lack is why tracers can't find the socket, nil where they can.
-func (l *Listener) Lack() error {
+// Unreachable returns the reason why clients cannot find the socket, or nil.
+func (l *Listener) Unreachable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lack
+	return l.unreachable
 }

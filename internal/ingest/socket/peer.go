@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peer is who holds the other end of a connection, as the kernel says.
+// Peer is the process at the other end of a connection, as reported by the kernel.
 type Peer struct {
 	UID       uint32
-	PID       int32  // 0 where the peer's process can't be seen from here
-	Container string // "" where it can't be told
+	PID       int32  // 0 if the process is in a PID namespace that is not visible from here
+	Container string // container ID; "" if unknown
 }
 
-// PeerOf says who connected, and in which container that is.
+// PeerOf returns the process that opened a connection, and its container.
 func PeerOf(socket *net.UnixConn) (Peer, error) {
 	peer, err := Credentials(socket)
 	if err == nil {
@@ -27,8 +27,8 @@ func PeerOf(socket *net.UnixConn) (Peer, error) {
 	return peer, err
 }
 
-// Credentials asks the kernel who connected: who it was at the moment of the connect, and
-// nobody can forge that. It reads no file.
+// Credentials returns the process that opened a connection, without its container. The kernel stores the
+// credentials at the time of the connect call, so a client cannot forge them.
 func Credentials(socket *net.UnixConn) (Peer, error) {
 	var cred *unix.Ucred
 	var credErr error
@@ -44,12 +44,12 @@ func Credentials(socket *net.UnixConn) (Peer, error) {
 	return Peer{UID: cred.Uid, PID: cred.Pid}, nil
 }
 
-// maxCgroupFile bounds what is read of a process's cgroup file.
+// maxCgroupFile is the maximum number of bytes that are read of a cgroup file.
 const maxCgroupFile = 64 << 10
 
-// ContainerOf finds the container of a process where /proc shows it. Another
-// pod's processes, and those of a container with its own view of processes, are
-// not shown; their tracers can say the container in their hello.
+// ContainerOf returns the ID of the container in which a process runs, or "" if /proc does not show it:
+// processes of other pods, and of containers with their own PID namespace, are not visible. Clients in
+// those can send their container ID in hello.
 func ContainerOf(pid int32) string {
 	if pid <= 0 {
 		return ""
@@ -66,14 +66,14 @@ func ContainerOf(pid int32) string {
 	return containerIn(string(text))
 }
 
-// The names that container runtimes give to a cgroup: 64 hexadecimal digits,
-// the same for a task with a number behind, or a UUID-like one of Garden.
+// containerName matches the names that container runtimes give to cgroups: 64 hexadecimal digits, 32 followed by the
+// number of an ECS task, or the UUID-like names of Garden.
 var containerName = regexp.MustCompile(
 	`(?m)(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){4}|[0-9a-f]{64}|[0-9a-f]{32}-\d+)(?:\.scope)?$`)
 
 var containerID = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){4}|[0-9a-f]{64}|[0-9a-f]{32}-\d+`)
 
-// containerIn finds a container's id in a cgroup file.
+// containerIn returns the container ID in the content of a cgroup file.
 func containerIn(cgroup string) string {
 	return containerID.FindString(containerName.FindString(cgroup))
 }

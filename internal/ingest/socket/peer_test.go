@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAPeerIsWhoTheKernelSays.
+// The peer of a connection within this process is this process.
 func TestAPeerIsWhoTheKernelSays(t *testing.T) {
 	l := listenAt(t, filepath.Join(shortDir(t), "s"))
 	defer l.Close()

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// lines is a log in memory.
+// lines is a log that is kept in memory.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -30,8 +30,8 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// served is a listener that answers whoever connects. look looks for its file as Watch does
-// every second, and logs into memory.
+// served returns a listener that accepts all connections. look checks its file once, as Watch does every second, and
+// logs to memory.
 func served(t *testing.T, path string) (l *Listener, look func(), log *lines) {
 	t.Helper()
 	l, err := Listen(Config{Path: path, Mode: 0o600})
@@ -55,10 +55,10 @@ func served(t *testing.T, path string) (l *Listener, look func(), log *lines) {
 	})
 	log = &lines{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	return l, func() { l.look(logger) }, log
+	return l, func() { l.checkFile(logger) }, log
 }
 
-// answers says whether somebody answers at the path.
+// answers reports whether a process accepts connections at the path.
 func answers(path string) bool {
 	conn, err := net.Dial("unix", path)
 	if err != nil {
@@ -69,8 +69,8 @@ func answers(path string) bool {
 	return err == nil && string(answer) == "here"
 }
 
-// TestARemovedSocketIsMadeAgain: whatever removes the socket's file, or its directory with
-// the lock, tracers find the daemon again, and a line of the log says that it was gone.
+// If the socket's file is removed, or its directory including the lock, clients can connect again, and a
+// log line reports it.
 func TestARemovedSocketIsMadeAgain(t *testing.T) {
 	dir := filepath.Join(shortDir(t), "d")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -93,14 +93,14 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	look()
-	if look(); l.Lack() == nil {
+	if look(); l.Unreachable() == nil {
 		t.Error("nobody knows that the socket can't be found")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if look(); !answers(path) || l.Lack() != nil {
-		t.Errorf("the socket is not there again: %v", l.Lack())
+	if look(); !answers(path) || l.Unreachable() != nil {
+		t.Errorf("the socket is not there again: %v", l.Unreachable())
 	}
 	if n := log.count("can't be made again"); n != 1 {
 		t.Errorf("%d lines say that it is away:\n%s", n, log.text.String())
@@ -111,8 +111,7 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestWhoConnectedBeforeTheSocketWasRemovedIsAccepted: the new socket takes nobody from
-// the old one.
+// Connections to the previous socket are not lost when a new socket replaces it.
 func TestWhoConnectedBeforeTheSocketWasRemovedIsAccepted(t *testing.T) {
 	path := filepath.Join(shortDir(t), "s")
 	l, err := Listen(Config{Path: path, Mode: 0o600})
@@ -157,8 +156,7 @@ func TestWhoConnectedBeforeTheSocketWasRemovedIsAccepted(t *testing.T) {
 	}
 }
 
-// TestADaemonThatStopsRemovesOnlyItsOwnSocket, and neither makes again what a successor
-// has there.
+// Close does not remove the socket of another daemon, nor create one in its place.
 func TestADaemonThatStopsRemovesOnlyItsOwnSocket(t *testing.T) {
 	path := filepath.Join(shortDir(t), "s")
 	first, err := Listen(Config{Path: path, Mode: 0o600})

@@ -8,11 +8,14 @@ import (
 	"syscall"
 )
 
-// mayMakeIn says whether this user may make files in a directory.
-func mayMakeIn(dir string) bool { return syscall.Access(dir, 2|1) == nil }
+// canCreateIn reports whether this user may create files in a directory.
+func canCreateIn(dir string) bool {
+	const writeAndSearch = 2 | 1 // W_OK and X_OK of access(2)
+	return syscall.Access(dir, writeAndSearch) == nil
+}
 
-// isOurs says whether a file belongs to this user.
-func isOurs(info fs.FileInfo) bool {
-	of, known := info.Sys().(*syscall.Stat_t)
-	return known && int(of.Uid) == os.Getuid()
+// isOwnedByUser reports whether a file belongs to this user.
+func isOwnedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
 }

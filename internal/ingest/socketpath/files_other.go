@@ -4,7 +4,7 @@ package socketpath
 
 import "io/fs"
 
-// Elsewhere no daemon runs, and nobody can tell whose a file is: programs that link the client compile.
-func mayMakeIn(string) bool { return false }
+// The daemon does not run on other systems. These functions exist so that programs that use the client compile there.
+func canCreateIn(string) bool { return false }
 
-func isOurs(fs.FileInfo) bool { return false }
+func isOwnedByUser(fs.FileInfo) bool { return false }

@@ -1,17 +1,13 @@
-// Package socketpath says where the socket of a daemon is that nobody gave a path: the daemon and its tracers
-// find it by the same rule.
+// Package socketpath determines the default path of the daemon's socket. The daemon and its clients use the same rule,
+// so that they find each other without configuration. docs/protocol.md describes it for clients in other languages.
 //
-// # What it owns
+// The candidates are, in this order: Default, if the installation of the daemon has created its directory; and paths in
+// directories that belong to the user, below XDG_RUNTIME_DIR and below the directory for temporary files, for a daemon
+// that a user has started. A daemon listens on the first path at which it may create a socket. A client tries all of
+// them. It ignores directories in which another user could create a socket (CheckOwn).
 //
-// The paths of sockets, in order: Default, whose directory whoever installs the daemon makes; and those in
-// directories of the user's own, below XDG_RUNTIME_DIR and below the directory of temporary files, for a
-// daemon that anybody starts. A daemon listens at the first where it may make a socket. A tracer tries one
-// after the other. docs/protocol.md has the rule for clients in other languages.
-//
-// # Threading and bounds
-//
-// Functions of the environment and of the file system, for any goroutine. They make nothing. A directory of
-// the user's own counts only if no other user can put a socket there: CheckOwn.
+// Concurrency: all functions are safe for concurrent use. They read the environment and the file system, and create
+// nothing.
 package socketpath
 
 import (
@@ -21,41 +17,43 @@ import (
 	"strconv"
 )
 
-// Default is where it is if its directory is there.
+// Default is the path of the socket if its directory exists.
 const Default = "/var/run/spanstatsd/" + name
 
 const (
 	name = "spans.sock"
-	// mostBytes is what a Unix socket's address has room for.
-	mostBytes = 107
+	// maxLength is the maximum length of the path of a Unix socket.
+	maxLength = 107
 )
 
-// own are those in directories of the user's own.
-func own() (paths []string) {
+// userPaths returns the paths in directories that belong to the user.
+func userPaths() (paths []string) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		paths = append(paths, filepath.Join(dir, "spanstatsd", name))
 	}
 	return append(paths, filepath.Join(os.TempDir(), "spanstatsd-"+strconv.Itoa(os.Getuid()), name))
 }
 
-// OfDaemon is where a daemon listens, and whether it makes the directory, as one of its user's own.
-// Where it may nowhere, it is Default, so that the error names what an operator knows.
-func OfDaemon() (path string, isOwn bool) {
-	if mayMakeIn(filepath.Dir(Default)) {
+// ForDaemon returns the path at which a daemon listens. isOwn reports whether its directory belongs to the user, and has
+// to be created by the daemon. If the daemon may not create a socket at any path, ForDaemon returns Default, so that the
+// error message contains a path that operators know.
+func ForDaemon() (path string, isOwn bool) {
+	if canCreateIn(filepath.Dir(Default)) {
 		return Default, false
 	}
-	for _, path := range own() {
-		if len(path) <= mostBytes && mayMakeIn(filepath.Dir(filepath.Dir(path))) {
+	for _, path := range userPaths() {
+		parent := filepath.Dir(filepath.Dir(path))
+		if len(path) <= maxLength && canCreateIn(parent) {
 			return path, true
 		}
 	}
 	return Default, false
 }
 
-// OfTracer are where a tracer tries to connect, in order.
-func OfTracer() []string {
+// ForClients returns the paths at which a client tries to connect, in this order.
+func ForClients() []string {
 	paths := []string{Default}
-	for _, path := range own() {
+	for _, path := range userPaths() {
 		if CheckOwn(filepath.Dir(path)) == nil {
 			paths = append(paths, path)
 		}
@@ -63,13 +61,14 @@ func OfTracer() []string {
 	return paths
 }
 
-// CheckOwn says why a directory is not one that this user alone may write to and look into.
+// CheckOwn returns an error unless dir is a directory that belongs to this user, and that no other user can read or
+// write.
 func CheckOwn(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return fmt.Errorf("look at directory: %w", err)
 	}
-	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOurs(info) {
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOwnedByUser(info) {
 		return fmt.Errorf("%s is not a directory of this user's alone", dir)
 	}
 	return nil

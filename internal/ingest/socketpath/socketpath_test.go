@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// directories are the two that a user's own stand in.
+// directories sets the environment to two temporary directories, which contain the user's directories.
 func directories(t *testing.T) (runtime, temporary string) {
 	t.Helper()
 	runtime, temporary = t.TempDir(), t.TempDir()
@@ -18,10 +18,10 @@ func directories(t *testing.T) (runtime, temporary string) {
 	return runtime, temporary
 }
 
-// TestADaemonListensWhereATracerLooks, whatever of the environment is there.
+// A daemon listens on a path that clients try, whichever environment variables are set.
 func TestADaemonListensWhereATracerLooks(t *testing.T) {
-	// The default goes before all others, and its directory is that of an installed daemon.
-	if mayMakeIn(filepath.Dir(Default)) {
+	// Default comes first, but its directory exists only if a daemon is installed.
+	if canCreateIn(filepath.Dir(Default)) {
 		t.Skip("this machine has the directory of the default")
 	}
 	runtime, temporary := directories(t)
@@ -36,7 +36,7 @@ func TestADaemonListensWhereATracerLooks(t *testing.T) {
 	} {
 		t.Setenv("XDG_RUNTIME_DIR", c.runtime)
 		t.Setenv("TMPDIR", c.temporary)
-		got, isOwn := OfDaemon()
+		got, isOwn := ForDaemon()
 		if got != c.want || isOwn != (c.want != Default) {
 			t.Errorf("%+v: a daemon listens at %s, of its own: %t", c, got, isOwn)
 		}
@@ -45,13 +45,13 @@ func TestADaemonListensWhereATracerLooks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !slices.Contains(OfTracer(), got) {
-			t.Errorf("%+v: a tracer looks at %v", c, OfTracer())
+		if !slices.Contains(ForClients(), got) {
+			t.Errorf("%+v: a tracer looks at %v", c, ForClients())
 		}
 	}
 }
 
-// TestNobodyElseCanPutASocketThere: a directory that another user may write to, or a link, is passed over.
+// Clients ignore a directory that another user may write to, and a symbolic link.
 func TestNobodyElseCanPutASocketThere(t *testing.T) {
 	runtime, _ := directories(t)
 	dir := filepath.Join(runtime, "spanstatsd")
@@ -74,7 +74,7 @@ func TestNobodyElseCanPutASocketThere(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(err)
 		}
-		if got := OfTracer(); !slices.Equal(got, []string{Default}) || CheckOwn(dir) == nil {
+		if got := ForClients(); !slices.Equal(got, []string{Default}) || CheckOwn(dir) == nil {
 			t.Errorf("%s: a tracer looks at %v", name, got)
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -83,7 +83,7 @@ func TestNobodyElseCanPutASocketThere(t *testing.T) {
 	}
 }
 
-// first is the first error.
+// first returns the first error.
 func first(all ...error) error {
 	for _, err := range all {
 		if err != nil {

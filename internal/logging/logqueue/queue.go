@@ -1,20 +1,18 @@
-// Package logqueue keeps a log that nobody reads from stopping the program.
+// Package logqueue implements an asynchronous log writer, so that a log that is not read does not block the program.
 //
-// A pipe whose reader is stalled takes 64 KiB, and then a write to it lasts for ever: a
-// blocking log driver would so hold up whatever logs, deliveries and the stop included.
-// A Queue takes whole lines into memory instead, and one goroutine writes them on.
+// A pipe whose reader is stalled accepts 64 KiB; further writes block. With a blocking log driver, every goroutine
+// that logs would block with it, including those that deliver statistics or stop the daemon. A Queue buffers lines
+// in memory instead, and writes them in a goroutine of its own.
 //
-// # Threading
+// # Concurrency
 //
-// Write may be called by anybody and waits for nobody. The one goroutine alone writes to
-// the log's end. It lives as long as the process: a write that never returns can't be
-// ended.
+// Write can be called by any goroutine and does not block. Only one goroutine writes to the log. It is never stopped,
+// because a blocked write cannot be interrupted.
 //
-// # Bounds
+// # Limits
 //
-// Limit bytes wait at most, and as many are being written. A line that finds no room, or
-// that the log's end refuses, is lost and counted; when lines are taken again, the first
-// says how many were not.
+// At most Limit bytes are queued, and as many are being written. Lines that exceed the limit, or that the log rejects,
+// are dropped and counted. When the log accepts lines again, a callback gets the number of dropped lines.
 package logqueue
 
 import (
@@ -24,111 +22,111 @@ import (
 	"time"
 )
 
-// Limit is how many bytes wait at most: some thousand lines.
+// Limit is the maximum number of queued bytes, enough for more than a thousand lines.
 const Limit = 256 << 10
 
-// Queue is an io.Writer that never waits.
+// Queue is an io.Writer that queues lines and does not block.
 type Queue struct {
-	to io.Writer
+	log io.Writer
 
-	mu      sync.Mutex
-	waiting []byte // whole lines
-	closed  bool
-	lost    uint64
-	told    uint64 // of lost, what onLost heard of
-	onLost  func(lines uint64)
-	more    *sync.Cond    // waiting or closed changed
-	written chan struct{} // closed when everything is written after Close
+	mu       sync.Mutex
+	queued   []byte // whole lines
+	closed   bool
+	lost     uint64
+	reported uint64 // part of lost that was passed to onLost
+	onLost   func(lines uint64)
+	changed  *sync.Cond    // queued or closed has changed
+	done     chan struct{} // closed after Close, when all lines are written
 }
 
-// New writes to the end of a log from now on.
-func New(to io.Writer) *Queue {
-	q := &Queue{to: to, onLost: func(uint64) {}, written: make(chan struct{})}
-	q.more = sync.NewCond(&q.mu)
+// New returns a Queue that writes to log.
+func New(log io.Writer) *Queue {
+	q := &Queue{log: log, onLost: func(uint64) {}, done: make(chan struct{})}
+	q.changed = sync.NewCond(&q.mu)
 	go q.run()
 	return q
 }
 
-// To is the end of the log.
-func (q *Queue) To() io.Writer { return q.to }
+// To returns the writer that was passed to New.
+func (q *Queue) To() io.Writer { return q.log }
 
-// OnLost has lines told that were lost, as soon as lines are taken again.
-func (q *Queue) OnLost(tell func(lines uint64)) {
+// OnLost sets a function that is called with the number of dropped lines, when the log accepts lines again.
+func (q *Queue) OnLost(f func(lines uint64)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.onLost = tell
+	q.onLost = f
 }
 
-// Lost is how many lines were lost.
+// Lost returns the number of dropped lines.
 func (q *Queue) Lost() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.lost
 }
 
-// Write takes one or more whole lines, or counts them as lost. It never fails: whoever
-// logs can do nothing about it.
+// Write queues one or more whole lines, or drops and counts them. It never returns an error, because callers cannot
+// handle errors of their log.
 func (q *Queue) Write(lines []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.waiting)+len(lines) > Limit {
-		q.lost += count(lines)
+	if q.closed || len(q.queued)+len(lines) > Limit {
+		q.lost += countLines(lines)
 		return len(lines), nil
 	}
-	q.waiting = append(q.waiting, lines...)
-	q.more.Signal()
+	q.queued = append(q.queued, lines...)
+	q.changed.Signal()
 	return len(lines), nil
 }
 
-// Close takes no more lines, and returns when everything is written, or after a time.
-func (q *Queue) Close(wait time.Duration) {
+// Close drops all further lines. It returns when the queued lines are written, or after the timeout.
+func (q *Queue) Close(timeout time.Duration) {
 	q.mu.Lock()
 	q.closed = true
-	q.more.Signal()
+	q.changed.Signal()
 	q.mu.Unlock()
 	select {
-	case <-q.written:
-	case <-time.After(wait):
+	case <-q.done:
+	case <-time.After(timeout):
 	}
 }
 
-// run writes the waiting lines, all of them at a time.
+// run writes all queued lines at once, whenever there are any, until the queue is closed and empty.
 func (q *Queue) run() {
-	defer close(q.written)
+	defer close(q.done)
 	var writing []byte
 	for {
 		q.mu.Lock()
-		for len(q.waiting) == 0 && !q.closed {
-			q.more.Wait()
+		for len(q.queued) == 0 && !q.closed {
+			q.changed.Wait()
 		}
-		if len(q.waiting) == 0 {
+		if len(q.queued) == 0 {
 			q.mu.Unlock()
 			return
 		}
-		writing, q.waiting = q.waiting, writing[:0]
+		writing, q.queued = q.queued, writing[:0]
 		q.mu.Unlock()
-		written, _ := q.to.Write(writing)
-		q.note(count(writing[written:]))
+		written, _ := q.log.Write(writing)
+		q.reportLost(countLines(writing[written:]))
 	}
 }
 
-// note counts the lines that the log's end refused, and tells of all that were lost once
-// it takes lines again.
-func (q *Queue) note(refused uint64) {
+// reportLost counts lines that the log has rejected. If it has rejected none, reportLost calls onLost with the number
+// of lines that were dropped since the last call.
+func (q *Queue) reportLost(rejected uint64) {
 	q.mu.Lock()
-	q.lost += refused
-	untold, tell := q.lost-q.told, q.onLost
-	if refused > 0 || untold == 0 {
+	q.lost += rejected
+	unreported, onLost := q.lost-q.reported, q.onLost
+	if rejected > 0 || unreported == 0 {
 		q.mu.Unlock()
 		return
 	}
-	q.told = q.lost
+	q.reported = q.lost
 	q.mu.Unlock()
-	tell(untold)
+	onLost(unreported)
 }
 
-// count is how many lines there are; the last may have no end.
-func count(lines []byte) uint64 {
+// countLines returns the number of lines. The last one may lack its line break.
+func countLines(lines []byte) uint64 {
 	n := bytes.Count(lines, []byte{'\n'})
 	if len(lines) > 0 && lines[len(lines)-1] != '\n' {
 		n++

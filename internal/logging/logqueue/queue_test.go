@@ -13,11 +13,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// end is the end of a log that takes lines, stalls, or refuses them.
+// end is a log that accepts lines, stalls, or rejects them.
 type end struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
-	stalled chan struct{} // closed when it is read again
+	stalled chan struct{} // closed when the log accepts lines again
 	refuses bool
 }
 
@@ -45,8 +45,7 @@ func (e *end) lines() int {
 	return strings.Count(e.text.String(), "\n")
 }
 
-// What several goroutines write arrives whole, line by line, each one's in order, and
-// Close waits for it.
+// Lines of several goroutines are written whole, and in order for each goroutine. Close waits for them.
 func TestEveryLineArrivesWhole(t *testing.T) {
 	e := newEnd()
 	close(e.stalled)
@@ -74,8 +73,8 @@ func TestEveryLineArrivesWhole(t *testing.T) {
 	}
 }
 
-// A log that nobody reads stops nobody: what finds no room is counted, written plus lost
-// is all that was logged, and who reads again is told first of what is missing.
+// A stalled log blocks no writer: lines over the limit are counted, and the numbers of written and lost lines add up.
+// When the log accepts lines again, the number of lost lines is reported first.
 func TestAStalledLogCountsWhatItLoses(t *testing.T) {
 	e := newEnd()
 	q := logqueue.New(e)
@@ -107,7 +106,7 @@ func TestAStalledLogCountsWhatItLoses(t *testing.T) {
 	})
 }
 
-// A log whose end is gone counts every line as lost, and goes on when it is back.
+// A log that rejects lines counts every line as lost, and continues when it accepts lines again.
 func TestARefusedLineIsLostAndCounted(t *testing.T) {
 	e := newEnd()
 	close(e.stalled)
@@ -121,7 +120,7 @@ func TestARefusedLineIsLostAndCounted(t *testing.T) {
 	eventually.True(t, "the next arrives", func() bool { return e.lines() == 1 })
 }
 
-// Close of a stalled log returns, and what comes afterwards is lost.
+// Close of a stalled log returns, and lines that are written afterwards are lost.
 func TestCloseDoesNotWaitForAStalledLog(t *testing.T) {
 	q := logqueue.New(newEnd())
 	fmt.Fprintln(q, "never read")

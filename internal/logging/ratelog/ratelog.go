@@ -1,13 +1,14 @@
-// Package ratelog implements a slog.Handler that writes at most one record of a kind per interval, so that
-// a message caused by traffic does not turn the log into more traffic.
+// Package ratelog implements a slog.Handler that writes at most one record of each kind per interval, so
+// that messages about requests do not flood the log.
 //
-// Two records are of one kind if they have the same message and, where the handler names an attribute, the
-// same value of it. The next record of a kind that is written has an attribute "suppressed" with the number
-// of records that were left out before it.
+// Two records are of the same kind if they have the same message and, if the handler has a key, the same
+// value of the attribute with this key. After records of a kind were suppressed, the next one that is
+// written has an attribute "suppressed" with their number.
 //
-// Concurrency: a Handler can be used by any goroutine, as slog requires.
+// Concurrency: a Handler is safe for concurrent use, as slog requires.
 //
-// Limits: one entry per kind. Messages, and the values of the named attribute, must come from a fixed set.
+// Limits: the handler remembers every kind, so messages and values of the key attribute must come from a
+// fixed set.
 package ratelog
 
 import (
@@ -17,31 +18,31 @@ import (
 	"time"
 )
 
-// Handler limits the records that reach another handler.
+// Handler suppresses records of the same kind that would reach another handler within an interval.
 type Handler struct {
-	next  slog.Handler
-	every time.Duration
-	key   string // attribute that tells records with the same message apart; "" for none
-	kinds *kinds // shared by all handlers derived from this one
+	next     slog.Handler
+	interval time.Duration
+	key      string // attribute that distinguishes records with the same message; "" for none
+	kinds    *kinds // shared by all handlers that WithAttrs and WithGroup derive from this one
 }
 
 type kinds struct {
 	mu     sync.Mutex
-	byName map[kind]*entry
+	byKind map[kind]*entry
 }
 
 type kind struct{ message, value string }
 
 type entry struct {
-	written    time.Time
-	suppressed int
+	written    time.Time // time of the last record that was written
+	suppressed int       // number of records since then
 }
 
-// New returns a logger that writes to another one, at most one record of a kind per interval. Records with
-// the same message are of one kind unless they differ in the value of the attribute key; "" names none.
-func New(log *slog.Logger, every time.Duration, key string) *slog.Logger {
+// New returns a logger that writes at most one record of each kind per interval to log. Records with the same message
+// are of the same kind unless they differ in the attribute key; "" means no attribute.
+func New(log *slog.Logger, interval time.Duration, key string) *slog.Logger {
 	return slog.New(&Handler{
-		next: log.Handler(), every: every, key: key, kinds: &kinds{byName: map[kind]*entry{}},
+		next: log.Handler(), interval: interval, key: key, kinds: &kinds{byKind: map[kind]*entry{}},
 	})
 }
 
@@ -52,38 +53,39 @@ func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
-	of := kind{message: r.Message}
+	k := kind{message: r.Message}
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == h.key {
-			of.value = a.Value.String()
+			k.value = a.Value.String()
 		}
 		return true
 	})
-	suppressed, isDue := h.kinds.pass(of, r.Time, h.every)
-	if !isDue {
+	suppressed, ok := h.kinds.allow(k, r.Time, h.interval)
+	if !ok {
 		return nil
 	}
 	if suppressed > 0 {
 		r = r.Clone()
 		r.AddAttrs(slog.Int("suppressed", suppressed))
 	}
-	return h.next.Handle(ctx, r) //nolint:wrapcheck // it is that handler's own error
+	return h.next.Handle(ctx, r) //nolint:wrapcheck // the error is that handler's
 }
 
-// pass reports whether a record may be written at a time, and how many were suppressed before it.
-func (k *kinds) pass(of kind, at time.Time, every time.Duration) (suppressed int, isDue bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	e, isKnown := k.byName[of]
+// allow reports whether a record may be written now, and how many records of its kind were suppressed since the last
+// one.
+func (ks *kinds) allow(k kind, now time.Time, interval time.Duration) (suppressed int, ok bool) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	e, isKnown := ks.byKind[k]
 	if !isKnown {
 		e = &entry{}
-		k.byName[of] = e
-	} else if at.Sub(e.written) < every {
+		ks.byKind[k] = e
+	} else if now.Sub(e.written) < interval {
 		e.suppressed++
 		return 0, false
 	}
 	suppressed = e.suppressed
-	e.written, e.suppressed = at, 0
+	e.written, e.suppressed = now, 0
 	return suppressed, true
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/logging/ratelog"
 )
 
-// A kind is a message and the value of the named attribute; each has one line per interval, with the number
-// of lines left out before it.
+// A kind is a message and the value of the key attribute. Each kind is written once per interval, with the number of
+// suppressed records.
 func TestNew_OneLineOfAKindPerInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

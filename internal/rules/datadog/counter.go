@@ -302,7 +302,7 @@ func (c *Counter) ignored(root *spantable.Span) bool {
 
 // add appends the selected span to its batch.
 func (c *Counter) add(s *spantable.Span, top bool) {
-	if s.IsDoubtful {
+	if s.HasUnknownType {
 		c.table.Fail(decode.ErrUnparsable)
 		return
 	}
@@ -321,7 +321,7 @@ func (c *Counter) add(s *spantable.Span, top bool) {
 	c.batches.Add(c.batch, key, span.Snapshot{
 		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Flags: flags,
 	})
-	if c.batches.KeyBytes() > c.table.Limits.Made {
+	if c.batches.KeyBytes() > c.table.Limits.DerivedBytes {
 		c.table.Fail(spantable.ErrTooMuch)
 	}
 }

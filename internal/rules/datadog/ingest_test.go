@@ -27,9 +27,9 @@ func newIngested(p *datadog.Policy) *ingested {
 }
 
 func (in *ingested) text(s string) spantable.Text {
-	start := len(in.Made)
-	in.Made = append(in.Made, s...)
-	return in.MadeSince(start)
+	start := len(in.Derived)
+	in.Derived = append(in.Derived, s...)
+	return in.DerivedSince(start)
 }
 
 // add adds a trace of one span with these tags: a text, or a number.
@@ -280,7 +280,7 @@ func TestAnEnvironmentThatTheAgentWritesAsNothingIsNone(t *testing.T) {
 func TestOnlyWhatABodyBringsIsLookedAt(t *testing.T) {
 	policy := policyOf(t)
 	in := newIngested(policy)
-	in.Limits.Made = 100
+	in.Limits.DerivedBytes = 100
 	in.add(spantable.KindServer, nil)
 	in.sentBy("h", "e")
 	if err := datadog.NewCounter().CountIngested(&in.Table, policy); err != nil {

@@ -32,7 +32,7 @@ func (r *tags) text(t spantable.Text) []byte {
 	for _, char := range spantable.View(raw) {
 		r.made = utf8.AppendRune(r.made, char)
 	}
-	if len(r.made) > r.table.Limits.Made {
+	if len(r.made) > r.table.Limits.DerivedBytes {
 		r.table.Fail(spantable.ErrTooMuch)
 	}
 	return r.made[start:]

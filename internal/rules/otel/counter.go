@@ -116,7 +116,7 @@ func (c *Counter) resource(of *otlp.Resource, under rules.Place) {
 			snapshot.Flags |= span.Ignored
 		}
 		c.batches.Add(batch, key, snapshot)
-		if c.batches.KeyBytes() > r.Limits.Made {
+		if c.batches.KeyBytes() > r.Limits.DerivedBytes {
 			r.Fail(spantable.ErrTooMuch)
 			return
 		}

@@ -255,8 +255,8 @@ func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
 		Parent: rnd.Uint64N(2),
 		Name:   text(),
 		Kind:   spantable.Kind(rnd.IntN(6)),
-		Start:  otlptest.Began,
-		End:    otlptest.Began + rnd.Uint64N(1e9), Code: rnd.IntN(3),
+		Start:  otlptest.StartTime,
+		End:    otlptest.StartTime + rnd.Uint64N(1e9), Code: rnd.IntN(3),
 	}
 	for range rnd.IntN(6) {
 		a := otlptest.Attribute{names[rnd.IntN(len(names))]}
@@ -364,8 +364,8 @@ func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		c := otel.NewCounter()
 		last := func() weak.Pointer[byte] {
-			body := append(otlptest.Of(otlptest.Span{State: "ot=th:8"}), otlptest.Web(100)...)
-			body = append(body, otlptest.Of(otlptest.Span{State: "ot=th:c"})...)
+			body := append(otlptest.SDKRequest(otlptest.Span{State: "ot=th:8"}), otlptest.Web(100)...)
+			body = append(body, otlptest.SDKRequest(otlptest.Span{State: "ot=th:c"})...)
 			body = slices.Clone(body[:len(body)-cut])
 			if err := c.Count(body, standard()); (err == nil) != (cut == 0) {
 				t.Fatal(err)

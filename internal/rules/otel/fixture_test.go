@@ -41,7 +41,7 @@ func countedOf(t testing.TB, c *otel.Counter, body []byte, policy *otel.Policy) 
 // only is the one span of a request with it alone.
 func only(t testing.TB, s otlptest.Span, policy *otel.Policy) counted {
 	t.Helper()
-	all := countedOf(t, otel.NewCounter(), otlptest.Of(s), policy)
+	all := countedOf(t, otel.NewCounter(), otlptest.SDKRequest(s), policy)
 	if len(all) != 1 {
 		t.Fatalf("%d spans", len(all))
 	}

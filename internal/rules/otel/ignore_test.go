@@ -73,7 +73,7 @@ func TestIgnore_LooksAtAPrefix(t *testing.T) {
 		"secret" + huge: true, huge + "secret": false, huge[:ignore.MaxValue-3] + "secret": false,
 	} {
 		s := otlptest.Span{Name: "GET", Attributes: []otlptest.Attribute{{"url.query", value}}}
-		if err := c.Count(otlptest.Of(s, otlptest.Span{Name: "POST"}), policy); err != nil {
+		if err := c.Count(otlptest.SDKRequest(s, otlptest.Span{Name: "POST"}), policy); err != nil {
 			t.Fatal(err)
 		}
 		counted, ignored := 0, 0

@@ -277,7 +277,7 @@ func TestPeersAreThoseOfCallers(t *testing.T) {
 			}
 			for i, policy := range policies {
 				keys := map[string]bool{}
-				for _, s := range countedOf(t, otel.NewCounter(), otlptest.Of(spans...), policy) {
+				for _, s := range countedOf(t, otel.NewCounter(), otlptest.SDKRequest(spans...), policy) {
 					keys[string(s.bytes)] = true
 				}
 				if len(keys) != want[i] {

@@ -15,11 +15,11 @@ import (
 func TestCountersKeepTheirPromise(t *testing.T) {
 	policy := standard()
 	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
-		for name, body := range otlptest.Greedy(length) {
+		for name, body := range otlptest.CostlyBodies(length) {
 			c := otel.NewCounter()
-			before := otlptest.InUse()
+			before := otlptest.MemoryInUse()
 			err := c.Count(body, policy)
-			held := otlptest.InUse() - before
+			held := otlptest.MemoryInUse() - before
 			promised := otel.CounterBytes(len(body))
 			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10,
 				err)
@@ -37,7 +37,7 @@ func TestCountersKeepTheirPromise(t *testing.T) {
 
 // TestBytesOfKeysAreBounded: a long name of a service is in the key of each of its spans.
 func TestBytesOfKeysAreBounded(t *testing.T) {
-	body := otlptest.Greedy(1 << 20)["names"]
+	body := otlptest.CostlyBodies(1 << 20)["names"]
 	for range 2 {
 		if err := otel.NewCounter().Count(body, standard()); err != nil {
 			t.Errorf("names that stand in the body: %v", err)
@@ -100,7 +100,7 @@ func TestASpanCountsForAsManyAsItStandsFor(t *testing.T) {
 			t.Errorf("%s: %v, want %v", state, got, want)
 		}
 	}
-	body := otlptest.Of(otlptest.Span{State: "ot=th:8"}, otlptest.Span{State: "ot=th:8"}, otlptest.Span{},
+	body := otlptest.SDKRequest(otlptest.Span{State: "ot=th:8"}, otlptest.Span{State: "ot=th:8"}, otlptest.Span{},
 		otlptest.Span{State: "ot=th:c"})
 	var got []float64
 	for _, s := range countedOf(t, otel.NewCounter(), body, standard()) {

@@ -98,9 +98,9 @@ func (a *asked) value(t *spantable.Tag) spantable.Text {
 	if t.Value == spantable.IsText {
 		return t.Text()
 	}
-	start := len(a.to.Made)
-	a.to.Made = a.request.AppendValue(a.to.Made, t)
-	return a.to.MadeSince(start)
+	start := len(a.to.Derived)
+	a.to.Derived = a.request.AppendValue(a.to.Derived, t)
+	return a.to.DerivedSince(start)
 }
 
 // normal is a text as the value of a tag, which most are as they are.
@@ -108,25 +108,25 @@ func (a *asked) normal(text spantable.Text) spantable.Text {
 	if rules.IsTagValue(a.to.Bytes(text)) {
 		return text
 	}
-	start := len(a.to.Made)
-	a.to.Made = rules.AppendTagValue(a.to.Made, a.to.String(text))
-	return a.to.MadeSince(start)
+	start := len(a.to.Derived)
+	a.to.Derived = rules.AppendTagValue(a.to.Derived, a.to.String(text))
+	return a.to.DerivedSince(start)
 }
 
 // join is a text of several parts.
 func (a *asked) join(all ...string) spantable.Text {
-	start := len(a.to.Made)
+	start := len(a.to.Derived)
 	for _, part := range all {
-		a.to.Made = append(a.to.Made, part...)
+		a.to.Derived = append(a.to.Derived, part...)
 	}
-	return a.to.MadeSince(start)
+	return a.to.DerivedSince(start)
 }
 
 // decimal is an integer as a text.
 func (a *asked) decimal(n int64) spantable.Text {
-	start := len(a.to.Made)
-	a.to.Made = strconv.AppendInt(a.to.Made, n, 10)
-	return a.to.MadeSince(start)
+	start := len(a.to.Derived)
+	a.to.Derived = strconv.AppendInt(a.to.Derived, n, 10)
+	return a.to.DerivedSince(start)
 }
 
 // naming is what spans are called.
@@ -151,9 +151,9 @@ func (n *naming) operation(kind spantable.Kind) spantable.Text {
 	if name := n.normal(n.text(attrOperation)); name.Len > 0 {
 		return name
 	}
-	start := len(n.to.Made)
-	n.to.Made = work.AppendOperation(n.to.Made, n, kind)
-	return n.to.MadeSince(start)
+	start := len(n.to.Derived)
+	n.to.Derived = work.AppendOperation(n.to.Derived, n, kind)
+	return n.to.DerivedSince(start)
 }
 
 func (n *naming) workType(kind spantable.Kind) spantable.Text {

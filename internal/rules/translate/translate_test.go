@@ -201,7 +201,7 @@ func TestWhatIsNotTranslated(t *testing.T) {
 		want error
 	}{
 		"a list": {
-			otlptest.Of(otlptest.Span{Attributes: []otlptest.Attribute{list}}),
+			otlptest.SDKRequest(otlptest.Span{Attributes: []otlptest.Attribute{list}}),
 			otlp.ErrUnparsable,
 		},
 		"a list of a resource": {
@@ -430,11 +430,11 @@ func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 // hold no more than its part of the budget.
 func TestTranslatorsKeepTheirPromise(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
-		for name, body := range otlptest.Greedy(length) {
+		for name, body := range otlptest.CostlyBodies(length) {
 			c := translator(t, wantedTags...)
-			before := otlptest.InUse()
+			before := otlptest.MemoryInUse()
 			err := c.translate(body, false)
-			held, promised := otlptest.InUse()-before, translate.Bytes(len(body), 0)
+			held, promised := otlptest.MemoryInUse()-before, translate.Bytes(len(body), 0)
 			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10,
 				err)
 			if held > promised {
@@ -449,7 +449,7 @@ func TestTranslatorsKeepTheirPromise(t *testing.T) {
 // before, and all texts lie in the table.
 func FuzzTranslate(f *testing.F) {
 	f.Add(otlptest.Web(2))
-	f.Add(otlptest.Of(otlptest.Span{
+	f.Add(otlptest.SDKRequest(otlptest.Span{
 		Trace:      1,
 		Attributes: []otlptest.Attribute{{"http.status_code", 2.5}, {otlp.StatsComputed, true}},
 	}))
@@ -465,9 +465,9 @@ func FuzzTranslate(f *testing.F) {
 				spans += len(trace)
 			}
 		}
-		if spans != len(c.request.Spans) || len(c.table.Made) > c.table.Limits.Made ||
+		if spans != len(c.request.Spans) || len(c.table.Derived) > c.table.Limits.DerivedBytes ||
 			!bytes.Equal(body, before) {
-			t.Fatalf("%d spans of %d, %d bytes are made", spans, len(c.request.Spans), len(c.table.Made))
+			t.Fatalf("%d spans of %d, %d bytes are made", spans, len(c.request.Spans), len(c.table.Derived))
 		}
 	})
 }

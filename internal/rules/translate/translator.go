@@ -174,7 +174,7 @@ func (t *traces) group(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
 	t.of, t.place = t.of[:0], t.place[:0]
 	for i := range spans {
-		t.of = append(t.of, uint32(t.numbers.Of(0, spans[i].TraceLow)))
+		t.of = append(t.of, uint32(t.numbers.NumberOf(0, spans[i].TraceLow)))
 	}
 	count := t.numbers.Len()
 	t.ends = slices.Grow(t.ends[:0], count+1)[:count+1]

@@ -1,12 +1,13 @@
-// Package ignore says which spans nobody wants counted, by rules that an operator gives: a label of
-// the key, or an attribute of the span, that is a text or that a pattern finds.
+// Package ignore implements the rules of --ignore, which exclude spans from the statistics.
 //
-// Every span meets a List where its key is admitted (package admit), once for a key and interval, so
-// a key that is known costs nothing. Attributes are not all in keys: a door whose spans have more of
-// them asks the list for theirs while it makes a key, and marks the span (span.Ignored).
+// A rule compares a label of the key, or an attribute of the span, with a text or a regular expression.
 //
-// Bounds: MaxRules rules of MaxBytes each, which see MaxValue bytes of an attribute. Patterns are RE2, so a
-// match takes time in proportion to its text.
+// The registry checks a key when it sees the key for the first time in an interval (package admit), so the
+// check costs nothing for known keys. Not all attributes are part of the key. For rules about other attributes,
+// the receiver evaluates List.Attribute while it builds the key, and marks the span with span.Ignored.
 //
-// Threading: a List is complete before it is used, and never changes from then on.
+// Concurrency: a List does not change after Parse has returned it.
+//
+// Limits: MaxRules rules of MaxBytes bytes each, and MaxValue bytes of an attribute. Regular expressions have
+// the RE2 syntax, so matching takes time linear in the length of the text.
 package ignore

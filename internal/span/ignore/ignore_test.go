@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 )
 
-// list makes one of rules that must be good.
+// list parses rules that must be valid.
 func list(t *testing.T, rules ...string) *ignore.List {
 	t.Helper()
 	l, err := ignore.Parse(rules)
@@ -18,7 +18,7 @@ func list(t *testing.T, rules ...string) *ignore.List {
 	return l
 }
 
-// TestARuleIsAboutItsField, of a key that has each label, and one that has only those it must.
+// The test checks each rule with a key that has all labels, and with one that has only the required labels.
 func TestARuleIsAboutItsField(t *testing.T) {
 	full := &span.Key{
 		Service: "test-shop", Operation: "http.server.request", Resource: "GET /healthz", Type: "web",
@@ -54,7 +54,7 @@ func TestARuleIsAboutItsField(t *testing.T) {
 	}
 }
 
-// TestOneRuleIsEnough, whichever it is, and a text may have one a line.
+// A span is ignored if any of the rules matches. A text can contain one rule per line.
 func TestOneRuleIsEnough(t *testing.T) {
 	l := list(t, "resource=a\n\nresource=b", "attribute.url.path=~^/x", "attribute.url.path=/y",
 		"attribute.z=1")
@@ -73,7 +73,7 @@ func TestOneRuleIsEnough(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoRuleIsNamed, with what would be one.
+// The error contains the invalid rule and the expected syntax.
 func TestWhatIsNoRuleIsNamed(t *testing.T) {
 	for _, rule := range []string{
 		"healthz", "resource", "resource=", "resuorce=a", "peer_tag=a", "additional_tag=a", "attribute.=a",
@@ -91,8 +91,8 @@ func TestWhatIsNoRuleIsNamed(t *testing.T) {
 	}
 }
 
-// TestAttribute_IsMatchedUpToMaxValue: the bound hides whatever follows, also from anchors and from rules for
-// equality, and cuts no character.
+// Rules see at most MaxValue bytes, also rules with anchors and rules for equality, and never a part of a
+// character.
 func TestAttribute_IsMatchedUpToMaxValue(t *testing.T) {
 	full := strings.Repeat("x", ignore.MaxValue)
 	huge := strings.Repeat("x", 8<<20)

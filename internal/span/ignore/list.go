@@ -9,10 +9,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// List is rules, each of which is enough for a span to be ignored. A nil list has none.
+// List is a list of rules. A span is ignored if any of them matches. A nil List ignores nothing.
 type List struct{ rules []rule }
 
-// Parse reads rules, one a line of each text. It returns all that is wrong, and nil where there is no rule.
+// Parse parses texts with one rule per line, and skips empty lines. It returns the first error, or a nil
+// List if there are no rules.
 func Parse(texts []string) (*List, error) {
 	l := &List{}
 	for _, text := range texts {
@@ -37,29 +38,31 @@ func Parse(texts []string) (*List, error) {
 	return l, nil
 }
 
-// Key says whether spans with a key are ignored. The key is as the statistics show it.
+// Key reports whether spans with this key are ignored. The key must be normalized.
 func (l *List) Key(k *span.Key) bool {
 	if l == nil {
 		return false
 	}
-	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.key(k) })
+	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.matchesKey(k) })
 }
 
-func (r *rule) key(k *span.Key) bool {
+// matchesKey reports whether the key has a label or a tag that the rule matches. Attributes that are not labels can
+// be in the key as peer tags or additional tags.
+func (r *rule) matchesKey(k *span.Key) bool {
 	switch {
 	case r.label == span.LabelHTTPStatus:
 		return k.HTTPStatus != 0 && r.matches(strconv.FormatUint(uint64(k.HTTPStatus), 10))
 	case r.label < span.FirstList:
 		return r.matches(*k.Text(r.label))
 	}
-	is := func(tag string) bool {
+	matchesTag := func(tag string) bool {
 		name, value, _ := strings.Cut(tag, ":")
 		return name == r.attribute && r.matches(value)
 	}
-	return slices.ContainsFunc(k.PeerTags, is) || slices.ContainsFunc(k.AdditionalTags, is)
+	return slices.ContainsFunc(k.PeerTags, matchesTag) || slices.ContainsFunc(k.AdditionalTags, matchesTag)
 }
 
-// Attributes are the names of those that some rule asks for, each once.
+// Attributes returns the names of all attributes that rules refer to, without duplicates.
 func (l *List) Attributes() (names []string) {
 	if l == nil {
 		return nil
@@ -72,8 +75,8 @@ func (l *List) Attributes() (names []string) {
 	return names
 }
 
-// Attribute reports whether spans are ignored that have an attribute with that value, of which the first
-// MaxValue bytes count. A rule for equality is shorter, so a longer value never equals one.
+// Attribute reports whether spans with this attribute are ignored. It reads only the first MaxValue bytes
+// of the value. A rule without a pattern never matches a longer value, because its own value is shorter.
 func (l *List) Attribute(name, value string) bool {
 	if l == nil {
 		return false

@@ -8,50 +8,53 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// The bounds of a list.
+// Limits of a List.
 const (
 	MaxRules = 32
-	MaxBytes = 1000 // of a rule
-	MaxValue = 1000 // of an attribute's value; a rule sees no more of it
+	MaxBytes = 1000 // maximum length of a rule
+	MaxValue = 1000 // maximum number of bytes of an attribute's value that rules read
 )
 
-// attributePrefix begins the field of a rule that asks for an attribute.
+// attributePrefix is the prefix of a rule's field that names an attribute.
 const attributePrefix = "attribute."
 
-// rule is one field, and the values of it that are ignored.
+// rule matches spans in which one label or attribute has a given value.
 type rule struct {
-	label     span.Label // span.WholeKey where no label says it
-	attribute string     // empty where the rule asks for a label by its own name
+	label     span.Label // span.WholeKey if the rule is about an attribute that is not a label
+	attribute string     // name of the attribute; "" if the rule names a label
 	value     string
-	pattern   *regexp.Regexp // nil where the value must be equal
+	pattern   *regexp.Regexp // nil if the value must be equal
 }
 
-// parse reads a rule: field=value, or field=~pattern.
+// parse parses a rule: field=value, or field=~pattern.
 func parse(text string) (r rule, err error) {
-	field, value, isRule := strings.Cut(text, "=")
-	if !isRule || value == "" || len(text) > MaxBytes {
+	field, value, found := strings.Cut(text, "=")
+	if !found || value == "" || len(text) > MaxBytes {
 		return r, fmt.Errorf("parse --ignore: %.100q is not field=value or field=~pattern in %d bytes; "+
 			"fields are %s, and attribute.NAME", text, MaxBytes, fields())
 	}
 	name, isAttribute := strings.CutPrefix(field, attributePrefix)
-	var known bool
-	switch r.label, known = labelOf(name, isAttribute); {
+	var isKnown bool
+	r.label, isKnown = labelOf(name, isAttribute)
+	isList := r.label >= span.FirstList && r.label < span.EndOfLists
+	switch {
 	case isAttribute && name != "":
 		r.attribute = name
-	case isAttribute || !known || r.label >= span.FirstList && r.label < span.EndOfLists:
+	case isAttribute || !isKnown || isList:
 		return r, fmt.Errorf("parse --ignore: %q is no field; give one of %s, or attribute.NAME", field,
 			fields())
 	}
-	if r.value = value; value[0] != '~' {
-		return r, nil
-	}
-	if r.pattern, err = regexp.Compile(value[1:]); err != nil {
-		return r, fmt.Errorf("parse --ignore %s: %w; a pattern is written as RE2 has it", field, err)
+	r.value = value
+	if pattern, isPattern := strings.CutPrefix(value, "~"); isPattern {
+		if r.pattern, err = regexp.Compile(pattern); err != nil {
+			return r, fmt.Errorf("parse --ignore %s: %w; a pattern is written as RE2 has it", field, err)
+		}
 	}
 	return r, nil
 }
 
-// matches says whether the rule is about a value. An absent one is none.
+// matches reports whether the label or attribute of the rule may have this value. No rule matches an empty
+// value, which means that the label or attribute is absent.
 func (r *rule) matches(value string) bool {
 	switch {
 	case value == "":
@@ -62,7 +65,7 @@ func (r *rule) matches(value string) bool {
 	return value == r.value
 }
 
-// labelsOf are the attributes that a key has as labels, by the names that they have in OpenTelemetry.
+// labelsOf maps OpenTelemetry attributes to the labels that contain their values.
 var labelsOf = map[string]span.Label{
 	"http.request.method": span.LabelHTTPMethod, "http.method": span.LabelHTTPMethod,
 	"http.route": span.LabelHTTPEndpoint, "http.endpoint": span.LabelHTTPEndpoint,
@@ -70,18 +73,19 @@ var labelsOf = map[string]span.Label{
 	"rpc.grpc.status_code": span.LabelGRPCStatus, "span.kind": span.LabelKind,
 }
 
-// labelOf is the label that a field or an attribute is.
-func labelOf(name string, isAttribute bool) (span.Label, bool) {
-	if isAttribute || name == "span.kind" {
-		if l, known := labelsOf[name]; known {
-			return l, true
-		}
-		return span.WholeKey, false
+// labelOf returns the label with the given name, and whether there is one. If isAttribute is set, name is the name of
+// an attribute; if the attribute is not a label, labelOf returns span.WholeKey.
+func labelOf(name string, isAttribute bool) (l span.Label, isKnown bool) {
+	if !isAttribute && name != "span.kind" {
+		return span.ParseLabel(name)
 	}
-	return span.ParseLabel(name)
+	if l, isKnown = labelsOf[name]; isKnown {
+		return l, true
+	}
+	return span.WholeKey, false
 }
 
-// fields are the names of the labels that a rule may ask for.
+// fields lists the names of the labels that rules can use, for error messages.
 func fields() string {
 	var names []string
 	for l := range span.WholeKey {

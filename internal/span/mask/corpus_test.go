@@ -9,21 +9,21 @@ import (
 
 const (
 	hitsAnApp  = 5_000
-	leastRight = 0.9 // of the hits of routes with identifiers
+	leastRight = 0.9 // minimum share of the requests to routes with identifiers
 )
 
-// TestTheCorpus masks the traffic of every application, for two orders of how frequent the
+// TestTheCorpus masks the traffic of every application in testdata, for two orders of how frequent the
 // routes are.
 //
-// A name is a route with one choice of its few values: what a router tells apart, and a person.
-// But a piece of a route, or a few value, that has a digit in it looks like an identifier, and a
-// value in a query is one: names that differ in nothing else are one.
+// A name is a route together with one choice of its enumerated values, which a router and a reader
+// distinguish. But a piece of a route, or an enumerated value, that contains a digit looks like an
+// identifier, and so does every value in a query. Names that differ only in such pieces count as one.
 //
-// A hit of a route with identifiers is right when its mask has a placeholder for each of them
-// and all else as it is. Where two masks stand for one route, only hits of the more frequent one
-// count. Words that vary (kind slug) are never masked, so all of their hits are wrong.
+// The mask of a request to a route with identifiers is correct if it has a placeholder for each of them and
+// keeps everything else. If a route has two masks, only requests with the more frequent one count as
+// correct. Varying words (kind slug) are never masked, so requests with them count as wrong.
 //
-// A false merge is a hit whose mask is also that of another name.
+// A false merge is a request whose mask is also the mask of another name.
 func TestTheCorpus(t *testing.T) {
 	routes, hits, right := 0, 0, 0
 	apps := readApps(t)
@@ -48,8 +48,8 @@ func TestTheCorpus(t *testing.T) {
 	}
 }
 
-// judge counts hits of routes with identifiers, and those whose mask is right. It reports false
-// merges.
+// judge returns the number of requests to routes with identifiers, and of those with a correct mask. It fails the
+// test for false merges.
 func judge(t *testing.T, traffic *traffic, nameOf map[string]string) (hits, right int) {
 	t.Helper()
 	patterns, rightOf, told := map[string]*regexp.Regexp{}, map[string]map[string]int{}, map[string]bool{}

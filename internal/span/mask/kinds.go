@@ -2,30 +2,30 @@ package mask
 
 import "strings"
 
-// kind is what a piece of text looks like.
+// kind is the kind of an identifier.
 type kind uint8
 
 const (
-	words kind = iota // no identifier
+	noIdentifier kind = iota
 	number
 	uuid
 	hexadecimal
 	token
 	date
 	email
-	address4
-	address6
+	ipv4
+	ipv6
 	queryValue
 	kinds
 )
 
-// placeholders are what stands for an identifier in a mask.
+// placeholders contains, for each kind, the text that replaces identifiers in a mask.
 var placeholders = [kinds]string{
 	number: "{id}", uuid: "{uuid}", hexadecimal: "{hex}", token: "{token}", date: "{date}",
-	email: "{email}", address4: "{ip}", address6: "{ipv6}", queryValue: "{value}",
+	email: "{email}", ipv4: "{ip}", ipv6: "{ipv6}", queryValue: "{value}",
 }
 
-// hasPlaceholder says whether a placeholder stands in a text.
+// hasPlaceholder reports whether text contains a placeholder.
 func hasPlaceholder(text string) bool {
 	for {
 		at := strings.IndexByte(text, '{')
@@ -42,54 +42,55 @@ func hasPlaceholder(text string) bool {
 	}
 }
 
-// whole is the kind of a piece that is cut no further: an address, a time, a signed token.
-func whole(text string) kind {
+// segmentKind returns the kind of a segment that is an identifier as a whole: an address, a time, or a signed token.
+func segmentKind(text string) kind {
+	isJWT := strings.HasPrefix(text, "eyJ") && len(text) > 40 && strings.Count(text, ".") == 2
 	switch {
 	case len(text) < len("a@b.c"):
-		return words
+		return noIdentifier
 	case isEmail(text):
 		return email
 	case isDate(text):
 		return date
-	case isAddress4(text):
-		return address4
-	case isAddress6(text):
-		return address6
-	case strings.HasPrefix(text, "eyJ") && len(text) > 40 && strings.Count(text, ".") == 2:
-		return token // of JSON, signed
+	case isIPv4(text):
+		return ipv4
+	case isIPv6(text):
+		return ipv6
+	case isJWT:
+		return token
 	}
-	return words
+	return noIdentifier
 }
 
-// isEmail says whether a piece is an address with its @ as it is, or as it is in a URL.
+// isEmail reports whether text is an e-mail address, with the @ as it is or URL-encoded.
 func isEmail(text string) bool {
-	name, host, is := strings.Cut(text, "@")
-	if !is {
-		name, host, is = strings.Cut(text, "%40")
+	name, host, found := strings.Cut(text, "@")
+	if !found {
+		name, host, found = strings.Cut(text, "%40")
 	}
-	if !is || name == "" || strings.IndexByte(host, '@') >= 0 || isScale(host) {
+	if !found || name == "" || strings.IndexByte(host, '@') >= 0 || isImageScale(host) {
 		return false
 	}
 	dot := strings.LastIndexByte(host, '.')
 	return dot > 0 && len(host)-dot > 2 && isLetter(host[dot+1])
 }
 
-// isScale reports whether a text after an @ is the scale of an image, as in logo@2x.png.
-func isScale(text string) bool {
-	digits := run(text, 0, isDigit)
+// isImageScale reports whether the text after an @ is the scale of an image, as in logo@2x.png.
+func isImageScale(text string) bool {
+	digits := runLength(text, 0, isDigit)
 	if digits > 0 && digits+1 < len(text) && text[digits] == '.' {
-		digits += 1 + run(text, digits+1, isDigit)
+		digits += 1 + runLength(text, digits+1, isDigit)
 	}
 	rest := text[digits:]
 	return digits > 0 && len(rest) > 1 && rest[0] == 'x' && !isLetter(rest[1]) && !isDigit(rest[1])
 }
 
-// isAddress4 says whether a piece is an IPv4 address, with a port or without.
-func isAddress4(text string) bool {
+// isIPv4 reports whether text, which is not empty, is an IPv4 address with or without a port.
+func isIPv4(text string) bool {
 	if !isDigit(text[0]) || len(text) > len("255.255.255.255:65535") {
 		return false
 	}
-	numbers, digits := 1, 0
+	numbers, digits := 1, 0 // numbers, and digits of the current number; the fifth number is the port
 	for i := range len(text) {
 		switch c := text[i]; {
 		case isDigit(c) && digits < 3 || isDigit(c) && numbers == 5:
@@ -104,21 +105,20 @@ func isAddress4(text string) bool {
 	return numbers >= 4 && digits > 0
 }
 
-// isAddress6 says whether a piece is an IPv6 address: groups of hexadecimal digits, all eight
-// or with two colons for those left out. A class such as Db::Add has none of marks, and does not come
-// here.
-func isAddress6(text string) bool {
+// isIPv6 reports whether text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one "::". Names
+// like Db::Add have no identifierBytes and are never passed to it.
+func isIPv6(text string) bool {
 	if len(text) > len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") {
 		return false
 	}
-	colons, group := 0, 0
+	colons, digits := 0, 0 // colons, and digits of the current group
 	for i := range len(text) {
 		switch c := text[i]; {
-		case isHex(c) && group < 4:
-			group++
+		case isHex(c) && digits < 4:
+			digits++
 		case c == ':':
 			colons++
-			group = 0
+			digits = 0
 		default:
 			return false
 		}
@@ -126,30 +126,38 @@ func isAddress6(text string) bool {
 	return colons == 7 || colons >= 2 && colons < 7 && strings.Count(text, "::") == 1
 }
 
-// isDate says whether a piece is a day, or a moment of one: 2024-05-17, 2024-05-17T10:00Z.
+// isDate reports whether text is a date with or without a time: 2024-05-17, 2024-05-17T10:00Z.
 func isDate(text string) bool {
-	const day = "0000-00-00"
-	if len(text) < len(day) || len(text) > 40 || len(text) > len(day) && text[len(day)]|0x20 != 't' {
+	const layout = "0000-00-00"
+	day, clock := text, ""
+	if len(text) > len(layout) {
+		day, clock = text[:len(layout)], text[len(layout):]
+	}
+	if len(day) < len(layout) || len(text) > 40 || clock != "" && clock[0]|0x20 != 't' {
 		return false
 	}
-	for i := range len(text) {
-		switch c := text[i]; {
-		case i < len(day) && (day[i] == '-') != (c == '-'), i < len(day) && c != '-' && !isDigit(c):
-			return false
-		case i > len(day) && !isDigit(c) && strings.IndexByte(":.-+Zz%", c) < 0:
+	for i := range len(day) {
+		isDash := layout[i] == '-'
+		if isDash != (day[i] == '-') || !isDash && !isDigit(day[i]) {
 			return false
 		}
 	}
-	return text[5] <= '1' && text[8] <= '3'
+	for i := 1; i < len(clock); i++ {
+		if !isDigit(clock[i]) && strings.IndexByte(":.-+Zz%", clock[i]) < 0 {
+			return false
+		}
+	}
+	isPlausible := day[5] <= '1' && day[8] <= '3' // first digits of month and day
+	return isPlausible
 }
 
-const uuidBytes = len("00000000-0000-0000-0000-000000000000")
+const uuidLength = len("00000000-0000-0000-0000-000000000000")
 
 func isUUID(text string) bool {
-	if len(text) != uuidBytes {
+	if len(text) != uuidLength {
 		return false
 	}
-	for i := range uuidBytes {
+	for i := range uuidLength {
 		isDash := i == 8 || i == 13 || i == 18 || i == 23
 		if isDash != (text[i] == '-') || !isDash && !isHex(text[i]) {
 			return false

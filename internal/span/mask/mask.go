@@ -1,131 +1,126 @@
-// Package mask replaces the identifiers in a resource or an endpoint by placeholders: of
-// GET /users/17 it makes GET /users/{id}. So spans whose name would be lost, because a budget
-// is used up, keep most of it.
+// Package mask replaces the identifiers in a resource or an endpoint by placeholders: GET /users/17 becomes
+// GET /users/{id}. If a name exceeds its cardinality budget, its spans are counted under the mask, which keeps
+// most of the name.
 //
-// # What is an identifier
+// # Identifiers
 //
-// What a piece of text looks like decides, and nothing else: a number, a UUID, hexadecimal
-// digits, a random token, a date, an e-mail or network address, the value of a query, a
-// literal of an SQL statement. Each kind has a placeholder of its own, so /items/{id} and
-// /items/{uuid} stay two. Words are no identifiers, whatever they say: nothing tells a user's
-// name in /users/alice from the route /users/export. Names that programmers write stay words, however
-// many numbers they contain: createOAuth2ClientV1, UTF8ToUTF16, logo@2x.png.
+// Only the form of a piece of text decides whether it is an identifier: numbers, UUIDs, hexadecimal digits, random
+// tokens, dates, e-mail and network addresses, values of a URL query, and literals of an SQL statement are. Each
+// kind has its own placeholder, so /items/{id} and /items/{uuid} remain different. A word is not an identifier,
+// because the user name in /users/alice cannot be distinguished from the route /users/export. Names that programmers
+// write are words, even if they contain several numbers: createOAuth2ClientV1, UTF8ToUTF16, logo@2x.png.
 //
-// What stands around identifiers is kept byte by byte, so two texts have one mask only if
-// they differ in nothing but identifiers of the same kinds.
+// The text between identifiers is kept byte by byte, so two texts have the same mask only if they differ in nothing
+// but identifiers of the same kinds.
 //
 // # Properties
 //
-// A mask is a function of the text: it remembers nothing, and is safe for any goroutine. It is
-// idempotent: a text with a placeholder in it is a mask already, and a statement without
-// literals has none to replace. The text is valid UTF-8, as labels are once they are mended,
-// and so is the mask. The work is linear in the text's bytes. Nothing is allocated but what
-// the caller's buffer needs to grow.
+// A mask depends on the text only, and is idempotent: a text that contains a placeholder is not masked again, nor is
+// a statement without literals. Text and mask are valid UTF-8. The functions are safe for concurrent use, take time
+// linear in the length of the text, and allocate only if the caller's buffer must grow.
 //
 // # SQL
 //
-// The lexer is our own because DataDog/go-sqllexer can't keep these properties. It allocates
-// a lexer for each statement and can't use it again. It has to be told the database: where it
-// isn't, it takes a backslash for an escape in every literal, so that 'C:\' swallows what
-// follows and later literals show, and it cuts the table 2024_orders into a literal and a name,
-// which makes one mask of two tables.
+// The package has its own lexer, because DataDog/go-sqllexer does not have these properties. It allocates a lexer
+// for each statement. Without knowing the database, it treats a backslash as an escape character in every literal,
+// so that the literal 'C:\' includes the text after it, and later literals are not masked. And it splits the table
+// name 2024_orders into a literal and a name, which gives different tables the same mask.
 package mask
 
 import "strings"
 
-// maxText is the longest resource that statistics have. A longer text has no mask.
+// maxText is the maximum length of a resource in the statistics. Longer texts are not masked.
 const maxText = 5000
 
-// Append appends the mask of a text. It reports false, and appends nothing, where the text has
-// no identifier or is a mask already.
+// Append appends the mask of text to dst. If text contains no identifier, or is a mask already, it appends nothing
+// and returns false.
 func Append(dst []byte, text string) (masked []byte, ok bool) {
 	if len(text) < 2 || len(text) > maxText {
 		return dst, false
 	}
-	if word := statementWord(text); word != "" {
-		if masked, ok = appendStatement(dst, text, word); ok {
+	if keyword := requiredKeyword(text); keyword != "" {
+		if masked, ok = appendStatement(dst, text, keyword); ok {
 			return masked, true
 		}
-		if hasWord(withoutComment(text), word) {
-			return dst, false // a statement without literals, or one whose literals nobody can tell
+		if hasKeyword(withoutComment(text), keyword) {
+			return dst, false // a statement without literals, or with ambiguous quotes
 		}
 	}
 	if hasPlaceholder(text) {
 		return dst, false
 	}
 	m := masker{text: text, dst: dst, isPath: strings.IndexByte(text, '/') >= 0}
-	m.pieces()
+	m.maskText()
 	if m.copied == 0 {
 		return dst, false
 	}
 	return append(m.dst, text[m.copied:]...), true
 }
 
-// A text that is no statement is cut three times, since identifiers of one kind have the
-// separators of another in them: into pieces between slashes and spaces, which may be an
-// address or a time, then into stretches between colons and the like, where a UUID may stand,
-// then into leaves between dots and dashes. What is an identifier is not cut further.
+// A text that is not an SQL statement is split at three levels, because identifiers of one kind contain the
+// separators of another: into segments, which can be an address or a time, then into parts, which can be a UUID,
+// then into words. An identifier is not split further.
 var (
-	cutsPieces    = bytesOf(" /?&=,;()[]{}\"'|#<>\\\t\n\r")
-	cutsStretches = bytesOf(":@+~!$*^`")
-	cutsLeaves    = bytesOf(".-_")
+	segmentSeparators = byteSet(" /?&=,;()[]{}\"'|#<>\\\t\n\r")
+	partSeparators    = byteSet(":@+~!$*^`")
+	wordSeparators    = byteSet(".-_")
 )
 
-// marks are the bytes of which every identifier has one, but for a UUID of letters alone and a
-// signed token: these are long, and have dashes or dots.
-var marks = bytesOf("0123456789@%_")
+// identifierBytes contains at least one byte of every identifier, except for UUIDs without digits and signed tokens.
+// Those are long and contain dashes or dots.
+var identifierBytes = byteSet("0123456789@%_")
 
-func bytesOf(separators string) (is [256]bool) {
-	for i := range len(separators) {
-		is[separators[i]] = true
+func byteSet(bytes string) (set [256]bool) {
+	for i := range len(bytes) {
+		set[bytes[i]] = true
 	}
-	return is
+	return set
 }
 
-// end is where the first separator stands from here on, or where the text ends.
-func end(text string, from int, separators *[256]bool) int {
-	for from < len(text) && !separators[text[from]] {
+// indexAny returns the index of the first byte of set in text[from:], relative to text, or len(text).
+func indexAny(text string, from int, set *[256]bool) int {
+	for from < len(text) && !set[text[from]] {
 		from++
 	}
 	return from
 }
 
-// masker goes through a text that is no statement.
+// masker masks a text that is not an SQL statement.
 type masker struct {
 	text   string
 	dst    []byte
-	copied int  // of the text
-	isPath bool // it has a slash
+	copied int  // length of the part of text that dst already represents
+	isPath bool // text contains a slash
 }
 
-// replace puts the placeholder of a kind in the place of a piece of the text.
+// replace appends the text before text[from:to], and the placeholder of k instead of text[from:to].
 func (m *masker) replace(from, to int, k kind) {
 	m.dst = append(append(m.dst, m.text[m.copied:from]...), placeholders[k]...)
 	m.copied = to
 }
 
-// pieces masks the whole text.
-func (m *masker) pieces() {
+// maskText masks the whole text.
+func (m *masker) maskText() {
 	for from := 0; from < len(m.text); {
 		if m.isPath && from > 0 && m.text[from-1] == '?' {
-			m.query(from)
+			m.maskQuery(from)
 			return
 		}
-		to := end(m.text, from, &cutsPieces)
+		to := indexAny(m.text, from, &segmentSeparators)
 		if to > from {
-			m.piece(from, to)
+			m.maskSegment(from, to)
 		}
 		from = to + 1
 	}
 }
 
-var cutsQueries = bytesOf("&# ")
+var querySeparators = byteSet("&# ")
 
-// query masks the values of a query, whatever they are.
-func (m *masker) query(from int) {
+// maskQuery masks all values of the URL query that starts at text[from].
+func (m *masker) maskQuery(from int) {
 	for from < len(m.text) {
-		to := end(m.text, from, &cutsQueries)
-		if name, value, is := strings.Cut(m.text[from:to], "="); is && value != "" {
+		to := indexAny(m.text, from, &querySeparators)
+		if name, value, found := strings.Cut(m.text[from:to], "="); found && value != "" {
 			m.replace(from+len(name)+1, to, queryValue)
 		}
 		if to < len(m.text) && m.text[to] != '&' {
@@ -135,90 +130,93 @@ func (m *masker) query(from int) {
 	}
 }
 
-// piece masks what stands between slashes.
-func (m *masker) piece(from, to int) {
-	text := m.text[from:to]
-	isShort := len(text) < uuidBytes || end(text, 0, &cutsLeaves) == len(text)
-	if isShort && end(text, 0, &marks) == len(text) {
-		return // most pieces
+// maskSegment masks the identifiers in text[from:to], which contains no segment separator.
+func (m *masker) maskSegment(from, to int) {
+	segment := m.text[from:to]
+	mayLackIdentifierBytes := len(segment) >= uuidLength && indexAny(segment, 0, &wordSeparators) < len(segment)
+	if !mayLackIdentifierBytes && indexAny(segment, 0, &identifierBytes) == len(segment) {
+		return // most segments end here
 	}
-	if k := whole(text); k != words {
+	if k := segmentKind(segment); k != noIdentifier {
 		m.replace(from, to, k)
 		return
 	}
-	if strings.IndexByte(text, '%') >= 0 {
-		return // a text in the spelling of URLs
+	if strings.IndexByte(segment, '%') >= 0 {
+		return // URL-encoded text
 	}
 	for ; from < to; from++ {
-		stop := end(m.text[:to], from, &cutsStretches)
-		m.stretch(from, stop)
-		from = stop
+		partEnd := indexAny(m.text[:to], from, &partSeparators)
+		m.maskPart(from, partEnd)
+		from = partEnd
 	}
 }
 
-// stretch masks what stands between colons.
-func (m *masker) stretch(from, to int) {
-	text := m.text[from:to]
+// maskPart masks the identifiers in text[from:to], which contains no part separator.
+func (m *masker) maskPart(from, to int) {
+	part := m.text[from:to]
 	switch {
-	case text == "":
+	case part == "":
 		return
-	case run(text, 0, isDigit) == len(text):
+	case runLength(part, 0, isDigit) == len(part):
 		m.replace(from, to, number)
 		return
-	case isAddress4(text):
-		m.replace(from, to, address4)
+	case isIPv4(part):
+		m.replace(from, to, ipv4)
 		return
-	case m.isPath && strings.IndexByte(text, '.') >= 0:
-		to = from + varying(text)
 	}
-	from += prefix(m.text[from:to])
-	text = m.text[from:to]
-	if k := tokenKind(text); k != words {
+	if m.isPath && strings.IndexByte(part, '.') >= 0 {
+		to = from + maskableLength(part)
+	}
+	from += typePrefixLength(m.text[from:to])
+	rest := m.text[from:to]
+	if k := identifierKind(rest); k != noIdentifier {
 		m.replace(from, to, k)
 		return
 	}
-	if from > 0 && m.text[from-1] == '_' && isScrambled(text) {
+	hasTypePrefix := from > 0 && m.text[from-1] == '_'
+	if hasTypePrefix && isScrambled(rest) {
 		m.replace(from, to, token)
 		return
 	}
-	m.leaves(from, to)
+	m.maskWords(from, to)
 }
 
-// prefix is how many bytes of an identifier say of what it is one: cus_NffrFeUfNV2Hib,
-// cs_test_a1B2.
-func prefix(text string) (length int) {
+// typePrefixLength returns the length of the prefix that states the type of an identifier, like "cus_" in
+// cus_NffrFeUfNV2Hib and "cs_test_" in cs_test_a1B2. It consists of up to two short lower-case words.
+func typePrefixLength(text string) (length int) {
 	for range 2 {
-		at := end(text, length, &cutsLeaves)
-		if at == length || at == len(text) || text[at] != '_' || at-length > 8 ||
-			run(text, length, isLower) < at-length {
+		end := indexAny(text, length, &wordSeparators)
+		isShortWord := end > length && end-length <= 8 && runLength(text, length, isLower) >= end-length
+		if end == len(text) || text[end] != '_' || !isShortWord {
 			break
 		}
-		length = at + 1
+		length = end + 1
 	}
 	return length
 }
 
-// varying is how much of a name with dots in a path may be masked: all of it where it ends in a
-// long identifier, else the stem of a file where that is an identifier or begins with a long
-// one. A file with an identifier elsewhere in its name is a static one: main.3f2a9c1b.js.
-func varying(name string) int {
-	if last := name[strings.LastIndexByte(name, '.')+1:]; len(last) >= 12 && tokenKind(last) != words {
+// maskableLength returns the length of the prefix of a dotted name in a path that may contain identifiers. It is the
+// whole name if it ends in a long identifier. It is the name without its file extension if the rest is an identifier
+// or begins with a long one. Otherwise, it is 0: other file names with an identifier, like main.3f2a9c1b.js, are
+// those of static files.
+func maskableLength(name string) int {
+	if last := name[strings.LastIndexByte(name, '.')+1:]; len(last) >= 12 && identifierKind(last) != noIdentifier {
 		return len(name)
 	}
 	stem, extension, _ := strings.Cut(name, ".")
 	if !isExtension(extension) {
 		return 0
 	}
-	first := stem[:end(stem, 0, &cutsLeaves)]
-	k, _ := leafKind(first)
+	first := stem[:indexAny(stem, 0, &wordSeparators)]
+	k, _ := wordKind(first)
 	isLong := k == hexadecimal || k == number && len(first) >= 6 || k == token && len(first) >= 10
-	if isLong || tokenKind(stem) != words {
+	if isLong || identifierKind(stem) != noIdentifier {
 		return len(stem)
 	}
 	return 0
 }
 
-// isExtension says whether what follows a dot is an extension, or several.
+// isExtension reports whether text can be a file extension, or several like tar.gz.
 func isExtension(text string) bool {
 	if len(text) < 1 || len(text) > 16 || !isLetter(text[0]) {
 		return false
@@ -231,23 +229,24 @@ func isExtension(text string) bool {
 	return true
 }
 
-// leaves masks what stands between dots and dashes.
-func (m *masker) leaves(from, to int) {
-	isAfterToken := false
+// maskWords masks the words of text[from:to] that are identifiers, and UUIDs between words.
+func (m *masker) maskWords(from, to int) {
+	isAfterIdentifier := false
 	for ; from < to; from++ {
-		if uuidEnd := from + uuidBytes; uuidEnd <= to && isUUID(m.text[from:uuidEnd]) {
+		if uuidEnd := from + uuidLength; uuidEnd <= to && isUUID(m.text[from:uuidEnd]) {
 			m.replace(from, uuidEnd, uuid)
-			from, isAfterToken = uuidEnd, true
+			from, isAfterIdentifier = uuidEnd, true
 			continue
 		}
-		stop := end(m.text[:to], from, &cutsLeaves)
-		k, skip := leafKind(m.text[from:stop])
-		if k == words && isAfterToken && stop == to && isSuffix(m.text[from:stop]) {
+		wordEnd := indexAny(m.text[:to], from, &wordSeparators)
+		k, nameLength := wordKind(m.text[from:wordEnd])
+		if k == noIdentifier && isAfterIdentifier && wordEnd == to && isPodSuffix(m.text[from:wordEnd]) {
 			k = token
 		}
-		if isAfterToken = k != words; isAfterToken {
-			m.replace(from+skip, stop, k)
+		isAfterIdentifier = k != noIdentifier
+		if isAfterIdentifier {
+			m.replace(from+nameLength, wordEnd, k)
 		}
-		from = stop
+		from = wordEnd
 	}
 }

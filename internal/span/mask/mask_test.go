@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 )
 
-// masked is the mask of a text, or the text itself where it has none.
+// masked returns the mask of a text, or the text itself if it has none.
 func masked(text string) string {
 	if name, ok := mask.Append(nil, text); ok {
 		return string(name)
@@ -80,8 +80,8 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoMask: words with digits in them, versions, names of static files, masks and
-// routes, statements whose literals nobody can tell.
+// Words that contain digits, versions, names of static files, masks, routes without identifiers, and
+// statements with ambiguous quotes are not masked.
 func TestWhatHasNoMask(t *testing.T) {
 	for _, text := range []string{
 		"", "x", "GET /", "GET /v1/users", "GET /v2beta1/x", "GET /oauth2/token", "GET /s3/k8s/utf8/2fa/i18n",
@@ -104,7 +104,7 @@ func TestWhatHasNoMask(t *testing.T) {
 	}
 }
 
-// TestMasksKeepWhatStandsAround identifiers, and their kinds.
+// A mask keeps the text around identifiers, and the kinds of the identifiers.
 func TestMasksKeepWhatStandsAround(t *testing.T) {
 	texts := []string{
 		"GET /a/1234567", "GET /a/1234567/", "GET /b/1234567", "HEAD /a/1234567", "GET /a/1234567.json",
@@ -125,7 +125,7 @@ func TestMasksKeepWhatStandsAround(t *testing.T) {
 	}
 }
 
-// TestMethodsWithVersionsKeepTheirNames: no word with a number in it is a random token.
+// A word that contains a number is not a random token.
 func TestMethodsWithVersionsKeepTheirNames(t *testing.T) {
 	for _, verb := range []string{"get", "list", "create", "GetUser", "Describe", "batch_write"} {
 		for _, noun := range []string{
@@ -157,7 +157,7 @@ func TestMaskingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestAMaskIsAppended behind what is there, and where there is none nothing is.
+// Append keeps the content of dst, and appends nothing to it if there is no mask.
 func TestAMaskIsAppended(t *testing.T) {
 	for text, want := range map[string]string{
 		"/a/1": "is /a/{id}", "select 1 from t": "is select ? from t",
@@ -169,7 +169,7 @@ func TestAMaskIsAppended(t *testing.T) {
 	}
 }
 
-// TestWhereAQuoteEnds holds masks of statements against a lexer that knows quotes alone.
+// The test compares masks of statements with those of a lexer that only knows quotes.
 func TestWhereAQuoteEnds(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 20))
 	for range 100_000 {
@@ -189,7 +189,7 @@ func TestWhereAQuoteEnds(t *testing.T) {
 			}
 		}
 		if end >= len(text) || strings.ContainsAny(text[end+1:], `'\`) {
-			continue // it stays open, or is more than one
+			continue // not closed, or more than one literal
 		}
 		want := "select a from t where b = ?" + text[end+1:]
 		if got := masked("select a from t where b = " + text); got != want {
@@ -198,8 +198,8 @@ func TestWhereAQuoteEnds(t *testing.T) {
 	}
 }
 
-// FuzzMask: whatever the text, its mask is valid, is its own mask, and is no longer than what
-// has a placeholder for each byte.
+// The mask of any text is valid UTF-8 and its own mask. It is no longer than the text with a placeholder
+// instead of each byte.
 func FuzzMask(f *testing.F) {
 	for _, text := range []string{
 		"GET /users/17?a=b", "/a/550e8400-e29b-41d4-a716-446655440000.png", "{id}", "/{id}/{uuid}?x={value}",
@@ -225,8 +225,7 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// TestAMaskIsItsOwnMask puts pieces of statements and of routes together at random, without
-// anything between them too.
+// The test concatenates pieces of statements and routes at random, with and without separators.
 func TestAMaskIsItsOwnMask(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(32, 24))
 	pieces := strings.Split("with|select|insert|from|as|into|a|A0|0A|0|17|1.5e3|0x1f|'x'|'|\"q\"|`|$|$$|$a$|$1|?|?1|(|)|,|/*|*/|--|\\|\n|/|-|.|:|@b.cd|%40|_|{|}|{id}|=|&|3f2a9c1b77|550e8400-e29b-41d4-a716-446655440000|2024-05-17|1.2.3.4|::1|é", "|")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNames_AreNotMasked with names of operations that have several numbers: names that programmers
-// write are words, however many versions they contain.
+// The test uses names of operations that contain several numbers. Names that programmers write are words,
+// however many versions they contain.
 func TestNames_AreNotMasked(t *testing.T) {
 	file, err := os.ReadFile("testdata/names.txt")
 	if err != nil {
@@ -39,8 +39,8 @@ func TestNames_AreNotMasked(t *testing.T) {
 	}
 }
 
-// kubernetesOperations are operation IDs as the API server's OpenAPI document forms them, and
-// those of clients that add a version of their own.
+// kubernetesOperations returns operation IDs as in the OpenAPI document of the Kubernetes API server, and as in clients
+// that add a version.
 func kubernetesOperations() (names []string) {
 	for _, verb := range strings.Fields("read list create replace patch delete deleteCollection watch connectPost") {
 		for _, group := range strings.Fields(`Core Apps Batch Autoscaling Policy Networking Storage
@@ -58,7 +58,7 @@ func kubernetesOperations() (names []string) {
 	return names
 }
 
-// conversions are the names of functions between two formats.
+// conversions returns names of functions that convert between two formats.
 func conversions() (names []string) {
 	for _, formats := range []string{
 		"UTF8 UTF16 UTF32 UCS2 Latin1 ISO8859", "mp3 mp4 h264 h265 av1 vp9 webm2", "i18n l10n a11y",
@@ -79,7 +79,7 @@ func conversions() (names []string) {
 	return names
 }
 
-// TestImages_OfAScaleKeepTheirNames: the scale of an image is not the host of an email address.
+// The scale of an image is not the host of an e-mail address.
 func TestImages_OfAScaleKeepTheirNames(t *testing.T) {
 	for _, name := range []string{"logo", "hero", "icon-60x60", "app_icon", "Icon-App-20x20"} {
 		for _, scale := range []string{"@2x", "@3x", "@1.5x", "@2x~ipad", "%402x", "@2x-dark", "@2x.min"} {
@@ -98,7 +98,7 @@ func TestImages_OfAScaleKeepTheirNames(t *testing.T) {
 	}
 }
 
-// TestIdentifiers_AreMasked at least in the share of each kind that the budget needs.
+// At least the share of each kind that keeps a budget from filling must be masked.
 func TestIdentifiers_AreMasked(t *testing.T) {
 	const hits = 4000
 	rnd := rand.New(rand.NewPCG(47, 13))

@@ -12,28 +12,28 @@ import (
 	"testing"
 )
 
-// app is the routes of one application, as a file of testdata/routes writes them: a line
-// each, with parameters as {name:kind}, of a kind that makers has, or {name} of the few
-// values that a line "few name value ..." lists.
+// app contains the routes of one application, as a file of testdata/routes lists them: one per line, with
+// parameters like {name:kind}, where kind is a key of makers, or {name} for the enumerated values of a line
+// "few name value ...".
 type app struct {
 	name   string
 	routes []route
 	few    map[string][]string
 }
 
-// route is a pattern, cut at its parameters: fixed text, parameter, fixed text ...
+// route is a pattern, split at its parameters: fixed text, parameter, fixed text ...
 type route struct {
 	pattern string
 	fixed   []string
-	kinds   []string // of a parameter, or the name of a list of few
+	kinds   []string // by parameter: a kind, or the name of a list in app.few
 }
 
-// hit is one value that an application sent, and what is known of it.
+// hit is one value that an application sent, with the expected results.
 type hit struct {
 	value string
-	// with those of its few values that are words: what a router, or a person, tells apart
+	// the route with its enumerated values that are words, as a router or a reader distinguishes it
 	route         string
-	expect        string // a regular expression of the mask that is right, without ^ and $
+	expect        string // regular expression for the correct mask, without ^ and $
 	hasIdentifier bool
 }
 
@@ -86,8 +86,8 @@ func (a *app) add(t *testing.T, pattern string) {
 	a.routes = append(a.routes, r)
 }
 
-// traffic makes hits of an application: Zipf over the routes in an order that the seed
-// decides, and one in ten identifiers of a few that are popular.
+// traffic generates requests to an application. Routes are distributed by Zipf's law, in an order that depends on the
+// seed. One in ten identifiers is one of a few popular ones.
 type traffic struct {
 	*app
 	rnd     *rand.Rand
@@ -146,10 +146,10 @@ func (t *traffic) next() hit {
 	return h
 }
 
-// withDigit is a piece of a route with a digit.
+// withDigit matches a piece of a route that contains a digit.
 var withDigit = regexp.MustCompile(`[^/ ?&=.:-]*[0-9][^/ ?&=.:-]*`)
 
-// expected is what is right for a part of a route: pieces with a digit may be masked.
+// expected returns a regular expression for the correct mask of a part of a route: pieces with a digit may be masked.
 func expected(fixed string) (expect string) {
 	from := 0
 	for _, at := range withDigit.FindAllStringIndex(fixed, -1) {
@@ -176,7 +176,7 @@ func (t *traffic) identifier(kind string) string {
 	return text
 }
 
-// statement is a statement without its literals, by regular expressions.
+// statement removes the literals from a statement with regular expressions.
 func statement(text string) string {
 	for _, replace := range []struct{ this, by string }{
 		{`/\*.*?\*/`, "/*?*/"},
@@ -191,7 +191,7 @@ func statement(text string) string {
 	return text
 }
 
-// makers make an identifier of a kind, of a length where the kind has one.
+// makers contains, for each kind, a function that returns an identifier of the given length.
 var makers = map[string]func(rnd *rand.Rand, length int) string{
 	"num":   func(r *rand.Rand, _ int) string { return strconv.Itoa(100_000 + r.IntN(900_000_000)) },
 	"num5":  func(r *rand.Rand, _ int) string { return strconv.Itoa(1 + r.IntN(99_999)) },
@@ -265,7 +265,8 @@ var makers = map[string]func(rnd *rand.Rand, length int) string{
 
 const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// of makes texts of an alphabet, of one length or, if that is 0, of the kind's.
+// of returns a function that generates texts from an alphabet. Their length is the given one or, if that is 0, the
+// default of the kind.
 func of(alphabet string, always int) func(*rand.Rand, int) string {
 	return func(r *rand.Rand, length int) string {
 		if always > 0 {

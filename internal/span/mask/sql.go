@@ -2,23 +2,24 @@ package mask
 
 import "strings"
 
-// statementWord is the word that a statement with the verb of this text must have. There is
-// none where the text has no such verb: DELETE is a method of HTTP too.
-func statementWord(text string) string {
+// requiredKeyword returns the keyword that text must contain if it is an SQL statement, or "" if its first word is
+// not an SQL verb. It returns "" for HTTP requests as well, because DELETE is also an HTTP method.
+func requiredKeyword(text string) string {
 	text = withoutComment(text)
-	letters := run(text, 0, isLetter)
-	if behind := text[letters:]; strings.HasPrefix(behind, " /") && !strings.HasPrefix(behind, " /*") {
-		return "" // a request
+	letters := runLength(text, 0, isLetter)
+	verb, rest := text[:letters], text[letters:]
+	if isPath := strings.HasPrefix(rest, " /") && !strings.HasPrefix(rest, " /*"); isPath {
+		return ""
 	}
 	for i := range statements {
-		if s := &statements[i]; letters == len(s.verb) && strings.EqualFold(text[:letters], s.verb) {
-			return s.word
+		if s := &statements[i]; strings.EqualFold(verb, s.verb) {
+			return s.keyword
 		}
 	}
 	return ""
 }
 
-var statements = []struct{ verb, word string }{
+var statements = []struct{ verb, keyword string }{
 	{"select", " from "},
 	{"insert", " into "},
 	{"update", " set "},
@@ -28,81 +29,85 @@ var statements = []struct{ verb, word string }{
 	{"merge", " into "},
 }
 
-// hasWord says whether a word stands in a text, in either case, between any white space.
-// The word is given in lower case between spaces.
-func hasWord(text, word string) bool {
-	for at := 0; at+len(word) <= len(text); at++ {
-		last := at + len(word) - 1
-		isAlone := isSpace(text[at]) && isSpace(text[last])
-		if isAlone && strings.EqualFold(text[at+1:last], word[1:len(word)-1]) {
+// hasKeyword reports whether text contains a keyword, in any case, between white space. The keyword is given in lower
+// case, with a space before and after it.
+func hasKeyword(text, keyword string) bool {
+	word := keyword[1 : len(keyword)-1]
+	for from := 0; from+len(keyword) <= len(text); from++ {
+		last := from + len(keyword) - 1
+		isBetweenSpaces := isSpace(text[from]) && isSpace(text[last])
+		if isBetweenSpaces && strings.EqualFold(text[from+1:last], word) {
 			return true
 		}
 	}
 	return false
 }
 
-// withoutComment is a statement without the comment that it begins with.
+// withoutComment removes a comment and white space at the start of a statement.
 func withoutComment(text string) string {
 	if strings.HasPrefix(text, "/*") {
 		_, text, _ = strings.Cut(text, "*/")
 	}
-	return text[spaces(text, 0):]
+	return text[skipSpaces(text, 0):]
 }
 
-// appendStatement appends a statement with a question mark for each of its literals and for the
-// text of each comment. Lists of literals become one, or each length of an IN list would be a
-// statement of its own. The word that makes it a statement must stand in no literal. It reports
-// false where there are no literals, or no word, or where quotes stay open in a text with a
-// backslash: not every database has it escape a quote, so nobody knows where its literals end.
-func appendStatement(dst []byte, text, word string) (masked []byte, ok bool) {
+// appendStatement appends a statement in which a question mark replaces each literal and the text of each comment.
+// One question mark replaces a list of literals, because otherwise IN lists of different lengths would make different
+// statements. It appends nothing and returns false if there are no literals, if the keyword occurs only in literals,
+// or if quotes are unbalanced in a text with a backslash: some databases treat \' as an escaped quote and others do
+// not, so the end of the literal is unknown.
+func appendStatement(dst []byte, text, keyword string) (masked []byte, ok bool) {
 	masked = dst
 	l := lexer{text: text}
-	found, isStatement := false, false
-	for from, at := 0, 0; at < len(text); {
-		to, isLiteral := l.next(at)
+	hasLiteral, isStatement := false, false
+	copied := 0 // length of the part of text that masked already represents
+	for at := 0; at < len(text); {
+		end, isLiteral := l.next(at)
 		if isLiteral {
-			masked = append(append(masked, text[from:at]...), '?')
-			isStatement = isStatement || hasWord(text[from:at], word)
-			to += run(text, to, isDigit) // behind a question mark they are its own
-			found, from = true, to
+			masked = append(append(masked, text[copied:at]...), '?')
+			isStatement = isStatement || hasKeyword(text[copied:at], keyword)
+			end += runLength(text, end, isDigit) // after a question mark, digits would look like its number
+			hasLiteral, copied = true, end
 		}
-		if at = to; at == len(text) {
-			masked = append(masked, text[from:]...)
-			isStatement = isStatement || hasWord(text[from:], word)
-		}
+		at = end
 	}
-	if !found || !isStatement || l.isOpen && strings.IndexByte(text, '\\') >= 0 {
+	masked = append(masked, text[copied:]...)
+	isStatement = isStatement || hasKeyword(text[copied:], keyword)
+	isAmbiguous := l.hasOpenQuote && strings.IndexByte(text, '\\') >= 0
+	if !hasLiteral || !isStatement || isAmbiguous {
 		return dst, false
 	}
 	return masked, true
 }
 
-// lexer cuts a statement into literals and what stands between them. A name in double quotes is
-// a name, as the standard has it. What is not closed goes on to the end.
+// lexer splits an SQL statement into tokens. Text in double quotes is a name, as in standard SQL. A quote or comment
+// that is not closed ends at the end of the text.
 type lexer struct {
-	text   string
-	closes string // what ends the comment whose text begins here
-	isOpen bool   // there are quotes that nothing closes
+	text         string
+	commentEnd   string // terminator of the comment whose start is the previous token; "" otherwise
+	hasOpenQuote bool   // a quote is not closed
 }
 
-// next is where the token ends that begins here, and whether it is a literal, or a list of them.
-func (l *lexer) next(at int) (to int, isLiteral bool) {
-	if closes := l.closes; closes != "" {
-		l.closes = ""
-		if to = until(l.text, at, closes); to > at {
-			return to, true
+// next returns the end of the token that starts at text[at]. isLiteral reports whether the token is a literal, a list
+// of literals, or the text of a comment.
+func (l *lexer) next(at int) (end int, isLiteral bool) {
+	if l.commentEnd != "" {
+		end = indexFrom(l.text, at, l.commentEnd)
+		l.commentEnd = ""
+		if end > at {
+			return end, true
 		}
 	}
 	if at > 0 && l.text[at-1] == '(' {
-		if to = l.lists(at); to > at {
-			return to, true
+		if end = l.listsEnd(at); end > at {
+			return end, true
 		}
 	}
-	if to = l.literal(at); to > at {
-		return to, true
+	if end = l.literalEnd(at); end > at {
+		return end, true
 	}
 	switch c := l.text[at]; {
-	case isDigit(c): // no number, since a name goes on behind it
+	case isDigit(c): // not a number, because literalEnd has rejected it
 		return nameEnd(l.text, digitsEnd(l.text, at)), false
 	case isNameByte(c), c == '$':
 		return nameEnd(l.text, at+1), false
@@ -111,9 +116,9 @@ func (l *lexer) next(at int) (to int, isLiteral bool) {
 	}
 	switch l.text[at:min(at+2, len(l.text))] {
 	case "/*":
-		l.closes = "*/"
+		l.commentEnd = "*/"
 	case "--":
-		l.closes = "\n"
+		l.commentEnd = "\n"
 	case "*/":
 	default:
 		return at + 1, false
@@ -121,126 +126,132 @@ func (l *lexer) next(at int) (to int, isLiteral bool) {
 	return at + 2, false
 }
 
-// literal is where one literal ends that begins here, or here where none does: a number, a
-// string or a question mark.
-func (l *lexer) literal(at int) int {
+// literalEnd returns the end of the literal that starts at text[at]: a number, a string or a question mark. If there
+// is none, it returns at.
+func (l *lexer) literalEnd(at int) int {
 	if at == len(l.text) {
 		return at
 	}
 	switch c := l.text[at]; {
 	case c == '?':
-		return at + 1 + run(l.text, at+1, isDigit)
+		return at + 1 + runLength(l.text, at+1, isDigit)
 	case c == '\'':
 		return l.quoteEnd(at)
 	case isDigit(c):
 		return numberEnd(l.text, at)
 	case c == '$':
-		return dollarEnd(l.text, at)
+		return dollarQuoteEnd(l.text, at)
 	}
 	return at
 }
 
-// lists is where the last of several lists in parentheses ends, of which the first begins
-// here: (1, 2), (3, 4). It is here where this is no list of literals alone.
-func (l *lexer) lists(from int) int {
-	to := l.list(from)
-	for last := to; last > from; {
-		to = last
-		at := spaces(l.text, last)
-		for _, want := range []byte("),(") {
-			if at == len(l.text) || l.text[at] != want {
-				return to
+// listsEnd returns the end of the last of several consecutive lists of literals in parentheses, as in
+// (1, 2), (3, 4). from is after the first opening parenthesis, and the end is before the last closing one. If the
+// first list does not consist of literals only, listsEnd returns from.
+func (l *lexer) listsEnd(from int) int {
+	end := l.listEnd(from)
+	for last := end; last > from; {
+		end = last
+		at := skipSpaces(l.text, last)
+		for _, c := range []byte("),(") {
+			if at == len(l.text) || l.text[at] != c {
+				return end
 			}
-			at = spaces(l.text, at+1)
+			at = skipSpaces(l.text, at+1)
 		}
-		if last = l.list(at); last == at {
-			return to
+		if last = l.listEnd(at); last == at {
+			return end
 		}
 	}
-	return to
+	return end
 }
 
-// list is where a list of literals ends that a parenthesis closes, or here if it is none.
-func (l *lexer) list(from int) int {
-	for at := spaces(l.text, from); ; {
-		to := l.literal(at)
-		if to == at {
+// listEnd returns the end of a list of literals that is followed by a closing parenthesis. If there is none, it
+// returns from.
+func (l *lexer) listEnd(from int) int {
+	for at := skipSpaces(l.text, from); ; {
+		end := l.literalEnd(at)
+		if end == at {
 			return from
 		}
-		next := spaces(l.text, to)
+		next := skipSpaces(l.text, end)
 		switch {
 		case next < len(l.text) && l.text[next] == ')':
-			return to
+			return end
 		case next == len(l.text) || l.text[next] != ',':
 			return from
 		}
-		at = spaces(l.text, next+1)
+		at = skipSpaces(l.text, next+1)
 	}
 }
 
-// quoteEnd is where a text in quotes ends. A quote in it is written twice, or behind a
+// quoteEnd returns the end of the quoted text that starts at text[at]. A quote within it is doubled, or escaped by a
 // backslash.
 func (l *lexer) quoteEnd(at int) int {
-	if isEscapeOfLike(l.text, at) {
-		return at + len(escapeOfLike)
+	if isEscapeClause(l.text, at) {
+		return at + len(backslashLiteral)
 	}
-	for quote, to := l.text[at], at+1; to < len(l.text); to++ {
+	quote := l.text[at]
+	for i := at + 1; i < len(l.text); i++ {
 		switch {
-		case l.text[to] == '\\':
-			to++
-		case l.text[to] != quote:
-		case to+1 < len(l.text) && l.text[to+1] == quote:
-			to++
+		case l.text[i] == '\\':
+			i++
+		case l.text[i] != quote:
+		case i+1 < len(l.text) && l.text[i+1] == quote:
+			i++
 		default:
-			return to + 1
+			return i + 1
 		}
 	}
-	l.isOpen = true
+	l.hasOpenQuote = true
 	return len(l.text)
 }
 
-// escapeOfLike is what LIKE 'x' ESCAPE '\' ends with: there a backslash stands for itself.
-const escapeOfLike = `'\'`
+// backslashLiteral is the literal of the clause LIKE 'x' ESCAPE '\', in which the backslash escapes nothing.
+const backslashLiteral = `'\'`
 
-func isEscapeOfLike(text string, at int) bool {
-	const word = "escape"
-	if !strings.HasPrefix(text[at:], escapeOfLike) {
+// isEscapeClause reports whether text[at:] starts with the literal of an ESCAPE clause that consists of a backslash.
+func isEscapeClause(text string, at int) bool {
+	const keyword = "escape"
+	if !strings.HasPrefix(text[at:], backslashLiteral) {
 		return false
 	}
 	before := strings.TrimRight(text[:at], " \t\r\n")
-	return len(before) >= len(word) && strings.EqualFold(before[len(before)-len(word):], word)
+	return len(before) >= len(keyword) && strings.EqualFold(before[len(before)-len(keyword):], keyword)
 }
 
-func spaces(text string, at int) int { return at + run(text, at, isSpace) }
+// skipSpaces returns the index of the first byte that is not white space, starting at text[at].
+func skipSpaces(text string, at int) int { return at + runLength(text, at, isSpace) }
 
-// isNameByte says whether a byte may be in the middle of a name.
+// isNameByte reports whether a name can contain the byte after its first one.
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c >= 0x80 }
 
-func nameEnd(text string, at int) int { return at + run(text, at, isNameByte) }
+// nameEnd returns the end of a name that continues at text[at].
+func nameEnd(text string, at int) int { return at + runLength(text, at, isNameByte) }
 
-// digitsEnd is where digits and dots end.
+// digitsEnd returns the end of the digits and dots that start at text[from].
 func digitsEnd(text string, from int) int {
-	return from + run(text, from, func(c byte) bool { return isDigit(c) || c == '.' })
+	return from + runLength(text, from, func(c byte) bool { return isDigit(c) || c == '.' })
 }
 
-// numberEnd is where a number ends: 17, 1.5e-3, 0x1f, 15ms. It is where it begins where a name
-// goes on behind it, as of a table: 2024_orders.
+// numberEnd returns the end of the number that starts at text[from]: 17, 1.5e-3, 0x1f, 15ms. If the digits are the
+// start of a name, like the table name 2024_orders, it returns from.
 func numberEnd(text string, from int) int {
-	at := digitsEnd(text, from)
-	if at == from+1 && at < len(text) && text[from] == '0' && strings.IndexByte("xXbBoO", text[at]) >= 0 {
-		at++
-		at += run(text, at, isHex)
+	end := digitsEnd(text, from)
+	hasBasePrefix := end == from+1 && end < len(text) && text[from] == '0' && strings.IndexByte("xXbBoO", text[end]) >= 0
+	if hasBasePrefix {
+		end++
+		end += runLength(text, end, isHex)
 	}
-	at = exponentEnd(text, at)
-	for most := at + 2; at < most && at < len(text) && isLetter(text[at]); at++ { // of a unit
-	}
-	if at < len(text) && isNameByte(text[at]) {
+	end = exponentEnd(text, end)
+	end += min(2, runLength(text, end, isLetter)) // a unit of up to two letters
+	if end < len(text) && isNameByte(text[end]) {
 		return from
 	}
-	return at
+	return end
 }
 
-// exponentEnd is where the exponent of a number ends that may begin here.
+// exponentEnd returns the end of the exponent of a number that starts at text[at]. If there is none, it returns at.
 func exponentEnd(text string, at int) int {
 	if at == len(text) || text[at]|0x20 != 'e' {
 		return at
@@ -249,30 +260,30 @@ func exponentEnd(text string, at int) int {
 	if digits < len(text) && (text[digits] == '-' || text[digits] == '+') {
 		digits++
 	}
-	if n := run(text, digits, isDigit); n > 0 {
+	if n := runLength(text, digits, isDigit); n > 0 {
 		return digits + n
 	}
 	return at
 }
 
-// dollarEnd is where $$text$$ or $tag$text$tag$ ends. A parameter, $1, is no literal, nor is
-// what stands within a name, as of Oracle's DR$I$K.
-func dollarEnd(text string, at int) int {
+// dollarQuoteEnd returns the end of $$text$$ or $tag$text$tag$ at text[at]. If there is none, it returns at. A
+// parameter like $1 is not a literal, and a dollar sign within a name, like Oracle's DR$I$K, is not a quote.
+func dollarQuoteEnd(text string, at int) int {
 	if at > 0 && (isNameByte(text[at-1]) || text[at-1] == '$' || text[at-1] == '?') {
 		return at
 	}
-	tag := nameEnd(text, at+1)
-	if tag == len(text) || text[tag] != '$' || isDigit(text[at+1]) {
+	tagEnd := nameEnd(text, at+1)
+	if tagEnd == len(text) || text[tagEnd] != '$' || isDigit(text[at+1]) {
 		return at
 	}
-	quote := text[at : tag+1]
-	return min(until(text, tag+1, quote)+len(quote), len(text))
+	quote := text[at : tagEnd+1]
+	return min(indexFrom(text, tagEnd+1, quote)+len(quote), len(text))
 }
 
-// until is where an end begins, or the text's end.
-func until(text string, at int, end string) int {
-	if found := strings.Index(text[at:], end); found >= 0 {
-		return at + found
+// indexFrom returns the index of the first occurrence of substr in text[from:], relative to text, or len(text).
+func indexFrom(text string, from int, substr string) int {
+	if found := strings.Index(text[from:], substr); found >= 0 {
+		return from + found
 	}
 	return len(text)
 }

@@ -2,45 +2,54 @@ package mask
 
 import "strings"
 
-// tokenKind is the kind of a text that is one identifier, dashes and all.
-func tokenKind(text string) kind {
+// identifierKind returns the kind of a text that is an identifier as a whole, which may include dashes.
+func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
 	}
-	if k, skip := leafKind(text); k != words && skip == 0 {
+	if k, nameLength := wordKind(text); k != noIdentifier && nameLength == 0 {
 		return k
 	}
-	if len(text) < 20 {
-		return words
+	if isBase64URL(text) {
+		return token
 	}
-	l := look(text)
-	if l.others == 0 && l.dashes > 0 && l.dashes*10 <= len(text) && l.digits > 0 &&
-		l.uppers > 1 && l.lowers > 1 && l.changes*5 >= 2*len(text) && !isWords(text) {
-		return token // base64 of URLs
-	}
-	return words
+	return noIdentifier
 }
 
-// leafKind is the kind of letters and digits, and how many letters before a long number are a
-// name: R123456789.
-func leafKind(text string) (k kind, skip int) {
+// isBase64URL reports whether text is at least 20 random characters of the URL-safe base64 alphabet, which contains
+// dashes.
+func isBase64URL(text string) bool {
+	if len(text) < 20 {
+		return false
+	}
+	s := statsOf(text)
+	hasAllClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
+	hasFewDashes := s.dashes > 0 && s.dashes*10 <= len(text)
+	changesOften := s.changes*5 >= 2*len(text)
+	return s.others == 0 && hasAllClasses && hasFewDashes && changesOften && !isWords(text)
+}
+
+// wordKind returns the kind of a word, a text of letters and digits. nameLength is the number of letters in front of
+// the identifier that are not part of it, like the R of R123456789.
+func wordKind(text string) (k kind, nameLength int) {
 	if !hasDigit(text) {
-		return words, 0
+		return noIdentifier, 0
 	}
-	l := look(text)
+	s := statsOf(text)
+	endsInNumber := s.boundaries == 1 && isDigit(text[len(text)-1])
 	switch {
-	case l.others+l.dashes > 0:
-		return words, 0
-	case l.digits == len(text):
+	case s.others+s.dashes > 0:
+		return noIdentifier, 0
+	case s.digits == len(text):
 		return number, 0
-	case l.isHex(len(text)):
+	case s.isHex(len(text)):
 		return hexadecimal, 0
-	case l.isToken(len(text)) && !isVersion(text) && !isWords(text):
+	case s.isToken(len(text)) && !isVersion(text) && !isWords(text):
 		return token, 0
-	case l.digits >= 5 && l.borders == 1 && isDigit(text[len(text)-1]):
-		return number, len(text) - l.digits
+	case s.digits >= 5 && endsInNumber:
+		return number, len(text) - s.digits
 	}
-	return words, 0
+	return noIdentifier, 0
 }
 
 func hasDigit(text string) bool {
@@ -52,161 +61,188 @@ func hasDigit(text string) bool {
 	return false
 }
 
-// looks is what a text looks like.
-type looks struct {
-	digits, uppers, lowers, dashes, others int // bytes
-	hex                                    int // letters that are hexadecimal digits
-	borders                                int // between letters and digits
-	changes                                int // between digits, upper and lower case
-	pairs                                  int // of neighbouring capitals
+// stats counts the bytes of a text, and pairs of neighboring bytes, by character class.
+type stats struct {
+	digits, uppers, lowers, dashes, others int
+	hexLetters                             int // letters that are hexadecimal digits
+	boundaries                             int // pairs of a digit and another byte
+	changes                                int // pairs that differ in class: digit, upper case, lower case, other
+	upperPairs                             int // pairs of upper-case letters
 }
 
-func look(text string) (l looks) {
+func statsOf(text string) (s stats) {
 	for i := range len(text) {
 		switch c := text[i]; {
 		case isDigit(c):
-			l.digits++
+			s.digits++
 		case isUpper(c):
-			l.uppers++
+			s.uppers++
 		case isLower(c):
-			l.lowers++
+			s.lowers++
 		case c == '-' || c == '_':
-			l.dashes++
+			s.dashes++
 		default:
-			l.others++
+			s.others++
 		}
 		if isHex(text[i]) && !isDigit(text[i]) {
-			l.hex++
+			s.hexLetters++
 		}
 		if i > 0 {
-			l.neighbours(text[i-1], text[i])
+			s.addPair(text[i-1], text[i])
 		}
 	}
-	return l
+	return s
 }
 
-func (l *looks) neighbours(a, b byte) {
+// addPair counts a pair of neighboring bytes.
+func (s *stats) addPair(a, b byte) {
 	switch {
 	case isDigit(a) != isDigit(b):
-		l.borders++
-		l.changes++
+		s.boundaries++
+		s.changes++
 	case isUpper(a) && isUpper(b):
-		l.pairs++
+		s.upperPairs++
 	case isUpper(a) != isUpper(b) || isLower(a) != isLower(b):
-		l.changes++
+		s.changes++
 	}
 }
 
-// isHex says whether it is a number of hexadecimal digits, as hashes are, and no word with
-// a number behind it.
-func (l *looks) isHex(length int) bool {
-	if l.digits+l.hex < length || l.uppers > 0 && l.lowers > 0 {
+// isHex reports whether a text of this length is a hexadecimal number, like a hash, rather than a word followed by
+// a number.
+func (s *stats) isHex(length int) bool {
+	if s.digits+s.hexLetters < length || s.uppers > 0 && s.lowers > 0 {
 		return false
 	}
-	return length >= 16 || length >= 6 && l.borders >= 2 && l.digits >= 2
+	return length >= 16 || length >= 6 && s.boundaries >= 2 && s.digits >= 2
 }
 
-// isToken says whether letters and digits alternate as they do in no word.
-func (l *looks) isToken(length int) bool {
+// isToken reports whether letters and digits of a text of this length are mixed as in random text.
+func (s *stats) isToken(length int) bool {
 	switch {
-	case length >= 20 && l.digits > 1 && l.borders > 1:
+	case length >= 20 && s.digits > 1 && s.boundaries > 1:
 		return true
-	case length >= 8 && l.uppers > 0 && l.lowers > 0 && l.changes*5 >= 2*length:
+	case length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changes*5 >= 2*length:
 		return true
-	case length >= 8 && l.lowers == 0 && l.borders > 1:
+	case length >= 8 && s.lowers == 0 && s.boundaries > 1:
 		return true
 	}
-	return length >= 6 && l.digits > 1 && l.borders >= 3
+	return length >= 6 && s.digits > 1 && s.boundaries >= 3
 }
 
-// isVersion says whether a text is one, as v2beta1 is.
+// isVersion reports whether text is a version like v2beta1.
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
 
-// isWords reports whether a text consists of words, some of which have a short number: GetUserV2,
-// createOAuth2ClientV1, UTF8ToUTF16, i18nToL10n. Each word begins with a capital or after a dash, and
-// most letters of words without a number are in words with a vowel. Random text rarely looks like that.
+// isWords reports whether text consists of words, some of which end in a short number, as in the names that
+// programmers write: GetUserV2, createOAuth2ClientV1, UTF8ToUTF16, i18nToL10n. Words begin with a capital letter or
+// after a dash. Most letters of words without a number must be in words with a vowel, which is rare in random text.
 func isWords(text string) bool {
-	voweled, odd := 0, 0                       // letters in words without a number
-	isAfterNumber, isOneLetter := false, false // the previous word
+	withVowel, withoutVowel := 0, 0 // letters in words without a number
+	var previous word
 	for at := 0; at < len(text); {
-		capitals := run(text, at, isUpper)
-		lowers := run(text, at+capitals, isLower)
-		end := at + capitals + lowers
-		digits := run(text, end, isDigit)
-		isLast := end+digits == len(text) || text[end+digits] == '-' || text[end+digits] == '_'
-		word := text[at:end]
-		switch {
-		case word == "", capitals > 5, digits > 4:
-			return false
-		case isAfterNumber && isOneLetter && len(word) == 1 && digits == 0 && (capitals == 0 || isLast):
-			// the end of i18n or B2B
-		case isAfterNumber && capitals == 0:
-			if !continuesNumber(word) {
-				return false
-			}
-		case len(word) == 1 && digits == 0:
-			return false
-		case isAfterNumber && isOneLetter && capitals == 2: // the end of B2B, then a word
-		case capitals > 1 && lowers > 0 && lowers < 3 && !isAcronym(word):
-			return false
-		case digits == 0 && len(word) == 2 && lowers == 1 && !hasVowel(word):
+		w := wordAt(text, at)
+		if !w.mayFollow(previous) {
 			return false
 		}
 		switch {
-		case digits > 0 || lowers == 0:
-		case hasVowel(word):
-			voweled += len(word)
+		case w.digits > 0 || w.lowers == 0:
+		case hasVowel(w.letters):
+			withVowel += len(w.letters)
 		default:
-			odd += len(word)
+			withoutVowel += len(w.letters)
 		}
-		isAfterNumber, isOneLetter = digits > 0, len(word) == 1
-		if at = end + digits; at < len(text) && isLast {
-			at, isAfterNumber = at+1, false
+		previous = w
+		at += len(w.letters) + w.digits
+		if w.isLast {
+			at++ // skip the separator
+			previous = word{}
 		}
 	}
-	return voweled > 0 && voweled >= odd
+	return withVowel > 0 && withVowel >= withoutVowel
 }
 
-// continuesNumber reports whether lower-case letters after a number belong to it: v1beta1, log4j.
-func continuesNumber(word string) bool {
-	return word == "alpha" || word == "beta" || word == "rc" || word == "j"
+// word is a run of capital letters, then lower-case letters, then digits. Each run may be empty.
+type word struct {
+	letters          string
+	capitals, lowers int // letters of each case
+	digits           int
+	isLast           bool // followed by a separator or the end of the text
 }
 
-// isAcronym reports whether capitals with a lower-case letter are an acronym, alone or before "To": IPv,
-// URLs, XMLTo.
-func isAcronym(word string) bool {
-	before, last := word[len(word)-2], word[len(word)-1]
-	return word == "IPv" || isUpper(before) && last == 's' || before == 'T' && last == 'o'
+func wordAt(text string, from int) word {
+	capitals := runLength(text, from, isUpper)
+	lowers := runLength(text, from+capitals, isLower)
+	lettersEnd := from + capitals + lowers
+	digits := runLength(text, lettersEnd, isDigit)
+	end := lettersEnd + digits
+	isLast := end == len(text) || text[end] == '-' || text[end] == '_'
+	return word{text[from:lettersEnd], capitals, lowers, digits, isLast}
 }
 
-func hasVowel(word string) bool { return strings.ContainsAny(word, "aeiouyAEIOUY") }
+// mayFollow reports whether w is a plausible word after previous, which is empty at the start of the text and after
+// a separator.
+func (w *word) mayFollow(previous word) bool {
+	length := len(w.letters)
+	isAfterNumber := previous.digits > 0
+	isAfterLetterAndNumber := isAfterNumber && len(previous.letters) == 1 // like i18 and B2
+	switch {
+	case length == 0, w.capitals > 5, w.digits > 4:
+		return false
+	case isAfterLetterAndNumber && length == 1 && w.digits == 0 && (w.capitals == 0 || w.isLast):
+		return true // the end of i18n or B2B
+	case isAfterNumber && w.capitals == 0:
+		return continuesNumber(w.letters)
+	case length == 1 && w.digits == 0:
+		return false
+	case isAfterLetterAndNumber && w.capitals == 2:
+		return true // the end of B2B, then a word
+	case w.capitals > 1 && w.lowers > 0 && w.lowers < 3:
+		return isAcronym(w.letters)
+	case w.digits == 0 && length == 2 && w.lowers == 1:
+		return hasVowel(w.letters)
+	}
+	return true
+}
 
-// run is how many bytes of a class there are from here on.
-func run(text string, from int, is func(byte) bool) int {
+// continuesNumber reports whether lower-case letters after a number belong to it, as in v1beta1 and log4j.
+func continuesNumber(letters string) bool {
+	return letters == "alpha" || letters == "beta" || letters == "rc" || letters == "j"
+}
+
+// isAcronym reports whether capital letters with one or two lower-case letters are an acronym, alone or before "To":
+// IPv, URLs, XMLTo.
+func isAcronym(letters string) bool {
+	secondToLast, last := letters[len(letters)-2], letters[len(letters)-1]
+	return letters == "IPv" || isUpper(secondToLast) && last == 's' || secondToLast == 'T' && last == 'o'
+}
+
+func hasVowel(text string) bool { return strings.ContainsAny(text, "aeiouyAEIOUY") }
+
+// runLength returns the number of consecutive bytes of a class that start at text[from].
+func runLength(text string, from int, isInClass func(byte) bool) int {
 	to := from
-	for to < len(text) && is(text[to]) {
+	for to < len(text) && isInClass(text[to]) {
 		to++
 	}
 	return to - from
 }
 
-// isScrambled says whether letters change their case as they do in few words made of several.
+// isScrambled reports whether text is at least ten letters that change between upper and lower case more often than
+// in names made of several words.
 func isScrambled(text string) bool {
-	l := look(text)
-	return len(text) >= 10 && l.uppers+l.lowers == len(text) && l.pairs > 0 &&
-		l.changes >= 4 && l.changes*3 >= len(text)
+	s := statsOf(text)
+	return len(text) >= 10 && s.uppers+s.lowers == len(text) && s.upperPairs > 0 &&
+		s.changes >= 4 && s.changes*3 >= len(text)
 }
 
-// isSuffix says whether a text is the random end that Kubernetes gives to names.
-func isSuffix(text string) bool {
+// isPodSuffix reports whether text is a random suffix that Kubernetes appends to the names of pods.
+func isPodSuffix(text string) bool {
 	if len(text) != 5 {
 		return false
 	}
 	for i := range len(text) {
-		switch c := text[i]; {
-		case !isLower(c) && !isDigit(c):
-			return false
-		case c == 'a', c == 'e', c == 'i', c == 'o', c == 'u', c == 'y', c == '0', c == '1', c == '3':
+		c := text[i]
+		isVowel := strings.IndexByte("aeiouy", c) >= 0
+		if !isLower(c) && !isDigit(c) || isVowel || c == '0' || c == '1' || c == '3' {
 			return false
 		}
 	}

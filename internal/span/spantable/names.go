@@ -5,119 +5,129 @@ import (
 	"math/bits"
 )
 
-// Names finds the label of a tag's name. It is asked for every tag of every span, and which of
-// them are wanted is nothing that a processor can foretell: so a name is compared by its length,
-// its first and its last eight bytes, in one slot, without a branch on what it is.
+// Names maps the names of tags to labels. It is used for every tag of every span, and which tags are used is
+// unpredictable for a CPU. So FindFingerprint compares only the length, the first eight and the last eight bytes
+// of a name with those of one candidate, without a branch that depends on the name.
 type Names struct {
 	names   []string // by label
-	entries [MaxLabels]entry
-	slots   [1 << slotBits]Label // by hash, the last of the names that share it
+	entries [MaxLabels]nameEntry
+	slots   [1 << slotBits]Label // by hash; the last label of those whose names share the hash
 }
 
-// entry is what is compared of a name.
-type entry struct {
-	ends     Ends
-	next     Label // another name with this hash
-	isShared bool  // its hash by other names, or its ends by others with another middle
+// nameEntry is the part of a name that FindFingerprint compares.
+type nameEntry struct {
+	fingerprint Fingerprint
+	next        Label // previous label in the same slot, or Other
+	// a matching fingerprint does not prove that the name is equal: the slot contains other names, or the name
+	// has bytes that are not in the fingerprint
+	isAmbiguous bool
 }
 
-// slotBits makes room for sixteen times as many names as there can be.
+// slotBits makes the table sixteen times as large as MaxLabels, so that few names share a slot.
 const slotBits = 12
 
+// endLen is the number of bytes at each end of a name that a fingerprint contains.
 const endLen = 8
 
-// Ends are the length of a name and its first and last eight bytes. Of a shorter name both are
-// all of it, with zeros behind.
-type Ends struct {
+// Fingerprint identifies a name by its length, its first eight and its last eight bytes. For a shorter name, both
+// parts contain the whole name, followed by zeros.
+type Fingerprint struct {
 	first, last uint64
 	length      int
 }
 
-// EndsIn are the ends of a name of n bytes that begins at a place of a body, which has at least
-// eight bytes before the end of the name and eight behind its beginning.
-func EndsIn(body []byte, at, n int) Ends {
-	foreign := 64 - 8*min(n, endLen) // bits that are not the name's
-	first := binary.LittleEndian.Uint64(body[at:]) << foreign >> foreign
-	last := binary.LittleEndian.Uint64(body[at+n-endLen:]) >> foreign
-	return Ends{first, last, n}
+// FingerprintAt returns the fingerprint of the n bytes that start at body[at]. It reads eight bytes from the start
+// of the name and eight bytes up to its end, so body must contain both ranges.
+func FingerprintAt(body []byte, at, n int) Fingerprint {
+	unused := 64 - 8*min(n, endLen) // bits that are not part of the name
+	first := binary.LittleEndian.Uint64(body[at:]) << unused >> unused
+	last := binary.LittleEndian.Uint64(body[at+n-endLen:]) >> unused
+	return Fingerprint{first, last, n}
 }
 
-// Len is the length of the name.
-func (e *Ends) Len() int { return e.length }
+// Len returns the length of the name.
+func (e *Fingerprint) Len() int { return e.length }
 
-// EndsOf are the ends of a name that lies anywhere.
-func EndsOf[T string | []byte](name T) Ends {
+// FingerprintOf is like FingerprintAt, but reads no byte outside of the name.
+func FingerprintOf[T string | []byte](name T) Fingerprint {
 	n := len(name)
 	if n >= endLen {
-		var room [2 * endLen]byte
-		copy(room[:endLen], name)
-		copy(room[endLen:], name[n-endLen:])
-		return Ends{binary.LittleEndian.Uint64(room[:]), binary.LittleEndian.Uint64(room[endLen:]), n}
+		var ends [2 * endLen]byte
+		copy(ends[:endLen], name)
+		copy(ends[endLen:], name[n-endLen:])
+		return Fingerprint{binary.LittleEndian.Uint64(ends[:]), binary.LittleEndian.Uint64(ends[endLen:]), n}
 	}
 	all := uint64(0)
 	for i := range n {
 		all |= uint64(name[i]) << (8 * i)
 	}
-	return Ends{all, all, n}
+	return Fingerprint{all, all, n}
 }
 
-func (e Ends) slot() uint64 {
-	mixed := e.first + bits.RotateLeft64(e.last, 29) + uint64(e.length)
+// slot returns the slot of the hash table for names with this fingerprint.
+func (f Fingerprint) slot() uint64 {
+	mixed := f.first + bits.RotateLeft64(f.last, 29) + uint64(f.length)
 	return mixed * 0x9e3779b97f4a7c15 >> (64 - slotBits)
 }
 
-// NewNames makes a table of at most MaxLabels names, by their labels. The first one and those
-// that are empty are found by no name.
+// NewNames returns the table for names, whose index is their label. It ignores names[0], because label 0 is Other,
+// and empty names. There must be at most MaxLabels names.
 func NewNames(names []string) *Names {
 	t := &Names{names: names}
 	for l := 1; l < len(names); l++ {
-		if name := names[l]; name != "" {
-			e := entry{ends: EndsOf(name)}
-			slot := &t.slots[e.ends.slot()]
-			e.next, e.isShared = *slot, *slot != Other || len(name) > 2*endLen
-			t.entries[l], *slot = e, Label(l)
+		name := names[l]
+		if name == "" {
+			continue
 		}
+		e := nameEntry{fingerprint: FingerprintOf(name)}
+		slot := &t.slots[e.fingerprint.slot()]
+		e.next, e.isAmbiguous = *slot, *slot != Other || len(name) > 2*endLen
+		t.entries[l], *slot = e, Label(l)
 	}
 	return t
 }
 
-// Name is the name of a label.
+// Name returns the name of a label.
 func (t *Names) Name(l Label) string { return t.names[l] }
 
-// Len is how many labels there are, with Other.
+// Len returns the number of labels, including Other.
 func (t *Names) Len() int { return len(t.names) }
 
-// Find returns the label of a name.
+// Find returns the label of a name, or Other.
 func (t *Names) Find(name []byte) Label {
-	l := t.slots[EndsOf(name).slot()]
+	l := t.slots[FingerprintOf(name).slot()]
 	for l != Other && t.names[l] != string(name) {
 		l = t.entries[l].next
 	}
 	return l
 }
 
-// Among returns the label of a name by its ends, unless that takes more to be sure: then Find
-// knows it.
-func (t *Names) Among(e Ends) (l Label, isSure bool) {
-	found := uint(t.slots[e.slot()])
-	known := &t.entries[found]
-	if (known.ends.first^e.first)|(known.ends.last^e.last)|uint64(known.ends.length^e.length) != 0 {
+// FindFingerprint returns the label of the name with this fingerprint, or Other. If isSure is false, the result may
+// be wrong, and the caller must call Find with the whole name.
+func (t *Names) FindFingerprint(f Fingerprint) (l Label, isSure bool) {
+	found := uint(t.slots[f.slot()])
+	candidate := &t.entries[found]
+	known := &candidate.fingerprint
+	// One condition on the combined differences compiles to a conditional move rather than to branches.
+	if (known.first^f.first)|(known.last^f.last)|uint64(known.length^f.length) != 0 {
 		found = 0
 	}
-	return Label(found), !known.isShared
+	return Label(found), !candidate.isAmbiguous
 }
 
-// Label is the number of a tag's name among those that some rule asks for.
+// Label identifies the name of a tag that a rule uses. Names assigns labels.
 type Label uint8
 
-// Other is the label of every name that no rule asks for.
+// Other is the label of all names that no rule uses.
 const Other Label = 0
 
-// MaxLabels bounds the labels, and with them what an operator or an agent may ask for.
+// MaxLabels is the maximum number of labels, including Other. It limits how many tags an operator or the
+// Datadog agent can configure.
 const MaxLabels = 256
 
-// Wanted is 1 for a label and 0 for Other, without a branch on which it is.
-func (l Label) Wanted() int {
+// OneIfUsed returns 0 for Other and 1 for every other label. Decoders store each tag and then add this
+// number to the count of stored tags, which overwrites unused tags without an unpredictable branch.
+func (l Label) OneIfUsed() int {
 	if l != Other {
 		return 1
 	}
@@ -127,7 +137,7 @@ func (l Label) Wanted() int {
 // LabelSet is a set of labels.
 type LabelSet [MaxLabels / 64]uint64
 
-// LabelsOf is the set of some labels.
+// LabelsOf returns the set of the given labels.
 func LabelsOf(all ...Label) (s LabelSet) {
 	for _, l := range all {
 		s.Add(l)
@@ -135,38 +145,38 @@ func LabelsOf(all ...Label) (s LabelSet) {
 	return s
 }
 
-// Add adds a label.
+// Add adds a label to the set.
 func (s *LabelSet) Add(l Label) { s[l>>6] |= 1 << (l & 63) }
 
-// Has says whether a label is in the set.
+// Has reports whether a label is in the set.
 func (s *LabelSet) Has(l Label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
 
-// Kind is a span's kind. The first ones have OTLP's numbers.
+// Kind is the kind of a span. The values from KindInternal to KindConsumer are those of OTLP.
 type Kind uint8
 
 const (
-	KindUnknown Kind = iota // none was said, in the formats that can tell
+	KindUnknown Kind = iota // not specified, in formats other than OTLP
 	KindInternal
 	KindServer
 	KindClient
 	KindProducer
 	KindConsumer
-	KindOther       // one that the agent does not know, to which it is internal
-	KindUnspecified // of OTLP, where none was said
-	Kinds           // how many there are
+	KindOther       // not known to the Datadog agent, which treats it as internal
+	KindUnspecified // not specified, in OTLP
+	Kinds           // number of kinds
 )
 
 var kindNames = [Kinds]string{
 	"unknown", "internal", "server", "client", "producer", "consumer", "other", "unspecified",
 }
 
-// String is the kind's name.
+// String returns the name of the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// KindSet is a set of kinds.
+// KindSet is a set of span kinds.
 type KindSet uint8
 
-// KindsOf is the set of some kinds.
+// KindsOf returns the set of the given kinds.
 func KindsOf(kinds ...Kind) (set KindSet) {
 	for _, k := range kinds {
 		set |= 1 << k
@@ -174,5 +184,5 @@ func KindsOf(kinds ...Kind) (set KindSet) {
 	return set
 }
 
-// Has says whether a kind is in the set.
+// Has reports whether a kind is in the set.
 func (s KindSet) Has(k Kind) bool { return s&(1<<k) != 0 }

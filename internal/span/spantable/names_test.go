@@ -8,8 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// namesLike are names, and others that are like them: with another byte in each place, shorter
-// and longer ones.
+// namesLike returns the given names and similar ones: with another byte at each position, shorter, and longer.
 func namesLike(names []string) map[string]bool {
 	all := map[string]bool{"": true}
 	for _, name := range names {
@@ -23,14 +22,14 @@ func namesLike(names []string) map[string]bool {
 	return all
 }
 
-// lookUp is the label of a name, which both ways of looking it up agree on.
+// lookUp returns the label of a name. It fails the test if Find and FindFingerprint disagree.
 func lookUp(t *testing.T, names *spantable.Names, name string) (l spantable.Label, isSure bool) {
 	t.Helper()
 	whole := names.Find([]byte(name))
-	// as what lies around a name in a body
+	// the bytes before and after the name in a body
 	for _, around := range []string{"xxxxxxxx", "\x00\x00\x00\x00\x00\x00\x00\x00"} {
 		var byEnds spantable.Label
-		byEnds, isSure = names.Among(spantable.EndsIn([]byte(around+name+around), len(around), len(name)))
+		byEnds, isSure = names.FindFingerprint(spantable.FingerprintAt([]byte(around+name+around), len(around), len(name)))
 		if isSure && byEnds != whole {
 			t.Errorf("%q is found as %q by its ends, as %q by all of it", name, names.Name(byEnds),
 				names.Name(whole))
@@ -39,7 +38,7 @@ func lookUp(t *testing.T, names *spantable.Names, name string) (l spantable.Labe
 	return whole, isSure
 }
 
-// TestANameIsFoundByItselfAlone also where others agree in all that is hashed.
+// A similar name is not found, even if it has the same fingerprint.
 func TestANameIsFoundByItselfAlone(t *testing.T) {
 	all := []string{
 		"", "first.of.1.their.twins", "first.of.2.their.twins", "first.of.3.their.twins", "a", "ab",
@@ -58,8 +57,8 @@ func TestANameIsFoundByItselfAlone(t *testing.T) {
 	}
 }
 
-// TestNamesThatShareAHashAreTold: in a table of as many names as there may be, of which some
-// share a hash, each is found, and most of them surely.
+// In a table with the maximum number of names, some of which share a slot, each name is found, and
+// FindFingerprint is sure of most.
 func TestNamesThatShareAHashAreTold(t *testing.T) {
 	all := []string{""}
 	for i := range spantable.MaxLabels - 1 {
@@ -83,7 +82,7 @@ func TestNamesThatShareAHashAreTold(t *testing.T) {
 	}
 }
 
-// TestAnEmptyNameIsNobodys holds for a table with labels that have no name.
+// Labels without a name are not found by the empty name.
 func TestAnEmptyNameIsNobodys(t *testing.T) {
 	names := spantable.NewNames([]string{"", "", "a"})
 	if l, _ := lookUp(t, names, ""); l != spantable.Other {
@@ -94,11 +93,11 @@ func TestAnEmptyNameIsNobodys(t *testing.T) {
 	}
 }
 
-// TestANameHasItsLength: of names that begin and end alike, and share a slot, one is no other.
+// Names with the same first and last bytes in the same slot are distinguished by their length.
 func TestANameHasItsLength(t *testing.T) {
 	for _, c := range "az" {
 		names := spantable.NewNames([]string{"", strings.Repeat(string(c), 8)})
-		for n := range 6000 { // some of which share its slot
+		for n := range 6000 { // some of them share its slot
 			if l, _ := lookUp(t, names, strings.Repeat(string(c), n)); (l != spantable.Other) != (n == 8) {
 				t.Errorf("%d times %q is found as %q", n, c, names.Name(l))
 			}

@@ -1,25 +1,24 @@
-// Package spantable is the spans of one body, laid flat: what every decoder fills and every
-// rule looks at, whatever the format.
+// Package spantable stores the spans of one request body in a flat form that is the same for all formats.
+// Decoders fill a Table, and counting rules read it.
 //
-// A Table has a Span for each span, a Tag for each tag that some rule asks for, a Group for each
-// run of spans that belong together, and a Sender for each process that says who it is. They
-// hold no pointers: a text is a place in the body, or in the bytes that were made of it. What
-// only one format knows of a span (where its bytes lie, say) stands in slices of that format, by
-// the span's number.
+// A Table has one Span per span, one Tag for each tag that a rule uses, one Group per run of related spans,
+// and one Sender per process that describes itself. They contain no pointers: a Text is a range of bytes in
+// the body, or in Table.Derived. Data that only one format has is stored in slices of its decoder, indexed
+// like Table.Spans.
 //
-// Which tags a rule asks for is a table of Names: it gives each a Label, and every other name
-// the label Other. Selected finds the tags of one span by their labels.
+// Names assigns a Label to each tag name that a rule uses, and the label Other to all other names. Selected
+// finds the tags of one span by label.
 //
-// # Bounds
+// # Limits
 //
-// Limits says how many spans, tags and strings a body may have, by its length alone, and how
-// many bytes may be made of it. Charge bounds the bytes of text that are looked at, since a body
-// may refer to one text many times. What exceeds a bound fails the table with ErrTooMuch.
+// Limits bounds the number of spans, tags and strings of a body by the length of the body, and the number
+// of derived bytes. Charge bounds the bytes of text that are read, because a body can refer to the same
+// text many times. A body that exceeds a limit fails with ErrTooMuch.
 //
-// # Threading
+// # Concurrency
 //
-// One goroutine at a time uses a Table or a Selected. Their memory is used again for the next
-// body. Names never change.
+// A Table or a Selected can be used by one goroutine at a time, and is reused for the next body. Names is
+// immutable.
 package spantable
 
 import (
@@ -28,42 +27,42 @@ import (
 	"unsafe"
 )
 
-// ErrTooMuch is why a body is not read that would make a table hold more than its limits.
+// ErrTooMuch is the error of a body that exceeds the limits of its table.
 var ErrTooMuch = errors.New("read spans: the body has more spans, tags or texts than its length allows: " +
 	"let the sender make smaller requests")
 
-// Table is the spans of one body.
+// Table contains the spans of one body.
 type Table struct {
 	Body    []byte
-	Made    []byte // texts that a decoder or a rule made
+	Derived []byte // texts that are not in the body, such as formatted numbers
 	Spans   []Span
-	Tags    []Tag    // of all spans, those of one span behind one another
-	Groups  []Group  // of spans, none of which is in two
-	Senders []Sender // of groups
+	Tags    []Tag // tags of all spans; those of one span are consecutive
+	Groups  []Group
+	Senders []Sender
 	Limits  Limits
 
-	looked int // bytes of text that were looked at
-	err    error
+	charged int // number of bytes passed to Charge
+	err     error
 }
 
-// Reset empties the table for a body.
+// Reset empties the table and sets the body that it describes.
 func (t *Table) Reset(body []byte, limits Limits) {
-	t.Body, t.Limits, t.looked, t.err = body, limits, 0, nil
-	t.Made, t.Spans, t.Tags = t.Made[:0], t.Spans[:0], t.Tags[:0]
+	t.Body, t.Limits, t.charged, t.err = body, limits, 0, nil
+	t.Derived, t.Spans, t.Tags = t.Derived[:0], t.Spans[:0], t.Tags[:0]
 	t.Groups, t.Senders = t.Groups[:0], t.Senders[:0]
 }
 
-// keptTags and keptMade bound the memory that a table keeps from one body to the next: what
-// some thousand spans need.
+// keptTags and keptDerived limit the memory that a table keeps from one body to the next. They suffice for several
+// thousand spans.
 const (
-	keptTags = 1 << 16
-	keptMade = 4 << 20
+	keptTags    = 1 << 16
+	keptDerived = 4 << 20
 )
 
-// Release lets go of the body, and of the memory that only a very large one needed. It reports
-// whether there was such memory.
+// Release removes the reference to the body. If a very large body has made the table large, Release also
+// frees the table's memory and returns true.
 func (t *Table) Release() (wasLarge bool) {
-	if cap(t.Tags) > keptTags || cap(t.Made) > keptMade {
+	if cap(t.Tags) > keptTags || cap(t.Derived) > keptDerived {
 		*t = Table{}
 		return true
 	}
@@ -71,29 +70,31 @@ func (t *Table) Release() (wasLarge bool) {
 	return false
 }
 
-// Fail says why the body is not counted. The first reason stands.
-func (t *Table) Fail(why error) {
+// Fail sets the reason why the body is not counted. Only the first reason is kept.
+func (t *Table) Fail(reason error) {
 	if t.err == nil {
-		t.err = why
+		t.err = reason
 	}
 }
 
-// Err is why the body is not counted, nil if it is.
+// Err returns the reason why the body is not counted, or nil.
 func (t *Table) Err() error { return t.err }
 
-// maxLooked bounds the bytes of text that one body may make anybody look at: two formats let
-// every span refer to a string that the body brings once, and a megabyte of it would become
-// gigabytes of labels.
-const maxLooked = 32 << 20
+// maxCharged limits the bytes of text that are read for one body. In two formats, every span can refer to a
+// string that the body contains only once, so that one megabyte could otherwise expand to gigabytes of
+// labels.
+const maxCharged = 32 << 20
 
-// Charge notes that so many bytes of text are looked at.
+// Charge adds to the bytes of text that have been read for the body, and fails the table if they exceed the
+// limit.
 func (t *Table) Charge(bytes uint32) {
-	if t.looked += int(bytes); t.looked > maxLooked {
+	if t.charged += int(bytes); t.charged > maxCharged {
 		t.Fail(ErrTooMuch)
 	}
 }
 
-// AddSpan appends a span without tags and returns it to be filled. It is valid until the next.
+// AddSpan appends a span without tags and returns it, so that the caller can fill it. The pointer is valid
+// until the next call of AddSpan.
 func (t *Table) AddSpan(kind Kind) *Span {
 	if len(t.Spans) >= t.Limits.Spans {
 		t.Fail(ErrTooMuch)
@@ -103,8 +104,8 @@ func (t *Table) AddSpan(kind Kind) *Span {
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends a group of the spans that were added since the last one. The current sender
-// is the next one to be added.
+// AddGroup appends a group of the spans from g.First to the last one of the table. Its sender is the one
+// that will be appended to t.Senders next.
 func (t *Table) AddGroup(g Group) {
 	if len(t.Groups) >= t.Limits.Spans {
 		t.Fail(ErrTooMuch)
@@ -114,75 +115,75 @@ func (t *Table) AddGroup(g Group) {
 	t.Groups = append(t.Groups, g)
 }
 
-// TagsOf are a span's tags.
+// TagsOf returns the tags of a span.
 func (t *Table) TagsOf(s *Span) []Tag { return t.Tags[s.First:s.Last] }
 
-// SpansOf are a group's spans.
+// SpansOf returns the spans of a group.
 func (t *Table) SpansOf(g *Group) []Span { return t.Spans[g.First:g.Last] }
 
-// MadeSince is the text that was appended to Made since it had so many bytes.
-func (t *Table) MadeSince(start int) Text {
-	if len(t.Made) > t.Limits.Made {
+// DerivedSince returns the text that was appended to Derived since its length was start.
+func (t *Table) DerivedSince(start int) Text {
+	if len(t.Derived) > t.Limits.DerivedBytes {
 		t.Fail(ErrTooMuch)
 	}
-	return Text{uint32(start) | inMade, uint32(len(t.Made) - start)}
+	return Text{uint32(start) | inDerived, uint32(len(t.Derived) - start)}
 }
 
-// Bytes are those of a text, good for as long as the body.
+// Bytes returns the bytes of a text. They are valid until the next Reset.
 func (t *Table) Bytes(text Text) []byte {
-	from, at := t.Body, text.At
-	if at&inMade != 0 {
-		from, at = t.Made, at&^inMade
+	source, at := t.Body, text.At
+	if at&inDerived != 0 {
+		source, at = t.Derived, at&^inDerived
 	}
-	return from[at : at+text.Len : at+text.Len]
+	return source[at : at+text.Len : at+text.Len]
 }
 
-// String is a text as a string, without copying it. It is good for as long as the body.
+// String returns a text as a string that shares the memory of Bytes.
 func (t *Table) String(text Text) string { return View(t.Bytes(text)) }
 
-// Span is one span: its fields, and which of the table's tags are its own.
+// Span is one span. Its tags are Table.Tags[First:Last].
 type Span struct {
 	ID, Parent      uint64
-	Start, Duration uint64 // nanoseconds, since 1970 and since Start
+	Start, Duration uint64 // nanoseconds since the Unix epoch, and nanoseconds
 	Service         Text
 	Name            Text
 	Resource        Text
-	Type            Text // of its work
+	Type            Text // type of the span's work, such as web or sql
 	First, Last     uint32
 	Kind            Kind
 	Status          Status
-	// IsDoubtful says that only the agent knows what its type is: whoever would count it leaves
-	// the body to the agent.
-	IsDoubtful bool
+	// HasUnknownType marks a span whose type only the Datadog agent can determine. A body with such a span
+	// is not counted here but by the agent.
+	HasUnknownType bool
 }
 
-// Status is how a span ended.
+// Status is the outcome of a span.
 type Status uint8
 
 const (
 	StatusUnset Status = iota
-	StatusOK           // an application has set it
+	StatusOK           // set explicitly by the application
 	StatusError
-	StatusOther // of OTLP, which has none more
+	StatusOther // any other value; OTLP defines none
 )
 
-// Group is a run of spans that have a sender in common, and what their format says of all of
-// them: a trace of Datadog's formats, the spans of a resource in OTLP.
+// Group is a run of spans with the same sender and common properties: a trace in Datadog's formats, or the spans of
+// a resource in OTLP. Its spans are Table.Spans[First:Last].
 type Group struct {
-	First, Last uint32 // spans
-	At, End     uint32 // of its bytes in the body
-	Strings     uint32 // that the body has brought by its end, where it numbers them
-	Sender      uint32
+	First, Last uint32
+	At, End     uint32 // range of the group's bytes in the body
+	Strings     uint32 // for a format with numbered strings: how many strings the body defines up to End
+	Sender      uint32 // index of the sender in Table.Senders
 
-	// Of a trace.
+	// Properties of a trace.
 	TraceHigh, TraceLow uint64
 	Origin              Text
 	Priority            int32
 	HasPriority         bool
-	IsHighRead          bool // else a tag of its spans has TraceHigh
+	IsHighRead          bool // TraceHigh is set; otherwise the upper half of the trace ID may be a tag of the spans
 }
 
-// Sender is what a process says of itself.
+// Sender describes a process, as stated in its request.
 type Sender struct {
 	Env, Version, Host, Commit Text
 	Container                  Text
@@ -192,34 +193,34 @@ type Sender struct {
 	HasProcessTags             bool
 }
 
-// Value says what the value of a tag was written as.
+// Value is the type of a tag's value in the body.
 type Value uint8
 
 const (
 	IsNothing Value = iota
 	IsText
-	IsNumber // a float64
+	IsNumber // float64
 	IsInteger
 	IsBool
 	IsBytes
-	IsNested // a list or a map, which no rule can read
+	IsNested // list or map, which no rule can read
 )
 
-// Tag is a tag that some rule asks for, as one span has it. The bits of a number are those of
-// its float64, of an integer those of its int64, of a bool 0 or 1, and of a text its place.
+// Tag is a tag of a span that a rule uses. Bits contains the value: for a number the bits of a float64, for
+// an integer those of an int64, for a bool 0 or 1, and for a text or bytes the result of TextBits.
 type Tag struct {
 	Label Label
 	Value Value
 	Bits  uint64
 }
 
-// Text is the value of a tag that is written as text or bytes.
+// Text returns the value of a tag for which HasText returns true.
 func (t *Tag) Text() Text { return BitsText(t.Bits) }
 
-// IsWritten says whether the value is a text or bytes, whose place the tag holds.
-func (t *Tag) IsWritten() bool { return t.Value == IsText || t.Value == IsBytes }
+// HasText reports whether the value is a text or bytes.
+func (t *Tag) HasText() bool { return t.Value == IsText || t.Value == IsBytes }
 
-// Float is the value of a number, an integer or a bool.
+// Float returns the value as a float64. ok is false if the value is not a number, an integer or a bool.
 func (t *Tag) Float() (v float64, ok bool) {
 	switch t.Value {
 	case IsNumber:
@@ -232,70 +233,69 @@ func (t *Tag) Float() (v float64, ok bool) {
 	return 0, false
 }
 
-// Text is a place in the body, or with the top bit of At in the bytes that were made of it. No
-// body is as long as to need that bit.
+// Text is a range of bytes in the body or, if the top bit of At is set, in Table.Derived. No body is long
+// enough to need this bit.
 type Text struct{ At, Len uint32 }
 
-const inMade = 1 << 31
+const inDerived = 1 << 31
 
-// TextBits is a text as the bits of a tag.
+// TextBits encodes a Text as the Bits of a Tag.
 func TextBits(t Text) uint64 { return uint64(t.Len)<<32 | uint64(t.At) }
 
-// BitsText is the text of such bits.
+// BitsText is the inverse of TextBits.
 func BitsText(bits uint64) Text { return Text{At: uint32(bits), Len: uint32(bits >> 32)} }
 
-// View is bytes as a string, without copying them. It is good for as long as they are not
-// written again.
+// View returns a string that shares the memory of b. It is valid as long as b does not change.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// Limits is how much a body may make a table hold, by how long it is: about twice what anybody
-// packs into so many bytes. Without it a megabyte of tags of two bytes each would take as much
-// as the largest body.
+// Limits is how much a body may add to a table. It depends on the length of the body, and allows about twice as much
+// as real senders put into as many bytes. Otherwise one megabyte of two-byte tags would take as much memory as the
+// largest allowed body.
 type Limits struct {
-	Spans   int // and groups
-	Tags    int
-	Strings int // where a body numbers them
-	Made    int // bytes of texts that are made of the body, and of keys
+	Spans        int // also the limit on groups
+	Tags         int
+	Strings      int // for formats with numbered strings
+	DerivedBytes int // length of Table.Derived, and of the keys that rules build from the table
 }
 
-// The limits for the longest bodies.
+// Upper bounds of Limits, for bodies of any length.
 const (
 	maxSpans   = 1 << 16
 	maxTags    = 1 << 19
 	maxStrings = 1 << 18
-	maxMade    = 12 << 20
+	maxDerived = 12 << 20
 )
 
-// LimitsOf are the limits of a body of that length in a format whose tags have so many bytes at
-// least, but for a few.
+// LimitsOf returns the limits for a body of the given length, in a format in which nearly every tag has at
+// least tagBytes bytes.
 func LimitsOf(body, tagBytes int) Limits {
 	return Limits{
 		Spans: MaxSpans(body), Tags: min(maxTags, 1<<12+body/tagBytes),
-		Strings: min(maxStrings, 1<<12+body/16), Made: min(maxMade, 1<<18+4*body),
+		Strings: min(maxStrings, 1<<12+body/16), DerivedBytes: min(maxDerived, 1<<18+4*body),
 	}
 }
 
-// MaxSpans is the most spans of a body of that length.
+// MaxSpans returns the maximum number of spans in a body of the given length.
 func MaxSpans(body int) int { return min(maxSpans, 1<<12+body/48) }
 
-// Grown is what a slice takes for each element that it has come to have: room for a quarter
-// more, and as much again for what it grew out of.
-const Grown = 1.5
+// GrowthFactor is the maximum memory of a slice that append has grown, as a multiple of the size of its
+// elements. It includes the unused capacity, up to a quarter, and the previous array, which is freed later.
+const GrowthFactor = 1.5
 
-// Bytes is the most that a table within the limits takes, with so many bytes more for each span.
+// Bytes returns the maximum memory of a table within these limits, plus perSpan bytes for each span.
 func (l Limits) Bytes(perSpan int) int {
 	each := int(unsafe.Sizeof(Span{})+unsafe.Sizeof(Group{})) + perSpan
-	return int(Grown * float64(l.Spans*each+l.Tags*int(unsafe.Sizeof(Tag{}))+l.Made))
+	return int(GrowthFactor * float64(l.Spans*each+l.Tags*int(unsafe.Sizeof(Tag{}))+l.DerivedBytes))
 }
 
-// Selected finds the tags of one span by their labels.
+// Selected finds the tags of one span by label.
 type Selected struct {
-	Set LabelSet
-	at  [MaxLabels]uint32 // by label in the set: the number of its tag in the table
+	Set LabelSet          // labels of the selected tags
+	at  [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
 }
 
-// Select selects the tags from first to last and no others. Of two with one label the later
-// one counts, as in Datadog's formats.
+// Select selects the tags t.Tags[first:last] and no others. If several have the same label, it selects the last one,
+// as in Datadog's formats.
 func (s *Selected) Select(t *Table, first, last uint32) {
 	s.Set = LabelSet{}
 	for i := first; i < last; i++ {
@@ -305,8 +305,8 @@ func (s *Selected) Select(t *Table, first, last uint32) {
 	}
 }
 
-// AddMissing selects those of the tags from first to last whose label is not selected yet. Of
-// two with one label the first one counts, as in OTLP.
+// AddMissing selects the tags of t.Tags[first:last] whose label is not selected yet. If several have the
+// same label, it selects the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {
 		if l := t.Tags[i].Label; !s.Set.Has(l) {
@@ -316,7 +316,7 @@ func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	}
 }
 
-// Tag is the selected tag of a label, nil where there is none.
+// Tag returns the selected tag with a label, or nil.
 func (s *Selected) Tag(t *Table, l Label) *Tag {
 	if s.Set.Has(l) {
 		return &t.Tags[s.at[l]]
@@ -324,5 +324,5 @@ func (s *Selected) Tag(t *Table, l Label) *Tag {
 	return nil
 }
 
-// At is the number of the selected tag of a label in the set.
+// At returns the index in Table.Tags of the selected tag with a label, which must be in Set.
 func (s *Selected) At(l Label) uint32 { return s.at[l] }

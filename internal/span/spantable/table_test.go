@@ -14,13 +14,13 @@ func newTable(body string) *spantable.Table {
 	return t
 }
 
-// TestATextIsAPlace in the body, or in what was made of it.
+// Bytes returns the same text from the body and from Derived.
 func TestATextIsAPlace(t *testing.T) {
 	table := newTable("a service")
-	table.Made = append(table.Made, "made "...)
-	start := len(table.Made)
-	table.Made = append(table.Made, "of it"...)
-	made := table.MadeSince(start)
+	table.Derived = append(table.Derived, "made "...)
+	start := len(table.Derived)
+	table.Derived = append(table.Derived, "of it"...)
+	made := table.DerivedSince(start)
 	for want, text := range map[string]spantable.Text{
 		"service": {At: 2, Len: 7}, "": {}, "of it": made,
 	} {
@@ -37,7 +37,7 @@ func TestATextIsAPlace(t *testing.T) {
 	}
 }
 
-// TestATableIsBounded in all that a body can make it hold, or make anybody look at.
+// A table fails when a body exceeds any of its limits.
 func TestATableIsBounded(t *testing.T) {
 	limits := spantable.LimitsOf(100, 8)
 	for what, exceed := range map[string]func(*spantable.Table, int){
@@ -52,8 +52,8 @@ func TestATableIsBounded(t *testing.T) {
 			}
 		},
 		"made": func(table *spantable.Table, more int) {
-			table.Made = make([]byte, limits.Made+more)
-			table.MadeSince(0)
+			table.Derived = make([]byte, limits.DerivedBytes+more)
+			table.DerivedSince(0)
 		},
 		"looked at": func(table *spantable.Table, more int) {
 			for range 32 {
@@ -63,7 +63,7 @@ func TestATableIsBounded(t *testing.T) {
 		},
 	} {
 		table := &spantable.Table{}
-		for _, more := range []int{0, 1, 0} { // the last with the memory of the one before
+		for _, more := range []int{0, 1, 0} { // the last one reuses the memory of the one before
 			table.Reset(nil, limits)
 			exceed(table, more)
 			if err := table.Err(); errors.Is(err, spantable.ErrTooMuch) != (more > 0) {
@@ -73,7 +73,7 @@ func TestATableIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheFirstReasonStands until the next body.
+// Err returns the first reason until Reset.
 func TestTheFirstReasonStands(t *testing.T) {
 	first, table := errors.New("first"), newTable("")
 	table.Fail(first)
@@ -87,7 +87,7 @@ func TestTheFirstReasonStands(t *testing.T) {
 	}
 }
 
-// TestAGroupIsTheSpansSinceTheLastOne and of the sender that comes next.
+// A group ends with the last span, and its sender is the one that is appended next.
 func TestAGroupIsTheSpansSinceTheLastOne(t *testing.T) {
 	table := newTable("")
 	for sender := range 2 {
@@ -114,7 +114,7 @@ func TestAGroupIsTheSpansSinceTheLastOne(t *testing.T) {
 	}
 }
 
-// TestAReleasedTableHoldsNothing of the body, nor the memory of a very large one.
+// Release removes the reference to the body, and frees a very large table.
 func TestAReleasedTableHoldsNothing(t *testing.T) {
 	table := newTable("a body")
 	if table.AddSpan(spantable.KindServer); table.Release() || table.Body != nil || cap(table.Spans) == 0 {
@@ -122,23 +122,24 @@ func TestAReleasedTableHoldsNothing(t *testing.T) {
 	}
 	for what, fill := range map[string]func(){
 		"tags": func() { table.Tags = make([]spantable.Tag, 1<<16+1) },
-		"made": func() { table.Made = make([]byte, 4<<20+1) },
+		"made": func() { table.Derived = make([]byte, 4<<20+1) },
 	} {
 		table.Reset(nil, spantable.Limits{})
-		if fill(); !table.Release() || cap(table.Tags)+cap(table.Made)+cap(table.Spans) > 0 {
+		if fill(); !table.Release() || cap(table.Tags)+cap(table.Derived)+cap(table.Spans) > 0 {
 			t.Errorf("%s: memory was kept", what)
 		}
 	}
 }
 
-// TestOfTwoTagsOneCounts: in Datadog's formats the later, in OTLP the first.
+// Select uses the last of two tags with one label, as in Datadog's formats; AddMissing uses the first one,
+// as in OTLP.
 func TestOfTwoTagsOneCounts(t *testing.T) {
 	table := newTable("")
 	for i, l := range []spantable.Label{7, 255, 7, 64, 255} {
 		table.Tags = append(table.Tags, spantable.Tag{Label: l, Bits: uint64(i)})
 	}
 	var s spantable.Selected
-	s.AddMissing(table, 0, 1) // of another span
+	s.AddMissing(table, 0, 1) // the tags of another span
 	s.Select(table, 1, 4)
 	for l, want := range map[spantable.Label]uint32{255: 1, 7: 2, 64: 3} {
 		if tag := s.Tag(table, l); tag == nil || tag.Bits != uint64(want) || s.At(l) != want {
@@ -158,7 +159,7 @@ func TestOfTwoTagsOneCounts(t *testing.T) {
 	}
 }
 
-// TestNumbersAreFloats but for texts.
+// Float converts every numeric value, and rejects texts.
 func TestNumbersAreFloats(t *testing.T) {
 	for _, c := range []struct {
 		tag  spantable.Tag
@@ -176,13 +177,13 @@ func TestNumbersAreFloats(t *testing.T) {
 			t.Errorf("%+v is %v, %v", c.tag, got, ok)
 		}
 		if written := c.tag.Value == spantable.IsText ||
-			c.tag.Value == spantable.IsBytes; c.tag.IsWritten() != written {
+			c.tag.Value == spantable.IsBytes; c.tag.HasText() != written {
 			t.Errorf("%+v holds a place: %v", c.tag, !written)
 		}
 	}
 }
 
-// TestKindsAndWantedLabels are told apart.
+// KindSet and LabelSet contain the added elements only, and OneIfUsed distinguishes Other from labels.
 func TestKindsAndWantedLabels(t *testing.T) {
 	set := spantable.KindsOf(spantable.KindClient, spantable.KindUnspecified)
 	for k := range spantable.Kinds {
@@ -190,8 +191,8 @@ func TestKindsAndWantedLabels(t *testing.T) {
 			t.Errorf("%v is in the set: %v", k, set.Has(k))
 		}
 	}
-	if spantable.Other.Wanted() != 0 || spantable.Label(1).Wanted() != 1 ||
-		spantable.Label(255).Wanted() != 1 {
+	if spantable.Other.OneIfUsed() != 0 || spantable.Label(1).OneIfUsed() != 1 ||
+		spantable.Label(255).OneIfUsed() != 1 {
 		t.Error("a label is wanted unless it is Other")
 	}
 }

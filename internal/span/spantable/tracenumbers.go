@@ -6,37 +6,38 @@ import (
 	"unsafe"
 )
 
-// TraceNumbers numbers the traces of one body, from 0 on in the order in which their first spans
-// came. It is a flat hash table of their ids.
+// TraceNumbers numbers the traces of one body in the order of their first spans, from 0. It is an
+// open-addressing hash table of trace IDs.
 type TraceNumbers struct {
-	slots []int32 // by hash, one more than a number
-	ids   []traceID
+	slots []int32   // by hash: the trace's number plus 1, or 0 for an empty slot
+	ids   []traceID // by number
 }
 
 type traceID struct{ high, low uint64 }
 
-// TraceNumberBytes is what a trace takes at most: its id, and slots of which a quarter is used.
+// TraceNumberBytes is the maximum memory per trace: its ID, and four slots, because at least a quarter of
+// the slots is used.
 const TraceNumberBytes = int(unsafe.Sizeof(traceID{})) + 4*4
 
-// firstSlots is the size of a table to begin with.
-const firstSlots = 64
+// minSlots is the minimum size of the hash table.
+const minSlots = 64
 
-// Reset forgets all traces and makes room for so many.
+// Reset removes all traces and makes the hash table large enough for the given number of traces.
 func (t *TraceNumbers) Reset(traces int) {
-	need := max(firstSlots, 1<<bits.Len(uint(2*traces)))
-	if cap(t.slots) < need {
-		t.slots = make([]int32, need)
+	size := max(minSlots, 1<<bits.Len(uint(2*traces)))
+	if cap(t.slots) < size {
+		t.slots = make([]int32, size)
 	}
-	t.slots = t.slots[:need]
+	t.slots = t.slots[:size]
 	clear(t.slots)
 	t.ids = t.ids[:0]
 }
 
-// Len is how many traces have a number.
+// Len returns the number of traces.
 func (t *TraceNumbers) Len() int { return len(t.ids) }
 
-// Of is the number of the trace with an id, which may be new.
-func (t *TraceNumbers) Of(high, low uint64) int {
+// NumberOf returns the number of the trace with this ID, and adds the trace if it is new.
+func (t *TraceNumbers) NumberOf(high, low uint64) int {
 	id, mask := traceID{high, low}, uint64(len(t.slots)-1)
 	for at := id.hash() & mask; ; at = (at + 1) & mask {
 		number := int(t.slots[at]) - 1
@@ -51,10 +52,10 @@ func (t *TraceNumbers) Of(high, low uint64) int {
 	}
 }
 
-// secret are numbers that nobody can choose ids by that share a slot.
-var secret = [2]uint64{rand.Uint64(), rand.Uint64()}
+// hashSeed is random, so that a client cannot choose trace IDs that share a slot.
+var hashSeed = [2]uint64{rand.Uint64(), rand.Uint64()}
 
 func (id traceID) hash() uint64 {
-	a, b := bits.Mul64(id.high^secret[0], id.low^secret[1])
+	a, b := bits.Mul64(id.high^hashSeed[0], id.low^hashSeed[1])
 	return a ^ b
 }

@@ -1,9 +1,8 @@
-// Package eventually waits in tests for what another goroutine or process will do.
+// Package eventually waits in tests for a condition that another goroutine or process makes true.
 //
-// A test that polls without a deadline hangs until its whole package is killed, and the
-// report then names no cause. So a wait here ends: after a minute, which no correct program
-// needs however loaded the machine is, the test fails and says what it waited for. The
-// deadline is no measurement; nothing is asserted about how long anything took.
+// A test that polls without a deadline hangs until the whole test binary times out, with a report that does not name
+// the cause. True fails the test after one minute instead, and states the condition. The deadline is longer than any
+// correct program needs, however loaded the machine is; it is not an assertion about time.
 package eventually
 
 import (
@@ -16,8 +15,8 @@ const (
 	pause    = time.Millisecond
 )
 
-// True returns when the condition holds. It fails the test if that never happens. It must
-// be called from the test's own goroutine, as t.Fatalf must.
+// True returns when the condition is true, and fails the test if it does not become true before the deadline. what
+// describes the condition. True must be called from the test's own goroutine, like t.Fatalf.
 func True(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !condition(); time.Sleep(pause) {

@@ -1,8 +1,8 @@
-// Package otlptest writes requests of OTLP for tests, as SDKs write them and as none does: with
-// any attributes, kinds and codes, with fields that nobody knows, and made of what costs most of
-// whoever reads them. It shares no code with the decoder, which it is written to try, and knows
-// the numbers of the fields by itself. It owns no state: any goroutine may call it, but for InUse,
-// which looks at the memory of the whole process.
+// Package otlptest encodes OTLP trace requests for tests: requests like those of SDKs, requests with
+// unknown fields or unusual values, and requests that are expensive to decode. It shares no code with the
+// decoder that it tests, and defines the field numbers itself.
+//
+// Concurrency: all functions are safe for concurrent use. MemoryInUse measures the whole process.
 package otlptest
 
 import (
@@ -14,51 +14,50 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Attribute is a name, and a string, an int, a float64, a bool, or a value that is written
-// already.
+// Attribute is a name, and a value of type string, int, float64 or bool, or the encoded bytes of a value.
 type Attribute [2]any
 
-// Span is a span. Its kind and the code of its status are written as they are.
+// Span is a span. Kind and Code are encoded unchanged, even if they are invalid.
 type Span struct {
-	Trace      uint64 // the last eight bytes of its id
+	Trace      uint64 // last eight bytes of the trace ID
 	ID, Parent uint64
 	State      string
 	Name       string
 	Kind       spantable.Kind
 	Start, End uint64
 	Attributes []Attribute
-	Code       int    // less than 0 where there is no status
-	More       []byte // fields behind its own
+	Code       int    // status code; negative if there is no status
+	More       []byte // encoded fields to append
 }
 
-// The codes of a status.
+// Status codes.
 const (
 	OK    = 1
 	Error = 2
 )
 
-// Resource is what sent spans, by their scopes.
+// Resource is a resource with its spans, grouped by scope.
 type Resource struct {
 	Attributes []Attribute
 	Scopes     [][]Span
 }
 
-// Field appends a field with a message or a text in it.
+// Field appends a field with a message, a string or bytes.
 func Field(b []byte, number protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), content)
 }
 
-// Varint appends a field with a number in it.
+// Varint appends a field with an integer.
 func Varint(b []byte, number protowire.Number, n uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), n)
 }
 
-// Fixed appends a field with a number of 64 bits in it.
+// Fixed appends a field with a fixed-width number of 64 bits.
 func Fixed(b []byte, number protowire.Number, n uint64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(b, number, protowire.Fixed64Type), n)
 }
 
-// Encode writes an attribute.
+// Encode returns the attribute as a KeyValue message.
 func (a Attribute) Encode() []byte {
 	var value []byte
 	switch v := a[1].(type) {
@@ -76,7 +75,7 @@ func (a Attribute) Encode() []byte {
 	return Field(Field(nil, 1, []byte(a[0].(string))), 2, value)
 }
 
-// Encode writes a span.
+// Encode returns the span as a Span message.
 func (s Span) Encode() (b []byte) {
 	id := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 	b = Field(Field(b, 1, append(id(0x0123456789abcdef), id(s.Trace)...)), 2, id(s.ID))
@@ -98,14 +97,14 @@ func (s Span) Encode() (b []byte) {
 	return append(b, s.More...)
 }
 
-// Request is the body of a request.
+// Request returns the body of a request with the given resources.
 func Request(resources ...Resource) (body []byte) {
 	for _, r := range resources {
-		var said []byte
+		var attributes []byte
 		for _, a := range r.Attributes {
-			said = Field(said, 1, a.Encode())
+			attributes = Field(attributes, 1, a.Encode())
 		}
-		content := Field(nil, 1, said)
+		content := Field(nil, 1, attributes)
 		for _, spans := range r.Scopes {
 			scope := Field(nil, 1, Field(nil, 1, []byte("io.opentelemetry.tomcat-10.0")))
 			for _, s := range spans {

@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// SDK is what an SDK says of its process.
+// SDK returns the resource attributes that an SDK sends for a service.
 func SDK(service string) []Attribute {
 	return []Attribute{
 		{"service.name", service},
@@ -28,23 +28,23 @@ func SDK(service string) []Attribute {
 	}
 }
 
-// Began is when the first span of Web Began.
-const Began = uint64(1_790_000_000_000_000_000)
+// StartTime is the start of the first span of Web.
+const StartTime = uint64(1_790_000_000_000_000_000)
 
 const userAgent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +
 	"Chrome/126.0.0.0 Safari/537.36"
 
-// thread is what the Java agent says of each span.
+// thread contains the attributes that the Java agent adds to each span.
 var thread = [2]Attribute{{"thread.id", 42}, {"thread.name", "http-nio-8080-exec-7"}}
 
-// Web is what the Java agent makes of requests to a web application, as it makes it:
-// of each a span of the server, one inside, a call by HTTP and one to a database.
+// Web returns a request like that of the Java agent in a web application. Each trace has a server span, an
+// internal span, an HTTP client span and a database client span.
 func Web(traces int) []byte {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var servers, inner, clients, databases []Span
 	for i := range traces {
 		trace, route := rnd.Uint64(), fmt.Sprint("/carts/{id}/items/", i%16)
-		at := Began + uint64(i)*1e6
+		at := StartTime + uint64(i)*1e6
 		servers = append(servers, Span{
 			Trace: trace, ID: 1, Name: "GET " + route, Kind: spantable.KindServer,
 			Start: at, End: at + 20e6 + uint64(i),
@@ -99,5 +99,5 @@ func Web(traces int) []byte {
 	return Request(Resource{SDK("shop"), [][]Span{servers, inner, clients, databases}})
 }
 
-// Of is the body of a request of one resource, with what an SDK says of it.
-func Of(spans ...Span) []byte { return Request(Resource{SDK("shop"), [][]Span{spans}}) }
+// SDKRequest returns a request with one resource, whose attributes are those of an SDK.
+func SDKRequest(spans ...Span) []byte { return Request(Resource{SDK("shop"), [][]Span{spans}}) }

@@ -1,3 +1,3 @@
-// Package structure has tests only: of the imports between the packages of this repository, of the
-// sizes of tracked files, and of the paths that docs/architecture.md names.
+// Package structure contains tests of the repository itself: which packages import each other, how large tracked files
+// are, and whether the paths in docs/architecture.md exist.
 package structure

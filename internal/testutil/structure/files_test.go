@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// maxTrackedSize is the largest size in bytes of a file that may be committed without being listed.
+// maxTrackedSize is the maximum size in bytes of a committed file that is not in largeFiles.
 const maxTrackedSize = 1 << 20
 
-// largeFiles are the committed files that may be larger.
+// largeFiles contains the committed files that may be larger.
 var largeFiles = map[string]bool{}
 
 func TestTrackedFiles_AreSmall(t *testing.T) {

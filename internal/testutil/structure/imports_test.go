@@ -17,230 +17,231 @@ const (
 	module = "github.com/spanstatsd/spanstatsd/"
 )
 
-// imports are the packages of this repository that a package may import, and why. A star at the end
-// stands for all packages below.
-type imports struct{ allowed, why string }
+// imports contains the packages of this repository that a package may import, and what the package does. A star at the
+// end of a path stands for all packages below it.
+type imports struct{ allowed, purpose string }
 
-// packages are all packages of the daemon and of the lab.
+// packages contains all packages of the daemon and of the lab.
 var packages = map[string]imports{
-	"cmd/spanstatsd": {"internal/*", "the command line names what it starts"},
+	"cmd/spanstatsd": {"internal/*", "configures and starts the daemon"},
 	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/ingest/receiver " +
 		"internal/ingest/datadog internal/ingest/receiver/destination internal/ingest/otlp internal/ingest/zipkin internal/aggregate/exemplars " +
 		"internal/export internal/export/agent internal/export/prometheus internal/export/totals " +
 		"internal/status internal/ingest internal/memory internal/ring internal/recovery internal/aggregate/sketch internal/ingest/socket " +
-		"internal/daemon/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+		"internal/daemon/systemd internal/wire", "creates, starts and stops all other packages"},
 	"internal/status": {"internal/admit internal/aggregate internal/ingest/receiver internal/ingest/datadog internal/ingest/otlp " +
 		"internal/aggregate/exemplars internal/export internal/export/agent internal/export/prometheus internal/ingest " +
 		"internal/memory " +
-		"internal/logging/ratelog internal/routing internal/recovery internal/ingest/otlp/sdkmetrics internal/status/sanitize", "reads the others' stats"},
+		"internal/logging/ratelog internal/routing internal/recovery internal/ingest/otlp/sdkmetrics internal/status/sanitize", "reads the statistics of all other packages"},
 
-	"internal/commandline":       {"internal/memory", "what any command has of flags, whatever they mean"},
-	"internal/status/statustext": {"internal/export internal/status internal/status/sanitize", "shows a status as text"},
-	"internal/status/doctor":     {"internal/export internal/status", "says what a status means"},
+	"internal/commandline":       {"internal/memory", "defines flags and help that all commands share"},
+	"internal/status/statustext": {"internal/export internal/status internal/status/sanitize", "formats a status as text"},
+	"internal/status/doctor":     {"internal/export internal/status", "diagnoses a status"},
 
 	"client": {
 		"internal/ingest/socketpath internal/span internal/wire",
-		"a tracer speaks the protocol and uses the vocabulary",
+		"encodes spans and implements the native protocol",
 	},
-	"client/rules": {"", "what of a span counts is a table of the agent's"},
+	"client/rules": {"", "implements the agent's counting rules for authors of tracers"},
 
 	"internal/ingest": {"internal/admit internal/check internal/ingest/socketpath internal/memory internal/logging/ratelog internal/recovery internal/ingest/socket " +
-		"internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
+		"internal/span internal/wire", "decodes frames of the native protocol and admits their batches"},
 
 	"internal/ingest/datadog": {
 		"internal/admit internal/aggregate internal/decode/clientstats " +
 			"internal/decode/datadog internal/ingest/receiver internal/ingest/receiver/bodies internal/ingest/receiver/conns " +
 			"internal/memory " +
 			"internal/rules/datadog internal/sampling/unsampled internal/span internal/span/spantable",
-		"takes HTTP requests and hands their bodies on to be counted",
+		"receives requests of Datadog tracers, and counts their bodies",
 	},
 	"internal/ingest/otlp": {
 		"internal/admit internal/decode/otlp internal/decode/otlpjson internal/ingest/receiver " +
 			"internal/ingest/receiver/bodies internal/ingest/receiver/destination internal/memory internal/wire/otlpanswer " +
+			"internal/wire/protolite " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
 			"internal/sampling internal/ingest/otlp/sdkmetrics internal/span internal/span/spantable",
-		"takes OTLP and hands what it brings on to be counted",
+		"receives OTLP requests, and counts their bodies",
 	},
 	"internal/ingest/zipkin": {
 		"internal/admit internal/decode/zipkin internal/ingest/receiver internal/ingest/receiver/bodies internal/ingest/receiver/destination " +
 			"internal/memory internal/rules internal/rules/otel " +
 			"internal/span/spantable",
-		"takes Zipkin's spans and hands them on to be counted",
+		"receives Zipkin requests, and counts their bodies",
 	},
 	"internal/ingest/receiver/destination": {
 		"internal/check internal/ingest/receiver internal/memory",
-		"finds where requests go on to, whatever is in them",
+		"forwards requests to an upstream, independent of their content",
 	},
 	"internal/ingest/receiver": {"internal/admit internal/aggregate internal/check internal/ingest/receiver/bodies " +
 		"internal/ingest/receiver/conns internal/aggregate/exemplars internal/memory internal/ingest/socket " +
-		"internal/span", "owns the life of requests with traces, whatever they bring"},
-	"internal/ingest/receiver/conns":  {"internal/ingest/socket", "admits connections, whatever they bring"},
-	"internal/ingest/receiver/bodies": {"internal/memory", "holds and remembers bodies, whatever is in them"},
+		"internal/span", "handles HTTP requests with spans, independent of their format"},
+	"internal/ingest/receiver/conns":  {"internal/ingest/socket", "limits connections, independent of their content"},
+	"internal/ingest/receiver/bodies": {"internal/memory", "buffers and deduplicates bodies, independent of their content"},
 
 	"internal/rules": {
 		"internal/span internal/span/spantable internal/wire",
-		"remembers keys and collects snapshots, whatever the rule",
+		"collects keys and snapshots, independent of the counting rules",
 	},
 	"internal/rules/datadog": {
 		"client/rules internal/decode/datadog internal/span/ignore " +
 			"internal/rules internal/span internal/span/spantable internal/wire",
-		"says what the agent and the tracers count of a table",
+		"implements the counting rules of the agent and its tracers",
 	},
 	"internal/decode/datadog": {
 		"internal/wire/msgpack internal/span/spantable",
-		"reads the agent's formats, whatever the rules",
+		"decodes the agent's formats, independent of the counting rules",
 	},
 	"internal/sampling/unsampled": {
 		"internal/decode/datadog internal/wire/msgpack internal/span/spantable",
-		"cuts traces out of a body",
+		"removes unsampled traces from a body",
 	},
-	"internal/span/spantable":  {"", "lays the spans of a body flat, whatever the format"},
-	"internal/decode/jsonscan": {"", "steps through JSON, whatever it says"},
-	"internal/decode/otlpjson": {"internal/decode/jsonscan", "makes protobuf of JSON"},
+	"internal/span/spantable":  {"", "stores the spans of a body, independent of their format"},
+	"internal/decode/jsonscan": {"", "tokenizes JSON"},
+	"internal/decode/otlpjson": {"internal/decode/jsonscan", "converts OTLP from JSON to protobuf"},
 	"internal/decode/zipkin": {
 		"internal/decode/jsonscan internal/decode/otlp internal/span/spantable",
-		"lays Zipkin's spans flat as OTLP's",
+		"decodes Zipkin spans to the same form as OTLP spans",
 	},
-	"internal/decode/otlp":       {"internal/span/spantable", "lays the spans of OTLP flat"},
-	"internal/testutil/otlptest": {"internal/span/spantable", "writes requests for tests"},
+	"internal/decode/otlp":       {"internal/span/spantable", "decodes OTLP spans"},
+	"internal/testutil/otlptest": {"internal/span/spantable", "encodes OTLP requests for tests"},
 	"internal/rules/otel": {
 		"client/rules internal/decode/otlp internal/span/ignore internal/rules " +
 			"internal/rules/work internal/sampling/tracestate internal/span internal/span/spantable internal/wire",
-		"counts by OpenTelemetry's conventions",
+		"implements counting by the semantic conventions of OpenTelemetry",
 	},
 	"internal/rules/translate": {
 		"client/rules internal/decode/otlp internal/rules internal/rules/work " +
 			"internal/sampling/tracestate internal/span internal/span/spantable",
-		"makes of OTLP what the agent's ingest makes of it",
+		"translates OTLP spans like the agent",
 	},
-	"internal/rules/work": {"internal/span/spantable", "names what a span did"},
+	"internal/rules/work": {"internal/span/spantable", "derives the operation of a span from its attributes"},
 	"internal/sampling": {
 		"internal/decode/otlp internal/wire/protolite internal/sampling/tracestate internal/span/spantable",
-		"says which spans go on, and writes them",
+		"selects the spans to forward, and encodes them",
 	},
-	"internal/sampling/tracestate": {"", "reads and writes a tracestate"},
+	"internal/sampling/tracestate": {"", "reads and writes the tracestate header"},
 	"internal/decode/clientstats": {
 		"internal/aggregate internal/decode/payload internal/aggregate/sketch internal/span",
-		"reads tracers' own statistics",
+		"decodes the statistics that tracers compute",
 	},
 	"internal/admit": {
 		"internal/aggregate internal/check internal/span/ignore internal/memory internal/registry " +
 			"internal/ring internal/routing internal/recovery internal/span internal/wire",
-		"finds keys and publishes slots",
+		"looks up keys and publishes spans to the rings",
 	},
-	"internal/recovery": {"internal/wire", "what the next daemon reads of one that was killed"},
+	"internal/recovery": {"internal/wire", "stores the state that the next daemon reads after a crash"},
 	"internal/registry": {
 		"internal/check internal/span/mask internal/span",
-		"an interval's keys and budgets",
+		"assigns IDs to keys and enforces cardinality budgets",
 	},
-	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "hears what SDKs say of their spans"},
-	"internal/span/ignore":            {"internal/span", "says which spans nobody wants counted"},
-	"internal/span/mask":              {"", "knows texts, whatever label they are of"},
-	"internal/routing":                {"", "names no key, table or cycle"},
-	"internal/aggregate/sketch":       {"", "names nothing of spans"},
+	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "reads the metrics that SDKs report about their spans"},
+	"internal/span/ignore":            {"internal/span", "implements ignore rules"},
+	"internal/span/mask":              {"", "masks identifiers, independent of the label"},
+	"internal/routing":                {"", "assigns partitions to drainers, independent of their content"},
+	"internal/aggregate/sketch":       {"", "computes sketches, independent of spans"},
 	"internal/aggregate": {"internal/check internal/memory internal/registry internal/ring " +
-		"internal/routing internal/recovery internal/aggregate/sketch internal/span", "tables are written by drainers and sealed each " +
-		"interval"},
+		"internal/routing internal/recovery internal/aggregate/sketch internal/span", "aggregates spans into tables and seals them in each " +
+		"cycle"},
 	"internal/export": {"internal/aggregate internal/check internal/export/totals internal/memory internal/logging/ratelog " +
-		"internal/registry internal/aggregate/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
+		"internal/registry internal/aggregate/sketch internal/span", "merges and delivers sealed cycles, independent of the destination"},
 
 	"internal/export/agent": {"internal/aggregate internal/export/dump internal/export/endpoint internal/export internal/export/post " +
-		"internal/wire/protolite internal/aggregate/sketch internal/span", "encodes for the agent and says what its answers mean"},
+		"internal/wire/protolite internal/aggregate/sketch internal/span", "encodes payloads for the agent and interprets its responses"},
 	"internal/export/otlp": {
 		"internal/check internal/export/endpoint internal/aggregate/exemplars internal/export internal/export/points " +
 			"internal/export/post internal/export/totals internal/wire/protolite internal/aggregate/sketch internal/wire/otlpanswer",
-		"encodes OTLP metrics and says what a receiver's answers mean",
+		"encodes OTLP metrics and interprets the responses of a backend",
 	},
 	"internal/export/prometheus": {
 		"internal/aggregate/exemplars internal/export internal/export/points internal/export/totals " +
 			"internal/aggregate/sketch",
-		"keeps what metrics say to be scraped",
+		"renders metrics when they are scraped",
 	},
 	"internal/export/points": {
 		"internal/aggregate internal/aggregate/exemplars internal/export internal/export/totals " +
 			"internal/wire/protolite internal/aggregate/sketch internal/span",
-		"makes points of rows, whoever takes them",
+		"converts rows to data points, independent of the exporter",
 	},
 	"internal/export/post": {
 		"internal/export/endpoint internal/export internal/wire/otlpanswer",
-		"brings bodies to whoever speaks HTTP, whatever is in " +
-			"them",
+		"sends payloads over HTTP, independent of their " +
+			"content",
 	},
-	"internal/export/totals": {"internal/aggregate/sketch", "adds up series, whatever their bytes mean"},
+	"internal/export/totals": {"internal/aggregate/sketch", "accumulates series over cycles"},
 	"internal/testutil/testcycle": {
 		"internal/aggregate internal/registry internal/aggregate/sketch internal/span",
-		"makes sealed cycles for tests",
+		"builds sealed cycles for tests",
 	},
 
-	"internal/aggregate/exemplars": {"", "spans by numbers, of whatever key and trace"},
+	"internal/aggregate/exemplars": {"", "selects exemplars"},
 
-	"internal/export/dump":       {"", "keeps refused payloads, as bytes"},
-	"internal/daemon/systemd":    {"", "speaks to the service manager"},
-	"internal/ingest/socketpath": {"", "says where a socket is that nobody gave a path"},
-	"internal/ingest/socket":     {"internal/ingest/socketpath", "opens sockets and knows peers"},
-	"internal/logging/logqueue":  {"", "writes lines, whatever they say"},
-	"internal/status/sanitize":   {"", "shows what can't be seen"},
-	"internal/check":             {"internal/memory", "says what is outside of its range"},
-	"internal/memory":            {"", "adds up what the rooms take"},
-	"internal/wire":              {"internal/wire/msgpack internal/span", "the protocol between client and daemon"},
-	"internal/wire/msgpack":      {"", "reads in place"},
-	"internal/ring":              {"", "slots without pointers, of any meaning"},
-	"internal/span":              {"", "the vocabulary"},
+	"internal/export/dump":       {"", "stores rejected payloads"},
+	"internal/daemon/systemd":    {"", "implements the protocols of systemd"},
+	"internal/ingest/socketpath": {"", "determines the default path of the socket"},
+	"internal/ingest/socket":     {"internal/ingest/socketpath", "opens Unix sockets and identifies their peers"},
+	"internal/logging/logqueue":  {"", "writes log lines without blocking"},
+	"internal/status/sanitize":   {"", "escapes control characters"},
+	"internal/check":             {"internal/memory", "validates ranges of configuration values"},
+	"internal/memory":            {"", "computes memory limits"},
+	"internal/wire":              {"internal/wire/msgpack internal/span", "implements the native protocol between client and daemon"},
+	"internal/wire/msgpack":      {"", "reads msgpack in place"},
+	"internal/ring":              {"", "implements a queue, independent of its content"},
+	"internal/span":              {"", "defines the types that all packages share"},
 
 	"internal/wire/protolite":  {"", "reads and writes protobuf messages"},
-	"internal/export/endpoint": {"", "parses URLs of destinations"},
-	"internal/logging/ratelog": {"", "limits a log"},
+	"internal/export/endpoint": {"", "parses the URLs of destinations"},
+	"internal/logging/ratelog": {"", "limits the rate of log records"},
 
-	"internal/wire/otlpanswer": {"internal/wire/protolite", "what a server of OTLP answers, whoever reads or writes it"},
+	"internal/wire/otlpanswer": {"internal/wire/protolite", "reads and writes the responses of OTLP servers"},
 
-	"internal/decode/payload":      {"", "reads what the encoder writes, and shares no code with it"},
-	"internal/testutil/structure":  {"", "reads source"},
+	"internal/decode/payload":      {"", "decodes payloads for the agent, and shares no code with their encoder"},
+	"internal/testutil/structure":  {"", "reads source files"},
 	"internal/testutil/eventually": {"", "waits in tests, with a deadline"},
 
-	// Those of the lab's modules, which the daemon's does not need.
+	// The modules in lab, which the daemon does not import.
 	"lab/cmd/spanstatsd-lab": {
 		"client internal/aggregate internal/commandline internal/status/sanitize internal/ingest/socket internal/wire lab/*",
-		"the command line names what it starts",
+		"configures and starts the daemon",
 	},
 	"lab/bench": {"client internal/status internal/ingest/receiver internal/ingest/receiver/bodies internal/ingest/socket " +
 		"internal/span internal/decode/datadog internal/rules/datadog internal/wire lab/bench/* " +
-		"lab/standin lab/workload", "measures a whole daemon from outside"},
-	"lab/bench/balance": {"internal/*", "measures what levels drainers"},
-	"lab/bench/measure": {"", "what measuring needs, of ours or not"},
+		"lab/standin lab/workload", "measures a running daemon"},
+	"lab/bench/balance": {"internal/*", "measures the balancing of drainers"},
+	"lab/bench/measure": {"", "contains helpers of all benchmarks"},
 	"lab/bench/recorded": {
 		"internal/decode/otlp internal/decode/otlpjson internal/span/spantable",
-		"reads what SDKs have sent",
+		"reads recorded requests of SDKs",
 	},
-	"lab/bench/relay":    {"", "carries bytes"},
-	"lab/bench/ring":     {"internal/ring lab/bench/measure", "measures the ring beside others"},
-	"lab/bench/scraping": {"internal/* lab/bench/measure", "measures a scrape beside another"},
-	"lab/bench/snapshot": {"", "its benchmarks stand where a door does"},
+	"lab/bench/relay":    {"", "relays bytes"},
+	"lab/bench/ring":     {"internal/ring lab/bench/measure", "compares the ring with other queues"},
+	"lab/bench/scraping": {"internal/* lab/bench/measure", "compares the scrape endpoint with another one"},
+	"lab/bench/snapshot": {"", "measures the publication of snapshots"},
 	"lab/bench/tables": {"internal/admit internal/aggregate internal/ingest/receiver internal/ingest/receiver/bodies " +
-		"internal/span", "counts batches without a daemon around it"},
+		"internal/span", "counts batches without a daemon"},
 	"lab/built": {"", "builds programs"},
 	"lab/checkclient": {"internal/admit internal/ingest internal/wire/msgpack internal/status/sanitize " +
-		"internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
+		"internal/span internal/wire", "checks the messages of a client like the daemon would"},
 	"lab/demo": {
 		"client internal/daemon internal/export internal/export/agent " +
 			"internal/export/otlp internal/export/points internal/export/prometheus internal/status " +
 			"internal/decode/payload lab/standin lab/standin/collector",
-		"shows a whole daemon",
+		"demonstrates a running daemon",
 	},
 	"lab/peers": {
 		"internal/* lab/bench/measure lab/peers/agent lab/workload",
-		"measures beside others",
+		"compares the daemon with other tools",
 	},
-	"lab/peers/agent": {"internal/* lab/bench/measure lab/workload", "is the agent's way"},
+	"lab/peers/agent": {"internal/* lab/bench/measure lab/workload", "runs the agent's code"},
 	"lab/peers/floods": {
 		"internal/* lab/bench/measure lab/peers/agent lab/workload",
-		"measures beside the agent's way",
+		"compares floods of keys with the agent's code",
 	},
-	"lab/peers/flush": {"internal/* lab/bench/measure", "measures encoders beside others"},
+	"lab/peers/flush": {"internal/* lab/bench/measure", "compares encoders with others"},
 	"lab/peers/otlp": {"internal/* lab/bench/measure lab/bench/recorded lab/bench/relay " +
-		"lab/bench/tables lab/standin", "measures beside a collector's way"},
-	"lab/standin":           {"internal/decode/payload", "must share no code with the encoder that it checks"},
-	"lab/standin/collector": {"", "the same of OTLP's"},
-	"lab/workload":          {"internal/span", "makes spans"},
+		"lab/bench/tables lab/standin", "compares OTLP ingestion with a collector"},
+	"lab/standin":           {"internal/decode/payload", "shares no code with the encoder that it checks"},
+	"lab/standin/collector": {"", "shares no code with the OTLP encoder that it checks"},
+	"lab/workload":          {"internal/span", "generates spans"},
 }
 
 func (i imports) allow(imported string) bool {
@@ -276,8 +277,8 @@ func TestPackages_ImportOnlyAllowedPackages(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if ours, is := strings.CutPrefix(imported, module); is && !allowed.allow(ours) {
-				t.Errorf("%s imports %s, which the table of packages does not allow: it %s", relative, ours, allowed.why)
+			if ours, isOurs := strings.CutPrefix(imported, module); isOurs && !allowed.allow(ours) {
+				t.Errorf("%s imports %s, which the table of packages does not allow: it %s", relative, ours, allowed.purpose)
 			}
 		}
 		return nil

@@ -1,11 +1,12 @@
-// Package testcycle makes sealed cycles for the tests of the flush and of its
-// exporters, without a socket, a ring or a drainer: a test names origins and keys,
-// counts spans into the tables of as many drainers as it likes, and seals. What comes
-// out is what a Flusher is given, to the last field.
+// Package testcycle builds sealed cycles for tests of exporters, without a socket, a ring or a drainer. A
+// test adds origins and keys, adds spans to the tables of any number of drainers, and seals the cycle.
 //
-// All cycles open at the same second, and what is in them does not vary, so that
-// encoders can be held to golden bytes. It has no threads; a Cycle has one user. A table
-// has room for 4096 keys and 64 MiB of bins.
+// All cycles begin at the same time and are deterministic, so tests can compare encoded payloads with
+// golden files.
+//
+// Concurrency: a Cycle can be used by one goroutine at a time.
+//
+// Limits: each table has space for 4096 keys and 64 MiB of sketches.
 package testcycle
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Opened is when the cycles of tests open: on a boundary, so that the window's buckets
-// start 10 s before, then, and 10 s after.
+// Opened is the start time of all cycles. It is a multiple of Width, so the buckets of the window start 10
+// s before it, at it, and 10 s after it.
 var Opened = time.Unix(1_700_000_000, 0)
 
 // Width is the width of a bucket.
@@ -29,7 +30,7 @@ const Width = 10 * time.Second
 
 // Cycle builds a sealed cycle.
 type Cycle struct {
-	Grid *sketch.Grid // that durations are counted in; the agent's where it is nil
+	Grid *sketch.Grid // bins of the sketches; nil for those of the Datadog agent
 
 	origins []span.Origin
 	keys    []registry.KeyEntry
@@ -38,7 +39,7 @@ type Cycle struct {
 
 const maxKeys = 1 << 12
 
-// table returns the table of one drainer, made on its first use.
+// table returns the table of a drainer, and creates it on first use.
 func (c *Cycle) table(drainer int) *aggregate.Table {
 	for len(c.tables) <= drainer {
 		t := aggregate.NewTable(maxKeys, Width, sketch.NewMemory(64<<20, cmp.Or(c.Grid, sketch.AgentGrid())))
@@ -48,37 +49,37 @@ func (c *Cycle) table(drainer int) *aggregate.Table {
 	return c.tables[drainer]
 }
 
-// Origin adds an origin.
+// Origin adds an origin and returns its ID.
 func (c *Cycle) Origin(o span.Origin) registry.OriginID {
 	c.origins = append(c.origins, o)
 	return registry.OriginID(len(c.origins) - 1)
 }
 
-// Key adds a key.
+// Key adds a key and returns its ID.
 func (c *Cycle) Key(origin registry.OriginID, k span.Key) registry.KeyID {
 	c.keys = append(c.keys, registry.KeyEntry{Origin: origin, Key: k})
 	return registry.KeyID(len(c.keys) - 1)
 }
 
-// Add counts one span that ended so long after the cycle opened.
+// Add counts a span that ends the given time after the start of the cycle.
 func (c *Cycle) Add(
 	drainer int, key registry.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64,
 ) {
 	end := Opened.Add(after).UnixNano()
-	window := aggregate.NewWindow(0, Opened, Width) // now is long after it
+	window := aggregate.NewWindow(0, Opened, Width)
 	c.table(drainer).Add(&aggregate.Slot{
 		Key: key, End: end, Duration: ns, Flags: flags, Weight: weight, Place: window.Place(end),
 	})
 }
 
-// Seal ends the cycle.
+// Seal returns the sealed cycle.
 func (c *Cycle) Seal() *aggregate.Sealed {
 	return aggregate.NewSealed(1, Opened, Opened.Add(Width), Width, c.origins, c.keys, c.tables...)
 }
 
 var webKey = span.Key{Service: "web", Operation: "op", Resource: "r"}
 
-// Spans is a sealed cycle of one origin and one key with n spans.
+// Spans returns a sealed cycle with n spans of one origin and one key.
 func Spans(n int) *aggregate.Sealed {
 	var c Cycle
 	key := c.Key(c.Origin(span.Origin{Service: "web"}), webKey)
@@ -88,7 +89,7 @@ func Spans(n int) *aggregate.Sealed {
 	return c.Seal()
 }
 
-// Origins is a sealed cycle with one span of each of n origins.
+// Origins returns a sealed cycle with one span for each of n origins.
 func Origins(n int) *aggregate.Sealed {
 	var c Cycle
 	for i := range n {
@@ -98,8 +99,8 @@ func Origins(n int) *aggregate.Sealed {
 	return c.Seal()
 }
 
-// Golden is a cycle with every field of an origin and of a key, in a form that comes
-// out the same each time: whole weights, and two drainers.
+// Golden returns a sealed cycle for golden files. It sets every field of an origin and of a key, and has
+// two drainers. All weights are integers, so that its encoding is deterministic.
 func Golden() *aggregate.Sealed {
 	var c Cycle
 	full := c.Origin(span.Origin{
@@ -133,8 +134,7 @@ func Golden() *aggregate.Sealed {
 	return c.Seal()
 }
 
-// Merged is a sealed cycle in which nothing but these groups was counted, as if a
-// tracer had sent them.
+// Merged returns a sealed cycle that contains only the given groups of client-computed statistics.
 func Merged(t testing.TB, now time.Time, groups ...aggregate.Group) (sealed *aggregate.Sealed) {
 	t.Helper()
 	config := aggregate.DefaultConfig()

@@ -9,7 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// TestCommonFormsAreReadAsTheReaderReadsThem, wherever a value lies, or not at all.
+// A value that one of the functions reads is the same as the one that a Reader reads, at any position, or
+// missing.
 func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 7))
 	met := [4]int{}
@@ -18,7 +19,7 @@ func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 		cut := rnd.IntN(len(value) + 1)
 		for _, body := range [][]byte{
 			value, value[:cut],
-			append(bytes.Clone(value), make([]byte, msgpack.Ahead)...),
+			append(bytes.Clone(value), make([]byte, msgpack.Lookahead)...),
 		} {
 			if text, next := msgpack.CommonStr(body, 0); next != 0 {
 				r := msgpack.NewReader(body)

@@ -1,31 +1,28 @@
-// Package msgpack reads msgpack in place: values come out of the bytes that were
-// received, where they lie, without being decoded into objects.
+// Package msgpack reads msgpack values from a byte slice without copying them or building objects.
 //
-// A Reader stands before one value of a body and steps over it when it is read. The value that
-// it is asked for must stand there: any other value, and a value that is cut short, is a
-// fault. A fault is final. The Reader then stays where the faulty value begins, and everything
-// that is read from it is zero, so a caller may read several values and look for a fault once
-// behind them. A caller that loops must look for it in the loop.
+// A Reader is positioned at a value. Each method expects a value of one type and moves to the next value.
+// If the value has another type, or is truncated, the Reader fails: it stays at that value, and all methods
+// return zero values from then on. So a caller can read several values and check Failed once, but a loop
+// must check it in each iteration.
 //
-// Where a loop keeps its place in a register, CommonStr and its siblings read values of
-// their most common forms at that place, and leave every other form to a Reader.
+// CommonStr and similar functions read the most common encodings without a Reader, for loops that keep the
+// position in a register.
 //
-// It is for package client, which has no dependencies, and for the bodies of traces, whose
-// values it reads without a call of an interface or a copy. Whatever else only the daemon
-// reads, package payload reads with a library.
+// Package client uses this package because it must not have dependencies. The trace decoders use it because
+// it needs no interface calls and no copies. Other code in the daemon reads msgpack with a library (package
+// payload).
 //
-// # Bounds
+// # Limits
 //
-// No length and no count is believed beyond the bytes that are left: a string lies
-// within the body, and an array has no more elements than bytes follow its header. Skip
-// follows nesting to MaxDepth and no further. So whatever the bytes are, reading takes
-// time in proportion to their number, no memory, and ends; nothing panics.
+// Lengths and counts are checked against the remaining bytes: a string must be within the body, and an
+// array must not have more elements than bytes follow its header. Skip accepts values that are nested up to
+// MaxDepth levels. So reading takes time linear in the length of the body, allocates nothing and never
+// panics, whatever the bytes are.
 //
-// # Threading
+// # Concurrency
 //
-// A Reader is a value without references but to its body. One goroutine at a time
-// uses it. The texts that it returns are places in the body: they say nothing once
-// the body's memory is used again.
+// A Reader is a value that refers only to its body, and can be used by one goroutine at a time. The Texts
+// that it returns are positions in the body, and are valid as long as the body does not change.
 package msgpack
 
 import (
@@ -33,39 +30,38 @@ import (
 	"math"
 )
 
-// Text is a string of the body: where it begins and how many bytes it has. Bodies are
-// never longer than 32 bits can tell.
+// Text is the position and the length of a string in the body. 32 bits suffice for the longest body.
 type Text struct{ At, Len uint32 }
 
-// Of returns the bytes of the string, where they lie.
-func (t Text) Of(body []byte) []byte { return body[t.At : t.At+t.Len : t.At+t.Len] }
+// Bytes returns the bytes of the string, which are part of body.
+func (t Text) Bytes(body []byte) []byte { return body[t.At : t.At+t.Len : t.At+t.Len] }
 
-// Reader reads the values of a body in place, one after the other.
+// Reader reads the values of a body one after the other.
 type Reader struct {
-	body   []byte // up to the fault, if there was one
-	at     int    // of the next value
+	body   []byte // up to the position of the failure, if there was one
+	at     int    // position of the next value
 	failed bool
 }
 
-// NewReader reads a body from its beginning.
+// NewReader returns a Reader at the start of body.
 func NewReader(body []byte) Reader { return Reader{body: body} }
 
-// NewReaderAt reads a body from the value that begins at this byte.
+// NewReaderAt returns a Reader at the value that starts at body[at].
 func NewReaderAt(body []byte, at int) Reader { return Reader{body: body, at: at} }
 
-// At is where the next value begins, or the one that was faulty.
+// At returns the position of the next value, or of the value at which the Reader failed.
 func (r *Reader) At() int { return r.at }
 
-// Left is how many bytes are to come.
+// Left returns the number of remaining bytes.
 func (r *Reader) Left() int { return len(r.body) - r.at }
 
-// Failed reports whether there was a fault.
+// Failed reports whether the Reader has failed.
 func (r *Reader) Failed() bool { return r.failed }
 
-// Fail makes the next value a fault. Callers use it for values that they can't take.
+// Fail makes the Reader fail at the next value. Callers use it to reject a value.
 func (r *Reader) Fail() { r.failed, r.body = true, r.body[:r.at] }
 
-// Lead is the first byte of the next value, or Unused where there is none.
+// Lead returns the first byte of the next value, or Unused at the end of the body.
 func (r *Reader) Lead() byte {
 	if r.at < len(r.body) {
 		return r.body[r.at]
@@ -73,7 +69,7 @@ func (r *Reader) Lead() byte {
 	return Unused
 }
 
-// IsNil steps over a nil, if the next value is one, and reports whether it was.
+// IsNil reports whether the next value is nil, and skips it if it is.
 func (r *Reader) IsNil() bool {
 	if r.Lead() != Nil {
 		return false
@@ -93,42 +89,43 @@ func (r *Reader) Bool() bool {
 	return lead == True
 }
 
-// Array reads the header of an array: how many elements follow.
+// Array reads the header of an array and returns the number of elements.
 func (r *Reader) Array() int {
 	if lead := r.Lead(); lead&0xf0 == FixArray {
-		return r.believe(1, int(lead&0x0f))
+		return r.skipHeader(1, int(lead&0x0f))
 	}
-	return r.count(Array16)
+	return r.countHeader(Array16)
 }
 
-// Map reads the header of a map: how many pairs follow.
+// Map reads the header of a map and returns the number of key-value pairs.
 func (r *Reader) Map() int {
 	if lead := r.Lead(); lead&0xf0 == FixMap {
-		return r.believe(1, int(lead&0x0f))
+		return r.skipHeader(1, int(lead&0x0f))
 	}
-	return r.count(Map16)
+	return r.countHeader(Map16)
 }
 
-// count reads a header with a count of two bytes behind this lead byte, or of four
-// behind the one after it.
-func (r *Reader) count(lead16 byte) int {
+// countHeader reads a header with a two-byte count after the byte lead16, or a four-byte count after
+// lead16+1.
+func (r *Reader) countHeader(lead16 byte) int {
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 3 && rest[0] == lead16:
-		return r.believe(3, int(binary.BigEndian.Uint16(rest[1:])))
+		return r.skipHeader(3, int(binary.BigEndian.Uint16(rest[1:])))
 	case len(rest) >= 5 && rest[0] == lead16+1:
-		return r.believe(5, int(binary.BigEndian.Uint32(rest[1:])))
+		return r.skipHeader(5, int(binary.BigEndian.Uint32(rest[1:])))
 	}
 	r.Fail()
 	return 0
 }
 
-// believe steps over a header, if as many bytes follow as it counts elements.
-func (r *Reader) believe(header, count int) int {
-	if count > len(r.body)-r.at-header {
+// skipHeader skips a header of size bytes and returns count. It fails if fewer than count bytes follow, because every
+// element has at least one byte.
+func (r *Reader) skipHeader(size, count int) int {
+	if count > len(r.body)-r.at-size {
 		r.Fail()
 		return 0
 	}
-	r.at += header
+	r.at += size
 	return count
 }
 
@@ -144,8 +141,8 @@ func (r *Reader) Str() Text {
 // Bin reads a byte string.
 func (r *Reader) Bin() Text { return r.sized(Bin8) }
 
-// sized reads what has a length of one byte behind this lead byte, of two behind the
-// next, or of four behind the one after that.
+// sized reads a value whose length is the byte after lead8, the two bytes after lead8+1, or the four bytes
+// after lead8+2.
 func (r *Reader) sized(lead8 byte) Text {
 	header, n := 0, 0
 	switch rest := r.body[r.at:]; {
@@ -168,14 +165,15 @@ func (r *Reader) sized(lead8 byte) Text {
 	return t
 }
 
-// Seek goes on at a place of the body that was reached without the reader. A fault stays.
+// Seek moves to the value at body[at], which the caller has found without the Reader. It does nothing after
+// a failure.
 func (r *Reader) Seek(at int) {
 	if !r.failed {
 		r.at = at
 	}
 }
 
-// Integer reads an integer of any width. A negative one comes as its two's complement.
+// Integer reads an integer of any width. If it is negative, v is its two's complement.
 func (r *Reader) Integer() (v uint64, isNegative bool) {
 	lead := r.Lead()
 	switch {
@@ -189,7 +187,7 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 		r.Fail()
 		return 0, false
 	}
-	// Uint8 to Uint64, then Int8 to Int64: the low two bits are the width's power.
+	// In the order Uint8 to Uint64, Int8 to Int64, the low two bits are the logarithm of the width.
 	width := 1 << (lead & 3)
 	rest := r.body[r.at+1:]
 	if len(rest) < width {
@@ -197,9 +195,9 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 		return 0, false
 	}
 	if len(rest) < 8 { // near the end of the body
-		var room [8]byte
-		copy(room[:], rest)
-		rest = room[:]
+		var padded [8]byte
+		copy(padded[:], rest)
+		rest = padded[:]
 	}
 	r.at += 1 + width
 	v = binary.BigEndian.Uint64(rest)
@@ -211,40 +209,41 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 	return v >> unused, false
 }
 
-// Uint reads an integer from 0 to most.
-func (r *Reader) Uint(most uint64) uint64 {
-	if lead := r.Lead(); lead < FixMap && uint64(lead) <= most {
+// Uint reads an integer from 0 to limit. Integers of one byte, the most frequent ones, need no further
+// call.
+func (r *Reader) Uint(limit uint64) uint64 {
+	if lead := r.Lead(); lead < FixMap && uint64(lead) <= limit {
 		r.at++
 		return uint64(lead)
 	}
-	return r.wideUint(most)
+	return r.longUint(limit)
 }
 
-// wideUint is Uint for what is not a number of one byte.
-func (r *Reader) wideUint(most uint64) uint64 {
+// longUint is Uint for integers of several bytes.
+func (r *Reader) longUint(limit uint64) uint64 {
 	at := r.at
 	v, isNegative := r.Integer()
-	if isNegative || v > most {
-		r.Seek(at) // the fault is the whole value
+	if isNegative || v > limit {
+		r.Seek(at) // fail at the start of the value
 		r.Fail()
 		return 0
 	}
 	return v
 }
 
-// Int reads an integer that fits into 64 signed bits.
+// Int reads an integer that fits into an int64.
 func (r *Reader) Int() int64 {
 	at := r.at
 	v, isNegative := r.Integer()
 	if !isNegative && v > math.MaxInt64 {
-		r.Seek(at) // the fault is the whole value
+		r.Seek(at) // fail at the start of the value
 		r.Fail()
 		return 0
 	}
 	return int64(v)
 }
 
-// Float reads a float of either width.
+// Float reads a float32 or a float64.
 func (r *Reader) Float() float64 {
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 9 && rest[0] == Float64:
@@ -270,14 +269,13 @@ func (r *Reader) Number() float64 {
 	return float64(v)
 }
 
-// MaxDepth is how many maps and arrays may lie in one another in what is skipped.
+// MaxDepth is the maximum nesting of maps and arrays in a value that Skip accepts.
 const MaxDepth = 64
 
-// Skip steps over a value of any kind.
+// Skip skips a value of any type.
 func (r *Reader) Skip() { r.SkipWithin(MaxDepth) }
 
-// SkipWithin steps over a value of any kind that has no more maps and arrays in one
-// another than this.
+// SkipWithin skips a value of any type in which at most depth maps and arrays are nested.
 func (r *Reader) SkipWithin(depth int) {
 	switch lead := r.Lead(); {
 	case lead < FixMap || lead >= FixNegative || lead == Nil || IsBool(lead):
@@ -295,7 +293,7 @@ func (r *Reader) SkipWithin(depth int) {
 	case IsMap(lead):
 		r.skipElements(2*r.Map(), depth)
 	default:
-		r.ext(lead)
+		r.skipExt(lead)
 	}
 }
 
@@ -308,8 +306,8 @@ func (r *Reader) skipElements(n, depth int) {
 	}
 }
 
-// ext steps over an extension, which has a byte for its type before its bytes.
-func (r *Reader) ext(lead byte) {
+// skipExt skips an extension: a header, one byte for the type, and the data.
+func (r *Reader) skipExt(lead byte) {
 	size := 1
 	switch {
 	case lead >= FixExt1 && lead <= FixExt16:
@@ -326,13 +324,13 @@ func (r *Reader) ext(lead byte) {
 	r.at += size
 }
 
-// The lead bytes of values: what a value is, and often how long.
+// Lead bytes, which state the type of a value, and for short values the length.
 const (
-	FixMap      = 0x80 // to 0x8f, the low four bits are the count
-	FixArray    = 0x90 // to 0x9f, the same
-	FixStr      = 0xa0 // to 0xbf, the low five bits are the length
+	FixMap      = 0x80 // to 0x8f; the low four bits are the number of pairs
+	FixArray    = 0x90 // to 0x9f; the low four bits are the number of elements
+	FixStr      = 0xa0 // to 0xbf; the low five bits are the length
 	Nil         = 0xc0
-	Unused      = 0xc1 // begins no value
+	Unused      = 0xc1 // never a lead byte
 	False       = 0xc2
 	True        = 0xc3
 	Bin8        = 0xc4
@@ -360,13 +358,20 @@ const (
 	Array32     = 0xdd
 	Map16       = 0xde
 	Map32       = 0xdf
-	FixNegative = 0xe0 // to 0xff, a negative number in one byte
+	FixNegative = 0xe0 // to 0xff; a negative integer of one byte
 )
 
-// IsMap and its siblings report whether a value of that kind begins with this byte.
+// IsMap reports whether lead is the lead byte of a map.
+func IsMap(lead byte) bool { return lead&0xf0 == FixMap || lead == Map16 || lead == Map32 }
 
-func IsMap(lead byte) bool   { return lead&0xf0 == FixMap || lead == Map16 || lead == Map32 }
+// IsArray reports whether lead is the lead byte of an array.
 func IsArray(lead byte) bool { return lead&0xf0 == FixArray || lead == Array16 || lead == Array32 }
-func IsStr(lead byte) bool   { return lead&0xe0 == FixStr || lead >= Str8 && lead <= Str32 }
-func IsBin(lead byte) bool   { return lead >= Bin8 && lead <= Bin32 }
-func IsBool(lead byte) bool  { return lead == False || lead == True }
+
+// IsStr reports whether lead is the lead byte of a string.
+func IsStr(lead byte) bool { return lead&0xe0 == FixStr || lead >= Str8 && lead <= Str32 }
+
+// IsBin reports whether lead is the lead byte of a byte string.
+func IsBin(lead byte) bool { return lead >= Bin8 && lead <= Bin32 }
+
+// IsBool reports whether lead is the lead byte of a boolean.
+func IsBool(lead byte) bool { return lead == False || lead == True }

@@ -13,13 +13,13 @@ import (
 	reference "github.com/vmihailenco/msgpack/v5"
 )
 
-// isInteger reports whether an integer begins with this byte.
+// isInteger reports whether lead is the lead byte of an integer.
 func isInteger(lead byte) bool {
 	return lead < msgpack.FixMap || lead >= msgpack.FixNegative ||
 		lead >= msgpack.Uint8 && lead <= msgpack.Int64
 }
 
-// value reads whatever stands next as the library would give it, by the readers.
+// value reads the next value with a Reader, and returns it in the types that the library uses.
 func value(r *msgpack.Reader, body []byte, depth int) any {
 	switch lead := r.Lead(); {
 	case depth == 0:
@@ -37,9 +37,9 @@ func value(r *msgpack.Reader, body []byte, depth int) any {
 	case lead == msgpack.Float32 || lead == msgpack.Float64:
 		return r.Number()
 	case msgpack.IsStr(lead):
-		return string(r.Str().Of(body))
+		return string(r.Str().Bytes(body))
 	case msgpack.IsBin(lead):
-		return bytes.Clone(r.Bin().Of(body))
+		return bytes.Clone(r.Bin().Bytes(body))
 	case msgpack.IsArray(lead):
 		all := []any{}
 		for n := r.Array(); n > 0 && !r.Failed(); n-- {
@@ -53,12 +53,12 @@ func value(r *msgpack.Reader, body []byte, depth int) any {
 		}
 		return all
 	default:
-		r.Skip() // an extension, or nothing
+		r.Skip() // an extension, or the end
 	}
 	return nil
 }
 
-// theirs is the same, by the library.
+// theirs reads the next value with the library.
 func theirs(d *reference.Decoder) (any, error) {
 	lead, err := d.PeekCode()
 	switch {
@@ -101,7 +101,7 @@ func their(d *reference.Decoder, all []any, n int, err error) (any, error) {
 	return all, err
 }
 
-// random appends a value of any kind and width.
+// random appends a value of a random type and width.
 func random(rnd *rand.Rand, b []byte, depth int) []byte {
 	text := strings.Repeat("x", []int{0, 1, 31, 32, 255, 256, 1 << 16}[rnd.IntN(7)])
 	number := rnd.Uint64() >> rnd.IntN(64)
@@ -147,7 +147,7 @@ func random(rnd *rand.Rand, b []byte, depth int) []byte {
 	return b
 }
 
-// sizedLead appends a length in any form that has room for it.
+// sizedLead appends a length in any encoding that is wide enough.
 func sizedLead(rnd *rand.Rand, b []byte, fix, lead8 byte, n int) []byte {
 	switch form := rnd.IntN(4); {
 	case form == 0 && n < 32 && fix != 0:
@@ -160,7 +160,7 @@ func sizedLead(rnd *rand.Rand, b []byte, fix, lead8 byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, lead8+2), uint32(n))
 }
 
-// countLead is the same for a count.
+// countLead appends a count in any encoding that is wide enough.
 func countLead(rnd *rand.Rand, b []byte, fix, lead16 byte, n int) []byte {
 	switch rnd.IntN(3) {
 	case 0:
@@ -171,7 +171,7 @@ func countLead(rnd *rand.Rand, b []byte, fix, lead16 byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, lead16+1), uint32(n))
 }
 
-// agree compares what we read of a body with what the library reads of it.
+// agree compares the values that a Reader and the library read from a body.
 func agree(t *testing.T, body []byte) (ok bool) {
 	t.Helper()
 	r := msgpack.NewReader(body)
@@ -196,7 +196,7 @@ func agree(t *testing.T, body []byte) (ok bool) {
 	return true
 }
 
-// TestValuesAreReadAsTheLibraryReadsThem covers every kind of value in every width.
+// The test covers every type of value in every width.
 func TestValuesAreReadAsTheLibraryReadsThem(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 3_000 {
@@ -206,8 +206,7 @@ func TestValuesAreReadAsTheLibraryReadsThem(t *testing.T) {
 	}
 }
 
-// TestWhatIsCutShortIsAFault holds for each place where a value can be cut, and the
-// reader then gives nothing more.
+// A value that is truncated at any position is a failure, and the Reader returns zero values after it.
 func TestWhatIsCutShortIsAFault(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -226,7 +225,7 @@ func TestWhatIsCutShortIsAFault(t *testing.T) {
 	}
 }
 
-// TestAFaultStaysWhereItsValueBegins is for whoever says what was found there.
+// The error messages of callers depend on this position.
 func TestAFaultStaysWhereItsValueBegins(t *testing.T) {
 	for name, test := range map[string]struct {
 		body []byte
@@ -251,7 +250,7 @@ func TestAFaultStaysWhereItsValueBegins(t *testing.T) {
 	}
 }
 
-// TestNestingIsBounded: no deeper than a caller allows, however short the bytes are.
+// Values that are nested deeper than the caller allows are a failure, however short they are.
 func TestNestingIsBounded(t *testing.T) {
 	nested := func(n int) []byte { return append(bytes.Repeat([]byte{msgpack.FixArray | 1}, n), msgpack.Nil) }
 	for depth := range 10 {
@@ -280,7 +279,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzReader: no bytes make a reader panic, or read what the library does not.
+// No bytes make a Reader panic, or return a value that the library does not.
 func FuzzReader(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 50 {

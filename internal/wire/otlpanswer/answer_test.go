@@ -40,7 +40,7 @@ func TestRetryAfterForms(t *testing.T) {
 	}
 }
 
-// TestAStatusIsRead, whatever stands in it.
+// ReadStatus reads any status, and ignores fields that it cannot parse.
 func TestAStatusIsRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		status []byte
@@ -64,7 +64,7 @@ func TestAStatusIsRead(t *testing.T) {
 	}
 }
 
-// TestAStatusIsWritten in the golden bytes of protobuf's own library.
+// The expected bytes were encoded with protobuf's own library.
 func TestAStatusIsWritten(t *testing.T) {
 	for _, c := range []struct {
 		status         Status
@@ -78,7 +78,7 @@ func TestAStatusIsWritten(t *testing.T) {
 			`{"code":14,"message":"busy","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.5s"}]}`, "2",
 		},
 		{
-			Status{Code: InvalidArgument, Said: "100% bad: é"},
+			Status{Code: InvalidArgument, Message: "100% bad: é"},
 			"0803120c31303025206261643a20c3a9",
 			`{"code":3,"message":"100% bad: é"}`, "0",
 		},
@@ -94,8 +94,7 @@ func TestAStatusIsWritten(t *testing.T) {
 	}
 }
 
-// TestCodesHaveSendersDoTheSame: what may be tried again by one protocol may be by the other,
-// and nothing else.
+// A gRPC code is retryable if and only if its HTTP status is.
 func TestCodesHaveSendersDoTheSame(t *testing.T) {
 	byHTTP := map[int]bool{429: true, 502: true, 503: true, 504: true}
 	byGRPC := map[Code]bool{
@@ -119,7 +118,7 @@ func TestCodesHaveSendersDoTheSame(t *testing.T) {
 	}
 }
 
-// TestAPartIsRead: a message is told from a number, and a negative number is none.
+// A message is not read as a number, and a negative number is read as 0.
 func TestAPartIsRead(t *testing.T) {
 	response := protowire.AppendFixed32(protowire.AppendTag(nil, 1, protowire.Fixed32Type), 7)
 	response = text(response, 1, text(number(nil, 1, 3), 2, []byte("x")))
@@ -139,8 +138,7 @@ func TestAPartIsRead(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: nothing that a server can send is read beyond its end, or takes long, and JSON is
-// made of whatever was read.
+// No response is read beyond its end or takes long to read, and every result can be encoded in JSON.
 func FuzzAnswers(f *testing.F) {
 	f.Add(rpcStatus("busy", 3, 5))
 	f.Add(text(nil, 1, text(number(nil, 1, 3), 2, []byte("too old"))))

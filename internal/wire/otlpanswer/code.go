@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Status is a google.rpc.Status: what became of a request.
+// Status is a google.rpc.Status, the result of a request.
 type Status struct {
-	Code  Code
-	Said  string
-	Retry time.Duration // after which the request may be tried again; 0: it does not say when
+	Code    Code
+	Message string
+	Retry   time.Duration // minimum delay before a retry; 0 if the server did not specify one
 }
 
-// Code is what gRPC calls a status.
+// Code is a gRPC status code.
 type Code uint8
 
 const (
@@ -35,8 +35,8 @@ const (
 	Unauthenticated
 )
 
-// httpStatuses are those of HTTP that have a sender do the same as the codes have it do: what may be
-// tried again by one protocol may be tried again by the other.
+// httpStatuses maps each code to the HTTP status that makes a client behave in the same way: both are
+// retryable, or neither is.
 var httpStatuses = [...]int{
 	OK: http.StatusOK, Cancelled: http.StatusServiceUnavailable, Unknown: http.StatusInternalServerError,
 	InvalidArgument: http.StatusBadRequest, DeadlineExceeded: http.StatusGatewayTimeout,
@@ -48,8 +48,8 @@ var httpStatuses = [...]int{
 	DataLoss: http.StatusServiceUnavailable, Unauthenticated: http.StatusUnauthorized,
 }
 
-// HTTP is a status in HTTP. RESOURCE_EXHAUSTED may be tried again if it says when; without, it is
-// what was sent that is too much.
+// HTTP returns the equivalent HTTP status. RESOURCE_EXHAUSTED with a retry delay means that the server is
+// overloaded; without one, the request is too large.
 func (s Status) HTTP() int {
 	switch {
 	case int(s.Code) >= len(httpStatuses):
@@ -60,7 +60,7 @@ func (s Status) HTTP() int {
 	return httpStatuses[s.Code]
 }
 
-// IsRetryable says whether the specification has a sender try again.
+// IsRetryable reports whether the OTLP specification allows a client to retry after this status.
 func (s Status) IsRetryable() bool {
 	switch s.HTTP() {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -69,9 +69,9 @@ func (s Status) IsRetryable() bool {
 	return false
 }
 
-// CodeOf is the code that has a sender do the same as a status of HTTP.
-func CodeOf(status int) Code {
-	switch status {
+// CodeOf returns the code that makes a client behave in the same way as the given HTTP status.
+func CodeOf(httpStatus int) Code {
+	switch httpStatus {
 	case http.StatusUnauthorized:
 		return Unauthenticated
 	case http.StatusForbidden:
@@ -85,7 +85,7 @@ func CodeOf(status int) Code {
 		http.StatusGatewayTimeout:
 		return Unavailable
 	}
-	switch status / 100 {
+	switch httpStatus / 100 {
 	case 2:
 		return OK
 	case 4:

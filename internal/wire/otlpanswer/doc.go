@@ -1,11 +1,8 @@
-// Package otlpanswer is what a server of OTLP answers, by gRPC or by HTTP: a google.rpc.Status, with
-// the time after which a request may be tried again, or what of a request was left out. Our door
-// writes and reads it, and so does the exit of statistics read it.
+// Package otlpanswer reads and writes the responses of OTLP servers over gRPC and HTTP: google.rpc.Status with its
+// retry delay, and partial success. The OTLP receiver and the OTLP exporter use it.
 //
-// What is read was written by whoever stands at the other end. What can't be read says nothing, no
-// time to wait is longer than MaxRetryAfter, and nothing is kept of the bytes but a text.
+// Responses are written by other servers. Fields that cannot be parsed are ignored, no retry delay is longer than
+// MaxRetryAfter, and only texts are copied from a response.
 //
-// # Threading
-//
-// There are functions and values alone.
+// Concurrency: all functions are safe for concurrent use.
 package otlpanswer

@@ -2,7 +2,6 @@ package otlpanswer
 
 import (
 	"encoding/json"
-	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,13 +10,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-// The fields of google.rpc.Status, of the Any in it, of RetryInfo, and of Duration.
+// Field numbers of google.rpc.Status, Any, RetryInfo and Duration.
 const (
 	fieldCode       protolite.Number = 1
 	fieldMessage    protolite.Number = 2
 	fieldDetails    protolite.Number = 3
 	fieldTypeURL    protolite.Number = 1
-	fieldAny        protolite.Number = 2
+	fieldValue      protolite.Number = 2
 	fieldRetryDelay protolite.Number = 1
 	fieldSeconds    protolite.Number = 1
 	fieldNanos      protolite.Number = 2
@@ -28,23 +27,23 @@ const (
 	retryInfoURL = "type.googleapis.com/" + retryInfo
 )
 
-// Protobuf is the status in protobuf.
+// Protobuf returns the status in protobuf.
 func (s Status) Protobuf() []byte {
 	b := appendUnlessZero(nil, fieldCode, uint64(s.Code))
-	if s.Said != "" {
-		b = protolite.AppendBytes(b, fieldMessage, s.Said)
+	if s.Message != "" {
+		b = protolite.AppendBytes(b, fieldMessage, s.Message)
 	}
 	if s.Retry > 0 {
 		delay := appendUnlessZero(nil, fieldSeconds, uint64(s.Retry/time.Second))
 		delay = appendUnlessZero(delay, fieldNanos, uint64(s.Retry%time.Second))
 		detail := protolite.AppendBytes(nil, fieldTypeURL, retryInfoURL)
-		detail = protolite.AppendBytes(detail, fieldAny, protolite.AppendBytes(nil, fieldRetryDelay, delay))
+		detail = protolite.AppendBytes(detail, fieldValue, protolite.AppendBytes(nil, fieldRetryDelay, delay))
 		b = protolite.AppendBytes(b, fieldDetails, detail)
 	}
 	return b
 }
 
-// appendUnlessZero appends a number, which protobuf leaves out if it is 0.
+// appendUnlessZero appends an integer field. Protobuf omits fields with the value 0.
 func appendUnlessZero(b []byte, field protolite.Number, n uint64) []byte {
 	if n == 0 {
 		return b
@@ -52,40 +51,41 @@ func appendUnlessZero(b []byte, field protolite.Number, n uint64) []byte {
 	return protolite.AppendVarint(b, field, n)
 }
 
-// JSON is the same in the JSON of protobuf.
+// JSON returns the status in protobuf's JSON mapping.
 func (s Status) JSON() []byte {
 	type detail struct {
 		Type       string `json:"@type"`
 		RetryDelay string `json:"retryDelay"`
 	}
-	said := struct {
+	status := struct {
 		Code    Code     `json:"code,omitempty"`
 		Message string   `json:"message,omitempty"`
 		Details []detail `json:"details,omitempty"`
-	}{Code: s.Code, Message: s.Said}
+	}{Code: s.Code, Message: s.Message}
 	if s.Retry > 0 {
-		said.Details = []detail{{retryInfoURL, strconv.FormatFloat(s.Retry.Seconds(), 'f', -1, 64) + "s"}}
+		delay := strconv.FormatFloat(s.Retry.Seconds(), 'f', -1, 64) + "s"
+		status.Details = []detail{{retryInfoURL, delay}}
 	}
-	return mustJSON(said)
+	return mustJSON(status)
 }
 
-// mustJSON is what a struct of texts and numbers is in JSON.
-func mustJSON(of any) []byte {
-	b, err := json.Marshal(of)
+// mustJSON encodes a value that always has a JSON encoding, because it contains only texts and numbers.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
 		panic("BUG: an answer has no JSON: " + err.Error())
 	}
 	return b
 }
 
-// ReadStatus reads what a status says, and how long its RetryInfo has its reader wait.
+// ReadStatus reads a protobuf status and the retry delay of its RetryInfo.
 func ReadStatus(status []byte) (s Status) {
 	for f := range protolite.Fields(status) {
 		switch f.Number {
 		case fieldCode:
 			s.Code = Code(min(f.Value, uint64(Unauthenticated)+1))
 		case fieldMessage:
-			s.Said = string(f.Bytes)
+			s.Message = string(f.Bytes)
 		case fieldDetails:
 			s.Retry = max(s.Retry, readRetryInfo(f.Bytes))
 		}
@@ -93,28 +93,28 @@ func ReadStatus(status []byte) (s Status) {
 	return s
 }
 
-// readRetryInfo is the wait of an Any that is a RetryInfo, 0 of any other.
-func readRetryInfo(detail []byte) (wait time.Duration) {
-	isIt := false
+// readRetryInfo returns the delay of an Any that contains a RetryInfo, or 0 if it contains another message.
+func readRetryInfo(detail []byte) (delay time.Duration) {
+	isRetryInfo := false
 	for f := range protolite.Fields(detail) {
 		switch f.Number {
 		case fieldTypeURL:
-			isIt = strings.HasSuffix(string(f.Bytes), "/"+retryInfo)
-		case fieldAny:
-			for delay := range protolite.Fields(f.Bytes) {
-				if delay.Number == fieldRetryDelay {
-					wait = readDuration(delay.Bytes)
+			isRetryInfo = strings.HasSuffix(string(f.Bytes), "/"+retryInfo)
+		case fieldValue:
+			for inner := range protolite.Fields(f.Bytes) {
+				if inner.Number == fieldRetryDelay {
+					delay = readDuration(inner.Bytes)
 				}
 			}
 		}
 	}
-	if !isIt {
+	if !isRetryInfo {
 		return 0
 	}
-	return wait
+	return delay
 }
 
-// readDuration reads a Duration, of which a negative part counts nothing.
+// readDuration reads a protobuf Duration, up to MaxRetryAfter. Negative fields are read as 0.
 func readDuration(duration []byte) (d time.Duration) {
 	for f := range protolite.Fields(duration) {
 		part := max(0, int64(f.Value))
@@ -128,24 +128,21 @@ func readDuration(duration []byte) (d time.Duration) {
 	return min(d, MaxRetryAfter)
 }
 
-// MaxRetryAfter bounds how long an answer can make its reader wait.
+// MaxRetryAfter is the maximum retry delay that a response can impose.
 const MaxRetryAfter = time.Minute
 
-// RetryAfter reads either form of HTTP's field of that name, seconds or a date.
-func RetryAfter(field string, now time.Time) time.Duration {
-	var wait time.Duration
-	if seconds, err := strconv.ParseUint(field, 10, 32); err == nil {
-		wait = time.Duration(seconds) * time.Second
-	} else if date, err := http.ParseTime(field); err == nil {
-		wait = date.Sub(now)
+// RetryAfter parses the value of a Retry-After header, which is a number of seconds or a date.
+func RetryAfter(header string, now time.Time) time.Duration {
+	var delay time.Duration
+	if seconds, err := strconv.ParseUint(header, 10, 32); err == nil {
+		delay = time.Duration(seconds) * time.Second
+	} else if date, err := http.ParseTime(header); err == nil {
+		delay = date.Sub(now)
 	}
-	return min(max(wait, 0), MaxRetryAfter)
+	return min(max(delay, 0), MaxRetryAfter)
 }
 
-// RetryAfter is a status's time in whole seconds, as that field has it.
+// RetryAfter formats the retry delay as the value of a Retry-After header, rounded up to whole seconds.
 func (s Status) RetryAfter() string {
 	return strconv.FormatInt(int64((s.Retry+time.Second-1)/time.Second), 10)
 }
-
-// Fields visits the fields of a message. It is here for the receivers; use protolite.Fields.
-func Fields(message []byte) iter.Seq[protolite.Field] { return protolite.Fields(message) }

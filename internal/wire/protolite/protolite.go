@@ -1,12 +1,14 @@
 // Package protolite reads and writes protobuf messages field by field, without generated types.
 //
-// A generated message needs several allocations per attribute of each point or span. Code that knows which
-// few fields it wants appends them, or walks over them in place. A malformed message ends a walk; nothing
-// is copied, so what a walk visits is valid as long as the message is.
+// Generated types need several allocations per attribute of each data point or span. Code that uses only a
+// few fields can append them, or iterate over them in place, instead.
 //
-// Concurrency: there are functions only, without state.
+// Iteration stops at the first malformed field. The fields are parts of the message, and valid as long as
+// it does not change.
 //
-// Limits: none of its own. A walk is not recursive, and visits each byte of a message once.
+// Concurrency: all functions are safe for concurrent use.
+//
+// Limits: none. Iteration visits each byte of a message once.
 package protolite
 
 import (
@@ -19,14 +21,14 @@ import (
 // Number is the number of a field.
 type Number = protowire.Number
 
-// Field is one field of a message: its bytes, or its number if it has a numeric type.
+// Field is a field of a message. Bytes is set for strings, bytes and messages, and Value for numbers.
 type Field struct {
 	Number Number
 	Bytes  []byte
 	Value  uint64
 }
 
-// Fields visits the fields of a message, and stops where the message is malformed.
+// Fields iterates over the fields of a message, up to the first malformed one.
 func Fields(message []byte) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for len(message) > 0 {
@@ -53,14 +55,15 @@ func Fields(message []byte) iter.Seq[Field] {
 	}
 }
 
-// Messages visits the messages below a path of fields.
+// Messages iterates over the nested messages that a path of field numbers leads to.
 func Messages(message []byte, path ...Number) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		visit(message, path, yield)
 	}
 }
 
-func visit(message []byte, path []Number, yield func([]byte) bool) (goOn bool) {
+// visit calls yield for the nested messages that path leads to. It returns false if yield has returned false.
+func visit(message []byte, path []Number, yield func([]byte) bool) bool {
 	if len(path) == 0 {
 		return yield(message)
 	}
@@ -72,30 +75,31 @@ func visit(message []byte, path []Number, yield func([]byte) bool) (goOn bool) {
 	return true
 }
 
-// AppendBytes appends a field that holds a text, bytes or a message.
+// AppendBytes appends a field with a string, bytes or an encoded message.
 func AppendBytes[T string | []byte](b []byte, field Number, value T) []byte {
 	return append(AppendHead(b, field, len(value)), value...)
 }
 
-// AppendHead begins a field that holds so many bytes.
+// AppendHead appends the tag and the length of a field, whose content of size bytes the caller appends
+// next.
 func AppendHead(b []byte, field Number, size int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(size))
 }
 
-// AppendVarint appends a field that holds an integer or a boolean.
+// AppendVarint appends a field with an integer or a boolean.
 func AppendVarint(b []byte, field Number, n uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
 }
 
-// AppendFixed64 appends a field that holds eight bytes.
+// AppendFixed64 appends a field with an integer of eight bytes.
 func AppendFixed64(b []byte, field Number, n uint64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), n)
 }
 
-// AppendDouble appends a field that holds a double.
+// AppendDouble appends a field with a float64.
 func AppendDouble(b []byte, field Number, f float64) []byte {
 	return AppendFixed64(b, field, math.Float64bits(f))
 }
 
-// Size is the length of a field that holds so many bytes, and whose number is at most 15.
+// Size returns the length of a field with the given number of bytes, whose field number is at most 15.
 func Size(bytes int) int { return 1 + protowire.SizeBytes(bytes) }

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-// What is appended is what the library reads, and what the library writes is walked over as it reads it.
+// The library reads appended fields, and Fields reads messages of the library in the same way as the library.
 func TestFields_AgreeWithTheLibrary(t *testing.T) {
 	field := protolite.AppendVarint(protolite.AppendBytes(nil, 1, "f"), 3, 7)
 	message := protolite.AppendBytes(protolite.AppendBytes(nil, 1, "M"), 2, field)
@@ -45,7 +45,7 @@ func TestSize_IsThatOfTheField(t *testing.T) {
 	}
 }
 
-// FuzzFields: no message makes it panic or visit bytes that are not there.
+// No message causes a panic, or yields bytes outside of the message.
 func FuzzFields(f *testing.F) {
 	f.Add(protolite.AppendDouble(protolite.AppendBytes(nil, 1, "x"), 2, 1.5))
 	f.Add(protowire.AppendTag(nil, 1, protowire.StartGroupType))

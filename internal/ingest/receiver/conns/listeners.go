@@ -93,7 +93,7 @@ func (l *Listeners) SocketErr() error {
 	if l.unix == nil {
 		return nil
 	}
-	return l.unix.Lack() //nolint:wrapcheck // it says what to do
+	return l.unix.Unreachable() //nolint:wrapcheck // it says what to do
 }
 
 // Addr returns the TCP address, "" if there is none.

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// given is a socket as a service manager gives it to one daemon after the other.
+// given returns a duplicate of a socket, like a service manager that passes it to one daemon after the other.
 func given(t *testing.T, kept *os.File) *net.UnixListener {
 	t.Helper()
 	listener, err := net.FileListener(kept)
@@ -21,9 +21,8 @@ func given(t *testing.T, kept *os.File) *net.UnixListener {
 	return listener.(*net.UnixListener)
 }
 
-// TestWhoWaitsInAGivenSocketIsTheNextDaemons: the first daemon accepts nobody after its
-// stop, and removes and shuts nothing; the next one accepts who waits, with what was
-// written.
+// After Shut, the first daemon accepts no connection and does not remove the socket. The next daemon
+// accepts the pending connections with the data that their clients have written.
 func TestWhoWaitsInAGivenSocketIsTheNextDaemons(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	manager, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -37,7 +36,7 @@ func TestWhoWaitsInAGivenSocketIsTheNextDaemons(t *testing.T) {
 	}
 	defer kept.Close()
 	for daemons := range 3 {
-		l, err := Listen(Config{Path: path, Given: given(t, kept)})
+		l, err := Listen(Config{Path: path, Inherited: given(t, kept)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +82,7 @@ func TestWhoWaitsInAGivenSocketIsTheNextDaemons(t *testing.T) {
 	}
 }
 
-// TestAGivenSocketIsNotMadeAgain: it would not be the one that the next daemon is given.
+// A new socket would not be the one that the service manager passes to the next daemon.
 func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	manager, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -96,25 +95,25 @@ func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	l, err := Listen(Config{Path: path, Given: given(t, kept)})
+	l, err := Listen(Config{Path: path, Inherited: given(t, kept)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	log := &lines{}
-	l.look(slog.New(slog.NewTextHandler(log, nil)))
-	if l.Lack() != nil {
-		t.Error(l.Lack())
+	l.checkFile(slog.New(slog.NewTextHandler(log, nil)))
+	if l.Unreachable() != nil {
+		t.Error(l.Unreachable())
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	l.look(slog.New(slog.NewTextHandler(log, nil)))
-	if err := l.Lack(); err == nil || !strings.Contains(err.Error(), "socket unit") ||
+	l.checkFile(slog.New(slog.NewTextHandler(log, nil)))
+	if err := l.Unreachable(); err == nil || !strings.Contains(err.Error(), "socket unit") ||
 		log.count("the socket is gone") != 1 {
 		t.Errorf("a given socket that is gone: %v", err)
 	}
-	if _, err := Listen(Config{Path: path, Given: given(t, kept)}); err == nil {
+	if _, err := Listen(Config{Path: path, Inherited: given(t, kept)}); err == nil {
 		t.Error("a given socket without a file is taken")
 	}
 }
