@@ -9,8 +9,8 @@ import (
 
 // Limiter bounds connections in total and per process: a process whose id the kernel knows gets at
 // most half of them. At the limit an idle connection is closed for a new one: first those that have
-// never sent a request, the oldest first, then the one that has been idle longest. If none is idle,
-// the new connection is rejected.
+// not sent a request within firstRequestGrace, the oldest first, then the one that has been idle
+// longest. If none is idle, the new connection is rejected.
 type Limiter struct {
 	max      int
 	rejected atomic.Uint64
@@ -51,7 +51,7 @@ func (l *Limiter) add(c *Conn) bool {
 func (l *Limiter) evictIdle(matches func(*Conn) bool) bool {
 	var first *Conn
 	for c := range l.conns {
-		if !c.idleSince.IsZero() && matches(c) && (first == nil || c.evictBefore(first)) {
+		if c.isIdle() && matches(c) && (first == nil || c.evictBefore(first)) {
 			first = c
 		}
 	}
@@ -71,10 +71,14 @@ func (c *Conn) evictBefore(other *Conn) bool {
 	return c.idleSince.Before(other.idleSince)
 }
 
-// firstRequestGrace is how long a new connection may be about to send its first request.
+// firstRequestGrace is how long a new connection counts as about to send its first request, which may
+// already be in the socket's buffer. Later it is idle: connections that never send a request must not
+// keep their slots.
 const firstRequestGrace = 250 * time.Millisecond
 
 func (c *Conn) isNew() bool { return !c.hasSpoken && time.Since(c.idleSince) < firstRequestGrace }
+
+func (c *Conn) isIdle() bool { return !c.idleSince.IsZero() && !c.isNew() }
 
 // HasNew reports whether the first request of a new connection may be on its way.
 func (l *Limiter) HasNew() bool {

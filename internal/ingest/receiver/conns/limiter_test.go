@@ -64,6 +64,22 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	}
 }
 
+// age makes a connection older than firstRequestGrace.
+func age(c *Conn) { c.idleSince = c.idleSince.Add(-2 * firstRequestGrace) }
+
+// TestLimiter_NewConnectionIsNotEvicted: its first request may be in the socket's buffer.
+func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {
+	l, isNew := NewLimiter(1), newConn(0)
+	l.add(isNew)
+	if l.add(newConn(0)) || isNew.IsClosed() {
+		t.Error("a connection is evicted before its first request can be read")
+	}
+	age(isNew)
+	if !l.add(newConn(0)) || !isNew.IsClosed() {
+		t.Error("a silent connection is never evicted")
+	}
+}
+
 // TestLimiter_SilentConnectionIsEvictedFirst: the oldest of those that have not sent a request.
 func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	l := NewLimiter(3)
@@ -73,6 +89,7 @@ func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 			t.Error("there is room, and a connection is rejected")
 		}
 		time.Sleep(time.Millisecond)
+		age(c)
 	}
 	busy(spoken)
 	idle(spoken)
@@ -122,7 +139,7 @@ func TestLimiter_CloseIdle(t *testing.T) {
 	if !l.HasNew() {
 		t.Error("a connection is not new before its first request")
 	}
-	isNew.idleSince = isNew.idleSince.Add(-2 * firstRequestGrace)
+	age(isNew)
 	if l.HasNew() {
 		t.Error("a silent connection is new forever")
 	}
