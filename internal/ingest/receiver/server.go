@@ -320,6 +320,7 @@ func (s *Server) Drain(ctx context.Context) error {
 // request, for a moment at most: net/http drops requests that it has not read by then.
 func (s *Server) shutdown(ctx context.Context) error {
 	poll(ctx, func() bool { return !s.limiter.HasNew() })
+	s.limiter.Drain()
 	ended := make(chan error, 1)
 	go func() { ended <- s.http.Shutdown(ctx) }()
 	polling := time.NewTimer(goAwayGrace)

@@ -76,8 +76,9 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection unless a request is in flight: then ConnState closes it after the
-// request. http.Server.Shutdown closes connections that were idle a moment ago.
+// Close closes the connection, for http.Server. While the server drains, a connection with a request in
+// flight stays open until the request has ended, and ConnState closes it then: http.Server.Shutdown
+// closes each connection that it has seen idle, although a request may have begun since.
 func (c *Conn) Close() error {
 	if !c.limiter.remove(c) {
 		return nil

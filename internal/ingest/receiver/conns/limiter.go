@@ -17,6 +17,7 @@ type Limiter struct {
 
 	mu         sync.Mutex
 	conns      map[*Conn]struct{}
+	isDraining bool
 	lastActive time.Time // when a request or a connection last ended
 }
 
@@ -92,6 +93,13 @@ func (l *Limiter) HasNew() bool {
 	return false
 }
 
+// Drain tells the limiter that the server is about to shut down; see Conn.Close.
+func (l *Limiter) Drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isDraining = true
+}
+
 // CloseIdle closes idle connections.
 func (l *Limiter) CloseIdle() {
 	l.mu.Lock()
@@ -131,11 +139,13 @@ func (l *Limiter) setDone(c *Conn) {
 	c.isDone = true
 }
 
-// remove makes room for another connection. It reports false if a request is in flight.
+// remove makes room for another connection. It reports false if the connection stays open; see
+// Conn.Close.
 func (l *Limiter) remove(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.idleSince.IsZero() && !c.isDone {
+	isBusy := c.idleSince.IsZero() && !c.isDone
+	if isBusy && l.isDraining {
 		return false
 	}
 	if _, isOpen := l.conns[c]; isOpen {

@@ -105,10 +105,23 @@ func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	}
 }
 
-// TestConn_CloseWhileBusy: net/http closes a connection that it took for idle, after a request has come.
+// TestConn_CloseWhileBusy: net/http closes a dead HTTP/2 peer although its requests are in flight.
 func TestConn_CloseWhileBusy(t *testing.T) {
 	l, c := NewLimiter(3), newConn(0)
 	l.add(c)
+	busy(c)
+	c.Close()
+	if n, _ := l.Count(); !c.IsClosed() || n != 0 {
+		t.Errorf("it stays open; %d connections", n)
+	}
+}
+
+// TestConn_CloseWhileDraining: http.Server.Shutdown closes a connection that it took for idle, after a
+// request has come.
+func TestConn_CloseWhileDraining(t *testing.T) {
+	l, c := NewLimiter(3), newConn(0)
+	l.add(c)
+	l.Drain()
 	busy(c)
 	if c.Close(); c.IsClosed() {
 		t.Error("a request has lost its connection")
