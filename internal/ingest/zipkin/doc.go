@@ -3,7 +3,8 @@
 // are forwarded byte for byte to --zipkin-forward, or end here.
 //
 // Zipkin's reporters do not retry a refused request. So a request that can't be counted is forwarded all
-// the same, unless it exceeds the memory limits; without an upstream it is refused, and lost.
+// the same, unless it exceeds the memory limits; without an upstream it is refused, and lost. Spans that find
+// the rings full are dropped as refused.
 //
 // # Concurrency and limits
 //

@@ -95,6 +95,10 @@ func (r *report) count() (no receiver.Response) {
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
 			"the rings have slots: have fewer reported at a time, or raise --ring-slots")
 	default:
+		// A reporter does not retry, so these spans will not come again.
+		for _, batch := range w.counter.Batches {
+			s.config.Admit.Refuse(uint64(len(batch.Snapshots)))
+		}
 		return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
 			"there is no room to count these spans just now: "+reason.String())
 	}

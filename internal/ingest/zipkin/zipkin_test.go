@@ -163,6 +163,32 @@ func TestWhatCanNotBeCountedIsSaid(t *testing.T) {
 	}
 }
 
+// TestNoRoom_SpansAreInTheBooks: reporters do not retry, so spans that find the rings full are lost, whether
+// their request is forwarded or not.
+func TestNoRoom_SpansAreInTheBooks(t *testing.T) {
+	const spans = 40
+	to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
+	for isForwarded, status := range map[bool]int{false: http.StatusServiceUnavailable, true: http.StatusAccepted} {
+		h := newIdleHarness(t, func(c *Config, a *aggregate.Config) {
+			a.RingSlots, a.Drainers = 64, 1
+			if isForwarded {
+				forwardTo(t, to.URL)(c, a)
+			}
+		})
+		for number, want := range []int{http.StatusAccepted, status} {
+			if a := h.post(reported("shop", number, spans)); a.status != want {
+				t.Errorf("forwarded %v: request %d is answered %+v", isForwarded, number, a)
+			}
+		}
+		h.aggregator.Start()
+		h.stop()
+		if got := h.admit.Stats(); got.Received != 2*spans || got.Dropped["refused"] != spans ||
+			h.Shown().Requests["no_room"] != 1 {
+			t.Errorf("forwarded %v: received %d, dropped %v", isForwarded, got.Received, got.Dropped)
+		}
+	}
+}
+
 // TestWhatCameGoesOn byte for byte, with what its sender said of it, wherever the destination's URL ends;
 // also what can't be read,
 // but for what is too long without its gzip.
