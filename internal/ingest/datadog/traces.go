@@ -58,10 +58,18 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 	return nil
 }
 
-// notRead returns the response to a request whose body could not be buffered. One that finds no room is
-// streamed, one that breaks off is answered as the agent does it.
+// notRead returns the response to a request whose body could not be buffered. If it finds no room, it is
+// streamed without the mark, unless it may be the retry of a request that was counted: the agent would
+// count that again, so its tracer must retry once more. A body that breaks off is answered as by the agent.
 func (s *Server) notRead(r *receiver.BufferedRequest, err error, tooLarge, incomplete int) receiver.Response {
-	if errors.Is(err, bodies.ErrNoRoom) {
+	hasNoRoom, isOverLimit := errors.Is(err, bodies.ErrNoRoom), errors.Is(err, bodies.ErrTooLarge)
+	switch {
+	case hasNoRoom && !isOverLimit && r.MayBeRetry():
+		r.Result = tooLarge
+		s.Log.Write(slog.LevelWarn, "there is no memory for a request that may be a retry, so its connection is "+
+			"closed; raise --apm-max-body-bytes, or look whether the agent is slow")
+		return receiver.CloseConnection
+	case hasNoRoom:
 		r.Result = tooLarge
 		return func(w http.ResponseWriter) error {
 			s.streamRest(w, r.HTTP, r.Body)

@@ -86,6 +86,15 @@ func (r *BufferedRequest) Release() {
 	r.extra = nil
 }
 
+// MayBeRetry reports whether a body that was not read whole may have been counted before. It can't be
+// hashed, so its length decides.
+func (r *BufferedRequest) MayBeRetry() bool {
+	p := r.server.publishers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counted.HasLength(r.HTTP.ContentLength, time.Now())
+}
+
 // ForwardedSpan is a span of a batch that is forwarded, and may become an exemplar.
 type ForwardedSpan struct {
 	Batch, Index              int
@@ -113,7 +122,7 @@ func (r *BufferedRequest) Publish(
 	reason, ok = p.admit.PublishTogether(func() {
 		r.IsCounted = true
 		if slices.ContainsFunc(p.parts, hasSpans) { // senders repeat empty bodies to probe a server
-			p.counted.Add(sum, now)
+			p.counted.Add(sum, len(message), now)
 			r.offerExemplars(forwarded)
 		}
 		for i := range p.parts {
@@ -143,7 +152,7 @@ func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, wi
 	by := p.get(origin, now)
 	err = by.Merge(func(spans uint64) {
 		r.IsCounted = true
-		p.counted.Add(sum, now)
+		p.counted.Add(sum, len(r.Body.Bytes), now)
 		r.unacked = append(r.unacked, unackedSpans{by.Cycle(), spans})
 	}, groups, width, now)
 	return false, err //nolint:wrapcheck // its own words

@@ -2,6 +2,7 @@ package bodies
 
 import (
 	"hash/maphash"
+	"slices"
 	"time"
 )
 
@@ -20,8 +21,9 @@ type DedupCache struct {
 
 // counted is a body that was counted.
 type counted struct {
-	sum uint64
-	at  time.Time
+	sum    uint64
+	length int // bytes
+	at     time.Time
 }
 
 const (
@@ -46,11 +48,19 @@ func (d *DedupCache) Has(sum uint64, now time.Time) bool {
 	return is && now.Sub(d.ring[at].at) < MaxAge
 }
 
+// HasLength reports whether a body of that length was counted, or any body if the length is negative. It
+// visits all entries.
+func (d *DedupCache) HasLength(length int64, now time.Time) bool {
+	return slices.ContainsFunc(d.ring[:], func(c counted) bool {
+		return (length < 0 || int64(c.length) == length) && now.Sub(c.at) < MaxAge
+	})
+}
+
 // Add remembers a body that is counted now.
-func (d *DedupCache) Add(sum uint64, now time.Time) {
+func (d *DedupCache) Add(sum uint64, length int, now time.Time) {
 	if oldest := d.ring[d.next]; d.index[oldest.sum] == d.next {
 		delete(d.index, oldest.sum)
 	}
-	d.ring[d.next], d.index[sum] = counted{sum, now}, d.next
+	d.ring[d.next], d.index[sum] = counted{sum, length, now}, d.next
 	d.next = (d.next + 1) % MaxCounted
 }
