@@ -82,5 +82,5 @@ func (r *statsRequest) Outbound() receiver.OutboundRequest {
 }
 
 func (r *statsRequest) Translate(from *http.Response, err error) receiver.Response {
-	return r.server.translate(from, err)
+	return r.server.translate(r.BufferedRequest, from, err)
 }

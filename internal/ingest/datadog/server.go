@@ -121,6 +121,7 @@ func (s *Server) learn() <-chan struct{} {
 	return changed
 }
 
+// noteFailed counts a request that the agent did not answer.
 func (s *Server) noteFailed(err error) {
 	s.counters.failed.Add(1)
 	s.Log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed",
@@ -130,9 +131,11 @@ func (s *Server) noteFailed(err error) {
 // translate returns the agent's response as it is. Without one it closes the tracer's connection, as the
 // tracer would see it without this daemon: some tracers retry after that and never after a response, not
 // even a 502.
-func (s *Server) translate(from *http.Response, err error) receiver.Response {
+func (s *Server) translate(r *receiver.BufferedRequest, from *http.Response, err error) receiver.Response {
 	if err != nil {
-		s.noteFailed(err)
+		if !r.HasLeft() {
+			s.noteFailed(err)
+		}
 		return receiver.CloseConnection
 	}
 	s.agentState.note(from.Header)

@@ -34,7 +34,9 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
-			s.noteFailed(err)
+			if r.Context().Err() == nil { // otherwise the tracer has left, or its body broke off
+				s.noteFailed(err)
+			}
 			if c := conns.Of(r.Context()); c != nil {
 				c.Abort() // otherwise net/http would wait for the rest of the body
 			}

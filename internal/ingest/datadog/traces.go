@@ -181,8 +181,8 @@ func (t *traceRequest) Outbound() receiver.OutboundRequest {
 	return outbound(t.BufferedRequest, message)
 }
 
-func (t *traceRequest) Translate(r *http.Response, err error) receiver.Response {
-	return t.server.translate(r, err)
+func (t *traceRequest) Translate(from *http.Response, err error) receiver.Response {
+	return t.server.translate(t.BufferedRequest, from, err)
 }
 
 // outbound returns a request with another body.
