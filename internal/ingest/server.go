@@ -119,9 +119,11 @@ func (s *Server) add(socket *net.UnixConn) {
 	}()
 }
 
-// register makes a connection one of those that are served, of which a process has half at
-// most. One that was made while the
-// daemon stopped is read to its end like all others.
+// register adds a connection to those that are served, of which a process has half at most. Unlike
+// package conns it evicts none for a new one: an idle client would lose the keys that it has defined, and
+// the new one is refused with a message that names the flag.
+//
+// A connection that was made while the daemon stopped is read to its end like all others.
 func (s *Server) register(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,7 +78,7 @@ func TestProbesGetThroughHalfSentRequests(t *testing.T) {
 			}
 			dial(t, s, half)
 		}
-		if s.connections.evictions() == 0 {
+		if s.connections.Evicted() == 0 {
 			t.Error("nobody gave way")
 		}
 		if _, err := bufio.NewReader(inside[0]).ReadByte(); err == nil {
@@ -129,7 +129,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 	}
-	if n := s.connections.evictions(); n != 0 {
+	if n := s.connections.Evicted(); n != 0 {
 		t.Errorf("%d gave way, though each had ended", n)
 	}
 }

@@ -88,7 +88,8 @@ func New(config *Config, setup Setup, batches int) (*Server, error) {
 		ConnContext: conns.ConnContext, ConnState: conns.ConnState, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	s.listeners = conns.Listeners{
-		Limiter: s.limiter, AllowUIDs: config.AllowUIDs, WriteTimeout: setup.Write, Rejected: s.rejected,
+		Limiter: s.limiter, AllowUIDs: config.AllowUIDs, WriteTimeout: setup.Write, LimitsLines: true,
+		Rejected: s.rejected,
 	}
 	if err := s.listen(); err != nil {
 		s.Abandon()

@@ -29,7 +29,7 @@ var packages = map[string]imports{
 		"internal/export internal/export/agent internal/export/prometheus internal/export/totals " +
 		"internal/status internal/ingest internal/memory internal/ring internal/recovery internal/aggregate/sketch internal/ingest/socket " +
 		"internal/daemon/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/status": {"internal/admit internal/aggregate internal/ingest/receiver internal/ingest/datadog internal/ingest/otlp " +
+	"internal/status": {"internal/admit internal/aggregate internal/ingest/receiver internal/ingest/receiver/conns internal/ingest/datadog internal/ingest/otlp " +
 		"internal/aggregate/exemplars internal/export internal/export/agent internal/export/prometheus internal/ingest " +
 		"internal/memory " +
 		"internal/logging/ratelog internal/routing internal/recovery internal/ingest/otlp/sdkmetrics internal/status/sanitize", "reads the others' stats"},

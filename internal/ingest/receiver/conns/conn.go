@@ -2,6 +2,7 @@ package conns
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"slices"
@@ -22,12 +23,14 @@ type Conn struct {
 
 	pid          int32 // 0 if unknown
 	limiter      *Limiter
-	writeTimeout time.Duration
+	writeTimeout time.Duration // 0: that of http.Server
+	limitsLines  bool
 	header       headerLimit
 
 	// The limiter's lock guards these.
-	hasSpoken bool
-	idleSince time.Time // zero while a request is in flight
+	hasSpoken bool      // it has sent a request
+	isBusy    bool      // a request is in flight
+	since     time.Time // when it became busy or idle, or was accepted
 	isClosed  bool
 	isDone    bool // net/http is finished with it, or has given it to a handler
 }
@@ -54,7 +57,7 @@ func (c *Conn) identify(allow []uint32) bool {
 // Read reads from the sender. It fails if a request header has too many lines.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if !c.header.count(p[:n]) {
+	if c.limitsLines && !c.header.count(p[:n]) {
 		return 0, errManyLines
 	}
 	return n, err //nolint:wrapcheck // net/http asks what it is
@@ -63,8 +66,10 @@ func (c *Conn) Read(p []byte) (int, error) {
 // Write writes to the sender, which must read it within the write timeout. There may be any time
 // between two writes, so a response may stream for long.
 func (c *Conn) Write(p []byte) (int, error) {
-	_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // the write fails if this does
-	return c.Conn.Write(p)                                 //nolint:wrapcheck // net/http's own
+	if c.writeTimeout > 0 {
+		_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // the write fails if this does
+	}
+	return c.Conn.Write(p) //nolint:wrapcheck // net/http's own
 }
 
 // CloseWrite ends sending. net/http calls it before it closes a connection with unread input, so that
@@ -99,6 +104,9 @@ func (c *Conn) IsClosed() bool {
 
 // ConnState follows a connection from request to request, for http.Server.
 func ConnState(followed net.Conn, state http.ConnState) {
+	if encrypted, ok := followed.(*tls.Conn); ok {
+		followed = encrypted.NetConn()
+	}
 	c, ok := followed.(*Conn)
 	if !ok {
 		return

@@ -8,12 +8,15 @@ import (
 )
 
 // Limiter bounds connections in total and per process: a process whose id the kernel knows gets at
-// most half of them. At the limit an idle connection is closed for a new one: first those that have
-// not sent a request within firstRequestGrace, the oldest first, then the one that has been idle
-// longest. If none is idle, the new connection is rejected.
+// most half of them. At the limit a connection that waits for a request is closed for a new one. If
+// there is none, the new one is rejected, unless NeverRejects.
 type Limiter struct {
-	max      int
-	rejected atomic.Uint64
+	// NeverRejects makes the limiter evict a new or a busy connection rather than reject one. Set it
+	// before the first connection.
+	NeverRejects bool
+
+	max               int
+	rejected, evicted atomic.Uint64
 
 	mu         sync.Mutex
 	conns      map[*Conn]struct{}
@@ -21,10 +24,38 @@ type Limiter struct {
 	lastActive time.Time // when a request or a connection last ended
 }
 
+// activity is the state of a connection. Connections are evicted in the order of their activities, and
+// within one the connection that has been in it longest.
+type activity uint8
+
+const (
+	activitySilent activity = iota // no request for longer than firstRequestGrace
+	activityIdle                   // between two requests
+	activityNew                    // about to send its first request, which may be in the socket's buffer
+	activityBusy                   // a request is served
+)
+
+// firstRequestGrace is how long a connection counts as new. It is short, because connections that never
+// send a request must not keep their slots.
+const firstRequestGrace = 250 * time.Millisecond
+
+// activity returns the activity of a connection. The limiter's lock must be held.
+func (c *Conn) activity() activity {
+	switch {
+	case c.isBusy:
+		return activityBusy
+	case c.hasSpoken:
+		return activityIdle
+	case time.Since(c.since) < firstRequestGrace:
+		return activityNew
+	}
+	return activitySilent
+}
+
 // NewLimiter admits at most so many connections at a time.
 func NewLimiter(most int) *Limiter { return &Limiter{max: most, conns: map[*Conn]struct{}{}} }
 
-// add admits a connection, and closes an idle one for it if necessary.
+// add admits a connection, and evicts another one for it if necessary.
 func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,22 +68,37 @@ func (l *Limiter) add(c *Conn) bool {
 			c.BodyBytes = other.BodyBytes
 		}
 	}
-	if own >= max(1, l.max/2) && !l.evictIdle(sameProcess) {
+	if own >= max(1, l.max/2) && !l.makeRoom(sameProcess) {
 		return false
 	}
-	if len(l.conns) >= l.max && !l.evictIdle(func(*Conn) bool { return true }) {
+	if len(l.conns) >= l.max && !l.makeRoom(isAny) {
 		return false
 	}
-	c.idleSince = time.Now()
+	c.since = time.Now()
 	l.conns[c] = struct{}{}
 	return true
 }
 
-// evictIdle closes the first idle connection of those that match.
-func (l *Limiter) evictIdle(matches func(*Conn) bool) bool {
+func isAny(*Conn) bool { return true }
+
+// makeRoom evicts one of the connections that match for a new one, if there is one.
+func (l *Limiter) makeRoom(matches func(*Conn) bool) bool {
+	last := activityIdle
+	if l.NeverRejects {
+		last = activityBusy
+	}
+	if !l.evict(last, matches) {
+		return false
+	}
+	l.evicted.Add(1)
+	return true
+}
+
+// evict closes one of the connections that match, if their activity comes no later than the last one.
+func (l *Limiter) evict(last activity, matches func(*Conn) bool) bool {
 	var first *Conn
 	for c := range l.conns {
-		if c.isIdle() && matches(c) && (first == nil || c.evictBefore(first)) {
+		if c.activity() <= last && matches(c) && (first == nil || c.evictBefore(first)) {
 			first = c
 		}
 	}
@@ -66,27 +112,18 @@ func (l *Limiter) evictIdle(matches func(*Conn) bool) bool {
 }
 
 func (c *Conn) evictBefore(other *Conn) bool {
-	if c.hasSpoken != other.hasSpoken {
-		return other.hasSpoken
+	if mine, others := c.activity(), other.activity(); mine != others {
+		return mine < others
 	}
-	return c.idleSince.Before(other.idleSince)
+	return c.since.Before(other.since)
 }
-
-// firstRequestGrace is how long a new connection counts as about to send its first request, which may
-// already be in the socket's buffer. Later it is idle: connections that never send a request must not
-// keep their slots.
-const firstRequestGrace = 250 * time.Millisecond
-
-func (c *Conn) isNew() bool { return !c.hasSpoken && time.Since(c.idleSince) < firstRequestGrace }
-
-func (c *Conn) isIdle() bool { return !c.idleSince.IsZero() && !c.isNew() }
 
 // HasNew reports whether the first request of a new connection may be on its way.
 func (l *Limiter) HasNew() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		if c.isNew() {
+		if c.activity() == activityNew {
 			return true
 		}
 	}
@@ -104,7 +141,7 @@ func (l *Limiter) Drain() {
 func (l *Limiter) CloseIdle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.evictIdle(func(*Conn) bool { return true }) {
+	for l.evict(activityIdle, isAny) {
 	}
 }
 
@@ -122,7 +159,7 @@ func (l *Limiter) CloseAll() {
 func (l *Limiter) setBusy(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.idleSince, c.hasSpoken = time.Time{}, true
+	c.isBusy, c.hasSpoken, c.since = true, true, time.Now()
 }
 
 // setIdle notes that a connection waits for its next request.
@@ -144,8 +181,7 @@ func (l *Limiter) setDone(c *Conn) {
 func (l *Limiter) remove(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isBusy := c.idleSince.IsZero() && !c.isDone
-	if isBusy && l.isDraining {
+	if l.isDraining && c.isBusy && !c.isDone {
 		return false
 	}
 	if _, isOpen := l.conns[c]; isOpen {
@@ -157,8 +193,8 @@ func (l *Limiter) remove(c *Conn) bool {
 }
 
 func (l *Limiter) markIdle(c *Conn) {
-	c.idleSince = time.Now()
-	l.lastActive = c.idleSince
+	c.isBusy, c.since = false, time.Now()
+	l.lastActive = c.since
 }
 
 // Count returns how many connections are open, and when a request or a connection last ended.
@@ -171,9 +207,12 @@ func (l *Limiter) Count() (open int, lastActive time.Time) {
 // Rejected returns how many connections were rejected.
 func (l *Limiter) Rejected() uint64 { return l.rejected.Load() }
 
+// Evicted returns how many connections were closed for new ones.
+func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
+
 // admit makes a Conn of an accepted connection, or closes it.
 func (l *Limiter) admit(accepted net.Conn, of *Listeners) *Conn {
-	c := &Conn{Conn: accepted, writeTimeout: of.WriteTimeout}
+	c := &Conn{Conn: accepted, writeTimeout: of.WriteTimeout, limitsLines: of.LimitsLines}
 	switch {
 	case !c.identify(of.AllowUIDs):
 		accepted.Close()

@@ -65,7 +65,7 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 }
 
 // age makes a connection older than firstRequestGrace.
-func age(c *Conn) { c.idleSince = c.idleSince.Add(-2 * firstRequestGrace) }
+func age(c *Conn) { c.since = c.since.Add(-2 * firstRequestGrace) }
 
 // TestLimiter_NewConnectionIsNotEvicted: its first request may be in the socket's buffer.
 func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {
@@ -102,6 +102,31 @@ func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	}
 	if l.add(newConn(0)) {
 		t.Error("a busy connection is evicted")
+	}
+}
+
+// TestLimiter_NeverRejects: a new connection is evicted before a busy one, and the oldest busy one if there
+// is no other.
+func TestLimiter_NeverRejects(t *testing.T) {
+	l := NewLimiter(3)
+	l.NeverRejects = true
+	older, newer, isNew := newConn(0), newConn(0), newConn(0)
+	for _, c := range []*Conn{older, newer, isNew} {
+		l.add(c)
+	}
+	busy(older)
+	time.Sleep(time.Millisecond)
+	busy(newer)
+	for _, want := range []*Conn{isNew, older, newer} {
+		next := newConn(0)
+		if !l.add(next) || !want.IsClosed() {
+			t.Error("the wrong connection is evicted")
+		}
+		time.Sleep(time.Millisecond)
+		busy(next)
+	}
+	if n, _ := l.Count(); n != 3 || l.Evicted() != 3 || l.Rejected() != 0 {
+		t.Errorf("%d are open, %d evicted, %d rejected", n, l.Evicted(), l.Rejected())
 	}
 }
 

@@ -16,8 +16,9 @@ import (
 // goroutine opens, serves and ends them.
 type Listeners struct {
 	Limiter      *Limiter
-	AllowUIDs    []uint32 // that may connect to the Unix socket; nil: all
-	WriteTimeout time.Duration
+	AllowUIDs    []uint32      // that may connect to the Unix socket; nil: all
+	WriteTimeout time.Duration // for a piece of a response; 0: no limit
+	LimitsLines  bool          // of request headers; must be false for TLS
 	// Rejected is called for each rejected connection with the id of its process, 0 if unknown.
 	Rejected func(process int32)
 
