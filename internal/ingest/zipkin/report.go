@@ -163,7 +163,7 @@ func (r *report) Outbound() receiver.OutboundRequest {
 	receiver.RemoveHopByHop(h)
 	h.Del("Accept-Encoding")
 	return receiver.OutboundRequest{
-		Method: http.MethodPost, Target: strings.TrimSuffix(r.server.config.Forward.Base, path) + path,
+		Method: http.MethodPost, Target: strings.TrimSuffix(r.server.config.Forward.Path(), path) + path,
 		Header: h, Message: r.Body.Bytes,
 	}
 }

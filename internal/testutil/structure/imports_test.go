@@ -68,7 +68,7 @@ var packages = map[string]imports{
 		"takes Zipkin's spans and hands them on to be counted",
 	},
 	"internal/ingest/receiver/destination": {
-		"internal/check internal/ingest/receiver internal/memory",
+		"internal/check internal/endpoint internal/ingest/receiver internal/memory",
 		"finds where requests go on to, whatever is in them",
 	},
 	"internal/ingest/receiver": {"internal/admit internal/aggregate internal/check internal/ingest/receiver/bodies " +
@@ -144,10 +144,10 @@ var packages = map[string]imports{
 	"internal/export": {"internal/aggregate internal/check internal/export/totals internal/memory internal/logging/ratelog " +
 		"internal/registry internal/aggregate/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
 
-	"internal/export/agent": {"internal/aggregate internal/export/dump internal/export/endpoint internal/export internal/export/post " +
+	"internal/export/agent": {"internal/aggregate internal/export/dump internal/endpoint internal/export internal/export/post " +
 		"internal/wire/protolite internal/aggregate/sketch internal/span", "encodes for the agent and says what its answers mean"},
 	"internal/export/otlp": {
-		"internal/check internal/export/endpoint internal/aggregate/exemplars internal/export internal/export/points " +
+		"internal/check internal/endpoint internal/aggregate/exemplars internal/export internal/export/points " +
 			"internal/export/post internal/export/totals internal/wire/protolite internal/aggregate/sketch internal/wire/otlpanswer",
 		"encodes OTLP metrics and says what a receiver's answers mean",
 	},
@@ -162,7 +162,7 @@ var packages = map[string]imports{
 		"makes points of rows, whoever takes them",
 	},
 	"internal/export/post": {
-		"internal/export/endpoint internal/export internal/wire/otlpanswer",
+		"internal/endpoint internal/export internal/wire/otlpanswer",
 		"brings bodies to whoever speaks HTTP, whatever is in " +
 			"them",
 	},
@@ -188,7 +188,7 @@ var packages = map[string]imports{
 	"internal/span":              {"", "the vocabulary"},
 
 	"internal/wire/protolite":  {"", "reads and writes protobuf messages"},
-	"internal/export/endpoint": {"", "parses URLs of destinations"},
+	"internal/endpoint":        {"", "parses URLs of destinations"},
 	"internal/logging/ratelog": {"", "limits a log"},
 
 	"internal/wire/otlpanswer": {"internal/wire/protolite", "what a server of OTLP answers, whoever reads or writes it"},

@@ -1,18 +1,16 @@
 package destination
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
@@ -25,42 +23,27 @@ type Protocol struct {
 }
 
 // Scheme is the scheme of a URL.
-type Scheme struct {
-	IsGRPC, IsTLS bool
-	Port          string // default
-}
+type Scheme = endpoint.Scheme
 
 // URL is the URL of an upstream. The zero value is none.
 type URL struct {
-	Network, Address string // as a dialer takes them
-	Base             string // the path before those of the protocol
-	protocol         *Protocol
-	schemeName       string
-	scheme           Scheme
-	authorities      *x509.CertPool // for its certificate; nil: the system's
+	endpoint.URL
+	protocol    *Protocol
+	scheme      Scheme
+	authorities *x509.CertPool // for its certificate; nil: the system's
 }
 
 // Parse parses a URL. Its errors do not quote the URL, which may hold a password.
-func (p *Protocol) Parse(text string) (to URL, err error) {
-	u, err := url.Parse(text)
+func (p *Protocol) Parse(text string) (URL, error) {
+	form := endpoint.Form{
+		What: p.Flag, Give: "give " + p.Give, User: ", since the senders' headers are forwarded",
+		Schemes: p.Schemes, IsBase: true,
+	}
+	u, err := form.Parse(text)
 	if err != nil {
-		return to, fmt.Errorf("parse %s: it is no URL; give %s", p.Flag, p.Give)
+		return URL{}, err //nolint:wrapcheck // it says what to do
 	}
-	switch scheme, known := p.Schemes[u.Scheme]; {
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return to, fmt.Errorf("parse %s: a user, a query or a fragment has no meaning there; "+
-			"the headers of who sends go on", p.Flag)
-	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
-		return URL{Network: "unix", Address: u.Path, protocol: p}, nil
-	case !known || u.Hostname() == "" || scheme.IsGRPC && strings.Trim(u.Path, "/") != "":
-		return to, fmt.Errorf("parse %s: the scheme %.10q, or what follows it, is none; give %s",
-			p.Flag, u.Scheme, p.Give)
-	default:
-		return URL{
-			"tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.Port)),
-			strings.TrimSuffix(u.EscapedPath(), "/"), p, u.Scheme, scheme, nil,
-		}, nil
-	}
+	return URL{URL: u, protocol: p, scheme: form.Scheme(u)}, nil
 }
 
 // TrustIn has the upstream's certificate checked by the authorities of a file.
@@ -74,20 +57,17 @@ func (p *Protocol) TrustIn(to *URL, file string) (err error) {
 }
 
 // IsSet reports whether there is one.
-func (u *URL) IsSet() bool { return u.Address != "" }
+func (u *URL) IsSet() bool { return !u.IsZero() }
 
 // IsGRPC reports whether it speaks gRPC.
 func (u *URL) IsGRPC() bool { return u.scheme.IsGRPC }
 
 // String returns its text, "" if there is none.
 func (u *URL) String() string {
-	switch u.Network {
-	case "":
+	if !u.IsSet() {
 		return ""
-	case "unix":
-		return "unix://" + u.Address
 	}
-	return u.schemeName + "://" + u.Address + u.Base
+	return u.URL.String()
 }
 
 // MaxForwards bounds the connections to an upstream. Further requests wait for a free one.
