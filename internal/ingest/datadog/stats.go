@@ -84,7 +84,7 @@ func (s *Server) Stats() Stats {
 }
 
 // Shown returns the status that all receivers have.
-func (s *Server) Shown() receiver.Shown {
+func (s *Server) Status() receiver.Status {
 	now := s.Stats()
-	return receiver.Shown{Stats: now.Stats, Requests: now.Requests}
+	return receiver.Status{Stats: now.Stats, Requests: now.Requests}
 }

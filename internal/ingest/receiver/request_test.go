@@ -32,7 +32,8 @@ func TestServe_ClosedConnection(t *testing.T) {
 	config.MaxConnections, config.MaxBody, config.MaxBodyBytes = 4, 1<<20, 4<<20
 	config.Admit, config.Log = newPublishers(t, 1).admit, slog.New(slog.DiscardHandler)
 	s, err := New(&config, Setup{
-		Header: time.Hour, Read: time.Hour, Write: time.Hour, Between: time.Hour, Results: []string{"any"},
+		ReadHeaderTimeout: time.Hour, BodyTimeout: time.Hour, WriteTimeout: time.Hour, IdleTimeout: time.Hour,
+		Results: []string{"any"},
 		Classify: func(*BufferedRequest) (Exchange, Response) {
 			served++
 			return nil, func(http.ResponseWriter) error { return nil }
@@ -68,7 +69,7 @@ func TestServer_DeadHTTP2Peer(t *testing.T) {
 	config.Admit, config.Log, config.Addr = newPublishers(t, 1).admit, slog.New(slog.DiscardHandler), "127.0.0.1:0"
 	begun, end := make(chan struct{}), make(chan struct{})
 	s, err := New(&config, Setup{
-		Header: time.Hour, Read: time.Hour, Write: time.Hour, Between: time.Hour,
+		ReadHeaderTimeout: time.Hour, BodyTimeout: time.Hour, WriteTimeout: time.Hour, IdleTimeout: time.Hour,
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: 10 * time.Millisecond, PingTimeout: 10 * time.Millisecond},
 		Classify: func(*BufferedRequest) (Exchange, Response) { return nil, nil },
 		Stream:   http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(begun); <-end }),

@@ -96,9 +96,9 @@ func (h *harness) stop() {
 		for _, spans := range h.rows {
 			delivered += spans
 		}
-		if stats.Received != delivered+stats.DroppedTotal() || h.Shown().BufferedBytes != 0 {
+		if stats.Received != delivered+stats.DroppedTotal() || h.Status().BufferedBytes != 0 {
 			h.t.Errorf("received %d = delivered %d + dropped %v; %d bytes of bodies are left",
-				stats.Received, delivered, stats.Dropped, h.Shown().BufferedBytes)
+				stats.Received, delivered, stats.Dropped, h.Status().BufferedBytes)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (r *report) count() (no receiver.Response) {
 			return r.notRead(err, resultUnread)
 		}
 	}
-	s.Walked.Add(uint64(len(message)))
+	s.ParsedBytes.Add(uint64(len(message)))
 	decode := w.decoder.JSON
 	if strings.HasPrefix(r.Header().Get("Content-Type"), "application/x-protobuf") {
 		decode = w.decoder.Protobuf
@@ -197,7 +197,7 @@ func (r *report) Translate(from *http.Response, err error) receiver.Response {
 // unanswered responds if the upstream has not answered.
 func (r *report) unanswered(err error) receiver.Response {
 	s := r.server
-	if r.HasLeft() {
+	if r.IsCanceled() {
 		s.forwards.Note(receiver.OutcomeLeft, "")
 		return receiver.CloseConnection
 	}

@@ -76,7 +76,7 @@ const MaxForwards = receiver.MaxIdle
 // Upstream returns the upstream for the receiver's server.
 func (u *URL) Upstream(patience time.Duration) receiver.Upstream {
 	to := receiver.Upstream{
-		Network: u.Network, Address: u.Address, MaxConnections: MaxForwards, Patience: patience,
+		Network: u.Network, Address: u.Address, MaxConnections: MaxForwards, ResponseTimeout: patience,
 		IsGRPC: u.scheme.IsGRPC,
 	}
 	if u.scheme.IsTLS {
