@@ -22,7 +22,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
-			if c := conns.Of(r.In.Context()); c != nil {
+			if c := conns.FromContext(r.In.Context()); c != nil {
 				setContainer(c.Container, r.Out.Header)
 			}
 		},
@@ -37,7 +37,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 			if r.Context().Err() == nil { // otherwise the tracer has left, or its body broke off
 				s.noteFailed(err)
 			}
-			if c := conns.Of(r.Context()); c != nil {
+			if c := conns.FromContext(r.Context()); c != nil {
 				c.Abort() // otherwise net/http would wait for the rest of the body
 			}
 			panic(http.ErrAbortHandler) // see Server.translate

@@ -50,7 +50,7 @@ func CloseConnection(http.ResponseWriter) error { return http.ErrAbortHandler }
 
 // NewRequest returns a request whose body is not read yet.
 func (s *Server) NewRequest(r *http.Request) *BufferedRequest {
-	return &BufferedRequest{HTTP: r, Conn: conns.Of(r.Context()), server: s}
+	return &BufferedRequest{HTTP: r, Conn: conns.FromContext(r.Context()), server: s}
 }
 
 // Header returns the header of the request.

@@ -194,7 +194,7 @@ func (s *Server) IsStopping() bool {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	if c := conns.Of(r.Context()); c != nil && c.IsClosed() {
+	if c := conns.FromContext(r.Context()); c != nil && c.IsClosed() {
 		panic(http.ErrAbortHandler)
 	}
 	isHTTP2Preface := r.ProtoMajor != 1 && s.setup.HTTP2 == nil

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Upstream is the server that a receiver forwards requests to: an agent or a collector. The zero value
-// is none.
+// Upstream is the server that a receiver forwards requests to: an agent or a collector. The zero value stands
+// for no upstream.
 type Upstream struct {
 	Network, Address string        // as a dialer takes them
 	MaxConnections   int           // 0: no limit
@@ -91,11 +91,11 @@ func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	}
 }
 
-// OutboundRequest is a request as it is forwarded.
+// OutboundRequest is a request to be forwarded.
 type OutboundRequest struct {
 	Method, Target string
 	Header         http.Header // without Host and Content-Length
-	Prefix         []byte      // of gRPC before the message; nil otherwise
+	Prefix         []byte      // precedes the message in gRPC; nil otherwise
 	Message        []byte
 }
 
@@ -202,7 +202,7 @@ func CopyResponse(from *http.Response) Response {
 		}
 		w.WriteHeader(from.StatusCode)
 		_, err := io.Copy(w, from.Body)
-		return err //nolint:wrapcheck // nobody reads it
+		return err //nolint:wrapcheck // respond ignores its text
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *report) count() (no receiver.Response) {
 		decode = w.decoder.Protobuf
 	}
 	if err := w.counter.CountBy(decode, message, s.policy); err != nil {
-		s.Log.Write(slog.LevelWarn, "spans of Zipkin can't be read", append(r.Conn.Who(), "error", err)...)
+		s.Log.Write(slog.LevelWarn, "spans of Zipkin can't be read", append(r.Conn.LogAttributes(), "error", err)...)
 		return r.refuse(resultUnread, http.StatusBadRequest, err.Error())
 	}
 	isDuplicate, reason, ok := r.Publish(message, w.counter.Batches, w.forwardedSpans)

@@ -44,7 +44,7 @@ func (c *Conn) activity() activity {
 	switch {
 	case c.isBusy:
 		return activityBusy
-	case c.hasSpoken:
+	case c.hasSentRequest:
 		return activityIdle
 	case time.Since(c.since) < firstRequestGrace:
 		return activityNew
@@ -60,15 +60,15 @@ func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sameProcess := func(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
-	own := 0
+	ofProcess, maxOfProcess := 0, max(1, l.max/2)
 	c.limiter, c.BodyBytes = l, &atomic.Int64{}
 	for other := range l.conns {
 		if sameProcess(other) {
-			own++
+			ofProcess++
 			c.BodyBytes = other.BodyBytes
 		}
 	}
-	if own >= max(1, l.max/2) && !l.makeRoom(sameProcess) {
+	if ofProcess >= maxOfProcess && !l.makeRoom(sameProcess) {
 		return false
 	}
 	if len(l.conns) >= l.max && !l.makeRoom(isAny) {
@@ -81,7 +81,7 @@ func (l *Limiter) add(c *Conn) bool {
 
 func isAny(*Conn) bool { return true }
 
-// makeRoom evicts one of the connections that match for a new one, if there is one.
+// makeRoom evicts one of the matching connections for a new one, and reports whether there was one.
 func (l *Limiter) makeRoom(matches func(*Conn) bool) bool {
 	last := activityIdle
 	if l.NeverRejects {
@@ -94,11 +94,13 @@ func (l *Limiter) makeRoom(matches func(*Conn) bool) bool {
 	return true
 }
 
-// evict closes one of the connections that match, if their activity comes no later than the last one.
+// evict closes one of the matching connections whose activity is not after last, and reports whether there
+// was one.
 func (l *Limiter) evict(last activity, matches func(*Conn) bool) bool {
 	var first *Conn
 	for c := range l.conns {
-		if c.activity() <= last && matches(c) && (first == nil || c.evictBefore(first)) {
+		isCandidate := c.activity() <= last && matches(c)
+		if isCandidate && (first == nil || c.evictBefore(first)) {
 			first = c
 		}
 	}
@@ -111,6 +113,7 @@ func (l *Limiter) evict(last activity, matches func(*Conn) bool) bool {
 	return true
 }
 
+// evictBefore reports whether a connection is evicted before another one.
 func (c *Conn) evictBefore(other *Conn) bool {
 	if mine, others := c.activity(), other.activity(); mine != others {
 		return mine < others
@@ -145,7 +148,7 @@ func (l *Limiter) CloseIdle() {
 	}
 }
 
-// CloseAll closes all connections, also those with a request in flight.
+// CloseAll closes all connections, including busy ones.
 func (l *Limiter) CloseAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,30 +158,30 @@ func (l *Limiter) CloseAll() {
 	}
 }
 
-// setBusy notes that a request is in flight. The connection is not closed until it has ended.
+// setBusy marks a connection as busy.
 func (l *Limiter) setBusy(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.isBusy, c.hasSpoken, c.since = true, true, time.Now()
+	c.isBusy, c.hasSentRequest, c.since = true, true, time.Now()
 }
 
-// setIdle notes that a connection waits for its next request.
+// setIdle marks a connection as waiting for its next request.
 func (l *Limiter) setIdle(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.markIdle(c)
 }
 
-// setDone notes that no more requests follow.
+// setDone marks a connection whose last request has ended.
 func (l *Limiter) setDone(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.isDone = true
 }
 
-// remove makes room for another connection. It reports false if the connection stays open; see
-// Conn.Close.
-func (l *Limiter) remove(c *Conn) bool {
+// release frees the slot of a connection that is about to be closed. It reports false if the connection must
+// stay open; see Conn.Close.
+func (l *Limiter) release(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isDraining && c.isBusy && !c.isDone {
@@ -210,7 +213,7 @@ func (l *Limiter) Rejected() uint64 { return l.rejected.Load() }
 // Evicted returns how many connections were closed for new ones.
 func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
 
-// admit makes a Conn of an accepted connection, or closes it.
+// admit returns a Conn for an accepted connection, or closes the connection and returns nil.
 func (l *Limiter) admit(accepted net.Conn, of *Listeners) *Conn {
 	c := &Conn{Conn: accepted, writeTimeout: of.WriteTimeout, limitsLines: of.LimitsLines}
 	switch {
