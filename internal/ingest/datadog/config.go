@@ -57,7 +57,7 @@ const (
 	data       = "traces"
 )
 
-// Check returns all that is unusable.
+// Check returns all invalid values.
 func (c *Config) Check() error {
 	err := errors.Join(c.Config.Check(flagPrefix), c.Labels.Check())
 	if c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path {
@@ -73,9 +73,8 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	// and publishing
-	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) +
-		spantable.MaxSpans(c.MaxBody)*admit.SpanBytes
+	publishing := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
+	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishing
 	parts := c.Config.Memory(flagPrefix, data, counting, connectionBytes,
 		c.Publishers(rules.MaxBaseServices)*publisher)
 	return slices.Insert(parts, 2, memory.Part{
@@ -83,8 +82,8 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	})
 }
 
-// connectionBytes is about the memory of a connection in the midst of a request, with a connection to the
-// agent: six goroutines, their buffers, and a header of the maximum length.
+// connectionBytes is about the memory of a connection during a request, including a connection to the agent:
+// six goroutines, their buffers, and a header of the maximum length.
 const connectionBytes = 160 << 10
 
 // Dropping is whether traces that sampling dropped are forwarded once they are counted.
