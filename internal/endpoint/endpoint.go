@@ -1,8 +1,8 @@
 // Package endpoint parses the URLs of exporters' destinations and of receivers' upstreams.
 //
 // A Form describes the URLs of one kind of destination: their schemes, and whether a path or a query is
-// valid. An error contains what is wrong with a URL and what to give instead, but never the URL: a password
-// or a key can be anywhere in an invalid one. String leaves out the query, which may hold a key.
+// valid. An error gives the mistake and examples of valid URLs, but never the URL itself: a password or a key
+// can be anywhere in an invalid one. String leaves out the query, which may hold a key.
 //
 // Concurrency: a URL does not change once it is parsed.
 //
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// URL is the URL of a destination. The zero value is none.
+// URL is the URL of a destination. The zero value stands for no destination.
 type URL struct {
 	Network string // "tcp" or "unix"
 	Address string // host:port, host if the form adds no port, or the path of a socket

@@ -119,7 +119,7 @@ func (t *traceRequest) count() Result {
 	return ResultNoRoom
 }
 
-// sampledSpans returns the spans of sampled traces, nil if there are none.
+// sampledSpans returns the spans of sampled traces, nil without such traces.
 func sampledSpans(c *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
 	if len(c.Kept()) == 0 {
 		return nil

@@ -23,11 +23,10 @@ type Setup struct {
 	FlagPrefix string   // first word of its flags: apm
 	Data       string   // name of the received data for errors and the log: traces
 	Results    []string // names of the results of requests
-	// Classify looks at the method, path and header of a request. It returns the exchange of a request
-	// whose body is to be buffered, or the response to one that is refused, or neither: then Stream serves
-	// the request.
+	// Classify looks at the method, path and header of a request. If the body is to be buffered, it returns
+	// an exchange; if the request is refused, a response; otherwise neither.
 	Classify func(*BufferedRequest) (Exchange, Response)
-	Stream   http.Handler // nil if Classify never returns neither
+	Stream   http.Handler // serves the requests for which Classify returns neither; nil: there are none
 	// LoadFeatures applies the agent's current features. It is called before the first request and each
 	// time the returned channel is closed. Nil if the receiver does not depend on them.
 	LoadFeatures func() (changed <-chan struct{})
@@ -61,7 +60,7 @@ type Server struct {
 	inFlight   atomic.Int64    // requests
 	stopping   chan struct{}   // closed when Drain begins
 	background sync.WaitGroup
-	drained    chan struct{} // closed to end the background goroutines
+	drained    chan struct{} // closed to end the goroutines in background
 }
 
 // New opens the listeners. Nothing is accepted before Start. maxBatches is the maximum number of batches, and
@@ -116,13 +115,12 @@ func (s *Server) listen() error {
 
 // logRejected logs a connection over the limit.
 func (s *Server) logRejected(process int32) {
-	from := "nobody knows which, over TCP"
+	from := "unknown over TCP"
 	if process != 0 {
 		from = strconv.Itoa(int(process))
 	}
-	s.Log.Write(slog.LevelWarn, "a connection is refused, since there are as many as there may be, or "+
-		"half of them are its process's; look who holds so many, or raise --"+
-		s.setup.FlagPrefix+"-max-connections",
+	s.Log.Write(slog.LevelWarn, "a connection is refused, because all connections are in use, or half of them by "+
+		"its process; find the process that holds them, or raise --"+s.setup.FlagPrefix+"-max-connections",
 		"brings", s.setup.Data, "connections", s.config.MaxConnections, "process", from)
 }
 
@@ -134,7 +132,7 @@ const expireEvery = time.Minute
 
 // Start accepts connections.
 func (s *Server) Start() {
-	var featuresChanged <-chan struct{} // never, if it is nil
+	var featuresChanged <-chan struct{} // nil: they never change
 	if s.setup.LoadFeatures != nil {
 		featuresChanged = s.setup.LoadFeatures()
 	}
@@ -151,7 +149,7 @@ func (s *Server) Start() {
 	s.config.Log.Info("taking "+s.setup.Data, "socket", s.config.Socket.Path, "addr", s.Addr())
 }
 
-// maintain follows the agent's features, and releases what is not used any more, until the server has
+// maintain follows the agent's features, and releases unused publishers and buffers, until the server has
 // drained.
 func (s *Server) maintain(featuresChanged <-chan struct{}) {
 	expiring := time.NewTicker(expireEvery)
@@ -174,10 +172,10 @@ func (s *Server) ServeOn(from net.Listener) error {
 	return s.http.Serve(s.listeners.Limit(from)) //nolint:wrapcheck // net/http's own
 }
 
-// Lack returns why clients can't find the socket, nil if they can or there is none.
+// Lack returns why clients can't connect to the Unix socket, if there is one.
 func (s *Server) Lack() error { return s.listeners.SocketErr() }
 
-// Addr returns the TCP address, "" if there is none.
+// Addr returns the TCP address, "" without one.
 func (s *Server) Addr() string { return s.listeners.Addr() }
 
 // IsStopping reports whether Drain has begun.
@@ -251,11 +249,11 @@ func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange E
 // readBody reads the body into memory. If that fails, the deadline stays: net/http must not wait for the
 // rest for longer.
 func (r *BufferedRequest) readBody(control *http.ResponseController) (err error) {
-	var ofSender *atomic.Int64
+	var senderBytes *atomic.Int64
 	if r.Conn != nil {
-		ofSender = r.Conn.BodyBytes
+		senderBytes = r.Conn.BodyBytes
 	}
-	r.Body, err = r.server.Bodies.Read(r.HTTP.Body, r.HTTP.ContentLength, ofSender)
+	r.Body, err = r.server.Bodies.Read(r.HTTP.Body, r.HTTP.ContentLength, senderBytes)
 	if err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 	}

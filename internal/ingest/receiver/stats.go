@@ -95,13 +95,13 @@ func (o ForwardOutcome) String() string { return outcomeNames[o] }
 // ForwardStats count forwarded requests by outcome. It is safe for concurrent use.
 type ForwardStats struct {
 	counts [outcomes]atomic.Uint64
-	last   atomic.Pointer[UpstreamError] // nil if the last request was accepted, or there was none
+	last   atomic.Pointer[UpstreamError] // of the last request; nil if it was accepted
 }
 
 // UpstreamError is why the upstream did not accept a request.
 type UpstreamError struct {
 	Answered bool   // the upstream responded
-	Said     string // its response, or why there was none
+	Said     string // its response, or the error of the request
 }
 
 const maxSaid = 1 << 10 // bytes
@@ -158,6 +158,6 @@ func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 
 // bug logs a recovered panic.
 func (l *RequestLog) bug(panicked any) {
-	l.Write(slog.LevelError, "counting traces failed; they go on uncounted. Please report this",
+	l.Write(slog.LevelError, "counting traces failed, and they are not counted; please report this",
 		"panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
 }

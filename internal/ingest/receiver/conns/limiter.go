@@ -9,7 +9,7 @@ import (
 
 // Limiter bounds connections in total and per process: a process whose id the kernel knows gets at
 // most half of them. At the limit a connection that waits for a request is closed for a new one. If
-// there is none, the new one is rejected, unless NeverRejects.
+// no connection waits, the new one is rejected, unless NeverRejects.
 type Limiter struct {
 	// NeverRejects makes the limiter evict a new or a busy connection rather than reject one. Set it
 	// before the first connection.
