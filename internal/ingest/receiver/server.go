@@ -330,9 +330,9 @@ func (s *Server) Drain(ctx context.Context) error {
 }
 
 // shutdown returns when all connections are closed. It waits until new connections have sent their first
-// request, for firstRequestGrace at most, because net/http drops requests that it has not read.
+// request, for a second at most, because net/http drops requests that it has not read.
 func (s *Server) shutdown(ctx context.Context) error {
-	waitUntil(ctx, func() bool { return !s.limiter.HasNew() })
+	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirst() })
 	s.limiter.Drain()
 	done := make(chan error, 1)
 	go func() { done <- s.http.Shutdown(ctx) }()

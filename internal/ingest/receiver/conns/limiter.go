@@ -121,12 +121,16 @@ func (c *Conn) evictBefore(other *Conn) bool {
 	return c.since.Before(other.since)
 }
 
-// HasNew reports whether the first request of a new connection may be on its way.
-func (l *Limiter) HasNew() bool {
+// drainGrace is how long a stopping server waits for the first request of a connection. It is longer than
+// firstRequestGrace, because no other connection needs the slot, and the processors may be busy.
+const drainGrace = time.Second
+
+// AwaitsFirst reports whether a stopping server must wait for the first request of a connection.
+func (l *Limiter) AwaitsFirst() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		if c.activity() == activityNew {
+		if !c.hasSentRequest && time.Since(c.since) < drainGrace {
 			return true
 		}
 	}

@@ -64,8 +64,8 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	}
 }
 
-// age makes a connection older than firstRequestGrace.
-func age(c *Conn) { c.since = c.since.Add(-2 * firstRequestGrace) }
+// age makes a connection older than firstRequestGrace and drainGrace.
+func age(c *Conn) { c.since = c.since.Add(-2 * drainGrace) }
 
 // TestLimiter_NewConnectionIsNotEvicted: its first request may be in the socket's buffer.
 func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {
@@ -174,11 +174,11 @@ func TestLimiter_CloseIdle(t *testing.T) {
 	busy(isBusy)
 	busy(isIdle)
 	idle(isIdle)
-	if !l.HasNew() {
+	if !l.AwaitsFirst() {
 		t.Error("a connection is not new before its first request")
 	}
 	age(isNew)
-	if l.HasNew() {
+	if l.AwaitsFirst() {
 		t.Error("a silent connection is new forever")
 	}
 	l.CloseIdle()
