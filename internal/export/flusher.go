@@ -28,9 +28,8 @@ type Destination interface {
 	Stats() Stats
 	Flushes() []Flush // the last ones, the newest first
 
-	// countCycle counts the spans of a sealed cycle as held, and discarded spans, whose tables were cleared
-	// while no statistics were wanted, as unsent. It reports whether accept must be called with the cycle.
-	countCycle(discarded, spans uint64) (mustAccept bool)
+	// join takes the spans of a sealed cycle into the stats, and reports whether accept must follow.
+	join(cleared, spans uint64) (takesPart bool)
 	accept(c *Cycle)
 
 	// Shutdown, in this order: close has no more cycles accepted, end returns when nothing is sent any
@@ -81,7 +80,7 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
 	var to []Destination
 	for _, d := range f.destinations {
-		if d.countCycle(sealed.Cleared, spans) {
+		if d.join(sealed.Cleared, spans) {
 			to = append(to, d)
 		}
 	}

@@ -51,10 +51,10 @@ func (d *pullDestination) accept(c *Cycle) {
 	d.stats.delivered(c.spans-lost, 0)
 }
 
-// countCycle implements Destination.
-func (d *pullDestination) countCycle(discarded, spans uint64) (mustAccept bool) {
-	d.stats.hold(discarded + spans)
-	d.stats.unsent(NotWanted, discarded)
+// join implements Destination.
+func (d *pullDestination) join(cleared, spans uint64) (takesPart bool) {
+	d.stats.hold(cleared + spans)
+	d.stats.unsent(NotWanted, cleared)
 	return spans > 0
 }
 

@@ -281,17 +281,15 @@ func (d *pushDestination) failure(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// countCycle implements Destination.
-func (d *pushDestination) countCycle(discarded, spans uint64) (mustAccept bool) {
-	isUndiscovered := d.exporter.Discovered != nil && !d.exporter.Discovered()
-	if isUndiscovered {
-		d.stats.change(func(s *Stats) { s.BeforeFound += discarded + spans })
+// join implements Destination.
+func (d *pushDestination) join(cleared, spans uint64) (takesPart bool) {
+	if d.exporter.Discovered != nil && !d.exporter.Discovered() {
+		d.stats.change(func(s *Stats) { s.BeforeFound += cleared + spans })
 		return false
 	}
-	d.stats.hold(discarded + spans)
-	d.stats.unsent(NotWanted, discarded)
-	sendsEmptyCycles := d.exporter.Cumulative && d.closing.Err() == nil
-	return spans > 0 || sendsEmptyCycles
+	d.stats.hold(cleared + spans)
+	d.stats.unsent(NotWanted, cleared)
+	return spans > 0 || d.exporter.Cumulative && d.closing.Err() == nil
 }
 
 // close implements Destination.
