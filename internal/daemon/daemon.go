@@ -44,7 +44,7 @@ type openDoor interface {
 
 // shownDoor is one of which there is something to show.
 type shownDoor interface {
-	Shown() receiver.Shown
+	Status() receiver.Status
 	Unreachable() error
 }
 

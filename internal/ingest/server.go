@@ -147,8 +147,10 @@ func (s *Server) add(socket *net.UnixConn) {
 }
 
 // register adds a connection, unless the limit of all connections, or of one process, is reached. A
-// process can have half of all connections. During a shutdown, it closes the read side, as Drain has done
-// for earlier connections.
+// process can have half of all connections. Unlike package conns, register does not evict an idle
+// connection for a new one: an evicted client would lose the keys that it has defined, and the new
+// client gets an error that names the flag. During a shutdown, register closes the read side, as Drain
+// has done for earlier connections.
 func (s *Server) register(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ type snapshot struct {
 	admitted admit.Stats
 	agg      aggregate.Stats
 	out      []destination
-	doors    []receiver.Shown // as Sources.Doors
+	doors    []receiver.Status // as Sources.Doors
 	apm      datadog.Stats
 	otlp     otlp.Stats
 
@@ -65,7 +65,7 @@ func (s *Sources) snapshot() (now snapshot) {
 	now.in = s.Ingest.Stats()
 	now.apm, now.otlp = s.APM.Stats(), s.OTLP.Stats()
 	for i := range s.Doors {
-		now.doors = append(now.doors, s.Doors[i].Of.Shown())
+		now.doors = append(now.doors, s.Doors[i].Of.Status())
 	}
 	return now
 }

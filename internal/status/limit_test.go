@@ -2,12 +2,15 @@ package status
 
 import (
 	"bufio"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // crowd fills the server with connections that sent what is given, oldest first.
@@ -44,9 +47,9 @@ func unhurried(t *testing.T) *Server {
 
 // slowly is a server that answers a request with the header Slow when the channel is
 // closed or its sender leaves, and says that it has begun.
-func slowly(t *testing.T, end chan struct{}) (s *Server, began chan struct{}) {
+func slowly(t *testing.T, config Config, end chan struct{}) (s *Server, began chan struct{}) {
 	t.Helper()
-	s = newServer(t, Config{})
+	s = newServer(t, config)
 	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0
 	began = make(chan struct{}, MaxConnections)
 	answer := s.http.Handler
@@ -78,7 +81,7 @@ func TestProbesGetThroughHalfSentRequests(t *testing.T) {
 			}
 			dial(t, s, half)
 		}
-		if s.connections.evictions() == 0 {
+		if s.connections.Evicted() == 0 {
 			t.Error("nobody gave way")
 		}
 		if _, err := bufio.NewReader(inside[0]).ReadByte(); err == nil {
@@ -91,7 +94,7 @@ func TestProbesGetThroughHalfSentRequests(t *testing.T) {
 // address: it is finished. What gave way is counted.
 func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
 	end := make(chan struct{})
-	s, began := slowly(t, end)
+	s, began := slowly(t, Config{}, end)
 	slow := dial(t, s, slowRequest)
 	<-began
 	crowd(t, s, "GET")
@@ -104,10 +107,33 @@ func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
 	}
 }
 
+// TestTLS_BusyConnectionIsNotEvicted: the limiter knows which connections are busy, also under TLS.
+func TestTLS_BusyConnectionIsNotEvicted(t *testing.T) {
+	certificate, key := selfSigned(t)
+	end := make(chan struct{})
+	s, began := slowly(t, Config{WebConfigFile: webConfig(t,
+		"tls_server_config:\n  cert_file: "+certificate+"\n  key_file: "+key+"\n")}, end)
+	slow, err := tls.Dial("tcp", s.Addr(), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if _, err := io.WriteString(slow, slowRequest); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	crowd(t, s, "")
+	eventually.True(t, "a silent connection is evicted", func() bool { return s.connections.Evicted() > 0 })
+	close(end)
+	if text, err := io.ReadAll(slow); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 200 ") {
+		t.Errorf("%v: %.100s", err, text)
+	}
+}
+
 // TestAnsweredConnectionsGiveWayInTheEnd fills every connection with an answer that is not
 // over: a probe gets through all the same.
 func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
-	s, began := slowly(t, nil)
+	s, began := slowly(t, Config{}, nil)
 	crowd(t, s, slowRequest)
 	for range MaxConnections {
 		<-began
@@ -129,7 +155,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 	}
-	if n := s.connections.evictions(); n != 0 {
+	if n := s.connections.Evicted(); n != 0 {
 		t.Errorf("%d gave way, though each had ended", n)
 	}
 }

@@ -140,41 +140,41 @@ func oneIf(is bool) int {
 var doorMetrics = []struct {
 	name, help string
 	kind       prometheus.ValueType
-	of         func(s *receiver.Shown) float64
+	of         func(s *receiver.Status) float64
 }{
 	{
 		"connections", "Connections of senders.",
-		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.Connections) },
+		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Connections) },
 	},
 	{
 		"refused_connections_total", "Connections that were refused because there were too many.",
-		prometheus.CounterValue, func(s *receiver.Shown) float64 { return float64(s.Refused) },
+		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Refused) },
 	},
 	{
 		"waited_requests_total", "Requests that waited for who is behind, who was away.",
-		prometheus.CounterValue, func(s *receiver.Shown) float64 { return float64(s.Waited) },
+		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Waited) },
 	},
 	{
 		"waiting_requests", "Requests that wait for who is behind.",
-		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.Waiting) },
+		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Waiting) },
 	},
 	{
 		"walked_bytes_total", "Bytes that were walked to be counted.",
-		prometheus.CounterValue, func(s *receiver.Shown) float64 { return float64(s.Bytes) },
+		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Bytes) },
 	},
 	{
 		"origins", "Origins that are known.",
-		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.Origins) },
+		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Origins) },
 	},
 	{
 		"buffered_bytes", "Bytes of requests that are held.",
-		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.BufferedBytes) },
+		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.BufferedBytes) },
 	},
 }
 
 // metrics are those of the door: a counter of requests by result, of those that were to go on where
 // there are such, and the numbers above.
-func (d *DoorSource) metrics(shown *receiver.Shown) (all []metric) {
+func (d *DoorSource) metrics(shown *receiver.Status) (all []metric) {
 	of := func(name, help string, by map[string]uint64) {
 		all = append(all,
 			counters(d.Name+name, help, "result", func(*scrape) map[string]uint64 { return by }))

@@ -93,7 +93,7 @@ func senders(c *Config, s *snapshot) (all Senders) {
 }
 
 // status is what /status says of one that is on.
-func (d *DoorSource) status(s *receiver.Shown) *OnwardDoor {
+func (d *DoorSource) status(s *receiver.Status) *OnwardDoor {
 	status := &OnwardDoor{
 		Brings: d.Brings,
 		Door: Door{
@@ -142,7 +142,7 @@ type DoorSource struct {
 	MaxConnections int
 	Forward        string // the URL that its requests go on to, "" for none
 	Of             interface {
-		Shown() receiver.Shown
+		Status() receiver.Status
 		Unreachable() error // of one that is on
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
 	exit "github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
 )
@@ -59,8 +60,12 @@ type Server struct {
 	served   chan struct{}
 	failures failureLog
 
-	connections *connLimiter
+	connections *conns.Limiter
 }
+
+// MaxConnections bounds connections: probes, scrapes and people are a handful. Each costs some tens of
+// KiB.
+const MaxConnections = 256
 
 // New opens the address. Nothing is answered before Start.
 func New(config Config) (*Server, error) {
@@ -86,16 +91,18 @@ func New(config Config) (*Server, error) {
 		return nil, fmt.Errorf("listen for http: %w; choose another --%s", err, flag)
 	}
 	s := &Server{
-		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
-		failures: newFailureLog(config.Log), connections: newConnLimiter(MaxConnections),
+		config: config, started: time.Now(), served: make(chan struct{}),
+		failures: newFailureLog(config.Log), connections: conns.NewLimiter(MaxConnections),
 	}
+	s.connections.NeverRejects = true // a probe must get through, whatever others have sent
+	s.listener = (&conns.Listeners{Limiter: s.connections}).Limit(listener)
 	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+		ErrorLog:  slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+		ConnState: conns.ConnState,
 	}
-	s.connections.attach(s.http)
 	if config.Debug {
 		s.http.WriteTimeout = 2 * time.Minute // for a profile of the usual 30 seconds, and a few more
 	}
@@ -115,7 +122,7 @@ func (s *Server) routes() *http.ServeMux {
 	registry.MustRegister(
 		&collector{
 			sources: s.config.Sources, version: s.config.Version, budget: s.config.Memory.Total,
-			limit: s.config.MemoryLimit, refused: s.connections.evictions,
+			limit: s.config.MemoryLimit, refused: s.connections.Evicted,
 			logLinesLost: s.config.LogLinesLost, died: s.config.Died, lostToKills: s.config.LostToKills,
 		},
 		// This adds the CPU time of the garbage collector, which the metrics do not have by
@@ -171,12 +178,11 @@ func (s *Server) Abandon() { _ = s.listener.Close() }
 // serve answers until Close, behind what the web config file asks for.
 func (s *Server) serve() error {
 	if s.config.WebConfigFile == "" {
-		s.http.Handler = s.connections.watch(s.http.Handler)
 		return s.http.Serve(s.listener)
 	}
 	guarded := &guardedListener{
-		Listener: s.listener, server: s.http, connections: s.connections, log: s.config.Log,
-		file: s.config.WebConfigFile, open: s.http.Handler,
+		Listener: s.listener, server: s.http, log: s.config.Log, file: s.config.WebConfigFile,
+		open: s.http.Handler,
 	}
 	defer guarded.end()
 	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)

@@ -30,21 +30,20 @@ import (
 // the last certificate that could be used.
 type guardedListener struct {
 	net.Listener
-	server      *http.Server
-	connections *connLimiter
-	log         *slog.Logger
-	file        string
-	open        http.Handler // ours, without a password
-	placed      bool
-	isBroken    bool
-	forProbes   *http.Server // while the file is broken; nil without TLS
-	toProbes    chan net.Conn
+	server    *http.Server
+	log       *slog.Logger
+	file      string
+	open      http.Handler // ours, without a password
+	placed    bool
+	isBroken  bool
+	forProbes *http.Server // while the file is broken; nil without TLS
+	toProbes  chan net.Conn
 }
 
 func (l *guardedListener) Accept() (net.Conn, error) {
 	if !l.placed {
 		l.placed = true
-		l.server.Handler = l.connections.watch(probesFirst(l.open, l.server.Handler))
+		l.server.Handler = probesFirst(l.open, l.server.Handler)
 		l.prepareForProbes()
 	}
 	for {
@@ -82,10 +81,10 @@ func (l *guardedListener) prepareForProbes() {
 	})
 	l.toProbes = make(chan net.Conn)
 	l.forProbes = &http.Server{
-		Handler: l.connections.watch(probesFirst(l.open, unusable)), TLSConfig: config,
+		Handler: probesFirst(l.open, unusable), TLSConfig: config,
 		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout,
 		WriteTimeout: l.server.WriteTimeout, MaxHeaderBytes: l.server.MaxHeaderBytes,
-		ErrorLog: l.server.ErrorLog, ConnState: l.server.ConnState, ConnContext: l.server.ConnContext,
+		ErrorLog: l.server.ErrorLog, ConnState: l.server.ConnState,
 	}
 	l.forProbes.SetKeepAlivesEnabled(false) // the next connection may find the file mended
 	go l.forProbes.ServeTLS(&handedListener{addr: l.Addr(), conns: l.toProbes, closed: make(chan struct{})},

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export"
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 
@@ -19,7 +19,8 @@ type URL = endpoint.URL
 // unix:///path. These are the forms of DD_TRACE_AGENT_URL.
 func ParseURL(text string) (URL, error) {
 	return endpoint.Form{
-		What: "agent URL", Give: "give http://host:port or unix:///path/of/socket",
+		What:    "agent URL (not shown, since it may hold a key)",
+		Give:    "give http://host:port or unix:///path/of/socket",
 		Schemes: map[string]endpoint.Scheme{"http": {Port: "8126"}},
 	}.Parse(text) //nolint:wrapcheck // it says what to do
 }

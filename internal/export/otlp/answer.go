@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export"
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"

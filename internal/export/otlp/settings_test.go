@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 )
 
 func TestEndpointsAreReadAndShown(t *testing.T) {

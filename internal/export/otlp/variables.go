@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 )
 
 // Variables are the settings from OpenTelemetry's environment variables. Each has a general form,
@@ -101,7 +101,7 @@ func ReadVariables(getenv func(string) string) (v Variables, err error) {
 }
 
 var endpoints = endpoint.Form{
-	What:    "OTLP endpoint",
+	What:    "OTLP endpoint (not shown, since it may hold a key)",
 	Give:    "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
 	User:    ", set OTEL_EXPORTER_OTLP_HEADERS",
 	Schemes: map[string]endpoint.Scheme{"http": {}, "https": {IsTLS: true}},

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export"
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 

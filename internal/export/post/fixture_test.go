@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export"
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export"
-	"github.com/spanstatsd/spanstatsd/internal/export/endpoint"
 )
 
 // Config configures a Poster.

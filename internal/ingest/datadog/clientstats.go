@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 )
 
-// statsRequest is a request with statistics that a tracer has computed. Those that can't be merged exactly
-// are forwarded as they came.
+// statsRequest is a request with statistics that a tracer has computed. Statistics that can't be merged exactly
+// are forwarded unchanged.
 type statsRequest struct {
 	*receiver.BufferedRequest
 	server *Server
@@ -26,7 +26,8 @@ func (r *statsRequest) Count(readErr error) receiver.Response {
 	result := StatsBug
 	r.server.Contain(func() { result = r.merge() })
 	r.Result = results + int(result)
-	if !r.IsCounted { // otherwise the agent must not get it, also after a panic
+	isMerged := r.IsCounted // at least partly, if merging panicked; then the agent must not get them
+	if !isMerged {
 		return nil
 	}
 	return func(w http.ResponseWriter) error {
@@ -35,7 +36,7 @@ func (r *statsRequest) Count(readErr error) receiver.Response {
 	}
 }
 
-// merge merges all of the body or nothing, unless it was merged before.
+// merge merges the whole body or nothing of it, unless it was merged before.
 func (r *statsRequest) merge() StatsResult {
 	h := r.Header()
 	if h.Get(headerEncoding) != "" {
@@ -58,7 +59,7 @@ func (r *statsRequest) merge() StatsResult {
 	return mergeResult(err)
 }
 
-// mergeResult returns the result of a body by the error of reading or merging it.
+// mergeResult returns the result for the error of reading or merging a body.
 func mergeResult(err error) StatsResult {
 	switch {
 	case err == nil:
@@ -74,7 +75,7 @@ func mergeResult(err error) StatsResult {
 	case errors.Is(err, admit.ErrNotWanted):
 		return StatsNotWanted
 	}
-	return StatsNoRoom // or the daemon stops
+	return StatsNoRoom
 }
 
 func (r *statsRequest) Outbound() receiver.OutboundRequest {
@@ -82,5 +83,5 @@ func (r *statsRequest) Outbound() receiver.OutboundRequest {
 }
 
 func (r *statsRequest) Translate(from *http.Response, err error) receiver.Response {
-	return r.server.translate(from, err)
+	return r.server.translate(r.BufferedRequest, from, err)
 }

@@ -52,7 +52,7 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 // request is one that classify has accepted, with its body.
 func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count func()) {
 	r = &traceRequest{server: h.Server}
-	r.BufferedRequest = h.Buffered(httptest.NewRequest(http.MethodPut, "/v0.4/traces", nil))
+	r.BufferedRequest = h.NewRequest(httptest.NewRequest(http.MethodPut, "/v0.4/traces", nil))
 	r.Body = &bodies.Body{Bytes: bodyOf(t, 4, start)}
 	return r, func() {
 		if response := r.Count(nil); response != nil {
@@ -111,7 +111,7 @@ func TestExemplars_AgentThatIgnoresPriorities(t *testing.T) {
 				return receiver.Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
 			}
 		})
-		h.learn()
+		h.loadFeatures()
 		r, count := h.request(t, time.Now().UnixNano())
 		if count(); r.result != ResultCounted || table.Counts().Taken != want {
 			t.Errorf("%s, of an agent that heeds priorities %t: %+v", r.result, heeds, table.Counts())

@@ -15,20 +15,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// How long a tracer may take: to send a body (the agent's own limit), to read a piece of a response that
-// does not fit into its socket's buffer, and to send another request; and the agent to answer a buffered
-// request, which is longer than any tracer waits. Without that limit a tracer that has left could hold a
-// connection as long as an agent hangs: net/http does not notice the end of a connection behind a
-// pipelined request.
+// The timeouts of receiver.Setup. readTimeout, for a header and for a body, is the agent's own.
+//
+// forwardTimeout is the one for the agent's response to a buffered request. It is longer than any tracer
+// waits. Without it a tracer that has left could hold a connection while an agent hangs, because net/http
+// does not notice that a connection has ended if a pipelined request is waiting in it.
 const (
-	readTimeout     = 5 * time.Second
-	writeTimeout    = 30 * time.Second
-	betweenRequests = time.Minute
-	forwardTimeout  = 30 * time.Second
+	readTimeout    = 5 * time.Second
+	writeTimeout   = 30 * time.Second
+	idleTimeout    = time.Minute
+	forwardTimeout = 30 * time.Second
 )
 
-// Forwards returns the maximum number of connections to the agent: one per request, of which a tracer's
-// connection has one at a time, and idle ones of two transports.
+// Forwards returns the maximum number of connections to the agent: one per connection of a tracer, which
+// has one request in flight, and the idle ones of two transports.
 func (c *Config) Forwards() int { return c.MaxConnections + 2*receiver.MaxIdle }
 
 // Config is the configuration of the receiver.
@@ -47,19 +47,19 @@ func DefaultConfig() Config {
 	return c
 }
 
-// defaultBuffer is shorter than any tracer waits for a response, which is at least 2 s: a tracer that
-// gives up retries, and then two requests with the same traces wait.
+// defaultBuffer is shorter than the shortest timeout of a tracer, which is 2 s. After its timeout a tracer
+// retries, and then two requests with the same traces would wait.
 const defaultBuffer = 1500 * time.Millisecond
 
-// flags is the prefix of the flags, brings the name of the received data.
+// flagPrefix and data are those of receiver.Setup.
 const (
-	flags  = "apm"
-	brings = "traces"
+	flagPrefix = "apm"
+	data       = "traces"
 )
 
-// Check returns all that is unusable.
+// Check returns all invalid values.
 func (c *Config) Check() error {
-	err := errors.Join(c.Config.Check(flags), c.Labels.Check())
+	err := errors.Join(c.Config.Check(flagPrefix), c.Labels.Check())
 	if c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path {
 		err = errors.Join(err, fmt.Errorf(
 			"check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path,
@@ -73,18 +73,17 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	// and publishing
-	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) +
-		spantable.MaxSpans(c.MaxBody)*admit.SpanBytes
-	parts := c.Config.Memory(flags, brings, counting, connectionBytes,
+	publishing := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
+	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishing
+	parts := c.Config.Memory(flagPrefix, data, counting, connectionBytes,
 		c.Publishers(rules.MaxBaseServices)*publisher)
 	return slices.Insert(parts, 2, memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	})
 }
 
-// connectionBytes is about the memory of a connection in the midst of a request, with a connection to the
-// agent: six goroutines, their buffers, and a header of the maximum length.
+// connectionBytes is about the memory of a connection during a request, including a connection to the agent:
+// six goroutines, their buffers, and a header of the maximum length.
 const connectionBytes = 160 << 10
 
 // Dropping is whether traces that sampling dropped are forwarded once they are counted.

@@ -45,8 +45,8 @@ func originOf(h http.Header) span.Origin {
 	}
 }
 
-// setContainer names the container of a request if its tracer does not: the agent can't ask the kernel,
-// since this daemon is its peer.
+// setContainer sets the container of a request if its tracer has not set one: the agent can't ask the kernel
+// for it, because this daemon is its peer.
 func setContainer(container string, h http.Header) {
 	if container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
 		h.Set(headerContainer, container)
@@ -70,7 +70,7 @@ func add(h http.Header, name string, n int) {
 	h.Set(name, strconv.Itoa(max(0, before+n)))
 }
 
-// isMsgpack reports whether the agent reads a body of a content type as msgpack.
+// isMsgpack reports whether the agent reads a body with this content type as msgpack.
 func isMsgpack(contentType string) bool {
 	if contentType == mediaMsgpack { // as nearly all tracers write it
 		return true
@@ -79,23 +79,24 @@ func isMsgpack(contentType string) bool {
 	return err == nil && media == mediaMsgpack
 }
 
-// agentState is the state that the agent names in each response. Tracers fetch /info again when it
-// changes, so our own responses name it as well.
+// agentState is the state that is in the header of each of the agent's responses. Tracers fetch /info again
+// when it changes, so the daemon's own responses have it as well.
 type agentState struct {
 	last atomic.Pointer[versionAndState]
 }
 
 type versionAndState struct{ version, state string }
 
-// note keeps the state of a response.
+// note remembers the state of a response, if it has one.
 func (a *agentState) note(h http.Header) {
-	now := versionAndState{h.Get(headerAgentVersion), h.Get(headerAgentState)}
-	if before := a.last.Load(); now != (versionAndState{}) && (before == nil || *before != now) {
+	now, last := versionAndState{h.Get(headerAgentVersion), h.Get(headerAgentState)}, a.last.Load()
+	hasChanged := last == nil || *last != now
+	if now != (versionAndState{}) && hasChanged {
 		a.last.Store(&now)
 	}
 }
 
-// write adds the state to a response of ours, if the agent has answered yet.
+// write adds the state to one of the daemon's own responses, if it is known.
 func (a *agentState) write(h http.Header) {
 	if last := a.last.Load(); last != nil {
 		h.Set(headerAgentVersion, last.version)

@@ -19,11 +19,11 @@ type Server struct {
 	config   Config
 	counters counters
 	counting chan *rules.Counter
-	// merging holds the one Payload for statistics of tracers. A process sends them once in ten seconds, so
-	// requests may wait for one another.
+	// merging holds the one Payload for tracers' statistics. A process sends them every ten seconds, so
+	// requests may wait for each other.
 	merging    chan *clientstats.Payload
 	policy     atomic.Pointer[rules.Policy] // nil: the agent counts
-	drops      atomic.Bool                  // traces that sampling dropped are not forwarded
+	drops      atomic.Bool                  // unsampled traces are not forwarded
 	merges     atomic.Bool                  // the agent accepts statistics
 	agentState agentState
 	transport  *http.Transport // for streamed requests
@@ -31,8 +31,8 @@ type Server struct {
 }
 
 type counters struct {
-	other  atomic.Uint64
-	failed atomic.Uint64 // forwarded without a response
+	other  atomic.Uint64 // requests without traces or statistics
+	failed atomic.Uint64 // requests that the agent did not answer
 
 	unsampledTraces, unsampledSpans, savedBytes atomic.Uint64 // not forwarded
 }
@@ -52,14 +52,15 @@ func New(config Config) (*Server, error) {
 	}
 	s.transport = s.config.Agent.NewTransport(nil)
 	s.proxy = s.newProxy()
-	buffered := config.Agent
-	buffered.Patience = forwardTimeout
+	upstream := config.Agent
+	upstream.ResponseTimeout = forwardTimeout
 	var err error
 	s.Server, err = receiver.New(&config.Config, receiver.Setup{
-		Flags: flags, Brings: brings, Results: append(resultNames[:], statsResultNames[:]...),
-		Classify: s.classify, Stream: http.HandlerFunc(s.serveOther), Learn: s.learn, Upstream: buffered,
-		Ended:  "listening for traces ended; tracers can't reach the agent through this daemon any more",
-		Header: readTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
+		FlagPrefix: flagPrefix, Data: data, Results: append(resultNames[:], statsResultNames[:]...),
+		Classify: s.classify, Stream: http.HandlerFunc(s.serveOther), LoadFeatures: s.loadFeatures,
+		Upstream: upstream, UpstreamCounts: true,
+		ReadHeaderTimeout: readTimeout, BodyTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout,
 	}, rules.MaxBaseServices)
 	return s, err //nolint:wrapcheck // it says what to do
 }
@@ -72,14 +73,13 @@ var formats = map[string]decode.Format{
 
 const statsPath = "/v0.6/stats"
 
-// classify tells requests whose bodies are buffered from all others. Only a path that is exactly an
-// endpoint's is one; the agent handles others.
+// classify returns an exchange for requests to the endpoints above, and leaves all others to serveOther.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	format, isTraces := formats[r.HTTP.URL.Path]
 	switch {
 	case isTraces && (r.HTTP.Method == http.MethodPut || r.HTTP.Method == http.MethodPost):
 		t := &traceRequest{BufferedRequest: r, server: s, format: format, drops: s.drops.Load()}
-		t.result, t.isDecided = s.leaves(format, r.Header())
+		t.result, t.isUncounted = s.isLeftToAgent(format, r.Header())
 		return t, nil
 	case r.HTTP.URL.Path == statsPath && s.merges.Load():
 		return &statsRequest{BufferedRequest: r, server: s}, nil
@@ -87,21 +87,21 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return nil, nil
 }
 
-// serveOther forwards all other requests.
+// serveOther streams all other requests to the agent.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	switch _, isTraces := formats[r.URL.Path]; {
 	case isTraces:
-		s.Note(int(ResultUnread))
+		s.CountResult(int(ResultUnread))
 	case r.URL.Path == statsPath:
-		s.Note(results + int(StatsNotWanted))
+		s.CountResult(results + int(StatsNotWanted))
 	default:
 		s.counters.other.Add(1)
 	}
 	s.stream(w, r)
 }
 
-// learn takes over what the agent wants.
-func (s *Server) learn() <-chan struct{} {
+// loadFeatures applies the agent's features.
+func (s *Server) loadFeatures() <-chan struct{} {
 	f, changed := s.config.Features()
 	s.drops.Store(s.config.DropUnsampled.drops(f.DropsP0s))
 	s.merges.Store(f.Stats)
@@ -110,36 +110,38 @@ func (s *Server) learn() <-chan struct{} {
 		return changed
 	}
 	labels := s.config.Labels
-	// An agent that samples traces itself ignores their priorities, and does not announce client_drop_p0s.
+	// An agent that samples traces itself ignores their priorities, and does not have client_drop_p0s.
 	labels.TraceIDs = s.config.Exemplars != nil && f.DropsP0s
 	policy, ok := rules.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
 	if !ok {
 		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
-		policy = nil
+		policy = nil // the agent counts
 	}
 	s.policy.Store(policy)
 	return changed
 }
 
+// noteFailed counts a request that the agent did not answer.
 func (s *Server) noteFailed(err error) {
 	s.counters.failed.Add(1)
 	s.Log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed",
 		"error", err)
 }
 
-// translate returns the agent's response as it is. Without one it closes the tracer's connection, as the
-// tracer would see it without this daemon: some tracers retry after that and never after a response, not
-// even a 502.
-func (s *Server) translate(from *http.Response, err error) receiver.Response {
+// translate returns the agent's response unchanged. Without one it closes the tracer's connection, as an
+// unreachable agent would: some tracers retry after that, but not after a response, not even a 502.
+func (s *Server) translate(r *receiver.BufferedRequest, from *http.Response, err error) receiver.Response {
 	if err != nil {
-		s.noteFailed(err)
+		if !r.IsCanceled() {
+			s.noteFailed(err)
+		}
 		return receiver.CloseConnection
 	}
 	s.agentState.note(from.Header)
 	return receiver.CopyResponse(from)
 }
 
-// Drain ends the server and streamed requests.
+// Drain ends the server, including streamed requests.
 func (s *Server) Drain(ctx context.Context) error {
 	defer s.transport.CloseIdleConnections()
 	return s.Server.Drain(ctx) //nolint:wrapcheck // it says what to do

@@ -170,6 +170,38 @@ func TestTraces_AgentHangs(t *testing.T) {
 	})
 }
 
+// TestTracerLeaves_NoFailureOfTheAgent: a tracer that leaves before the response, or breaks its body off, is
+// not a request that the agent failed to answer.
+func TestTracerLeaves_NoFailureOfTheAgent(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 1\r\n\r\n\x90": 0,
+		"GET /info HTTP/1.1\r\nHost: x\r\n\r\n":                                         0,
+		"POST /profiling/v1/input HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf": 0,
+		"GET /fails HTTP/1.1\r\nHost: x\r\n\r\n":                                        1,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server, tracers, stop := serveInMemory(t, "agent",
+				&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/fails" {
+						panic(http.ErrAbortHandler)
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					<-r.Context().Done()
+				})})
+			defer stop()
+			conn := tracers.dial()
+			_, _ = io.WriteString(conn, text)
+			synctest.Wait()
+			conn.Close()
+			synctest.Wait()
+			if s := server.Stats(); s.Failed != want || s.Connections != 0 {
+				t.Errorf("%.20q: %d failures of the agent, want %d; %d connections", text, s.Failed, want,
+					s.Connections)
+			}
+		})
+	}
+}
+
 // TestLongPolls: the answer to a streamed request may take any time, before each of its pieces and before its
 // end, whether its request has a body or not, and the connection is good for another.
 func TestLongPolls(t *testing.T) {

@@ -2,19 +2,19 @@ package datadog
 
 import "github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 
-// Result is the result of counting a request with traces. It is forwarded in any case.
+// Result is the result of counting a request with traces.
 type Result uint8
 
 const (
 	ResultCounted       Result = iota // forwarded with the mark
-	ResultCountedBefore               // the same: a retry
+	ResultCountedBefore               // a retry, forwarded with the mark
 	ResultByTracer                    // its tracer computes its statistics
-	ResultUnread                      // left to the agent: not parsable, or only the agent can judge it
-	ResultNoRoom                      // left: a ring has no room, or the daemon stops
-	ResultTooLarge                    // left: over --apm-max-body, or no memory is free
-	ResultNotWanted                   // left: the agent takes no statistics, or filters traces by tags
-	ResultIncomplete                  // its tracer did not send all of it
-	ResultBug                         // left: an internal error, contained
+	ResultUnread                      // left to the agent: unparsable, or only the agent can interpret it
+	ResultNoRoom                      // left to the agent: a ring is full, or the daemon stops
+	ResultTooLarge                    // left to the agent: over --apm-max-body, or there is no free memory
+	ResultNotWanted                   // left to the agent: it accepts no statistics, or filters traces by tags
+	ResultIncomplete                  // its tracer did not send the whole body
+	ResultBug                         // left to the agent: an internal error, contained
 
 	results = int(ResultBug) + 1
 )
@@ -31,16 +31,16 @@ func (r Result) String() string { return resultNames[r] }
 type StatsResult uint8
 
 const (
-	StatsMerged       StatsResult = iota // into ours; the agent gets them with those
-	StatsMergedBefore                    // the same: a retry
+	StatsMerged       StatsResult = iota // sent to the agent as a part of the daemon's own statistics
+	StatsMergedBefore                    // a retry
 	StatsUnfit                           // forwarded: they can't be added up exactly, such as half a span
-	StatsMapping                         // forwarded: sketches of a mapping that is unknown or one too many
-	StatsOtherTime                       // forwarded: neither of a bucket of ours nor just sent
-	StatsUnread                          // forwarded: the agent says what is wrong
+	StatsMapping                         // forwarded: the mapping of a sketch is unknown, or there are too many
+	StatsOtherTime                       // forwarded: their time is that of no bucket, and they are not recent
+	StatsUnread                          // forwarded: the agent refuses them
 	StatsNoRoom                          // forwarded: too many origins, groups or bins, or the daemon stops
-	StatsTooLarge                        // forwarded: over --apm-max-body, or no memory is free
-	StatsNotWanted                       // forwarded: the agent takes no statistics
-	StatsIncomplete                      // its tracer did not send all of it
+	StatsTooLarge                        // forwarded: over --apm-max-body, or there is no free memory
+	StatsNotWanted                       // forwarded: the agent accepts no statistics
+	StatsIncomplete                      // their tracer did not send the whole body
 	StatsBug                             // forwarded: an internal error, contained
 
 	statsResults = int(StatsBug) + 1
@@ -54,12 +54,11 @@ var statsResultNames = [statsResults]string{
 // Stats are the counters of the receiver. Every result is present, also at 0.
 type Stats struct {
 	receiver.Stats
-	Requests map[string]uint64 // with traces, by result
-	Merges   map[string]uint64 // with statistics, by result
-	Other    uint64            // requests of any other kind
-	Failed   uint64            // requests without a response of the agent
-	// Traces that were counted and not forwarded, because sampling dropped them, and whether that is
-	// switched on.
+	Requests map[string]uint64 // requests with traces, by result
+	Merges   map[string]uint64 // requests with statistics, by result
+	Other    uint64            // other requests
+	Failed   uint64            // requests that the agent did not answer
+	// Unsampled traces that were counted and not forwarded, and whether they are left out now.
 	DropsUnsampled                              bool
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
 }
@@ -84,7 +83,7 @@ func (s *Server) Stats() Stats {
 }
 
 // Shown returns the status that all receivers have.
-func (s *Server) Shown() receiver.Shown {
+func (s *Server) Status() receiver.Status {
 	now := s.Stats()
-	return receiver.Shown{Stats: now.Stats, Requests: now.Requests}
+	return receiver.Status{Stats: now.Stats, Requests: now.Requests}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
 )
 
-// newProxy returns the proxy for streamed requests: unbuffered in both directions, with no timeout for
-// the agent's response.
+// newProxy returns the proxy for streamed requests. It buffers in neither direction, and waits for the agent's
+// response for any time.
 func (s *Server) newProxy() *httputil.ReverseProxy {
 	target := &url.URL{Scheme: "http", Host: s.config.Agent.Host()}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
-			if c := conns.Of(r.In.Context()); c != nil {
+			if c := conns.FromContext(r.In.Context()); c != nil {
 				setContainer(c.Container, r.Out.Header)
 			}
 		},
@@ -34,8 +34,10 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
-			s.noteFailed(err)
-			if c := conns.Of(r.Context()); c != nil {
+			if r.Context().Err() == nil { // otherwise the tracer has left, or its body broke off
+				s.noteFailed(err)
+			}
+			if c := conns.FromContext(r.Context()); c != nil {
 				c.Abort() // otherwise net/http would wait for the rest of the body
 			}
 			panic(http.ErrAbortHandler) // see Server.translate
@@ -43,7 +45,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 	}
 }
 
-// stream forwards a request without a look at its body.
+// stream forwards a request without reading its body into memory.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	keepNamedFields(r.Header)
 	if r.Body != http.NoBody {
@@ -52,20 +54,20 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	s.proxy.ServeHTTP(w, r)
 }
 
-// stallingBody is a streamed body that may take any time as long as some of it comes every stallTimeout:
-// a tracer that stalls must not hold a connection forever. After its end net/http watches for the
-// tracer's leaving without a deadline.
+// stallingBody is a streamed body. It may take any time, but each read must end within stallTimeout: a tracer
+// that stalls must not hold a connection forever. After the end of the body there is no deadline, because the
+// response may take any time as well.
 type stallingBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	isOver  bool
+	isOver  bool // io.EOF was returned
 }
 
-// stallTimeout is many times what the agent allows for a whole body, except the largest.
+// stallTimeout is much longer than the agent's timeout for a whole body of traces.
 const stallTimeout = time.Minute
 
 func (b *stallingBody) Read(p []byte) (int, error) {
-	if b.isOver { // the transport reads once more, maybe when the response has begun
+	if b.isOver { // http.Transport may read once more, maybe after the response has begun
 		return 0, io.EOF
 	}
 	_ = b.control.SetReadDeadline(time.Now().Add(stallTimeout)) // tests have connections without deadlines
@@ -76,20 +78,20 @@ func (b *stallingBody) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // the transport asks what it is
 }
 
-// streamRest forwards a request of which a part of the body was read. That part's memory is released as
-// soon as it is forwarded.
+// streamRest forwards a request after a part of its body was read. The memory of that part is released when it
+// is forwarded.
 func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, head *bodies.Body) {
-	from := head.NewReader()
-	defer from.Close()
+	headReader := head.NewReader()
+	defer headReader.Close()
 	r.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(from, r.Body), r.Body}
+	}{io.MultiReader(headReader, r.Body), r.Body}
 	s.stream(w, r)
 }
 
-// keepNamedFields keeps the header fields that a tracer names in Connection. A proxy must remove them,
-// among them the mark of a request that its tracer has counted; but tracers take us for the agent.
+// keepNamedFields makes the proxy keep the header fields that are named in Connection. Proxies must remove
+// them, but to its tracers the daemon is the agent, and the mark of a tracer that counts must not be lost.
 func keepNamedFields(h http.Header) {
 	for _, value := range h["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {

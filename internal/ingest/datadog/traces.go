@@ -19,16 +19,16 @@ import (
 // traceRequest is a request with traces.
 type traceRequest struct {
 	*receiver.BufferedRequest
-	server    *Server
-	format    decode.Format
-	drops     bool   // traces that sampling dropped are not forwarded
-	isDecided bool   // the request is not counted here, by its header
-	result    Result // if isDecided
-	left      []byte // of the body if not all of it is forwarded
+	server      *Server
+	format      decode.Format
+	drops       bool   // unsampled traces are not forwarded
+	isUncounted bool   // its header says that it is not to be counted here
+	result      Result // of counting, or why it is not counted
+	sampled     []byte // the body without unsampled traces; nil: all of it is forwarded
 }
 
-// leaves reports whether a request is forwarded without a look at its body, and with which result.
-func (s *Server) leaves(format decode.Format, h http.Header) (Result, bool) {
+// isLeftToAgent reports whether the header of a request says that it is not to be counted here, and why.
+func (s *Server) isLeftToAgent(format decode.Format, h http.Header) (Result, bool) {
 	switch {
 	case receiver.IsTrue(h.Get(headerComputedStats)):
 		return ResultByTracer, true
@@ -42,26 +42,34 @@ func (s *Server) leaves(format decode.Format, h http.Header) (Result, bool) {
 	return 0, false
 }
 
-// Count counts the body. The request is forwarded whatever the result is.
+// Count counts the body. The request is forwarded in any case, except if it breaks off or finds no room.
 func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		tooLarge := ResultTooLarge
-		if t.isDecided {
-			tooLarge = t.result // it would not be counted in any case
+		if t.isUncounted {
+			tooLarge = t.result // it would not be counted with more room either
 		}
 		return t.server.notRead(t.BufferedRequest, readErr, int(tooLarge), int(ResultIncomplete))
 	}
-	if !t.isDecided && t.server.Contain(func() { t.result = t.count() }) {
+	if !t.isUncounted && t.server.Contain(func() { t.result = t.count() }) {
 		t.result = ResultBug
 	}
 	t.Result = int(t.result)
 	return nil
 }
 
-// notRead returns the response to a request whose body could not be buffered. One that finds no room is
-// streamed, one that breaks off is answered as the agent does it.
+// notRead returns the response to a request whose body could not be buffered. If it finds no room, it is
+// streamed without the mark, unless it may be the retry of a request that was counted: the agent would
+// count that again, so its tracer must retry once more. A body that breaks off is answered as by the agent.
 func (s *Server) notRead(r *receiver.BufferedRequest, err error, tooLarge, incomplete int) receiver.Response {
-	if errors.Is(err, bodies.ErrNoRoom) {
+	hasNoRoom, isOverLimit := errors.Is(err, bodies.ErrNoRoom), errors.Is(err, bodies.ErrTooLarge)
+	switch {
+	case hasNoRoom && !isOverLimit && r.MayBeRetry():
+		r.Result = tooLarge
+		s.Log.Write(slog.LevelWarn, "there is no memory for a request that may be a retry, so its connection is "+
+			"closed; raise --apm-max-body-bytes, or look whether the agent is slow")
+		return receiver.CloseConnection
+	case hasNoRoom:
 		r.Result = tooLarge
 		return func(w http.ResponseWriter) error {
 			s.streamRest(w, r.HTTP, r.Body)
@@ -89,7 +97,7 @@ func (t *traceRequest) count() Result {
 	defer func() { s.counting <- c }()
 	defer c.Release()
 	body := t.Body.Bytes
-	s.Walked.Add(uint64(len(body)))
+	s.ParsedBytes.Add(uint64(len(body)))
 	isTop := receiver.IsTrue(t.Header().Get(headerComputedTop))
 	if err := c.Count(t.format, body, t.Header().Get(headerLang), isTop, policy); err != nil {
 		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format",
@@ -111,7 +119,7 @@ func (t *traceRequest) count() Result {
 	return ResultNoRoom
 }
 
-// sampledSpans returns the spans of traces that sampling keeps, nil if there are none.
+// sampledSpans returns the spans of sampled traces, nil without such traces.
 func sampledSpans(c *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
 	if len(c.Kept()) == 0 {
 		return nil
@@ -138,11 +146,11 @@ func batchesOf(c *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *spa
 	}
 }
 
-// dropUnsampled cuts traces that sampling dropped out of the body, and announces their number to the agent
-// in addition to what the tracer has not sent. A retry announces it again, since the agent
-// has not accepted the first attempt; our own counters count it once.
+// dropUnsampled removes unsampled traces from the body, and adds their number to those that the tracer itself
+// has not sent, for the agent. A retry announces it again, because the agent has not accepted the first
+// attempt; our own counters count it once.
 func (t *traceRequest) dropUnsampled(c *rules.Counter, isDuplicate bool) {
-	left, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
+	sampled, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
 	if cutTraces == 0 {
 		return
 	}
@@ -151,8 +159,8 @@ func (t *traceRequest) dropUnsampled(c *rules.Counter, isDuplicate bool) {
 		counters.unsampledTraces.Add(uint64(cutTraces))
 		counters.unsampledSpans.Add(uint64(cutSpans))
 	}
-	counters.savedBytes.Add(uint64(len(t.Body.Bytes) - len(left)))
-	t.left = left
+	counters.savedBytes.Add(uint64(len(t.Body.Bytes) - len(sampled)))
+	t.sampled = sampled
 	h := t.Header()
 	add(h, headerDroppedTraces, cutTraces)
 	add(h, headerDroppedSpans, cutSpans)
@@ -166,18 +174,18 @@ func (t *traceRequest) Outbound() receiver.OutboundRequest {
 	message := t.Body.Bytes
 	if t.IsCounted {
 		t.Header().Set(headerComputedStats, "true")
-		if t.left != nil {
-			message = t.left
+		if t.sampled != nil {
+			message = t.sampled
 		}
 	}
 	return outbound(t.BufferedRequest, message)
 }
 
-func (t *traceRequest) Translate(r *http.Response, err error) receiver.Response {
-	return t.server.translate(r, err)
+func (t *traceRequest) Translate(from *http.Response, err error) receiver.Response {
+	return t.server.translate(t.BufferedRequest, from, err)
 }
 
-// outbound returns a request with another body.
+// outbound returns the request to forward with a message.
 func outbound(r *receiver.BufferedRequest, message []byte) receiver.OutboundRequest {
 	setContainer(containerOf(r), r.Header())
 	receiver.RemoveHopByHop(r.Header())

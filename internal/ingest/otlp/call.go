@@ -226,7 +226,7 @@ func (s *Server) notRead(err error, result Result) (no *reply) {
 // who returns attributes for the log that name the sender.
 func (c *call) who() (said []any) {
 	if c.Conn != nil {
-		said = c.Conn.Who()
+		said = c.Conn.LogAttributes()
 	}
 	agent := c.Header().Get("User-Agent")
 	return append(said, "user-agent", agent[:min(len(agent), maxAgent)])

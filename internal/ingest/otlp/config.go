@@ -144,5 +144,5 @@ func (c *Collector) target(s signal) string {
 	if c.IsGRPC() {
 		return signals[s].grpc
 	}
-	return c.Base + signals[s].http
+	return c.Path() + signals[s].http
 }

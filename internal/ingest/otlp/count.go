@@ -72,7 +72,7 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	if no != nil {
 		return 0, no
 	}
-	s.Walked.Add(uint64(len(message)))
+	s.ParsedBytes.Add(uint64(len(message)))
 	result, err := w.reader.read(message, isCounted)
 	if err != nil {
 		return 0, refuse(result, otlpanswer.InvalidArgument, err.Error())
@@ -100,7 +100,7 @@ func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
 	message = c.message
 	if c.compression != bodies.Plain {
 		plain, err := w.decompressor.Decompress(message, c.compression, &s.Bodies)
-		if c.Keep(plain); err != nil {
+		if c.Own(plain); err != nil {
 			return nil, s.notRead(err, ResultUnread)
 		}
 		message = plain.Bytes
@@ -113,7 +113,7 @@ func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
 	if !utf8.Valid(message) { // each wrong byte would become three
 		return nil, s.notRead(errors.New("read spans in JSON: it is not UTF-8"), ResultUnread)
 	}
-	written := c.Keep(s.Bodies.Take(otlpjson.ProtobufBytes(len(message))))
+	written := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(message))))
 	if written == nil {
 		return nil, s.notRead(bodies.ErrNoRoom, ResultBusy)
 	}

@@ -125,7 +125,7 @@ func (c *call) Translate(from *http.Response, err error) receiver.Response {
 // unanswered asks the SDK to retry.
 func (c *call) unanswered(err error) receiver.Response {
 	s := c.server
-	if c.HasLeft() {
+	if c.IsCanceled() {
 		s.forwards.Note(receiver.OutcomeLeft, "")
 		return receiver.CloseConnection
 	}

@@ -74,7 +74,7 @@ func TestHealthIsAnswered(t *testing.T) {
 // TestADaemonThatStopsServesNoMore, as who asks meanwhile is told.
 func TestADaemonThatStopsServesNoMore(t *testing.T) {
 	h := newHarness(t, nil)
-	r := h.Buffered(httptest.NewRequest(http.MethodPost, healthPath, nil))
+	r := h.NewRequest(httptest.NewRequest(http.MethodPost, healthPath, nil))
 	r.Body = &bodies.Body{Bytes: framed(nil, false)}
 	h.stop()
 	w := httptest.NewRecorder()

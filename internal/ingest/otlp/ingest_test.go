@@ -262,7 +262,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if a := post(t, client, small); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}
-	c := &call{BufferedRequest: h.Buffered(httptest.NewRequest(http.MethodPost, "/", nil)), message: small}
+	c := &call{BufferedRequest: h.NewRequest(httptest.NewRequest(http.MethodPost, "/", nil)), message: small}
 	c.Body = &bodies.Body{Bytes: make([]byte, 256<<10-len(small))}
 	w := <-h.workers
 	if _, err := w.reader.read(small, false); err != nil {
@@ -278,7 +278,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 // TestAWarmAgentReaderAllocatesNothingASpan: a few things a request, for each process in it.
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: newWishes().features}}}
-	s.learn()
+	s.loadFeatures()
 	w, body := &worker{reader: newIngest(&s.agentPolicy)}, exported("shop", 0, 500, 5)
 	r := w.reader
 	round := func() {
@@ -300,7 +300,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: w.features}}}
-	s.learn()
+	s.loadFeatures()
 	r, body := newIngest(&s.agentPolicy), webRequest(1)
 	keys := func() string {
 		if result, err := r.read(body, false); result != ResultCounted {
@@ -318,7 +318,7 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 		t.Error("a tag is a label that nobody asks for")
 	}
 	w.change(func(f *receiver.Features) { f.PeerTags = []string{"db.namespace"} })
-	s.learn()
+	s.loadFeatures()
 	if !strings.Contains(keys(), tag) {
 		t.Error("a tag is no label that the agent asks for")
 	}
@@ -354,7 +354,7 @@ func TestAgentReadersKeepTheirPromise(t *testing.T) {
 			Reading: ReadingDatadog,
 			Config:  receiver.Config{Features: agentsWishes().features},
 		}}
-		s.learn()
+		s.loadFeatures()
 		before := inUse()
 		r := newIngest(&s.agentPolicy)
 		result, err := r.read(body, false)

@@ -91,7 +91,7 @@ func BenchmarkRead(b *testing.B) {
 					Reading: reading,
 					Config:  receiver.Config{Features: agentsWishes().features},
 				}}
-				s.learn()
+				s.loadFeatures()
 				w, body, left := &worker{reader: s.newReader()}, webRequest(traces), []byte(nil)
 				r := w.reader
 				b.SetBytes(int64(len(body)))

@@ -66,7 +66,7 @@ func (s *Server) sample(c *call, w *worker, left sampling.Left, isDuplicate bool
 		c.sampled.reserved.Bytes = w.sample.AppendLeft(c.sampled.reserved.Bytes)
 		c.Release()
 		c.message, c.protobuf = nil, nil
-		c.sampled.body, c.sampled.reserved = c.Keep(c.sampled.reserved), nil
+		c.sampled.body, c.sampled.reserved = c.Own(c.sampled.reserved), nil
 		s.compress(c, w)
 		came -= len(c.sampled.body.Bytes)
 	}
@@ -81,7 +81,7 @@ func (s *Server) compress(c *call, w *worker) {
 	if c.compression == bodies.Plain {
 		return
 	}
-	to := c.Keep(s.Bodies.Take(compressedBytes(len(c.sampled.body.Bytes))))
+	to := c.Own(s.Bodies.Take(compressedBytes(len(c.sampled.body.Bytes))))
 	if to == nil {
 		return
 	}

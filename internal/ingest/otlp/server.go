@@ -66,11 +66,11 @@ func New(config Config) (*Server, error) {
 	}
 	var err error
 	s.Server, err = receiver.New(&config.Config, receiver.Setup{
-		Flags: "otlp", Brings: "OTLP", Results: resultNames[:], IsLast: true,
-		Classify: s.classify, Learn: s.learn, Upstream: config.Forward.Upstream(config.forwardTimeout),
-		Ended:  "listening for OTLP ended; SDKs can't reach this daemon any more",
-		Header: config.headerTimeout, Read: config.readTimeout, Write: receiver.WriteTimeout,
-		Between: betweenRequests,
+		FlagPrefix: "otlp", Data: "OTLP", Results: resultNames[:],
+		Classify: s.classify, LoadFeatures: s.loadFeatures,
+		Upstream:          config.Forward.Upstream(config.forwardTimeout),
+		ReadHeaderTimeout: config.headerTimeout, BodyTimeout: config.readTimeout,
+		WriteTimeout: receiver.WriteTimeout, IdleTimeout: betweenRequests,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: config.MaxStreams, MaxReadFrameSize: frameBytes,
 			MaxReceiveBufferPerConnection: config.windowBytes(),
@@ -89,8 +89,8 @@ func (s *Server) newReader() reader {
 	return newConventions(s.policy)
 }
 
-// learn takes over what the agent wants, if its rules are followed.
-func (s *Server) learn() (changed <-chan struct{}) {
+// loadFeatures applies the agent's features if its rules are followed.
+func (s *Server) loadFeatures() (changed <-chan struct{}) {
 	if s.config.Reading != ReadingDatadog {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (s *Server) learn() (changed <-chan struct{}) {
 
 // Stats are the counters of the receiver.
 type Stats struct {
-	receiver.Shown
+	receiver.Status
 	// Forwarded and dropped by --otlp-keep, and the bytes that it saved.
 	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
 }
@@ -123,7 +123,7 @@ func (s *Server) Stats() (stats Stats) {
 	if s == nil {
 		s = &Server{}
 	}
-	stats.Shown = s.Server.Shown(resultNames[:], &s.forwards)
+	stats.Status = s.Server.Status(resultNames[:], &s.forwards)
 	stats.RefusedSignals = map[string]uint64{}
 	for _, of := range []signal{signalMetrics, signalLogs} {
 		stats.RefusedSignals[signals[of].name] = s.unforwarded[of].Load()
@@ -144,7 +144,7 @@ func (s *Server) Said() (sums sdkmetrics.Sums, heard bool) {
 }
 
 // Shown returns the status that all receivers have.
-func (s *Server) Shown() receiver.Shown { return s.Stats().Shown }
+func (s *Server) Status() receiver.Status { return s.Stats().Status }
 
 // Result is the result of counting a request.
 type Result uint8

@@ -18,92 +18,92 @@ import (
 
 // Config is the operator's configuration that all receivers have.
 type Config struct {
-	Socket         socket.Config // an empty path: none
-	Addr           string        // empty: none
-	Given          net.Listener  // on Addr, from the service manager; nil: none
-	AllowUIDs      []uint32
-	MaxConnections int              // at a time
-	MaxBody        int              // bytes of a buffered body
-	MaxBodyBytes   int              // bytes of all bodies at a time
-	MaxOrigins     int              // of an interval
-	Counters       int              // bodies counted at a time
+	Socket         socket.Config // no Unix socket if its path is empty
+	Addr           string        // no TCP address if it is empty
+	Given          net.Listener  // listens on Addr, from the service manager; nil: none
+	AllowUIDs      []uint32      // users that may connect to the socket; nil: all
+	MaxConnections int
+	MaxBody        int              // bytes of one buffered body
+	MaxBodyBytes   int              // bytes of all buffered bodies together
+	MaxOrigins     int              // per interval
+	Counters       int              // bodies that are counted at the same time
 	Buffer         time.Duration    // how long a request waits for an unreachable upstream
-	Exemplars      *exemplars.Table // of forwarded spans; nil: none
-	// Features returns what the agent wants and a channel that is closed when that changes.
+	Exemplars      *exemplars.Table // for forwarded spans; nil: none
+	// Features returns the agent's features and a channel that is closed when they change.
 	Features func() (Features, <-chan struct{})
 	Admit    *admit.Publishers
-	// OnAck is called with spans of a cycle whose sender is about to get a response: from then on only
-	// this daemon has them. It may be nil.
+	// OnAck is called before a sender gets its response, with the number of its spans that were counted in
+	// a cycle: from then on only this daemon has them. It may be nil.
 	OnAck func(cycle, spans uint64)
 	Log   *slog.Logger
 }
 
-// Features is what the agent wants, for the receivers that follow its rules.
+// Features are the agent's features, for the receivers that follow its rules.
 type Features struct {
-	Stats           bool
+	Stats           bool // it accepts statistics
 	PeerTags        []string
 	SpanKinds       []string
 	IgnoreResources []string
 	FiltersTags     bool // it leaves out traces by tags of their roots, which only it can do
-	DropsP0s        bool // it does not need traces that sampling dropped
+	DropsP0s        bool // it does not need unsampled traces
 }
 
-// DefaultConfig returns the defaults that all receivers share. They listen nowhere.
+// DefaultConfig returns the defaults that all receivers share, without a listener.
 func DefaultConfig() Config {
 	return Config{MaxOrigins: MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0))}
 }
 
 const (
-	// maxCounters suffices for any load: each counts millions of spans per second.
+	// maxCounters is enough for any load, because each counts millions of spans per second.
 	maxCounters = 8
-	// maxBuffer is far longer than any sender waits for a response.
+	// maxBuffer is much longer than any sender waits for a response.
 	maxBuffer = time.Minute
 )
 
-// Enabled reports whether there is anything to listen on.
+// Enabled reports whether the receiver listens anywhere.
 func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
 
-// Check returns all that is unusable. The names of the flags begin with a prefix.
-func (c *Config) Check(flags string) (err error) {
+// Check returns all invalid values. The names of the flags begin with a prefix.
+func (c *Config) Check(flagPrefix string) (err error) {
 	if c.Socket.Path != "" {
-		err = c.Socket.Check(flags + "-socket")
+		err = c.Socket.Check(flagPrefix + "-socket")
 	}
 	if c.Addr != "" {
-		err = errors.Join(err, check.Address(flags+"-addr", c.Addr))
+		err = errors.Join(err, check.Address(flagPrefix+"-addr", c.Addr))
 	}
 	if c.MaxBodyBytes < c.MaxBody {
 		err = errors.Join(err, fmt.Errorf("check %s-max-body-bytes: %s is less than the %s of one body; "+
 			"raise it, or lower --%[1]s-max-body",
-			flags, memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
+			flagPrefix, memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
 	}
 	return errors.Join(
 		err,
-		check.Number(flags+"-max-connections", c.MaxConnections, 1, 1<<20),
-		check.Number(flags+"-counters", c.Counters, 1, 1<<10),
-		check.Size(flags+"-max-body", c.MaxBody, bodies.FirstBuffer, 1<<30),
-		check.AtMost(flags+"-max-body-bytes", c.MaxBodyBytes, memory.MostBytes),
-		check.Time(flags+"-buffer", c.Buffer, 0, maxBuffer),
+		check.Number(flagPrefix+"-max-connections", c.MaxConnections, 1, 1<<20),
+		check.Number(flagPrefix+"-counters", c.Counters, 1, 1<<10),
+		check.Size(flagPrefix+"-max-body", c.MaxBody, bodies.FirstBuffer, 1<<30),
+		check.AtMost(flagPrefix+"-max-body-bytes", c.MaxBodyBytes, memory.MostBytes),
+		check.Time(flagPrefix+"-buffer", c.Buffer, 0, maxBuffer),
 	)
 }
 
-// LeastBodyBytes returns the least limit of all bodies with which one can be buffered.
+// LeastBodyBytes returns the least MaxBodyBytes with which a body of MaxBody can be buffered.
 func (c *Config) LeastBodyBytes() int { return c.MaxBody }
 
-// Publishers returns the maximum number of publishers. One body may need so many.
-func (c *Config) Publishers(batches int) int {
-	return max(batches, min(MaxPublishers, c.MaxOrigins))
+// Publishers returns the maximum number of publishers, if a body has at most maxBatches batches.
+func (c *Config) Publishers(maxBatches int) int {
+	return max(maxBatches, min(MaxPublishers, c.MaxOrigins))
 }
 
-// Memory returns the sum of the limits of a receiver. counting is the memory for counting one body,
-// connection for one connection, and origins for all publishers.
-func (c *Config) Memory(flags, brings string, counting, connection, origins int) []memory.Part {
+// Memory returns the memory limits of a receiver. counting is the memory for counting one body,
+// connection the one of a connection, and origins the one of all publishers.
+func (c *Config) Memory(flagPrefix, data string, counting, connection, origins int) []memory.Part {
 	part := func(what string, bytes int, flag string) memory.Part {
-		return memory.Part{Name: what + brings, Bytes: int64(bytes), Flag: flag}
+		return memory.Part{Name: what + data, Bytes: int64(bytes), Flag: flag}
 	}
 	return []memory.Part{
-		part("bodies of ", c.MaxBodyBytes, flags+"-max-body-bytes"),
-		part("counting of ", c.Counters*counting, flags+"-max-body"),
-		part("connections with ", c.MaxConnections*connection, flags+"-max-connections"),
+		part("bodies of ", c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),
+		part("counting of ", c.Counters*counting, flagPrefix+"-max-body"),
+		part("connections with ", c.MaxConnections*connection, flagPrefix+"-max-connections"),
 		part("origins of ", origins, "max-origins"),
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// publisherTimeout is how long an unused publisher is kept. A new one finds its keys again within one
-// request.
+// publisherTimeout is how long an unused publisher is kept. It may be short, because a new publisher learns
+// its keys within one request.
 const publisherTimeout = 5 * time.Minute
 
-// MaxPublishers bounds the publishers of a receiver if an interval has room for more origins. Each
-// publisher has its own keys.
+// MaxPublishers bounds the publishers of a receiver, each of which has its own keys, if an interval has room
+// for more origins.
 const MaxPublishers = 256
 
 // Publishers keeps one publisher per origin, up to a limit; beyond it a new one replaces the one that was
 // used longest ago. It also remembers the bodies that were published. One lock guards both and is
-// held while a body is published, which takes little compared with counting it.
+// held while a body is published, which takes little time compared with counting it.
 type Publishers struct {
-	max   int
-	new   func(span.Origin) *admit.Publisher
-	admit *admit.Publishers
+	max          int
+	newPublisher func(span.Origin) *admit.Publisher
+	admit        *admit.Publishers
 
 	mu       sync.Mutex
 	counted  *bodies.DedupCache
@@ -36,41 +36,38 @@ type Publishers struct {
 
 type publisher struct {
 	*admit.Publisher
-	used time.Time
+	lastUsed time.Time
 }
 
-// NewPublishers keeps at most so many publishers. Spans that they can't admit are left to the agent.
-func NewPublishers(to *admit.Publishers, most int) *Publishers {
-	return &Publishers{
-		admit: to, new: to.NewPublisher, max: most, counted: bodies.NewDedupCache(),
+// NewPublishers keeps at most so many publishers. If the upstream counts, spans that can't be admitted are
+// left to it. Otherwise their senders keep those that find no room, and others are dropped.
+func NewPublishers(to *admit.Publishers, most int, upstreamCounts bool) *Publishers {
+	p := &Publishers{
+		admit: to, newPublisher: to.NewLastPublisher, max: most, counted: bodies.NewDedupCache(),
 		byOrigin: map[span.Origin]*publisher{},
 	}
-}
-
-// NewLastPublishers does the same if no agent counts after this daemon: senders keep spans that find
-// no room for a moment, and other spans that can't be admitted are dropped.
-func NewLastPublishers(to *admit.Publishers, most int) *Publishers {
-	p := NewPublishers(to, most)
-	p.new = to.NewLastPublisher
+	if upstreamCounts {
+		p.newPublisher = to.NewPublisher
+	}
 	return p
 }
 
 // Batches are the batches of one body, each with its origin.
 type Batches = iter.Seq2[span.Origin, *span.Batch]
 
-// Publish publishes all batches of a body or none, without a look at earlier bodies.
+// Publish publishes all batches of a body or none. It does not recognize retries.
 func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.resolve(batches, now) {
+	if !p.prepare(batches, now) {
 		return admit.DropShutdown, false
 	}
 	defer clear(p.parts)
 	return p.admit.PublishTogether(func() {}, p.parts...)
 }
 
-// resolve finds the publishers of a body. It reports false after Close.
-func (p *Publishers) resolve(batches Batches, now time.Time) bool {
+// prepare fills parts with the publishers and batches of a body. It reports false after Close.
+func (p *Publishers) prepare(batches Batches, now time.Time) bool {
 	if p.isClosed {
 		return false
 	}
@@ -81,7 +78,7 @@ func (p *Publishers) resolve(batches Batches, now time.Time) bool {
 	return true
 }
 
-// get returns the publisher of an origin. The origin's texts are bounded, since they may be kept.
+// get returns the publisher of an origin.
 func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 	kept := p.byOrigin[origin]
 	if kept == nil {
@@ -89,20 +86,22 @@ func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 			p.evict()
 		}
 		origin = origin.Clone() // its texts may be a part of the body
-		kept = &publisher{Publisher: p.new(origin)}
+		kept = &publisher{Publisher: p.newPublisher(origin)}
 		p.byOrigin[origin] = kept
 	}
-	kept.used = now
+	kept.lastUsed = now
 	return kept.Publisher
 }
 
-// evict closes the publisher that was used longest ago, except those of the current body.
+// evict closes the publisher that was used longest ago, but none of the current body.
 func (p *Publishers) evict() {
 	var origin span.Origin
 	var oldest *publisher
 	for o, candidate := range p.byOrigin {
-		isNeeded := func(part admit.BatchPart) bool { return part.Publisher == candidate.Publisher }
-		if !slices.ContainsFunc(p.parts, isNeeded) && (oldest == nil || candidate.used.Before(oldest.used)) {
+		isInUse := slices.ContainsFunc(p.parts, func(part admit.BatchPart) bool {
+			return part.Publisher == candidate.Publisher
+		})
+		if !isInUse && (oldest == nil || candidate.lastUsed.Before(oldest.lastUsed)) {
 			origin, oldest = o, candidate
 		}
 	}
@@ -116,7 +115,7 @@ func (p *Publishers) Expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for origin, kept := range p.byOrigin {
-		if now.Sub(kept.used) >= publisherTimeout {
+		if now.Sub(kept.lastUsed) >= publisherTimeout {
 			p.remove(origin, kept)
 		}
 	}

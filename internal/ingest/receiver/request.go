@@ -24,22 +24,22 @@ type BufferedRequest struct {
 	IsCounted bool         // its spans are counted, by it or by an earlier attempt
 
 	server  *Server
-	extra   []*bodies.Body
+	owned   []*bodies.Body // released with the request, besides Body
 	unacked []unackedSpans
 }
 
 // unackedSpans are counted spans whose sender has no response yet, and may retry.
 type unackedSpans struct{ cycle, spans uint64 }
 
-// Exchange is what a receiver does with one request. Its methods are called in this order.
+// Exchange is a request and its response in the API of a receiver. Its methods are called in this order.
 type Exchange interface {
-	// Count counts the body, or handles the error that reading it ended with. It returns the response
-	// to a request that ends here, nil to forward it.
+	// Count counts the spans of the body, unless reading it has failed. It returns nil if the request is to
+	// be forwarded, otherwise the response.
 	Count(readErr error) Response
 	// Outbound returns the request to forward.
 	Outbound() OutboundRequest
-	// Translate makes a response of the upstream's, or of the error that forwarding ended with.
-	Translate(r *http.Response, err error) Response
+	// Translate returns the response for the upstream's response, or for the error of forwarding.
+	Translate(fromUpstream *http.Response, err error) Response
 }
 
 // Response writes the response to a sender. The connection is closed if it fails.
@@ -48,28 +48,28 @@ type Response func(w http.ResponseWriter) error
 // CloseConnection is the response that ends a connection without a response.
 func CloseConnection(http.ResponseWriter) error { return http.ErrAbortHandler }
 
-// Buffered returns a request whose body is not read yet.
-func (s *Server) Buffered(r *http.Request) *BufferedRequest {
-	return &BufferedRequest{HTTP: r, Conn: conns.Of(r.Context()), server: s}
+// NewRequest returns a request whose body is not read yet.
+func (s *Server) NewRequest(r *http.Request) *BufferedRequest {
+	return &BufferedRequest{HTTP: r, Conn: conns.FromContext(r.Context()), server: s}
 }
 
 // Header returns the header of the request.
 func (r *BufferedRequest) Header() http.Header { return r.HTTP.Header }
 
-// HasLeft reports whether the sender is known to have given up.
-func (r *BufferedRequest) HasLeft() bool { return r.HTTP.Context().Err() != nil }
+// IsCanceled reports whether the sender is known to have closed its connection or its stream.
+func (r *BufferedRequest) IsCanceled() bool { return r.HTTP.Context().Err() != nil }
 
-// Keep releases a body with the request. The body may be nil.
-func (r *BufferedRequest) Keep(b *bodies.Body) *bodies.Body {
+// Own takes over a body, such as the decompressed one: Release releases it too. The body may be nil.
+func (r *BufferedRequest) Own(b *bodies.Body) *bodies.Body {
 	if b != nil {
-		r.extra = append(r.extra, b)
+		r.owned = append(r.owned, b)
 	}
 	return b
 }
 
 // Size returns the bytes of memory that the request holds.
 func (r *BufferedRequest) Size() (bytes int) {
-	for _, b := range r.extra {
+	for _, b := range r.owned {
 		bytes += cap(b.Bytes)
 	}
 	return bytes + cap(r.Body.Bytes)
@@ -80,10 +80,19 @@ func (r *BufferedRequest) Release() {
 	if r.Body != nil {
 		r.Body.Release()
 	}
-	for _, b := range r.extra {
+	for _, b := range r.owned {
 		b.Release()
 	}
-	r.extra = nil
+	r.owned = nil
+}
+
+// MayBeRetry reports whether a body that was not read whole may have been counted before. It can't be
+// hashed, so its length decides.
+func (r *BufferedRequest) MayBeRetry() bool {
+	p := r.server.publishers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counted.HasLength(r.HTTP.ContentLength, time.Now())
 }
 
 // ForwardedSpan is a span of a batch that is forwarded, and may become an exemplar.
@@ -92,8 +101,8 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message or none, unless an equal message was published before.
-// If it succeeds the request is counted, whatever happens to it later. Forwarded spans are offered as
+// Publish publishes all batches of a message or none, unless an equal message was published before. If it
+// succeeds, the request is counted, whatever happens to it later. Forwarded spans become candidates for
 // exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
@@ -106,19 +115,20 @@ func (r *BufferedRequest) Publish(
 		r.IsCounted = true
 		return true, 0, true
 	}
-	if !p.resolve(batches, now) {
+	if !p.prepare(batches, now) {
 		return false, admit.DropShutdown, false
 	}
 	defer clear(p.parts)
 	reason, ok = p.admit.PublishTogether(func() {
 		r.IsCounted = true
-		if slices.ContainsFunc(p.parts, hasSpans) { // senders repeat empty bodies to probe a server
-			p.counted.Add(sum, now)
+		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // senders repeat empty bodies to probe a server
+		if !isProbe {
+			p.counted.Add(sum, len(message), now)
 			r.offerExemplars(forwarded)
 		}
 		for i := range p.parts {
-			by := p.parts[i].Publisher
-			r.unacked = append(r.unacked, unackedSpans{by.Cycle(), uint64(by.Counting())})
+			publisher := p.parts[i].Publisher
+			r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.Counting())})
 		}
 	}, p.parts...)
 	return false, reason, ok
@@ -140,17 +150,16 @@ func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, wi
 	if p.isClosed {
 		return false, admit.ErrStopping
 	}
-	by := p.get(origin, now)
-	err = by.Merge(func(spans uint64) {
+	publisher := p.get(origin, now)
+	err = publisher.Merge(func(spans uint64) {
 		r.IsCounted = true
-		p.counted.Add(sum, now)
-		r.unacked = append(r.unacked, unackedSpans{by.Cycle(), spans})
+		p.counted.Add(sum, len(r.Body.Bytes), now)
+		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), spans})
 	}, groups, width, now)
 	return false, err //nolint:wrapcheck // its own words
 }
 
-// offerExemplars offers spans as exemplars of the keys that they are counted under. It is called while
-// the batches are published.
+// offerExemplars offers forwarded spans as exemplars of their keys, while their batches are published.
 func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	table := r.server.config.Exemplars
 	if table == nil || forwarded == nil {
@@ -183,8 +192,9 @@ func (r *BufferedRequest) ack() {
 	r.unacked = nil
 }
 
-// IsTrue reads a flag in a header as the agent does: any value but a false one is true.
+// IsTrue parses a flag in a header as the Datadog agent does: any value except a false one is true.
 func IsTrue(value string) bool {
-	is, err := strconv.ParseBool(value)
-	return value != "" && (is || err != nil)
+	isTrue, err := strconv.ParseBool(value)
+	isOtherText := value != "" && err != nil
+	return isTrue || isOtherText
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
 // oneConnection is a listener that accepts the same connection each time.
@@ -31,7 +32,8 @@ func TestServe_ClosedConnection(t *testing.T) {
 	config.MaxConnections, config.MaxBody, config.MaxBodyBytes = 4, 1<<20, 4<<20
 	config.Admit, config.Log = newPublishers(t, 1).admit, slog.New(slog.DiscardHandler)
 	s, err := New(&config, Setup{
-		Header: time.Hour, Read: time.Hour, Write: time.Hour, Between: time.Hour, Results: []string{"any"},
+		ReadHeaderTimeout: time.Hour, BodyTimeout: time.Hour, WriteTimeout: time.Hour, IdleTimeout: time.Hour,
+		Results: []string{"any"},
 		Classify: func(*BufferedRequest) (Exchange, Response) {
 			served++
 			return nil, func(http.ResponseWriter) error { return nil }
@@ -57,6 +59,43 @@ func TestServe_ClosedConnection(t *testing.T) {
 			t.Errorf("closed %v: %d requests are served, panicked %v", isClosed, served, panicked)
 		}
 	}
+}
+
+// TestServer_DeadHTTP2Peer: a connection whose peer does not answer pings loses its slot, although a request
+// of it is in flight.
+func TestServer_DeadHTTP2Peer(t *testing.T) {
+	config := DefaultConfig()
+	config.MaxConnections, config.MaxBody, config.MaxBodyBytes = 4, 1<<20, 4<<20
+	config.Admit, config.Log, config.Addr = newPublishers(t, 1).admit, slog.New(slog.DiscardHandler), "127.0.0.1:0"
+	begun, end := make(chan struct{}), make(chan struct{})
+	s, err := New(&config, Setup{
+		ReadHeaderTimeout: time.Hour, BodyTimeout: time.Hour, WriteTimeout: time.Hour, IdleTimeout: time.Hour,
+		HTTP2:    &http.HTTP2Config{SendPingTimeout: 10 * time.Millisecond, PingTimeout: 10 * time.Millisecond},
+		Classify: func(*BufferedRequest) (Exchange, Response) { return nil, nil },
+		Stream:   http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(begun); <-end }),
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer func() {
+		close(end)
+		if err := s.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	peer, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	const settings, get = "\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+		"\x00\x00\x06\x01\x05\x00\x00\x00\x01" + "\x82\x86\x84\x41\x01x"
+	if _, err := io.WriteString(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+get); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	eventually.True(t, "the dead peer's slot is free", func() bool { return s.Stats().Connections == 0 })
 }
 
 // TestOutboundBody_FillsReads: each read fills its buffer across prefix and message, and the last one returns

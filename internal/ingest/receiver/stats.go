@@ -12,53 +12,53 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Stats are the counters of any receiver.
+// Stats are the counters that all receivers have.
 type Stats struct {
-	Bytes         uint64    // of bodies that were parsed
-	Waited        uint64    // dials of an unreachable upstream that were retried
-	Waiting       int       // of them, at the moment
-	Origins       int       // that publishers are kept for
-	Connections   int       // open
+	Bytes         uint64    // parsed bytes of bodies
+	Waited        uint64    // requests that waited for an unreachable upstream
+	Waiting       int       // requests that wait for it now
+	Origins       int       // origins with a publisher
+	Connections   int       // open connections
 	Refused       uint64    // connections over the limit
 	LastHeard     time.Time // when a request or a connection last ended; zero before
-	BufferedBytes int64     // of bodies in memory
+	BufferedBytes int64     // memory of bodies
 	Serving       int64     // requests in flight
 }
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {
-	open, heard := s.limiter.Count()
+	open, lastActive := s.limiter.Count()
 	return Stats{
-		Bytes: s.Walked.Load(), Origins: s.publishers.Count(),
+		Bytes: s.ParsedBytes.Load(), Origins: s.publishers.Count(),
 		Waited: s.dialing.waited.Load(), Waiting: int(s.dialing.waiting.Load()),
-		Connections: open, LastHeard: heard, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Held(),
-		Serving: s.serving.Load(),
+		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Held(),
+		Serving: s.inFlight.Load(),
 	}
 }
 
-// Shown is the status of a receiver and its forwarding, also of one that is off.
-type Shown struct {
+// Status is the status of a receiver and of its upstream. A receiver that is off has one as well.
+type Status struct {
 	Stats
 	Requests  map[string]uint64 // by result, each also at 0
-	Forwarded map[string]uint64 // by outcome; nil if they are not counted
-	Refusal   *UpstreamError    // of the last request to the upstream; nil if it was accepted
-	// RefusedSignals are the refused requests with metrics and logs, which have no destination; nil for a
+	Forwarded map[string]uint64 // requests by outcome; nil if they are not counted
+	Refusal   *UpstreamError    // of the last forwarded request; nil if it was accepted
+	// RefusedSignals are the refused requests with metrics and logs, which have no upstream; nil for a
 	// receiver that accepts only traces.
 	RefusedSignals map[string]uint64
 }
 
-// Shown reads the counters. A nil server is off.
-func (s *Server) Shown(results []string, forwards *ForwardStats) (shown Shown) {
+// Status reads the counters. A nil server is off.
+func (s *Server) Status(results []string, forwards *ForwardStats) (status Status) {
 	if s != nil {
-		shown.Stats = s.Stats()
+		status.Stats = s.Stats()
 	}
-	shown.Requests, shown.Forwarded = s.Results(results, 0), forwards.Counts()
-	shown.Refusal = forwards.last.Load()
-	return shown
+	status.Requests, status.Forwarded = s.Results(results, 0), forwards.Counts()
+	status.Refusal = forwards.last.Load()
+	return status
 }
 
-// Results returns the counts of the results with those names, which begin at an index of Setup.Results.
-// A nil server has counted nothing.
+// Results returns the requests by result, for the results that begin at an index of Setup.Results and have
+// these names. A nil server has counted none.
 func (s *Server) Results(names []string, first int) map[string]uint64 {
 	all := make(map[string]uint64, len(names))
 	for i, name := range names {
@@ -70,17 +70,17 @@ func (s *Server) Results(names []string, first int) map[string]uint64 {
 	return all
 }
 
-// Note counts a request by its result.
-func (s *Server) Note(result int) { s.results[result].Add(1) }
+// CountResult counts a request by its result, an index of Setup.Results.
+func (s *Server) CountResult(result int) { s.results[result].Add(1) }
 
 // ForwardOutcome is the outcome of forwarding a request.
 type ForwardOutcome uint8
 
 const (
 	OutcomeTaken   ForwardOutcome = iota
-	OutcomeRefused                // for good
+	OutcomeRefused                // the upstream refuses it for good
 	OutcomeLater                  // the upstream asks for a retry
-	OutcomeAway                   // no response
+	OutcomeAway                   // the upstream did not respond
 	OutcomeLeft                   // the sender left before the response
 	OutcomeUnfit                  // the upstream can't read this encoding
 
@@ -95,25 +95,23 @@ func (o ForwardOutcome) String() string { return outcomeNames[o] }
 // ForwardStats count forwarded requests by outcome. It is safe for concurrent use.
 type ForwardStats struct {
 	counts [outcomes]atomic.Uint64
-	last   atomic.Pointer[UpstreamError] // nil if the last request was accepted, or there was none
+	last   atomic.Pointer[UpstreamError] // of the last request; nil if it was accepted
 }
 
-// UpstreamError is why the upstream did not accept the last request.
+// UpstreamError is why the upstream did not accept a request.
 type UpstreamError struct {
-	Answered bool
-	Said     string // its response, or why there was none
+	Answered bool   // the upstream responded
+	Said     string // its response, or the error of the request
 }
 
 const maxSaid = 1 << 10 // bytes
 
-// Note counts an outcome. OutcomeLeft and OutcomeUnfit show nothing about the upstream.
+// Note counts an outcome. OutcomeLeft and OutcomeUnfit say nothing about the upstream.
 func (f *ForwardStats) Note(outcome ForwardOutcome, said string) {
 	f.counts[outcome].Add(1)
 	switch outcome {
 	case OutcomeTaken:
-		if f.last.Load() != nil {
-			f.last.Store(nil)
-		}
+		f.last.Store(nil)
 	case OutcomeRefused, OutcomeLater, OutcomeAway:
 		f.last.Store(&UpstreamError{outcome != OutcomeAway, span.Text(said, maxSaid)})
 	}
@@ -136,15 +134,17 @@ type RequestLog struct {
 	logger *slog.Logger
 
 	mu     sync.Mutex
-	last   map[string]time.Time // by message
-	hidden map[string]int
+	last   map[string]time.Time // when a message was last written
+	hidden map[string]int       // lines that were left out since, by message
 }
 
+// NewRequestLog returns a log that writes to a logger.
 func NewRequestLog(logger *slog.Logger) *RequestLog {
 	return &RequestLog{logger: logger, last: map[string]time.Time{}, hidden: map[string]int{}}
 }
 
-// Write writes a line with the number of lines that were left out before it.
+// Write writes a line, with the number of lines with the same message that were left out before it. Messages
+// are constants, so that few are remembered.
 func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +156,8 @@ func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 	l.last[message], l.hidden[message] = time.Now(), 0
 }
 
+// bug logs a recovered panic.
 func (l *RequestLog) bug(panicked any) {
-	l.Write(slog.LevelError, "counting traces failed; they go on uncounted. Please report this",
+	l.Write(slog.LevelError, "counting traces failed, and they are not counted; please report this",
 		"panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
 }

@@ -15,30 +15,30 @@ import (
 	"time"
 )
 
-// Upstream is the server that a receiver forwards requests to: an agent or a collector. The zero value
-// is none.
+// Upstream is the server that a receiver forwards requests to: an agent or a collector. The zero value stands
+// for no upstream.
 type Upstream struct {
 	Network, Address string        // as a dialer takes them
 	MaxConnections   int           // 0: no limit
-	Patience         time.Duration // maximum time for a response; 0: no limit
+	ResponseTimeout  time.Duration // for a whole buffered request; 0: no limit
 	TLS              *tls.Config   // nil: no TLS
-	IsGRPC           bool          // it speaks HTTP/2 only
-	// Dial connects to it; nil: by Network and Address.
+	IsGRPC           bool          // it supports HTTP/2 only
+	// Dial connects to it; nil: to Network and Address.
 	Dial func(context.Context) (net.Conn, error)
 }
 
 const (
 	// MaxIdle is the number of connections to an upstream that are kept for the next request.
 	MaxIdle = 64
-	// MaxResponseHeader is many times the header of any known upstream.
+	// MaxResponseHeader is many times the header of any known upstream's response.
 	MaxResponseHeader = 64 << 10
-	// PingAfter is the silence after which an HTTP/2 peer is pinged. WriteTimeout is the maximum time for
+	// PingAfter is the silence after which an HTTP/2 peer is pinged. WriteTimeout is the timeout for
 	// writing a piece of data to an HTTP/2 peer.
 	PingAfter    = 30 * time.Second
 	WriteTimeout = 30 * time.Second
 
-	// idleTimeout is shorter than the minute after which most servers, the agent among them, close a
-	// connection, maybe while a request is on its way.
+	// idleTimeout is shorter than the minute after which most servers, including the agent, close an idle
+	// connection: they could do so while the next request is on its way.
 	idleTimeout = 30 * time.Second
 	dialTimeout = 5 * time.Second
 )
@@ -73,15 +73,15 @@ func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	if retrier != nil {
 		dial = func(ctx context.Context) (net.Conn, error) { return retrier.Dial(ctx, u.dial) }
 	}
-	speaks := &http.Protocols{}
-	speaks.SetHTTP1(!u.IsGRPC)
-	speaks.SetHTTP2(u.TLS != nil)
-	speaks.SetUnencryptedHTTP2(u.IsGRPC && u.TLS == nil)
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(!u.IsGRPC)
+	protocols.SetHTTP2(u.TLS != nil)
+	protocols.SetUnencryptedHTTP2(u.IsGRPC && u.TLS == nil)
 	return &http.Transport{
-		Protocols:              speaks,
+		Protocols:              protocols,
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		TLSClientConfig:        u.TLS,
-		TLSHandshakeTimeout:    u.Patience,
+		TLSHandshakeTimeout:    u.ResponseTimeout,
 		DisableCompression:     true, // the sender gets only what it asks for
 		MaxConnsPerHost:        u.MaxConnections,
 		MaxIdleConnsPerHost:    MaxIdle,
@@ -91,23 +91,23 @@ func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	}
 }
 
-// OutboundRequest is a request as it is forwarded.
+// OutboundRequest is a request to be forwarded.
 type OutboundRequest struct {
 	Method, Target string
 	Header         http.Header // without Host and Content-Length
-	Prefix         []byte      // of gRPC before the message; nil otherwise
+	Prefix         []byte      // precedes the message in gRPC; nil otherwise
 	Message        []byte
 }
 
-// outboundBody is the body of a forwarded request. http.Transport may read it after the response has
-// come, so it is read under a lock, and no more after Close: its memory is then reused.
+// outboundBody is the body of a forwarded request. http.Transport may still read it when the response has
+// arrived, so a lock guards it. Reads fail after Close, when its memory may be reused.
 type outboundBody struct {
 	mu              sync.Mutex
 	prefix, message []byte
 	isClosed        bool
 }
 
-// Close ends all reading.
+// Close makes all further reads fail.
 func (b *outboundBody) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,37 +138,36 @@ func (r *outboundReader) Read(p []byte) (int, error) {
 // Close does nothing: the body belongs to the request.
 func (*outboundReader) Close() error { return nil }
 
-// forward sends a request to the upstream. The caller closes the body of the response, and then the
+// roundTrip sends a request to the upstream. The caller closes the body of the response, and then the
 // outbound body.
-func (s *Server) forward(ctx context.Context, out *OutboundRequest, body *outboundBody) (*http.Response, error) {
-	u := &s.setup.Upstream
+func (s *Server) roundTrip(ctx context.Context, out *OutboundRequest, body *outboundBody) (*http.Response, error) {
 	reader, _ := body.newReader()
-	r, err := http.NewRequestWithContext(ctx, out.Method, u.Base()+out.Target, reader)
+	r, err := http.NewRequestWithContext(ctx, out.Method, s.setup.Upstream.Base()+out.Target, reader)
 	if err != nil {
-		return nil, fmt.Errorf("forward: %w", err)
+		return nil, fmt.Errorf("forward request: %w", err)
 	}
 	r.GetBody, r.Header = body.newReader, out.Header
 	if r.ContentLength = int64(len(out.Prefix) + len(out.Message)); r.ContentLength == 0 {
 		r.Body, r.GetBody = http.NoBody, nil // otherwise the length counts as unknown
 	}
 	if _, has := r.Header["User-Agent"]; !has {
-		r.Header["User-Agent"] = nil // none of ours
+		r.Header["User-Agent"] = nil // otherwise net/http adds its own
 	}
 	response, err := s.transport.RoundTrip(r)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("forward: %w", ctx.Err())
+		return nil, fmt.Errorf("forward request: %w", ctx.Err())
 	case err != nil:
-		return nil, fmt.Errorf("forward: %w", err)
-	case response.StatusCode < http.StatusOK: // it has no body that ends
+		return nil, fmt.Errorf("forward request: %w", err)
+	case response.StatusCode < http.StatusOK: // a switch of protocols, whose body does not end
 		response.Body.Close()
-		return nil, fmt.Errorf("forward: the status %d does not end a response", response.StatusCode)
+		return nil, fmt.Errorf("forward request: status %d is not a final response", response.StatusCode)
 	}
 	return response, nil
 }
 
-// hopByHop are the header fields that concern one connection, and those that a forwarded request gets
-// anew.
+// hopByHop are the header fields that concern one connection, or are set again when a request is
+// forwarded.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Upgrade", "Expect",
 	"Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
@@ -184,7 +183,7 @@ func RemoveHopByHop(h http.Header) {
 	}
 }
 
-// RemoveNamed removes the header fields that Connection names.
+// RemoveNamed removes the header fields that are named in Connection.
 func RemoveNamed(h http.Header) {
 	for _, value := range h["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
@@ -193,7 +192,7 @@ func RemoveNamed(h http.Header) {
 	}
 }
 
-// CopyResponse returns the upstream's response as it is.
+// CopyResponse returns the upstream's response unchanged.
 func CopyResponse(from *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range from.Header {
@@ -203,16 +202,17 @@ func CopyResponse(from *http.Response) Response {
 		}
 		w.WriteHeader(from.StatusCode)
 		_, err := io.Copy(w, from.Body)
-		return err //nolint:wrapcheck // nobody reads it
+		return err //nolint:wrapcheck // respond ignores its text
 	}
 }
 
-// ErrLongResponse is the error of a response body above the limit. It was read to its end, and its
-// trailers are there, unless it is much longer.
+// ErrLongResponse is the error of a response body above the limit. The body was read to its end, so that its
+// trailers are known, unless it is much longer.
 var ErrLongResponse = errors.New("read response: its body is too long")
 
 // ReadResponse reads the body of a response up to a limit.
 func ReadResponse(from *http.Response, most int) ([]byte, error) {
+	const discarded = 16 // times the limit
 	body, err := io.ReadAll(io.LimitReader(from.Body, int64(most)+1))
 	switch ctx := from.Request.Context(); {
 	case err != nil && ctx.Err() != nil:
@@ -220,27 +220,26 @@ func ReadResponse(from *http.Response, most int) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read response: %w", err)
 	case len(body) > most:
-		const further = 16 // times the limit
-		_, _ = io.CopyN(io.Discard, from.Body, further*int64(most))
+		_, _ = io.CopyN(io.Discard, from.Body, discarded*int64(most))
 		return nil, ErrLongResponse
 	}
 	return body, nil
 }
 
-// DialRetrier keeps dialing an upstream that is unreachable, for instance because it restarts. Nothing of
-// the requests that wait was sent. It is safe for concurrent use.
+// DialRetrier keeps dialing an unreachable upstream, which may be restarting. Waiting requests are safe to
+// retry, since no byte of them was sent. It is safe for concurrent use.
 type DialRetrier struct {
 	MaxWait  time.Duration   // 0: a failed dial is not retried
-	Stopping <-chan struct{} // ends all waiting
+	Stopping <-chan struct{} // ends all retries when it is closed
 
 	waiting atomic.Int64
 	waited  atomic.Uint64
 }
 
-// maxWaiting bounds the requests that wait at a time, in addition to the memory for their bodies.
+// maxWaiting bounds the requests that wait at the same time, in addition to the memory for their bodies.
 const maxWaiting = 256
 
-// Dial dials until it succeeds or the time is over.
+// Dial dials until it succeeds or MaxWait has passed.
 func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
 	if err == nil || d.MaxWait <= 0 {

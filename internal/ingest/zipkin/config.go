@@ -34,7 +34,7 @@ func DefaultConfig() Config {
 	return c
 }
 
-// Check returns all that is unusable.
+// Check returns all invalid values.
 func (c *Config) Check() error { return c.Config.Check("zipkin") }
 
 // Forwards returns the maximum number of connections to the upstream.
@@ -45,8 +45,8 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	counting := otel.CounterBytes(c.MaxBody) + spantable.MaxSpans(c.MaxBody)*admit.SpanBytes +
-		bodies.DecompressorBytes
+	publishing := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
+	counting := otel.CounterBytes(c.MaxBody) + publishing + bodies.DecompressorBytes
 	parts := c.Config.Memory("zipkin", "Zipkin", counting, connectionBytes,
 		c.Publishers(rules.MaxBatches)*publisher)
 	return append(parts, c.Forward.Memory("Zipkin"))

@@ -1,11 +1,13 @@
-// Package zipkin implements a receiver of Zipkin's API v2: POST /api/v2/spans in JSON and in protobuf, compressed or
-// not, answered with 202. Spans count by OpenTelemetry's conventions (see package decode/zipkin), and requests
-// are forwarded byte for byte to --zipkin-forward, or end here.
+// Package zipkin implements a receiver for Zipkin's API v2: POST /api/v2/spans in JSON and in protobuf, compressed
+// or not. Spans are counted according to OpenTelemetry's conventions (see package decode/zipkin). Requests are
+// forwarded byte for byte to --zipkin-forward; without it they are answered with 202.
 //
-// Zipkin's reporters do not retry a refused request. So a request that can't be counted is forwarded all
-// the same, unless it exceeds the memory limits; without an upstream it is refused, and lost.
+// Zipkin reporters do not retry a refused request. So a request that can't be counted is forwarded anyway,
+// unless it exceeds the memory limits; without an upstream it is refused. Spans that find the rings full are
+// dropped as refused.
 //
 // # Concurrency and limits
 //
-// The limits are those of package receiver. Counting waits for one of the workers, each of which holds one body.
+// The limits are those of package receiver. Counting waits for one of the workers, each of which counts one
+// body at a time.
 package zipkin

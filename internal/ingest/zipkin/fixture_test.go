@@ -34,6 +34,14 @@ type harness struct {
 
 func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
 	t.Helper()
+	h := newIdleHarness(t, change)
+	h.aggregator.Start()
+	return h
+}
+
+// newIdleHarness is a server whose rings are not drained before its aggregator starts.
+func newIdleHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
+	t.Helper()
 	h := &harness{t: t, rows: map[string]uint64{}, client: &http.Transport{DisableCompression: true}}
 	t.Cleanup(h.client.CloseIdleConnections)
 	counting := aggregate.DefaultConfig()
@@ -57,7 +65,6 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	if h.Server, err = New(config); err != nil {
 		t.Fatal(err)
 	}
-	h.aggregator.Start()
 	h.Start()
 	t.Cleanup(h.stop)
 	return h
@@ -89,9 +96,9 @@ func (h *harness) stop() {
 		for _, spans := range h.rows {
 			delivered += spans
 		}
-		if stats.Received != delivered+stats.DroppedTotal() || h.Shown().BufferedBytes != 0 {
+		if stats.Received != delivered+stats.DroppedTotal() || h.Status().BufferedBytes != 0 {
 			h.t.Errorf("received %d = delivered %d + dropped %v; %d bytes of bodies are left",
-				stats.Received, delivered, stats.Dropped, h.Shown().BufferedBytes)
+				stats.Received, delivered, stats.Dropped, h.Status().BufferedBytes)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
 )
 
-// path is the endpoint of Zipkin's API v2.
+// path is the endpoint for spans in Zipkin's API v2.
 const path = "/api/v2/spans"
 
 // report is a request with spans.
@@ -26,43 +26,43 @@ type report struct {
 	compression bodies.Compression
 }
 
-// classify makes a report of a request, or refuses it.
-func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
-	report, isKnown := &report{BufferedRequest: r, server: s}, false
-	report.compression, isKnown = bodies.CompressionOf(r.Header().Get("Content-Encoding"))
+// classify returns the report of a request, or refuses the request.
+func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
+	compression, isKnown := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
+	r := &report{request, s, compression}
 	switch {
-	case r.HTTP.URL.Path != path:
-		return nil, report.refuse(resultRefused, http.StatusNotFound,
+	case request.HTTP.URL.Path != path:
+		return nil, r.refuse(resultRefused, http.StatusNotFound,
 			"there is no such path here: spans are taken by Zipkin's API v2, POST "+path+"; v1 is not")
-	case r.HTTP.Method != http.MethodPost:
-		return nil, report.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is taken here")
+	case request.HTTP.Method != http.MethodPost:
+		return nil, r.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is taken here")
 	case !isKnown:
-		return nil, report.refuse(resultRefused, http.StatusUnsupportedMediaType,
+		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
 			"this compression is not known here; take none, or "+bodies.Compressions)
 	}
-	return report, nil
+	return r, nil
 }
 
-// Count counts the spans. A report that can't be counted is forwarded all the same.
+// Count counts the spans. A report that can't be counted is forwarded anyway, unless it exceeds the limits.
 func (r *report) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.notRead(readErr, resultIncomplete)
 	}
-	var no receiver.Response
-	if r.server.Contain(func() { no = r.count() }) {
-		no = r.refuse(resultBug, http.StatusInternalServerError, "a defect of spanstatsd: see its log")
+	var refusal receiver.Response
+	if r.server.Contain(func() { refusal = r.count() }) {
+		refusal = r.refuse(resultBug, http.StatusInternalServerError, "a defect of spanstatsd: see its log")
 	}
 	switch {
 	case r.server.config.Forward.IsSet() && r.Result != resultTooLarge:
 		return nil
-	case no != nil:
-		return no
+	case refusal != nil:
+		return refusal
 	}
 	return respond(http.StatusAccepted, "", "")
 }
 
-// count counts the spans, or returns a refusal.
-func (r *report) count() (no receiver.Response) {
+// count counts the spans, or returns why they can't be counted.
+func (r *report) count() (refusal receiver.Response) {
 	s := r.server
 	w, message := <-s.workers, r.Body.Bytes
 	defer func() { s.workers <- w }()
@@ -74,13 +74,13 @@ func (r *report) count() (no receiver.Response) {
 			return r.notRead(err, resultUnread)
 		}
 	}
-	s.Walked.Add(uint64(len(message)))
+	s.ParsedBytes.Add(uint64(len(message)))
 	decode := w.decoder.JSON
 	if strings.HasPrefix(r.Header().Get("Content-Type"), "application/x-protobuf") {
 		decode = w.decoder.Protobuf
 	}
 	if err := w.counter.CountBy(decode, message, s.policy); err != nil {
-		s.Log.Write(slog.LevelWarn, "spans of Zipkin can't be read", append(r.Conn.Who(), "error", err)...)
+		s.Log.Write(slog.LevelWarn, "spans of Zipkin can't be read", append(r.Conn.LogAttributes(), "error", err)...)
 		return r.refuse(resultUnread, http.StatusBadRequest, err.Error())
 	}
 	isDuplicate, reason, ok := r.Publish(message, w.counter.Batches, w.forwardedSpans)
@@ -95,27 +95,31 @@ func (r *report) count() (no receiver.Response) {
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
 			"the rings have slots: have fewer reported at a time, or raise --ring-slots")
 	default:
+		// Admission leaves these spans out of the books, because senders usually retry. Reporters do not.
+		for _, batch := range w.counter.Batches {
+			s.config.Admit.Refuse(uint64(len(batch.Snapshots)))
+		}
 		return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
 			"there is no room to count these spans just now: "+reason.String())
 	}
 	return nil
 }
 
-// forwardedSpans visits the spans that were counted: they may become exemplars.
+// forwardedSpans visits the counted spans, which may become exemplars.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
-	r := w.counter.Request()
+	request := w.counter.Request()
 	for s := range w.counter.Counted {
-		place := &r.Extras[s.Span]
+		place := &request.Extras[s.Span]
 		if !yield(receiver.ForwardedSpan{
 			Batch: s.Batch, Index: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow,
-			Span: r.Spans[s.Span].ID,
+			Span: request.Spans[s.Span].ID,
 		}) {
 			return
 		}
 	}
 }
 
-// notRead returns the response to a report that is not whole, or can't be decompressed.
+// notRead returns the response to a report that was not read whole, or can't be decompressed.
 func (r *report) notRead(err error, result int) receiver.Response {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
@@ -130,12 +134,13 @@ func (r *report) notRead(err error, result int) receiver.Response {
 	return r.refuse(result, http.StatusBadRequest, err.Error())
 }
 
+// refuse sets the result of a report, and returns the response to it.
 func (r *report) refuse(result, status int, said string) receiver.Response {
 	r.Result = result
 	return respond(status, said, "text/plain; charset=utf-8")
 }
 
-// respond writes a response.
+// respond returns a response with a text.
 func respond(status int, said, media string) receiver.Response {
 	return func(w http.ResponseWriter) error {
 		h := w.Header()
@@ -148,18 +153,18 @@ func respond(status int, said, media string) receiver.Response {
 		}
 		w.WriteHeader(status)
 		_, err := w.Write([]byte(said))
-		return err //nolint:wrapcheck // nobody reads it
+		return err //nolint:wrapcheck // the server ignores its text
 	}
 }
 
-// Outbound returns the request as it came.
+// Outbound returns the request with an unchanged body.
 func (r *report) Outbound() receiver.OutboundRequest {
 	h := r.Header()
 	receiver.RemoveNamed(h)
 	receiver.RemoveHopByHop(h)
 	h.Del("Accept-Encoding")
 	return receiver.OutboundRequest{
-		Method: http.MethodPost, Target: strings.TrimSuffix(r.server.config.Forward.Base, path) + path,
+		Method: http.MethodPost, Target: strings.TrimSuffix(r.server.config.Forward.Path(), path) + path,
 		Header: h, Message: r.Body.Bytes,
 	}
 }
@@ -190,10 +195,10 @@ func (r *report) Translate(from *http.Response, err error) receiver.Response {
 	return respond(from.StatusCode, string(said), from.Header.Get("Content-Type"))
 }
 
-// unanswered responds if the upstream has not answered.
+// unanswered returns the response if the upstream has not responded.
 func (r *report) unanswered(err error) receiver.Response {
 	s := r.server
-	if r.HasLeft() {
+	if r.IsCanceled() {
 		s.forwards.Note(receiver.OutcomeLeft, "")
 		return receiver.CloseConnection
 	}

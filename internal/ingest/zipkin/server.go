@@ -15,7 +15,7 @@ type Server struct {
 	*receiver.Server
 	config   Config
 	policy   *otel.Policy
-	workers  chan *worker // that are free
+	workers  chan *worker // free ones
 	forwards receiver.ForwardStats
 }
 
@@ -26,14 +26,13 @@ type worker struct {
 	decompressor bodies.Decompressor
 }
 
-// How long a sender may take to send a header, a body, and another request, and to read a response; and the
-// upstream to answer.
+// The timeouts of receiver.Setup, and the one for the upstream's response.
 const (
 	headerTimeout   = 5 * time.Second
-	readTimeout     = 10 * time.Second
-	betweenRequests = 2 * time.Minute
+	bodyTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
-	patience        = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	responseTimeout = 30 * time.Second
 )
 
 // The results of counting a request.
@@ -70,18 +69,18 @@ func New(config Config) (*Server, error) {
 	}
 	var err error
 	s.Server, err = receiver.New(&config.Config, receiver.Setup{
-		Flags: "zipkin", Brings: "Zipkin", Results: resultNames, IsLast: true,
-		Ended:    "listening for Zipkin ended; its senders can't reach this daemon any more",
-		Classify: s.classify, Upstream: config.Forward.Upstream(patience),
-		Header: headerTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
+		FlagPrefix: "zipkin", Data: "Zipkin", Results: resultNames,
+		Classify: s.classify, Upstream: config.Forward.Upstream(responseTimeout),
+		ReadHeaderTimeout: headerTimeout, BodyTimeout: bodyTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout,
 	}, rules.MaxBatches)
 	return s, err //nolint:wrapcheck // it says what to do
 }
 
-// Shown returns the status. A nil server is off.
-func (s *Server) Shown() receiver.Shown {
+// Status returns the status. A nil server is off.
+func (s *Server) Status() receiver.Status {
 	if s == nil {
 		s = &Server{}
 	}
-	return s.Server.Shown(resultNames, &s.forwards)
+	return s.Server.Status(resultNames, &s.forwards)
 }

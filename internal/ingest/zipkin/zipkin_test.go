@@ -124,11 +124,11 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 			"--zipkin-max-body", "too_large",
 		},
 	} {
-		before := h.Shown().Requests[c.result]
+		before := h.Status().Requests[c.result]
 		a := h.send(c.method, c.path, c.body, c.header...)
 		if a.status != c.status || !strings.Contains(a.body, c.says) ||
-			h.Shown().Requests[c.result] != before+1 {
-			t.Errorf("%+v is answered %+v; %v", c.path, a, h.Shown().Requests)
+			h.Status().Requests[c.result] != before+1 {
+			t.Errorf("%+v is answered %+v; %v", c.path, a, h.Status().Requests)
 		}
 	}
 	if a := h.send("GET", path, nil); a.header.Get("Allow") != "POST" {
@@ -157,9 +157,35 @@ func TestWhatCanNotBeCountedIsSaid(t *testing.T) {
 	if a := h.post(reported("shop", 4, 1)); a.status != http.StatusAccepted {
 		t.Errorf("behind it: %+v", a)
 	}
-	got := h.Shown().Requests
+	got := h.Status().Requests
 	if got["too_many"] != 1 || got["not_wanted"] != 1 || got["bug"] != 1 || got["counted"] != 1 {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestNoRoom_SpansAreInTheBooks: reporters do not retry, so spans that find the rings full are lost, whether
+// their request is forwarded or not.
+func TestNoRoom_SpansAreInTheBooks(t *testing.T) {
+	const spans = 40
+	to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
+	for isForwarded, status := range map[bool]int{false: http.StatusServiceUnavailable, true: http.StatusAccepted} {
+		h := newIdleHarness(t, func(c *Config, a *aggregate.Config) {
+			a.RingSlots, a.Drainers = 64, 1
+			if isForwarded {
+				forwardTo(t, to.URL)(c, a)
+			}
+		})
+		for number, want := range []int{http.StatusAccepted, status} {
+			if a := h.post(reported("shop", number, spans)); a.status != want {
+				t.Errorf("forwarded %v: request %d is answered %+v", isForwarded, number, a)
+			}
+		}
+		h.aggregator.Start()
+		h.stop()
+		if got := h.admit.Stats(); got.Received != 2*spans || got.Dropped["refused"] != spans ||
+			h.Status().Requests["no_room"] != 1 {
+			t.Errorf("forwarded %v: received %d, dropped %v", isForwarded, got.Received, got.Dropped)
+		}
 	}
 }
 
@@ -195,7 +221,7 @@ func TestWhatCameGoesOn(t *testing.T) {
 			t.Errorf("a bomb is answered %+v, and %d requests have gone on", a, len(to.bodies))
 		}
 		h.stop()
-		if got := h.Shown(); h.rows["shop server get /"] != 2 || got.Forwarded["taken"] != 2 ||
+		if got := h.Status(); h.rows["shop server get /"] != 2 || got.Forwarded["taken"] != 2 ||
 			got.Requests["unread"] != 1 || got.Refusal != nil {
 			t.Errorf("%v; %+v", h.rows, got)
 		}
@@ -220,7 +246,7 @@ func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
 			a.header.Get("Content-Type") != "text/x-test" {
 			t.Errorf("%d: answered %+v", status, a)
 		}
-		got := h.Shown()
+		got := h.Status()
 		if got.Forwarded[outcome] != 1 || (got.Refusal == nil) != (outcome == "taken") ||
 			got.Refusal != nil && !strings.Contains(got.Refusal.Said, "said") {
 			t.Errorf("%d: %+v", status, got)
@@ -248,7 +274,7 @@ func TestADestinationThatIsAway(t *testing.T) {
 			!strings.Contains(a.body, "does not answer") {
 			t.Errorf("answered %+v", a)
 		}
-		if got := h.Shown(); got.Forwarded["away"] != 1 || got.Refusal == nil || got.Refusal.Answered {
+		if got := h.Status(); got.Forwarded["away"] != 1 || got.Refusal == nil || got.Refusal.Answered {
 			t.Errorf("%+v", got)
 		}
 		h.stop()

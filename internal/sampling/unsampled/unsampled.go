@@ -144,7 +144,7 @@ func stringsAhead(t *spantable.Table, fields int, texts []spantable.Text) []byte
 	if size > maxAhead {
 		return nil
 	}
-	to := append32(t.Derived[:0], msgpack.Map32, fields+1)       // the body
+	to := append32(t.Derived[:0], msgpack.Map32, fields+1)    // the body
 	to = append32(append(to, 1), msgpack.Array32, len(texts)) // the strings' number, and their list
 	for _, s := range texts {
 		if s.Len < 32 {

@@ -76,7 +76,7 @@ var droppedFixes = map[string]string{
 	"malformed":       clientFix,
 	"batch_too_large": requestFixes["too_many"],
 	"not_wanted":      requestFixes["not_wanted"],
-	"refused":         "their connection was refused: see door socket",
+	"refused":         "their connection was refused, see door socket, or a Zipkin request found no room, see door zipkin",
 	"ring_contended":  requestFixes["bug"],
 	"bug":             requestFixes["bug"],
 	"shutdown":        unsentFixes["shutdown"],

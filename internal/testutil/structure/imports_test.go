@@ -29,7 +29,7 @@ var packages = map[string]imports{
 		"internal/export internal/export/agent internal/export/prometheus internal/export/totals " +
 		"internal/status internal/ingest internal/memory internal/ring internal/recovery internal/aggregate/sketch internal/ingest/socket " +
 		"internal/daemon/systemd internal/wire", "creates, starts and stops all other packages"},
-	"internal/status": {"internal/admit internal/aggregate internal/ingest/receiver internal/ingest/datadog internal/ingest/otlp " +
+	"internal/status": {"internal/admit internal/aggregate internal/ingest/receiver internal/ingest/receiver/conns internal/ingest/datadog internal/ingest/otlp " +
 		"internal/aggregate/exemplars internal/export internal/export/agent internal/export/prometheus internal/ingest " +
 		"internal/memory " +
 		"internal/logging/ratelog internal/routing internal/recovery internal/ingest/otlp/sdkmetrics internal/status/sanitize", "reads the statistics of all other packages"},
@@ -69,7 +69,7 @@ var packages = map[string]imports{
 		"receives Zipkin requests, and counts their bodies",
 	},
 	"internal/ingest/receiver/destination": {
-		"internal/check internal/ingest/receiver internal/memory",
+		"internal/check internal/check/endpoint internal/ingest/receiver internal/memory",
 		"forwards requests to an upstream, independent of their content",
 	},
 	"internal/ingest/receiver": {"internal/admit internal/aggregate internal/check internal/ingest/receiver/bodies " +
@@ -145,10 +145,10 @@ var packages = map[string]imports{
 	"internal/export": {"internal/aggregate internal/check internal/export/totals internal/memory internal/logging/ratelog " +
 		"internal/registry internal/aggregate/sketch internal/span", "merges and delivers sealed cycles, independent of the destination"},
 
-	"internal/export/agent": {"internal/aggregate internal/export/dump internal/export/endpoint internal/export internal/export/post " +
+	"internal/export/agent": {"internal/aggregate internal/export/dump internal/check/endpoint internal/export internal/export/post " +
 		"internal/wire/protolite internal/aggregate/sketch internal/span", "encodes payloads for the agent and interprets its responses"},
 	"internal/export/otlp": {
-		"internal/check internal/export/endpoint internal/aggregate/exemplars internal/export internal/export/points " +
+		"internal/check internal/check/endpoint internal/aggregate/exemplars internal/export internal/export/points " +
 			"internal/export/post internal/export/totals internal/wire/protolite internal/aggregate/sketch internal/wire/otlpanswer",
 		"encodes OTLP metrics and interprets the responses of a backend",
 	},
@@ -163,7 +163,7 @@ var packages = map[string]imports{
 		"converts rows to data points, independent of the exporter",
 	},
 	"internal/export/post": {
-		"internal/export/endpoint internal/export internal/wire/otlpanswer",
+		"internal/check/endpoint internal/export internal/wire/otlpanswer",
 		"sends payloads over HTTP, independent of their " +
 			"content",
 	},
@@ -189,7 +189,7 @@ var packages = map[string]imports{
 	"internal/span":              {"", "defines the types that all packages share"},
 
 	"internal/wire/protolite":  {"", "reads and writes protobuf messages"},
-	"internal/export/endpoint": {"", "parses the URLs of destinations"},
+	"internal/check/endpoint":  {"", "parses the URLs of destinations"},
 	"internal/logging/ratelog": {"", "limits the rate of log records"},
 
 	"internal/wire/otlpanswer": {"internal/wire/protolite", "reads and writes the responses of OTLP servers"},

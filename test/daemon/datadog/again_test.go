@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,4 +242,34 @@ func TestStatisticsThatAreSentAgainAreMergedOnce(t *testing.T) {
 	if books := p.stop(); books.Received != 7 || books.Flushed != 7 {
 		t.Errorf("the books: %+v", books)
 	}
+}
+
+// TestRetry_WithoutMemory: a retry that finds no memory for its body is not left to the agent, which would
+// count it again. Its tracer loses the connection, and retries once more.
+func TestRetry_WithoutMemory(t *testing.T) {
+	const memory = 256 << 10
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.APM.MaxBody, c.APM.MaxBodyBytes = memory, memory })
+	body := traceWith(strings.Repeat("x", memory*3/8))
+	p.send("/v0.4/traces", body)
+	stalled := p.dial()
+	if _, err := fmt.Fprintf(stalled, "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"+
+		"Content-Length: %d\r\n\r\n%s", memory/2, strings.Repeat("x", memory*3/8)); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "half of the memory is in use", func() bool {
+		return p.metric("spanstatsd_apm_buffered_bytes") == fmt.Sprint(memory/2)
+	})
+	if got := p.attempt(body); got != "cut" {
+		t.Errorf("a retry without memory is answered %s", got)
+	}
+	stalled.Close()
+	p.free()
+	if got := p.attempt(body); got != "200" {
+		t.Errorf("the next retry is answered %s", got)
+	}
+	if got := p.results(); got["too_large"] != 1 || got["counted_before"] != 1 {
+		t.Errorf("%v", got)
+	}
+	p.countedOnce(2)
 }

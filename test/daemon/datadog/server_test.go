@@ -151,7 +151,10 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 
 // trace is the body of one request: a server span and, within it, an inner one
 // that nobody counts.
-func trace() []byte {
+func trace() []byte { return traceWith("") }
+
+// traceWith is the same with a tag of any length.
+func traceWith(padding string) []byte {
 	span := func(id, parent uint64, kind string) map[string]any {
 		return map[string]any{
 			"service":   "shop",
@@ -161,7 +164,7 @@ func trace() []byte {
 			"trace_id":  uint64(1),
 			"span_id":   id,
 			"parent_id": parent, "start": time.Now().UnixNano(), "duration": int64(1e6), "error": 0,
-			"meta": map[string]string{"span.kind": kind, "env": "prod"}, "metrics": map[string]float64{},
+			"meta": map[string]string{"span.kind": kind, "env": "prod", "padding": padding}, "metrics": map[string]float64{},
 		}
 	}
 	body, err := msgpack.Marshal([]any{[]any{span(1, 0, "server"), span(2, 1, "internal")}})

@@ -10,63 +10,63 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Pool is the memory that bodies are read into. Its limit bounds all bodies together.
+// Pool is the memory for bodies.
 type Pool struct {
-	maxBody  int64
-	maxOfOne int64 // of one sender
-	memory   *memory.Pool
+	maxBody   int64 // bytes of one body
+	maxSender int64 // bytes of all bodies of a sender
+	memory    *memory.Pool
 }
 
 // NewPool returns a pool of maxTotal bytes for bodies of at most maxBody bytes.
 func NewPool(maxBody, maxTotal int) Pool {
 	return Pool{
-		maxBody: int64(maxBody), maxOfOne: int64(max(maxTotal/2, maxBody+1)),
+		maxBody: int64(maxBody), maxSender: int64(max(maxTotal/2, maxBody+1)),
 		memory: memory.NewPool(int64(maxTotal), spareBodies),
 	}
 }
 
 // Body is a request body in memory.
 type Body struct {
-	Bytes  []byte         // a part of the buffer
-	unread []byte         // by NewReader's reader
-	buffer *memory.Buffer // nil before the first byte is read and after Release
-	sender *atomic.Int64  // bytes of the pool in use by its sender; nil if unknown
+	Bytes       []byte         // a part of the buffer
+	unread      []byte         // by the reader of NewReader
+	buffer      *memory.Buffer // nil before the first byte is read and after Release
+	senderBytes *atomic.Int64  // of all bodies of its sender; nil if unknown
 }
 
-// FirstBuffer is the capacity that a body begins with, whatever its Content-Length is: it gets more only
-// when its bytes have come. Otherwise a few requests that state a length and send nothing could take all
-// memory. spareBodies is how many buffers are kept for reuse.
+// FirstBuffer is the initial capacity of a body, whatever its Content-Length: the capacity grows only with the
+// received bytes. Otherwise a few requests that announce long bodies and send nothing could take all memory.
+// spareBodies is the number of buffers that are kept for reuse.
 const (
 	FirstBuffer = 64 << 10
 	spareBodies = 16
 )
 
-// ErrNoRoom is the error of a body that does not fit into the memory that is free; the part that was
-// read is in the Body. ErrTooLarge is an ErrNoRoom of a body over the limit.
+// ErrNoRoom is the error of a body that does not fit into the free memory; the Body has the part that was
+// read. ErrTooLarge is the ErrNoRoom of a body over the limit for one body.
 var (
 	ErrNoRoom   = errors.New("read body: no room")
 	ErrTooLarge = fmt.Errorf("%w for one that is so long", ErrNoRoom)
 )
 
-// Read reads a body to its end. length is its Content-Length, -1 if unknown. of counts the bytes of its
-// sender, which gets at most half of the pool, or the capacity for one body.
-func (b *Pool) Read(from io.Reader, length int64, of *atomic.Int64) (*Body, error) {
-	held := &Body{sender: of}
-	if length > b.maxBody {
-		return held, ErrTooLarge
+// Read reads a body to its end. length is its Content-Length, -1 if unknown. senderBytes counts the bytes of
+// all bodies of the sender, which may have half of the pool, or one body if that is more; it may be nil.
+func (p *Pool) Read(from io.Reader, length int64, senderBytes *atomic.Int64) (*Body, error) {
+	body := &Body{senderBytes: senderBytes}
+	if length > p.maxBody {
+		return body, ErrTooLarge
 	}
-	most := b.maxBody + 1
+	maxCapacity := p.maxBody + 1
 	if length >= 0 {
-		most = length + 1 // so that the end is met without growing
+		maxCapacity = length + 1 // so that the read that returns io.EOF needs no more capacity
 	}
-	err := b.fill(held, from, most)
-	held.unread = held.Bytes
-	return held, err
+	err := p.fill(body, from, maxCapacity)
+	body.unread = body.Bytes
+	return body, err
 }
 
 // Take returns an empty body with a capacity of size bytes, or nil if there is no memory for it.
-func (b *Pool) Take(size int) *Body {
-	buffer := b.memory.Take(size)
+func (p *Pool) Take(size int) *Body {
+	buffer := p.memory.Take(size)
 	if buffer == nil {
 		return nil
 	}
@@ -74,24 +74,24 @@ func (b *Pool) Take(size int) *Body {
 }
 
 // Held returns the bytes of all bodies in use.
-func (b *Pool) Held() int64 { return b.memory.Held() }
+func (p *Pool) Held() int64 { return p.memory.Held() }
 
 // DropSpares frees the buffers that are kept for reuse.
-func (b *Pool) DropSpares() { b.memory.DropSpares() }
+func (p *Pool) DropSpares() { p.memory.DropSpares() }
 
-// fill reads into a buffer that doubles up to a capacity of most bytes.
-func (b *Pool) fill(held *Body, from io.Reader, most int64) error {
+// fill reads a body to its end. The capacity doubles, up to a maximum.
+func (p *Pool) fill(body *Body, from io.Reader, maxCapacity int64) error {
 	for {
-		if read := int64(len(held.Bytes)); read == int64(cap(held.Bytes)) {
-			if read >= most {
-				return ErrTooLarge
-			}
-			if !b.grow(held, int(min(max(FirstBuffer, 2*read), most))) {
-				return ErrNoRoom
-			}
+		read := int64(len(body.Bytes))
+		isFull := read == int64(cap(body.Bytes))
+		switch {
+		case isFull && read >= maxCapacity:
+			return ErrTooLarge
+		case isFull && !p.grow(body, int(min(max(FirstBuffer, 2*read), maxCapacity))):
+			return ErrNoRoom
 		}
-		n, err := from.Read(held.Bytes[len(held.Bytes):cap(held.Bytes)])
-		held.Bytes = held.Bytes[:len(held.Bytes)+n]
+		n, err := from.Read(body.Bytes[read:cap(body.Bytes)])
+		body.Bytes = body.Bytes[:int(read)+n]
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -101,53 +101,53 @@ func (b *Pool) fill(held *Body, from io.Reader, most int64) error {
 	}
 }
 
-// grow raises the capacity to size bytes if there is memory for it.
-func (b *Pool) grow(held *Body, size int) bool {
-	more := int64(size - cap(held.Bytes))
-	if held.charge(more) > b.maxOfOne {
-		held.charge(-more)
+// grow raises the capacity of a body to size bytes, and reports whether there is memory for it.
+func (p *Pool) grow(body *Body, size int) bool {
+	more := int64(size - cap(body.Bytes))
+	if body.charge(more) > p.maxSender {
+		body.charge(-more)
 		return false
 	}
-	read := len(held.Bytes)
-	switch grown := b.memory.Take(size); { // usually a spare one
+	read := len(body.Bytes)
+	switch grown := p.memory.Take(size); { // usually a spare buffer
 	case grown != nil:
-		copy(grown.Bytes(), held.Bytes)
-		if held.buffer != nil {
-			held.buffer.Release()
+		copy(grown.Bytes(), body.Bytes)
+		if body.buffer != nil {
+			body.buffer.Release()
 		}
-		held.buffer = grown
-	case held.buffer == nil || !held.buffer.Grow(size, read): // there may be no memory for both buffers
-		held.charge(-more)
+		body.buffer = grown
+	case body.buffer == nil || !body.buffer.Grow(size, read): // there may be no memory for both buffers
+		body.charge(-more)
 		return false
 	}
-	held.Bytes = held.buffer.Bytes()[:read:size]
+	body.Bytes = body.buffer.Bytes()[:read:size]
 	return true
 }
 
-// charge adds to the bytes of its sender, and returns them.
-func (h *Body) charge(bytes int64) int64 {
-	if h.sender == nil {
+// charge adds to the bytes of the sender, and returns the sum, 0 if the sender is unknown.
+func (b *Body) charge(bytes int64) int64 {
+	if b.senderBytes == nil {
 		return 0
 	}
-	return h.sender.Add(bytes)
+	return b.senderBytes.Add(bytes)
 }
 
 // Release returns the body's memory. It may be called repeatedly.
-func (h *Body) Release() {
-	h.charge(-int64(cap(h.Bytes)))
-	h.Bytes, h.unread = nil, nil
-	if h.buffer != nil {
-		h.buffer.Release()
-		h.buffer = nil
+func (b *Body) Release() {
+	b.charge(-int64(cap(b.Bytes)))
+	b.Bytes, b.unread = nil, nil
+	if b.buffer != nil {
+		b.buffer.Release()
+		b.buffer = nil
 	}
 }
 
 // NewReader returns a reader that owns the body. It releases the body at its end or when it is closed.
 // http.Transport may close it after the request has ended, and repeatedly.
-func (h *Body) NewReader() io.ReadCloser { return &bodyReader{body: h} }
+func (b *Body) NewReader() io.ReadCloser { return &bodyReader{body: b} }
 
 type bodyReader struct {
-	mu       sync.Mutex // the transport may close it while another of its goroutines reads
+	mu       sync.Mutex // http.Transport may close the reader while another of its goroutines reads
 	body     *Body
 	isClosed bool
 }

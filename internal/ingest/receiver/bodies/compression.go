@@ -24,14 +24,14 @@ const (
 	SnappyFramed
 )
 
-// Compressions lists the names of the supported compressions as in HTTP.
+// Compressions lists the supported values of Content-Encoding, for errors.
 const Compressions = "gzip, zstd, snappy, x-snappy-framed"
 
 var compressionNames = [...]string{
 	Plain: "identity", Gzip: "gzip", Zstd: "zstd", Snappy: "snappy", SnappyFramed: "x-snappy-framed",
 }
 
-// CompressionOf returns the compression that a Content-Encoding names.
+// CompressionOf parses a Content-Encoding.
 func CompressionOf(name string) (c Compression, isKnown bool) {
 	if name == "" { // the usual case
 		return Plain, true
@@ -55,11 +55,11 @@ func (c Compression) Detect(message []byte) Compression {
 	return c
 }
 
-// snappyMagic begins every message in snappy's frames, and no block.
+// snappyMagic is the beginning of every message in snappy frames, but of no block.
 var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
 
-// Decompressor decompresses messages. It reuses its memory: some 50 KiB for gzip and, from the first
-// such message on, some 150 KiB each for snappy and zstd.
+// Decompressor decompresses messages. It reuses its memory: 50 KiB for gzip and, after the first such
+// message, 150 KiB each for snappy and zstd.
 type Decompressor struct {
 	from   bytes.Reader
 	gzip   gzip.Reader
@@ -67,28 +67,28 @@ type Decompressor struct {
 	snappy *s2.Reader
 }
 
-// DecompressorBytes is the memory that a decompressor keeps and uses.
+// DecompressorBytes is the maximum memory of a Decompressor.
 const DecompressorBytes = 2 << 20
 
 const (
-	// maxWindow is the longest window of zstd in HTTP according to RFC 9659. It takes no memory of the
-	// decompressor: the decompressed message lies in one piece and serves as its own window.
+	// maxWindow is the longest zstd window in HTTP according to RFC 9659. The decompressor needs no memory
+	// for it: the decompressed message is contiguous and serves as its own window.
 	maxWindow = 8 << 20
-	// snappyFrame is the maximum length of a decompressed frame of snappy.
+	// snappyFrame is the maximum length of a decompressed snappy frame.
 	snappyFrame = 64 << 10
-	// zstdBlock is the maximum length of a block of zstd, and the capacity that the library wants after one.
+	// zstdBlock is the maximum length of a zstd block, and the capacity that the library needs after one.
 	zstdBlock = 128<<10 + 1<<10
-	// minZstd is the length of the shortest message.
+	// minZstd is the length of the shortest zstd message.
 	minZstd = 9
-	// zstdRatio is the least ratio by which zstd compresses the messages of SDKs.
+	// zstdRatio is the least compression ratio of SDKs' messages with zstd.
 	zstdRatio = 4
 )
 
-// errCompressed is the error of a message that is not compressed as its sender says.
+// errCompressed is the error of a message that is not compressed as its header says.
 var errCompressed = errors.New("decompress message")
 
-// Decompress decompresses a message into a body of its own. Like any other, it is bounded by the limit
-// of a body and by the memory of the pool. The caller releases the body, also after an error.
+// Decompress decompresses a message into a new body, within the limits of the pool. The caller releases the
+// body, also after an error.
 func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (plain *Body, err error) {
 	d.from.Reset(message)
 	defer d.from.Reset(nil)
@@ -113,7 +113,7 @@ func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (pl
 	return plain, err
 }
 
-// decompressFrames decompresses frames of snappy. The library would also read frames of s2.
+// decompressFrames decompresses snappy frames. It refuses s2 frames, which the library would read as well.
 func (d *Decompressor) decompressFrames(message []byte, pool *Pool) (*Body, error) {
 	if !bytes.HasPrefix(message, snappyMagic) {
 		return &Body{}, snappy.ErrCorrupt
@@ -143,8 +143,8 @@ func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
 	return plain, err //nolint:wrapcheck // Decompress does
 }
 
-// decompressZstd decompresses zstd into one piece of memory. It doubles the capacity and starts again
-// while the capacity may be the problem: a block that does not fit looks like an invalid one.
+// decompressZstd decompresses zstd into contiguous memory. If the capacity may have been too small, it doubles
+// the capacity and starts again: to the library, a block that does not fit is an invalid block.
 func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error) {
 	if d.zstd == nil {
 		d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),

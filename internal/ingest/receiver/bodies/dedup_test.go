@@ -14,7 +14,7 @@ func TestDedupCache_HoldsTheLastBodies(t *testing.T) {
 		if d.Has(sum, now) {
 			t.Fatalf("body %d is known before it is counted", sum)
 		}
-		if d.Add(sum, now); !d.Has(sum, now) {
+		if d.Add(sum, 4, now); !d.Has(sum, now) {
 			t.Fatalf("body %d is not known", sum)
 		}
 	}
@@ -31,7 +31,7 @@ func TestDedupCache_ForgetsOldBodies(t *testing.T) {
 	if sum != d.Sum([]byte("body")) || sum == d.Sum([]byte("Body")) {
 		t.Error("sums do not tell bodies apart")
 	}
-	d.Add(sum, now)
+	d.Add(sum, 4, now)
 	for age, want := range map[time.Duration]bool{
 		0: true, bodies.MaxAge - 1: true, bodies.MaxAge: false, time.Hour: false,
 	} {
@@ -40,11 +40,27 @@ func TestDedupCache_ForgetsOldBodies(t *testing.T) {
 		}
 	}
 	later := now.Add(time.Hour)
-	d.Add(sum, later) // is counted again
+	d.Add(sum, 4, later) // is counted again
 	for other := sum + 1; other < sum+bodies.MaxCounted; other++ {
-		d.Add(other, later)
+		d.Add(other, 4, later)
 	}
 	if !d.Has(sum, later) {
 		t.Error("the older entry of a body takes the newer with it")
+	}
+}
+
+func TestDedupCache_HasLength(t *testing.T) {
+	d, now := bodies.NewDedupCache(), time.Now()
+	if d.HasLength(0, now) || d.HasLength(-1, now) {
+		t.Error("an empty cache has a body")
+	}
+	d.Add(1, 7, now)
+	for length, want := range map[int64]bool{7: true, 6: false, 0: false, -1: true} {
+		if d.HasLength(length, now) != want {
+			t.Errorf("a body of %d bytes: %v", length, !want)
+		}
+	}
+	if d.HasLength(7, now.Add(bodies.MaxAge)) {
+		t.Error("an old body is not forgotten")
 	}
 }

@@ -2,6 +2,7 @@ package conns
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"slices"
@@ -11,29 +12,31 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
 )
 
-// Conn is an accepted connection with what the kernel knows about its peer.
+// Conn is an accepted connection. The kernel identifies the peer of a Unix socket.
 type Conn struct {
 	net.Conn
-	Container string // "" if unknown
+	Container string // of the peer; "" if unknown
 
-	// BodyBytes is the memory for bodies in use by the peer's process, or by this connection if the
-	// process is unknown.
+	// BodyBytes is the memory for bodies of the peer's process, or of this connection if the process is
+	// unknown.
 	BodyBytes *atomic.Int64
 
-	pid          int32 // 0 if unknown
+	pid          int32 // of the peer; 0 if unknown
 	limiter      *Limiter
-	writeTimeout time.Duration
+	writeTimeout time.Duration // 0: http.Server sets it
+	limitsLines  bool          // of request headers
 	header       headerLimit
 
 	// The limiter's lock guards these.
-	hasSpoken bool
-	idleSince time.Time // zero while a request is in flight
-	isClosed  bool
-	isDone    bool // net/http is finished with it, or has given it to a handler
+	hasSentRequest bool
+	isBusy         bool      // a request is in flight
+	since          time.Time // when it became busy or idle, or was accepted
+	isClosed       bool
+	isDone         bool // no request follows
 }
 
-// Who returns attributes for the log that name the peer.
-func (c *Conn) Who() []any {
+// LogAttributes returns log attributes that identify the peer.
+func (c *Conn) LogAttributes() []any {
 	if c.pid != 0 {
 		return []any{"pid", c.pid, "container", c.Container}
 	}
@@ -41,65 +44,73 @@ func (c *Conn) Who() []any {
 }
 
 // identify asks the kernel for the peer of a Unix socket. It reports whether the peer may connect.
-func (c *Conn) identify(allow []uint32) bool {
-	unix, ok := c.Conn.(*net.UnixConn)
-	if !ok {
+func (c *Conn) identify(allowUIDs []uint32) bool {
+	unix, isUnix := c.Conn.(*net.UnixConn)
+	if !isUnix {
 		return true
 	}
 	peer, err := socket.PeerOf(unix)
 	c.pid, c.Container = peer.PID, peer.Container
-	return len(allow) == 0 || err == nil && slices.Contains(allow, peer.UID)
+	isListed := err == nil && slices.Contains(allowUIDs, peer.UID)
+	return len(allowUIDs) == 0 || isListed
 }
 
 // Read reads from the sender. It fails if a request header has too many lines.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if !c.header.count(p[:n]) {
+	if c.limitsLines && !c.header.count(p[:n]) {
 		return 0, errManyLines
 	}
 	return n, err //nolint:wrapcheck // net/http asks what it is
 }
 
-// Write writes to the sender, which must read it within the write timeout. There may be any time
-// between two writes, so a response may stream for long.
+// Write writes to the sender, which must read the data within the write timeout. The timeout is for one write,
+// because a streamed response may take any time.
 func (c *Conn) Write(p []byte) (int, error) {
-	_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // the write fails if this does
-	return c.Conn.Write(p)                                 //nolint:wrapcheck // net/http's own
+	if c.writeTimeout > 0 {
+		_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // the write fails if this does
+	}
+	return c.Conn.Write(p) //nolint:wrapcheck // net/http's own
 }
 
-// CloseWrite ends sending. net/http calls it before it closes a connection with unread input, so that
-// the sender reads its response and not a reset.
+// CloseWrite closes the writing side. net/http calls it before it closes a connection with unread input, so
+// that the sender reads the response before a reset.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite() //nolint:wrapcheck // nobody reads it
+		return half.CloseWrite() //nolint:wrapcheck // net/http ignores it
 	}
 	return nil
 }
 
-// Close closes the connection unless a request is in flight: then ConnState closes it after the
-// request. http.Server.Shutdown closes connections that were idle a moment ago.
+// Close closes the connection, for http.Server. While the server drains, a connection with a request in
+// flight stays open until the request has ended, and ConnState closes it then: http.Server.Shutdown
+// closes each connection that it has seen idle, although a request may have begun since.
 func (c *Conn) Close() error {
-	if !c.limiter.remove(c) {
+	if !c.limiter.release(c) {
 		return nil
 	}
-	return c.Conn.Close() //nolint:wrapcheck // nobody reads it
+	return c.Conn.Close() //nolint:wrapcheck // net/http ignores it
 }
 
-// Abort closes the connection though a request is in flight.
+// Abort closes the connection even while the server drains, for the handler of its request.
 func (c *Conn) Abort() { c.Conn.Close() }
 
-// IsClosed reports whether the connection was closed before its request began to be served. Such a
-// request must not be counted: its sender gets no response and retries, maybe at the next daemon.
+// IsClosed reports whether the connection was closed, for instance for a new one. A request that net/http
+// has read from it must not be counted: its sender gets no response and retries, maybe at the next daemon.
 func (c *Conn) IsClosed() bool {
 	c.limiter.mu.Lock()
 	defer c.limiter.mu.Unlock()
 	return c.isClosed
 }
 
-// ConnState follows a connection from request to request, for http.Server.
-func ConnState(followed net.Conn, state http.ConnState) {
-	c, ok := followed.(*Conn)
-	if !ok {
+// ConnState is the http.Server.ConnState of a server whose listeners are limited. It tells the limiter which
+// connections are busy.
+func ConnState(conn net.Conn, state http.ConnState) {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
+	c, isLimited := conn.(*Conn)
+	if !isLimited {
 		return
 	}
 	switch state {
@@ -109,7 +120,7 @@ func ConnState(followed net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		c.header.begin()
 		c.limiter.setIdle(c)
-	case http.StateHijacked: // its handler closes it
+	case http.StateHijacked: // the handler closes it
 		c.limiter.setDone(c)
 	case http.StateClosed:
 		c.limiter.setDone(c)
@@ -117,16 +128,16 @@ func ConnState(followed net.Conn, state http.ConnState) {
 	}
 }
 
-// connKey is the key of the connection in the context of its requests.
+// connKey is the key of a connection in the context of its requests.
 type connKey struct{}
 
-// ConnContext is for http.Server.
+// ConnContext is an http.Server.ConnContext, for FromContext.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Of returns the connection of a request, nil if it has none of ours.
-func Of(ctx context.Context) *Conn {
+// FromContext returns the connection of a request, nil if its listener is not limited.
+func FromContext(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
 }

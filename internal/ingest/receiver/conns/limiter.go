@@ -8,50 +8,99 @@ import (
 )
 
 // Limiter bounds connections in total and per process: a process whose id the kernel knows gets at
-// most half of them. At the limit an idle connection is closed for a new one: first those that have
-// never sent a request, the oldest first, then the one that has been idle longest. If none is idle,
-// the new connection is rejected.
+// most half of them. At the limit a connection that waits for a request is closed for a new one. If
+// no connection waits, the new one is rejected, unless NeverRejects.
 type Limiter struct {
-	max      int
-	rejected atomic.Uint64
+	// NeverRejects makes the limiter evict a new or a busy connection rather than reject one. Set it
+	// before the first connection.
+	NeverRejects bool
+
+	max               int
+	rejected, evicted atomic.Uint64
 
 	mu         sync.Mutex
 	conns      map[*Conn]struct{}
+	isDraining bool
 	lastActive time.Time // when a request or a connection last ended
+}
+
+// activity is the state of a connection. Connections are evicted in the order of their activities, and
+// within one the connection that has been in it longest.
+type activity uint8
+
+const (
+	activitySilent activity = iota // no request for longer than firstRequestGrace
+	activityIdle                   // between two requests
+	activityNew                    // about to send its first request, which may be in the socket's buffer
+	activityBusy                   // a request is served
+)
+
+// firstRequestGrace is how long a connection counts as new. It is short, because connections that never
+// send a request must not keep their slots.
+const firstRequestGrace = 250 * time.Millisecond
+
+// activity returns the activity of a connection. The limiter's lock must be held.
+func (c *Conn) activity() activity {
+	switch {
+	case c.isBusy:
+		return activityBusy
+	case c.hasSentRequest:
+		return activityIdle
+	case time.Since(c.since) < firstRequestGrace:
+		return activityNew
+	}
+	return activitySilent
 }
 
 // NewLimiter admits at most so many connections at a time.
 func NewLimiter(most int) *Limiter { return &Limiter{max: most, conns: map[*Conn]struct{}{}} }
 
-// add admits a connection, and closes an idle one for it if necessary.
+// add admits a connection, and evicts another one for it if necessary.
 func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sameProcess := func(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
-	own := 0
+	ofProcess, maxOfProcess := 0, max(1, l.max/2)
 	c.limiter, c.BodyBytes = l, &atomic.Int64{}
 	for other := range l.conns {
 		if sameProcess(other) {
-			own++
+			ofProcess++
 			c.BodyBytes = other.BodyBytes
 		}
 	}
-	if own >= max(1, l.max/2) && !l.evictIdle(sameProcess) {
+	if ofProcess >= maxOfProcess && !l.makeRoom(sameProcess) {
 		return false
 	}
-	if len(l.conns) >= l.max && !l.evictIdle(func(*Conn) bool { return true }) {
+	if len(l.conns) >= l.max && !l.makeRoom(isAny) {
 		return false
 	}
-	c.idleSince = time.Now()
+	c.since = time.Now()
 	l.conns[c] = struct{}{}
 	return true
 }
 
-// evictIdle closes the first idle connection of those that match.
-func (l *Limiter) evictIdle(matches func(*Conn) bool) bool {
+func isAny(*Conn) bool { return true }
+
+// makeRoom evicts one of the matching connections for a new one, and reports whether there was one.
+func (l *Limiter) makeRoom(matches func(*Conn) bool) bool {
+	last := activityIdle
+	if l.NeverRejects {
+		last = activityBusy
+	}
+	if !l.evict(last, matches) {
+		return false
+	}
+	l.evicted.Add(1)
+	return true
+}
+
+// evict closes one of the matching connections whose activity is not after last, and reports whether there
+// was one.
+func (l *Limiter) evict(last activity, matches func(*Conn) bool) bool {
 	var first *Conn
 	for c := range l.conns {
-		if !c.idleSince.IsZero() && matches(c) && (first == nil || c.evictBefore(first)) {
+		isCandidate := c.activity() <= last && matches(c)
+		if isCandidate && (first == nil || c.evictBefore(first)) {
 			first = c
 		}
 	}
@@ -64,39 +113,46 @@ func (l *Limiter) evictIdle(matches func(*Conn) bool) bool {
 	return true
 }
 
+// evictBefore reports whether a connection is evicted before another one.
 func (c *Conn) evictBefore(other *Conn) bool {
-	if c.hasSpoken != other.hasSpoken {
-		return other.hasSpoken
+	if mine, others := c.activity(), other.activity(); mine != others {
+		return mine < others
 	}
-	return c.idleSince.Before(other.idleSince)
+	return c.since.Before(other.since)
 }
 
-// firstRequestGrace is how long a new connection may be about to send its first request.
-const firstRequestGrace = 250 * time.Millisecond
+// drainGrace is how long a stopping server waits for the first request of a connection. It is longer than
+// firstRequestGrace, because no other connection needs the slot, and the processors may be busy.
+const drainGrace = time.Second
 
-func (c *Conn) isNew() bool { return !c.hasSpoken && time.Since(c.idleSince) < firstRequestGrace }
-
-// HasNew reports whether the first request of a new connection may be on its way.
-func (l *Limiter) HasNew() bool {
+// AwaitsFirst reports whether a stopping server must wait for the first request of a connection.
+func (l *Limiter) AwaitsFirst() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		if c.isNew() {
+		if !c.hasSentRequest && time.Since(c.since) < drainGrace {
 			return true
 		}
 	}
 	return false
 }
 
+// Drain tells the limiter that the server is about to shut down; see Conn.Close.
+func (l *Limiter) Drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isDraining = true
+}
+
 // CloseIdle closes idle connections.
 func (l *Limiter) CloseIdle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.evictIdle(func(*Conn) bool { return true }) {
+	for l.evict(activityIdle, isAny) {
 	}
 }
 
-// CloseAll closes all connections, also those with a request in flight.
+// CloseAll closes all connections, including busy ones.
 func (l *Limiter) CloseAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,32 +162,33 @@ func (l *Limiter) CloseAll() {
 	}
 }
 
-// setBusy notes that a request is in flight. The connection is not closed until it has ended.
+// setBusy marks a connection as busy.
 func (l *Limiter) setBusy(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.idleSince, c.hasSpoken = time.Time{}, true
+	c.isBusy, c.hasSentRequest, c.since = true, true, time.Now()
 }
 
-// setIdle notes that a connection waits for its next request.
+// setIdle marks a connection as waiting for its next request.
 func (l *Limiter) setIdle(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.markIdle(c)
 }
 
-// setDone notes that no more requests follow.
+// setDone marks a connection whose last request has ended.
 func (l *Limiter) setDone(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.isDone = true
 }
 
-// remove makes room for another connection. It reports false if a request is in flight.
-func (l *Limiter) remove(c *Conn) bool {
+// release frees the slot of a connection that is about to be closed. It reports false if the connection must
+// stay open; see Conn.Close.
+func (l *Limiter) release(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.idleSince.IsZero() && !c.isDone {
+	if l.isDraining && c.isBusy && !c.isDone {
 		return false
 	}
 	if _, isOpen := l.conns[c]; isOpen {
@@ -143,8 +200,8 @@ func (l *Limiter) remove(c *Conn) bool {
 }
 
 func (l *Limiter) markIdle(c *Conn) {
-	c.idleSince = time.Now()
-	l.lastActive = c.idleSince
+	c.isBusy, c.since = false, time.Now()
+	l.lastActive = c.since
 }
 
 // Count returns how many connections are open, and when a request or a connection last ended.
@@ -157,9 +214,12 @@ func (l *Limiter) Count() (open int, lastActive time.Time) {
 // Rejected returns how many connections were rejected.
 func (l *Limiter) Rejected() uint64 { return l.rejected.Load() }
 
-// admit makes a Conn of an accepted connection, or closes it.
+// Evicted returns how many connections were closed for new ones.
+func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
+
+// admit returns a Conn for an accepted connection, or closes the connection and returns nil.
 func (l *Limiter) admit(accepted net.Conn, of *Listeners) *Conn {
-	c := &Conn{Conn: accepted, writeTimeout: of.WriteTimeout}
+	c := &Conn{Conn: accepted, writeTimeout: of.WriteTimeout, limitsLines: of.LimitsLines}
 	switch {
 	case !c.identify(of.AllowUIDs):
 		accepted.Close()

@@ -64,6 +64,22 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	}
 }
 
+// age makes a connection older than firstRequestGrace and drainGrace.
+func age(c *Conn) { c.since = c.since.Add(-2 * drainGrace) }
+
+// TestLimiter_NewConnectionIsNotEvicted: its first request may be in the socket's buffer.
+func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {
+	l, isNew := NewLimiter(1), newConn(0)
+	l.add(isNew)
+	if l.add(newConn(0)) || isNew.IsClosed() {
+		t.Error("a connection is evicted before its first request can be read")
+	}
+	age(isNew)
+	if !l.add(newConn(0)) || !isNew.IsClosed() {
+		t.Error("a silent connection is never evicted")
+	}
+}
+
 // TestLimiter_SilentConnectionIsEvictedFirst: the oldest of those that have not sent a request.
 func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	l := NewLimiter(3)
@@ -73,6 +89,7 @@ func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 			t.Error("there is room, and a connection is rejected")
 		}
 		time.Sleep(time.Millisecond)
+		age(c)
 	}
 	busy(spoken)
 	idle(spoken)
@@ -88,10 +105,48 @@ func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	}
 }
 
-// TestConn_CloseWhileBusy: net/http closes a connection that it took for idle, after a request has come.
+// TestLimiter_NeverRejects: a new connection is evicted before a busy one, and the oldest busy one if there
+// is no other.
+func TestLimiter_NeverRejects(t *testing.T) {
+	l := NewLimiter(3)
+	l.NeverRejects = true
+	older, newer, isNew := newConn(0), newConn(0), newConn(0)
+	for _, c := range []*Conn{older, newer, isNew} {
+		l.add(c)
+	}
+	busy(older)
+	time.Sleep(time.Millisecond)
+	busy(newer)
+	for _, want := range []*Conn{isNew, older, newer} {
+		next := newConn(0)
+		if !l.add(next) || !want.IsClosed() {
+			t.Error("the wrong connection is evicted")
+		}
+		time.Sleep(time.Millisecond)
+		busy(next)
+	}
+	if n, _ := l.Count(); n != 3 || l.Evicted() != 3 || l.Rejected() != 0 {
+		t.Errorf("%d are open, %d evicted, %d rejected", n, l.Evicted(), l.Rejected())
+	}
+}
+
+// TestConn_CloseWhileBusy: net/http closes a dead HTTP/2 peer although its requests are in flight.
 func TestConn_CloseWhileBusy(t *testing.T) {
 	l, c := NewLimiter(3), newConn(0)
 	l.add(c)
+	busy(c)
+	c.Close()
+	if n, _ := l.Count(); !c.IsClosed() || n != 0 {
+		t.Errorf("it stays open; %d connections", n)
+	}
+}
+
+// TestConn_CloseWhileDraining: http.Server.Shutdown closes a connection that it took for idle, after a
+// request has come.
+func TestConn_CloseWhileDraining(t *testing.T) {
+	l, c := NewLimiter(3), newConn(0)
+	l.add(c)
+	l.Drain()
 	busy(c)
 	if c.Close(); c.IsClosed() {
 		t.Error("a request has lost its connection")
@@ -119,11 +174,11 @@ func TestLimiter_CloseIdle(t *testing.T) {
 	busy(isBusy)
 	busy(isIdle)
 	idle(isIdle)
-	if !l.HasNew() {
+	if !l.AwaitsFirst() {
 		t.Error("a connection is not new before its first request")
 	}
-	isNew.idleSince = isNew.idleSince.Add(-2 * firstRequestGrace)
-	if l.HasNew() {
+	age(isNew)
+	if l.AwaitsFirst() {
 		t.Error("a silent connection is new forever")
 	}
 	l.CloseIdle()

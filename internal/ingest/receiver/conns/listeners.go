@@ -12,17 +12,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
 )
 
-// Listeners are where a server accepts connections: a Unix socket, a TCP address, or both. One
-// goroutine opens, serves and ends them.
+// Listeners are the Unix socket and the TCP address on which a server accepts connections; one of them may
+// be missing. Its methods are for one goroutine.
 type Listeners struct {
 	Limiter      *Limiter
-	AllowUIDs    []uint32 // that may connect to the Unix socket; nil: all
-	WriteTimeout time.Duration
-	// Rejected is called for each rejected connection with the id of its process, 0 if unknown.
+	AllowUIDs    []uint32      // users that may connect to the Unix socket; nil: all
+	WriteTimeout time.Duration // for a piece of a response; 0: no limit
+	LimitsLines  bool          // of request headers; must be false for TLS
+	// Rejected is called for each rejected connection, with the id of its process, 0 if unknown.
 	Rejected func(process int32)
 
-	unix      *socket.Listener // nil if there is none
-	tcp       net.Listener     // nil if there is none
+	unix      *socket.Listener // nil without a Unix socket
+	tcp       net.Listener     // nil without a TCP address
 	accepting sync.WaitGroup
 }
 
@@ -32,7 +33,7 @@ func (l *Listeners) OpenSocket(c socket.Config) (err error) {
 	return err //nolint:wrapcheck // the caller says for what
 }
 
-// OpenTCP opens an address, or takes over a listener that the service manager has given.
+// OpenTCP opens an address, unless the service manager has passed its listener.
 func (l *Listeners) OpenTCP(addr string, given net.Listener) (err error) {
 	if l.tcp = given; given != nil {
 		return nil
@@ -43,7 +44,7 @@ func (l *Listeners) OpenTCP(addr string, given net.Listener) (err error) {
 	return nil
 }
 
-// Serve calls serve with each listener in a goroutine of its own.
+// Serve starts a goroutine per listener that calls serve with it.
 func (l *Listeners) Serve(serve func(net.Listener)) {
 	if l.unix != nil {
 		l.accepting.Go(func() { serve(l.Limit(l.unix)) })
@@ -53,7 +54,7 @@ func (l *Listeners) Serve(serve func(net.Listener)) {
 	}
 }
 
-// Limit returns a listener that admits the connections of another one as the Limiter allows.
+// Limit returns a listener that accepts the connections of another one within the limits.
 func (l *Listeners) Limit(from net.Listener) net.Listener { return &listener{from, l} }
 
 type listener struct {
@@ -74,7 +75,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// reject sends a response before a request came. It fits into any socket's buffer.
+// reject responds before a request has come, and closes the connection. The response fits into the socket's
+// buffer, so that writing it does not block.
 func reject(accepted net.Conn) {
 	_ = accepted.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = io.WriteString(accepted, "HTTP/1.1 503 Service Unavailable\r\n"+
@@ -85,10 +87,10 @@ func reject(accepted net.Conn) {
 // HasSocket reports whether there is a Unix socket.
 func (l *Listeners) HasSocket() bool { return l.unix != nil }
 
-// Watch restores the socket's file if it was removed, until done.
+// Watch restores the file of the Unix socket if it is removed, until done is closed.
 func (l *Listeners) Watch(done <-chan struct{}, log *slog.Logger) { l.unix.Watch(done, log) }
 
-// SocketErr returns why clients can't find the socket, nil if they can or there is none.
+// SocketErr returns why clients can't connect to the Unix socket, if there is one.
 func (l *Listeners) SocketErr() error {
 	if l.unix == nil {
 		return nil
@@ -96,7 +98,7 @@ func (l *Listeners) SocketErr() error {
 	return l.unix.Unreachable() //nolint:wrapcheck // it says what to do
 }
 
-// Addr returns the TCP address, "" if there is none.
+// Addr returns the TCP address, "" without one.
 func (l *Listeners) Addr() string {
 	if l.tcp == nil {
 		return ""
@@ -104,9 +106,9 @@ func (l *Listeners) Addr() string {
 	return l.tcp.Addr().String()
 }
 
-// Stop ends accepting. Clients that wait in the queue of the Unix socket are still accepted, until the
-// context ends. The queue of a TCP listener is dropped, and its clients retry; that of a given one is
-// the next daemon's.
+// Stop stops accepting. Connections in the backlog of the Unix socket are still accepted, until the context
+// ends. The backlog of the TCP listener is dropped, and its clients retry; if the service manager has passed
+// the listener, its backlog is left to the next daemon.
 func (l *Listeners) Stop(ctx context.Context) {
 	if l.unix != nil {
 		l.unix.Shut()
@@ -114,18 +116,18 @@ func (l *Listeners) Stop(ctx context.Context) {
 	if l.tcp != nil {
 		_ = l.tcp.Close()
 	}
-	accepted := make(chan struct{})
+	hasStopped := make(chan struct{})
 	go func() {
 		l.accepting.Wait()
-		close(accepted)
+		close(hasStopped)
 	}()
 	select {
-	case <-accepted:
-	case <-ctx.Done(): // out of file descriptors; closing the listeners ends it
+	case <-hasStopped:
+	case <-ctx.Done(): // there are no free file descriptors; Close stops it
 	}
 }
 
-// Wait returns when no goroutine accepts any more.
+// Wait returns when no goroutine is accepting.
 func (l *Listeners) Wait() { l.accepting.Wait() }
 
 // Close releases the sockets.

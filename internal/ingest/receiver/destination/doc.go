@@ -1,3 +1,3 @@
-// Package destination parses the URLs of upstreams, and advises an operator about one that does not
-// answer.
+// Package destination parses the URLs of upstreams, and explains to an operator why an upstream does not
+// respond.
 package destination

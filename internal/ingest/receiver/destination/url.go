@@ -1,69 +1,52 @@
 package destination
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Protocol describes the URLs of the upstreams of a receiver.
+// Protocol describes the URLs of a receiver's upstream.
 type Protocol struct {
-	Flag    string
+	Flag    string // without dashes
 	Schemes map[string]Scheme
-	Give    string // the supported URLs, for error messages
+	Give    string // examples of valid URLs, for errors
 }
 
 // Scheme is the scheme of a URL.
-type Scheme struct {
-	IsGRPC, IsTLS bool
-	Port          string // default
-}
+type Scheme = endpoint.Scheme
 
-// URL is the URL of an upstream. The zero value is none.
+// URL is the URL of an upstream. The zero value stands for no upstream.
 type URL struct {
-	Network, Address string // as a dialer takes them
-	Base             string // the path before those of the protocol
-	protocol         *Protocol
-	schemeName       string
-	scheme           Scheme
-	authorities      *x509.CertPool // for its certificate; nil: the system's
+	endpoint.URL
+	protocol    *Protocol
+	scheme      Scheme
+	authorities *x509.CertPool // verify its certificate; nil: those of the system
 }
 
 // Parse parses a URL. Its errors do not quote the URL, which may hold a password.
-func (p *Protocol) Parse(text string) (to URL, err error) {
-	u, err := url.Parse(text)
+func (p *Protocol) Parse(text string) (URL, error) {
+	form := endpoint.Form{
+		What: p.Flag, Give: "give " + p.Give, User: ", since the senders' headers are forwarded",
+		Schemes: p.Schemes, IsBase: true,
+	}
+	u, err := form.Parse(text)
 	if err != nil {
-		return to, fmt.Errorf("parse %s: it is no URL; give %s", p.Flag, p.Give)
+		return URL{}, err //nolint:wrapcheck // it says what to do
 	}
-	switch scheme, known := p.Schemes[u.Scheme]; {
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return to, fmt.Errorf("parse %s: a user, a query or a fragment has no meaning there; "+
-			"the headers of who sends go on", p.Flag)
-	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
-		return URL{Network: "unix", Address: u.Path, protocol: p}, nil
-	case !known || u.Hostname() == "" || scheme.IsGRPC && strings.Trim(u.Path, "/") != "":
-		return to, fmt.Errorf("parse %s: the scheme %.10q, or what follows it, is none; give %s",
-			p.Flag, u.Scheme, p.Give)
-	default:
-		return URL{
-			"tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.Port)),
-			strings.TrimSuffix(u.EscapedPath(), "/"), p, u.Scheme, scheme, nil,
-		}, nil
-	}
+	return URL{URL: u, protocol: p, scheme: form.Scheme(u)}, nil
 }
 
-// TrustIn has the upstream's certificate checked by the authorities of a file.
+// TrustIn makes the authorities in a file verify the upstream's certificate.
 func (p *Protocol) TrustIn(to *URL, file string) (err error) {
 	if !to.scheme.IsTLS {
 		return fmt.Errorf("check %[1]s-ca: there is no destination that speaks TLS; give one in --%[1]s, "+
@@ -73,31 +56,29 @@ func (p *Protocol) TrustIn(to *URL, file string) (err error) {
 	return err //nolint:wrapcheck // it says what to do
 }
 
-// IsSet reports whether there is one.
-func (u *URL) IsSet() bool { return u.Address != "" }
+// IsSet reports whether there is an upstream.
+func (u *URL) IsSet() bool { return !u.IsZero() }
 
-// IsGRPC reports whether it speaks gRPC.
+// IsGRPC reports whether the upstream uses gRPC.
 func (u *URL) IsGRPC() bool { return u.scheme.IsGRPC }
 
-// String returns its text, "" if there is none.
+// String returns the text of the URL, "" for no upstream.
 func (u *URL) String() string {
-	switch u.Network {
-	case "":
+	if !u.IsSet() {
 		return ""
-	case "unix":
-		return "unix://" + u.Address
 	}
-	return u.schemeName + "://" + u.Address + u.Base
+	return u.URL.String()
 }
 
 // MaxForwards bounds the connections to an upstream. Further requests wait for a free one.
 const MaxForwards = receiver.MaxIdle
 
 // Upstream returns the upstream for the receiver's server.
-func (u *URL) Upstream(patience time.Duration) receiver.Upstream {
+func (u *URL) Upstream(responseTimeout time.Duration) receiver.Upstream {
 	to := receiver.Upstream{
-		Network: u.Network, Address: u.Address, MaxConnections: MaxForwards, Patience: patience,
-		IsGRPC: u.scheme.IsGRPC,
+		Network: u.Network, Address: u.Address, MaxConnections: MaxForwards,
+		ResponseTimeout: responseTimeout,
+		IsGRPC:          u.scheme.IsGRPC,
 	}
 	if u.scheme.IsTLS {
 		to.TLS = &tls.Config{RootCAs: u.authorities, MinVersion: tls.VersionTLS12}
@@ -105,41 +86,41 @@ func (u *URL) Upstream(patience time.Duration) receiver.Upstream {
 	return to
 }
 
-// Advise adds to the error of an upstream that did not answer what the operator can do.
+// Advise adds to the error of an upstream that did not respond how the operator can fix it.
 func (u *URL) Advise(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var misnamed x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var noTLS tls.RecordHeaderError
 	var op *net.OpError
-	what := ""
+	advice := ""
 	switch {
 	case errors.As(err, &unknown):
-		what = "give the certificate of its authority with --" + u.protocol.Flag + "-ca"
+		advice = "give the certificate of its authority with --" + u.protocol.Flag + "-ca"
 	case errors.As(err, &misnamed):
-		what = "name it in --" + u.protocol.Flag + " as its certificate does"
+		advice = "name it in --" + u.protocol.Flag + " as its certificate does"
 	case errors.As(err, &invalid):
-		what = "have its certificate renewed, or look at the clock"
+		advice = "have its certificate renewed, or look at the clock"
 	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch):
-		what = "it speaks no TLS there: give a URL without in --" + u.protocol.Flag + ", or its port for TLS"
-	case errors.As(err, &op) && op.Op == "remote error": // crypto/tls's name for an alert that came
-		what = "look at its log: it ended TLS. A certificate of its clients, if it asks, is not shown"
+		advice = "it speaks no TLS there: give a URL without in --" + u.protocol.Flag + ", or its port for TLS"
+	case errors.As(err, &op) && op.Op == "remote error": // an alert of the peer, in crypto/tls
+		advice = "look at its log: it ended TLS. A certificate of its clients, if it asks, is not shown"
 	case errors.As(err, &op) && op.Op == "dial":
-		what = "look whether it runs, and listens where --" + u.protocol.Flag + " says"
+		advice = "look whether it runs, and listens where --" + u.protocol.Flag + " says"
 	default:
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, what)
+	return fmt.Errorf("%w; %s", err, advice)
 }
 
 // MaxAnswer is many times the length of any known response body. connectionBytes is about the memory of a
-// connection to an upstream with a response.
+// connection to an upstream while a response is read.
 const (
 	MaxAnswer       = 64 << 10
 	connectionBytes = MaxAnswer + receiver.MaxResponseHeader + 64<<10
 )
 
-// Forwards returns the maximum number of connections to it.
+// Forwards returns the maximum number of connections to the upstream.
 func (u *URL) Forwards() int {
 	if !u.IsSet() {
 		return 0
@@ -147,9 +128,9 @@ func (u *URL) Forwards() int {
 	return MaxForwards
 }
 
-// Memory returns the memory limit of those connections.
-func (u *URL) Memory(brings string) memory.Part {
+// Memory returns the memory limit of these connections. data is the name of the forwarded data.
+func (u *URL) Memory(data string) memory.Part {
 	return memory.Part{
-		Name: "connections to the destination of " + brings, Bytes: int64(u.Forwards()) * connectionBytes,
+		Name: "connections to the destination of " + data, Bytes: int64(u.Forwards()) * connectionBytes,
 	}
 }

@@ -132,7 +132,7 @@ func openZipkin(t *testing.T, common func(*receiver.Config), behind string) serv
 	if err != nil {
 		t.Fatal(err)
 	}
-	return server{s, s.Server.Stats, func() map[string]uint64 { return s.Shown().Requests }}
+	return server{s, s.Server.Stats, func() map[string]uint64 { return s.Status().Requests }}
 }
 
 // subject is a door on a socket, before somebody who answers as a test says.

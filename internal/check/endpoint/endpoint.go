@@ -1,9 +1,8 @@
-// Package endpoint parses the URLs of destinations, and says in one error what is wrong with one and what
-// to give instead.
+// Package endpoint parses the URLs of exporters' destinations and of receivers' upstreams.
 //
-// A Form describes the URLs that a kind of destination has: its schemes, and whether a path or a query have
-// a meaning. Errors never quote the URL, because a password or a key can be anywhere in one that is
-// invalid, and String leaves out the query, where keys are valid.
+// A Form describes the URLs of one kind of destination: their schemes, and whether a path or a query is
+// valid. An error gives the mistake and examples of valid URLs, but never the URL itself: a password or a key
+// can be anywhere in an invalid one. String leaves out the query, which may hold a key.
 //
 // Concurrency: a URL does not change once it is parsed.
 //
@@ -19,28 +18,29 @@ import (
 	"strings"
 )
 
-// URL is where a destination listens. The zero value is nowhere.
+// URL is the URL of a destination. The zero value stands for no destination.
 type URL struct {
 	Network string // "tcp" or "unix"
-	Address string // host:port, where the port may be left out; or the path of a socket
+	Address string // host:port, host if the form adds no port, or the path of a socket
 
 	scheme string // "" for http and unix
 	path   string // escaped
 	query  string // never shown
 }
 
-// Form describes the URLs of a kind of destination. Unix sockets always are among them.
+// Form describes the URLs of a kind of destination. Unix sockets are always among them.
 type Form struct {
-	What    string // such as "agent URL", for errors
+	What    string // name of the URL in errors, such as "agent URL"
 	Give    string // examples of valid URLs, for errors
-	User    string // what to do instead of writing a password into the URL, for errors
+	User    string // alternative to a password in the URL, for errors
 	Schemes map[string]Scheme
-	IsWeb   bool // a path and a query have a meaning
+	IsWeb   bool // a path and a query are valid
+	IsBase  bool // a path is valid except for gRPC; the paths of requests are appended to it
 }
 
-// Scheme is one that a Form has.
+// Scheme is a scheme of a Form.
 type Scheme struct {
-	Port          string // added to a host without a port; "": none is added
+	Port          string // default; "": none is added
 	IsTLS, IsGRPC bool
 }
 
@@ -53,7 +53,7 @@ func (f Form) Parse(text string) (URL, error) {
 		to, why = f.read(u)
 	}
 	if why != "" {
-		return URL{}, fmt.Errorf("parse %s (not shown, since it may hold a key): %s; %s", f.What, why, f.Give)
+		return URL{}, fmt.Errorf("parse %s: %s; %s", f.What, why, f.Give)
 	}
 	return to, nil
 }
@@ -82,7 +82,7 @@ func (f Form) read(u *url.URL) (to URL, why string) {
 		return to, "no host"
 	case noPort != nil || n == 0:
 		return to, "port " + port + " is not between 1 and 65535"
-	case !f.IsWeb && strings.TrimSuffix(u.Path, "/") != "":
+	case !f.IsWeb && (!f.IsBase || scheme.IsGRPC) && strings.TrimSuffix(u.Path, "/") != "":
 		return to, "a path has no meaning here"
 	}
 	to = URL{Network: "tcp", Address: u.Host}
@@ -92,22 +92,25 @@ func (f Form) read(u *url.URL) (to URL, why string) {
 	if u.Scheme != "http" {
 		to.scheme = u.Scheme
 	}
-	if f.IsWeb {
+	switch {
+	case f.IsWeb:
 		to.path, to.query = u.EscapedPath(), u.RawQuery
+	case f.IsBase:
+		to.path = strings.TrimSuffix(u.EscapedPath(), "/")
 	}
 	return to, ""
 }
 
-// Scheme is that of the URL, as the form has it.
+// Scheme returns the scheme of a URL of this form.
 func (f Form) Scheme(of URL) Scheme { return f.Schemes[cmp.Or(of.scheme, "http")] }
 
-// IsZero reports whether there is no URL.
+// IsZero reports whether it is the zero value.
 func (u URL) IsZero() bool { return u == URL{} }
 
-// Path is where requests go, escaped.
+// Path returns the escaped path.
 func (u URL) Path() string { return u.path }
 
-// Below is the URL of a path below this one.
+// Below returns the URL with a path appended.
 func (u URL) Below(path string) URL {
 	if path != "" {
 		u.path = strings.TrimSuffix(u.path, "/") + path
@@ -115,7 +118,7 @@ func (u URL) Below(path string) URL {
 	return u
 }
 
-// String is the URL without its query; "off" for the zero value.
+// String returns the URL without its query, "off" for the zero value.
 func (u URL) String() string {
 	switch u.Network {
 	case "":
@@ -129,8 +132,7 @@ func (u URL) String() string {
 // GoString implements fmt.GoStringer, so that a printed configuration does not show the query.
 func (u URL) GoString() string { return u.String() }
 
-// Target is the URL of HTTP requests, with its query. A socket has no host, so the target has a name for
-// it.
+// Target returns the URL of HTTP requests, with its query. A socket has no host, so localhost stands for it.
 func (u URL) Target() string {
 	if u.query != "" {
 		return u.origin() + u.path + "?" + u.query
