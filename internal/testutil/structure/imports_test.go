@@ -174,7 +174,7 @@ var packages = map[string]imports{
 
 	"internal/aggregate/exemplars": {"", "spans by numbers, of whatever key and trace"},
 
-	"internal/export/dump":       {"", "keeps refused payloads, as bytes"},
+	"internal/export/dump":       {"internal/decode/payload internal/status/sanitize", "keeps refused payloads, and shows one as text"},
 	"internal/daemon/systemd":    {"", "speaks to the service manager"},
 	"internal/ingest/socketpath": {"", "says where a socket is that nobody gave a path"},
 	"internal/ingest/socket":     {"internal/ingest/socketpath", "opens sockets and knows peers"},
