@@ -49,9 +49,6 @@ func New(to io.Writer) *Queue {
 	return q
 }
 
-// To is the end of the log.
-func (q *Queue) To() io.Writer { return q.to }
-
 // OnLost has lines told that were lost, as soon as lines are taken again.
 func (q *Queue) OnLost(tell func(lines uint64)) {
 	q.mu.Lock()
