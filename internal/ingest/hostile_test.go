@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -16,8 +15,8 @@ import (
 
 // TestHostile does to a server, over a real socket, what a hostile or broken
 // process in the pod could. While it does, a healthy tracer sends; after it, the
-// healthy tracer's every span is counted, the books balance (start's stop
-// checks them), and the memory is back.
+// healthy tracer's every span is counted, and the books balance (start's stop
+// checks them).
 func TestHostile(t *testing.T) {
 	for _, attack := range []struct {
 		name string
@@ -187,16 +186,12 @@ func TestHostile(t *testing.T) {
 					}
 				}
 			})
-			before := inUse()
 			attack.do(h)
 			close(stop)
 			sending.Wait()
 			healthy.settle()
 			eventually.True(t, "all connections are closed",
 				func() bool { return h.Stats().Connections == 0 })
-			if grown := int64(inUse()) - int64(before); grown > 24<<20 {
-				t.Errorf("%d bytes more are in use than before", grown)
-			}
 			h.stop()
 			if got := h.rows["the healthy one's"]; got != sent {
 				t.Errorf("the healthy tracer was counted %d of %d; dropped %v", got, sent, h.Stats().Dropped)
@@ -206,11 +201,4 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
-}
-
-func inUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
