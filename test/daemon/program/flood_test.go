@@ -66,13 +66,10 @@ func (f *flood) spans(spansPerConnection int) {
 			f.t.Error(err)
 			return
 		}
-		batch := make([]client.Snapshot, 50)
+		batch, long := make([]client.Snapshot, 50), strings.Repeat("x", 2000)
 		for range spansPerConnection / len(batch) {
 			for i := range batch {
-				key := client.Key{Resource: f.next(), Operation: "op", Service: service}
-				if i%10 == 0 {
-					key.Resource += strings.Repeat("x", 4000)
-				}
+				key := client.Key{Resource: f.next() + long, Operation: "op", Service: service}
 				for tag := range 8 {
 					key.PeerTags = append(key.PeerTags, fmt.Sprintf("tag%d:%s", tag, f.next()))
 				}
