@@ -40,6 +40,9 @@ type flood struct {
 	doors  map[string]string // Unix sockets of the receivers, by the prefix of their flags
 	limits status.Status     // at the start
 	number atomic.Uint64     // of the last key
+
+	mu    sync.Mutex
+	zeros []byte
 }
 
 // limit returns the value of a flag.
@@ -126,7 +129,7 @@ func (f *flood) sendAll(door string, messages []message, connection int) {
 	over := transport(f.doors[door], isHTTP2)
 	defer over.CloseIdleConnections()
 	for i, m := range messages {
-		if isHTTP2 {
+		if isHTTP2 && len(m.body) < 10*f.limit("otlp-max-body") {
 			m.path, m.media = pathGRPC, "application/grpc"
 			m.body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(m.body))), m.body...)
 		}
@@ -154,7 +157,17 @@ const (
 )
 
 // tooLong is how many times as long as it may be a body is that compresses to almost nothing.
-const tooLong = 20
+const tooLong = 100
+
+// bomb returns a part of one text that compresses to almost nothing.
+func (f *flood) bomb(length int) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if length > len(f.zeros) {
+		f.zeros = make([]byte, length)
+	}
+	return f.zeros[:length:length]
+}
 
 // post sends a message. A receiver that has no room may refuse it.
 func (f *flood) post(over *http.Transport, m message, encoding string) {
@@ -215,7 +228,7 @@ func (f *flood) otlp() (messages []message) {
 		Attributes: []otlptest.Attribute{{"service.name", f.next()}}, Scopes: [][]otlptest.Span{spans},
 	})
 	add(body[:len(body):len(body)])
-	return append(messages, message{pathOTLP, mediaProtobuf, make([]byte, tooLong*length)})
+	return append(messages, message{pathOTLP, mediaProtobuf, f.bomb(tooLong * length)})
 }
 
 func (f *flood) span() otlptest.Span {
@@ -312,7 +325,7 @@ func (f *flood) zipkin() []message {
 	return []message{
 		list(distinct),
 		list(append(slices.Repeat([]string{"{}"}, length/4), span())),
-		list([]string{strings.Repeat(" ", tooLong*length)}),
+		{pathZipkin, mediaJSON, f.bomb(tooLong * length)},
 	}
 }
 
@@ -371,7 +384,7 @@ func (f *flood) hold(httpAddr string) (release func()) {
 	}
 	for connection := range f.limit("max-connections") {
 		length := wire.MinMaxFrame / 2
-		if connection == 0 { // the buffers of large frames hold few
+		if connection%2 == 0 { // the buffers of large frames hold few
 			length = wire.DefaultMaxFrame - wire.HeaderLen
 		}
 		half := binary.BigEndian.AppendUint32(wire.AppendHello(nil, &wire.Hello{Version: wire.Version}), uint32(length))

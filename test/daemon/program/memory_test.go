@@ -38,7 +38,7 @@ func TestMemoryLimit_AllReceivers(t *testing.T) {
 		limit int
 		args  []string
 	}{
-		"native protocol": {64 << 20, nil},
+		"native protocol": {64 << 20, []string{"--max-connections=128"}},
 		"OpenTelemetry, scraped": {192 << 20, []string{
 			"--apm-socket=apm", "--otlp-socket=otlp", "--zipkin-socket=zipkin", "--prometheus",
 			"--max-aggregates=1024",
@@ -96,7 +96,7 @@ func floodReceivers(t *testing.T, limit int, args []string) {
 	go func() {
 		defer close(flooding)
 		var senders sync.WaitGroup
-		senders.Go(func() { f.spans(2_000) })
+		senders.Go(func() { f.spans(1_000) })
 		for door := range f.doors {
 			senders.Go(func() {
 				f.atOnce(floodConnections, func(connection int) { f.sendAll(door, messages[door](), connection) })
