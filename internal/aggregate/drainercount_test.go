@@ -1,9 +1,10 @@
 package aggregate_test
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"runtime"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
 // TestParseDrainers: the policies, in a container of eight cores.
