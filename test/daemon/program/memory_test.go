@@ -305,7 +305,10 @@ func peakResident(t *testing.T, pid int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
+	_, rest, isAlive := bytes.Cut(status, []byte("VmHWM:"))
+	if !isAlive {
+		t.Fatal("the daemon has ended: was it killed for its memory?")
+	}
 	kibibytes, err := strconv.Atoi(string(bytes.Fields(rest)[0]))
 	if err != nil {
 		t.Fatal(err)
