@@ -12,7 +12,7 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race,)
 
 # Tests that the race detector falsifies, because it allocates, or only slows down,
 # because one goroutine compares thousands of values: their names say so.
-PLAIN := Alloc|Agrees
+PLAIN := Alloc|Agrees|MemoryLimit_
 
 # Modules of their own, so that what they need never enters the daemon's.
 TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
@@ -280,8 +280,8 @@ bench-java: build ## what publishing a span costs a Java process, beside OpenTel
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time; in both grids
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix' ./internal/aggregate/sketch -durations 100000000
-	$(GO) test -v -run MemoryOfAThousand ./internal/aggregate
-	$(GO) test -run '^$$' -bench 'Sketch|TableRow' -benchtime 2s ./internal/aggregate/sketch ./internal/aggregate
+	$(GO) test -run '^$$' -bench SketchMemory -benchtime 1x ./internal/aggregate
+	$(GO) test -run '^$$' -bench 'SketchBin|SketchAdd|TableRow' -benchtime 2s ./internal/aggregate/sketch ./internal/aggregate
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's and the Collector's own code, in one run
 	cd lab/peers && $(GO) run ./flush

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newConfigCommand has the flags of run, so that a command line is looked at by
-// putting config where run stood.
+// newConfigCommand has the flags of run, so that config can replace run in a command line.
 func newConfigCommand(variables map[string]string) *cobra.Command {
 	o := &runOptions{variables: variables}
 	var check, asJSON bool
@@ -31,15 +30,7 @@ A flag that can't be parsed is named first, alone; then all variables; then the 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
-				if err := o.check(cmd); err != nil {
-					return err
-				}
-				says := "the configuration can be used"
-				if lacks := daemon.CheckHere(&o.config); lacks != nil {
-					says += ", but not on this machine as it is:\n" + sanitize.Lines(lacks.Error())
-				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), says)
-				return err
+				return o.printCheck(cmd)
 			}
 			if err := o.read(cmd); err != nil {
 				return err
@@ -56,35 +47,39 @@ A flag that can't be parsed is named first, alone; then all variables; then the 
 	return cmd
 }
 
+// printCheck returns what is wrong with the configuration, or prints that nothing is.
+func (o *runOptions) printCheck(cmd *cobra.Command) error {
+	if err := o.check(cmd); err != nil {
+		return err
+	}
+	verdict := "the configuration can be used"
+	if missing := daemon.CheckHere(&o.config); missing != nil {
+		verdict += ", but not on this machine as it is:\n" + sanitize.Lines(missing.Error())
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), verdict)
+	return err
+}
+
 func writeSettings(w io.Writer, settings []status.Setting) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FLAG\tVALUE\tFROM")
 	for _, s := range settings {
-		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.Name, shownValue(s), shownOrigin(s))
+		value, effective, origin := s.Value, s.Effective, s.Origin
+		switch {
+		case value == "" || value == "[]":
+			value = cmp.Or(effective, "-")
+		case effective != "":
+			value += " (" + effective + ")"
+		}
+		switch {
+		case s.Variable != "":
+			origin = "environment, " + s.Variable
+		case origin == status.FromMemory || origin == status.FromDescriptors:
+			origin += ", instead of " + s.Default
+		}
+		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.Name, sanitize.Text(value), sanitize.Text(origin))
 	}
 	return table.Flush()
-}
-
-// shownValue is the value, and what it comes to where that is another.
-func shownValue(s status.Setting) string {
-	value, effective := sanitize.Text(s.Value), sanitize.Text(s.Effective)
-	switch {
-	case value == "" || value == "[]":
-		return cmp.Or(effective, "-")
-	case effective != "":
-		return fmt.Sprintf("%s (%s)", value, effective)
-	}
-	return value
-}
-
-func shownOrigin(s status.Setting) string {
-	switch {
-	case s.Variable != "":
-		return "environment, " + sanitize.Text(s.Variable)
-	case s.Origin == status.FromMemory || s.Origin == status.FromDescriptors:
-		return s.Origin + ", instead of " + s.Default
-	}
-	return s.Origin
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,72 +25,58 @@ type unreachableError struct{ error }
 
 func (u unreachableError) Unwrap() error { return u.error }
 
-// maxStatusBytes bounds what is read of an answer; a full one has some 200 KB.
-const maxStatusBytes = 8 << 20
-
-// statusSource is a daemon that can be asked.
-type statusSource struct {
-	url    string // of /status, without the password
-	user   *url.Userinfo
-	client http.Client
+func unreachable(format string, args ...any) error {
+	return unreachableError{fmt.Errorf("ask daemon: "+format, args...)}
 }
 
-// daemonFlags say which daemon is asked.
+// daemonFlags are the flags of commands that ask a daemon.
 type daemonFlags struct{ url, caFile string }
 
-func (d *daemonFlags) add(f *pflag.FlagSet) {
+func (d *daemonFlags) addTo(f *pflag.FlagSet) {
 	f.StringVar(&d.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the "+
 		"host where it asks for them")
 	f.StringVar(&d.caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the "+
 		"system's)")
 }
 
-// asked is the daemon that a command asks, whose --timeout is this.
-func (d *daemonFlags) asked(timeout time.Duration) (*statusSource, error) {
+// statusSource is a daemon that can be asked for its status.
+type statusSource struct {
+	url    string // of /status, without the password
+	user   *url.Userinfo
+	client http.Client
+}
+
+// source returns the daemon that the flags name. Its errors are usage errors.
+func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	if timeout <= 0 {
 		return nil, commandline.Mistake("parse --timeout: %s is not positive", timeout)
 	}
-	source, err := d.source(timeout)
-	return source, commandline.AsUsage(err)
-}
-
-func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
-	address := d.url
-	if address == "" {
-		address = localDaemon(os.Getenv(commandline.Variable("http-addr")))
-	}
+	address := cmp.Or(d.url, localDaemon(os.Getenv(commandline.Variable("http-addr"))))
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// not quoted: it may hold a password
-		return nil, errors.New("parse --url: it is not http://host:port or https://host:port")
+		return nil, commandline.Mistake("parse --url: it is not http://host:port or https://host:port")
 	}
-	roots, err := readRoots(d.caFile)
-	if err != nil {
-		return nil, err
+	var secure tls.Config
+	if d.caFile != "" {
+		if secure.RootCAs, err = check.Authorities("--ca-file", d.caFile); err != nil {
+			return nil, commandline.AsUsage(err)
+		}
 	}
 	s := &statusSource{user: u.User, client: http.Client{
-		Timeout:   timeout,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
+		Timeout: timeout, Transport: &http.Transport{TLSClientConfig: &secure},
 	}}
 	u.User = nil
 	s.url = u.JoinPath("status").String()
 	return s, nil
 }
 
-// readRoots are the authorities of a file, nil for the system's.
-func readRoots(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	return check.Authorities("--ca-file", file) //nolint:wrapcheck // it says what to do
-}
-
-// localDaemon is where a daemon of this machine answers that listens on an address.
-func localDaemon(listens string) string {
-	host, port, err := net.SplitHostPort(listens)
+// localDaemon returns the address of a daemon on this machine that listens on an --http-addr.
+func localDaemon(httpAddr string) string {
+	host, port, err := net.SplitHostPort(httpAddr)
 	if err != nil {
 		return "127.0.0.1:9126"
 	}
@@ -101,7 +86,10 @@ func localDaemon(listens string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// get asks once.
+// maxStatusBytes limits a response; that of a full daemon has some 200 KB.
+const maxStatusBytes = 8 << 20
+
+// get asks once, and returns the response as it came and decoded.
 func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -113,27 +101,26 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) 
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %w; is it running, and does --url name "+
-			"the --http-addr of its run?", err)}
+		return nil, nil, unreachable("%w; is it running, and does --url name the --http-addr of its run?", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatusBytes))
-	switch {
-	case err != nil:
-		return nil, nil, unreachableError{fmt.Errorf("ask daemon: read the answer of %s: %w", s.url, err)}
-	case response.StatusCode == http.StatusUnauthorized:
+	if err != nil {
+		return nil, nil, unreachable("read the answer of %s: %w", s.url, err)
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized:
 		return nil, nil, fmt.Errorf("ask daemon: %s asks for a password; put user:password@ before the "+
 			"host in --url, or in SPANSTATSD_URL", s.url)
-	case response.StatusCode == http.StatusMisdirectedRequest:
+	case http.StatusMisdirectedRequest:
 		return nil, nil, fmt.Errorf("ask daemon: %s: %s", s.url, strings.TrimSpace(string(body)))
-	case response.StatusCode != http.StatusOK:
-		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %s answered %s; is this a spanstatsd?",
-			s.url, response.Status)}
+	default:
+		return nil, nil, unreachable("%s answered %s; is this a spanstatsd?", s.url, response.Status)
 	}
 	answer := &status.Status{}
 	if err := json.Unmarshal(body, answer); err != nil || answer.Schema == 0 {
-		return nil, nil, unreachableError{fmt.Errorf("ask daemon: what %s answered is no status; is this a "+
-			"spanstatsd?", s.url)}
+		return nil, nil, unreachable("what %s answered is no status; is this a spanstatsd?", s.url)
 	}
 	if answer.Schema > status.StatusSchema {
 		return nil, nil, fmt.Errorf("ask daemon: its status has schema %d, this program knows %d; use the "+

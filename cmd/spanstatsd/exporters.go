@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/check"
@@ -17,33 +15,44 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
-// statisticsOptions are flags about where statistics go, as far as they are to be read.
-type statisticsOptions struct {
+// exporterOptions are the flags of exporters.
+type exporterOptions struct {
 	agentURL    string
 	endpoint    string
 	temporality otlp.Temporality
 	dialect     points.Dialect
 	dimensions  string
 	resource    []string
-	histogram   histogram
+	histogram   points.Histogram
 	instance    string
 	exemplars   int
-	scraped     scrapedOptions
+
+	prometheus           string // on, off, or empty if it depends on the other destinations
+	prometheusAddr       string
+	prometheusHistograms string
+	prometheusBounds     []float64
+	prometheusDialect    points.Dialect
+	prometheusDimensions string
 }
 
 const (
 	on         = "on"
-	off        = "off"  // stands for no destination
-	noInstance = "none" // stands for no instance
+	off        = "off"
+	noInstance = "none"
+
+	// of --prometheus-histograms
+	onlyNative  = "native"
+	onlyClassic = "classic"
 )
 
-func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
+func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Where statistics go")
-	o.dimensions, o.scraped.dimensions = points.AllDimensions, points.AllDimensions
-	f := g.First
+	f := g.Flags
+	o.dimensions, o.prometheusDimensions = points.AllDimensions, points.AllDimensions
 	f.Var(commandline.Text(&o.agentURL, "url"), "agent-url",
 		"where the agent takes statistics, http://host:port or unix:///path; off for no agent (default: "+
 			"DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126, where "+
@@ -53,9 +62,10 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 		"where statistics go as OTLP metrics, http://host:4318/v1/metrics, https://... or unix:///path; "+
 			"off for nowhere (default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or "+
 			"OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
-	o.scraped.addFirst(f)
-
-	f = g.Rest
+	f.Var(commandline.Choice(&o.prometheus, "", on, off), "prometheus",
+		"whether a Prometheus can scrape statistics at "+prometheus.Path+" of --http-addr: on, also without "+
+			"a value, or off (default: on where no destination is named)")
+	f.Lookup("prometheus").NoOptDefVal = on
 	f.DurationVar(&c.Aggregate.FlushInterval, "flush-interval", c.Aggregate.FlushInterval,
 		"how often statistics are sent, and how long an interval is, 1s to 10s")
 	f.BoolVar(&c.Aggregate.ConflateRuntimes, "conflate-runtimes", c.Aggregate.ConflateRuntimes,
@@ -66,17 +76,17 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Datadog),
 		"otlp-dialect", "names of OTLP metrics and their attributes: spanmetrics as the Collector's "+
 			"connector has them, datadog as Datadog's tracers have them")
-	f.Var(commandline.Parsed(&o.histogram, exponential, "kind[:bounds]", parseHistogram), "otlp-histogram",
-		"buckets of durations in OTLP metrics: exponential, or explicit for classic ones, with the upper "+
-			"bounds of --prometheus-buckets behind a colon as explicit:sdk or explicit:0.01,0.1,1 (explicit "+
-			"alone has the connector's); explicit-ms sends them in milliseconds, as the "+
+	f.Var(commandline.Parsed(&o.histogram, points.Exponential, "kind[:bounds]", points.ParseHistogram),
+		"otlp-histogram", "buckets of durations in OTLP metrics: exponential, or explicit for classic ones, with "+
+			"the upper bounds of --prometheus-buckets behind a colon as explicit:sdk or explicit:0.01,0.1,1 "+
+			"(explicit alone has the connector's); explicit-ms sends them in milliseconds, as the "+
 			"connector does without unit: s")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
 			"all, none, or names with commas as http.route,peer.service, or all but some as "+
 			"all,-peer.service; up to eight may be any attribute of a span or its resource, each with a budget "+
 			"as tenant.id=200 where it has one of its own")
-	f.Var(commandline.Parsed(&o.resource, identifying, "names", parseResource), "otlp-resource-attributes",
+	f.Var(commandline.Parsed(&o.resource, "identifying", "names", otel.ParseResource), "otlp-resource-attributes",
 		"attributes of a resource which OTLP metrics keep of spans by OTLP, beside service, version, "+
 			"environment, host and container: names with commas, identifying for service.instance.id, "+
 			"service.namespace and Kubernetes' names, or none; resources that differ in any are origins "+
@@ -88,176 +98,133 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id",
 		"attribute collector.instance.id of OTLP metrics in the dialect spanmetrics, which tells daemons "+
 			"apart; none to leave it out (default: drawn at each start)")
-	o.scraped.addRest(f)
+	f.Var(commandline.Text(&o.prometheusAddr, "address"), "prometheus-addr",
+		"address of its own at which a Prometheus scrapes statistics, as :9127 (default: that of "+
+			"--http-addr)")
+	f.Var(commandline.Choice(&o.prometheusHistograms, "both", "both", onlyNative, onlyClassic),
+		"prometheus-histograms", "which buckets a Prometheus gets: native ones where it asks for protobuf, "+
+			"classic ones, or both")
+	f.Var(commandline.Parsed(&o.prometheusBounds, points.ConnectorBounds, "bounds", points.ParseBounds),
+		"prometheus-buckets", "upper bounds of classic buckets in seconds, with commas; connector for those of "+
+			"the Collector's spanmetrics connector, sdk for those of OpenTelemetry's conventions for HTTP")
+	f.Var(commandline.Choice(&o.prometheusDialect, points.Spanmetrics, points.Spanmetrics, points.Tempo),
+		"prometheus-dialect", "names of metrics and labels for a Prometheus: spanmetrics as the "+
+			"Collector's connector has them, tempo as the metrics generator of Grafana's Tempo has them")
+	f.Var(commandline.Text(&o.prometheusDimensions, "names"), "prometheus-dimensions",
+		"labels for a Prometheus beside service, name, kind and status, as attributes: all, none, or names "+
+			"with commas as http.route,peer.service, or all but some as all,-peer.service; up to eight may be "+
+			"any attribute of a span or its resource, each with a budget as tenant.id=200 where it has one of "+
+			"its own")
 	return g
 }
 
-// complete turns them into the configuration.
-func (o *statisticsOptions) complete(c *daemon.Config, s *settings) error {
-	named := o.named(c)
-	badAgent, badExemplars := o.chooseAgent(c, s, named), o.makeExemplars(c)
-	exporter, badOTLP := o.exporter(c, s)
-	if exporter != nil {
-		c.Exporters = append(c.Exporters, exporter.Describe())
+// complete chooses the destinations, and makes their exporters. Without --agent-url and its variables, the agent
+// is a destination if traces are forwarded to it, or if no other destination is named: then it is discovered.
+// Without --prometheus, there is an exporter for it if no other destination is named.
+func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
+	var agentVariables string
+	if o.agentURL == "" {
+		o.agentURL, agentVariables = agent.FromEnvironment(os.Getenv)
+		s.fromVariable("agent-url", agentVariables)
 	}
-	badScraped := o.scraped.complete(c, s, !named.any())
-	if exporter != nil {
-		c.OTLP.Labels.Resource = o.resource
+	variables, badVariables := otlp.ReadVariables(os.Getenv)
+	hasAgent := o.agentURL != off && (o.agentURL != "" || c.APM.Enabled())
+	hasOTLP := o.endpoint != off && (o.endpoint != "" || variables.From != "")
+	isNamed := hasAgent || hasOTLP || o.prometheus == on
+	hasPrometheus := o.prometheus == on || o.prometheus == "" && !isNamed
+	if o.prometheus == "" {
+		s.of("prometheus").Effective = map[bool]string{true: on, false: off}[hasPrometheus]
 	}
-	if exporter != nil && o.dialect == points.Spanmetrics {
-		nameDimensions(c, o.dimensions)
+
+	var badAgent, badOTLP, badPrometheus error
+	if isNamed && !hasAgent {
+		o.agentURL = off
 	}
-	if c.Prometheus != nil {
-		nameDimensions(c, o.scraped.dimensions)
+	if o.agentURL != off {
+		badAgent = o.addAgent(c, s, !hasAgent, agentVariables)
 	}
-	if len(c.Exporters) == 0 && c.Prometheus == nil {
-		c.Exemplars = nil // nobody wants any
+	badExemplars := check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit)
+	if badExemplars == nil && (hasOTLP || hasPrometheus) && daemon.HandsOn(c) {
+		c.Exemplars = exemplars.New(o.exemplars)
+	}
+	if hasOTLP {
+		badOTLP = o.addOTLP(c, s, variables, badVariables)
+	}
+	if hasPrometheus {
+		badPrometheus = o.addPrometheus(c)
 	}
 	c.Zipkin.Labels.Attributes, c.Zipkin.Labels.Resource = c.OTLP.Labels.Attributes, c.OTLP.Labels.Resource
 	c.Aggregate.Attributes = len(c.OTLP.Labels.Resource) > 0 && (c.OTLP.Enabled() || c.Zipkin.Enabled())
-	return errors.Join(badAgent, badExemplars, badOTLP, badScraped, c.OTLP.Labels.Check())
+	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, c.OTLP.Labels.Check())
 }
 
-// makeExemplars makes the table of them where traces go on.
-func (o *statisticsOptions) makeExemplars(c *daemon.Config) error {
-	err := check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit)
-	if err == nil && daemon.HandsOn(c) {
-		c.Exemplars = exemplars.New(o.exemplars)
-	}
-	return err
-}
-
-// named are the destinations that somebody has named, by a flag or a variable. Who has traces handed on
-// to the agent has named that.
-type named struct{ agent, endpoint, scraped bool }
-
-// any says whether there is one: then nobody looks for a destination.
-func (n named) any() bool { return n.agent || n.endpoint || n.scraped }
-
-// named are those of the flags as they were given, and of the environment.
-func (o *statisticsOptions) named(c *daemon.Config) (n named) {
-	url, variables := agentFromEnvironment()
-	said, _ := otlp.ReadVariables(os.Getenv) // whoever reads them next says what is wrong
-	n.agent = cmp.Or(o.agentURL, url) != off && (o.agentURL+variables != "" || c.APM.Enabled())
-	n.endpoint = o.endpoint != off && (o.endpoint != "" || said.From != "")
-	n.scraped = o.scraped.choice == on
-	return n
-}
-
-// defaultAgent is where the agent is if nobody says otherwise.
-var defaultAgent = agent.URL{Network: "tcp", Address: "127.0.0.1:8126"}
-
-func (o *statisticsOptions) chooseAgent(c *daemon.Config, s *settings, n named) error {
-	var variables string
-	if o.agentURL == "" {
-		o.agentURL, variables = agentFromEnvironment()
-		s.fromVariable("agent-url", variables)
-	}
-	if !n.agent && n.any() {
-		o.agentURL = off
-	}
-	if o.agentURL == off {
-		return nil
-	}
-	if c.Agent.LookedFor = !n.agent; c.Agent.LookedFor {
+func (o *exporterOptions) addAgent(c *daemon.Config, s *settings, isDiscovered bool, variables string) error {
+	if c.Agent.LookedFor = isDiscovered; isDiscovered {
 		s.of("agent-url").Effective = "looked for"
 	}
-	c.Agent.URL = defaultAgent
-	err := readInto(&c.Agent.URL, o.agentURL, agent.ParseURL)
-	if err != nil {
-		o.agentURL = "" // it may hold what nobody should see
-		if variables != "" {
-			err = fmt.Errorf("read %s: %w", variables, err)
-		}
+	c.Agent.URL, _ = agent.ParseURL(agent.DefaultURL)
+	o.agentURL = cmp.Or(o.agentURL, agent.DefaultURL)
+	err := parseInto(&c.Agent.URL, o.agentURL, agent.ParseURL)
+	if err != nil && variables != "" {
+		err = fmt.Errorf("read %s: %w", variables, err)
 	}
 	return err
 }
 
-// agentFromEnvironment is the agent's address as Datadog's tracers are told it, and the
-// variables that said so.
-func agentFromEnvironment() (url, variables string) {
-	if url := os.Getenv("DD_TRACE_AGENT_URL"); url != "" {
-		return url, "DD_TRACE_AGENT_URL"
+func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.Variables,
+	badVariables error,
+) error {
+	var badEndpoint error
+	if o.endpoint == "" {
+		s.fromVariable("otlp-metrics-endpoint", variables.From)
+	} else {
+		badEndpoint = parseInto(&variables.Endpoint, o.endpoint, otlp.ParseEndpoint)
 	}
-	var said []string
-	for _, name := range []string{"DD_AGENT_HOST", "DD_TRACE_AGENT_PORT"} {
-		if os.Getenv(name) != "" {
-			said = append(said, name)
-		}
-	}
-	// an IPv6 address may have brackets already
-	host := strings.Trim(cmp.Or(os.Getenv("DD_AGENT_HOST"), "127.0.0.1"), "[]")
-	return "http://" + net.JoinHostPort(host, cmp.Or(os.Getenv("DD_TRACE_AGENT_PORT"), "8126")),
-		strings.Join(said, ", ")
-}
-
-// exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
-// none. It returns all that is wrong.
-func (o *statisticsOptions) exporter(c *daemon.Config, s *settings) (*otlp.Exporter, error) {
-	config := otlp.Config{
-		Version: version, Dialect: o.dialect, Bounds: o.histogram.bounds, Millis: o.histogram.isMillis,
-	}
-	if o.endpoint == off {
-		return nil, nil
-	}
-	var mistakes error
-	config.Variables, mistakes = otlp.ReadVariables(os.Getenv)
-	switch {
-	case o.endpoint != "":
-		mistakes = errors.Join(mistakes, readInto(&config.Endpoint, o.endpoint, otlp.ParseEndpoint))
-		o.endpoint = config.Endpoint.String() // without what nobody should see
-	case config.From == "":
-		return nil, nil
-	default:
-		o.endpoint = config.Endpoint.String()
-		s.fromVariable("otlp-metrics-endpoint", config.From)
-	}
-	o.chooseTemporality(&config, s)
-	mistakes = errors.Join(mistakes,
-		readInto(&config.Dimensions, o.dimensions, points.ParseDimensions),
-		o.checkDialect(config.Dialect))
-	switch o.instance {
-	case "":
-		config.Instance = newInstance()
-	case noInstance:
-	default:
-		config.Instance = o.instance
-	}
-	if mistakes != nil {
-		return nil, mistakes
-	}
-	config.Exemplars = c.Exemplars
-	return otlp.New(config)
-}
-
-// chooseTemporality takes the flag's before the variable's.
-func (o *statisticsOptions) chooseTemporality(config *otlp.Config, s *settings) {
-	if o.temporality == "" && config.Preference != "" {
+	o.endpoint = variables.Endpoint.String() // without a password
+	if o.temporality == "" && variables.Preference != "" {
 		s.fromVariable("otlp-temporality", otlp.TemporalityVariable)
 	}
-	o.temporality = cmp.Or(o.temporality, config.Preference, otlp.Delta)
-	config.Temporality = o.temporality
+	o.temporality = cmp.Or(o.temporality, variables.Preference, otlp.Delta)
+	config := otlp.Config{
+		Version: version, Variables: variables, Dialect: o.dialect, Temporality: o.temporality,
+		Bounds: o.histogram.Bounds, Millis: o.histogram.Millis, Exemplars: c.Exemplars,
+	}
+	badDimensions := parseInto(&config.Dimensions, o.dimensions, points.ParseDimensions)
+	if err := errors.Join(badVariables, badEndpoint, badDimensions, o.checkDialect()); err != nil {
+		return err
+	}
+	if o.instance != noInstance {
+		config.Instance = cmp.Or(o.instance, newInstance())
+	}
+	exporter, err := otlp.New(config)
+	if err != nil {
+		return err
+	}
+	c.Exporters = append(c.Exporters, exporter.Describe())
+	c.OTLP.Labels.Resource = o.resource
+	if o.dialect == points.Spanmetrics {
+		nameDimensions(c, &config.Dimensions)
+	}
+	return nil
 }
 
-// checkDialect refuses flags that a dialect has no use for: they would change nothing, and
-// nobody would see it.
-func (o *statisticsOptions) checkDialect(d points.Dialect) error {
-	if d != points.Datadog {
+// checkDialect refuses flags that would have no effect in the dialect.
+func (o *exporterOptions) checkDialect() (err error) {
+	if o.dialect != points.Datadog {
 		return nil
 	}
-	var err error
 	if o.dimensions != points.AllDimensions || o.instance != "" {
 		err = fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only",
 			points.Spanmetrics)
 	}
-	if o.histogram.isMillis {
+	if o.histogram.Millis {
 		err = errors.Join(err, fmt.Errorf("check --otlp-histogram: %s is of the dialect %s only; give %s",
-			inMillis, points.Spanmetrics, explicit))
+			points.ExplicitMillis, points.Spanmetrics, points.Explicit))
 	}
 	return err
 }
 
-// newInstance is a random UUID.
+// newInstance returns a random UUID.
 func newInstance() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -265,41 +232,32 @@ func newInstance() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// identifying stands for the attributes that say which process it is and where it runs.
-const identifying = "identifying"
-
-// parseResource reads names of attributes of a resource; identifying is one of them, and none stands
-// alone.
-func parseResource(text string) (names []string, err error) {
-	if text == "none" {
-		return nil, nil
+func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
+	config := prometheus.Config{
+		URL: prometheus.Path, Dialect: o.prometheusDialect, NoNative: o.prometheusHistograms == onlyClassic,
+		Exemplars: c.Exemplars,
 	}
-	for name := range strings.SplitSeq(text, ",") {
-		switch name = strings.TrimSpace(name); name {
-		case identifying:
-			names = append(names, otel.Identifying...)
-		case "", "none":
-			return nil, fmt.Errorf("parse attributes %q: %q is no attribute's name; "+
-				"give none, or names with commas as %s,cloud.region", text, name, identifying)
-		default:
-			names = append(names, name)
-		}
+	if o.prometheusHistograms != onlyNative {
+		config.Bounds = o.prometheusBounds
 	}
-	return names, nil
+	err := parseInto(&config.Dimensions, o.prometheusDimensions, points.ParseDimensions)
+	if o.prometheusAddr != "" {
+		config.URL = "http://" + o.prometheusAddr + prometheus.Path
+		err = errors.Join(err, check.Address("prometheus-addr", o.prometheusAddr))
+	}
+	c.Prometheus, c.PrometheusAddr = prometheus.New(config), o.prometheusAddr
+	nameDimensions(c, &config.Dimensions)
+	return err
 }
 
-// instanceName is the one attribute of who sent a span that does not stay where it is not asked for.
-const instanceName = "service.instance.id"
-
-// nameDimensions has the doors read the attributes that an exit names, and gives them their budgets.
-// Who makes the exit says what is wrong with the text.
-func nameDimensions(c *daemon.Config, text string) {
-	dimensions, _ := points.ParseDimensions(text)
+// nameDimensions has receivers read the attributes that an exporter's dimensions name, and gives them their
+// budgets. service.instance.id is in a span's resource only.
+func nameDimensions(c *daemon.Config, dimensions *points.Dimensions) {
 	for name, budget := range dimensions.Named {
 		if names := c.OTLP.Labels.Attributes; !slices.Contains(names, name) {
 			c.OTLP.Labels.Attributes = append(names, name)
 		}
-		if name == instanceName {
+		if name == "service.instance.id" {
 			c.OTLP.Labels.Resource = append(c.OTLP.Labels.Resource, name)
 		}
 		if budget != 0 {

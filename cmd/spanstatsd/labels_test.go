@@ -87,7 +87,7 @@ func TestAVariableOfTracersThatCanNotBeUsedIsNamed(t *testing.T) {
 		for _, value := range []string{"many", "0", "-1", "1048577", "1.5"} {
 			says := refusal(t, []string{"config", "--check"}, v.name+"="+value)
 			if !strings.Contains(says, v.name) || !strings.Contains(says, value) ||
-				!strings.Contains(says, "--cardinality-limit "+v.field.String()) {
+				!strings.Contains(says, "--cardinality-limit "+v.label.String()) {
 				t.Errorf("%s=%s: it says %s", v.name, value, says)
 			}
 		}

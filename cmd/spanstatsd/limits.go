@@ -1,60 +1,89 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"math"
-	"runtime"
+	"os"
 	"strconv"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 )
 
-// limitOptions are flags about limits, as far as they are to be read.
+// limitOptions are the flags of budgets and limits whose texts need more than their own flag to be parsed.
 type limitOptions struct {
-	buffer string
+	cardinality []string
+	ignore      []string
+	buffer      string
 }
 
-func (o *limitOptions) group(c *daemon.Config) *commandline.Group {
-	g := commandline.NewGroup("Limits")
-	in, adm, agg, out, apm, otel := &c.Ingest, &c.Admit, &c.Aggregate, &c.Flush, &c.APM, &c.OTLP
-	f := g.First
-	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections,
-		"most tracers that are connected to --socket at once")
+func (o *limitOptions) names(c *daemon.Config) commandline.Group {
+	g := commandline.NewGroup("Names and budgets")
+	f, agg := g.Flags, &c.Aggregate
+	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates,
+		"most aggregates of an interval, of all origins together; a key beyond them is counted in its "+
+			"origin's overflow aggregate")
+	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil,
+		"most distinct values of a field, for each origin and interval, as field=N,field=N, or of one tag "+
+			"as tag:NAME=N; may be repeated (default: a budget for each field, see docs/tuning.md)")
+	f.Var(&agg.Masking, "mask-names",
+		"when identifiers in resources and endpoints become placeholders, as in /users/{id}: over-budget "+
+			"where the name would be lost otherwise, always, or never")
+	f.StringArrayVar(&o.ignore, "ignore", nil,
+		"spans that are not counted, wherever they come from, as resource=GET /healthz, span.kind=internal, "+
+			"service=~^test- or attribute.url.path=~^/static/, where ~ begins a pattern; may be repeated "+
+			"(default: none)")
+	f.Lookup("ignore").DefValue = ""
+	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",
+		"memory for the labels of an interval's keys; a key beyond it is counted in its origin's overflow "+
+			"aggregate")
+	f.Var(commandline.Size(&agg.SketchBytes), "sketch-bytes",
+		"memory for the bins of all sketches; beyond it the lowest bins of a sketch become one")
+	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins,
+		"most origins of an interval; those beyond them are counted as one")
+	return g
+}
 
-	f = g.Rest
-	drainers := &drainers{number: &agg.Drainers}
-	_ = drainers.Set("cpu:1")
-	f.Var(drainers, "drainers",
+func (o *limitOptions) group(c *daemon.Config) commandline.Group {
+	g := commandline.NewGroup("Limits")
+	f := g.Flags
+	f.IntVar(&c.Ingest.MaxConnections, "max-connections", c.Ingest.MaxConnections,
+		"most tracers that are connected to --socket at once")
+	f.Var(commandline.Parsed(&c.Aggregate.Drainers, "cpu:1", "policy", aggregate.ParseDrainers), "drainers",
 		"how many goroutines count: cpu:1 for one a core, cpu+1:0.25 for one and a quarter of the cores, "+
 			"fixed:4 for four")
-	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots,
+	f.IntVar(&c.Aggregate.RingSlots, "ring-slots", c.Aggregate.RingSlots,
 		"slots of the ring before each drainer, a power of two")
 	f.Var(commandline.Choice(&o.buffer, "drop", "drop", "block"), "buffer",
 		"what happens to a batch that finds a ring full: drop loses it, block lets its tracer wait")
-	f.Var(commandline.Size(&in.MaxByteRate), "max-byte-rate",
+	f.Var(commandline.Size(&c.Ingest.MaxByteRate), "max-byte-rate",
 		"most bytes a second that are read from one connection to --socket; 0 for any")
-	f.Var(commandline.Size(&adm.MaxKeyBytes), "max-key-bytes",
+	f.Var(commandline.Size(&c.Admit.MaxKeyBytes), "max-key-bytes",
 		"memory for the keys that one connection to --socket has remembered, of which tracers are told "+
 			"seven eighths")
-	f.Var(commandline.Size(&adm.MaxKeyBytesInAll), "max-key-bytes-in-all",
+	f.Var(commandline.Size(&c.Admit.MaxKeyBytesInAll), "max-key-bytes-in-all",
 		"memory for the keys that all connections have remembered")
-	f.Var(commandline.Size(&out.RetryBytes), "retry-bytes",
+	f.Var(commandline.Size(&c.Flush.RetryBytes), "retry-bytes",
 		"memory for payloads that wait for a destination, for each destination")
-	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for its destination")
-	f.IntVar(&apm.MaxConnections, "apm-max-connections", apm.MaxConnections,
+	f.DurationVar(&c.Flush.RetryAge, "retry-age", c.Flush.RetryAge,
+		"how long a payload may wait for its destination")
+	f.IntVar(&c.APM.MaxConnections, "apm-max-connections", c.APM.MaxConnections,
 		"most tracers that are connected to --apm-socket and --apm-addr at once")
-	f.Var(commandline.Size(&apm.MaxBody), "apm-max-body",
+	f.Var(commandline.Size(&c.APM.MaxBody), "apm-max-body",
 		"longest request with traces to --apm-socket or --apm-addr that is counted; a longer one is left "+
 			"to the agent")
-	f.Var(commandline.Size(&apm.MaxBodyBytes), "apm-max-body-bytes",
+	f.Var(commandline.Size(&c.APM.MaxBodyBytes), "apm-max-body-bytes",
 		"memory for all requests to --apm-socket and --apm-addr at a time")
-	f.IntVar(&otel.MaxConnections, "otlp-max-connections", otel.MaxConnections,
+	f.IntVar(&c.OTLP.MaxConnections, "otlp-max-connections", c.OTLP.MaxConnections,
 		"most SDKs that are connected to --otlp-addr and --otlp-socket at once")
-	f.Var(commandline.Size(&otel.MaxBody), "otlp-max-body",
+	f.Var(commandline.Size(&c.OTLP.MaxBody), "otlp-max-body",
 		"longest request of OTLP that is taken, as it comes and uncompressed")
-	f.Var(commandline.Size(&otel.MaxBodyBytes), "otlp-max-body-bytes",
+	f.Var(commandline.Size(&c.OTLP.MaxBodyBytes), "otlp-max-body-bytes",
 		"memory for all requests of OTLP at a time")
 	f.IntVar(&c.Zipkin.MaxConnections, "zipkin-max-connections", c.Zipkin.MaxConnections,
 		"most senders that are connected to --zipkin-addr and --zipkin-socket at once")
@@ -65,65 +94,71 @@ func (o *limitOptions) group(c *daemon.Config) *commandline.Group {
 	return g
 }
 
-func (o *limitOptions) complete(c *daemon.Config) error {
+// complete parses the rest into the configuration.
+func (o *limitOptions) complete(c *daemon.Config, s *settings) error {
+	var badRetries error
+	if c.Flush.RetryAge == 0 || c.Flush.RetryBytes == 0 { // they mean the default to the exporters
+		badRetries = fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive",
+			c.Flush.RetryAge, c.Flush.RetryBytes)
+	}
 	c.Admit.Block = o.buffer == "block"
-	if out := &c.Flush; out.RetryAge == 0 || out.RetryBytes == 0 { // the flush takes 0 for its default
-		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", out.RetryAge,
-			out.RetryBytes)
-	}
-	return nil
+	ignored, badIgnore := ignore.Parse(o.ignore)
+	c.Admit.Ignore, c.APM.Labels.Ignore = ignored, ignored
+	c.OTLP.Labels.Ignore, c.Zipkin.Labels.Ignore = ignored, ignored
+	return errors.Join(badRetries, badIgnore, o.completeBudgets(c, s))
 }
 
-// drainers is the value of a flag that takes a policy, and sets a number.
-type drainers struct {
-	policy string
-	number *int
+// limitVariables are the environment variables of tracers that limit the values of a label.
+var limitVariables = []struct {
+	name  string
+	label span.Label
+}{
+	{"DD_TRACE_STATS_RESOURCE_CARDINALITY_LIMIT", span.LabelResource},
+	{"DD_TRACE_STATS_HTTP_ENDPOINT_CARDINALITY_LIMIT", span.LabelHTTPEndpoint},
+	{"DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT", span.LabelPeerTag},
+	{"DD_TRACE_STATS_ADDITIONAL_TAGS_CARDINALITY_LIMIT", span.LabelAdditionalTag},
 }
 
-func (d *drainers) Set(policy string) error {
-	number, err := parseDrainers(policy)
-	if err == nil {
-		d.policy, *d.number = policy, number
-	}
-	return err
-}
-
-// String returns the policy, or the number if a memory limit has changed it.
-func (d *drainers) String() string {
-	if number, err := parseDrainers(d.policy); err == nil && number != *d.number {
-		return "fixed:" + strconv.Itoa(*d.number)
-	}
-	return d.policy
-}
-
-func (*drainers) Type() string { return "policy" }
-
-// parseDrainers reads the policy for the number of drainers. Cores are those
-// that the container may use, as Go sees them.
-func parseDrainers(given string) (int, error) {
-	bad := fmt.Errorf("%q is none of cpu:1, cpu+1:0.25 and fixed:4", given)
-	kind, number, found := strings.Cut(given, ":")
-	if !found {
-		return 0, bad
-	}
-	if kind == "fixed" {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 {
-			return 0, bad
+// completeBudgets parses --cardinality-limit, and takes limits that it leaves out from tracers' variables.
+func (o *limitOptions) completeBudgets(c *daemon.Config, s *settings) (mistakes error) {
+	isGiven := map[span.Label]bool{}
+	for _, given := range o.cardinality {
+		name, number, _ := strings.Cut(given, "=")
+		if tag, isTag := strings.CutPrefix(name, "tag:"); isTag {
+			mistakes = errors.Join(mistakes, limitTag(c, "cardinality-limit", tag, number))
+			continue
 		}
-		return n, nil
-	}
-	share, err := strconv.ParseFloat(number, 64)
-	if err != nil || math.IsNaN(share) || share < 0 || share > 16 {
-		return 0, bad
-	}
-	base := 0
-	if rest, ok := strings.CutPrefix(kind, "cpu+"); ok {
-		if base, err = strconv.Atoi(rest); err != nil || base < 0 || base > 1024 {
-			return 0, bad
+		label, isLabel := span.ParseLabel(name)
+		limit, err := strconv.Atoi(number)
+		if !isLabel || err != nil {
+			mistakes = errors.Join(mistakes, fmt.Errorf("parse --cardinality-limit: %q is not field=N with a "+
+				"field of %s", given, strings.Join(span.LabelNames(), ", ")))
+			continue
 		}
-	} else if kind != "cpu" {
-		return 0, bad
+		c.Aggregate.Budgets[label], isGiven[label] = limit, true
 	}
-	return max(1, base+int(math.Round(share*float64(runtime.GOMAXPROCS(0))))), nil
+	var limits, variables []string
+	for _, v := range limitVariables {
+		given := os.Getenv(v.name)
+		if given == "" || isGiven[v.label] {
+			continue
+		}
+		limit, err := strconv.Atoi(given)
+		if err != nil || limit < 1 || limit > registry.MaxBudget {
+			mistakes = errors.Join(mistakes, fmt.Errorf("read environment variable %s: %q is not a number from "+
+				"1 to %d; fix it, or set --cardinality-limit %s=N", v.name, given, registry.MaxBudget, v.label))
+			continue
+		}
+		c.Aggregate.Budgets[v.label] = limit
+		limits = append(limits, fmt.Sprintf("%s=%d", v.label, limit))
+		variables = append(variables, v.name)
+	}
+	setting, effective, from := s.of("cardinality-limit"), strings.Join(limits, ","), strings.Join(variables, ", ")
+	if effective != "" && s.isSet("cardinality-limit") {
+		setting.Effective = "and " + effective + " by " + from
+	} else if effective != "" {
+		setting.Effective = effective
+		s.fromVariable("cardinality-limit", from)
+	}
+	return mistakes
 }

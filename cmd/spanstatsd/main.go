@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"runtime"
@@ -17,32 +17,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes: 2 for a command line that can't be used, 3 for a daemon that does
-// not answer, 1 for everything else that fails afterwards.
+// The exit codes of failures.
 const (
 	exitFailure     = 1
-	exitUsage       = 2
-	exitUnreachable = 3
+	exitUsage       = 2 // a command line or an environment that can't be used
+	exitUnreachable = 3 // a daemon that does not answer
 )
 
-func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(execute(os.Args[1:])) }
 
-// lastLines is how long the end of a process waits for its last lines to be read.
+// lastLines is the maximum time that the end of a process waits until its last log lines are written.
 const lastLines = time.Second
 
-// execute runs one command line and returns the exit code. An error is on stderr,
-// one line a reason; what a daemon or a file put into it can't act on a terminal.
-// A stderr that nobody reads holds nothing up.
-func execute(args []string, stdout, to io.Writer) int {
-	stderr := logqueue.New(to)
+// execute runs one command line and returns the exit code. It writes an error to stderr, one line per reason,
+// without characters that act on a terminal. A stderr that nobody reads delays nothing.
+func execute(args []string) int {
+	stdout, stderr := bufio.NewWriter(os.Stdout), logqueue.New(os.Stderr)
 	defer stderr.Close(lastLines)
-	out := &output{to: stdout}
 	root := newRootCommand()
-	root.SetOut(out)
+	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := commandline.Run(root, args)
-	if err == nil {
-		err = out.failed
+	if failed := stdout.Flush(); err == nil && failed != nil {
+		err = fmt.Errorf("write output: %w", failed)
 	}
 	if err == nil {
 		return 0
@@ -60,7 +57,7 @@ func execute(args []string, stdout, to io.Writer) int {
 }
 
 func newRootCommand() *cobra.Command {
-	variables := map[string]string{} // that have set flags of the command
+	variables := map[string]string{} // environment variables that have set flags, by flag
 	root := &cobra.Command{
 		Use:   "spanstatsd",
 		Short: "Counts finished spans into statistics, beside the process instead of in it",
@@ -105,8 +102,7 @@ func newManCommand() *cobra.Command {
 	}
 }
 
-// version is set by the Makefile's build; `go build` or `go run` alone leaves
-// it and names the commit instead where Go recorded one.
+// version is set by the Makefile's build.
 var version = "0.1.0-dev"
 
 func newVersionCommand() *cobra.Command {
@@ -121,47 +117,22 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
+// versionText is one line. The commit is empty unless Go recorded one while building.
 func versionText() string {
-	return fmt.Sprintf("spanstatsd %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		commit())
-}
-
-// commit is the revision that Go recorded while building, if it did.
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return " " + setting.Value
+	commit := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				commit = " " + setting.Value
+			}
 		}
 	}
-	return ""
+	return fmt.Sprintf("spanstatsd %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		commit)
 }
 
-// output is stdout. It remembers the first write error, because no command checks every line that it prints.
-type output struct {
-	to     io.Writer
-	failed error
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.to.Write(p)
-	if err != nil && o.failed == nil {
-		o.failed = fmt.Errorf("write output: %w", err)
-	}
-	return n, err //nolint:wrapcheck // a writer's own
-}
-
-// To returns the writer below.
-func (o *output) To() io.Writer { return o.to }
-
-// fileOf is the file that an output, or a log's queue, writes to.
-func fileOf(w io.Writer) (file *os.File, ok bool) {
-	if before, is := w.(interface{ To() io.Writer }); is {
-		w = before.To()
-	}
-	file, ok = w.(*os.File)
-	return file, ok
+// isTerminal reports whether a file is a terminal, rather than a regular file or a pipe.
+func isTerminal(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

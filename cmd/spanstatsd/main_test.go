@@ -119,23 +119,6 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 }
 
-func TestAgentFromEnvironment(t *testing.T) {
-	for _, test := range []struct{ url, host, port, want string }{
-		{"", "", "", "http://127.0.0.1:8126"},
-		{"", "agent.local", "", "http://agent.local:8126"},
-		{"", "", "9000", "http://127.0.0.1:9000"},
-		{"", "::1", "9000", "http://[::1]:9000"},
-		{"unix:///run/apm.socket", "agent.local", "9000", "unix:///run/apm.socket"},
-	} {
-		t.Setenv("DD_TRACE_AGENT_URL", test.url)
-		t.Setenv("DD_AGENT_HOST", test.host)
-		t.Setenv("DD_TRACE_AGENT_PORT", test.port)
-		if got, _ := agentFromEnvironment(); got != test.want {
-			t.Errorf("%+v: %s", test, got)
-		}
-	}
-}
-
 // TestPrecedence: flag, then environment, then default.
 func TestPrecedence(t *testing.T) {
 	t.Setenv("SPANSTATSD_RING_SLOTS", "1024")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -15,37 +16,42 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runOptions are the flags of run as they were given, and the configuration that they come to.
+// runOptions are the flags of run and config, and the configuration that they result in.
 type runOptions struct {
-	config     daemon.Config
-	flags      *pflag.FlagSet
-	variables  map[string]string // environment variables that have set flags, by flag
-	spans      spanOptions
-	statistics statisticsOptions
-	names      nameOptions
-	limits     limitOptions
-	process    processOptions
+	config    daemon.Config
+	flags     *pflag.FlagSet    // of run alone
+	variables map[string]string // environment variables that have set flags, by flag
+	receivers receiverOptions
+	exporters exporterOptions
+	limits    limitOptions
+	process   processOptions
 }
 
-// addTo adds the flags of run to a command, as help, the manual page and docs/tuning.md show them.
-func (o *runOptions) addTo(cmd *cobra.Command) {
-	groups := o.groups()
-	commandline.AddGroups(cmd, groups)
-	o.flags = pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.flags.SortFlags = false
-	for _, g := range groups {
-		o.flags.AddFlagSet(g.All())
+// commonFlags are the flags that help shows without --all.
+var commonFlags = []string{
+	"socket", "socket-mode", "apm-socket", "apm-addr", "otlp-addr", "otlp-forward", "otlp-keep",
+	"agent-url", "otlp-metrics-endpoint", "prometheus",
+	"max-aggregates", "cardinality-limit", "mask-names", "max-connections", "http-addr", "log-level",
+}
+
+// groups declares the flags, with the defaults of the configuration.
+func (o *runOptions) groups() []commandline.Group {
+	o.config = daemon.DefaultConfig()
+	return []commandline.Group{
+		o.receivers.group(&o.config),
+		o.exporters.group(&o.config),
+		o.limits.names(&o.config),
+		o.limits.group(&o.config),
+		o.process.group(&o.config),
 	}
 }
 
-func (o *runOptions) groups() []*commandline.Group {
-	o.config = daemon.DefaultConfig()
-	return []*commandline.Group{
-		o.spans.group(&o.config),
-		o.statistics.group(&o.config),
-		o.names.group(&o.config),
-		o.limits.group(&o.config),
-		o.process.group(&o.config),
+func (o *runOptions) addTo(cmd *cobra.Command) {
+	groups := o.groups()
+	commandline.AddGroups(cmd, commonFlags, groups...)
+	o.flags = commandline.NewGroup("").Flags
+	for _, g := range groups {
+		o.flags.AddFlagSet(g.Flags)
 	}
 }
 
@@ -53,24 +59,29 @@ func (o *runOptions) groups() []*commandline.Group {
 // that can't be parsed keeps its default, so that no second error follows from it.
 func (o *runOptions) complete(s *settings) error {
 	o.process.complete(&o.config)
+	o.config.Version = version
 	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
 	return errors.Join(
-		o.spans.complete(&o.config, s),
-		o.statistics.complete(&o.config, s),
-		o.names.complete(&o.config, s),
-		o.limits.complete(&o.config),
+		o.receivers.complete(&o.config, s),
+		o.exporters.complete(&o.config, s),
+		o.limits.complete(&o.config, s),
 	)
 }
 
-// fit adapts defaults to the memory and the file descriptors that there are.
+// fit adapts defaults to the available memory and file descriptors.
 func (o *runOptions) fit(s *settings) {
-	for _, name := range daemon.FitMemory(&o.config, memory.Find(os.DirFS("/")), s.isSet) {
+	byMemory := daemon.FitMemory(&o.config, memory.Find(os.DirFS("/")), s.isSet)
+	for _, name := range byMemory {
 		s.of(name).Origin = status.FromMemory
 	}
 	for _, name := range daemon.FitDescriptors(&o.config, descriptorLimit(), s.isSet) {
 		s.of(name).Origin = status.FromDescriptors
 	}
-	s.of("drainers").Effective = strconv.Itoa(o.config.Aggregate.Drainers)
+	drainers := strconv.Itoa(o.config.Aggregate.Drainers)
+	s.of("drainers").Effective = drainers
+	if slices.Contains(byMemory, "drainers") {
+		_ = o.flags.Lookup("drainers").Value.Set("fixed:" + drainers) // shown instead of the default policy
+	}
 }
 
 // descriptorLimit returns how many files the process may open, 0 if that is unknown. The Go runtime has
@@ -90,7 +101,7 @@ func (o *runOptions) read(cmd *cobra.Command) error {
 	mistakes := o.complete(s)
 	o.fit(s)
 	o.config.Settings = s.list()
-	o.config.Log = o.process.logger(cmd.ErrOrStderr())
+	o.config.Log = newLogger(cmd.ErrOrStderr(), o.process.logLevel, o.process.logFormat)
 	return commandline.AsUsage(mistakes)
 }
 
@@ -118,9 +129,7 @@ func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
 }
 
 // of returns the setting of a flag. Limits without a flag have one that is not listed.
-func (s *settings) of(flag string) *status.Setting {
-	return cmp.Or(s.byName[flag], &status.Setting{})
-}
+func (s *settings) of(flag string) *status.Setting { return cmp.Or(s.byName[flag], &status.Setting{}) }
 
 // isSet reports whether the operator has set a flag.
 func (s *settings) isSet(flag string) bool {
@@ -128,7 +137,7 @@ func (s *settings) isSet(flag string) bool {
 	return f != nil && f.Changed
 }
 
-// fromVariable notes the environment variables that chose a value, unless there are none.
+// fromVariable records the environment variables that a value is from, unless there are none.
 func (s *settings) fromVariable(flag, variables string) {
 	if variables != "" {
 		s.of(flag).Origin, s.of(flag).Variable = status.FromEnvironment, variables
@@ -148,11 +157,11 @@ func (s *settings) list() (list []status.Setting) {
 	return list
 }
 
-// readInto parses a text, and leaves the value as it is on an error.
-func readInto[T any](into *T, given string, read func(string) (T, error)) error {
-	value, err := read(given)
+// parseInto parses a text into a value, which keeps its default on an error.
+func parseInto[T any](value *T, text string, parse func(string) (T, error)) error {
+	parsed, err := parse(text)
 	if err == nil {
-		*into = value
+		*value = parsed
 	}
 	return err
 }

@@ -43,9 +43,9 @@ func TestHowOTLPIsTaken(t *testing.T) {
 		{[]string{"--otlp-reading=datadog"}, true},
 		{[]string{"--otlp-reading=datadog", "--otlp-mark=header"}, false},
 	} {
-		var options spanOptions
+		var options receiverOptions
 		config := daemon.DefaultConfig()
-		flags := options.group(&config).All()
+		flags := options.group(&config).Flags
 		if err := flags.Parse(append(c.args, forward)); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"log"
 	"log/slog"
 	"os"
 
@@ -12,21 +11,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// processOptions are flags about the process, as far as they are to be read.
-type processOptions struct {
-	logLevel, logFormat string
-}
+// processOptions are the flags of the log.
+type processOptions struct{ logLevel, logFormat string }
 
-func (o *processOptions) group(c *daemon.Config) *commandline.Group {
+func (o *processOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("The process")
-	f := g.First
+	f := g.Flags
 	f.Var(commandline.Text(&c.HTTPAddr, "host:port"), "http-addr",
 		"address that answers metrics, probes, /status, and a page for a person at /")
-	f.Var(commandline.Choice(&o.logLevel, "info", logLevels...), "log-level",
+	f.Var(commandline.Choice(&o.logLevel, "info", "debug", "info", "warn", "error"), "log-level",
 		"least important line that is logged")
-
-	f = g.Rest
-	f.Var(commandline.Choice(&o.logFormat, "auto", logFormats...), "log-format",
+	f.Var(commandline.Choice(&o.logFormat, "auto", "auto", "text", "json"), "log-format",
 		"how lines are logged: auto for text on a terminal and JSON elsewhere")
 	f.StringSliceVar(&c.HTTPHosts, "http-hosts", nil,
 		"more names by which a browser may ask --http-addr for the page and /status, as name,name; "+
@@ -43,42 +38,20 @@ func (o *processOptions) group(c *daemon.Config) *commandline.Group {
 	return g
 }
 
+// complete chooses the directory of --debug. None is usable under a read-only root.
 func (o *processOptions) complete(c *daemon.Config) {
-	if c.Debug && c.Agent.DebugDir == "" {
-		// Under a read-only root there may be no such place; then none are kept.
-		if _, err := dump.Open(os.TempDir()); err == nil {
-			c.Agent.DebugDir = os.TempDir()
-		}
+	if c.Debug && c.Agent.DebugDir == "" && dump.Check(os.TempDir()) == nil {
+		c.Agent.DebugDir = os.TempDir()
 	}
-	c.Version = version
 }
 
-func (o *processOptions) logger(w io.Writer) *slog.Logger {
-	return newLogger(w, o.logLevel, o.logFormat)
-}
-
-// The words of --log-level and --log-format.
-var (
-	logLevels  = []string{"debug", "info", "warn", "error"}
-	logFormats = []string{"auto", "text", "json"}
-)
-
-// newLogger writes to w lines of a level and in a format that are among those words.
+// newLogger returns a logger with a level and a format of the flags.
 func newLogger(w io.Writer, level, format string) *slog.Logger {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		panic("BUG: a level of the log is none: " + err.Error())
-	}
-	options := &slog.HandlerOptions{Level: least}
-	if format == "text" || format == "auto" && isTerminal(w) {
+	options := &slog.HandlerOptions{Level: map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	}[level]}
+	if format == "text" || format == "auto" && isTerminal(os.Stderr) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(sanitize.JSONLines(w), options))
-}
-
-// takeLibraryLog has what libraries print, such as net/http of an agent that answers what
-// nobody asked, go the way of all lines: in their format, and waited for by nobody.
-func takeLibraryLog(to *slog.Logger) {
-	log.SetFlags(0)
-	log.SetOutput(slog.NewLogLogger(to.Handler(), slog.LevelDebug).Writer())
 }

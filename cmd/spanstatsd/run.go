@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -43,11 +44,12 @@ and all reasons, one a line.`,
 					o.config.Log.Warn("log lines were lost: nobody read them in time", "lines", lines)
 				})
 			}
-			takeLibraryLog(o.config.Log)
+			slog.SetLogLoggerLevel(slog.LevelDebug) // of what libraries log with package log
+			slog.SetDefault(o.config.Log)
 			if o.config.Supervisor, err = systemd.Open(o.config.Log); err != nil {
 				return commandline.AsUsage(err)
 			}
-			if err = o.takeSockets(); err != nil {
+			if err = takeSockets(&o.config); err != nil {
 				return commandline.AsUsage(err)
 			}
 			return run(o.config)
@@ -57,61 +59,48 @@ and all reasons, one a line.`,
 	return cmd
 }
 
-// run holds the daemon until a signal. A second signal ends the process where
-// it stands, with what is not delivered lost.
+// takeSockets takes over the sockets that a service manager passes to the daemon.
+func takeSockets(c *daemon.Config) error {
+	sockets, err := systemd.TakeSockets()
+	if err != nil {
+		return err //nolint:wrapcheck // it says what to do
+	}
+	c.Ingest.Socket.Inherited = sockets.Unix(c.Ingest.Socket.Path)
+	for _, receiver := range c.Doors() {
+		receiver.Socket.Inherited, receiver.Given = sockets.Unix(receiver.Socket.Path), sockets.TCP(receiver.Addr)
+	}
+	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
+}
+
+// run runs the daemon until a signal. A second signal ends the process, and loses what is not delivered.
 func run(config daemon.Config) error {
-	signals := stopSignals()
+	signal.Ignore(syscall.SIGPIPE) // a log whose reader is gone ends nothing
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
-	if told := memory.Tell(config.MemoryLimit); told > 0 {
+	if limit := memory.Tell(config.MemoryLimit); limit > 0 {
 		config.Log.Info("the collector was told of the memory limit", "limit",
 			memory.Text(config.MemoryLimit.Bytes),
-			"from", config.MemoryLimit.Source, "told", memory.Text(told))
+			"from", config.MemoryLimit.Source, "told", memory.Text(limit))
 	}
 	d, err := daemon.New(config)
 	if err != nil {
 		return err
 	}
 	d.Start()
-	received := <-signals
-	config.Log.Info("stopping", "signal", received.String(), "grace", config.ShutdownGrace.String())
-	stopped := make(chan struct{})
-	balanced := false
-	go func() {
-		balanced = d.Stop().Balanced
-		close(stopped)
-	}()
+	config.Log.Info("stopping", "signal", (<-signals).String(), "grace", config.ShutdownGrace.String())
+	isBalanced := make(chan bool, 1)
+	go func() { isBalanced <- d.Stop().Balanced }()
 	select {
-	case <-stopped:
+	case balanced := <-isBalanced:
+		if !balanced {
+			config.Log.Error("the books do not balance; please report this with the line above")
+		}
+		return nil
 	case <-signals:
 		return errors.New("stop daemon: a second signal came; what was not delivered is lost")
 	}
-	if !balanced {
-		config.Log.Error("the books do not balance; please report this with the line above")
-	}
-	return nil
-}
-
-// takeSockets takes over what the service manager listens on for the daemon.
-func (o *runOptions) takeSockets() error {
-	sockets, err := systemd.TakeSockets()
-	if err != nil {
-		return err //nolint:wrapcheck // it says what to do
-	}
-	o.config.Ingest.Socket.Inherited = sockets.Unix(o.config.Ingest.Socket.Path)
-	for _, door := range o.config.Doors() {
-		door.Socket.Inherited, door.Given = sockets.Unix(door.Socket.Path), sockets.TCP(door.Addr)
-	}
-	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
-}
-
-// stopSignals is told of each signal that means an end. A terminal that closes is one,
-// unless it was set aside (nohup); a log's end that is gone is none.
-func stopSignals() chan os.Signal {
-	signal.Ignore(syscall.SIGPIPE)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	return signals
 }

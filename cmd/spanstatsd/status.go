@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -18,20 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shortestWatch keeps a person's look from being a load.
-const shortestWatch = 200 * time.Millisecond
-
-// statusOptions are the flags of status.
-type statusOptions struct {
-	daemon   daemonFlags
-	asJSON   bool
-	watch    bool
-	interval time.Duration
-	timeout  time.Duration
-}
+// shortestInterval keeps --watch from being a load.
+const shortestInterval = 200 * time.Millisecond
 
 func newStatusCommand() *cobra.Command {
-	o := statusOptions{}
+	var daemon daemonFlags
+	var asJSON, isWatching bool
+	var interval, timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what a running daemon does, loses and holds",
@@ -41,78 +33,71 @@ or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 Exits with 3 if no daemon answers there.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.watch && o.interval < shortestWatch {
-				return commandline.Mistake("parse --interval: %s is not at least %s", o.interval,
-					shortestWatch)
+			if isWatching && interval < shortestInterval {
+				return commandline.Mistake("parse --interval: %s is not at least %s", interval, shortestInterval)
 			}
-			source, err := o.daemon.asked(o.timeout)
+			source, err := daemon.source(timeout)
 			if err != nil {
 				return err
 			}
-			return o.show(cmd, source)
+			body, status, err := source.get(cmd.Context())
+			switch {
+			case err != nil:
+				return err
+			case isWatching:
+				return watch(cmd.Context(), source, interval, asJSON, body, status)
+			case asJSON:
+				_, err = cmd.OutOrStdout().Write(body)
+			default:
+				_, err = fmt.Fprint(cmd.OutOrStdout(), statustext.Render(status, nil, isColored()))
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
-	o.daemon.add(f)
-	f.BoolVar(&o.asJSON, "json", false, "the daemon's own JSON, see docs/status.md")
-	f.BoolVar(&o.watch, "watch", false, "go on until it is interrupted; on a terminal in place, as top does")
-	f.DurationVar(&o.interval, "interval", 2*time.Second, "between two looks of --watch")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Second, "for an answer")
+	daemon.addTo(f)
+	f.BoolVar(&asJSON, "json", false, "the daemon's own JSON, see docs/status.md")
+	f.BoolVar(&isWatching, "watch", false, "go on until it is interrupted; on a terminal in place, as top does")
+	f.DurationVar(&interval, "interval", 2*time.Second, "between two looks of --watch")
+	f.DurationVar(&timeout, "timeout", 5*time.Second, "for an answer")
 	return cmd
 }
 
-func (o *statusOptions) show(cmd *cobra.Command, source *statusSource) error {
-	out := cmd.OutOrStdout()
-	if o.watch {
-		return watch(cmd.Context(), out, source, o.interval, o.asJSON)
-	}
-	body, status, err := source.get(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return writeStatus(out, o.asJSON, body, statustext.Render(status, nil, coloured(out)))
-}
-
-// watch shows the status again and again until it is interrupted. A daemon that was
-// there and is away is waited for: watching an upgrade is what this is for.
-func watch(ctx context.Context, w io.Writer, source *statusSource, interval time.Duration,
-	asJSON bool,
+// watch shows a status, and asks for another one until it is interrupted. A daemon that stops answering is
+// waited for, because watching an upgrade is what this is for.
+func watch(ctx context.Context, source *statusSource, interval time.Duration, asJSON bool, body []byte,
+	current *status.Status,
 ) error {
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	inPlace := isTerminal(w) && !asJSON
+	context.AfterFunc(ctx, stop) // a second signal ends the process
+	inPlace := isTerminal(os.Stdout) && !asJSON
+	if inPlace {
+		fmt.Print(enterScreen)
+		defer fmt.Print(leaveScreen)
+	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var last *status.Status
-	for first := true; ; first = false {
-		body, status, err := source.get(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if first {
-			if err != nil {
-				return err
-			}
-			if inPlace {
-				fmt.Fprint(w, enterScreen)
-				defer fmt.Fprint(w, leaveScreen)
-			}
-		}
+	var unanswered, err error
+	for {
 		var text string
-		if err != nil {
+		if unanswered != nil {
 			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly),
-				sanitize.Text(err.Error()))
+				sanitize.Text(unanswered.Error()))
 		} else {
-			text = statustext.Render(status, last, coloured(w))
-			last = status
+			text = statustext.Render(current, last, isColored())
+			last = current
 		}
 		switch {
 		case inPlace:
-			err = drawFrame(w, text)
-		case err == nil:
-			err = writeStatus(w, asJSON, body, text+"\n")
-		default:
+			err = drawFrame(text)
+		case unanswered != nil:
 			_, err = fmt.Fprint(os.Stderr, text)
+		case asJSON:
+			_, err = os.Stdout.Write(body)
+		default:
+			_, err = fmt.Println(text)
 		}
 		if err != nil {
 			return fmt.Errorf("write status: %w", err)
@@ -122,51 +107,19 @@ func watch(ctx context.Context, w io.Writer, source *statusSource, interval time
 			return nil
 		case <-ticker.C:
 		}
+		if body, current, unanswered = source.get(ctx); ctx.Err() != nil {
+			return nil
+		}
 	}
 }
 
-// drawFrame puts a text over the last one, as far as the window has lines.
-func drawFrame(w io.Writer, text string) error {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	lines = lines[:min(len(lines), windowHeight(w))]
-	_, err := io.WriteString(w, goHome+strings.Join(lines, clearLine+"\r\n")+clearLine+clearBelow)
-	return err //nolint:wrapcheck // the caller says what failed
+// isColored reports whether stdout is a terminal with colors whose user has not turned them off.
+func isColored() bool {
+	return isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// writeStatus shows one status.
-func writeStatus(w io.Writer, asJSON bool, body []byte, text string) (err error) {
-	if asJSON {
-		_, err = w.Write(body)
-	} else {
-		_, err = io.WriteString(w, text)
-	}
-	return err
-}
-
-// untilInterrupted returns a context that ends with SIGTERM or SIGINT too. A second signal ends the process.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
-}
-
-// isTerminal tells a terminal from a file or a pipe.
-func isTerminal(w io.Writer) bool {
-	file, ok := fileOf(w)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// coloured says whether this is a terminal that shows colours and whose user did not ask for none.
-func coloured(w io.Writer) bool {
-	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// Control sequences for a terminal: another screen,
-// without a cursor and without wrapping long lines, and back.
+// Control sequences of terminals: another screen without a cursor that cuts long lines, and back; and for a frame
+// over the last one.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -175,12 +128,14 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// windowHeight returns the lines of a terminal, or a usual number.
-func windowHeight(w io.Writer) int {
-	if file, ok := fileOf(w); ok {
-		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 {
-			return int(size.Row)
-		}
+// drawFrame draws a text over the last one, as far as it fits the window.
+func drawFrame(text string) error {
+	height := 24 // of a terminal that doesn't say
+	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 {
+		height = int(size.Row)
 	}
-	return 24
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	lines = lines[:min(len(lines), height)]
+	_, err := fmt.Print(goHome + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow)
+	return err
 }

@@ -68,13 +68,6 @@ func TestLocalDaemon(t *testing.T) {
 	}
 }
 
-// TestColours are for terminals alone.
-func TestColours(t *testing.T) {
-	if coloured(&strings.Builder{}) {
-		t.Error("what is no terminal would be coloured")
-	}
-}
-
 // TestHostileAnswer has something that is no daemon answer with commands for a
 // terminal, where an error quotes it.
 func TestHostileAnswer(t *testing.T) {

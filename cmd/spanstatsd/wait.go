@@ -11,13 +11,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// waitEvery is the pause between two looks, and waitTimeout what one may take.
+// waitEvery is the pause between two requests, and waitTimeout the maximum time of one.
 const (
 	waitEvery   = 100 * time.Millisecond
 	waitTimeout = 2 * time.Second
 )
 
-// An image without a shell has nothing else that a container's hooks could run.
+// waitConditions are what there is to wait for.
+var waitConditions = map[string]func(*status.Status) error{"ready": checkReady, "idle": checkIdle}
+
+// newWaitCommand is for hooks of containers: an image without a shell has nothing else that they could run.
 func newWaitCommand() *cobra.Command {
 	var daemon daemonFlags
 	var atMost time.Duration
@@ -41,62 +44,58 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 			}
 			source, err := daemon.source(waitTimeout)
 			if err != nil {
-				return commandline.AsUsage(err)
-			}
-			reached := isReady
-			if args[0] == "idle" {
-				reached = isIdle
+				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), atMost)
 			defer cancel()
-			return waitFor(ctx, source, reached)
+			return waitFor(ctx, source, waitConditions[args[0]])
 		},
 	}
 	f := cmd.Flags()
-	daemon.add(f)
+	daemon.addTo(f)
 	f.DurationVar(&atMost, "at-most", 20*time.Second, "how long to wait")
 	return cmd
 }
 
-// waitFor asks until the daemon is as it should be or the context ends, and then
-// says why it was not at the last look that came to its end.
-func waitFor(ctx context.Context, source *statusSource, reached func(*status.Status) error) error {
-	var why error
+// waitFor asks until a condition holds. When the context ends, it returns why the condition did not hold at the
+// last request that the context did not cut short.
+func waitFor(ctx context.Context, source *statusSource, condition func(*status.Status) error) error {
+	var reason error
 	for {
 		_, status, err := source.get(ctx)
 		if err == nil {
-			err = reached(status)
+			err = condition(status)
 		}
 		if err == nil {
 			return nil
 		}
-		if why == nil || ctx.Err() == nil {
-			why = err
+		if reason == nil || ctx.Err() == nil {
+			reason = err
 		}
 		select {
 		case <-ctx.Done():
 			// Not wrapped: a wait that took too long exits 1, whatever the reason.
-			return fmt.Errorf("wait for daemon: %s; raise --at-most if that is expected", why.Error())
+			return fmt.Errorf("wait for daemon: %s; raise --at-most if that is expected", reason.Error())
 		case <-time.After(waitEvery):
 		}
 	}
 }
 
-func isReady(s *status.Status) error {
+func checkReady(s *status.Status) error {
 	if !s.Ready {
 		return errors.New("it does not accept tracers")
 	}
 	return nil
 }
 
-// quiet is how long nothing may have come by the agent's API: many tracers connect for
-// each request, and send one at least every two seconds while their process lives.
+// quiet is how long the agent's API must have been unused: many tracers connect for each request, and send one
+// at least every two seconds while their process lives.
 const quiet = 3 * time.Second
 
-func isIdle(s *status.Status) error {
+func checkIdle(s *status.Status) error {
 	connected := s.Connections.Live
-	for _, d := range s.Doors {
-		connected += d.Connections.Live
+	for _, receiver := range s.Doors {
+		connected += receiver.Connections.Live
 	}
 	switch {
 	case connected > 0:

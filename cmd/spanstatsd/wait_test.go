@@ -29,7 +29,7 @@ func TestIdleWithoutConnections(t *testing.T) {
 		if test.apm != nil {
 			answer.Doors = map[string]*status.OnwardDoor{"apm": {Door: test.apm.Door}}
 		}
-		if err := isIdle(answer); (err == nil) != test.idle {
+		if err := checkIdle(answer); (err == nil) != test.idle {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -40,19 +40,19 @@ func newProgram() *program {
 		RunE: func(*cobra.Command, []string) error { return p.fails },
 	}
 	g := commandline.NewGroup("Everything")
-	g.First.Var(commandline.Choice(&p.word, "one", "one", "two"), "word", "a word")
-	g.First.Var(commandline.Size(&p.bytes), "bytes", "a size (default: what there is)")
-	g.Rest.IntVar(&p.number, "number", 7, "a number")
-	g.Rest.DurationVar(&p.period, "period", time.Second, "a duration")
-	g.Rest.BoolVar(&p.isOn, "on", false, "a switch")
-	g.Rest.UintSliceVar(&p.numbers, "numbers", nil, "numbers")
-	g.Rest.Var(commandline.Parsed(&p.length, "abc", "text", func(given string) (int, error) {
+	g.Flags.Var(commandline.Choice(&p.word, "one", "one", "two"), "word", "a word")
+	g.Flags.Var(commandline.Size(&p.bytes), "bytes", "a size (default: what there is)")
+	g.Flags.IntVar(&p.number, "number", 7, "a number")
+	g.Flags.DurationVar(&p.period, "period", time.Second, "a duration")
+	g.Flags.BoolVar(&p.isOn, "on", false, "a switch")
+	g.Flags.UintSliceVar(&p.numbers, "numbers", nil, "numbers")
+	g.Flags.Var(commandline.Parsed(&p.length, "abc", "text", func(given string) (int, error) {
 		if given == "no" {
 			return 0, errors.New("it is no text")
 		}
 		return len(given), nil
 	}), "length", "a text")
-	commandline.AddGroups(run, []*commandline.Group{g})
+	commandline.AddGroups(run, []string{"word", "bytes"}, g)
 	p.root.AddCommand(run, &cobra.Command{
 		Use:  "status",
 		RunE: func(*cobra.Command, []string) error { return nil },

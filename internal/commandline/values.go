@@ -15,7 +15,7 @@ const (
 	Directory = "directory"
 )
 
-// value is a pflag.Value of functions.
+// value is a pflag.Value of functions. Help shows its kind as the flag's placeholder.
 type value struct {
 	set  func(given string) error
 	text func() string
@@ -32,13 +32,17 @@ func (v value) String() string {
 	return v.text()
 }
 
-// Text returns a value that takes any text. Help shows the kind as the flag's placeholder.
+// Text returns a value that takes any text.
 func Text(into *string, kind string) pflag.Value {
-	return value{
-		func(given string) error { *into = given; return nil },
-		func() string { return *into }, kind,
+	set := func(given string) error {
+		*into = given
+		return nil
 	}
+	return value{set, func() string { return *into }, kind}
 }
+
+// switchWords are the booleans that flags with the words on and off accept as well.
+var switchWords = map[string]string{"true": "on", "1": "on", "false": "off", "0": "off"}
 
 // Choice sets a default, and returns a value that takes one of a few words, in lower or upper case.
 func Choice[T ~string](into *T, from T, of ...T) pflag.Value {
@@ -47,17 +51,18 @@ func Choice[T ~string](into *T, from T, of ...T) pflag.Value {
 	for i, word := range of {
 		words[i] = string(word)
 	}
-	return value{
-		func(given string) error {
-			word := T(strings.ToLower(given))
-			if word != from && !slices.Contains(of, word) {
-				return fmt.Errorf("%q is none of %s", given, strings.Join(words, ", "))
-			}
-			*into = word
-			return nil
-		},
-		func() string { return string(*into) }, strings.Join(words, "|"),
+	set := func(given string) error {
+		word := strings.ToLower(given)
+		if alias, ok := switchWords[word]; ok {
+			word = alias
+		}
+		if !slices.Contains(words, word) && word != string(from) {
+			return fmt.Errorf("%q is none of %s", given, strings.Join(words, ", "))
+		}
+		*into = T(word)
+		return nil
 	}
+	return value{set, func() string { return string(*into) }, strings.Join(words, "|")}
 }
 
 // Parsed sets a default, if it is not empty, and returns a value whose text is parsed when it is given.
@@ -79,14 +84,12 @@ func Parsed[T any](into *T, from, kind string, parse func(string) (T, error)) pf
 // Size returns a value that takes a number of bytes, as 16MiB or 16777216. It is shown in the largest unit
 // that divides it.
 func Size(into *int) pflag.Value {
-	return value{
-		func(given string) error {
-			bytes, err := memory.ParseSize(given)
-			if err == nil {
-				*into = bytes
-			}
-			return err
-		},
-		func() string { return memory.SizeText(*into) }, "size",
+	set := func(given string) error {
+		bytes, err := memory.ParseSize(given)
+		if err == nil {
+			*into = bytes
+		}
+		return err
 	}
+	return value{set, func() string { return memory.SizeText(*into) }, "size"}
 }

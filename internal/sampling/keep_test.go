@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"time"
 
@@ -308,28 +307,6 @@ func TestWeightsStayHonest(t *testing.T) {
 		if bound := 6 * math.Sqrt(traces*(1/k.Share-1)); math.Abs(weight-traces) > bound ||
 			kept.Spans == traces {
 			t.Errorf("%+v: what goes on stands for %v of %d spans, within %v", k, weight, traces, bound)
-		}
-	}
-}
-
-// TestASampleHoldsWhatItPromises, whatever a body is made of, beside what it is decoded to.
-func TestASampleHoldsWhatItPromises(t *testing.T) {
-	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
-		for name, body := range otlptest.CostlyBodies(length) {
-			s, r := &sampling.Sample{}, decoded(body)
-			room := make([]byte, 0, sampling.LeftBytes(len(body)))
-			before := otlptest.MemoryInUse()
-			left := s.Measure(r, &sampling.Keeping{Share: 0.5}, true)
-			if !left.IsWhole && left.Size <= cap(room) {
-				room = s.AppendLeft(room)
-			}
-			held := otlptest.MemoryInUse() - before
-			if held > sampling.Bytes(len(body)) || len(room) > sampling.LeftBytes(len(body)) {
-				t.Errorf("%d bytes of %s made it hold %d, %d promised", len(body), name, held,
-					sampling.Bytes(len(body)))
-			}
-			runtime.KeepAlive(s)
-			runtime.KeepAlive(r)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package prometheus
 import (
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
-	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -178,57 +176,6 @@ func TestTempoHasItsNames(t *testing.T) {
 		labelsOf(m[0]) != want || all["traces_spanmetrics_latency"] == nil {
 		t.Errorf("%v", all)
 	}
-}
-
-// TestMemory fills an exporter and the generations that hang in scrapes, and holds what the heap
-// grew by against what Memory says.
-func TestMemory(t *testing.T) {
-	const series = 2000
-	limits := totals.Limits{
-		Series:        series,
-		Bytes:         series * 150,
-		Idle:          time.Hour,
-		Buckets:       160,
-		Classic:       len(testBounds) + 1,
-		Resources:     5,
-		ResourceBytes: 200,
-	}
-	x := exporterWith(t, nil)
-	x.LimitTotals(limits)
-	before := liveBytes()
-	var hanging [][]*record
-	for cycle := range 3 {
-		c := newCycle(t)
-		origin := c.Origin(span.Origin{Service: "web"})
-		for n := range series + 10 {
-			key := c.Key(origin,
-				span.Key{Service: "web", Operation: fmt.Sprintf("%020d", cycle*10*series+n), Resource: "r"})
-			for octave := range 5 {
-				c.Add(0, key, 0, uint64(time.Millisecond)<<octave, 0, 1)
-			}
-		}
-		publish(x, recent(c.Seal()))
-		hanging = append(hanging, x.last.Load().series)
-	}
-	if len(hanging[2]) != series+1 || len(hanging[0][9].deltas) < 120 {
-		t.Fatalf("%d series of %d buckets", len(hanging[2]), len(hanging[0][9].deltas))
-	}
-	x.reader, x.keeper.reader = nil, nil // which are payloads being made
-	taken, most := liveBytes()-before, x.Memory(limits)
-	t.Logf("%d bytes of %d", taken, most)
-	if taken > most || taken < most/3 {
-		t.Errorf("%d bytes are taken, %d are promised", taken, most)
-	}
-	runtime.KeepAlive(hanging)
-	runtime.KeepAlive(x)
-}
-
-func liveBytes() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
 }
 
 // TestSeriesThatAreNotCountedShareTheirRecords with the generation before.

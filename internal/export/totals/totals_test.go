@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -286,58 +285,6 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 			t.Errorf("in cycle %d there are %v, want %v", cycle, names, want)
 		}
 	}
-}
-
-// TestMemory fills totals to their limits, with histograms as long as they may be and a
-// resource for each series, and holds what the heap grew by against what Limits.Memory says.
-func TestMemory(t *testing.T) {
-	const series, resources, long = 2000, 50, 100
-	classic := make([]uint64, 1000) // which nothing else leaves room for
-	limits := Limits{
-		Series: series, Bytes: series * 2 * long, Idle: time.Hour, Buckets: 160,
-		Classic: len(classic), Resources: resources, ResourceBytes: long + len(overflow),
-	}
-	var h sketch.Histogram
-	for bin := range uint16(400) {
-		h.AddBins(sketch.OwnMapping, []sketch.Bin{{Index: 500 + bin, Spans: 1}})
-	}
-	b := h.Buckets(160)
-	for _, shared := range []bool{false, true} {
-		before := liveBytes()
-		totals := New(limits, []byte(overflow), []byte(common))
-		for cycle := range int64(3) { // the second and the third end what was before them
-			totals.Begin(cycle, cycle+1, true)
-			for n := range series + resources + 7 { // those beyond meet in one
-				resource := fmt.Sprintf("%0*d", long, n)
-				if shared {
-					resource = fmt.Sprintf("%0*d", long, n%resources)
-				}
-				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*2*series+n),
-					Counted{1, 1, 1, &b, classic})
-			}
-		}
-		taken := liveBytes() - before
-		want := series + resources
-		if !shared {
-			want++ // the common one
-		}
-		if c := totals.Counts(); c.Series != want || c.Overflowed == 0 {
-			t.Fatalf("%+v", c)
-		}
-		t.Logf("shared resources %t: %d bytes of %d", shared, taken, limits.Memory())
-		if taken > limits.Memory() || !shared && taken < limits.Memory()/2 {
-			t.Errorf("%d bytes are taken, %d are promised", taken, limits.Memory())
-		}
-		runtime.KeepAlive(totals)
-	}
-}
-
-func liveBytes() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
 }
 
 // TestTotalsDoNotEndWithinTheirTime: to the nanosecond.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
@@ -44,6 +43,7 @@ type Config struct {
 func DefaultConfig() Config {
 	c := Config{Config: receiver.DefaultConfig()}
 	c.Buffer, c.MaxConnections, c.MaxBody, c.MaxBodyBytes = defaultBuffer, 512, 25<<20, 64<<20
+	c.DropUnsampled = DropAuto
 	return c
 }
 
@@ -87,34 +87,13 @@ func (c *Config) Memory(publisher int) []memory.Part {
 const connectionBytes = 160 << 10
 
 // Dropping is whether traces that sampling dropped are forwarded once they are counted.
-type Dropping uint8
+type Dropping string
 
 const (
-	DropAuto Dropping = iota // they are not if the agent says that it does without them
-	DropOn                   // they are not, whatever the agent says
-	DropOff
+	DropAuto Dropping = "auto" // they are not if the agent says that it does without them
+	DropOn   Dropping = "on"   // they are not, whatever the agent says
+	DropOff  Dropping = "off"
 )
-
-var droppingNames = [...]string{"auto", "on", "off"}
-
-// String returns the name on the command line.
-func (d Dropping) String() string { return droppingNames[d] }
-
-// ParseDropping parses it. A boolean means on or off.
-func ParseDropping(text string) (Dropping, error) {
-	for d, name := range droppingNames {
-		if text == name {
-			return Dropping(d), nil
-		}
-	}
-	switch drops, err := strconv.ParseBool(text); {
-	case err != nil:
-		return 0, fmt.Errorf("parse drop-unsampled: %q is none of auto, on and off", text)
-	case drops:
-		return DropOn, nil
-	}
-	return DropOff, nil
-}
 
 // drops returns what that means for an agent that does without such traces, or not.
 func (d Dropping) drops(isSpared bool) bool { return d == DropOn || d == DropAuto && isSpared }

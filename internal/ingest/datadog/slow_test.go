@@ -68,6 +68,13 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	}
 }
 
+// cut ends a server with whatever is in flight.
+func cut(s *Server) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Drain(over)
+}
+
 // TestSlowTracers: a tracer that stalls within its body is told so and is cut off, as the agent itself would do
 // it, if its body is counted; if it is streamed, it is cut off after stallTimeout.
 func TestSlowTracers(t *testing.T) {

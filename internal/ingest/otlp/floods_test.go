@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
 // More frames and flags of HTTP/2.
@@ -74,7 +75,7 @@ func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
 	for name, f := range floods {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil)
-			before := inUse()
+			before := otlptest.MemoryInUse()
 			written := make(chan error, connections)
 			var all []net.Conn
 			for range connections {
@@ -94,7 +95,7 @@ func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
 				}
 			}
 			promised := connections*h.config.connectionBytes() + 1<<20
-			if held := inUse() - before; float64(held) > float64(promised)*(1+detectorShare) {
+			if held := otlptest.MemoryInUse() - before; float64(held) > float64(promised)*(1+detectorShare) {
 				t.Errorf("%d bytes are held, %d are promised", held, promised)
 			}
 			for _, c := range all {

@@ -1,12 +1,10 @@
 package otlp
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -110,71 +108,6 @@ func TestStreamsThatAreResetAtOnce(t *testing.T) {
 	h.stop()
 	if h.rows["name 0"] != 50 {
 		t.Errorf("counted %v", h.rows)
-	}
-}
-
-// inUse is the memory of the heap and of the stacks.
-func inUse() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc + m.StackInuse)
-}
-
-// TestConnectionsKeepTheirPromise: one takes no more than its part of the budget, with headers
-// as long as can be: of HTTP/1.1 in the midst of a body, of HTTP/2 with as many streams as there may
-// be in the midst of theirs. (Of those that were given up net/http keeps the headers alone.)
-func TestConnectionsKeepTheirPromise(t *testing.T) {
-	const connections = 20
-	fields := 300 // of 10 bytes and 32 that HPACK adds
-	for len(opened(1, fields)) > 1<<14 {
-		fields--
-	}
-	lines := "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 100\r\n"
-	for i := range 120 {
-		lines += fmt.Sprintf("X-%d: %s\r\n", i, strings.Repeat("x", 100))
-	}
-	var frames []byte
-	for stream := uint32(1); stream < 2*8; stream += 2 {
-		frames = append(frames, opened(stream, fields)...)
-		frames = appendFrame(frames, frameData, 0, stream, framed(make([]byte, 1000), false)[:500])
-	}
-	for name, test := range map[string]struct {
-		bytes []byte
-		held  int // of bodies, by a connection
-	}{
-		"HTTP/1.1": {[]byte(lines + "\r\nx"), 101},
-		"HTTP/2":   {frames, 8 * bodies.FirstBuffer},
-	} {
-		h := newHarness(t, func(c *Config, _ *aggregate.Config) {
-			c.MaxConnections, c.MaxBodyBytes = 4*connections, 64<<20
-		})
-		before := inUse()
-		for range connections {
-			c := h.dial()
-			if name == "HTTP/2" {
-				speakFrames(c)
-			}
-			if _, err := io.Copy(c, bytes.NewReader(test.bytes)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		eventually.True(t, "all requests have begun", func() bool {
-			return h.Stats().BufferedBytes >= int64(connections*test.held)
-		})
-		most := 0
-		for range 5 {
-			most = max(most, inUse()-before-int(h.Stats().BufferedBytes))
-		}
-		promised := plainBytes
-		if name == "HTTP/2" {
-			promised += 8 * streamBytes
-		}
-		t.Logf("%s: %d bytes a connection, %d are promised", name, most/connections, promised)
-		if float64(most/connections) > float64(promised)*(1+detectorShare) {
-			t.Errorf("%s: a connection takes %d bytes, %d are promised", name, most/connections, promised)
-		}
 	}
 }
 

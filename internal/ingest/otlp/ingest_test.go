@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -321,50 +320,5 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	s.loadFeatures()
 	if !strings.Contains(keys(), tag) {
 		t.Error("a tag is no label that the agent asks for")
-	}
-}
-
-// TestAgentReadersKeepTheirPromise: whatever a body is made of, reading it takes no more than
-// is set aside.
-func TestAgentReadersKeepTheirPromise(t *testing.T) {
-	inUse := func() int {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc + m.StackInuse)
-	}
-	said := []byte(nil)
-	for _, name := range agentsWishes().now.PeerTags {
-		said = attribute(said, 1, name, "of the process")
-	}
-	tiny := bytes.Repeat(nested(nil, 2,
-		protowire.AppendVarint(protowire.AppendTag(nested(nil, 2, make([]byte, 8)), 6, protowire.VarintType),
-			3)), 4000)
-	for name, body := range map[string][]byte{
-		"a web application":       webRequest(128),
-		"a large web application": webRequest(2000),
-		"tags of a process":       nested(nil, 1, nested(nested(nil, 1, said), 2, tiny)),
-		"a process for each span": bytes.Repeat(nested(nil, 1,
-			nested(nested(nil, 1, said), 2, tiny[:len(tiny)/4000])), 300),
-		"spans and nothing beside": nested(nil, 1,
-			nested(nil, 2, bytes.Repeat(nested(nil, 2, nil), 100_000))),
-	} {
-		s := &Server{config: Config{
-			Reading: ReadingDatadog,
-			Config:  receiver.Config{Features: agentsWishes().features},
-		}}
-		s.loadFeatures()
-		before := inUse()
-		r := newIngest(&s.agentPolicy)
-		result, err := r.read(body, false)
-		held, promised := inUse()-before, ReadingDatadog.countingBytes(len(body))
-		t.Logf("%d KiB of %s: %d KiB held, %d promised: %s %v", len(body)>>10, name, held>>10, promised>>10,
-			resultNames[result], err)
-		if held > promised {
-			t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
-		}
-		runtime.KeepAlive(r)
-		runtime.KeepAlive(body)
 	}
 }

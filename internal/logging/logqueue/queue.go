@@ -47,9 +47,6 @@ func New(log io.Writer) *Queue {
 	return q
 }
 
-// To returns the writer that was passed to New.
-func (q *Queue) To() io.Writer { return q.log }
-
 // OnLost sets a function that is called with the number of dropped lines, when the log accepts lines again.
 func (q *Queue) OnLost(f func(lines uint64)) {
 	q.mu.Lock()

@@ -22,6 +22,26 @@ var Identifying = []string{
 // MaxKept is how many attributes of a resource may be named.
 const MaxKept = 32
 
+// ParseResource parses names of resource attributes, separated by commas. "identifying" stands for those of
+// Identifying; "none" is valid alone.
+func ParseResource(text string) (names []string, err error) {
+	if text == "none" {
+		return nil, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		switch name = strings.TrimSpace(name); name {
+		case "identifying":
+			names = append(names, Identifying...)
+		case "", "none":
+			return nil, fmt.Errorf("parse attributes %q: %q is not an attribute's name; "+
+				"give none, or names with commas as identifying,cloud.region", text, name)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // keptAttribute is one that an origin keeps of its resource.
 type keptAttribute struct {
 	name  string

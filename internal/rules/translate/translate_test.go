@@ -426,25 +426,6 @@ func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestTranslatorsKeepTheirPromise: whatever a body is made of, translating it makes a translator
-// hold no more than its part of the budget.
-func TestTranslatorsKeepTheirPromise(t *testing.T) {
-	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
-		for name, body := range otlptest.CostlyBodies(length) {
-			c := translator(t, wantedTags...)
-			before := otlptest.MemoryInUse()
-			err := c.translate(body, false)
-			held, promised := otlptest.MemoryInUse()-before, translate.Bytes(len(body), 0)
-			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10,
-				err)
-			if held > promised {
-				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
-			}
-			runtime.KeepAlive(c)
-		}
-	}
-}
-
 // FuzzTranslate: whatever the bytes are, each span of the request is in one trace or was counted
 // before, and all texts lie in the table.
 func FuzzTranslate(f *testing.F) {

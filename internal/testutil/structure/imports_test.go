@@ -175,7 +175,7 @@ var packages = map[string]imports{
 
 	"internal/aggregate/exemplars": {"", "selects exemplars"},
 
-	"internal/export/dump":       {"", "stores rejected payloads"},
+	"internal/export/dump":       {"internal/decode/payload internal/status/sanitize", "stores rejected payloads, and prints one"},
 	"internal/daemon/systemd":    {"", "implements the protocols of systemd"},
 	"internal/ingest/socketpath": {"", "determines the default path of the socket"},
 	"internal/ingest/socket":     {"internal/ingest/socketpath", "opens Unix sockets and identifies their peers"},

@@ -6,9 +6,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -347,47 +345,4 @@ func (p *proxied) status(t *testing.T) (status status.Status) {
 		t.Fatalf("status answers %d: %v", answer.StatusCode, err)
 	}
 	return status
-}
-
-// TestNothingOfStatisticsOutlivesTheirRequest: of bodies whose origins are megabytes long,
-// what is kept when they are merged is what the origins are cut to, and nothing of a body
-// that is not merged. Buffers up to a MiB wait for another body; those that one body has grown
-// through are two together.
-func TestNothingOfStatisticsOutlivesTheirRequest(t *testing.T) {
-	const long = 2 << 20
-	p := start(t, startAgent(t), func(c *daemon.Config) { c.Flush.Timeout = time.Second })
-	send := func(host string) {
-		var payload object
-		if err := msgpack.Unmarshal(statistics(t, own, time.Now(), "r", 1, 1000), &payload); err != nil {
-			t.Fatal(err)
-		}
-		payload["Hostname"] = host
-		body, err := msgpack.Marshal(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp, _ := p.send("/v0.6/stats", body); resp.StatusCode != http.StatusOK {
-			t.Errorf("answered %d", resp.StatusCode)
-		}
-	}
-	send("warm")
-	before := heapInUse()
-	for i := range 12 {
-		send(fmt.Sprint(i) + strings.Repeat("h", long))
-	}
-	if grown := heapInUse() - before; grown > 2*long {
-		t.Errorf("12 origins of %d bytes made the daemon hold %d", long, grown)
-	}
-	if merged := p.resultsOf("spanstatsd_apm_stats_requests_total")["merged"]; merged != 13 {
-		t.Errorf("%d bodies were merged", merged)
-	}
-}
-
-// heapInUse is the memory of the heap without what waits in pools of other packages.
-func heapInUse() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -4,65 +4,178 @@ package program
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
 const smallest = 64 << 20 // what a daemon with its defaults must live in
 
-// TestSmallMemoryAgrees floods a daemon of 64 MiB with keys that are all new: it
-// lives, its books balance, and the agent has what was accepted. (The race
-// detector takes several times as much.)
-func TestSmallMemoryAgrees(t *testing.T) {
+// TestMemoryLimit_AllReceivers floods all receivers of a daemon in a control group while its destinations don't
+// answer, and then holds all their connections in the middle of requests. The daemon is not killed, its heap and its
+// resident memory stay within the sum that it has stated at its start, and its books balance. (The race detector takes
+// several times as much.)
+func TestMemoryLimit_AllReceivers(t *testing.T) {
+	for name, test := range map[string]struct {
+		limit int
+		args  []string
+	}{
+		"native protocol": {64 << 20, []string{"--max-connections=128"}},
+		"OpenTelemetry, scraped": {192 << 20, []string{
+			"--apm-socket=apm", "--otlp-socket=otlp", "--zipkin-socket=zipkin", "--prometheus",
+			"--max-aggregates=1024",
+		}},
+		"Datadog, forwarded": {256 << 20, []string{
+			"--apm-socket=apm", "--otlp-socket=otlp", "--zipkin-socket=zipkin",
+			"--otlp-reading=datadog", "--otlp-forward=unix://collector", "--otlp-keep=0.5",
+			"--zipkin-forward=unix://collector", "--otlp-metrics-endpoint=unix://collector",
+			"--otlp-temporality=cumulative", "--drainers=fixed:2", "--max-aggregates=1024",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { floodReceivers(t, test.limit, test.args) })
+	}
+}
+
+func floodReceivers(t *testing.T, limit int, args []string) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
-	socket := filepath.Join(dir, "s")
-	cmd := program(t, "run", "--socket", socket, "--agent-url", "unix://"+filepath.Join(dir, "agent"),
-		"--http-addr", "127.0.0.1:0", "--log-format", "json")
-	source := confine(t, cmd)
-	daemon, said := listening(t, cmd)
-	if at := fmt.Sprint(said["memory_at_most"]); !regexp.MustCompile(`^[0-9]{2} MiB$`).MatchString(at) {
-		t.Errorf("it says that it may use %s", at)
+	agent.SetFault(func(r *http.Request) standin.Fault {
+		if r.URL.Path == pathStats {
+			return standin.Fault{Kind: standin.Hang}
+		}
+		return standin.Fault{}
+	})
+	collector := startAgent(t, "unix", filepath.Join(dir, "collector"))
+	f := &flood{t: t, socket: filepath.Join(dir, "s"), doors: map[string]string{}}
+	for i, arg := range args {
+		flag, socket, _ := strings.Cut(arg, "=")
+		if door, isDoor := strings.CutSuffix(flag, "-socket"); isDoor {
+			args[i] = flag + "=" + filepath.Join(dir, socket)
+			f.doors[strings.TrimPrefix(door, "--")] = filepath.Join(dir, socket)
+		}
+		args[i] = strings.Replace(args[i], "unix://", "unix://"+dir+"/", 1)
 	}
-	flood := exec.Command(labProgram, "bench", "--daemon", "http://"+daemon.http, "--socket", socket,
-		"--workload", "adversarial", "--producers", "2", "--connections", "20", "--origins", "10", "--spans",
-		"3000000", "--for", "60s")
-	if out, err := flood.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	cmd := program(t, append([]string{
+		"run", "--socket=" + f.socket, "--agent-url=" + agent.URL(), "--http-addr=127.0.0.1:0", "--log-format=json",
+		"--flush-interval=1s", "--debug", "--cardinality-limit=resource=50000,peer_tag=50000",
+	}, args...)...)
+	source := confine(t, cmd, limit)
+	daemon, _ := listening(t, cmd)
+	f.limits = daemon.status()
+	stated := f.limits.Memory.TotalBytes
+	if stated > int64(limit) {
+		t.Errorf("the daemon states %d bytes, and has %d", stated, limit)
 	}
+
+	messages := map[string]func() []message{"apm": f.datadog, "otlp": f.otlp, "zipkin": f.zipkin}
+	for door := range f.doors {
+		f.sendAll(door, messages[door](), 0) // there is room for one after the other
+	}
+	collector.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: standin.Hang} })
+	most := int64(0)
+	sample := func() { most = max(most, daemon.liveBytes()) }
+	flooding := make(chan struct{})
+	go func() {
+		defer close(flooding)
+		var senders sync.WaitGroup
+		senders.Go(func() { f.spans(1_000) })
+		for door := range f.doors {
+			senders.Go(func() {
+				f.atOnce(floodConnections, func(connection int) { f.sendAll(door, messages[door](), connection) })
+			})
+		}
+		senders.Wait()
+	}()
+	for isFlooding := true; isFlooding; {
+		select {
+		case <-flooding:
+			isFlooding = false
+		case <-time.After(200 * time.Millisecond):
+			sample()
+		}
+	}
+	filled := daemon.status()
+	release := f.hold(daemon.http)
+	for range 15 {
+		sample()
+	}
+	release()
 	peak := peakResident(t, daemon.Process.Pid)
-	t.Logf("%s: at most %d MiB resident", source, peak>>20)
-	if peak > smallest {
-		t.Errorf("%d bytes were resident", peak)
+	t.Logf("%s: %d MiB stated, at most %d MiB live, %d MiB resident; %d spans", source, stated>>20, most>>20, peak>>20,
+		filled.Books.Received)
+	if filled.Collapsed["whole_key"] == 0 {
+		t.Errorf("the table of aggregates was never full: %v", filled.Collapsed)
 	}
+	for door, d := range filled.Doors {
+		if d.Requests["counted"] == 0 {
+			t.Errorf("%s counted nothing: %v", door, d.Requests)
+		}
+	}
+	if apm := filled.APM; apm != nil && apm.Statistics["merged"] == 0 {
+		t.Errorf("no statistics were merged: %v", apm.Statistics)
+	}
+	if most > stated {
+		t.Errorf("%d bytes of the heap were live, %d are stated", most, stated)
+	}
+	if int64(peak) > stated {
+		t.Errorf("%d bytes were resident, %d are stated", peak, stated)
+	}
+	agent.SetFault(nil)
+	collector.SetFault(nil)
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	code, log := daemon.exit()
-	last := log[len(log)-1]
-	if code != 0 || last["balanced"] != true {
-		t.Errorf("exit code %d, last line %v", code, last)
-	}
-	if hits := agent.Totals().Hits; float64(hits) != last["flushed"] || hits == 0 {
-		t.Errorf("the agent has %d hits, the daemon's last line is %v", hits, last)
+	if code != 0 || !slices.ContainsFunc(log, func(line map[string]any) bool { return line["balanced"] == true }) {
+		t.Errorf("exit code %d, log %v", code, log)
 	}
 }
 
-// TestHonestRowsFitInSmallMemory: a daemon of 64 MiB keeps all names of 30 services with 100
+// status returns the status of a daemon.
+func (p *process) status() (s status.Status) {
+	p.t.Helper()
+	if err := json.Unmarshal([]byte(p.get("/status")), &s); err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
+// liveBytes returns what a collection leaves of a daemon's heap, with its stacks.
+func (p *process) liveBytes() (sum int64) {
+	p.t.Helper()
+	profile := p.get("/debug/pprof/heap?gc=1&debug=1")
+	for _, figure := range regexp.MustCompile(`(?m)^# (?:HeapAlloc|Stack) = ([0-9]+)`).FindAllStringSubmatch(profile, -1) {
+		bytes, err := strconv.ParseInt(figure[1], 10, 64)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		sum += bytes
+	}
+	return sum
+}
+
+// TestMemoryLimit_HonestRows: a daemon of 64 MiB keeps all names of 30 services with 100
 // resources each and 25 different durations of each, in one interval after the other, also where
 // it is the agent to tracers as well.
-func TestHonestRowsFitInSmallMemory(t *testing.T) {
+func TestMemoryLimit_HonestRows(t *testing.T) {
 	for name, more := range map[string][]string{
 		"spans":            nil,
 		"spans and traces": {"--apm-addr=127.0.0.1:0"},
@@ -75,7 +188,7 @@ func TestHonestRowsFitInSmallMemory(t *testing.T) {
 				"run", "--socket=" + socket, "--agent-url=" + agent.URL(),
 				"--http-addr=127.0.0.1:0", "--log-format=json", "--flush-interval=1s",
 			}, more...)...)
-			source := confine(t, cmd)
+			source := confine(t, cmd, smallest)
 			daemon, said := listening(t, cmd)
 			published, kept, rounds, before, wasWhole := 0, 0, 0, 0.0, false
 			aggregates := func() float64 { return metric(daemon.get("/metrics"), "spanstatsd_aggregates") }
@@ -157,29 +270,32 @@ func publishRows(t *testing.T, socket, service string, resources, spans int) int
 	return resources * spans
 }
 
-// confine has a command run in a control group of 64 MiB, of either version, where
-// the test may make one, and else with GOMEMLIMIT. It says which.
-func confine(t *testing.T, cmd *exec.Cmd) string {
-	name := fmt.Sprintf("spanstatsd-test-%d", os.Getpid())
+// confine makes a command run in a control group with a memory limit, of either version, if the test may make one,
+// and otherwise with GOMEMLIMIT. It returns which.
+func confine(t *testing.T, cmd *exec.Cmd, limit int) string {
 	for _, version := range []struct{ mount, limit string }{
 		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
 		{"/sys/fs/cgroup", "memory.max"},
 	} {
-		group := filepath.Join(version.mount, name)
-		if os.Mkdir(group, 0o755) != nil {
+		group, err := os.MkdirTemp(version.mount, "spanstatsd-test-")
+		if err != nil {
 			continue
 		}
 		t.Cleanup(func() { _ = os.Remove(group) }) // it is empty once the daemon has ended
-		if os.WriteFile(filepath.Join(group, version.limit), strconv.AppendInt(nil, smallest, 10),
-			0o644) != nil {
+		file, err := os.OpenFile(filepath.Join(group, version.limit), os.O_WRONLY, 0)
+		if err != nil {
 			continue // a directory, but no controller in it
+		}
+		_, err = fmt.Fprint(file, limit)
+		if err = errors.Join(err, file.Close()); err != nil {
+			continue
 		}
 		cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group, cmd.Path},
 			cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 		return "a control group"
 	}
-	cmd.Env = append(cmd.Env, fmt.Sprintf("GOMEMLIMIT=%d", smallest))
+	cmd.Env = append(cmd.Env, fmt.Sprintf("GOMEMLIMIT=%d", limit))
 	return "GOMEMLIMIT"
 }
 
@@ -189,7 +305,10 @@ func peakResident(t *testing.T, pid int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
+	_, rest, isAlive := bytes.Cut(status, []byte("VmHWM:"))
+	if !isAlive {
+		t.Fatal("the daemon has ended: was it killed for its memory?")
+	}
 	kibibytes, err := strconv.Atoi(string(bytes.Fields(rest)[0]))
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
-package main
+package aggregate_test
 
 import (
 	"runtime"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
 // TestParseDrainers: the policies, in a container of eight cores.
@@ -13,7 +15,7 @@ func TestParseDrainers(t *testing.T) {
 		"cpu+1:0.25": 3, "cpu+2:0": 2, "cpu+0:1": 8,
 		"fixed:4": 4, "fixed:1": 1,
 	} {
-		if got, err := parseDrainers(text); err != nil || got != want {
+		if got, err := aggregate.ParseDrainers(text); err != nil || got != want {
 			t.Errorf("%s: %d drainers, want %d; %v", text, got, want, err)
 		}
 	}
@@ -22,7 +24,7 @@ func TestParseDrainers(t *testing.T) {
 		"cpu+1025:1",
 		"fixed:", "fixed:0", "fixed:x", "gpu:1", "cpu:1e9", "fixed:-2", "fixed:1.5", "cores:1",
 	} {
-		if n, err := parseDrainers(text); err == nil {
+		if n, err := aggregate.ParseDrainers(text); err == nil {
 			t.Errorf("%q was taken for %d drainers", text, n)
 		}
 	}

@@ -1,0 +1,32 @@
+package agent
+
+import (
+	"cmp"
+	"net"
+	"strings"
+)
+
+// DefaultURL is the agent's address if no flag and no variable has one.
+const DefaultURL = "http://127.0.0.1:8126"
+
+// FromEnvironment returns the agent's URL from the variables of Datadog's tracers, and which variables it is
+// from. Both are empty if none is set.
+func FromEnvironment(getenv func(string) string) (url, variables string) {
+	const urlVariable, hostVariable, portVariable = "DD_TRACE_AGENT_URL", "DD_AGENT_HOST", "DD_TRACE_AGENT_PORT"
+	if url := getenv(urlVariable); url != "" {
+		return url, urlVariable
+	}
+	host, port := getenv(hostVariable), getenv(portVariable)
+	switch {
+	case host == "" && port == "":
+		return "", ""
+	case port == "":
+		variables = hostVariable
+	case host == "":
+		variables = portVariable
+	default:
+		variables = hostVariable + ", " + portVariable
+	}
+	host = strings.Trim(cmp.Or(host, "127.0.0.1"), "[]") // an IPv6 address may have brackets already
+	return "http://" + net.JoinHostPort(host, cmp.Or(port, "8126")), variables
+}

@@ -1,0 +1,65 @@
+package points
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
+)
+
+// Histogram is the kind of histograms: explicit buckets by their upper bounds in seconds, or exponential ones
+// without bounds.
+type Histogram struct {
+	Bounds []float64
+	Millis bool // explicit buckets are sent in milliseconds
+}
+
+// The kinds of histograms.
+const (
+	Exponential    = "exponential"
+	Explicit       = "explicit"
+	ExplicitMillis = "explicit-ms"
+)
+
+// ConnectorBounds are the bounds of the Collector's spanmetrics connector.
+const ConnectorBounds = "connector"
+
+// namedBounds are bounds that have a name. Those of "sdk" are what OpenTelemetry's conventions advise for HTTP
+// requests.
+var namedBounds = map[string][]float64{
+	ConnectorBounds: {.002, .004, .006, .008, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15},
+	"sdk":           {.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
+}
+
+// ParseHistogram parses a kind. Bounds of explicit buckets follow a colon.
+func ParseHistogram(text string) (h Histogram, err error) {
+	kind, bounds, hasBounds := strings.Cut(text, ":")
+	switch {
+	case text == Exponential:
+		return h, nil
+	case kind != Explicit && kind != ExplicitMillis:
+		return h, fmt.Errorf("%q is none of %s, %s, %s", text, Exponential, Explicit, ExplicitMillis)
+	case !hasBounds:
+		bounds = ConnectorBounds
+	}
+	h.Millis = kind == ExplicitMillis
+	h.Bounds, err = ParseBounds(bounds)
+	return h, err
+}
+
+// ParseBounds parses the name of bounds, or seconds separated by commas.
+func ParseBounds(text string) (bounds []float64, err error) {
+	if named, ok := namedBounds[text]; ok {
+		return named, nil
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		bound, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number of seconds; give connector, sdk, or seconds with "+
+				"commas as 0.01,0.1,1", word)
+		}
+		bounds = append(bounds, bound)
+	}
+	return bounds, sketch.CheckBounds(bounds)
+}

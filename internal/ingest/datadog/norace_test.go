@@ -1,6 +1,0 @@
-//go:build !race
-
-package datadog
-
-// detectorShare is nothing without the race detector.
-const detectorShare = 0.

@@ -1,7 +1,0 @@
-//go:build race
-
-package datadog
-
-// detectorShare is the part of a promise of memory that the race detector may take on top:
-// it keeps things of its own for what is allocated.
-const detectorShare = 1. / 16

@@ -1,0 +1,93 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/status"
+)
+
+// CallsQuery is the sum of the calls of all daemons, in either dialect.
+const CallsQuery = `sum({__name__=~"traces_span_metrics_calls_total|traces_spanmetrics_calls_total"})`
+
+// maxPrometheusAnswer limits a response of Prometheus, which is one number.
+const maxPrometheusAnswer = 64 << 10
+
+// Arrival is the result of a query to Prometheus.
+type Arrival struct {
+	Has   bool // there are such series, in the last five minutes
+	Calls float64
+	At    time.Time // clock of Prometheus
+}
+
+// AskPrometheus queries the calls that have arrived at a Prometheus.
+func AskPrometheus(ctx context.Context, base *url.URL) (a Arrival, err error) {
+	query := base.JoinPath("api/v1/query")
+	query.RawQuery = url.Values{"query": {CallsQuery}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, query.String(), nil)
+	if err != nil {
+		return a, fmt.Errorf("query Prometheus: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return a, fmt.Errorf("query Prometheus: %w; does --prometheus name its address?", err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          struct {
+			Result []struct{ Value [2]any }
+		}
+	}
+	err = json.NewDecoder(io.LimitReader(response.Body, maxPrometheusAnswer)).Decode(&answer)
+	if err != nil || answer.Status != "success" {
+		return a, fmt.Errorf("query Prometheus: %s answered %s %s; is this a Prometheus?", base.Redacted(),
+			response.Status, answer.Error)
+	}
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		a.At = date
+	}
+	for _, sum := range answer.Data.Result {
+		text, _ := sum.Value[1].(string)
+		a.Calls, err = strconv.ParseFloat(text, 64)
+		a.Has = err == nil
+	}
+	return a, nil
+}
+
+// Arrived compares it with what the daemon has given out. A Prometheus has the calls of other daemons too,
+// and a span may stand for several calls, so it may well have more. It has less by what was counted since it
+// last scraped, and by series that have ended.
+func (f *Findings) Arrived(s *status.Status, a Arrival) {
+	const about = "prometheus"
+	flushed := uint64(0)
+	for i := range s.Destinations {
+		d := &s.Destinations[i]
+		if d.Scraped != nil || d.Name == "otlp" && setting(s, "otlp-dialect") == "spanmetrics" {
+			flushed = max(flushed, d.Books.Flushed)
+		}
+	}
+	switch {
+	case !a.Has && flushed > 0:
+		f.add(Wrong, about, "see its page of targets for an error, or whether it drops or renames series",
+			"%d spans were given out, and it has no calls of anybody", flushed)
+	case !a.Has:
+		f.add(Notice, about, "send a span, and look again in an interval",
+			"it has no calls, and none were given out")
+	case a.Calls < float64(flushed):
+		f.add(Notice, about, "look again in a minute; if it stays, see whether relabelling drops series",
+			"it has %.0f calls, and the daemon has given out %d spans", a.Calls, flushed)
+	default:
+		f.ok(about, "it has %.0f calls of all daemons, and this one has given out %d spans", a.Calls, flushed)
+	}
+	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > mostAhead {
+		f.add(Wrong, about, "set both clocks by NTP", "its clock differs by %.0f s from the daemon's",
+			ahead.Seconds())
+	}
+}
