@@ -30,7 +30,7 @@ var longAgo = time.Unix(1, 0)
 
 // connection is a connection to a daemon. The sender writes to it, and a reader goroutine reads from it.
 type connection struct {
-	conn    *net.UnixConn
+	socket  *net.UnixConn
 	in      *bufio.Reader
 	welcome wire.Welcome
 	since   time.Time
@@ -72,43 +72,43 @@ func connect(c *Client) (net.Conn, error) {
 // dial connects and exchanges hello and welcome. earlier is a connection to a previous daemon whose unsettled spans the
 // hello asks about, or nil. When dial returns, the features of the welcome apply.
 func dial(c *Client, earlier *connection) (*connection, error) {
-	conn, err := connect(c)
+	netConn, err := connect(c)
 	if err != nil {
 		return nil, err
 	}
-	socket := conn.(*net.UnixConn)
+	socket := netConn.(*net.UnixConn)
 	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
-	l := &connection{
-		conn:    socket,
-		in:      bufio.NewReader(conn),
+	conn := &connection{
+		socket:  socket,
+		in:      bufio.NewReader(socket),
 		since:   time.Now(),
 		gone:    make(chan struct{}),
 		flushes: map[uint64]*flush{},
 	}
-	conn.SetDeadline(l.since.Add(handshakeTimeout))
-	l.stopAbort = context.AfterFunc(c.aborted, func() { conn.SetDeadline(longAgo) })
+	socket.SetDeadline(conn.since.Add(handshakeTimeout))
+	conn.stopAbort = context.AfterFunc(c.aborted, func() { socket.SetDeadline(longAgo) })
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
 	if earlier != nil {
 		hello.Earlier = earlier.welcome.Token
 	}
-	err = l.greet(&hello)
-	conn.SetDeadline(time.Time{})
+	err = conn.greet(&hello)
+	socket.SetDeadline(time.Time{})
 	// The line above may have overwritten the deadline of the abort.
 	if err = errors.Join(err, c.aborted.Err()); err != nil {
-		l.stopAbort()
-		conn.Close()
+		conn.stopAbort()
+		socket.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
-	c.features.set(l.welcome.Features, &c.gate)
-	return l, nil
+	c.features.set(conn.welcome.Features, &c.gate)
+	return conn, nil
 }
 
 // greet sends hello and reads the daemon's welcome.
-func (l *connection) greet(hello *wire.Hello) error {
-	if _, err := l.conn.Write(wire.AppendHello(nil, hello)); err != nil {
+func (conn *connection) greet(hello *wire.Hello) error {
+	if _, err := conn.socket.Write(wire.AppendHello(nil, hello)); err != nil {
 		return fmt.Errorf("write hello: %w", err)
 	}
-	t, body, err := l.next()
+	t, body, err := conn.next()
 	switch {
 	case err != nil:
 		return fmt.Errorf("read welcome: %w", err)
@@ -132,14 +132,14 @@ func (l *connection) greet(hello *wire.Hello) error {
 			"of a buffer of this client may cost %d: raise its --max-key-bytes", welcome.MaxKeyBytes,
 			maxKeyCost)
 	}
-	l.welcome = welcome
+	conn.welcome = welcome
 	return nil
 }
 
 // next reads the next message.
-func (l *connection) next() (wire.Type, []byte, error) {
+func (conn *connection) next() (wire.Type, []byte, error) {
 	var header [wire.HeaderLen]byte
-	if _, err := io.ReadFull(l.in, header[:]); err != nil {
+	if _, err := io.ReadFull(conn.in, header[:]); err != nil {
 		return 0, nil, err
 	}
 	length := wire.FrameLength(header[:])
@@ -148,41 +148,41 @@ func (l *connection) next() (wire.Type, []byte, error) {
 			wire.DefaultMaxFrame)
 	}
 	message := make([]byte, length)
-	if _, err := io.ReadFull(l.in, message); err != nil {
+	if _, err := io.ReadFull(conn.in, message); err != nil {
 		return 0, nil, err
 	}
 	return wire.Split(message)
 }
 
 // ask sends a flush request. The reader passes the response to f.
-func (l *connection) ask(f *flush) error {
-	l.mu.Lock()
-	l.lastID++
-	id := l.lastID
-	for id, asked := range l.flushes {
+func (conn *connection) ask(f *flush) error {
+	conn.mu.Lock()
+	conn.lastID++
+	id := conn.lastID
+	for id, asked := range conn.flushes {
 		if asked.ctx.Err() != nil {
-			delete(l.flushes, id) // its caller no longer waits
+			delete(conn.flushes, id) // its caller no longer waits
 		}
 	}
-	f.sentBefore = l.sent.Load()
-	l.flushes[id] = f
-	l.mu.Unlock()
-	if _, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {
+	f.sentBefore = conn.sent.Load()
+	conn.flushes[id] = f
+	conn.mu.Unlock()
+	if _, err := conn.socket.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {
 		// The daemon has not received the request, so f can be sent on the next connection.
-		l.mu.Lock()
-		delete(l.flushes, id)
-		l.mu.Unlock()
+		conn.mu.Lock()
+		delete(conn.flushes, id)
+		conn.mu.Unlock()
 		return fmt.Errorf("write flush: %w", err)
 	}
 	return nil
 }
 
 // close closes the connection and waits for its reader. It fails all flushes without a response.
-func (l *connection) close() {
-	l.stopAbort()
-	l.conn.Close()
-	<-l.gone
-	for _, f := range l.flushes {
+func (conn *connection) close() {
+	conn.stopAbort()
+	conn.socket.Close()
+	<-conn.gone
+	for _, f := range conn.flushes {
 		f.fail(errDisconnected)
 	}
 }
@@ -220,27 +220,27 @@ func (b *backoff) reset(lasted time.Duration) {
 
 // read handles the daemon's messages until the connection ends, and then ends the current write. The write returns how
 // many bytes the socket has accepted, so the client knows which spans were sent.
-func (l *connection) read(c *Client) {
-	defer close(l.gone)
-	for l.ending == nil {
-		t, body, err := l.next()
+func (conn *connection) read(c *Client) {
+	defer close(conn.gone)
+	for conn.ending == nil {
+		t, body, err := conn.next()
 		if err == nil {
-			err = l.handle(c, t, body)
+			err = conn.handle(c, t, body)
 		}
-		l.ending = err
+		conn.ending = err
 	}
-	l.conn.SetWriteDeadline(longAgo)
+	conn.socket.SetWriteDeadline(longAgo)
 }
 
 // handle handles one message of the daemon. An error ends the connection.
-func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
+func (conn *connection) handle(c *Client, t wire.Type, body []byte) error {
 	switch t {
 	case wire.TypeFeatures:
 		announcement, err := wire.DecodeFeatures(body)
 		if err != nil {
 			return err
 		}
-		l.settle(announcement.Settled)
+		conn.settle(announcement.Settled)
 		c.features.set(announcement.Features, &c.gate)
 		return nil
 	case wire.TypeFlush:
@@ -248,7 +248,7 @@ func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 		if err != nil {
 			return err
 		}
-		l.handleFlush(response)
+		conn.handleFlush(response)
 		return nil
 	case wire.TypeBye:
 		return decodeBye(body)
@@ -257,29 +257,29 @@ func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 }
 
 // handleFlush passes the response to the caller of Flush. A successful flush settles all spans that were sent before it.
-func (l *connection) handleFlush(response wire.Flush) {
-	l.mu.Lock()
-	f := l.flushes[response.ID]
-	delete(l.flushes, response.ID)
-	l.mu.Unlock()
+func (conn *connection) handleFlush(response wire.Flush) {
+	conn.mu.Lock()
+	f := conn.flushes[response.ID]
+	delete(conn.flushes, response.ID)
+	conn.mu.Unlock()
 	if f == nil {
 		return
 	}
 	if response.OK {
-		l.settle(f.sentBefore)
+		conn.settle(f.sentBefore)
 	}
 	f.resolve(response)
 }
 
 // endedCleanly reports whether the daemon has closed the connection or said bye, rather than the connection failing.
-func (l *connection) endedCleanly() bool {
-	return errors.Is(l.ending, io.EOF) || l.saidBye()
+func (conn *connection) endedCleanly() bool {
+	return errors.Is(conn.ending, io.EOF) || conn.saidBye()
 }
 
 // saidBye reports whether the daemon has said bye.
-func (l *connection) saidBye() bool {
+func (conn *connection) saidBye() bool {
 	var bye *byeError
-	return errors.As(l.ending, &bye)
+	return errors.As(conn.ending, &bye)
 }
 
 // byeError is a bye message of the daemon, as the reason why the connection has ended.
@@ -307,25 +307,25 @@ func (e *byeError) Error() string {
 
 // settle notes that the first spans of the connection, of this number, are settled. It is called by the
 // reader, and by the sender after the reader has ended.
-func (l *connection) settle(spans uint64) {
-	l.settled.Store(max(l.settled.Load(), spans))
+func (conn *connection) settle(spans uint64) {
+	conn.settled.Store(max(conn.settled.Load(), spans))
 }
 
 // unsettled returns the number of spans that were sent and are not settled. It returns 0 if the daemon does
 // not report settled spans.
-func (l *connection) unsettled() uint64 {
-	if !l.welcome.Settled {
+func (conn *connection) unsettled() uint64 {
+	if !conn.welcome.Settled {
 		return 0
 	}
-	settled := l.settled.Load()
-	return max(l.sent.Load(), settled) - settled
+	settled := conn.settled.Load()
+	return max(conn.sent.Load(), settled) - settled
 }
 
 // died reports whether the connection has ended without a bye, and was not closed by the client: the daemon
 // has crashed.
-func (l *connection) died() bool {
-	return errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) ||
-		errors.Is(l.ending, syscall.ECONNRESET)
+func (conn *connection) died() bool {
+	return errors.Is(conn.ending, io.EOF) || errors.Is(conn.ending, io.ErrUnexpectedEOF) ||
+		errors.Is(conn.ending, syscall.ECONNRESET)
 }
 
 // Features describes which spans the Datadog agent wants counted, and how: whether it wants statistics at

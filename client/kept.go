@@ -124,25 +124,25 @@ func outcomeOf(outcomes []uint64, number uint64) (o wire.Outcome, upTo uint64) {
 
 // supportsRecovery reports whether the next daemon can know the outcome of the spans of this connection if this daemon
 // crashes.
-func (l *connection) supportsRecovery() bool {
-	return l.welcome.Settled && l.welcome.Token != "" && len(l.welcome.Token) <= wire.MaxToken
+func (conn *connection) supportsRecovery() bool {
+	return conn.welcome.Settled && conn.welcome.Token != "" && len(conn.welcome.Token) <= wire.MaxToken
 }
 
 // releaseOrAsk decides what happens to the unsettled spans of an ended connection. If the daemon has crashed or shut
 // down, the next daemon is asked about them. Otherwise the daemon has received them and accounts for them. If the client
 // has closed the connection, they remain unsettled in Stats.
-func (s *sender) releaseOrAsk(l *connection) {
-	isClosedByClient, unsettled := s.sentByeOn == l, l.unsettled()
-	hasCrashed := l.died() && !isClosedByClient
-	hasShutDown := l.saidBye() && !isClosedByClient
-	if (hasCrashed || hasShutDown) && unsettled > 0 && l.supportsRecovery() {
-		s.earlier = l
+func (s *sender) releaseOrAsk(conn *connection) {
+	isClosedByClient, unsettled := s.sentByeOn == conn, conn.unsettled()
+	hasCrashed := conn.died() && !isClosedByClient
+	hasShutDown := conn.saidBye() && !isClosedByClient
+	if (hasCrashed || hasShutDown) && unsettled > 0 && conn.supportsRecovery() {
+		s.earlier = conn
 		return
 	}
 	if !isClosedByClient && s.client.aborted.Err() == nil {
-		l.settle(l.sent.Load())
+		conn.settle(conn.sent.Load())
 	}
-	s.requeue(l.sent.Load(), l.sent.Load(), nil)
+	s.requeue(conn.sent.Load(), conn.sent.Load(), nil)
 	if hasCrashed && unsettled > 0 {
 		s.countLost(outcomeCounts{lost: unsettled})
 	}
@@ -151,12 +151,12 @@ func (s *sender) releaseOrAsk(l *connection) {
 // applyEarlierOutcomes applies the outcomes in the daemon's welcome to the spans of the earlier connection, if the client
 // has asked about one. If the daemon does not know them, the spans are not resent, because they could be counted
 // twice; after a bye, an unknown outcome means that they were delivered.
-func (s *sender) applyEarlierOutcomes(l *connection) {
+func (s *sender) applyEarlierOutcomes(conn *connection) {
 	if earlier := s.earlier; earlier != nil {
 		sent, unsettled := earlier.sent.Load(), earlier.unsettled()
 		earlier.settle(sent) // so that Stats counts no span twice
-		if isKnown := len(l.welcome.Earlier) > 0; isKnown {
-			s.countLost(s.requeue(sent, sent-unsettled, l.welcome.Earlier))
+		if isKnown := len(conn.welcome.Earlier) > 0; isKnown {
+			s.countLost(s.requeue(sent, sent-unsettled, conn.welcome.Earlier))
 		} else {
 			s.requeue(sent, sent, nil)
 			if !earlier.saidBye() {
@@ -166,10 +166,10 @@ func (s *sender) applyEarlierOutcomes(l *connection) {
 		s.earlier = nil
 	}
 	s.kept.maxBuffers = 0
-	if l.supportsRecovery() {
+	if conn.supportsRecovery() {
 		s.kept.maxBuffers = max(s.client.config.MaxKept, 0) / bufferBytes
 	}
-	s.client.last.Store(l)
+	s.client.last.Store(conn)
 }
 
 // requeue moves the kept spans that have to be resent to the front of s.pending. They count as buffered again. See

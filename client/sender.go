@@ -58,12 +58,12 @@ func (s *sender) sealAll() {
 }
 
 // write sends the pending buffers. If the daemon wants no statistics, it counts their spans as lost instead.
-func (s *sender) write(l *connection) (err error) {
-	s.kept.release(l.settled.Load())
+func (s *sender) write(conn *connection) (err error) {
+	s.kept.release(conn.settled.Load())
 	done := 0
 	for done < len(s.pending) && err == nil {
 		if b := s.pending[done]; s.client.Features().Stats {
-			err = s.writeBuffer(l, b)
+			err = s.writeBuffer(conn, b)
 		} else {
 			s.client.lost.add(notWanted, b.spans)
 			s.client.pool.give(b)
@@ -76,14 +76,14 @@ func (s *sender) write(l *connection) (err error) {
 
 // writeBuffer sends a buffer and keeps it. If the write fails, the buffer is always kept: which of its spans have to be
 // resent is decided when the reason for the end of the connection is known.
-func (s *sender) writeBuffer(l *connection, b *buffer) error {
-	sent, upTo := b.spans, l.sent.Load()+uint64(b.spans)
-	n, err := l.conn.Write(b.bytes())
+func (s *sender) writeBuffer(conn *connection, b *buffer) error {
+	sent, upTo := b.spans, conn.sent.Load()+uint64(b.spans)
+	n, err := conn.socket.Write(b.bytes())
 	if err != nil {
 		sent = b.spansIn(n)
 	}
 	s.client.sent.Add(uint64(sent))
-	l.sent.Add(uint64(sent))
+	conn.sent.Add(uint64(sent))
 	if err != nil {
 		s.kept.hold(b, upTo)
 		return fmt.Errorf("write spans: %w", err)
@@ -93,7 +93,7 @@ func (s *sender) writeBuffer(l *connection, b *buffer) error {
 }
 
 // report sends the numbers of spans that were lost since the last report that was sent.
-func (s *sender) report(l *connection) error {
+func (s *sender) report(conn *connection) error {
 	counts := s.client.notCounted()
 	if counts == s.reported {
 		return nil
@@ -104,7 +104,7 @@ func (s *sender) report(l *connection) error {
 			lost[reasonNames[i]] = n - s.reported[i]
 		}
 	}
-	if _, err := l.conn.Write(wire.AppendLost(nil, lost)); err != nil {
+	if _, err := conn.socket.Write(wire.AppendLost(nil, lost)); err != nil {
 		return fmt.Errorf("write lost: %w", err)
 	}
 	s.reported = counts
@@ -116,12 +116,12 @@ func (s *sender) run() {
 	defer close(s.client.done)
 	defer s.client.abort()
 	for isOver := false; !isOver; {
-		l := s.connect()
-		if l == nil {
+		conn := s.connect()
+		if conn == nil {
 			break
 		}
-		isOver = s.serve(l)
-		s.disconnect(l)
+		isOver = s.serve(conn)
+		s.disconnect(conn)
 	}
 	s.finish()
 }
@@ -136,10 +136,10 @@ func (s *sender) connect() *connection {
 				return nil
 			}
 		}
-		l, err := dial(s.client, s.earlier)
+		conn, err := dial(s.client, s.earlier)
 		if err == nil {
-			s.start(l)
-			return l
+			s.start(conn)
+			return conn
 		}
 		if !s.isUnavailable {
 			s.isUnavailable = true
@@ -171,35 +171,35 @@ func (s *sender) refuseAfterMaxAway() {
 }
 
 // start prepares the sender for a new connection, and starts its reader.
-func (s *sender) start(l *connection) {
+func (s *sender) start(conn *connection) {
 	s.isUnavailable, s.hasGivenUp = false, false
-	s.schedule = newSchedule(s.client.config.MaxAge, l.welcome.Interval)
-	s.applyEarlierOutcomes(l)
+	s.schedule = newSchedule(s.client.config.MaxAge, conn.welcome.Interval)
+	s.applyEarlierOutcomes(conn)
 	s.client.connects.Add(1)
-	s.client.daemon.Store(&l.welcome.Daemon)
+	s.client.daemon.Store(&conn.welcome.Daemon)
 	s.client.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.client.config.Socket),
-		slog.String("daemon", l.welcome.Daemon))
-	go l.read(s.client)
+		slog.String("daemon", conn.welcome.Daemon))
+	go conn.read(s.client)
 }
 
 // disconnect closes a connection, and decides what happens to its unsettled spans.
-func (s *sender) disconnect(l *connection) {
-	if s.sentByeOn != l {
-		s.awaitEnd(l)
+func (s *sender) disconnect(conn *connection) {
+	if s.sentByeOn != conn {
+		s.awaitEnd(conn)
 	}
-	l.close()
+	conn.close()
 	s.client.daemon.Store(nil)
-	s.releaseOrAsk(l)
+	s.releaseOrAsk(conn)
 	s.since = time.Now()
-	s.backoff.reset(time.Since(l.since))
-	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.ending))
+	s.backoff.reset(time.Since(conn.since))
+	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.ending))
 }
 
 // awaitEnd waits after a failed write until the reader has read the daemon's last message. A daemon that shuts down
 // gracefully says bye after it has read everything; a crashed one does not.
-func (s *sender) awaitEnd(l *connection) {
+func (s *sender) awaitEnd(conn *connection) {
 	select {
-	case <-l.gone:
+	case <-conn.gone:
 	case <-time.After(byeTimeout):
 	case <-s.client.aborted.Done():
 	}
@@ -207,51 +207,51 @@ func (s *sender) awaitEnd(l *connection) {
 
 // serve sends spans until the connection ends, or the client is closed and has sent bye. isOver is true in the latter
 // case.
-func (s *sender) serve(l *connection) (isOver bool) {
-	err := s.sendAll(l)
+func (s *sender) serve(conn *connection) (isOver bool) {
+	err := s.sendAll(conn)
 	for err == nil {
 		select {
-		case <-l.gone:
+		case <-conn.gone:
 			return false
 		case <-s.client.wake:
-			err = s.sendFull(l)
+			err = s.sendFull(conn)
 		case <-s.due.C:
-			err = s.sendAll(l)
+			err = s.sendAll(conn)
 		case f := <-s.client.flushes:
 			s.flushes = append(s.flushes, f)
-			err = s.sendAll(l)
+			err = s.sendAll(conn)
 		case <-s.client.closing:
-			return s.bye(l)
+			return s.bye(conn)
 		}
 	}
 	return false
 }
 
 // sendFull sends the full buffers, and starts the timer for the others.
-func (s *sender) sendFull(l *connection) error {
+func (s *sender) sendFull(conn *connection) error {
 	if s.client.armed.Load() && !s.isDue {
 		s.isDue = true
 		s.due.Reset(s.schedule.wait(time.Now()))
 	}
 	s.pending = s.client.pool.appendSealed(s.pending)
-	return s.write(l)
+	return s.write(conn)
 }
 
 // sendAll sends all published spans, including those in buffers that are not full, then the report of lost spans and the
 // flush requests.
-func (s *sender) sendAll(l *connection) error {
+func (s *sender) sendAll(conn *connection) error {
 	s.due.Stop()
 	s.isDue = false
 	s.sealAll()
-	if err := s.write(l); err != nil {
+	if err := s.write(conn); err != nil {
 		return err
 	}
-	if err := s.report(l); err != nil {
+	if err := s.report(conn); err != nil {
 		return err
 	}
 	for len(s.flushes) > 0 {
 		if f := s.flushes[0]; f.ctx.Err() == nil {
-			if err := l.ask(f); err != nil {
+			if err := conn.ask(f); err != nil {
 				return err
 			}
 		}
@@ -270,27 +270,27 @@ const unsettledByeTimeout = time.Second
 
 // bye sends everything that is left and a bye, and waits until the daemon has closed the connection. It returns false if
 // the connection fails, so that the rest can be sent on another one.
-func (s *sender) bye(l *connection) (isOver bool) {
-	if s.sendAll(l) != nil {
+func (s *sender) bye(conn *connection) (isOver bool) {
+	if s.sendAll(conn) != nil {
 		return false
 	}
-	isSettled, err := s.awaitSettled(l)
+	isSettled, err := s.awaitSettled(conn)
 	if err != nil {
 		return false
 	}
-	if _, err := l.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
+	if _, err := conn.socket.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
 		return false
 	}
-	s.sentByeOn = l
-	l.conn.CloseWrite()
+	s.sentByeOn = conn
+	conn.socket.CloseWrite()
 	var timeout <-chan time.Time
 	if !isSettled {
 		timeout = time.After(unsettledByeTimeout)
 	}
 	select {
-	case <-l.gone:
-		if !l.endedCleanly() {
-			s.closeErr = l.ending
+	case <-conn.gone:
+		if !conn.endedCleanly() {
+			s.closeErr = conn.ending
 		}
 	case <-timeout:
 	}
@@ -300,21 +300,21 @@ func (s *sender) bye(l *connection) (isOver bool) {
 // awaitSettled sends a flush request and waits until the daemon has settled all spans, or has responded that a
 // destination did not accept them. It returns false if the daemon does neither in time, and an error if the client is
 // aborted. If the connection ends meanwhile, the next write fails and the spans can be sent to the next daemon.
-func (s *sender) awaitSettled(l *connection) (isSettled bool, err error) {
-	if s.kept.maxBuffers == 0 || l.unsettled() == 0 {
+func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
+	if s.kept.maxBuffers == 0 || conn.unsettled() == 0 {
 		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(s.client.aborted, settleTimeout)
 	defer cancel()
 	f := &flush{ctx: ctx, answer: make(chan error, 1)}
-	if err := l.ask(f); err != nil {
+	if err := conn.ask(f); err != nil {
 		return false, err
 	}
 	select {
 	case <-f.answer:
 	case <-ctx.Done():
 		return false, s.client.aborted.Err()
-	case <-l.gone:
+	case <-conn.gone:
 	}
 	return true, s.client.aborted.Err()
 }
@@ -322,13 +322,13 @@ func (s *sender) awaitSettled(l *connection) (isSettled bool, err error) {
 // finish counts all spans that were not sent as lost, logs the unsettled ones, and sets the result of Close.
 func (s *sender) finish() {
 	s.sealAll()
-	if l := s.earlier; l != nil {
-		s.requeue(l.sent.Load(), l.sent.Load(), nil) // the unsent part of a partially written buffer
+	if conn := s.earlier; conn != nil {
+		s.requeue(conn.sent.Load(), conn.sent.Load(), nil) // the unsent part of a partially written buffer
 	}
 	s.kept.drop(len(s.kept.buffers))
-	if l := s.client.last.Load(); l != nil && l.unsettled() > 0 {
+	if conn := s.client.last.Load(); conn != nil && conn.unsettled() > 0 {
 		s.client.config.Logger.Warn("closed before spanstatsd said what became of all spans",
-			slog.Uint64("unsettled", l.unsettled()))
+			slog.Uint64("unsettled", conn.unsettled()))
 	}
 	spans := 0
 	for _, b := range s.pending {

@@ -251,8 +251,8 @@ func (s *shard) sealFilled() (sealed bool) {
 	return sealed
 }
 
-// undo removes a batch that does not fit. first and before are the buffer and its state before the batch. The other
-// buffers become free.
+// undo removes a batch that does not fit. first and before are the buffer and its state before the batch.
+// The other buffers become free. undo returns true if it has sealed first.
 func (s *shard) undo(first *buffer, before mark) (sealed bool) {
 	hasMoved := s.buffer != first
 	if hasMoved {

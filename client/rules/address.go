@@ -80,7 +80,7 @@ func splitScheme(raw string) (prefix, rest string) {
 	return "", raw
 }
 
-// splitHostPort splits off a port. If there is none, or the brackets of an IPv6 address are unbalanced, it
+// splitHostPort splits off a port. If s has no port, or the brackets of an IPv6 address are unbalanced, it
 // returns s as the host.
 func splitHostPort(s string) (host, port string) {
 	if strings.Contains(s, ":") { // most hosts have no port, and net.SplitHostPort would allocate an error
@@ -91,7 +91,7 @@ func splitHostPort(s string) (host, port string) {
 	return s, ""
 }
 
-// addressEnd returns the end of the IP address at the start of a host, or 0 if there is none. An IPv6
+// addressEnd returns the end of the IP address at the start of a host, or 0 if it starts with something else. An IPv6
 // address must be the whole host.
 func addressEnd(s string) int {
 	if s == "" || !strings.Contains("0123456789abcdefABCDEF:", s[:1]) {

@@ -186,7 +186,7 @@ func (m *masker) maskPart(from, to int) {
 func typePrefixLength(text string) (length int) {
 	for range 2 {
 		end := indexAny(text, length, &wordSeparators)
-		isShortWord := end > length && end-length <= 8 && runLength(text, length, isLower) >= end-length
+		isShortWord := end > length && end-length <= 8 && runLength(text, length, isLower) == end-length
 		if end == len(text) || text[end] != '_' || !isShortWord {
 			break
 		}

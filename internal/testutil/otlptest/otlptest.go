@@ -26,7 +26,7 @@ type Span struct {
 	Kind       spantable.Kind
 	Start, End uint64
 	Attributes []Attribute
-	Code       int    // status code; negative if there is no status
+	Code       int    // status code; negative to omit the status
 	More       []byte // encoded fields to append
 }
 
