@@ -387,7 +387,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			return
 		default:
 			a.Stats() // as a scrape would, at any moment
-			a.sealer.reports.ask()
+			a.sealer.requests.ask()
 		}
 	}
 }

@@ -96,12 +96,12 @@ func TestReportSpacing(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()
-		if n := seals.Load(); n != maxReports {
-			t.Errorf("%d seals for 50 requests in 5 seconds, want %d", n, maxReports)
+		if n := seals.Load(); n != maxFlushes {
+			t.Errorf("%d seals for 50 requests in 5 seconds, want %d", n, maxFlushes)
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if n := seals.Load(); n != maxReports+1 {
+		if n := seals.Load(); n != maxFlushes+1 {
 			t.Errorf("%d seals at the end of the interval, want one more", n)
 		}
 		a.Stop()
@@ -289,8 +289,8 @@ func TestReportRenewsNothing(t *testing.T) {
 		if first := flood(); first.Collapsed != 0 {
 			t.Errorf("the first key of an interval got %+v", first)
 		}
-		for range maxReports {
-			time.Sleep(reportSpacing)
+		for range maxFlushes {
+			time.Sleep(minFlushSpacing)
 			reported, err := a.Report(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -381,13 +381,13 @@ func TestACycleWaitsForItsMemory(t *testing.T) {
 // success, and what is settled is always what has no gap before it.
 func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
-	a := &Aggregator{outcomes: newOutcomes()}
+	a := &Aggregator{settled: newSettledCycles()}
 	had := map[uint64]bool{}
 	for _, cycle := range rnd.Perm(200) {
 		number := uint64(cycle)
 		before, changed := a.Settled()
 		delivery := NewDelivery()
-		delivery.settled = func() { a.outcomes.add(number) }
+		delivery.settled = func() { a.settled.add(number) }
 		delivery.Resolve(errors.New("refused"))
 		had[number] = true
 		want := uint64(0)
@@ -409,7 +409,7 @@ func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 			t.Fatalf("settled before %d, want %d", got, want)
 		}
 	}
-	if len(a.outcomes.ahead) != 0 {
-		t.Errorf("%d cycles are still remembered", len(a.outcomes.ahead))
+	if len(a.settled.ahead) != 0 {
+		t.Errorf("%d cycles are still remembered", len(a.settled.ahead))
 	}
 }
