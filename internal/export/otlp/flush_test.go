@@ -17,8 +17,8 @@ import (
 // back, unless a test says how often.
 func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination) {
 	t.Helper()
-	if x.askEvery == askEvery {
-		x.askEvery = 5 * time.Millisecond
+	if x.probeInterval == probeInterval {
+		x.probeInterval = 5 * time.Millisecond
 	}
 	f, err := export.New(export.Config{}, x.Describe())
 	if err != nil {
@@ -36,7 +36,7 @@ func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination)
 func TestAReceiverIsKnownBeforeThereIsTraffic(t *testing.T) {
 	r := started(t, nil)
 	x := exporterTo(t, r.URL, nil)
-	x.askEvery = time.Minute // the first probe has the time that it needs
+	x.probeInterval = time.Minute // the first probe has the time that it needs
 	_, d := wholeFlush(t, x)
 	eventually.True(t, "the receiver is known", func() bool { return d.Stats().Reachable })
 }
