@@ -20,37 +20,38 @@ import (
 )
 
 const (
-	// keptFor is how long a client may stay away and still be told what became of its spans, and
-	// mostKept how many daemons may have died meanwhile.
+	// A client that reconnects within keptFor can still ask about the outcomes of its spans, unless more
+	// than mostKept daemons have crashed since.
 	keptFor  = 10 * time.Minute
 	mostKept = 16
 
-	mostRecords = 1 << 17 // of a file that is read
+	mostRecords = 1 << 17 // limit for files that are read
 
-	// comesBack is how long a client has to come back before what it had handed over counts as lost. It
-	// tries every few seconds.
+	// comesBack is the time after which the spans of a client that has not reconnected count as lost.
+	// Clients try every few seconds.
 	comesBack = time.Minute
 )
 
-// Dead is what a daemon that was killed has left. It does not change, but for who has come back.
+// Predecessor is the content of the recovery file of a daemon that was killed. Only isBack changes.
 type Dead struct {
 	name    string
-	layout  *layout // nil: nobody knows how far it was
+	layout  *layout // nil if the file can't be read
 	records []*record
-	isBack  []bool // by record
-	isNew   bool   // no daemon before this one has said so
+	isBack  []bool // by record: the client has reconnected
+	isNew   bool   // not reported by an earlier daemon
 }
 
 // predecessors are the daemons of a socket that were killed.
 type predecessors struct {
-	prefix string // of the names of all running files of the socket
+	prefix string // prefix of all recovery files of the socket
 
-	mu    sync.Mutex // guards the next two, and who is back
+	mu    sync.Mutex // guards dead, found and isBack of each
 	dead  []*Dead
 	found time.Time
 }
 
-// find reads what they have left, and returns the names of those that nobody has said before.
+// find reads the recovery files of crashed daemons, and returns the names of those that have not
+// been reported.
 func (p *predecessors) find() (died []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(p.prefix))
 	if err != nil {
@@ -77,8 +78,9 @@ func (p *predecessors) find() (died []string, err error) {
 	return died, err
 }
 
-// said has no later daemon say again who died. The files stay for a while.
-func (p *predecessors) said() (err error) {
+// markReported renames the files of reported crashes, so that later daemons do not report them
+// again. It removes old files.
+func (p *predecessors) markReported() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, d := range p.dead {
@@ -86,26 +88,27 @@ func (p *predecessors) said() (err error) {
 		if !d.isNew {
 			continue
 		}
-		bad := os.Rename(name, name+readSuffix)
-		if bad != nil && !errors.Is(bad, fs.ErrNotExist) { // it was said before, or its directory is gone
-			err = errors.Join(err, fmt.Errorf("rename running file: %w", bad))
+		renameErr := os.Rename(name, name+readSuffix)
+		if renameErr != nil && !errors.Is(renameErr, fs.ErrNotExist) { // if it does not exist, it was renamed before
+			err = errors.Join(err, fmt.Errorf("rename running file: %w", renameErr))
 		}
-		_ = os.Chtimes(name+readSuffix, time.Time{}, time.Now()) // from now on it is kept for a while
+		_ = os.Chtimes(name+readSuffix, time.Time{}, time.Now()) // forget computes its age from this
 	}
 	return errors.Join(err, p.forget())
 }
 
-// isAwaited says whether clients may still come back.
+// isAwaited reports whether clients of crashed daemons are still expected to reconnect.
 func (p *predecessors) isAwaited() bool { return time.Since(p.found) < comesBack }
 
-// readSuffix is behind the name of a file that a daemon has read.
+// readSuffix is appended to the names of reported files.
 const readSuffix = ".read"
 
-// read reads a running file, unless its daemon lives.
+// read reads a recovery file. It returns nil if the file's daemon is running, or has just shut
+// down.
 func (p *predecessors) read(name string) (*Dead, error) {
 	fd, err := unix.Open(name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // its daemon is done by now
+		return nil, nil // its daemon has shut down since the directory was read
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at running file: %w; remove %s if no daemon runs", err, name)
@@ -116,7 +119,7 @@ func (p *predecessors) read(name string) (*Dead, error) {
 		return nil, nil
 	}
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // its daemon was done between the two
+		return nil, nil // its daemon has shut down between Open and Flock
 	}
 	base, wasRead := strings.CutSuffix(name, readSuffix)
 	dead := &Dead{name: strings.TrimPrefix(base, p.prefix), isNew: !wasRead}
@@ -125,8 +128,8 @@ func (p *predecessors) read(name string) (*Dead, error) {
 	return dead, nil
 }
 
-// contents are the words of a file, of connections only those that there were; none where they are not
-// of this layout.
+// contents parses a recovery file, and returns the records that are in use. It returns nil if the
+// file has another layout or is truncated.
 func contents(file *os.File) (*layout, []*record) {
 	in, l := bufio.NewReader(file), new(layout)
 	if _, err := io.ReadFull(in, bytesOf(l)); err != nil || l.magic.Load() != magic ||
@@ -146,19 +149,20 @@ func contents(file *os.File) (*layout, []*record) {
 	return l, records
 }
 
-// bytesOf are the bytes of words.
+// bytesOf returns the memory of a struct as bytes.
 func bytesOf[T layout | record](words *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(words)), unsafe.Sizeof(*words))
 }
 
-// forget removes the files that were kept for long enough, and the oldest where there are too many.
+// forget removes reported files that are older than keptFor, and the oldest ones if there are more
+// than mostKept.
 func (p *predecessors) forget() (err error) {
 	type kept struct {
 		name string
 		read time.Time
 	}
 	var all []kept
-	names, _ := filepath.Glob(escaped(p.prefix) + "*" + readSuffix)
+	names, _ := filepath.Glob(escapeGlob(p.prefix) + "*" + readSuffix)
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			all = append(all, kept{name, info.ModTime()})
@@ -169,20 +173,22 @@ func (p *predecessors) forget() (err error) {
 		if i < mostKept && time.Since(k.read) < keptFor {
 			continue
 		}
-		if bad := os.Remove(k.name); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
-			err = errors.Join(err, fmt.Errorf("remove running file: %w", bad))
+		removeErr := os.Remove(k.name)
+		if removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("remove running file: %w", removeErr))
 		}
 	}
 	return err
 }
 
-// escaped is a path that stands for itself in a pattern.
-func escaped(path string) string {
+// escapeGlob returns a pattern that matches only path.
+func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// earlier says what became of the spans of the connection with an id of a daemon of that name. Where its file
-// can't be read any of them may have been delivered.
+// earlier returns the outcomes of the spans of a connection to a crashed daemon, given the names of
+// the daemon and the ID of the connection. If the daemon's file can't be read, any of the spans may
+// have been delivered.
 func (p *predecessors) earlier(name string, id uint64) []uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +201,7 @@ func (p *predecessors) earlier(name string, id uint64) []uint64 {
 		}
 		for i := range d.records {
 			if d.records[i].id.Load() == id {
-				d.isBack[i] = d.isBack[i] || p.isAwaited() // else it counts as lost already
+				d.isBack[i] = d.isBack[i] || p.isAwaited() // later, its spans have been counted as lost
 				return d.outcomes(d.records[i])
 			}
 		}
@@ -203,39 +209,41 @@ func (p *predecessors) earlier(name string, id uint64) []uint64 {
 	return nil
 }
 
-// outcomes are those of a connection's spans. What a damaged file says out of order is left out.
+// outcomes returns the encoded outcomes of a connection's spans. It skips ranges that are out of
+// order, as in a damaged file.
 func (d *Dead) outcomes(r *record) []uint64 {
-	at := r.settled.Load()
-	list := wire.AppendOutcome(nil, at, wire.Settled)
+	end := r.settled.Load()
+	list := wire.AppendOutcome(nil, end, wire.Settled)
 	for m := range r.ranges {
-		if m.upTo <= at || m.last < m.first {
+		if m.upTo <= end || m.last < m.first {
 			continue
 		}
-		at = m.upTo
-		list = wire.AppendOutcome(list, at, outcomeOf[d.layout.combined(m.first, m.last)])
+		end = m.upTo
+		list = wire.AppendOutcome(list, end, outcomeOf[d.layout.combined(m.first, m.last)])
 	}
 	return list
 }
 
 var outcomeOf = [...]wire.Outcome{
-	open: wire.Again, doubtful: wire.Doubtful, settled: wire.Settled, 3: wire.Doubtful,
+	open: wire.Again, inDoubt: wire.Doubtful, settled: wire.Settled, 3: wire.Doubtful,
 }
 
-// Losses is what daemons that were killed have taken with them, in spans.
+// Losses counts the spans lost by crashes.
 type Losses struct {
-	// Unknown is of how many nobody knows it, because their files are another version's, or damaged.
+	// Unknown is the number of daemons whose losses are unknown, because their files are damaged or of
+	// another version.
 	Unknown int             `json:"unknown_daemons"`
 	Doors   map[string]Loss `json:"doors"`
-	Awaited uint64          `json:"awaited"` // that clients had handed over and may come back with
+	Awaited uint64          `json:"awaited"` // unsettled spans of clients that may reconnect
 }
 
-// Loss is what was lost by one door.
+// Loss counts the lost spans of one receiver.
 type Loss struct {
 	Lost      uint64 `json:"lost"`      // no destination has them
-	Ambiguous uint64 `json:"ambiguous"` // one may have
+	Ambiguous uint64 `json:"ambiguous"` // a destination may have them
 }
 
-// Sum is over all doors.
+// Sum returns the sum over all receivers.
 func (l *Losses) Sum() (sum Loss) {
 	for _, loss := range l.Doors {
 		sum.add(loss)
@@ -243,66 +251,68 @@ func (l *Losses) Sum() (sum Loss) {
 	return sum
 }
 
-// losses are those of the daemons that nobody has read before this one. They never fall.
+// losses returns the losses of crashes that no daemon had reported before this one. The numbers
+// never decrease.
 func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := Losses{Doors: map[string]Loss{}}
-	var by [doors]Loss
+	var losses [doors]Loss
 	for _, d := range p.dead {
 		switch {
 		case !d.isNew:
 		case d.layout == nil:
 			all.Unknown++
 		default:
-			d.countCycles(&by)
+			d.countCycles(&losses)
 			connected := d.connected()
 			if p.isAwaited() {
 				all.Awaited += connected.Lost + connected.Ambiguous
 			} else {
-				by[Socket].add(connected)
+				losses[Socket].add(connected)
 			}
 		}
 	}
-	for door := range by {
-		all.Doors[Door(door).String()] = by[door]
+	for door := range losses {
+		all.Doors[Door(door).String()] = losses[door]
 	}
 	return all
 }
 
 func (l *Loss) add(more Loss) { l.Lost, l.Ambiguous = l.Lost+more.Lost, l.Ambiguous+more.Ambiguous }
 
-// countCycles counts what lies in cycles that are not settled.
-func (d *Dead) countCycles(by *[doors]Loss) {
-	for door := range by {
-		by[door].Lost += d.layout.older[door].Load()
+// countCycles adds the spans recorded in unsettled cycles to the losses, by receiver.
+func (d *Dead) countCycles(losses *[doors]Loss) {
+	for door := range losses {
+		losses[door].Lost += d.layout.older[door].Load()
 	}
 	for i := range d.layout.cycles {
 		c := &d.layout.cycles[i]
-		for door := range by {
-			by[door].add(lossIn(state(c.state.Load()&3), c.spans[door].Load()))
+		for door := range losses {
+			losses[door].add(lossIn(cycleState(c.state.Load()&3), c.spans[door].Load()))
 		}
 	}
 }
 
-// connected is what clients had handed over that were connected, and have not come back.
+// connected returns the losses of clients that were connected and have not reconnected.
 func (d *Dead) connected() (loss Loss) {
 	for i, r := range d.records {
 		if d.isBack[i] {
 			continue
 		}
-		before := r.settled.Load()
+		end := r.settled.Load()
 		for m := range r.ranges {
-			if m.upTo > before && m.last >= m.first {
-				loss.add(lossIn(d.layout.combined(m.first, m.last), m.upTo-before))
-				before = m.upTo
+			if m.upTo > end && m.last >= m.first {
+				loss.add(lossIn(d.layout.combined(m.first, m.last), m.upTo-end))
+				end = m.upTo
 			}
 		}
 	}
 	return loss
 }
 
-func lossIn(s state, spans uint64) Loss {
+// lossIn returns the loss of spans in cycles with the given state.
+func lossIn(s cycleState, spans uint64) Loss {
 	switch s {
 	case settled:
 		return Loss{}

@@ -19,7 +19,7 @@ import (
 type model struct {
 	rnd     *rand.Rand
 	file    *File
-	states  []state // by cycle
+	states  []cycleState // by cycle
 	conns   map[*client]struct{}
 	left    [doors]map[uint64]uint64 // spans by cycle that nobody else has
 	through uint64
@@ -58,8 +58,8 @@ func (m *model) step(t *testing.T) {
 		m.left[door][now] += spans
 	case 6: // a payload of a sealed cycle begins, or turns out not to have arrived
 		if number := m.sealed(); m.states[number] < settled && number < now {
-			m.states[number] ^= doubtful
-			m.file.Doubt(number, m.states[number] == doubtful)
+			m.states[number] ^= inDoubt
+			m.file.Doubt(number, m.states[number] == inDoubt)
 		}
 	case 7:
 		if number := m.sealed(); number < now {
@@ -108,7 +108,7 @@ func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
 	for seed := range uint64(100) {
 		path := filepath.Join(t.TempDir(), "s")
 		m := &model{
-			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []state{open},
+			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []cycleState{open},
 			conns: map[*client]struct{}{},
 		}
 		for door := range m.left {

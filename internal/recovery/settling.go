@@ -6,21 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// Settling knows which of a publisher's spans lie in which cycles, so far as is needed to
-// say how many have had their outcome: by the end of each cycle that it was in, how many
-// spans it had been given. The publisher writes it, any goroutine may ask.
+// SettlementTracker tracks how many of a publisher's spans are settled. For each cycle that the
+// publisher was in, it records the total number of spans that the publisher had received by the end
+// of the cycle. Only the publisher writes it; any goroutine can read it.
 type Settling struct {
-	file *File                  // nil of a publisher of which the next daemon needs to know nothing
-	own  atomic.Pointer[record] // in the file until Close, or of nobody else
+	file *File                  // nil if the publisher is not recorded in the file
+	own  atomic.Pointer[record] // in the file until Close, or private
 	mu   sync.Mutex
 }
 
-// NewSettling is that of a publisher which the next daemon is to know, unless the file is nil or has
-// no room for one more.
+// NewSettlementTracker returns the tracker of a new publisher. It is recorded in f for the next
+// daemon, unless f is nil or full.
 func NewSettling(f *File) *Settling {
 	s := &Settling{}
 	if f != nil {
-		if own := f.take(); own != nil {
+		if own := f.allocate(); own != nil {
 			s.file = f
 			s.own.Store(own)
 			return s
@@ -30,9 +30,9 @@ func NewSettling(f *File) *Settling {
 	return s
 }
 
-// take makes a record that is of nobody that of a connection. Its id comes last, which says that the
-// rest is its own.
-func (f *File) take() *record {
+// allocate returns a free record and assigns an ID to it. The ID is stored last, because it marks
+// the other words as valid.
+func (f *File) allocate() *record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.records {
@@ -51,7 +51,8 @@ func (f *File) take() *record {
 	return nil
 }
 
-// Token names the connection to the next daemon, "" where that will know nothing of it.
+// Token returns an identifier by which the next daemon finds the connection, or "" if it is not
+// recorded.
 func (s *Settling) Token() string {
 	if s.file == nil || s.file.mapped == nil {
 		return ""
@@ -59,11 +60,12 @@ func (s *Settling) Token() string {
 	return fmt.Sprintf("%s-%x", s.file.name(), s.own.Load().id.Load())
 }
 
-// Cycle is the one that the publisher was in last.
+// Cycle returns the last cycle that the publisher was in.
 func (s *Settling) Cycle() uint64 { return s.own.Load().current.Load() - 1 }
 
-// Join notes that the publisher is in a cycle, if it was in another one before. A mark is whole
-// before it counts, and the cycle changes last: until then the spans behind the marks are none.
+// EnterCycle records that the publisher is in a cycle. If that is a new one, it adds a mark for the
+// previous cycle, or extends the last mark if all are in use. The order of stores matters for a
+// crash: a mark is complete before head includes it, and current changes last.
 func (s *Settling) Join(cycle uint64) {
 	r := s.own.Load()
 	if r.current.Load() == cycle+1 {
@@ -73,9 +75,8 @@ func (s *Settling) Join(cycle uint64) {
 	defer s.mu.Unlock()
 	if ended := r.current.Load(); ended > 0 {
 		head := r.head.Load()
-		isFull := head-r.tail.Load() == marks
-		if isFull {
-			head--
+		if isFull := head-r.tail.Load() == marks; isFull {
+			head-- // extend the last mark
 		} else {
 			r.marks[head%marks].first.Store(ended - 1)
 		}
@@ -87,20 +88,20 @@ func (s *Settling) Join(cycle uint64) {
 	r.current.Store(cycle + 1)
 }
 
-// Receive notes that the publisher was given spans. It comes while the publisher is inside the cycle
-// that has them: that can't be sealed before.
+// Receive records that the publisher has received spans. The publisher calls it while inside the
+// cycle that counts them, so that this cycle can't be sealed before.
 func (s *Settling) Receive(spans uint64) {
 	received := &s.own.Load().received
 	received.Store(received.Load() + spans)
 }
 
-// Received is how many it was given. Any goroutine may ask.
+// Received returns the number of spans that the publisher has received. Any goroutine can call it.
 func (s *Settling) Received() uint64 { return s.own.Load().received.Load() }
 
-// Through is how many spans have had their outcome where all cycles before that one have. Spans are
-// settled before their mark goes.
+// SettledUpTo returns the number of settled spans, given that all cycles before the given one are
+// settled. It removes the marks of these cycles, each after settled includes its spans.
 func (s *Settling) Through(cycle uint64) uint64 {
-	given := s.Received() // first: by now it has joined the cycles of all of them
+	received := s.Received() // read first: the cycles of all these spans have been entered
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.own.Load()
@@ -113,31 +114,33 @@ func (s *Settling) Through(cycle uint64) uint64 {
 		r.tail.Store(tail + 1)
 	}
 	if r.current.Load() <= cycle {
-		r.settled.Store(given)
+		r.settled.Store(received)
 	}
 	return r.settled.Load()
 }
 
-// Close ends the publisher's use. What is not settled of a connection its client has left to this
-// daemon, unless this daemon is what ends it.
+// Close ends the use by the publisher. When a client disconnects, its unsettled spans become the
+// responsibility of this daemon, and are counted in the cycles that contain them. When the daemon
+// closes the connection, the client keeps them, and Close does nothing.
 func (s *Settling) Close() {
 	if s.file == nil || s.file.stopping.Load() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, rest := s.own.Load(), new(record)
-	before := r.settled.Load()
+	r, private := s.own.Load(), new(record)
+	counted := r.settled.Load()
 	for m := range r.ranges {
-		for m.first < m.last && s.file.layout.stateOf(m.first) == settled {
-			m.first++
+		cycle := m.first
+		for cycle < m.last && s.file.layout.stateOf(cycle) == settled {
+			cycle++
 		}
-		s.file.Count(m.first, Socket, m.upTo-before)
-		before = m.upTo
+		s.file.Count(cycle, Socket, m.upTo-counted)
+		counted = m.upTo
 	}
-	rest.settled.Store(r.settled.Load())
-	rest.received.Store(r.received.Load())
-	rest.current.Store(^uint64(0)) // no cycle that may end: nothing more is settled
-	s.own.Store(rest)              // it may still be asked
-	r.id.Store(0)                  // last: a kill before leaves the spans in both, and none in neither
+	private.settled.Store(r.settled.Load())
+	private.received.Store(r.received.Load())
+	private.current.Store(^uint64(0)) // never settled, so the counts stay as they are
+	s.own.Store(private)              // for later reads
+	r.id.Store(0)                     // last: after a crash before it, spans are in both places, not in neither
 }

@@ -13,7 +13,7 @@ import (
 const goldenMark = "\n\x1c\n\x12_dd.stats_computed\x12\x06\n\x04true"
 
 // marked is what goes on of a body, where that says that it is counted.
-func marked(t *testing.T, body []byte, k *sampling.Keeping) []byte {
+func markedSize(t *testing.T, body []byte, k *sampling.Keeping) []byte {
 	t.Helper()
 	got, _ := leftOf(t, nil, body, k, true)
 	return got
@@ -91,11 +91,11 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 		},
 		"all of it goes on": {of(resource(service), scope), of(resource(service, mark), kept), half},
 	} {
-		if got := marked(t, test.body, test.k); !bytes.Equal(got, test.want) {
+		if got := markedSize(t, test.body, test.k); !bytes.Equal(got, test.want) {
 			t.Errorf("%s: goes on\n%q, want\n%q", name, got, test.want)
 		}
-		if twice := marked(t, marked(t, test.body, nil), nil); !bytes.Equal(twice,
-			marked(t, test.body, nil)) {
+		if twice := markedSize(t, markedSize(t, test.body, nil), nil); !bytes.Equal(twice,
+			markedSize(t, test.body, nil)) {
 			t.Errorf("%s: what says so says so again", name)
 		}
 	}
