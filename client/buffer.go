@@ -12,45 +12,43 @@ import (
 const (
 	bufferBytes = 64 << 10
 	defineRoom  = 16 << 10
-	// frameSpans is the most snapshots of one message: what every daemon takes.
+	// frameSpans is the maximum number of snapshots per message, which every daemon accepts.
 	frameSpans = wire.MinMaxBatch
-	// snapshotRoom is more than a snapshot has besides its key; definitionRoom is
-	// the same of a definition; headerRoom that of a message.
+	// The maximum length of a snapshot and of a definition without the key, and of a message header.
 	snapshotRoom   = 64
 	definitionRoom = 16
 	headerRoom     = 16
 )
 
-// buffer is a fixed piece of memory with two sections. Definitions grow from its
-// start as one message, spans messages from the fixed boundary on. When it is
-// sealed the definitions move up against the messages, so that one write sends
-// both.
+// buffer is a fixed block of memory with two sections. Definitions grow from its start as one
+// message, spans messages from the fixed boundary on. When the buffer is sealed, the definitions
+// are moved next to the messages, so that one write sends both.
 type buffer struct {
 	memory      []byte
-	definitions []byte // the define message, empty without keys
+	definitions []byte // the define message; empty without keys
 	keys        int
-	frames      []byte // spans messages, back to back
-	open        mark   // the last of them, which still takes snapshots
+	frames      []byte // spans messages, one after another
+	open        mark   // the last message, which can take more snapshots
 
-	head, end int // of what was sealed, in memory
+	head, end int // range of the sealed content in memory
 
 	spans int
-	upTo  uint64        // of a kept buffer: its last span, by its number on the connection
-	next  *buffer       // in the chain of a batch that fills several
-	below atomic.Uint32 // the buffer under it in a stack
+	upTo  uint64        // number of its last span on the connection, once it was sent
+	next  *buffer       // next in the chain of a batch that fills several buffers
+	below atomic.Uint32 // next in a stack
 	index uint32
 }
 
-// mark is a point that a buffer can be taken back to. Definitions stay: they
-// hold no snapshot, and say the truth whether they are used or not.
+// mark is a state that a buffer can be reset to. Definitions are not reset, because unused ones do
+// no harm.
 type mark struct {
 	length int // of frames
 	start  int // of the last message
-	count  int // its snapshots; 0 when there is none
+	count  int // snapshots of the last message; 0 if there is none
 	spans  int // of the buffer
 }
 
-// empty makes the buffer ready to be filled.
+// empty prepares the buffer for filling.
 func (b *buffer) empty() {
 	b.definitions, b.keys = b.memory[:0:defineRoom], 0
 	b.frames, b.open = b.memory[defineRoom:defineRoom], mark{}
@@ -63,37 +61,37 @@ func (b *buffer) mark() mark {
 	return m
 }
 
-// rewind takes back all that was appended since the mark.
+// rewind removes everything that was appended since the mark.
 func (b *buffer) rewind(m mark) {
 	b.frames, b.open, b.spans = b.frames[:m.length], m, m.spans
 	b.finishMessage()
 }
 
-// finishMessage writes the length and the count of the last message. More may
-// still be appended to it, and then it is finished anew.
+// finishMessage writes the length and the count of the last message. It is called again if more is
+// appended.
 func (b *buffer) finishMessage() {
 	if b.open.count > 0 {
 		wire.EndSpans(b.frames, b.open.start, b.open.count)
 	}
 }
 
-// fits reports whether n more bytes have room among the messages.
+// fits reports whether n more bytes fit among the messages.
 func (b *buffer) fits(n int) bool { return n <= cap(b.frames)-len(b.frames) }
 
-// appendNumbered appends a snapshot for which there is room. Nothing moves, so
-// only the length is stored: a pointer would ask the collector first.
+// appendNumbered appends a snapshot that fits, with the number of its key. The buffer is not
+// reallocated, so only the new length is stored, which avoids a write barrier.
 func (b *buffer) appendNumbered(s *Snapshot, number uint32) {
 	duration, end, flags, weight := s.facts()
 	b.frames = b.frames[:len(wire.AppendNumbered(b.frames, number, duration, end, flags, weight))]
 }
 
-// appendWhole is the same for a key that has no number.
+// appendWhole appends a snapshot that fits, with its encoded key.
 func (b *buffer) appendWhole(s *Snapshot, raw []byte) {
 	duration, end, flags, weight := s.facts()
 	b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
 }
 
-// seal makes the buffer what is to be written.
+// seal prepares the buffer for sending.
 func (b *buffer) seal() {
 	if b.keys > 0 {
 		wire.EndDefine(b.definitions, 0, b.keys)
@@ -103,10 +101,11 @@ func (b *buffer) seal() {
 	copy(b.memory[b.head:], b.definitions)
 }
 
-// bytes are the messages of a sealed buffer.
+// bytes returns the messages of a sealed buffer.
 func (b *buffer) bytes() []byte { return b.memory[b.head:b.end] }
 
-// messages goes through them. Those that define have no spans.
+// messages iterates over the messages of a sealed buffer with their numbers of spans, which are 0
+// for definitions.
 func (b *buffer) messages() iter.Seq2[[]byte, int] {
 	return func(yield func(message []byte, spans int) bool) {
 		for rest := b.bytes(); len(rest) > 0; {
@@ -119,9 +118,9 @@ func (b *buffer) messages() iter.Seq2[[]byte, int] {
 	}
 }
 
-// taken is how many spans lie in messages that the socket took to their last byte, where it took
-// the first n bytes.
-func (b *buffer) taken(n int) (spans int) {
+// sentSpans returns the number of spans in the messages that are completely within the first n
+// bytes.
+func (b *buffer) sentSpans(n int) (spans int) {
 	for message, count := range b.messages() {
 		if n -= len(message); n < 0 {
 			break
@@ -131,10 +130,10 @@ func (b *buffer) taken(n int) (spans int) {
 	return spans
 }
 
-// retain leaves those messages of spans that are wanted, in their order, each behind the definitions
-// that it needs. What it is asked is how many spans the next message has.
+// retain removes the messages of spans that are not wanted. The others keep their order and the
+// definitions that they need. isWanted is called with the number of spans of each message.
 func (b *buffer) retain(isWanted func(spans int) bool) {
-	var definitions []byte // that what is left has not yet
+	var definitions []byte // definitions to copy before the next message
 	end := b.head
 	b.spans = 0
 	for message, spans := range b.messages() {
@@ -151,7 +150,7 @@ func (b *buffer) retain(isWanted func(spans int) bool) {
 	b.end = end
 }
 
-// join appends the messages of another buffer, if there is room.
+// join appends the messages of another buffer, and reports whether they fit.
 func (b *buffer) join(other *buffer) bool {
 	if len(b.memory)-b.end < len(other.bytes()) {
 		return false
@@ -161,7 +160,7 @@ func (b *buffer) join(other *buffer) bool {
 	return true
 }
 
-// messageSpans is how many spans a message of ours holds.
+// messageSpans returns the number of spans in a message of this client.
 func messageSpans(message []byte) int {
 	kind, body, err := wire.Split(message)
 	if err != nil {
@@ -177,8 +176,8 @@ func messageSpans(message []byte) int {
 	return w.Len()
 }
 
-// pool is all buffers there are. Publishers take free ones and leave sealed
-// ones without any lock, so that one who is stopped in between stops nobody.
+// pool contains all buffers. Publishers take free buffers and pass on sealed ones without a lock,
+// so that a publisher preempted in between blocks no other.
 type pool struct {
 	buffers []buffer
 	_       cpu.CacheLinePad
@@ -200,8 +199,8 @@ func newPool(count int) *pool {
 	return p
 }
 
-// take returns an empty buffer, or nil. The one that was used last comes first,
-// so memory that was never needed is never touched.
+// take returns an empty buffer, or nil. The most recently used one comes first, so unneeded memory
+// is never touched.
 func (p *pool) take() *buffer {
 	b := p.free.pop(p.buffers)
 	if b != nil {
@@ -212,13 +211,13 @@ func (p *pool) take() *buffer {
 
 func (p *pool) give(b *buffer) { p.free.push(b) }
 
-// seal hands a buffer to the sender.
+// seal passes a buffer to the sender.
 func (p *pool) seal(b *buffer) {
 	b.seal()
 	p.sealed.push(b)
 }
 
-// appendSealed takes all sealed buffers, the oldest first.
+// appendSealed removes all sealed buffers from the pool and appends them, oldest first.
 func (p *pool) appendSealed(dst []*buffer) []*buffer {
 	start := len(dst)
 	for b := p.sealed.pop(p.buffers); b != nil; b = p.sealed.pop(p.buffers) {
@@ -228,9 +227,9 @@ func (p *pool) appendSealed(dst []*buffer) []*buffer {
 	return dst
 }
 
-// stack is a lock-free stack of buffers. Its head is a buffer's index plus one
-// in the low half, and in the high half a count of changes, so that a head that
-// was popped and pushed again is not taken for one that never moved.
+// stack is a lock-free stack of buffers. The low half of head is the index of the top buffer plus
+// one. The high half counts changes, so that compare-and-swap fails if a buffer was popped and
+// pushed again (ABA problem).
 type stack struct{ head atomic.Uint64 }
 
 func (s *stack) isEmpty() bool { return uint32(s.head.Load()) == 0 }
@@ -239,7 +238,7 @@ func (s *stack) push(b *buffer) {
 	for {
 		head := s.head.Load()
 		b.below.Store(uint32(head))
-		if s.head.CompareAndSwap(head, changed(head, b.index+1)) {
+		if s.head.CompareAndSwap(head, nextHead(head, b.index+1)) {
 			return
 		}
 	}
@@ -252,12 +251,12 @@ func (s *stack) pop(buffers []buffer) *buffer {
 			return nil
 		}
 		b := &buffers[uint32(head)-1]
-		if s.head.CompareAndSwap(head, changed(head, b.below.Load())) {
+		if s.head.CompareAndSwap(head, nextHead(head, b.below.Load())) {
 			return b
 		}
 	}
 }
 
-func changed(head uint64, top uint32) uint64 {
+func nextHead(head uint64, top uint32) uint64 {
 	return (head>>32+1)<<32 | uint64(top)
 }

@@ -93,7 +93,7 @@ func TestHandOver(t *testing.T) {
 
 // handOver takes away what a write of so many bytes handed over, as a sender does that knows it counted.
 func handOver(b *buffer, n int) (spans int) {
-	spans = b.taken(n)
+	spans = b.sentSpans(n)
 	at := 0
 	b.retain(func(spans1 int) bool { at += spans1; return at > spans })
 	return spans

@@ -14,8 +14,7 @@ import (
 
 const maxShards = 32
 
-// Client publishes snapshots to the daemon. Its methods may be called from any
-// goroutine.
+// Client publishes snapshots to the daemon. Its methods are safe for concurrent use.
 type Client struct {
 	config Config
 	pool   *pool
@@ -23,33 +22,33 @@ type Client struct {
 	gate   gate
 
 	_         cpu.CacheLinePad
-	armed     atomic.Bool // the sender knows that a shard holds something, or that there is a loss to report
+	armed     atomic.Bool // the sender knows that a shard is not empty, or that there is a loss to report
 	_         cpu.CacheLinePad
-	contended losses // refused while no shard could be locked
+	contended losses // refused because no shard could be locked
 
-	wake      chan struct{} // the sender has something to look at
+	wake      chan struct{} // holds a token when the sender has work
 	flushes   chan *flush
 	closing   chan struct{}
 	isClosing atomic.Bool
-	done      chan struct{} // the sender has ended
-	closeErr  error         // set before done
+	done      chan struct{} // closed when the sender has ended
+	closeErr  error         // set before done is closed
 	aborted   context.Context
-	abort     context.CancelFunc // what is not sent by now is lost
+	abort     context.CancelFunc // anything not sent by then is lost
 	features  *features
 	progress
 }
 
-// progress is what the sender has done, which Stats tells.
+// progress is the state of the sender for Stats.
 type progress struct {
-	daemon   atomic.Pointer[string] // what it calls itself, nil while it is away
+	daemon   atomic.Pointer[string] // version of the daemon; nil while disconnected
 	connects atomic.Uint64
-	last     atomic.Pointer[connection] // that was welcomed
-	sent     atomic.Uint64              // what is handed over again is taken off before
-	lost     losses                     // after they were accepted, or sent
+	last     atomic.Pointer[connection] // last connection that was accepted
+	sent     atomic.Uint64              // spans to send again are subtracted
+	lost     losses                     // lost after they were accepted, or sent
 }
 
-// Open returns a client, which connects in the background and goes on trying
-// for as long as it lives. It fails only for a config that cannot work.
+// Open returns a client, which connects in the background and retries until it is closed. It fails
+// only for an invalid config.
 func Open(config Config) (*Client, error) {
 	config, err := config.complete()
 	if err != nil {
@@ -73,8 +72,8 @@ func Open(config Config) (*Client, error) {
 	return c, nil
 }
 
-// shardCount is twice the processors, so that two publishers seldom try the
-// same one, but leaves half of the buffers to what is sealed.
+// shardCount returns twice the number of processors, so that publishers rarely contend, but leaves
+// half of the buffers for sealed ones.
 func shardCount(buffers int) int {
 	want := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
 	count := 1
@@ -84,9 +83,9 @@ func shardCount(buffers int) int {
 	return count
 }
 
-// Publish hands over a batch. True: all of it is buffered. False: none of it is,
-// and its spans are counted as refused. It never waits, allocates or calls the
-// system. The batch and its lists of tags may be used again at once.
+// Publish publishes a batch. It returns true if all of it is buffered. Otherwise it returns false,
+// nothing of the batch is buffered, and its spans are counted as refused. It never blocks,
+// allocates or makes a system call. The batch and its slices of tags can be reused afterwards.
 func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
@@ -103,22 +102,22 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	return accepted
 }
 
-// arm tells the sender that there is something, unless it knows.
+// arm wakes the sender, unless it is armed already.
 func (c *Client) arm() {
 	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
 		c.wakeSender()
 	}
 }
 
-// refuse counts a batch that need not be looked at. No shard is locked for it.
+// refuse counts a batch as refused without locking a shard.
 func (c *Client) refuse(batch []Snapshot, why reason) {
 	c.shards[home()&uint32(len(c.shards)-1)].refused.add(why, len(batch))
 	c.arm()
 }
 
-// publish tries every shard once, from the goroutine's own one on. A shard that is locked
-// belongs to a publisher who is writing to it at this moment: to try again would
-// be to wait.
+// publish encodes a batch into the first shard that it can lock, starting with the goroutine's own.
+// It tries each shard only once, because a locked one is in use by another publisher, and trying
+// again would mean waiting.
 func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
 	first := home()
 	for i := range uint32(len(c.shards)) {
@@ -133,15 +132,15 @@ func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
 	return false, false
 }
 
-// home is where a goroutine tries first, by where its stack lies: nearly always
-// the same shard, whose memory its processor then has at hand.
+// home returns the shard that a goroutine tries first, a hash of the address of its stack. It is
+// nearly always the same, so that its memory is in the processor's cache.
 func home() uint32 {
 	var here byte
 	page := uint64(uintptr(unsafe.Pointer(&here))) >> 12
 	return uint32(page * 0x9e3779b97f4a7c15 >> 40) // Fibonacci hashing
 }
 
-// wakeSender leaves word for the sender. Word that is there already will do.
+// wakeSender leaves a token for the sender, unless there is one.
 func (c *Client) wakeSender() {
 	select {
 	case c.wake <- struct{}{}:
@@ -149,9 +148,9 @@ func (c *Client) wakeSender() {
 	}
 }
 
-// Flush sends everything that was published before, asks the daemon to report
-// now, and returns nil when the daemon says that every destination accepted it. While
-// the daemon is away it waits for it, as long as ctx lasts.
+// Flush sends everything published before, requests a flush from the daemon, and returns nil when
+// every destination has accepted it. If the daemon is unreachable, Flush waits for it until ctx
+// ends.
 func (c *Client) Flush(ctx context.Context) error {
 	f := &flush{ctx: ctx, answer: make(chan error, 1)}
 	select {
@@ -169,16 +168,14 @@ func (c *Client) Flush(ctx context.Context) error {
 	}
 }
 
-// Close refuses what is published from now on, sends what is buffered, waits some
-// seconds at most until the daemon says what became of it, and then until the
-// daemon has closed its end. A daemon whose destination is away says nothing for
-// as long, and is left. When ctx ends first, what is not sent is counted as
-// lost, and what is sent and has no outcome yet is Stats.Unsettled. If nobody
-// listens on the socket, Close does not wait for somebody to come.
+// Close refuses further batches, sends buffered spans, waits some seconds at most for their
+// outcome, and then until the daemon has closed its end. It does not wait longer for a daemon whose
+// destination is unavailable. When ctx ends first, spans that are not sent are counted as lost;
+// spans sent without an outcome are Stats.Unsettled. If no daemon listens on the socket, Close does
+// not wait for one.
 //
-// It returns an error when spans were lost or the daemon did not close its end,
-// but for one that was left because it waits for a destination. A second Close
-// waits for the first and returns the same.
+// It returns an error if spans were lost or the daemon did not close its end, unless the daemon is
+// waiting for a destination. A second Close waits for the first and returns the same result.
 func (c *Client) Close(ctx context.Context) error {
 	c.gate.set(closed)
 	if c.isClosing.CompareAndSwap(false, true) {
@@ -193,47 +190,47 @@ func (c *Client) Close(ctx context.Context) error {
 	return c.closeErr
 }
 
-// Features returns what the daemon said last. Before it said anything stats are
-// wanted and the lists are empty. The lists are shared: do not change them.
+// Features returns the features that the daemon last sent. Before the first, statistics are wanted
+// and the lists are empty. The caller must not modify the lists.
 func (c *Client) Features() Features { return *c.features.now.Load() }
 
-// FeatureChanges receives when Features has changed since the last receive.
-// There is one channel a client, with room for one notice.
+// FeatureChanges receives when Features has changed since the last receive. There is one channel
+// per client, with a buffer of one.
 func (c *Client) FeatureChanges() <-chan struct{} { return c.features.changes }
 
-// Stats is what a client has done since it was opened, in spans. At any moment
+// Stats contains the counters of a client, in spans. At any moment
 //
 //	offered   = Published + sum of Refused
 //	Published = Sent + Buffered + sum of Lost
 //
-// where offered is what Publish was called with.
+// where offered is the number of spans passed to Publish.
 type Stats struct {
 	Published uint64            // accepted by Publish
 	Refused   map[string]uint64 // not accepted by Publish, by reason
-	Sent      uint64            // of which the socket took every byte, and which need not be sent again
-	Buffered  uint64            // accepted, and neither sent nor lost yet
+	Sent      uint64            // written to the socket completely, and not to be sent again
+	Buffered  uint64            // accepted, and neither sent nor lost
 	Lost      map[string]uint64 // accepted, and lost, by reason
 
-	// Unsettled is how many of Sent the daemon, or the one before it that died, has not said an
-	// outcome of yet. After Close it is what was not waited for. 0 where a daemon never says so.
+	// Unsettled is the part of Sent without an outcome from the daemon or its crashed predecessor. After
+	// Close it is the part that Close did not wait for. It is 0 if the daemon does not report outcomes.
 	Unsettled uint64
-	// Unconfirmed is how many of Sent a daemon that died took with it, at most, because they were
-	// not kept any more, or because nobody knew whether they were delivered.
+	// Unconfirmed is the maximum part of Sent that was lost when a daemon crashed, because the spans
+	// were not kept any more, or because it was unknown whether they were delivered.
 	Unconfirmed uint64
-	// Ambiguous is how many of Sent were on their way to a destination when the daemon died: they
-	// may have arrived, and are not sent again.
+	// Ambiguous is the part of Sent that was being sent to a destination when the daemon crashed. These
+	// spans may have arrived, and are not sent again.
 	Ambiguous uint64
 
-	Connects  uint64 // how often a daemon has welcomed this client
+	Connects  uint64 // number of connections to a daemon
 	Connected bool
-	Daemon    string // what the daemon calls itself, while connected
+	Daemon    string // version of the daemon, while connected
 }
 
-// Stats may be asked at any time, also after Close.
+// Stats returns the counters. It can be called at any time, also after Close.
 func (c *Client) Stats() Stats {
-	// The spans that have left are read before the spans that have come, and what is lost for good
-	// before what is sent, of which some may come back. So a span that passes through meanwhile counts
-	// as buffered, and the number of buffered spans is never negative.
+	// Read sent and lost spans before published ones, and lost spans before sent ones, which can become
+	// buffered again. So a span that moves in the meantime counts as buffered, and the number of buffered
+	// spans is never negative.
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)
 	stats := Stats{
@@ -265,8 +262,8 @@ func (c *Client) refused() (counts [reasons]uint64) {
 	return counts
 }
 
-// notCounted is everything that the daemon should hear of as lost.
-func (c *Client) notCounted() [reasons]uint64 {
+// lostAndRefused returns the losses to report to the daemon.
+func (c *Client) lostAndRefused() [reasons]uint64 {
 	counts := c.refused()
 	c.lost.addTo(&counts)
 	return counts
@@ -277,14 +274,14 @@ var (
 	errLeftAlone = errors.New("the connection ended before the daemon answered: flush again")
 )
 
-// flush is one caller who waits for the daemon's answer.
+// flush is one call of Flush.
 type flush struct {
 	ctx    context.Context
-	answer chan error // has room for the one answer, so nobody waits to give it
-	handed uint64     // spans of the connection when it was asked
+	answer chan error // has a buffer of one, so sending does not block
+	sent   uint64     // spans sent on the connection before the request
 }
 
-// resolve turns the daemon's answer into the caller's error.
+// resolve converts the daemon's reply to the result of Flush.
 func (f *flush) resolve(m wire.Flush) {
 	if m.OK {
 		f.answer <- nil
@@ -295,23 +292,22 @@ func (f *flush) resolve(m wire.Flush) {
 
 func (f *flush) fail(err error) { f.answer <- fmt.Errorf("flush spans: %w", err) }
 
-// The reasons under which a span is refused or lost: the keys of Stats.Refused
-// and Stats.Lost, and of what the daemon is told.
+// Reasons for refused and lost spans: the keys of Stats.Refused and Stats.Lost, also in reports to the daemon.
 const (
 	ReasonBufferFull   = "buffer_full"  // no buffer was free, or every shard was being written to
-	ReasonDisconnected = "disconnected" // the daemon was away for longer than Config.MaxAway
-	ReasonTooLarge     = "too_large"    // the batch needs more than all buffers
-	ReasonNotWanted    = "not_wanted"   // the agent behind the daemon takes no stats
-	ReasonClosed       = "closed"       // published after Close, or not sent by the end of it
+	ReasonDisconnected = "disconnected" // the daemon was unreachable for longer than Config.MaxAway
+	ReasonTooLarge     = "too_large"    // the batch is larger than all buffers
+	ReasonNotWanted    = "not_wanted"   // the agent does not accept statistics
+	ReasonClosed       = "closed"       // published after Close, or not sent when Close returned
 )
 
-// The reasons under which the daemon is told of Stats.Unconfirmed and Stats.Ambiguous.
+// Reasons for Stats.Unconfirmed and Stats.Ambiguous in reports to the daemon.
 const (
 	ReasonDaemonDied = "daemon_died"
 	ReasonAmbiguous  = "ambiguous"
 )
 
-// reason is an index, because a publisher counts by it.
+// reason is an index for counting.
 type reason uint8
 
 const (
@@ -343,7 +339,8 @@ func (l *losses) addTo(total *[reasons]uint64) {
 	}
 }
 
-// named is the counts of what was not sent by the names of their reasons, each of which is there.
+// named returns the counts by reason, without those of spans that were sent. All reasons are
+// present.
 func named(counts [reasons]uint64) map[string]uint64 {
 	m := make(map[string]uint64, len(counts))
 	for why := none + 1; why < daemonDied; why++ {

@@ -18,66 +18,67 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// handshakeLimit bounds the time from connecting to the daemon's welcome.
+// handshakeLimit limits the time from connecting to the daemon's welcome.
 const handshakeLimit = 5 * time.Second
 
-// byeLimit bounds the time that a daemon has to say bye once it takes nothing any more. A
-// daemon that is still there after that has not died.
+// byeLimit limits the wait for a daemon's bye after a failed write. A daemon that is still
+// connected after that has not crashed.
 const byeLimit = 5 * time.Second
 
-// longAgo, as a deadline, ends every read and write that is under way.
+// longAgo, as a deadline, ends all pending reads and writes.
 var longAgo = time.Unix(1, 0)
 
-// connection is one. The sender writes to it, its reader reads.
+// connection is a connection to a daemon. The sender writes to it, and a reader goroutine reads
+// from it.
 type connection struct {
 	conn  *net.UnixConn
 	in    *bufio.Reader
-	says  wire.Welcome // the daemon
+	says  wire.Welcome // the daemon's welcome
 	since time.Time
 
-	release func() bool // of the abort that ends it early
+	release func() bool // cancels the effect of Client.abort on the connection
 
-	gone   chan struct{} // closed by the reader when nothing comes any more
-	ending error         // why, set before gone
+	gone   chan struct{} // closed by the reader at the end of the connection
+	endErr error         // reason for the end, set before gone is closed
 
-	handed  atomic.Uint64 // spans that the socket took, the sender's
-	settled atomic.Uint64 // of them, those that have had their outcome, as far as the daemon has said
+	sent    atomic.Uint64 // spans written to the socket; set by the sender
+	settled atomic.Uint64 // those with an outcome, as reported by the daemon
 
 	mu      sync.Mutex
-	flushes map[uint64]*flush // asked and not answered
+	flushes map[uint64]*flush // requested and not answered
 	lastID  uint64
 }
 
-// connect finds the daemon where the configuration says, or at the first socket path where one listens.
-// Its error is of the first.
+// connect connects to the configured socket, or to the first default socket path that accepts a
+// connection. If none does, it returns the error of the first path.
 func connect(c *Client) (net.Conn, error) {
-	points := []string{c.config.Socket}
+	paths := []string{c.config.Socket}
 	if c.config.Socket == "" {
-		points = socketpath.OfTracer()
+		paths = socketpath.OfTracer()
 	}
-	var first error
+	var firstErr error
 	dialer := net.Dialer{Timeout: handshakeLimit}
-	for _, path := range points {
+	for _, path := range paths {
 		conn, err := dialer.DialContext(c.aborted, "unix", path)
 		if err == nil {
 			return conn, nil
 		}
-		if first == nil {
-			first = err
+		if firstErr == nil {
+			firstErr = err
 		}
 	}
-	return nil, first
+	return nil, firstErr
 }
 
-// dial connects and greets, and asks about an earlier connection, if there is one to ask about. The
-// features of the welcome are in force when it returns.
+// dial connects and performs the handshake. It asks about the spans of an earlier connection, if
+// there is one. When it returns, the features of the welcome are in effect.
 func dial(c *Client, earlier *connection) (*connection, error) {
 	conn, err := connect(c)
 	if err != nil {
 		return nil, err
 	}
 	socket := conn.(*net.UnixConn)
-	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel gives what it allows
+	_ = socket.SetWriteBuffer(wire.SendBuffer) // limited by the kernel
 	l := &connection{
 		conn:    socket,
 		in:      bufio.NewReader(conn),
@@ -93,7 +94,7 @@ func dial(c *Client, earlier *connection) (*connection, error) {
 	}
 	err = l.greet(&hello)
 	conn.SetDeadline(time.Time{})
-	// The line above may have undone the abort's deadline.
+	// Resetting the deadline may have reverted that of an abort.
 	if err = errors.Join(err, c.aborted.Err()); err != nil {
 		l.release()
 		conn.Close()
@@ -103,7 +104,7 @@ func dial(c *Client, earlier *connection) (*connection, error) {
 	return l, nil
 }
 
-// greet sends hello and reads the answer.
+// greet sends hello and reads the daemon's welcome.
 func (l *connection) greet(hello *wire.Hello) error {
 	if _, err := l.conn.Write(wire.AppendHello(nil, hello)); err != nil {
 		return fmt.Errorf("write hello: %w", err)
@@ -113,7 +114,7 @@ func (l *connection) greet(hello *wire.Hello) error {
 	case err != nil:
 		return fmt.Errorf("read welcome: %w", err)
 	case t == wire.TypeBye:
-		return farewell(body)
+		return byeFrom(body)
 	case t != wire.TypeWelcome:
 		return fmt.Errorf("read welcome: the daemon sent %s instead", t)
 	}
@@ -154,21 +155,22 @@ func (l *connection) next() (wire.Type, []byte, error) {
 	return wire.Split(message)
 }
 
-// ask sends a flush request whose answer the reader will hand to f.
+// ask requests a flush from the daemon. The reader passes the reply to f. Requests whose caller has
+// stopped waiting are removed.
 func (l *connection) ask(f *flush) error {
 	l.mu.Lock()
 	l.lastID++
 	id := l.lastID
 	for id, asked := range l.flushes {
 		if asked.ctx.Err() != nil {
-			delete(l.flushes, id) // its caller has left
+			delete(l.flushes, id)
 		}
 	}
-	f.handed = l.handed.Load()
+	f.sent = l.sent.Load()
 	l.flushes[id] = f
 	l.mu.Unlock()
 	if _, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {
-		// Nobody was asked, so the next connection can be.
+		// The request was not sent, so it can be sent on the next connection.
 		l.mu.Lock()
 		delete(l.flushes, id)
 		l.mu.Unlock()
@@ -177,7 +179,7 @@ func (l *connection) ask(f *flush) error {
 	return nil
 }
 
-// close ends the connection and waits for its reader.
+// close closes the connection and waits for its reader.
 func (l *connection) close() {
 	l.release()
 	l.conn.Close()
@@ -192,15 +194,14 @@ const (
 	maxDoublings = 32 // beyond any pause, and within a time.Duration
 )
 
-// backoff is the pauses between attempts to connect: a random part of a span
-// that doubles, so that the tracers of a pod do not all knock at once when their
-// daemon is back.
+// backoff determines the pauses between attempts to connect: random, up to a limit that doubles, so
+// that the tracers of a pod do not all connect at the same time when their daemon is back.
 type backoff struct {
-	most     time.Duration
+	maxPause time.Duration // maximum pause
 	failures int
 }
 
-// next is how long to wait after one more failure.
+// next returns the pause after another failure.
 func (b *backoff) next() time.Duration {
 	limit := b.limit()
 	b.failures++
@@ -208,32 +209,32 @@ func (b *backoff) next() time.Duration {
 }
 
 func (b *backoff) limit() time.Duration {
-	return min(minBackoff<<min(b.failures, maxDoublings), b.most)
+	return min(minBackoff<<min(b.failures, maxDoublings), b.maxPause)
 }
 
-// reset begins anew, after a connection that lasted longer than the longest
-// pause: a daemon that takes connections and ends them at once is no success.
+// reset resets the pauses after a connection that lasted longer than the maximum pause. A daemon
+// that accepts connections and closes them immediately counts as a failure.
 func (b *backoff) reset(lasted time.Duration) {
-	if lasted > b.most {
+	if lasted > b.maxPause {
 		b.failures = 0
 	}
 }
 
-// read is the reader: it takes what the daemon says until there is no more, and then ends
-// whatever write is under way. The write says exactly how far it came, so nothing is lost.
+// read is the reader: it handles messages until the connection ends, and then interrupts a pending
+// write. The write reports how many bytes it has written, so no span is lost.
 func (l *connection) read(c *Client) {
 	defer close(l.gone)
-	for l.ending == nil {
+	for l.endErr == nil {
 		t, body, err := l.next()
 		if err == nil {
 			err = l.handle(c, t, body)
 		}
-		l.ending = err
+		l.endErr = err
 	}
 	l.conn.SetWriteDeadline(longAgo)
 }
 
-// handle acts on one message. An error ends the connection.
+// handle handles one message. An error ends the connection.
 func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 	switch t {
 	case wire.TypeFeatures:
@@ -255,33 +256,32 @@ func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 		l.mu.Unlock()
 		if f != nil {
 			if answer.OK {
-				l.settle(f.handed)
+				l.settle(f.sent)
 			}
 			f.resolve(answer)
 		}
 		return nil
 	case wire.TypeBye:
-		return farewell(body)
+		return byeFrom(body)
 	}
 	return fmt.Errorf("the daemon sent %s, which it may not", t)
 }
 
-// endedInOrder reports whether the connection ended as one does that both sides
-// are done with.
+// endedInOrder reports whether the connection has ended normally.
 func (l *connection) endedInOrder() bool {
-	return errors.Is(l.ending, io.EOF) || l.saidBye()
+	return errors.Is(l.endErr, io.EOF) || l.saidBye()
 }
 
-// saidBye reports whether the daemon did.
+// saidBye reports whether the daemon has sent bye.
 func (l *connection) saidBye() bool {
 	var bye *byeError
-	return errors.As(l.ending, &bye)
+	return errors.As(l.endErr, &bye)
 }
 
-// byeError is a daemon's bye.
+// byeError is the daemon's bye as an error.
 type byeError wire.Bye
 
-func farewell(body []byte) error {
+func byeFrom(body []byte) error {
 	bye, err := wire.DecodeBye(body)
 	if err != nil {
 		return err
@@ -300,51 +300,48 @@ func (e *byeError) Error() string {
 	return s
 }
 
-// A daemon that is killed takes with it what it holds. So a connection counts the spans that it
-// handed over, and those that the daemon said have had their outcome. What became of the rest, if the
-// daemon leaves without a bye, is a question to the next one.
-
-// settle notes that so many spans of the connection have had their outcome. It is the
-// reader's, and the sender's once that has ended.
+// settle records that the given number of spans of the connection have an outcome. The reader calls it,
+// and the sender after the reader has ended.
 func (l *connection) settle(spans uint64) {
 	l.settled.Store(max(l.settled.Load(), spans))
 }
 
-// unsettled is how many spans were handed over and have had no outcome yet, where the daemon says when
-// they have.
+// unsettled returns the number of spans sent without an outcome, or 0 if the daemon does not report
+// outcomes.
 func (l *connection) unsettled() uint64 {
 	if !l.says.Settled {
 		return 0
 	}
 	settled := l.settled.Load()
-	return max(l.handed.Load(), settled) - settled
+	return max(l.sent.Load(), settled) - settled
 }
 
-// died reports whether the connection ended without a bye, and not by this side.
-func (l *connection) died() bool {
-	return errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) ||
-		errors.Is(l.ending, syscall.ECONNRESET)
+// daemonCrashed reports whether the daemon has ended the connection without a bye.
+func (l *connection) daemonCrashed() bool {
+	return errors.Is(l.endErr, io.EOF) || errors.Is(l.endErr, io.ErrUnexpectedEOF) ||
+		errors.Is(l.endErr, syscall.ECONNRESET)
 }
 
-// Features is what the agent behind the daemon wants counted: whether stats at
-// all, which peer tags, which span kinds, which resources not.
+// Features are the requirements of the agent: whether it accepts statistics, which peer tags and
+// span kinds to count, and which resources to ignore.
 type Features = wire.Features
 
-// features is what the daemon said last of what it wants.
+// features contains the last features received.
 type features struct {
 	now     atomic.Pointer[Features]
-	changes chan struct{} // has room for one notice
+	changes chan struct{} // has a buffer of one
 }
 
-// newFeatures wants stats and nothing else, before a daemon has said anything.
+// newFeatures returns the features before a daemon has sent any: statistics are wanted, and the
+// lists are empty.
 func newFeatures() *features {
 	f := &features{changes: make(chan struct{}, 1)}
 	f.now.Store(&Features{Stats: true})
 	return f
 }
 
-// set is called by whoever reads from the daemon, one at a time. The gate is shut while no
-// stats are wanted.
+// set sets the features received from the daemon. It closes the gate while no statistics are
+// wanted. Calls must not be concurrent.
 func (f *features) set(said Features, g *gate) {
 	if said.Stats {
 		g.set(none)
@@ -361,14 +358,14 @@ func (f *features) set(said Features, g *gate) {
 	}
 }
 
-// gate says whether snapshots are taken, and why not. It opens and shuts with what
-// the daemon wants and with how long it is away, until Close shuts it for good.
+// gate controls whether snapshots are accepted, and the reason if not. It depends on the daemon's
+// features and on how long the daemon is unreachable. Close closes it permanently.
 type gate struct{ why atomic.Uint32 }
 
-// shut is why it is shut, none while it is open.
+// shut returns the reason why the gate is closed, or none if it is open.
 func (g *gate) shut() reason { return reason(g.why.Load()) }
 
-// set opens or shuts it, unless it was shut for good.
+// set opens or closes the gate, unless it is closed permanently.
 func (g *gate) set(why reason) {
 	for from := g.why.Load(); reason(from) != closed; from = g.why.Load() {
 		if g.why.CompareAndSwap(from, uint32(why)) {

@@ -8,70 +8,70 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// kept is what a connection has handed over and the daemon has not settled, as far as there is room: if
-// the daemon dies, the next one may have to be handed it again. It is the sender's alone.
+// keptBuffers are the buffers that were sent on a connection and are not settled, as far as memory
+// permits: if the daemon crashes, they may have to be sent again. Only the sender uses them.
 //
-// A buffer is kept as it was written, and so a full one costs nothing. What a smaller one holds is
-// copied behind what was kept last, with its own definitions, so that many that were sent for their
-// age take no more buffers than they fill.
-type kept struct {
-	pool    *pool
-	most    int       // buffers
-	buffers []*buffer // the oldest first; it never grows
+// A full buffer is kept as it is. The messages of a smaller one are appended to the last kept
+// buffer, including their definitions, so that buffers sent early do not take more memory than they
+// need.
+type keptBuffers struct {
+	pool       *pool
+	maxBuffers int       // maximum number of buffers
+	buffers    []*buffer // oldest first; never reallocated
 }
 
-// fates are how many spans of an ended connection came to what.
-type fates struct{ again, ambiguous, died uint64 }
+// outcomeCounts counts the spans of an ended connection by what happens to them.
+type outcomeCounts struct{ again, ambiguous, died uint64 }
 
-// add keeps a buffer that was handed over. Where there is no room the oldest is let go.
-func (k *kept) add(b *buffer, upTo uint64) {
+// add keeps a buffer that was sent. If there are too many, it drops the oldest.
+func (k *keptBuffers) add(b *buffer, upTo uint64) {
 	b.upTo = upTo
 	n := len(k.buffers)
-	if k.most == 0 || n > 0 && k.buffers[n-1].join(b) {
+	if k.maxBuffers == 0 || n > 0 && k.buffers[n-1].join(b) {
 		k.pool.give(b)
 		return
 	}
-	if n == k.most {
-		k.letGo(1)
+	if n == k.maxBuffers {
+		k.drop(1)
 	}
 	k.hold(b, upTo)
 }
 
-// hold keeps a buffer even where there is no room, as one is of which only a part was handed over.
-func (k *kept) hold(b *buffer, upTo uint64) {
+// hold keeps a buffer even if there are too many, for a buffer that was sent only in part.
+func (k *keptBuffers) hold(b *buffer, upTo uint64) {
 	b.upTo = upTo
 	k.buffers = append(k.buffers, b)
 }
 
-// release lets go of what is settled.
-func (k *kept) release(settled uint64) {
+// release drops the buffers that are settled.
+func (k *keptBuffers) release(settled uint64) {
 	n := 0
 	for n < len(k.buffers) && k.buffers[n].upTo <= settled {
 		n++
 	}
-	k.letGo(n)
+	k.drop(n)
 }
 
-func (k *kept) letGo(n int) {
+func (k *keptBuffers) drop(n int) {
 	for _, b := range k.buffers[:n] {
 		k.pool.give(b)
 	}
 	k.buffers = slices.Delete(k.buffers, 0, n)
 }
 
-// sift leaves what is to be handed over again, and of a buffer that was cut what was not handed over.
-// It goes by the outcomes of the spans that are handed and not settled, whose numbers are those of the
-// connection.
-func (k *kept) sift(handed, settled uint64, outcomes []uint64) fates {
-	first := handed // the last span that is not kept any more
+// filterUndelivered removes the spans that must not be sent again, according to the outcomes of the
+// connection's spans. It keeps spans that a partly sent buffer contains after the last span sent.
+// sent and settled are the numbers of spans sent and settled on the connection.
+func (k *keptBuffers) filterUndelivered(sent, settled uint64, outcomes []uint64) outcomeCounts {
+	first := sent // number of the last span before the kept ones
 	if len(k.buffers) > 0 {
-		first = min(handed, k.buffers[0].upTo-uint64(k.buffers[0].spans))
+		first = min(sent, k.buffers[0].upTo-uint64(k.buffers[0].spans))
 	}
-	var gone, found [wire.Again + 1]uint64
+	var gone, found [wire.Again + 1]uint64 // spans that are not kept, and that are, by outcome
 	for at := settled; at < first; {
-		what, upTo := outcome(outcomes, at+1)
+		result, upTo := outcome(outcomes, at+1)
 		upTo = min(upTo, first)
-		gone[what] += upTo - at
+		gone[result] += upTo - at
 		at = upTo
 	}
 	again := k.buffers[:0]
@@ -79,15 +79,15 @@ func (k *kept) sift(handed, settled uint64, outcomes []uint64) fates {
 		at := b.upTo - uint64(b.spans)
 		b.retain(func(spans int) bool {
 			at += uint64(spans)
-			if at > handed {
+			if at > sent {
 				return true
 			}
-			what := wire.Settled
+			result := wire.Settled
 			if at > settled {
-				what, _ = outcome(outcomes, at)
+				result, _ = outcome(outcomes, at)
 			}
-			found[what] += uint64(spans)
-			return what == wire.Again
+			found[result] += uint64(spans)
+			return result == wire.Again
 		})
 		if b.spans == 0 {
 			k.pool.give(b)
@@ -96,86 +96,88 @@ func (k *kept) sift(handed, settled uint64, outcomes []uint64) fates {
 		}
 	}
 	k.buffers = again
-	return fates{found[wire.Again], gone[wire.Doubtful] + found[wire.Doubtful], gone[wire.Again]}
+	return outcomeCounts{found[wire.Again], gone[wire.Doubtful] + found[wire.Doubtful], gone[wire.Again]}
 }
 
-// outcome is that of the span with that number, and of those behind it up to another.
-func outcome(outcomes []uint64, number uint64) (what wire.Outcome, upTo uint64) {
-	for upTo, what := range wire.Outcomes(outcomes) {
+// outcome returns the outcome of the span with a number, and the number of the last span with the
+// same outcome.
+func outcome(outcomes []uint64, number uint64) (result wire.Outcome, upTo uint64) {
+	for upTo, result := range wire.Outcomes(outcomes) {
 		if number <= upTo {
-			return what, upTo
+			return result, upTo
 		}
 	}
 	return wire.Again, math.MaxUint64
 }
 
-// isAsked reports whether the next daemon can say what became of the spans of a connection, should this
-// one die.
-func (l *connection) isAsked() bool {
+// isRecoverable reports whether the next daemon can tell the outcomes of the connection's spans,
+// should this one crash.
+func (l *connection) isRecoverable() bool {
 	return l.says.Settled && l.says.Token != "" && len(l.says.Token) <= wire.MaxToken
 }
 
-// leave sees to what an ended connection was handed. Where a daemon left in order, its books have it,
-// unless it is killed before it has delivered them: the next one knows. Where it is still there its books
-// have it too, but who closes has not seen it there.
+// leave handles the unsettled spans of an ended connection. If the daemon has crashed, or is
+// shutting down and may crash before it has delivered them, the next daemon is asked about them.
+// Otherwise the daemon accounts for them. If neither is possible, they are counted as lost.
 func (s *sender) leave(l *connection) {
-	isOurs, open := s.saidBye == l, l.unsettled()
-	hasDied := l.died() && !isOurs
-	if (hasDied || l.saidBye() && !isOurs) && open > 0 && l.isAsked() {
+	wasOurBye, unsettled := s.byeConn == l, l.unsettled()
+	crashed := l.daemonCrashed() && !wasOurBye
+	if (crashed || l.saidBye() && !wasOurBye) && unsettled > 0 && l.isRecoverable() {
 		s.earlier = l
 		return
 	}
-	if !isOurs && s.c.aborted.Err() == nil {
-		l.settle(l.handed.Load())
+	if !wasOurBye && s.client.aborted.Err() == nil {
+		l.settle(l.sent.Load())
 	}
-	s.again(l.handed.Load(), l.handed.Load(), nil)
-	if hasDied && open > 0 {
-		s.lose(fates{died: open})
+	s.requeue(l.sent.Load(), l.sent.Load(), nil)
+	if crashed && unsettled > 0 {
+		s.countLost(outcomeCounts{died: unsettled})
 	}
 }
 
-// goBy goes by what a daemon says of an earlier connection, if it was asked about one. Where it knows
-// nothing, spans that were handed over again might count twice; behind a bye it knows nothing because
-// they were delivered.
-func (s *sender) goBy(l *connection) {
+// applyOutcomes applies the outcomes of an earlier connection, if the daemon was asked about one:
+// it sends spans again, or counts them as lost. If the daemon does not know the outcomes, nothing
+// is sent again, because it could be counted twice. After a bye, unknown outcomes mean that the
+// spans were delivered.
+func (s *sender) applyOutcomes(l *connection) {
 	if earlier := s.earlier; earlier != nil {
-		handed, open := earlier.handed.Load(), earlier.unsettled()
-		earlier.settle(handed) // so that the books have no span twice
+		sent, unsettled := earlier.sent.Load(), earlier.unsettled()
+		earlier.settle(sent) // so that Stats counts no span twice
 		if len(l.says.Earlier) > 0 {
-			s.lose(s.again(handed, handed-open, l.says.Earlier))
+			s.countLost(s.requeue(sent, sent-unsettled, l.says.Earlier))
 		} else {
-			s.again(handed, handed, nil)
+			s.requeue(sent, sent, nil)
 			if !earlier.saidBye() {
-				s.lose(fates{died: open})
+				s.countLost(outcomeCounts{died: unsettled})
 			}
 		}
 		s.earlier = nil
 	}
-	s.kept.most = 0
-	if l.isAsked() {
-		s.kept.most = max(s.c.config.MaxKept, 0) / bufferBytes
+	s.kept.maxBuffers = 0
+	if l.isRecoverable() {
+		s.kept.maxBuffers = max(s.client.config.MaxKept, 0) / bufferBytes
 	}
-	s.c.last.Store(l)
+	s.client.last.Store(l)
 }
 
-// again has what is to be handed over again wait in front of everything else. The books have it as
-// buffered once more.
-func (s *sender) again(handed, settled uint64, outcomes []uint64) fates {
-	came := s.kept.sift(handed, settled, outcomes)
-	s.c.sent.Add(-came.again)
+// requeue puts the spans that must be sent again before all other pending ones, and counts them as
+// buffered again.
+func (s *sender) requeue(sent, settled uint64, outcomes []uint64) outcomeCounts {
+	counts := s.kept.filterUndelivered(sent, settled, outcomes)
+	s.client.sent.Add(-counts.again)
 	s.pending = slices.Insert(s.pending, 0, s.kept.buffers...)
 	s.kept.buffers = s.kept.buffers[:0]
-	return came
+	return counts
 }
 
-// lose counts what a daemon took with it.
-func (s *sender) lose(came fates) {
-	if came == (fates{}) {
+// countLost counts the spans lost by a crash of the daemon.
+func (s *sender) countLost(counts outcomeCounts) {
+	if counts == (outcomeCounts{}) {
 		return
 	}
-	s.c.lost.add(daemonDied, int(came.died))
-	s.c.lost.add(ambiguous, int(came.ambiguous))
-	s.c.config.Logger.Warn("spanstatsd ended before it said what became of all spans",
-		slog.Uint64("handed_over_again", came.again), slog.Uint64("ambiguous", came.ambiguous),
-		slog.Uint64("lost_at_most", came.died))
+	s.client.lost.add(daemonDied, int(counts.died))
+	s.client.lost.add(ambiguous, int(counts.ambiguous))
+	s.client.config.Logger.Warn("spanstatsd ended before it said what became of all spans",
+		slog.Uint64("handed_over_again", counts.again), slog.Uint64("ambiguous", counts.ambiguous),
+		slog.Uint64("lost_at_most", counts.died))
 }

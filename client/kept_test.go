@@ -162,7 +162,7 @@ func checkLives(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool
 func TestEachSpanHasOneFate(t *testing.T) {
 	dice := rand.New(rand.NewPCG(5, 34))
 	for range 1000 {
-		k := &kept{pool: newPool(16), most: 1 + dice.IntN(6)}
+		k := &keptBuffers{pool: newPool(16), maxBuffers: 1 + dice.IntN(6)}
 		handed, messages := keepAtRandom(k, dice)
 		kept := uint64(0) // the first that is
 		if len(k.buffers) > 0 {
@@ -179,7 +179,7 @@ func TestEachSpanHasOneFate(t *testing.T) {
 				outcomes = atEnds(outcomes, messages)
 			}
 		}
-		var want fates
+		var want outcomeCounts
 		var again []uint64
 		at := uint64(0)
 		for _, spans := range messages {
@@ -206,7 +206,7 @@ func TestEachSpanHasOneFate(t *testing.T) {
 			}
 			at = last
 		}
-		if got := k.sift(handed, settled, outcomes); got != want {
+		if got := k.filterUndelivered(handed, settled, outcomes); got != want {
 			t.Fatalf("handed %d, settled %d, outcomes %d of messages %d, kept from %d: %+v, want %+v", handed,
 				settled,
 				outcomes, messages, kept, got, want)
@@ -217,7 +217,7 @@ func TestEachSpanHasOneFate(t *testing.T) {
 
 // keepAtRandom keeps buffers of spans numbered from 1 on, and returns the spans of each message. The last
 // write may have been cut.
-func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
+func keepAtRandom(k *keptBuffers, dice *rand.Rand) (handed uint64, messages []int) {
 	for range dice.IntN(12) {
 		b := k.pool.take()
 		s := &shard{pool: k.pool, gate: new(gate), buffer: b}
@@ -239,7 +239,7 @@ func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
 		before := handed
 		handed += uint64(b.spans)
 		if dice.IntN(12) == 0 {
-			taken := b.taken(dice.IntN(len(b.bytes())))
+			taken := b.sentSpans(dice.IntN(len(b.bytes())))
 			k.hold(b, handed)
 			return before + uint64(taken), messages
 		}
@@ -272,7 +272,7 @@ func naiveOutcome(outcomes []uint64, number uint64) uint64 {
 }
 
 // checkAgain reads what is left in the buffers, each on a connection of its own.
-func checkAgain(t *testing.T, k *kept, want []uint64) {
+func checkAgain(t *testing.T, k *keptBuffers, want []uint64) {
 	t.Helper()
 	read := &life{of: &lives{isOrdered: true}}
 	d := &fakeDaemon{counts: map[string]tally{}}
@@ -332,7 +332,7 @@ func TestWhatIsSettledIsFree(t *testing.T) {
 
 // TestReleaseGoesByTheLastSpan of a buffer.
 func TestReleaseGoesByTheLastSpan(t *testing.T) {
-	k := &kept{pool: newPool(2), most: 1}
+	k := &keptBuffers{pool: newPool(2), maxBuffers: 1}
 	k.add(filledBuffer(t), 10)
 	if k.release(9); len(k.buffers) != 1 {
 		t.Error("what is not settled is let go")

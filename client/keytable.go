@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// maxKeys is how many keys a buffer defines. It is below the max_keys of any
-	// daemon, so buffers need not know which daemon they will meet.
+	// maxKeys is the maximum number of keys per buffer. It is less than max_keys of any daemon, so buffers
+	// are independent of the daemon.
 	maxKeys = 512
 	// tableSlots keeps the table at most half full.
 	tableSlots = 2 * maxKeys
-	// maxKeyCost is more than what a daemon charges for the keys of a buffer, and below
-	// the max_key_bytes of any.
+	// maxKeyCost exceeds the bytes that a daemon charges for the keys of a buffer, and is less than
+	// max_key_bytes of any daemon.
 	maxKeyCost = defineRoom + maxKeys*(31+128)
 )
 
-// seed is one a process, so that nobody outside can choose keys that collide.
+// seed differs between processes, so that nobody can choose keys whose hashes collide.
 var seed = maphash.MakeSeed()
 
-// keyTable finds the number of a key by its bytes, which lie in the
-// definitions of the buffer that is being filled. It is flat and open-addressed.
+// keyTable finds the number of a key in the current buffer by its encoded bytes, which are in the
+// buffer's definitions. It is an open-addressing hash table.
 type keyTable [tableSlots]keySlot
 
-// keySlot is of one key, or empty: then its size is 0, which no key has.
+// keySlot is the slot of one key. Its size is 0 if it is empty.
 type keySlot struct {
 	hash   uint64
 	offset uint16 // of the key in the definitions
@@ -33,8 +33,8 @@ type keySlot struct {
 	number uint16
 }
 
-// find returns the slot that holds the key and true, or the slot where it
-// belongs, its hash to set, and false.
+// find returns the slot that contains the key, or the empty slot where it belongs, and the hash of
+// the key.
 func (t *keyTable) find(key, definitions []byte) (slot *keySlot, hash uint64, found bool) {
 	hash = maphash.Bytes(seed, key)
 	for i := hash % tableSlots; ; i = (i + 1) % tableSlots {
@@ -48,33 +48,31 @@ func (t *keyTable) find(key, definitions []byte) (slot *keySlot, hash uint64, fo
 	}
 }
 
-// EncodedKey is a key that was encoded once, for a tracer that publishes it many
-// times. It spares a snapshot the comparison or the encoding of its labels. So a
-// tracer that can keep one beside whatever it knows the span's labels by (a route, a
-// statement, a peer) should. It is immutable, belongs to no client, and holds some
-// bytes more than its labels.
+// EncodedKey is a key encoded in advance, for a tracer that publishes it often. It avoids comparing
+// or encoding the labels of each snapshot. A tracer should keep one for everything that determines
+// the labels of spans, such as a route, a statement or a peer. It is immutable and independent of
+// clients, and takes little more memory than its labels.
 type EncodedKey struct {
 	raw []byte
 	id  uint64
 }
 
-// encodedKeys counts them, so that each has an id of its own in this process.
+// encodedKeys counts the encoded keys, to assign IDs.
 var encodedKeys atomic.Uint64
 
-// EncodeKey encodes a key. It keeps nothing of it.
+// EncodeKey encodes a key. It retains nothing of it.
 func EncodeKey(k Key) *EncodedKey {
-	if isOversized(&k, keyBound(&k)) {
+	if isOversized(&k, maxEncodedLen(&k)) {
 		k = *new(cutter).cut(&k)
 	}
 	return &EncodedKey{raw: wire.AppendKey(nil, &k), id: encodedKeys.Add(1)}
 }
 
-// encodedTable finds the number of an encoded key by its id, in the buffer that
-// is being filled. It looks at no byte of the key. Each id has one slot; of two ids
-// with the same slot the later one takes it, and the other is found by its bytes.
+// encodedTable finds the number of an EncodedKey in the current buffer by its ID. Each ID has one
+// slot. If two IDs share a slot, the later one takes it, and the other key is found by its bytes.
 type encodedTable [tableSlots]encodedSlot
 
-// encodedSlot is empty with the id 0, which no key has.
+// encodedSlot is empty if its ID is 0.
 type encodedSlot struct {
 	id     uint64
 	number uint32

@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// maxKeyBytes is more than any key has after cut: 64 peer tags of 200 bytes,
-	// 4 additional ones of 400, a resource of 5000, and the rest.
+	// maxKeyBytes exceeds the length of any key after cut: 64 peer tags of 200 bytes, 4 additional tags
+	// of 400, a resource of 5000, and the rest.
 	maxKeyBytes = 21 << 10
-	// stringOverhead is the longest header of a string, keyOverhead those of a
-	// whole key without its tags.
+	// stringOverhead is the maximum header of a string, keyOverhead that of a key without its tags.
 	stringOverhead = 5
 	keyOverhead    = 80
 )
 
-// keyBound is how many bytes the key's encoding can have at most. It is
-// asked of every snapshot, so it only adds.
-func keyBound(k *Key) int {
+// keyBound returns an upper limit for the length of the encoded key. It is called for every
+// snapshot, so it only adds lengths.
+func maxEncodedLen(k *Key) int {
 	n := keyOverhead + len(k.Service) + len(k.Operation) + len(k.Resource) + len(k.Type) + len(k.Kind) +
 		len(k.HTTPMethod) + len(k.HTTPEndpoint) + len(k.GRPCStatus) + len(k.ServiceSource)
 	for _, tag := range k.PeerTags {
@@ -32,26 +31,26 @@ func keyBound(k *Key) int {
 	return n
 }
 
-// isOversized reports whether the key must be cut before it is encoded.
+// isOversized reports whether the key must be truncated before it is encoded.
 func isOversized(k *Key, bound int) bool {
 	return bound > maxKeyBytes || len(k.PeerTags) > span.MaxPeerTags ||
 		len(k.AdditionalTags) > span.MaxAdditionalTags
 }
 
-// cutter holds the cut tags of one key, so that cutting allocates nothing.
+// cutter is the memory for a truncated key, so that truncation does not allocate.
 type cutter struct {
 	key  Key
 	tags [span.MaxPeerTags + span.MaxAdditionalTags]string
 }
 
-// cut returns the key without the bytes that the daemon would throw away. The
-// daemon repairs UTF-8 within the first limit+utf8.UTFMax bytes of a label before
-// it cuts, so with those it comes to the same label.
+// cut returns the key without the bytes that the daemon would discard. The daemon repairs UTF-8 in
+// the first limit+utf8.UTFMax bytes of a label before it truncates it, so this yields the same
+// label.
 func (c *cutter) cut(k *Key) *Key {
 	c.key = *k
 	for l := range span.FirstList {
 		text := c.key.Text(l)
-		*text = head(*text, l.MaxBytes())
+		*text = truncate(*text, l.MaxBytes())
 	}
 	peer, additional := c.tags[:span.MaxPeerTags], c.tags[span.MaxPeerTags:]
 	c.key.PeerTags = cutTags(peer, k.PeerTags, span.LabelPeerTag)
@@ -62,49 +61,46 @@ func (c *cutter) cut(k *Key) *Key {
 func cutTags(dst, tags []string, of span.Label) []string {
 	dst = dst[:min(len(dst), len(tags))]
 	for i := range dst {
-		dst[i] = head(tags[i], of.MaxBytes())
+		dst[i] = truncate(tags[i], of.MaxBytes())
 	}
 	return dst
 }
 
-func head(s string, limit int) string {
+func truncate(s string, limit int) string {
 	return s[:min(len(s), limit+utf8.UTFMax)]
 }
 
 const (
-	// maxKnownKeys is how many keys of a buffer are found by their labels: those
-	// with the lowest numbers. The others are encoded and found by their bytes.
+	// maxKnownKeys is the number of keys per buffer that are found by their labels: those with the lowest
+	// numbers. Other keys are encoded and found by their bytes.
 	maxKnownKeys = 256
-	// maxKnownTags is the most tags that such a key has, both lists together.
+	// maxKnownTags is the maximum number of tags of such a key, in both lists together.
 	maxKnownTags = 6
-	// labelPlaces keeps most keys a place of their own.
-	labelPlaces = 2 * maxKnownKeys
-	// restBuffers is for how long a table is left alone that was of no use.
+	// labelPlaces is the number of hash slots.
+	labelSlots = 2 * maxKnownKeys
+	// restBuffers is the number of buffers for which a useless table is disabled.
 	restBuffers = 15
 )
 
-// labelTable finds the number that a key has in the buffer that is being filled,
-// by its labels, without encoding them.
+// labelTable finds the number of a key in the current buffer by its labels, without encoding them.
 //
-// A key that it finds was compared label by label, so it can't be wrong. The table tries the
-// key that followed the last one before, then the key that was learned last at the same place.
-// Where most keys are new to their buffer it costs more than it saves, so it rests for the
-// next buffers and is tried again after them.
+// It compares all labels of a key, so a match is always correct. It first tries the key that last
+// followed the previous one, then the last key with the same hash. If most keys are new to their
+// buffer, the table costs more than it saves; then it is disabled for the next buffers.
 //
-// It keeps labels of the publishers, as strings, which never change: as many as
-// the buffer defines, and no longer than it is being filled.
+// It retains the labels as strings, which are immutable, only while the buffer is being filled.
 type labelTable struct {
-	known  [maxKnownKeys]labels // by number
-	used   int                  // none is known from here on
-	last   uint8                // number that was found or learned last
-	after  [maxKnownKeys]uint8  // what came after a number the last time
-	places [labelPlaces]uint8   // number that was learned last, by hash
+	known [maxKnownKeys]labels // by number
+	used  int                  // numbers from here on are unknown
+	last  uint8                // last number found or added
+	after [maxKnownKeys]uint8  // for each number, the one that last followed it
+	slots [labelSlots]uint8    // last number added, by hash
 
-	found, missed int // in this buffer
-	rest          int // for how many buffers it is not to be asked
+	found, missed int // lookups in this buffer
+	rest          int // number of buffers for which the table is disabled
 }
 
-// labels are those of a key, and nothing that its owner may change.
+// labels are the labels of a key, without slices that their owner could modify.
 type labels struct {
 	service, operation, resource, kind, typ             string
 	httpMethod, httpEndpoint, grpcStatus, serviceSource string
@@ -117,15 +113,15 @@ type labels struct {
 	isKnown                  bool
 }
 
-// find returns the key's number, if it is known.
+// find returns the number of a key, if it is known.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.rest > 0 {
 		return 0, false
 	}
 	number = t.after[t.last]
-	if !t.known[number].are(k) {
-		number = t.places[labelPlace(k)]
-		if !t.known[number].are(k) {
+	if !t.known[number].equal(k) {
+		number = t.slots[labelSlot(k)]
+		if !t.known[number].equal(k) {
 			t.missed++
 			return 0, false
 		}
@@ -136,25 +132,25 @@ func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	return number, true
 }
 
-// learn remembers the key's number.
-func (t *labelTable) learn(k *Key, number uint32) {
+// add adds a key with its number.
+func (t *labelTable) add(k *Key, number uint32) {
 	if t.rest > 0 || number >= maxKnownKeys || len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags {
 		return
 	}
 	n := uint8(number)
 	t.known[n].set(k)
 	t.used = max(t.used, int(n)+1)
-	t.places[labelPlace(k)] = n
+	t.slots[labelSlot(k)] = n
 	t.after[t.last], t.last = n, n
 }
 
-// forget lets go of all labels.
+// forget removes all references to labels.
 func (t *labelTable) forget() {
 	clear(t.known[:t.used])
 	t.used = 0
 }
 
-// reset begins with a new buffer.
+// reset prepares the table for a new buffer.
 func (t *labelTable) reset() {
 	t.forget()
 	if t.rest > 0 {
@@ -165,16 +161,15 @@ func (t *labelTable) reset() {
 	t.found, t.missed = 0, 0
 }
 
-// labelPlace looks at as little of the key as tells most keys apart: all of the
-// resource, of other labels the length and the end. Keys that share a place only
-// take it from one another.
-func labelPlace(k *Key) uint64 {
+// labelSlot returns a hash of a key. It reads only as much as distinguishes most keys: the whole
+// resource, and the length and last byte of other labels.
+func labelSlot(k *Key) uint64 {
 	h := maphash.String(seed, k.Resource)
 	h += uint64(k.HTTPStatus) + 31*ending(k.Service) + 37*ending(k.Operation) + 41*ending(k.Kind)
 	for _, tag := range k.PeerTags {
 		h = 43*h + ending(tag)
 	}
-	return h % labelPlaces
+	return h % labelSlots
 }
 
 func ending(s string) uint64 {
@@ -195,9 +190,9 @@ func (l *labels) set(k *Key) {
 	copy(l.tags[copy(l.tags[:], k.PeerTags):], k.AdditionalTags)
 }
 
-// are reports whether they are those of the key. The resource comes first because
-// it tells most keys apart.
-func (l *labels) are(k *Key) bool {
+// equal reports whether the labels are those of a key. It compares the resource first, which
+// distinguishes most keys.
+func (l *labels) equal(k *Key) bool {
 	return l.isKnown &&
 		same(l.resource, k.Resource) && same(l.service, k.Service) && same(l.operation, k.Operation) &&
 		same(l.kind, k.Kind) && same(l.typ, k.Type) &&
@@ -217,8 +212,8 @@ func sameTags(known, tags []string) bool {
 	return true
 }
 
-// same is a == b, with a short way for a string and itself: most labels are
-// constants of the tracer, and it is asked ten times a snapshot.
+// same is a == b, with a fast path for identical strings, because most labels are constants of the
+// tracer.
 func same(a, b string) bool {
 	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }

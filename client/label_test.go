@@ -47,7 +47,7 @@ func TestCutChangesNothing(t *testing.T) {
 		if normalized(cut) != normalized(k) {
 			t.Fatalf("cut %+v is another key than %+v", cut, k)
 		}
-		if bound := keyBound(&cut); bound > maxKeyBytes || len(wire.AppendKey(nil, &cut)) > bound {
+		if bound := maxEncodedLen(&cut); bound > maxKeyBytes || len(wire.AppendKey(nil, &cut)) > bound {
 			t.Fatalf("a cut key has up to %d bytes, encoded %d", bound, len(wire.AppendKey(nil, &cut)))
 		}
 	}
@@ -65,7 +65,7 @@ func TestLargestKeyFits(t *testing.T) {
 	}
 	var c cutter
 	cut := c.cut(&k)
-	if bound := keyBound(cut); bound > maxKeyBytes || headerRoom+snapshotRoom+bound > bufferBytes-defineRoom {
+	if bound := maxEncodedLen(cut); bound > maxKeyBytes || headerRoom+snapshotRoom+bound > bufferBytes-defineRoom {
 		t.Errorf("the largest key is taken for %d bytes, at most %d are planned", bound, maxKeyBytes)
 	}
 }
@@ -112,7 +112,7 @@ func TestEveryLabelTells(t *testing.T) {
 	k := fullKey()
 	var l labels
 	l.set(&k)
-	if !l.are(&k) {
+	if !l.equal(&k) {
 		t.Fatal("a key is not itself")
 	}
 	for i := range reflect.TypeFor[Key]().NumField() {
@@ -120,7 +120,7 @@ func TestEveryLabelTells(t *testing.T) {
 		for _, other := range another(reflect.ValueOf(k).Field(i)) {
 			changed := k
 			reflect.ValueOf(&changed).Elem().Field(i).Set(other)
-			if l.are(&changed) {
+			if l.equal(&changed) {
 				t.Errorf("with %s %v it is taken for the same", name, other)
 			}
 		}
@@ -128,13 +128,13 @@ func TestEveryLabelTells(t *testing.T) {
 	moved := k
 	moved.PeerTags, moved.AdditionalTags = k.PeerTags[:1],
 		append(slices.Clone(k.PeerTags[1:]), k.AdditionalTags...)
-	if l.are(&moved) {
+	if l.equal(&moved) {
 		t.Error("a tag may be in the other list")
 	}
 	k.PeerTags, k.AdditionalTags = []string{"a:b"}, []string{"a:b", "a:b"}
 	l.set(&k)
 	k.PeerTags, k.AdditionalTags = k.AdditionalTags, k.PeerTags
-	if l.are(&k) {
+	if l.equal(&k) {
 		t.Error("a tag may be in the other list, among others that are equal")
 	}
 }

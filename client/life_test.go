@@ -330,7 +330,7 @@ func TestCloseLeavesADaemonThatWaits(t *testing.T) {
 	if err := c.Close(context.Background()); err != nil {
 		t.Errorf("closed with %v, though the daemon has everything", err)
 	}
-	if s := c.Stats(); s.Sent != 7 || s.Unsettled != 7 || c.notCounted() != [reasons]uint64{} {
+	if s := c.Stats(); s.Sent != 7 || s.Unsettled != 7 || c.lostAndRefused() != [reasons]uint64{} {
 		t.Errorf("the books after it has left: %+v", s)
 	}
 	close(isBack)
@@ -474,7 +474,7 @@ func (s *syncBuffer) String() string {
 var _ io.Writer = (*syncBuffer)(nil)
 
 func TestBackoff(t *testing.T) {
-	b := backoff{most: 5 * time.Second}
+	b := backoff{maxPause: 5 * time.Second}
 	for i, want := range []time.Duration{50, 100, 200, 400, 800, 1600, 3200, 5000, 5000} {
 		if got := b.limit(); got != want*time.Millisecond {
 			t.Errorf("limit %d is %v", i, got)

@@ -11,32 +11,31 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// sender is the goroutine that owns sealed buffers and the writing side of the
-// connection.
+// sender is the goroutine that owns sealed buffers and writes to the connection.
 type sender struct {
-	c        *Client
-	pending  []*buffer   // sealed, the oldest first; it never grows
-	kept     kept        // of the connection, or of the earlier one
-	earlier  *connection // that the next daemon is to be asked about, if it is not nil
-	asking   []*flush    // to be asked of the daemon
-	reported [reasons]uint64
-	backoff  backoff
-	schedule schedule
-	due      *time.Timer // for what the shards hold
-	isDue    bool        // the timer runs, as it does while the client is armed
-	since    time.Time   // when the last connection ended, or the client was opened
-	isAway   bool        // the daemon is, and that was logged
-	hasLeft  bool        // and so it was that it is for too long
-	unread   error       // why the daemon's end was not waited for
-	saidBye  *connection // on which the client said that it leaves
+	client     *Client
+	pending    []*buffer   // sealed buffers, oldest first; never reallocated
+	kept       keptBuffers // sent on the current connection, or on earlier
+	earlier    *connection // connection to ask the next daemon about; nil if there is none
+	flushes    []*flush    // flushes to request from the daemon
+	reported   [reasons]uint64
+	backoff    backoff
+	schedule   schedule
+	due        *time.Timer // for the content of the shards
+	isDue      bool        // the timer is running; true while the client is armed
+	since      time.Time   // end of the last connection, or start of the client
+	isAway     bool        // it was logged that the daemon is unreachable
+	isRefusing bool        // it was logged that it has been unreachable for too long
+	waitErr    error       // reason why the sender could not wait for the daemon to close its end
+	byeConn    *connection // connection on which the client has sent bye
 }
 
 func newSender(c *Client) *sender {
 	s := &sender{
-		c:       c,
+		client:  c,
 		pending: make([]*buffer, 0, len(c.pool.buffers)),
-		kept:    kept{pool: c.pool, buffers: make([]*buffer, 0, len(c.pool.buffers))},
-		backoff: backoff{most: c.config.MaxBackoff},
+		kept:    keptBuffers{pool: c.pool, buffers: make([]*buffer, 0, len(c.pool.buffers))},
+		backoff: backoff{maxPause: c.config.MaxBackoff},
 		due:     time.NewTimer(time.Hour),
 		since:   time.Now(),
 	}
@@ -44,29 +43,29 @@ func newSender(c *Client) *sender {
 	return s
 }
 
-// sealAll takes what the shards hold. The client is disarmed first, so whoever
-// puts something into a shard after it was sealed arms it anew.
+// sealAll seals the buffers of all shards and appends them to s.pending. It resets armed first, so
+// that a publisher that adds to a shard after it was sealed sets armed again and wakes the sender.
 func (s *sender) sealAll() {
-	s.c.armed.Store(false)
-	for i := range s.c.shards {
-		shard := &s.c.shards[i]
+	s.client.armed.Store(false)
+	for i := range s.client.shards {
+		shard := &s.client.shards[i]
 		shard.lock()
 		shard.seal()
 		shard.mu.Unlock()
 	}
-	s.pending = s.c.pool.appendSealed(s.pending)
+	s.pending = s.client.pool.appendSealed(s.pending)
 }
 
-// write writes what is pending.
+// write sends the pending buffers.
 func (s *sender) write(l *connection) (err error) {
 	s.kept.release(l.settled.Load())
 	done := 0
 	for done < len(s.pending) && err == nil {
-		if b := s.pending[done]; s.c.Features().Stats {
+		if b := s.pending[done]; s.client.Features().Stats {
 			err = s.writeBuffer(l, b)
 		} else {
-			s.c.lost.add(notWanted, b.spans)
-			s.c.pool.give(b)
+			s.client.lost.add(notWanted, b.spans)
+			s.client.pool.give(b)
 		}
 		done++
 	}
@@ -74,16 +73,16 @@ func (s *sender) write(l *connection) (err error) {
 	return err
 }
 
-// writeBuffer hands over a buffer, which is then kept. One whose write fails is held: how the connection
-// has ended says what becomes of the spans that were handed over.
+// writeBuffer sends a buffer and keeps it until it is settled. If the write fails, it keeps the
+// buffer as well: how the connection has ended determines what happens to the spans sent so far.
 func (s *sender) writeBuffer(l *connection, b *buffer) error {
-	handed, upTo := b.spans, l.handed.Load()+uint64(b.spans)
+	sent, upTo := b.spans, l.sent.Load()+uint64(b.spans)
 	n, err := l.conn.Write(b.bytes())
 	if err != nil {
-		handed = b.taken(n)
+		sent = b.sentSpans(n)
 	}
-	s.c.sent.Add(uint64(handed))
-	l.handed.Add(uint64(handed))
+	s.client.sent.Add(uint64(sent))
+	l.sent.Add(uint64(sent))
 	if err != nil {
 		s.kept.hold(b, upTo)
 		return fmt.Errorf("write spans: %w", err)
@@ -92,9 +91,9 @@ func (s *sender) writeBuffer(l *connection, b *buffer) error {
 	return nil
 }
 
-// report tells the daemon what was lost since the last report that it got.
-func (s *sender) report(l *connection) error {
-	counts := s.c.notCounted()
+// reportLosses sends the numbers of lost spans since the last successful report.
+func (s *sender) reportLosses(l *connection) error {
+	counts := s.client.lostAndRefused()
 	if counts == s.reported {
 		return nil
 	}
@@ -111,40 +110,40 @@ func (s *sender) report(l *connection) error {
 	return nil
 }
 
-// run connects and serves, until it has said bye or there is no use in it.
+// run connects and sends repeatedly, until the client has sent bye or connecting is pointless.
 func (s *sender) run() {
-	defer close(s.c.done)
-	defer s.c.abort()
+	defer close(s.client.done)
+	defer s.client.abort()
 	for isOver := false; !isOver; {
 		l := s.connect()
 		if l == nil {
 			break
 		}
 		isOver = s.serve(l)
-		s.part(l)
+		s.disconnect(l)
 	}
 	s.giveUp()
 }
 
-// connect tries until there is a connection. Once the client is closing it tries
-// one last time, and only if there is something to send, or to ask.
+// connect tries to connect until it succeeds. Once the client is closing it makes one last attempt,
+// and only if there is something to send or to ask.
 func (s *sender) connect() *connection {
 	for {
-		isLast := s.c.isClosing.Load()
+		isLast := s.client.isClosing.Load()
 		if isLast {
 			if s.sealAll(); len(s.pending) == 0 && s.earlier == nil {
 				return nil
 			}
 		}
-		l, err := dial(s.c, s.earlier)
+		l, err := dial(s.client, s.earlier)
 		if err == nil {
 			s.welcome(l)
 			return l
 		}
 		if !s.isAway {
 			s.isAway = true
-			s.c.config.Logger.Warn("cannot reach spanstatsd, spans are buffered while it is tried again",
-				slog.String("socket", s.c.config.Socket), slog.Any("error", err))
+			s.client.config.Logger.Warn("cannot reach spanstatsd, spans are buffered while it is tried again",
+				slog.String("socket", s.client.config.Socket), slog.Any("error", err))
 		}
 		if isLast {
 			return nil
@@ -152,91 +151,90 @@ func (s *sender) connect() *connection {
 		s.refuseIfLong()
 		select {
 		case <-time.After(s.backoff.next()):
-		case <-s.c.closing:
+		case <-s.client.closing:
 		}
 	}
 }
 
-// refuseIfLong shuts the gate once the daemon is away for longer than it is worth waiting for.
-// Spans that were buffered before stay for the daemon, but no shard goes on holding labels.
+// refuseIfLong closes the gate if the daemon has been unreachable for longer than Config.MaxAway.
+// Spans buffered before are kept, but shards release their references to labels.
 func (s *sender) refuseIfLong() {
-	if s.hasLeft || time.Since(s.since) < s.c.config.MaxAway {
+	if s.isRefusing || time.Since(s.since) < s.client.config.MaxAway {
 		return
 	}
-	s.hasLeft = true
-	s.c.gate.set(disconnected)
+	s.isRefusing = true
+	s.client.gate.set(disconnected)
 	s.sealAll()
-	s.c.config.Logger.Warn("spanstatsd is still away, spans are refused and counted until it is back",
-		slog.String("socket", s.c.config.Socket), slog.Duration("away", time.Since(s.since)))
+	s.client.config.Logger.Warn("spanstatsd is still away, spans are refused and counted until it is back",
+		slog.String("socket", s.client.config.Socket), slog.Duration("away", time.Since(s.since)))
 }
 
 func (s *sender) welcome(l *connection) {
-	s.isAway, s.hasLeft = false, false
-	s.schedule = newSchedule(s.c.config.MaxAge, l.says.Interval)
-	s.goBy(l)
-	s.c.connects.Add(1)
-	s.c.daemon.Store(&l.says.Daemon)
-	s.c.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.c.config.Socket),
+	s.isAway, s.isRefusing = false, false
+	s.schedule = newSchedule(s.client.config.MaxAge, l.says.Interval)
+	s.applyOutcomes(l)
+	s.client.connects.Add(1)
+	s.client.daemon.Store(&l.says.Daemon)
+	s.client.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.client.config.Socket),
 		slog.String("daemon", l.says.Daemon))
-	go l.read(s.c)
+	go l.read(s.client)
 }
 
 // part ends a connection.
-func (s *sender) part(l *connection) {
-	if s.saidBye != l {
+func (s *sender) disconnect(l *connection) {
+	if s.byeConn != l {
 		s.awaitEnd(l)
 	}
 	l.close()
-	s.c.daemon.Store(nil)
+	s.client.daemon.Store(nil)
 	s.leave(l)
 	s.since = time.Now()
 	s.backoff.reset(time.Since(l.since))
-	s.c.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.ending))
+	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.endErr))
 }
 
-// awaitEnd reads on after a write has failed: a daemon that stops in order says bye behind
-// all that it was handed, and one that died says nothing.
+// awaitEnd waits for the end of the connection after a failed write: a daemon that shuts down
+// cleanly sends bye after everything that it has received, and one that crashed sends nothing.
 func (s *sender) awaitEnd(l *connection) {
 	select {
 	case <-l.gone:
 	case <-time.After(byeLimit):
-	case <-s.c.aborted.Done():
+	case <-s.client.aborted.Done():
 	}
 }
 
-// serve sends what comes, until the connection ends or the client has said bye.
+// serve sends published spans until the connection ends or the client has sent bye.
 func (s *sender) serve(l *connection) (isOver bool) {
 	err := s.send(l)
 	for err == nil {
 		select {
 		case <-l.gone:
 			return false
-		case <-s.c.wake:
+		case <-s.client.wake:
 			err = s.awake(l)
 		case <-s.due.C:
 			err = s.send(l)
-		case f := <-s.c.flushes:
-			s.asking = append(s.asking, f)
+		case f := <-s.client.flushes:
+			s.flushes = append(s.flushes, f)
 			err = s.send(l)
-		case <-s.c.closing:
+		case <-s.client.closing:
 			return s.bye(l)
 		}
 	}
 	return false
 }
 
-// awake sends what is full, and sees to it that the rest goes out when it is due.
+// awake sends full buffers, and starts the timer for the others.
 func (s *sender) awake(l *connection) error {
-	if s.c.armed.Load() && !s.isDue {
+	if s.client.armed.Load() && !s.isDue {
 		s.isDue = true
 		s.due.Reset(s.schedule.wait(time.Now()))
 	}
-	s.pending = s.c.pool.appendSealed(s.pending)
+	s.pending = s.client.pool.appendSealed(s.pending)
 	return s.write(l)
 }
 
-// send sends everything that was published before, full or not, and what the
-// daemon is to know and to be asked.
+// send sends everything published before, in full buffers or not, the losses, and flush requests.
 func (s *sender) send(l *connection) error {
 	s.due.Stop()
 	s.isDue = false
@@ -244,28 +242,30 @@ func (s *sender) send(l *connection) error {
 	if err := s.write(l); err != nil {
 		return err
 	}
-	if err := s.report(l); err != nil {
+	if err := s.reportLosses(l); err != nil {
 		return err
 	}
-	for len(s.asking) > 0 {
-		if f := s.asking[0]; f.ctx.Err() == nil {
+	for len(s.flushes) > 0 {
+		if f := s.flushes[0]; f.ctx.Err() == nil {
 			if err := l.ask(f); err != nil {
 				return err
 			}
 		}
-		s.asking = s.asking[1:]
+		s.flushes = s.flushes[1:]
 	}
 	return nil
 }
 
-// settleLimit bounds how long Close waits for the outcome of what was handed over.
+// settleLimit limits how long Close waits for the outcome of the spans sent.
 const settleLimit = 3 * time.Second
 
-// leaveLimit bounds how long Close then waits for the daemon's end, where there is no outcome yet: the
-// daemon answers the client's flush first, which may take as long as a destination is away.
+// leaveLimit limits how long Close then waits for the daemon to close its end if spans are
+// unsettled. The daemon first answers the client's flush, which takes as long as a destination is
+// unavailable.
 const leaveLimit = time.Second
 
-// bye sends the last of it and waits until the daemon has closed its end.
+// bye sends the rest, waits for its settlement, sends bye, and waits until the daemon has closed
+// its end.
 func (s *sender) bye(l *connection) (isOver bool) {
 	if s.send(l) != nil {
 		return false
@@ -277,7 +277,7 @@ func (s *sender) bye(l *connection) (isOver bool) {
 	if _, err := l.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
 		return false
 	}
-	s.saidBye = l
+	s.byeConn = l
 	l.conn.CloseWrite()
 	var leave <-chan time.Time
 	if !isSettled {
@@ -286,21 +286,21 @@ func (s *sender) bye(l *connection) (isOver bool) {
 	select {
 	case <-l.gone:
 		if !l.endedInOrder() {
-			s.unread = l.ending
+			s.waitErr = l.endErr
 		}
 	case <-leave:
 	}
 	return true
 }
 
-// awaitSettled has the daemon report, and waits until it says what has become of all that it was handed, or
-// that a destination did not take it: false if it says neither in time. Should the daemon die, the next one
-// can still be handed it again.
+// awaitSettled requests a flush, and waits until all spans sent are settled or a destination has
+// rejected them. It reports false if neither happens in time. Until then, spans can be sent again
+// if the daemon crashes.
 func (s *sender) awaitSettled(l *connection) (isSettled bool, err error) {
-	if s.kept.most == 0 || l.unsettled() == 0 {
+	if s.kept.maxBuffers == 0 || l.unsettled() == 0 {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(s.c.aborted, settleLimit)
+	ctx, cancel := context.WithTimeout(s.client.aborted, settleLimit)
 	defer cancel()
 	f := &flush{ctx: ctx, answer: make(chan error, 1)}
 	if err := l.ask(f); err != nil {
@@ -309,66 +309,64 @@ func (s *sender) awaitSettled(l *connection) (isSettled bool, err error) {
 	select {
 	case <-f.answer:
 	case <-ctx.Done():
-		return false, s.c.aborted.Err()
-	case <-l.gone: // and nothing more can be written
+		return false, s.client.aborted.Err()
+	case <-l.gone:
 	}
-	return true, s.c.aborted.Err()
+	return true, s.client.aborted.Err()
 }
 
-// giveUp counts what is left as lost, and says what was handed over and not settled.
+// giveUp counts the remaining spans as lost, and logs unsettled ones.
 func (s *sender) giveUp() {
 	s.sealAll()
 	if l := s.earlier; l != nil {
-		s.again(l.handed.Load(), l.handed.Load(), nil) // what of a buffer was not handed over
+		s.requeue(l.sent.Load(), l.sent.Load(), nil) // spans of a partly sent buffer
 	}
-	s.kept.letGo(len(s.kept.buffers))
-	if l := s.c.last.Load(); l != nil && l.unsettled() > 0 {
-		s.c.config.Logger.Warn("closed before spanstatsd said what became of all spans",
+	s.kept.drop(len(s.kept.buffers))
+	if l := s.client.last.Load(); l != nil && l.unsettled() > 0 {
+		s.client.config.Logger.Warn("closed before spanstatsd said what became of all spans",
 			slog.Uint64("unsettled", l.unsettled()))
 	}
 	spans := 0
 	for _, b := range s.pending {
 		spans += b.spans
-		s.c.lost.add(closed, b.spans)
-		s.c.pool.give(b)
+		s.client.lost.add(closed, b.spans)
+		s.client.pool.give(b)
 	}
 	s.pending = s.pending[:0]
-	for _, f := range s.asking {
+	for _, f := range s.flushes {
 		f.fail(errClosed)
 	}
 	switch {
 	case spans > 0:
-		s.c.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", spans)
-	case s.unread != nil:
-		s.c.closeErr = fmt.Errorf("close client: wait for the daemon to close its end: %w", s.unread)
+		s.client.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", spans)
+	case s.waitErr != nil:
+		s.client.closeErr = fmt.Errorf("close client: wait for the daemon to close its end: %w", s.waitErr)
 	}
 }
 
 const (
-	// minInterval and maxInterval bound what a daemon may say of its interval; a schedule
-	// goes by no other.
+	// Intervals of a daemon outside these limits are ignored.
 	minInterval = time.Second
 	maxInterval = time.Hour
 
-	// leastLead is for what happens between a timer's end and the daemon's having counted.
-	// The rest of a lead is drawn, so that not all tracers of a pod send at one moment.
+	// A schedule's lead is at least leastLead, the time from a timer until the daemon has counted the
+	// spans, plus a random part, so that not all tracers of a pod send at the same moment.
 	leastLead = 100 * time.Millisecond
 	drawnLead = 200 * time.Millisecond
 )
 
-// schedule says how long a buffer that is not full waits for more. At the rates that pods
-// have each send costs more than what is sent, because it wakes both processes, and nobody
-// reads the statistics before the daemon's interval ends. So a buffer waits for as long as
-// it may; but what can be with the daemon before an interval ends is there, or the agent
-// would hear of it an interval later.
+// schedule decides how long a buffer that is not full waits for more spans. At typical rates,
+// sending costs more than encoding, because it wakes both processes, and statistics are not needed
+// before the daemon's interval ends. So a buffer waits as long as possible; but spans that can
+// reach the daemon before an interval ends do so, otherwise they would reach the agent an interval
+// later.
 type schedule struct {
-	age      time.Duration // the longest wait
-	interval time.Duration // the daemon's; 0: unknown
-	lead     time.Duration // the last of an interval is sent so long before it ends
+	age      time.Duration // maximum wait
+	interval time.Duration // interval of the daemon; 0 if unknown
+	lead     time.Duration // time before the end of an interval at which the last spans are sent
 }
 
-// newSchedule goes by what the daemon said of its interval in nanoseconds, 0 where it said
-// nothing.
+// newSchedule returns a schedule for a daemon's interval in nanoseconds; 0 if unknown.
 func newSchedule(age time.Duration, interval uint64) schedule {
 	s := schedule{age: age, lead: leastLead + rand.N(drawnLead)}
 	if interval >= uint64(minInterval) && interval <= uint64(maxInterval) {
@@ -377,16 +375,15 @@ func newSchedule(age time.Duration, interval uint64) schedule {
 	return s
 }
 
-// wait is how long what is published now waits, and with it all that comes before it is
-// over. Intervals end at the multiples of their length on the wall clock, which is the
-// daemon's too.
+// wait returns how long a span published now waits, with everything published until then. Intervals
+// end at multiples of their length on the wall clock, in both processes.
 func (s *schedule) wait(now time.Time) time.Duration {
 	if s.interval == 0 {
 		return s.age
 	}
-	left := s.interval - time.Duration(now.UnixNano())%s.interval - s.lead
-	if left <= 0 {
-		left += s.interval // the last of this one is on its way already
+	remaining := s.interval - time.Duration(now.UnixNano())%s.interval - s.lead
+	if remaining <= 0 {
+		remaining += s.interval // the last spans of this interval have been sent
 	}
-	return min(s.age, left)
+	return min(s.age, remaining)
 }

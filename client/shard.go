@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// shard is where publishers encode. There are several, so that publishers on
-// different processors meet different ones.
+// shard is a buffer that publishers encode into. There are several, so that publishers on different
+// processors rarely contend.
 type shard struct {
-	mu sync.Mutex // publishers only try it; see lock
+	mu sync.Mutex // publishers use TryLock only; see lock
 
 	pool *pool
 	gate *gate
 
-	buffer *buffer // being filled, or nil
-	filled *buffer // what the batch that is being put filled before it, chained
-	chain  int     // how many those are
-	noRoom int     // the smallest batch that found none in buffer, or 0
+	buffer *buffer // being filled; nil if there is none
+	filled *buffer // chain of buffers that the current batch has filled before it
+	chain  int     // length of the chain
+	noRoom int     // size of the smallest batch that did not fit in buffer, or 0
 	keys   keyTable
 	known  encodedTable
 	labels labelTable
@@ -33,8 +33,8 @@ type shard struct {
 	_ cpu.CacheLinePad
 }
 
-// lock is for the sender. It does not queue for the mutex: a publisher who
-// unlocks one that is queued for has to wake the waiter, which is a system call.
+// lock locks the shard for the sender. It does not wait for the mutex, because a publisher that
+// unlocks a mutex with a waiter makes a system call.
 func (s *shard) lock() {
 	for tries := 0; !s.mu.TryLock(); tries++ {
 		if tries < 16 {
@@ -45,7 +45,7 @@ func (s *shard) lock() {
 	}
 }
 
-// publish puts the batch, or counts why not.
+// publish encodes the batch, or counts it as refused.
 func (s *shard) publish(batch []Snapshot) (accepted, sealed bool) {
 	why, sealed, accepted := s.put(batch)
 	if !accepted {
@@ -54,15 +54,16 @@ func (s *shard) publish(batch []Snapshot) (accepted, sealed bool) {
 	return accepted, sealed
 }
 
-// put encodes the batch, all of it or nothing.
+// put encodes the complete batch, or nothing of it. If it returns sealed, the sender has a new
+// buffer.
 func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
-	// The gate is read under the lock: whoever sealed the shard after closing
-	// the gate knows that nothing comes any more.
+	// Read the gate under the lock: after the sender has closed the gate and then sealed the shard, nothing
+	// is added any more.
 	if why := s.gate.shut(); why != none {
 		return why, false, false
 	}
 	if s.noRoom != 0 && len(batch) >= s.noRoom && s.pool.free.isEmpty() {
-		return bufferFull, false, false // as it was before, and not worth another try
+		return bufferFull, false, false // a batch of this size did not fit before
 	}
 	offered, first, before := len(batch), s.buffer, mark{}
 	if first != nil {
@@ -80,15 +81,15 @@ func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
 			}
 		}
 	}
-	// Counted before the sender can see it, so that nothing is sent that was
-	// not published.
+	// Count before the sender can see the spans, so that Sent never exceeds Published.
 	s.published.Add(uint64(offered))
 	return none, s.sealFilled(), true
 }
 
-// fill appends a batch of at most frameSpans to the buffer as one message, or
-// to the last one. Where it does not fit it appends nothing, unless the buffer
-// is fresh: then no other would take more, and the message is cut.
+// fill appends a batch of at most frameSpans to the buffer, as one message or as part of the last
+// one. If the batch does not fit, fill appends nothing, unless the buffer was empty. Then no other
+// buffer could take more, and fill appends as much as fits. It returns the number of snapshots
+// appended.
 func (s *shard) fill(batch []Snapshot) (taken int) {
 	b := s.buffer
 	if b == nil || !b.fits(headerRoom) {
@@ -112,7 +113,7 @@ func (s *shard) fill(batch []Snapshot) (taken int) {
 	return taken
 }
 
-// encode appends one snapshot, unless it does not fit.
+// encode appends one snapshot, and reports whether it fits.
 func (s *shard) encode(snapshot *Snapshot) bool {
 	if !s.buffer.fits(snapshotRoom) {
 		return false
@@ -127,7 +128,7 @@ func (s *shard) encode(snapshot *Snapshot) bool {
 	return s.encodeLabels(snapshot)
 }
 
-// encodeEncoded appends a snapshot whose key was encoded before.
+// encodeEncoded appends a snapshot with an EncodedKey.
 func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	known := &s.known[key.id%tableSlots]
 	if known.id == key.id {
@@ -143,40 +144,41 @@ func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	return true
 }
 
-// encodeLabels appends a snapshot whose labels are not known yet. Those that must
-// be cut are never known.
+// encodeLabels appends a snapshot whose key is not in the label table, and adds the key to the
+// table. Oversized keys are truncated and never added.
 func (s *shard) encodeLabels(snapshot *Snapshot) bool {
 	key := &snapshot.Key
-	bound := keyBound(key)
+	bound := maxEncodedLen(key)
 	if isOversized(key, bound) {
 		cut := s.cutter.cut(key)
-		_, _, appended := s.append(snapshot, cut, keyBound(cut))
-		s.cutter = cutter{} // lets go of the caller's strings
+		_, _, appended := s.append(snapshot, cut, maxEncodedLen(cut))
+		s.cutter = cutter{} // remove references to the caller's strings
 		return appended
 	}
 	number, ok, appended := s.append(snapshot, key, bound)
 	if ok {
-		s.labels.learn(key, number)
+		s.labels.add(key, number)
 	}
 	return appended
 }
 
-// append appends a snapshot with this key, unless it does not fit.
+// append appends a snapshot with the given key, and reports whether it fits. bound is the maximum
+// length of the encoded key.
 func (s *shard) append(snapshot *Snapshot, key *Key, bound int) (number uint32, ok, appended bool) {
 	b := s.buffer
 	if !b.fits(snapshotRoom + bound) {
 		return 0, false, false
 	}
-	// The key is encoded a little ahead of where it would stand in the message:
-	// written whole, it moves back by a few bytes.
+	// Encode the key after the place of the snapshot. If the snapshot contains the key, it is moved back by
+	// a few bytes.
 	ahead := len(b.frames) + snapshotRoom
 	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
 	number, ok = s.appendRaw(snapshot, raw)
 	return number, ok, true
 }
 
-// appendRaw appends a snapshot for which there is room, by number if its key has
-// one.
+// appendRaw appends a snapshot that fits, with the number of its key, or the key itself if it has
+// none.
 func (s *shard) appendRaw(snapshot *Snapshot, raw []byte) (number uint32, ok bool) {
 	number, ok = s.number(s.buffer, raw)
 	if ok {
@@ -187,8 +189,8 @@ func (s *shard) appendRaw(snapshot *Snapshot, raw []byte) (number uint32, ok boo
 	return number, ok
 }
 
-// number is the number of a key in this buffer, which it defines on its first
-// use while there is room.
+// number returns the number of a key in the buffer. It defines the key at its first use, if there
+// is room.
 func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
 	slot, hash, found := s.keys.find(raw, b.definitions)
 	if found {
@@ -210,11 +212,10 @@ func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
 	return number, true
 }
 
-// A batch that does not fit into what is left of a buffer goes on in the next.
-// Until its last snapshot has found room nothing of it may be sent, so the
-// buffers that it filled wait in a chain.
+// A batch that does not fit into the rest of a buffer continues in the next one. Nothing of it may be sent
+// before its last snapshot has been encoded, so the buffers that it has filled are kept in a chain.
 
-// advance goes on to a fresh buffer, or says why there is none.
+// advance continues with an empty buffer, or returns the reason why there is none.
 func (s *shard) advance() (why reason) {
 	if s.chain+1 == len(s.pool.buffers) {
 		return tooLarge
@@ -235,7 +236,7 @@ func (s *shard) advance() (why reason) {
 	return none
 }
 
-// sealFilled hands the chain to the sender, the oldest first.
+// sealFilled passes the chain to the sender, oldest first.
 func (s *shard) sealFilled() (sealed bool) {
 	var oldest *buffer
 	for b := s.filled; b != nil; {
@@ -253,11 +254,11 @@ func (s *shard) sealFilled() (sealed bool) {
 	return sealed
 }
 
-// undo takes a batch back: the buffers that it began are free again, and the
-// first is as it was.
+// undo removes a batch: it frees the buffers that the batch has begun, and resets the first buffer
+// to its state before. If the key table no longer belongs to the first buffer, it seals that.
 func (s *shard) undo(first *buffer, before mark) (sealed bool) {
-	isMoved := s.buffer != first
-	if isMoved {
+	hasAdvanced := s.buffer != first
+	if hasAdvanced {
 		s.pool.give(s.buffer)
 	}
 	for b := s.filled; b != nil; {
@@ -274,14 +275,14 @@ func (s *shard) undo(first *buffer, before mark) (sealed bool) {
 	}
 	first.next = nil
 	first.rewind(before)
-	if isMoved {
-		// The key table has gone on, so nothing can be added to it any more.
+	if hasAdvanced {
+		// The key table belongs to another buffer now, so nothing can be added to this one.
 		s.seal()
 	}
-	return isMoved
+	return hasAdvanced
 }
 
-// seal hands the buffer, if there is one, to the sender.
+// seal passes the current buffer, if there is one, to the sender.
 func (s *shard) seal() {
 	if s.buffer != nil {
 		s.pool.seal(s.buffer)

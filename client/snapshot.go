@@ -7,23 +7,22 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Snapshot is what is told of one finished span. Publish reads it and keeps
-// nothing of it but labels, as the strings they are, for a while.
+// Snapshot describes one finished span. Publish reads it, and retains only its labels, as strings,
+// for a while.
 type Snapshot struct {
 	Key      Key
-	Encoded  *EncodedKey   // instead of Key, unless it is nil
-	Duration time.Duration // less than 0 counts as 0
+	Encoded  *EncodedKey   // used instead of Key, if not nil
+	Duration time.Duration // negative durations count as 0
 	End      time.Time
 	Error    bool
 	TopLevel bool
-	// Weight is how many spans this one stands for, where it was sampled before
-	// it came here. 0 means 1; so does what is no number above 0. 2^32 at most.
+	// Weight is the number of spans that this one represents, if it was sampled. 0 and invalid values
+	// mean 1. The maximum is 2^32.
 	Weight float64
 }
 
-// facts is what a snapshot says besides its key, in the protocol's terms. A
-// value that the daemon would take for malformed is bent to the nearest that it
-// takes, because it would close the connection over it.
+// facts returns the fields of a snapshot, except for its key, in the terms of the protocol. It
+// replaces invalid values by the nearest valid ones, because the daemon would close the connection.
 func (s *Snapshot) facts() (duration uint64, end int64, flags span.Flags, weight float64) {
 	flags = flag(s.Error)*span.Error | flag(s.TopLevel)*span.TopLevel
 	return uint64(max(s.Duration, 0)), s.End.UnixNano(), flags, validWeight(s.Weight)
@@ -41,7 +40,7 @@ func validWeight(weight float64) float64 {
 	return 1
 }
 
-// flag is 1 for true. It is no branch: what fails is as good as random.
+// flag returns 1 for true. The compiler generates no branch for it, which would be hard to predict.
 func flag(is bool) (f span.Flags) {
 	if is {
 		f = 1
@@ -49,13 +48,13 @@ func flag(is bool) (f span.Flags) {
 	return f
 }
 
-// Key is the labels that a snapshot is counted under.
+// Key contains the labels that a snapshot is counted under.
 type Key = span.Key
 
-// Origin is who publishes: host, env, service, language and so on.
+// Origin describes the publisher: host, env, service, language and so on.
 type Origin = span.Origin
 
-// TraceRoot says whether a span is the root of its trace.
+// TraceRoot tells whether a span is the root of its trace.
 type TraceRoot = span.TraceRoot
 
 const (

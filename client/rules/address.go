@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// blockedAddress stands in the place of an IP address in a peer tag: there are
-// too many of them to tell peers apart by.
+// blockedAddress replaces IP addresses in peer tags, because there are too many of them.
 const blockedAddress = "blocked-ip-address"
 
-// QuantizePeer is the value of a peer tag as the agent keeps it: a list of hosts,
-// separated by commas, without duplicates and with addresses blocked. It returns
-// the value itself where there is nothing to change.
+// QuantizePeer returns the value of a peer tag in the form that the agent uses: a list of hosts
+// separated by commas, without duplicates, and with addresses replaced.
 func QuantizePeer(value string) string {
 	if strings.IndexByte(value, ',') < 0 {
 		return quantizeHost(value)
@@ -30,8 +28,8 @@ func QuantizePeer(value string) string {
 	return strings.Join(kept, ",")
 }
 
-// quantizeHost blocks the address in a host like ip-10-0-0-1.internal,
-// http://10.0.0.1:80 or [::1]:443, and leaves what is none.
+// quantizeHost replaces the address in a host such as ip-10-0-0-1.internal, http://10.0.0.1:80 or
+// [::1]:443. It returns other hosts unchanged.
 func quantizeHost(raw string) string {
 	prefix, rest := splitScheme(raw)
 	host, port := splitHostPort(rest)
@@ -41,14 +39,14 @@ func quantizeHost(raw string) string {
 	}
 	blocked := prefix + blockedAddress
 	if port != "" {
-		// There are few ports, and they tell what is spoken.
+		// Ports are few, and identify the protocol.
 		blocked += ":" + port
 	}
 	return blocked + host[end:]
 }
 
-// isKnownAddress tells the few addresses that mean the same everywhere: the
-// machine itself, and what the clouds answer for metadata at.
+// isKnownAddress reports whether an address has the same meaning everywhere: the local machine, or
+// the metadata service of a cloud.
 func isKnownAddress(host string) bool {
 	switch host {
 	case "127.0.0.1", "::1", "169.254.169.254", "fd00:ec2::254", "169.254.170.2":
@@ -59,8 +57,8 @@ func isKnownAddress(host string) bool {
 
 var schemes = [...]string{"dnspoll", "ftp", "file", "http", "https"}
 
-// splitScheme cuts what may stand before an address: "ip-", or a scheme with two
-// or three slashes, wherever in the value the agent finds it.
+// splitScheme splits off a prefix of an address: "ip-", or a scheme with two or three slashes. Like
+// the agent, it searches for the scheme anywhere in the value.
 func splitScheme(raw string) (prefix, rest string) {
 	if rest, ok := strings.CutPrefix(raw, "ip-"); ok {
 		return "ip-", rest
@@ -83,10 +81,10 @@ func splitScheme(raw string) (prefix, rest string) {
 	return "", raw
 }
 
-// splitHostPort cuts a port off. Where there is none, or the brackets of an IPv6
-// address are not in order, the host is the whole.
+// splitHostPort splits off the port. If there is none, or the brackets of an IPv6 address do not
+// match, it returns s.
 func splitHostPort(s string) (host, port string) {
-	if strings.Contains(s, ":") { // most have none, and need no error that says so
+	if strings.Contains(s, ":") { // otherwise avoid allocating an error
 		if host, port, err := net.SplitHostPort(s); err == nil {
 			return host, port
 		}
@@ -94,8 +92,8 @@ func splitHostPort(s string) (host, port string) {
 	return s, ""
 }
 
-// addressEnd is where an IP address at the start of the host ends, 0 where there
-// is none. IPv6 has to be the whole of it.
+// addressEnd returns the length of an IP address at the start of a host, or 0 if there is none. An
+// IPv6 address must be the whole host.
 func addressEnd(s string) int {
 	if s == "" || !strings.Contains("0123456789abcdefABCDEF:", s[:1]) {
 		return 0
@@ -116,8 +114,8 @@ func addressEnd(s string) int {
 	return 0
 }
 
-// dottedEnd is where four numbers below 256, with that separator, end. Names of
-// machines have more behind them.
+// dottedEnd returns the length of an IPv4 address with the given separator at the start of s, or 0
+// if there is none. A machine's name can follow it.
 func dottedEnd(s string, separator byte) int {
 	value, digits, dots := 0, 0, 0
 	for i := range len(s) {

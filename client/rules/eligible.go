@@ -9,39 +9,39 @@ import (
 
 // The tags that decide whether a span is counted.
 const (
-	TagTopLevel       = "_top_level"          // 1: the agent found it to be top-level
-	TagTracerTopLevel = "_dd.top_level"       // 1: its tracer did
-	TagMeasured       = "_dd.measured"        // 1: count it whatever else it is
-	TagPartialVersion = "_dd.partial_version" // 0 or more: a snapshot of a span that still runs
+	TagTopLevel       = "_top_level"          // 1: the agent has determined that it is top-level
+	TagTracerTopLevel = "_dd.top_level"       // 1: the tracer has
+	TagMeasured       = "_dd.measured"        // 1: always count it
+	TagPartialVersion = "_dd.partial_version" // 0 or more: a snapshot of an unfinished span
 	TagKind           = "span.kind"
 )
 
 // Kinds are the span kinds that the agent counts unless /info says otherwise.
 var Kinds = []string{"client", "consumer", "producer", "server"}
 
-// Eligible reports whether the agent would count the span: it is top-level,
-// measured, or of one of the kinds, and has finished. kinds are those of the
-// daemon's Features, in lower case.
+// Eligible reports whether the agent would count a span: it is top-level, measured, or of one of
+// the kinds, and is finished. kinds are those of the daemon's Features, in lower case.
 func Eligible(t Tags, kinds []string) bool {
 	return (IsTopLevel(t) || isOne(t, TagMeasured) || CountsKind(t.Text(TagKind), kinds)) && !IsPartial(t)
 }
 
-// IsTopLevel reports whether the span was marked as the one through which its
-// trace entered a service. See TopLevel for who marks it.
+// IsTopLevel reports whether a span was marked as the one through which its trace enters a service.
+// See TopLevel.
 func IsTopLevel(t Tags) bool { return isOne(t, TagTopLevel) || isOne(t, TagTracerTopLevel) }
 
-// IsPartial reports whether this is a snapshot of a span that still runs.
+// IsPartial reports whether this is a snapshot of an unfinished span.
 func IsPartial(t Tags) bool {
 	version, ok := t.Number(TagPartialVersion)
 	return ok && version >= 0
 }
 
-// CountsKind reports whether a span of that kind is counted for it alone.
+// CountsKind reports whether spans of this kind are counted even if they are neither top-level nor
+// measured.
 func CountsKind(kind string, kinds []string) bool {
 	return kind != "" && slices.Contains(kinds, strings.ToLower(kind))
 }
 
-// Synthetics reports whether a trace of that origin came from a synthetic test.
+// Synthetics reports whether a trace of this origin comes from a synthetic test.
 func Synthetics(origin string) bool { return strings.HasPrefix(origin, "synthetics") }
 
 func isOne(t Tags, key string) bool {
@@ -49,35 +49,33 @@ func isOne(t Tags, key string) bool {
 	return ok && n == 1
 }
 
-// Link is a span's place in its trace.
+// Link is the position of a span in its trace.
 type Link struct {
 	Span    uint64
-	Parent  uint64 // 0: it has none
+	Parent  uint64 // 0 if there is none
 	Service string
 }
 
-// TopLevel says of each span of a trace whether it is top-level: it has no
-// parent, or one that is not in this part of the trace, or one of another
-// service.
+// TopLevel reports, for each span of a trace, whether it is top-level: it has no parent, its parent
+// is not in trace, or its parent belongs to another service.
 func TopLevel(trace []Link) []bool {
-	var s Spans
-	s.Reset(trace)
-	top := make([]bool, len(trace))
+	var index Spans
+	index.Reset(trace)
+	topLevel := make([]bool, len(trace))
 	for i := range trace {
-		top[i] = s.IsTopLevel(i)
+		topLevel[i] = index.IsTopLevel(i)
 	}
-	return top
+	return topLevel
 }
 
-// Spans finds the spans of one trace by their id. Its memory is used again by
-// the next Reset, so that no trace allocates once there was a large one.
+// Spans is an index of the spans of one trace by ID. Reset reuses its memory.
 type Spans struct {
 	trace []Link
-	slots []uint32 // index into trace plus one, 0 for none
+	slots []uint32 // index in trace plus one; 0 if empty
 	mask  uint64
 }
 
-// Reset takes the next trace. It keeps the slice until the Reset after it.
+// Reset indexes another trace. It retains the slice until the next Reset.
 func (s *Spans) Reset(trace []Link) {
 	s.trace = trace
 	size := 16
@@ -91,42 +89,42 @@ func (s *Spans) Reset(trace []Link) {
 	clear(s.slots)
 	s.mask = uint64(size - 1)
 	for i := range trace {
-		// If two spans have the same id, the agent takes the later one.
+		// If two spans have the same ID, the agent uses the later one.
 		s.slots[s.slot(trace[i].Span)] = uint32(i) + 1
 	}
 }
 
-// secret is in the places of spans, or somebody could make up ids that share one,
-// and a search of theirs would cost the square of the trace.
+// secret is part of the hash, because a client could otherwise choose IDs that collide and make
+// lookups in a trace quadratic.
 var secret = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
 
-// slot is where the span with that id is, or where it belongs.
+// slot returns the slot that contains the span with an ID, or the empty slot where it belongs.
 func (s *Spans) slot(id uint64) uint64 {
-	at := s.home(id)
-	for s.slots[at] != 0 && s.trace[s.slots[at]-1].Span != id {
-		at = (at + 1) & s.mask
+	i := s.home(id)
+	for s.slots[i] != 0 && s.trace[s.slots[i]-1].Span != id {
+		i = (i + 1) & s.mask
 	}
-	return at
+	return i
 }
 
-// home is where the search for an id begins. Ids with a rhythm keep some of it through one
-// product: of one secret in a hundred they shared places by the hundred.
+// home returns the slot where the search for an ID begins. It needs two multiplications: with one,
+// regular IDs collided by the hundreds for one secret in a hundred.
 func (s *Spans) home(id uint64) uint64 {
 	return fold(fold(id^secret[0], secret[1]), 0x9e3779b97f4a7c15) & s.mask
 }
 
-// fold multiplies, and makes one word of the two that this gives.
+// fold multiplies two words and combines both halves of the product.
 func fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	return high ^ low
 }
 
-// find returns the index of the span with that id, -1 for none.
+// find returns the index of the span with an ID, or -1.
 func (s *Spans) find(id uint64) int {
 	return int(s.slots[s.slot(id)]) - 1
 }
 
-// IsTopLevel says of one span what TopLevel says of all.
+// IsTopLevel reports whether the span with index i is top-level, see TopLevel.
 func (s *Spans) IsTopLevel(i int) bool {
 	link := &s.trace[i]
 	if link.Parent == 0 {
@@ -136,9 +134,9 @@ func (s *Spans) IsTopLevel(i int) bool {
 	return parent < 0 || s.trace[parent].Service != link.Service
 }
 
-// Root is the index of the span that speaks for the trace: the last one without
-// a parent, else one whose parent is not here, else the last. The agent takes any
-// where several have lost their parents; this takes the first of them.
+// Root returns the index of the span that represents the trace: the last one without a parent,
+// otherwise the first one whose parent is not in the trace, otherwise the last one. If several
+// parents are missing, the agent uses any of these spans.
 func (s *Spans) Root() int {
 	for i := len(s.trace) - 1; i >= 0; i-- {
 		if s.trace[i].Parent == 0 {
@@ -153,14 +151,14 @@ func (s *Spans) Root() int {
 	return len(s.trace) - 1
 }
 
-// TagSampleRate is the tag of a trace's root that says how much of the traffic
-// the tracer kept before it counted any.
+// TagSampleRate is the tag of a trace's root that contains the share of traffic that the tracer
+// sampled before counting.
 const TagSampleRate = "_sample_rate"
 
-// Weight is how many spans each span of a trace stands for, by its root.
+// Weight returns the number of spans that each span of a trace represents, given its root.
 func Weight(root Tags) float64 { return WeightOf(root.Number(TagSampleRate)) }
 
-// WeightOf is the weight at a sample rate, 1 where there is none or it is none.
+// WeightOf returns the weight for a sample rate, or 1 if the rate is missing or invalid.
 func WeightOf(rate float64, ok bool) float64 {
 	if !ok || rate <= 0 || rate > 1 {
 		return 1

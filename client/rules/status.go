@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// The tags that an HTTP status code stands in.
+// Tags that can contain the HTTP status code.
 const (
 	TagHTTPStatus     = "http.status_code"
 	TagOTelHTTPStatus = "http.response.status_code"
 )
 
-// HTTPStatus is the status code of the span's response, 0 where it has none.
+// HTTPStatus returns the status code of the span's response, or 0 if there is none.
 //
-// The agent's receiver first takes away a TagHTTPStatus that is no whole number
-// from 100 to 599, see ValidHTTPStatus; a tracer's own statistics do not.
+// The agent's receiver first removes a TagHTTPStatus that is not an integer from 100 to 599, see
+// ValidHTTPStatus; the statistics of tracers do not.
 func HTTPStatus(t Tags) uint32 {
 	for _, key := range [...]string{TagHTTPStatus, TagOTelHTTPStatus} {
 		if n, ok := t.Number(key); ok {
@@ -30,7 +30,7 @@ func HTTPStatus(t Tags) uint32 {
 	return 0
 }
 
-// StatusOf is a code that was found as a status, 0 where it can't be one.
+// StatusOf returns a status code as uint32, or 0 if it is out of range.
 func StatusOf(code int64) uint32 {
 	if code < 0 || code > math.MaxUint32 {
 		return 0
@@ -38,7 +38,7 @@ func StatusOf(code int64) uint32 {
 	return uint32(code)
 }
 
-// ParseStatus reads a whole number from text, also from one like "200.0".
+// ParseStatus parses an integer, which can have a fraction of zero, as in "200.0".
 func ParseStatus(text string) (int64, bool) {
 	if text == "" {
 		return 0, false
@@ -53,35 +53,34 @@ func ParseStatus(text string) (int64, bool) {
 	return 0, false
 }
 
-// WholeNumber is a number as an integer, if it is one.
+// WholeNumber converts a number to an integer, and reports whether it is one.
 func WholeNumber(n float64) (int64, bool) {
 	whole := int64(n)
 	return whole, float64(whole) == n && !math.IsInf(n, 0)
 }
 
-// ValidHTTPStatus reports whether the agent's receiver leaves a TagHTTPStatus
-// that reads like this on the span.
+// ValidHTTPStatus reports whether the agent's receiver keeps a TagHTTPStatus with this value.
 func ValidHTTPStatus(text string) bool {
 	code, err := strconv.ParseUint(text, 10, 64)
 	return err == nil && code >= 100 && code < 600
 }
 
-// GRPCStatusTags are the tags that a gRPC status code stands in, in the order in
-// which the agent asks for them. The last one counts only where TagRPCSystemName,
-// or without that TagRPCSystem, is "grpc".
+// GRPCStatusTags are the tags that can contain a gRPC status code, in order of precedence in the
+// agent. The last one is used only if TagRPCSystemName, or TagRPCSystem if that is missing, is
+// "grpc".
 var GRPCStatusTags = [...]string{
 	"rpc.grpc.status_code", "grpc.code", "rpc.grpc.status.code", "grpc.status.code",
 	"rpc.response.status_code",
 }
 
-// The tags that say which system a remote call went through.
+// Tags for the system of a remote call.
 const (
 	TagRPCSystemName = "rpc.system.name"
 	TagRPCSystem     = "rpc.system"
 )
 
-// GRPCStatus is the status code of the span's call in decimal digits, "" where it
-// has none that is known.
+// GRPCStatus returns the status code of the span's call in decimal, or "" if there is none or it is
+// unknown.
 func GRPCStatus(t Tags) string {
 	for i, key := range GRPCStatusTags {
 		if i == len(GRPCStatusTags)-1 && !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
@@ -99,13 +98,13 @@ func GRPCStatus(t Tags) string {
 	return ""
 }
 
-// CallsGRPC reports whether the two tags of a span say that it called by gRPC.
+// CallsGRPC reports whether a span with these two tags is a gRPC call.
 func CallsGRPC(systemName, system string) bool {
 	return systemName == "grpc" || systemName == "" && system == "grpc"
 }
 
-// grpcNames are the names of the codes in capitals, as the protocol and as some
-// tracers write them.
+// grpcNames maps the names of codes, in upper case and in the spellings of the protocol and of
+// tracers, to the codes.
 var grpcNames = map[string]string{
 	"OK":                  "0",
 	"CANCELLED":           "1",
@@ -136,8 +135,8 @@ var grpcNames = map[string]string{
 	"UNAUTHENTICATED":     "16",
 }
 
-// ParseGRPCStatus makes decimal digits of a code that was written as a number, as
-// a name, or as a name behind "StatusCode.". It is "" for anything else.
+// ParseGRPCStatus converts a status code to decimal. The code can be a number, or a name with an
+// optional prefix "StatusCode.". It returns "" for anything else.
 func ParseGRPCStatus(text string) string {
 	if code, ok := parseDigits(text); ok {
 		return strconv.FormatUint(code, 10)
@@ -145,7 +144,7 @@ func ParseGRPCStatus(text string) string {
 	return grpcNames[strings.ToUpper(strings.TrimPrefix(text, "StatusCode."))]
 }
 
-// parseDigits reads a number without building an error for each name.
+// parseDigits parses a number. For names it returns false without allocating an error.
 func parseDigits(text string) (uint64, bool) {
 	if text == "" || text[0] < '0' || text[0] > '9' {
 		return 0, false
