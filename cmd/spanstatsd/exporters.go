@@ -121,7 +121,7 @@ func (o *statisticsOptions) complete(c *daemon.Config, s *settings) error {
 // makeExemplars makes the table of them where traces go on.
 func (o *statisticsOptions) makeExemplars(c *daemon.Config) error {
 	err := check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit)
-	if err == nil && daemon.HandsOn(c) {
+	if err == nil && daemon.ForwardsTraces(c) {
 		c.Exemplars = exemplars.New(o.exemplars)
 	}
 	return err

@@ -98,7 +98,7 @@ func (o *runOptions) takeSockets() error {
 		return err //nolint:wrapcheck // it says what to do
 	}
 	o.config.Ingest.Socket.Given = sockets.Unix(o.config.Ingest.Socket.Path)
-	for _, door := range o.config.Doors() {
+	for _, door := range o.config.Receivers() {
 		door.Socket.Given, door.Given = sockets.Unix(door.Socket.Path), sockets.TCP(door.Addr)
 	}
 	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// mostAhead is how far two clocks may differ: the agent puts what is older into its current bucket.
-	mostAhead = 5 * time.Second
-	// longUnscraped is after how long a Prometheus has forgotten a series.
-	longUnscraped = 5 * time.Minute
+	// mostAhead is the maximum difference between clocks. The agent counts older buckets as current ones.
+	maxClockDiff = 5 * time.Second
+	// longUnscraped is the time after which Prometheus considers a series stale.
+	staleAfter = 5 * time.Minute
 )
 
 func (f *Findings) destinations(s *status.Status) {
@@ -20,7 +20,7 @@ func (f *Findings) destinations(s *status.Status) {
 		d := &s.Destinations[i]
 		about := "destination " + d.Name
 		if d.Scraped == nil {
-			f.state(about, d.URL, string(d.State), lastSaid(d.Flushes))
+			f.state(about, d.URL, string(d.State), lastError(d.Flushes))
 		} else {
 			f.scraped(about, s, d)
 		}
@@ -34,7 +34,7 @@ func (f *Findings) destinations(s *status.Status) {
 	}
 }
 
-// state is how a destination does to which something is sent.
+// state reports the state of a push destination or an upstream.
 func (f *Findings) state(about, url, state, said string) {
 	if said != "" {
 		said = ": " + said
@@ -54,8 +54,8 @@ func (f *Findings) state(about, url, state, said string) {
 	}
 }
 
-// lastSaid is what a destination has said of the last payload that it did not take.
-func lastSaid(flushes []export.Flush) string {
+// lastError returns the error of the last payload that a destination did not accept.
+func lastError(flushes []export.Flush) string {
 	for i := len(flushes) - 1; i >= 0; i-- {
 		if said := strings.TrimSpace(flushes[i].Said); said != "" {
 			return said
@@ -65,44 +65,44 @@ func lastSaid(flushes []export.Flush) string {
 }
 
 func (f *Findings) scraped(about string, s *status.Status, d *status.DestinationStatus) {
-	since, says := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
+	since, message := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
 	if d.Scraped.Last.IsZero() {
-		since, says = s.At.Sub(s.Started), "nobody has scraped it since the start, %.0f s ago"
+		since, message = s.At.Sub(s.Started), "nobody has scraped it since the start, %.0f s ago"
 	}
-	if since > longUnscraped {
-		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr", says,
+	if since > staleAfter {
+		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr", message,
 			since.Seconds())
 		return
 	}
-	f.ok(about, says, since.Seconds())
+	f.ok(about, message, since.Seconds())
 }
 
 func (f *Findings) clock(about string, c *status.Clock) {
 	if c == nil {
 		return
 	}
-	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > mostAhead {
+	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > maxClockDiff {
 		f.add(Wrong, about, "set both clocks by NTP; until then statistics lie in other buckets than traces",
 			"its clock differs by %.0f s from the daemon's", c.AheadSeconds)
 		return
 	}
-	f.ok(about, "its clock is the daemon's within %.0f s", mostAhead.Seconds())
+	f.ok(about, "its clock is the daemon's within %.0f s", maxClockDiff.Seconds())
 }
 
-// CallsQuery is what a Prometheus is asked: the sum of calls of all daemons, in either dialect that it
-// may have.
+// CallsQuery is a PromQL query for the sum of calls of all daemons, in both dialects.
 const CallsQuery = `sum({__name__=~"traces_span_metrics_calls_total|traces_spanmetrics_calls_total"})`
 
-// Arrival is what a Prometheus has.
+// Arrival is the result of CallsQuery.
 type Arrival struct {
 	Has   bool // there are such series, in the last five minutes
 	Calls float64
-	At    time.Time // by its clock
+	At    time.Time // time by the clock of Prometheus
 }
 
-// Arrived compares it with what the daemon has given out. A Prometheus has the calls of other daemons too,
-// and a span may stand for several calls, so it may well have more. It has less by what was counted since it
-// last scraped, and by series that have ended.
+// Arrived compares the calls in Prometheus with the spans exported by the daemon. Prometheus can
+// have more calls, because it scrapes other daemons as well, and because a span can represent
+// several calls. It can have fewer because of spans counted since the last scrape, and of series
+// that have ended.
 func (f *Findings) Arrived(s *status.Status, a Arrival) {
 	const about = "prometheus"
 	flushed := uint64(0)
@@ -125,7 +125,7 @@ func (f *Findings) Arrived(s *status.Status, a Arrival) {
 	default:
 		f.ok(about, "it has %.0f calls of all daemons, and this one has given out %d spans", a.Calls, flushed)
 	}
-	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > mostAhead {
+	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > maxClockDiff {
 		f.add(Wrong, about, "set both clocks by NTP", "its clock differs by %.0f s from the daemon's",
 			ahead.Seconds())
 	}

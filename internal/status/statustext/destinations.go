@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations are where statistics go, what waits, and the books of each but an agent that comes first,
-// whose books stand above.
+// destinations writes the state and the queue of each destination, and its accounting unless it is
+// an agent in the first place, whose accounting is above.
 func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
@@ -32,8 +32,8 @@ func (t *statusText) destinations() {
 	}
 }
 
-// doors are those beside the agent's API, in the order of their names.
-func (t *statusText) doors() (all []*status.OnwardDoor) {
+// receivers returns the receivers except for the Datadog one, sorted by name.
+func (t *statusText) receivers() (all []*status.OnwardDoor) {
 	for _, name := range slices.Sorted(maps.Keys(t.now.Doors)) {
 		if name != "apm" {
 			all = append(all, t.now.Doors[name])
@@ -42,27 +42,27 @@ func (t *statusText) doors() (all []*status.OnwardDoor) {
 	return all
 }
 
-// forward is where requests of doors go on to, and what became of them there.
+// forward writes the state of each upstream, and the results of the requests forwarded to it.
 func (t *statusText) forward() {
-	for _, d := range t.doors() {
-		to := d.Forward
-		if to == nil {
+	for _, d := range t.receivers() {
+		upstream := d.Forward
+		if upstream == nil {
 			continue
 		}
-		state, well := forwardState(to)
-		t.state(d.Brings+" goes on to", sanitize.Text(to.URL), state, well)
+		state, well := forwardState(upstream)
+		t.state(d.Brings+" goes on to", sanitize.Text(upstream.URL), state, well)
 		if requests := nonZeroCounts(d.Forwarded); requests != "" {
 			t.line("  requests: %s", requests)
 		}
-		if to.Said != "" {
-			t.line("  %s", t.warn(clip(sanitize.Text(to.Said), 4*shownLabel)))
+		if upstream.Said != "" {
+			t.line("  %s", t.warn(clip(sanitize.Text(upstream.Said), 4*shownLabel)))
 		}
 	}
 }
 
-// forwardState is how such a destination does, and whether that is well.
-func forwardState(to *status.Forward) (text string, well bool) {
-	switch to.State {
+// forwardState describes the state of an upstream, and reports whether it is good.
+func forwardState(upstream *status.Forward) (text string, well bool) {
+	switch upstream.State {
 	case export.Silent:
 		return "does not answer", false
 	case export.Answers:
@@ -71,9 +71,9 @@ func forwardState(to *status.Forward) (text string, well bool) {
 	return "takes requests", true
 }
 
-// forwardTrouble is the same in a sentence, of the first that is not well; "" where all are.
+// forwardTrouble describes the first upstream in a bad state, or returns "".
 func (t *statusText) forwardTrouble() string {
-	for _, d := range t.doors() {
+	for _, d := range t.receivers() {
 		if d.Forward == nil {
 			continue
 		}
@@ -84,7 +84,7 @@ func (t *statusText) forwardTrouble() string {
 	return ""
 }
 
-// state is the head of a destination.
+// state writes the header of a destination.
 func (t *statusText) state(name, where, state string, well bool) {
 	if well {
 		state = t.good(state)
@@ -102,7 +102,7 @@ func (t *statusText) waiting(r *status.Retry) {
 	}
 }
 
-// trouble says of the first destination that does not do well how it does, "" where all do.
+// trouble describes the first destination in a bad state, or returns "".
 func (t *statusText) trouble() string {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
@@ -115,8 +115,8 @@ func (t *statusText) trouble() string {
 	return ""
 }
 
-// mostUnsent is what the destination with the most of them never gets: a span that is
-// unsent to two is one span.
+// mostUnsent returns the largest number of unsent spans of a destination, because a span that is
+// unsent at two destinations is one span.
 func (t *statusText) mostUnsent() uint64 {
 	most := t.now.Books.Unsent
 	for i := range t.now.Destinations {
@@ -125,10 +125,10 @@ func (t *statusText) mostUnsent() uint64 {
 	return most
 }
 
-// agentName is the agent's among destinations.
+// agentName is the name of the agent among the destinations.
 const agentName = "agent"
 
-// destinationState is how a destination does, and whether that is well.
+// destinationState describes the state of a destination, and reports whether it is good.
 func (t *statusText) destinationState(d *status.DestinationStatus) (text string, well bool) {
 	switch {
 	case d.Scraped != nil && d.Scraped.Last.IsZero():

@@ -185,7 +185,7 @@ func (t *statusText) tracers() {
 	if s.APM != nil {
 		t.line("  requests through the agent's API: %s", nonZeroCounts(s.APM.Requests))
 	}
-	for _, d := range t.doors() {
+	for _, d := range t.receivers() {
 		t.line("  requests by %s: %s", d.Brings, nonZeroCounts(d.Requests))
 	}
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
