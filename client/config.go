@@ -9,61 +9,59 @@ import (
 )
 
 const (
-	// SocketEnv names the environment variable that says where the daemon
-	// listens, for a Config that does not.
+	// SocketEnv is the environment variable with the path of the daemon's socket, used if Config.Socket is
+	// empty.
 	SocketEnv = "SPANSTATSD_SOCKET"
 
-	// KeepNothing is a Config.MaxKept.
+	// KeepNothing, as Config.MaxKept, disables keeping sent spans.
 	KeepNothing = -1
 
 	defaultBufferBytes = 4 << 20
 	defaultMaxKept     = 4 << 20
 
-	// minBuffers is one to fill while another one is being sent.
+	// minBuffers is one buffer to fill while another one is being sent.
 	minBuffers = 2
-	// maxBufferBytes keeps the number of a buffer within the free list's links.
+	// maxBufferBytes limits buffer indexes to the range of the free list's links.
 	maxBufferBytes = 4 << 30
-	// maxSocketPath is what a Unix socket's address has room for.
+	// maxSocketPath is the maximum length of a Unix socket's path.
 	maxSocketPath = 107
 )
 
-// Config says how a Client is to run. The zero value of every field but Origin
-// is a good choice.
+// Config configures a Client. The zero value is a good choice for every field except Origin.
 type Config struct {
-	// Socket is the path of the daemon's socket. Empty: what the environment variable
-	// SPANSTATSD_SOCKET says. If that says nothing either, each attempt to connect tries
-	// /var/run/spanstatsd/spans.sock, and then where a daemon listens that this user has
-	// started by hand: spanstatsd/spans.sock below XDG_RUNTIME_DIR, and
-	// spanstatsd-UID/spans.sock below the directory of temporary files.
+	// Socket is the path of the daemon's socket. If it is empty, the environment variable
+	// SPANSTATSD_SOCKET is used. If that is not set, each attempt to connect tries
+	// /var/run/spanstatsd/spans.sock, and then the sockets of a daemon started manually by this user:
+	// spanstatsd/spans.sock in XDG_RUNTIME_DIR, and spanstatsd-UID/spans.sock in the directory for
+	// temporary files.
 	Socket string
-	// Origin is who publishes. It is sent once a connection.
+	// Origin describes the publisher. It is sent once per connection.
 	Origin Origin
-	// Name tells the daemon which tracer this is, for its log.
+	// Name identifies the tracer in the daemon's log.
 	Name string
-	// BufferBytes holds all that is published and not sent yet: 4 MiB if 0, at
-	// least 128 KiB.
+	// BufferBytes is the memory for spans that are published and not sent. Default: 4 MiB; minimum:
+	// 128 KiB.
 	BufferBytes int
-	// MaxKept holds what was sent and has had no outcome yet, for the next daemon if this one dies:
-	// 4 MiB if 0, enough for 10 s at 10,000 spans a second; at least 128 KiB. What has no room in it
-	// any more is lost if the daemon dies. KeepNothing: all of it is, and Close need not wait for an
-	// outcome, as suits a program that runs often and for moments.
+	// MaxKept is the memory for spans that were sent and are not settled, to send them to the next daemon
+	// if this one crashes. Default: 4 MiB, enough for 10 s at 10,000 spans per second; minimum: 128 KiB.
+	// Spans that do not fit are lost if the daemon crashes. With KeepNothing all of them are, and Close
+	// does not wait for outcomes; this is useful for a short-lived program that runs often.
 	MaxKept int
-	// MaxAge is the longest that a snapshot waits for others before it is sent, 5 s if
-	// 0. Less of it is lost where this process is killed, or ends without Close; each
-	// send wakes it and the daemon. Shortly before the daemon's interval ends
-	// everything is sent, however old it is.
+	// MaxAge is the maximum time that a snapshot waits for others before it is sent. Default: 5 s. With a
+	// lower value, fewer spans are lost if this process is killed or ends without Close, but each send
+	// wakes this process and the daemon. Shortly before the daemon's interval ends, everything is sent.
 	MaxAge time.Duration
-	// MaxBackoff is the longest pause between two attempts to connect: 5 s if 0.
+	// MaxBackoff is the maximum pause between two attempts to connect. Default: 5 s.
 	MaxBackoff time.Duration
-	// MaxAway is how long spans are buffered for a daemon that is away: 1 min if
-	// 0, time enough to restart or replace it. From then on they are refused, at
-	// almost no cost, until it is back: the agent has no bucket for what is older.
+	// MaxAway is how long spans are buffered for an unreachable daemon. Default: 1 min, enough to restart
+	// or replace it. After that they are refused, at almost no cost, until it is back, because the agent
+	// has no bucket for older spans.
 	MaxAway time.Duration
-	// Logger hears when the daemon comes and goes. Nil: nobody does.
+	// Logger receives connection events. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// complete fills in the defaults and says what cannot work.
+// complete sets the defaults and checks the values.
 func (c Config) complete() (Config, error) {
 	c.Socket = cmp.Or(c.Socket, os.Getenv(SocketEnv))
 	c.Name = cmp.Or(c.Name, "spanstatsd-go")
@@ -84,10 +82,10 @@ func (c *Config) check() error {
 	case len(c.Socket) > maxSocketPath:
 		return fmt.Errorf("the socket's path has %d bytes, an address has room for %d: choose a shorter one",
 			len(c.Socket), maxSocketPath)
-	case !isBuffers(c.BufferBytes):
+	case !isValidSize(c.BufferBytes):
 		return fmt.Errorf("BufferBytes is %d: choose %d to %d, or 0 for %d",
 			c.BufferBytes, minBuffers*bufferBytes, int64(maxBufferBytes), defaultBufferBytes)
-	case !isBuffers(c.MaxKept) && c.MaxKept != KeepNothing:
+	case !isValidSize(c.MaxKept) && c.MaxKept != KeepNothing:
 		return fmt.Errorf("MaxKept is %d: choose %d to %d, 0 for %d, or KeepNothing",
 			c.MaxKept, minBuffers*bufferBytes, int64(maxBufferBytes), defaultMaxKept)
 	case min(c.MaxAge, c.MaxBackoff, c.MaxAway) < 0:
@@ -97,7 +95,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// isBuffers reports whether so many bytes are as many buffers as there may be.
-func isBuffers(bytes int) bool {
+// isValidSize reports whether a number of bytes is a permitted number of buffers.
+func isValidSize(bytes int) bool {
 	return bytes >= minBuffers*bufferBytes && int64(bytes) <= maxBufferBytes
 }
