@@ -187,6 +187,7 @@ type pool struct {
 	_       cpu.CacheLinePad
 }
 
+// newPool returns a pool of free buffers that share one allocation.
 func newPool(count int) *pool {
 	p := &pool{buffers: make([]buffer, count)}
 	memory := make([]byte, count*bufferBytes)
@@ -234,6 +235,7 @@ type stack struct{ head atomic.Uint64 }
 
 func (s *stack) isEmpty() bool { return uint32(s.head.Load()) == 0 }
 
+// push adds a buffer to the top.
 func (s *stack) push(b *buffer) {
 	for {
 		head := s.head.Load()
@@ -244,6 +246,7 @@ func (s *stack) push(b *buffer) {
 	}
 }
 
+// pop removes and returns the top buffer, or returns nil.
 func (s *stack) pop(buffers []buffer) *buffer {
 	for {
 		head := s.head.Load()

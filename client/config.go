@@ -77,6 +77,7 @@ func (c Config) complete() (Config, error) {
 	return c, c.check()
 }
 
+// check returns an error for the first invalid value.
 func (c *Config) check() error {
 	switch {
 	case len(c.Socket) > maxSocketPath:

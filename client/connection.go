@@ -281,6 +281,7 @@ func (l *connection) saidBye() bool {
 // byeError is the daemon's bye as an error.
 type byeError wire.Bye
 
+// byeFrom decodes a bye message. It returns the bye as an error, or the error of decoding it.
 func byeFrom(body []byte) error {
 	bye, err := wire.DecodeBye(body)
 	if err != nil {
@@ -289,6 +290,7 @@ func byeFrom(body []byte) error {
 	return (*byeError)(&bye)
 }
 
+// Error implements error.
 func (e *byeError) Error() string {
 	s := "the daemon said bye: " + e.Reason
 	if e.Detail != "" {

@@ -17,7 +17,7 @@ const (
 	keyOverhead    = 80
 )
 
-// keyBound returns an upper limit for the length of the encoded key. It is called for every
+// maxEncodedLen returns an upper limit for the length of the encoded key. It is called for every
 // snapshot, so it only adds lengths.
 func maxEncodedLen(k *Key) int {
 	n := keyOverhead + len(k.Service) + len(k.Operation) + len(k.Resource) + len(k.Type) + len(k.Kind) +
@@ -179,6 +179,7 @@ func ending(s string) uint64 {
 	return uint64(len(s))<<8 | uint64(s[len(s)-1])
 }
 
+// set copies the labels of a key.
 func (l *labels) set(k *Key) {
 	*l = labels{
 		service: k.Service, operation: k.Operation, resource: k.Resource, kind: k.Kind, typ: k.Type,
@@ -203,6 +204,7 @@ func (l *labels) equal(k *Key) bool {
 		sameTags(l.tags[:], k.PeerTags) && sameTags(l.tags[l.peerTags:], k.AdditionalTags)
 }
 
+// sameTags reports whether known begins with tags.
 func sameTags(known, tags []string) bool {
 	for i, tag := range tags {
 		if !same(known[i], tag) {

@@ -30,6 +30,7 @@ type sender struct {
 	byeConn    *connection // connection on which the client has sent bye
 }
 
+// newSender returns the sender of a client. run runs it.
 func newSender(c *Client) *sender {
 	s := &sender{
 		client:  c,
@@ -169,6 +170,8 @@ func (s *sender) refuseIfLong() {
 		slog.String("socket", s.client.config.Socket), slog.Duration("away", time.Since(s.since)))
 }
 
+// welcome starts the use of a new connection: it applies outcomes of an earlier one, and starts the
+// reader.
 func (s *sender) welcome(l *connection) {
 	s.isAway, s.isRefusing = false, false
 	s.schedule = newSchedule(s.client.config.MaxAge, l.says.Interval)
@@ -180,7 +183,7 @@ func (s *sender) welcome(l *connection) {
 	go l.read(s.client)
 }
 
-// part ends a connection.
+// disconnect closes a connection and handles its unsettled spans.
 func (s *sender) disconnect(l *connection) {
 	if s.byeConn != l {
 		s.awaitEnd(l)

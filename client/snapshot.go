@@ -28,6 +28,7 @@ func (s *Snapshot) facts() (duration uint64, end int64, flags span.Flags, weight
 	return uint64(max(s.Duration, 0)), s.End.UnixNano(), flags, validWeight(s.Weight)
 }
 
+// validWeight returns the nearest valid weight. 0 and invalid values mean 1.
 func validWeight(weight float64) float64 {
 	switch {
 	case weight == 0:

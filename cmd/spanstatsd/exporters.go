@@ -159,7 +159,7 @@ func (o *statisticsOptions) chooseAgent(c *daemon.Config, s *settings, n named) 
 	if o.agentURL == off {
 		return nil
 	}
-	if c.Agent.LookedFor = !n.agent; c.Agent.LookedFor {
+	if c.Agent.AutoDiscovered = !n.agent; c.Agent.AutoDiscovered {
 		s.of("agent-url").Effective = "looked for"
 	}
 	c.Agent.URL = defaultAgent

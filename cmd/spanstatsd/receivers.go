@@ -187,8 +187,8 @@ func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {
 	c.Origins, bad = otlp.ParseOrigins(o.origins)
 	mistakes = errors.Join(mistakes, bad)
 	if o.keep != "" {
-		var keep sampling.Keeping
-		if err := readInto(&keep, o.keep, sampling.ParseKeeping); err != nil {
+		var keep sampling.Policy
+		if err := readInto(&keep, o.keep, sampling.ParsePolicy); err != nil {
 			return errors.Join(mistakes, err)
 		}
 		c.Keep = &keep

@@ -95,7 +95,7 @@ const quiet = 3 * time.Second
 
 func isIdle(s *status.Status) error {
 	connected := s.Connections.Live
-	for _, d := range s.Doors {
+	for _, d := range s.Receivers {
 		connected += d.Connections.Live
 	}
 	switch {

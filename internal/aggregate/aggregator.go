@@ -46,7 +46,7 @@ func New(config Config) (*Aggregator, error) {
 		sketches: sketch.NewMemory(config.SketchBytes, config.Grid),
 	}
 	a.balancer = routing.NewBalancer(routing.Config{
-		Drainers: config.Drainers, Interval: config.RebalanceInterval, Looks: config.Looks,
+		Drainers: config.Drainers, Interval: config.RebalanceInterval, Ticks: config.RebalanceTicks,
 	})
 	a.cycles.exited, a.cycles.guards = make(chan struct{}, 1), map[*Guard]struct{}{}
 	for i := range a.cycles.memory {
@@ -110,7 +110,7 @@ func (a *Aggregator) Settled() (through uint64, changed <-chan struct{}) { retur
 // RequestFlush requests that the current cycle be sealed early. It returns the deliveries that
 // cover everything published before the call and not yet delivered. Requests at about the same time
 // share one seal.
-func (a *Aggregator) Report(ctx context.Context) (Reported, error) {
+func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	request := a.sealer.requests.ask()
 	select {
 	case <-request.sealed:
@@ -160,7 +160,7 @@ func (a *Aggregator) Clear() {
 type Config struct {
 	Drainers          int              // goroutines that count; each has a ring
 	RebalanceInterval time.Duration    // how often keys are rebalanced between drainers; 0 disables it
-	Looks             <-chan time.Time // see routing.Config
+	RebalanceTicks    <-chan time.Time // see routing.Config
 	RingSlots         int              // slots per ring, a power of two
 	registry.Config                    // of each interval
 	SketchBytes       int              // limit for the bins of all sketches, see sketch.Memory
@@ -241,7 +241,7 @@ type flushRequests struct {
 // flushRequest is the result of one seal for all clients that requested it.
 type flushRequest struct {
 	sealed     chan struct{} // closed when delivered is set
-	deliveries Reported
+	deliveries Deliveries
 }
 
 func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }

@@ -77,6 +77,7 @@ func (m *Merged) reserve(rows, bins int) bool {
 	return true
 }
 
+// row returns the row of a key, and adds it if necessary.
 func (m *Merged) row(key mergedKey) *mergedRow {
 	index, known := m.indexes[key]
 	if !known {
@@ -173,23 +174,23 @@ var (
 )
 
 // GroupWriter has exclusive access to the groups of the cycle that a publisher is inside.
-type Merging struct {
+type GroupWriter struct {
 	cycle *Cycle
 	*Merged
 }
 
 // LockGroups waits for exclusive access to the groups of the cycle. The caller must call End.
-func (c *Cycle) Merging() Merging {
+func (c *Cycle) LockGroups() GroupWriter {
 	c.merged.mu.Lock()
-	return Merging{c, c.merged}
+	return GroupWriter{c, c.merged}
 }
 
 // End releases the access.
-func (m Merging) End() { m.mu.Unlock() }
+func (m GroupWriter) End() { m.mu.Unlock() }
 
 // Reserve reserves memory for all of the given groups. If it returns an error, it has changed
 // nothing.
-func (m Merging) Reserve(groups []Group, width uint64, now time.Time) error {
+func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
 	}
@@ -216,7 +217,7 @@ func (m Merging) Reserve(groups []Group, width uint64, now time.Time) error {
 
 // Add admits the key of a group, whose memory was reserved, adds its counts, and returns the labels
 // that collapsed.
-func (m Merging) Add(origin registry.OriginID, g *Group) registry.LabelSet {
+func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	mapping := slices.Index(m.mappings, g.Mapping)
 	if mapping < 0 {
 		panic("BUG: a group is added that no room was reserved for")

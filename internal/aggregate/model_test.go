@@ -271,7 +271,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 	for range 2000 {
 		time.Sleep(time.Duration(rnd.IntN(40)) * time.Millisecond)
 		if rnd.IntN(200) == 0 {
-			if _, err := a.Report(t.Context()); err != nil {
+			if _, err := a.RequestFlush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -30,10 +30,10 @@ type sealer struct {
 	done       chan struct{}
 
 	// Used only by the goroutine.
-	boundary   time.Time // end of this interval
-	lastFlush  time.Time // last requested flush
-	flushes    int       // requested flushes in this interval
-	unresolved Reported  // deliveries without an outcome, oldest first; exporters limit their number
+	boundary   time.Time  // end of this interval
+	lastFlush  time.Time  // last requested flush
+	flushes    int        // requested flushes in this interval
+	unresolved Deliveries // deliveries without an outcome, oldest first; exporters limit their number
 }
 
 // run seals cycles until stop is closed. It computes each boundary from the wall clock, so that
@@ -77,7 +77,7 @@ func (s *sealer) run() {
 	}
 }
 
-// untilDue returns the time until the next seal.
+// timeUntilSeal returns the time until the next seal.
 func (s *sealer) timeUntilSeal() time.Duration {
 	wait := time.Until(s.boundary)
 	if s.mayFlush() {
@@ -118,7 +118,7 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 		a.config.Running.Settle(number)
 		a.settled.add(number)
 	}
-	sealed.Delivery.doubt = func(is bool) { a.config.Running.Doubt(number, is) }
+	sealed.Delivery.doubt = func(is bool) { a.config.Running.SetInDoubt(number, is) }
 	for _, table := range c.tables {
 		table.held.Store(0) // from now on the exporters account for the snapshots
 	}
@@ -167,7 +167,7 @@ func nextBoundary(now time.Time, interval time.Duration) time.Time {
 	return stripMonotonic(now).Add(interval - time.Duration(now.UnixNano()%int64(interval)))
 }
 
-// wall strips the monotonic clock reading: boundaries are wall-clock times and must be compared as
+// stripMonotonic strips the monotonic clock reading: boundaries are wall-clock times and must be compared as
 // such, even after the clock has been set.
 func stripMonotonic(t time.Time) time.Time { return t.Round(0) }
 
@@ -277,10 +277,10 @@ func (d *Delivery) Answer(err error) {
 	close(d.done)
 }
 
-// Doubt records whether a destination may have spans of the cycle. Exporters call it when that
+// SetInDoubt records whether a destination may have spans of the cycle. Exporters call it when that
 // changes: before anything is sent, and never after Settle. Calls can come from any goroutine, but
 // one at a time.
-func (d *Delivery) Doubt(is bool) {
+func (d *Delivery) SetInDoubt(is bool) {
 	if d.doubt != nil {
 		d.doubt(is)
 	}
@@ -303,6 +303,7 @@ func (d *Delivery) Wait(ctx context.Context) error {
 	}
 }
 
+// isResolved reports whether the outcome is known.
 func (d *Delivery) isResolved() bool {
 	select {
 	case <-d.done:
@@ -313,13 +314,13 @@ func (d *Delivery) isResolved() bool {
 }
 
 // Deliveries are the deliveries that a requested flush waits for: that of its own cycle, and those
-// of earlier cycles without an outcome. Those can contain spans that a client published just
-// before, if an interval ended in between.
-type Reported []*Delivery
+// of earlier cycles without an outcome, which can contain spans that a client published just before
+// the end of an interval.
+type Deliveries []*Delivery
 
 // Wait waits for all outcomes, and returns the first error. It returns the error of ctx if that
 // ends first.
-func (r Reported) Wait(ctx context.Context) (first error) {
+func (r Deliveries) Wait(ctx context.Context) (first error) {
 	for _, d := range r {
 		if err := d.Wait(ctx); first == nil {
 			first = err

@@ -92,7 +92,7 @@ func TestReportSpacing(t *testing.T) {
 		time.Sleep(time.Second)
 		a.Start()
 		for range 50 {
-			go a.Report(t.Context())
+			go a.RequestFlush(t.Context())
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()
@@ -105,7 +105,7 @@ func TestReportSpacing(t *testing.T) {
 			t.Errorf("%d seals at the end of the interval, want one more", n)
 		}
 		a.Stop()
-		if _, err := a.Report(context.Background()); !errors.Is(err, ErrStopped) {
+		if _, err := a.RequestFlush(context.Background()); !errors.Is(err, ErrStopped) {
 			t.Errorf("a report after the stop gave %v", err)
 		}
 	})
@@ -128,7 +128,7 @@ func TestWhoGivesUpOnAReportLeavesNothing(t *testing.T) {
 		for range 50_000 {
 			ctx, leave := context.WithCancel(t.Context())
 			go leave()
-			if _, err := a.Report(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := a.RequestFlush(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 		}
@@ -156,7 +156,7 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 		r := a.NewGuard()
 		for i := range uint64(5) {
 			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
-			reported, err := a.Report(t.Context())
+			reported, err := a.RequestFlush(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestAReportIsNotAnsweredByTheSealBeforeIt(t *testing.T) {
 		}
 		publish(a, quick, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
 		time.AfterFunc(time.Millisecond, slow.Exit)
-		reported, err := a.Report(t.Context())
+		reported, err := a.RequestFlush(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 		r := a.NewGuard()
 		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
 		time.Sleep(time.Until(nextBoundary(time.Now(), 10*time.Second)) + time.Millisecond)
-		reported, err := a.Report(t.Context())
+		reported, err := a.RequestFlush(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 		if err := <-told; err == nil {
 			t.Error("a report was called delivered though the agent refused the span before it")
 		}
-		if reported, err = a.Report(t.Context()); err != nil || len(reported) != 1 {
+		if reported, err = a.RequestFlush(t.Context()); err != nil || len(reported) != 1 {
 			t.Errorf("a later report waits for %d cycles, %v", len(reported), err)
 		}
 		r.Close()
@@ -291,7 +291,7 @@ func TestReportRenewsNothing(t *testing.T) {
 		}
 		for range maxFlushes {
 			time.Sleep(minFlushSpacing)
-			reported, err := a.Report(t.Context())
+			reported, err := a.RequestFlush(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

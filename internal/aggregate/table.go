@@ -35,7 +35,7 @@ type row struct {
 	ok     sketch.Store // durations of spans without an error
 }
 
-// failed is the part of a row for spans with an error.
+// errorPart is the part of a row for spans with an error.
 type errorPart struct {
 	durations sketch.Store
 	duration  float64 // their part of the row's Counts.Duration
@@ -76,7 +76,7 @@ func (t *Table) Add(s *Slot) {
 	store.Add(&t.pages, s.Duration)
 }
 
-// failedOf returns the part of a row for spans with an error, and creates it if necessary.
+// errorsOf returns the part of a row for spans with an error, and creates it if necessary.
 func (t *Table) errorsOf(r *row) *errorPart {
 	if r.errors == 0 {
 		t.errors = extend(t.errors, errorPart{}, len(t.index))

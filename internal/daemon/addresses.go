@@ -30,7 +30,7 @@ func (c *Config) addresses() []address {
 		{flag: "prometheus-addr", network: "tcp", name: c.PrometheusAddr},
 	}
 	var others []address
-	if !c.Agent.LookedFor { // the address of an auto-discovered agent may be in use for something else
+	if !c.Agent.AutoDiscovered { // the address of an auto-discovered agent may be in use for something else
 		others = append(others, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address, true})
 	}
 	for _, x := range c.Exporters {

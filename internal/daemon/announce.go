@@ -43,7 +43,7 @@ func (d *Daemon) announce() {
 // destinationAttrs returns the names and URLs of the destinations as log attributes.
 func (d *Daemon) destinationAttrs() (attrs []any) {
 	for _, dest := range d.flusher.Destinations() {
-		if d.config.Agent.LookedFor && dest.Name() == agent.Name {
+		if d.config.Agent.AutoDiscovered && dest.Name() == agent.Name {
 			attrs = append(attrs, "looked_for", dest.Name()+" at "+dest.URL())
 		} else {
 			attrs = append(attrs, dest.Name(), dest.URL())

@@ -187,7 +187,7 @@ func (c *Config) totalsMemory() (parts []memory.Part) {
 	return parts
 }
 
-// scrapedMemory is what is kept to be scraped, and what scrapes take.
+// scrapedMemory returns the memory of the scraped series and of scrapes, if there are any.
 func scrapedMemory(c *Config) []memory.Part {
 	if c.Prometheus == nil {
 		return nil
@@ -198,23 +198,22 @@ func scrapedMemory(c *Config) []memory.Part {
 	}}
 }
 
-// admitting is the configuration of the publishers. No batch is larger than a ring, a connection
-// may number as many keys as an interval has aggregates, and each connection has its share of the
-// memory for keys.
+// admitConfig returns the configuration of publishers. A batch must fit in a ring, a connection can
+// number as many keys as an interval can have, and all connections share the memory for keys.
 func (c *Config) admitConfig() admit.Config {
-	admitting := c.Admit
-	admitting.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
-	admitting.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
-	admitting.Connections = c.Ingest.MaxConnections
-	return admitting
+	config := c.Admit
+	config.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
+	config.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
+	config.Connections = c.Ingest.MaxConnections
+	return config
 }
 
-// counting is the aggregates' configuration, all but their grid: tracers that compute their
-// statistics send them where they send their traces.
+// aggregateConfig returns the configuration of the aggregator. Groups are merged only if the
+// Datadog receiver is enabled.
 func (c *Config) aggregateConfig() aggregate.Config {
-	counting := c.Aggregate
-	counting.Merge = c.APM.Enabled()
-	return counting
+	config := c.Aggregate
+	config.Merge = c.APM.Enabled()
+	return config
 }
 
 // checkMemory returns an error if the configuration does not fit in the memory limit.

@@ -57,7 +57,7 @@ func combinations(t *testing.T) map[string]Config {
 			none,
 			{"OTLP ", takes},
 			{"OTLP that goes on ", forwards},
-			{"OTLP that is kept ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Keeping{} }},
+			{"OTLP that is kept ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Policy{} }},
 			{"Zipkin that goes on ", reports},
 			{"OTLP and Zipkin that go on ", func(c *Config) { forwards(c); reports(c) }},
 		},

@@ -51,7 +51,7 @@ func (d *Daemon) Stop() status.Books {
 	d.drainHTTP(ctx)
 	drainCtx, cancelDrain := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
 	defer cancelDrain()
-	d.recoveryFile.Stopping()
+	d.recoveryFile.SetStopping()
 	if err := d.ingest.Drain(drainCtx); err != nil {
 		d.config.Log.Warn("not everything that tracers wrote was counted in time", "error", err)
 	}
@@ -68,7 +68,7 @@ func (d *Daemon) Stop() status.Books {
 			"before_found", other.Books.BeforeFound)
 	}
 	d.markCrashesReported()
-	if err := d.recoveryFile.Done(); err != nil {
+	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("the next daemon will take this one for one that was killed", "error", err)
 	}
 	if d.scrapeServer != nil {

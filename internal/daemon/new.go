@@ -45,7 +45,7 @@ func (d *Daemon) newFlusher(config Config) (err error) {
 			return err
 		}
 		position := 0
-		if config.Agent.LookedFor {
+		if config.Agent.AutoDiscovered {
 			position = len(exporters)
 		}
 		exporters = slices.Insert(exporters, position, d.agent.Describe())
@@ -66,7 +66,7 @@ func (d *Daemon) newPipeline(config Config) (err error) {
 		return err
 	}
 	if err = d.newComponents(config); err != nil {
-		return errors.Join(err, d.recoveryFile.Done())
+		return errors.Join(err, d.recoveryFile.Remove())
 	}
 	d.reportCrashes(config)
 	return nil
@@ -80,7 +80,7 @@ func (d *Daemon) newRecoveryFile(config *Config) (err error) {
 		}
 	}
 	var unmapped error
-	d.recoveryFile, unmapped, err = recovery.Make(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
+	d.recoveryFile, unmapped, err = recovery.Create(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
 	if unmapped != nil {
 		config.Log.Warn("should this daemon be killed, what it holds is lost, and counted by nobody, since "+
 			"its running file can't be mapped; give the directory of --socket some room", "error", unmapped)
@@ -169,7 +169,7 @@ const reportDelay = time.Second
 // marks them as reported. If this daemon crashes before, the next one reports them again, with the
 // same names. It is called last, when nothing can prevent the start any more.
 func (d *Daemon) reportCrashes(config Config) {
-	died, unknown := d.recoveryFile.FindDead()
+	died, unknown := d.recoveryFile.FindCrashed()
 	if d.crashes = len(died); unknown != nil {
 		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books",
 			"error", unknown)
@@ -177,8 +177,8 @@ func (d *Daemon) reportCrashes(config Config) {
 	if d.crashes > 0 {
 		all := d.recoveryFile.Losses()
 		attributes := []any{"daemons", d.crashes, "names", died, "unknown", all.Unknown, "awaited", all.Awaited}
-		for _, door := range slices.Sorted(maps.Keys(all.Doors)) {
-			if loss := all.Doors[door]; loss != (recovery.Loss{}) {
+		for _, door := range slices.Sorted(maps.Keys(all.Receivers)) {
+			if loss := all.Receivers[door]; loss != (recovery.Loss{}) {
 				attributes = append(attributes, door+"_lost", loss.Lost, door+"_ambiguous", loss.Ambiguous)
 			}
 		}
@@ -192,7 +192,7 @@ func (d *Daemon) reportCrashes(config Config) {
 // markCrashesReported marks crashed predecessors as reported, so that later daemons do not report
 // them again.
 func (d *Daemon) markCrashesReported() {
-	if err := d.recoveryFile.Said(); err != nil {
+	if err := d.recoveryFile.MarkReported(); err != nil {
 		d.config.Log.Warn("the next daemon will say again who was killed before this one", "error", err)
 	}
 }
@@ -200,7 +200,7 @@ func (d *Daemon) markCrashesReported() {
 // flushNow requests an early end of the cycle. It returns when all spans counted before the call
 // are delivered, when delivery fails, or when ctx is done.
 func (d *Daemon) flushNow(ctx context.Context) error {
-	deliveries, err := d.aggregator.Report(ctx)
+	deliveries, err := d.aggregator.RequestFlush(ctx)
 	if err == nil {
 		err = deliveries.Wait(ctx)
 	}

@@ -82,6 +82,7 @@ func datadogConfig(c *Config) *datadog.Config {
 	return &config
 }
 
+// openDatadog opens the Datadog receiver, which forwards to the agent and uses its features.
 func openDatadog(d *Daemon, config *Config) (receiverServer, error) {
 	c := datadogConfig(config)
 	d.applyCommon(config, &c.Config, recovery.APM)
@@ -102,6 +103,7 @@ func otlpConfig(c *Config) *otlp.Config {
 	return &config
 }
 
+// openOTLP opens the OTLP receiver.
 func openOTLP(d *Daemon, config *Config) (receiverServer, error) {
 	c := otlpConfig(config)
 	d.applyCommon(config, &c.Config, recovery.OTLP)
@@ -121,6 +123,7 @@ func zipkinConfig(c *Config) *zipkin.Config {
 	return &config
 }
 
+// openZipkin opens the Zipkin receiver.
 func openZipkin(d *Daemon, config *Config) (receiverServer, error) {
 	c := zipkinConfig(config)
 	d.applyCommon(config, &c.Config, recovery.Zipkin)
@@ -129,7 +132,7 @@ func openZipkin(d *Daemon, config *Config) (receiverServer, error) {
 
 // applyCommon sets the fields of a receiver's configuration that follow from the rest of the
 // daemon. Its socket has the permissions of the native socket, and the same users may connect.
-func (d *Daemon) applyCommon(config *Config, c *receiver.Config, by recovery.Door) {
+func (d *Daemon) applyCommon(config *Config, c *receiver.Config, by recovery.Receiver) {
 	own := c.Socket
 	c.Socket = config.Ingest.Socket
 	c.Socket.Path, c.Socket.Given, c.Socket.Private = own.Path, own.Given, own.Private
@@ -141,8 +144,8 @@ func (d *Daemon) applyCommon(config *Config, c *receiver.Config, by recovery.Doo
 func (d *Daemon) openReceivers(config *Config) error {
 	for _, k := range receiverKinds {
 		common := k.common(config)
-		shown := status.DoorSource{
-			Name: k.name, Brings: k.receives, IsOn: common.Enabled(), MaxConnections: common.MaxConnections, Of: k.off,
+		shown := status.ReceiverSource{
+			Name: k.name, Receives: k.receives, IsOn: common.Enabled(), MaxConnections: common.MaxConnections, Of: k.off,
 		}
 		if k.forward != nil {
 			shown.Forward = k.forward(config).String()
@@ -155,7 +158,7 @@ func (d *Daemon) openReceivers(config *Config) error {
 			}
 			d.receivers, shown.Of = append(d.receivers, opened), opened
 		}
-		d.sources.Doors = append(d.sources.Doors, shown)
+		d.sources.Receivers = append(d.sources.Receivers, shown)
 	}
 	return nil
 }

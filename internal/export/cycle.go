@@ -91,7 +91,7 @@ func (c *cycleState) beginSend() { c.updateSend(1, false) }
 // delivered.
 func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// updateSend updates inFlight and isTaken. It reports a change of isInDoubt under the lock, so that
+// updateSend updates inFlight and maybeDelivered. It reports a change of isInDoubt under the lock, so that
 // reports are in order and precede settlement.
 func (c *cycleState) updateSend(inFlight int, maybeDelivered bool) {
 	c.mu.Lock()
@@ -100,7 +100,7 @@ func (c *cycleState) updateSend(inFlight int, maybeDelivered bool) {
 	c.inFlight += inFlight
 	c.maybeDelivered = c.maybeDelivered || maybeDelivered
 	if inDoubt := c.isInDoubt(); inDoubt != wasInDoubt && c.unsettled > 0 {
-		c.delivery.Doubt(inDoubt)
+		c.delivery.SetInDoubt(inDoubt)
 	}
 }
 

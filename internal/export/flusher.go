@@ -251,7 +251,7 @@ func (m *Merger) Forget() {
 // RoundRandomly rounds a weighted count, for destinations that require integers. It rounds up with
 // a probability equal to the fraction, so that the mean over many payloads is exact. A count above
 // limit becomes limit.
-func Whole(f float64, limit uint64) uint64 {
+func RoundRandomly(f float64, limit uint64) uint64 {
 	switch {
 	case !(f > 0): // also NaN
 		return 0

@@ -27,7 +27,7 @@ func (d *pullDestination) accept(c *Cycle) {
 	if d.isClosed.Load() {
 		d.stats.unsent(Shutdown, c.spans)
 		d.stats.changeFlush(flush, func(f *Flush) {
-			f.Outcomes[Shutdown.result()], f.Said = 1, errClosed.Error()
+			f.Outcomes[Shutdown.result()], f.LastError = 1, errClosed.Error()
 		})
 		c.state.fail(errClosed)
 		return
@@ -78,7 +78,7 @@ func (d *pullDestination) URL() string { return d.exporter.URL }
 func (d *pullDestination) Stats() Stats {
 	s := d.stats.read()
 	s.QueueMaxBytes, s.MaxAge = d.cfg.RetryBytes, d.cfg.RetryAge
-	s.Reachable, s.Takes = true, true
+	s.Reachable, s.IsAccepting = true, true
 	return s
 }
 

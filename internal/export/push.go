@@ -40,6 +40,7 @@ type pushDestination struct {
 	running       sync.WaitGroup
 }
 
+// newPush returns a destination for a push exporter. start starts its goroutines.
 func newPush(cfg Config, x Exporter) *pushDestination {
 	d := &pushDestination{
 		exporter: x,
@@ -82,7 +83,7 @@ func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if reason, err := d.refusal(); err != nil {
 		d.stats.unsent(reason, c.spans)
-		d.stats.changeFlush(flush, func(f *Flush) { f.Outcomes[reason.result()], f.Said = 1, err.Error() })
+		d.stats.changeFlush(flush, func(f *Flush) { f.Outcomes[reason.result()], f.LastError = 1, err.Error() })
 		c.state.fail(d.wrapError(err))
 		return
 	}
@@ -335,10 +336,10 @@ func (d *pushDestination) Stats() Stats {
 	if born, any := d.open.oldest(); any {
 		s.OldestAge = max(s.OldestAge, time.Since(born))
 	}
-	s.LookedFor = d.exporter.Discovered != nil && !d.exporter.Discovered()
+	s.IsDiscovering = d.exporter.Discovered != nil && !d.exporter.Discovered()
 	wanted, _ := d.wants()
 	s.Reachable = d.link.isReachable.Load()
-	s.Takes = wanted && !d.link.isRefusing.Load()
+	s.IsAccepting = wanted && !d.link.isRefusing.Load()
 	return s
 }
 

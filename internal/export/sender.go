@@ -29,6 +29,7 @@ const (
 	aborted
 )
 
+// phase returns the current phase.
 func (d *pushDestination) phase() phase {
 	switch {
 	case d.sendCtx.Err() != nil:

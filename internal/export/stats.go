@@ -68,8 +68,8 @@ type Stats struct {
 	Held     uint64            // spans in payloads without an outcome
 	Payloads map[Result]uint64
 
-	LookedFor   bool   // auto-discovered, and not found yet
-	BeforeFound uint64 // spans sealed before it was found, which are neither sent nor lost
+	IsDiscovering bool   // auto-discovered, and not found yet
+	BeforeFound   uint64 // spans sealed before it was found, which are neither sent nor lost
 
 	QueuePayloads int // waiting payloads, without those in flight
 	QueueBytes    int
@@ -77,8 +77,8 @@ type Stats struct {
 	OldestAge     time.Duration // age of the oldest payload without an outcome, or 0
 	MaxAge        time.Duration // age at which a waiting payload is abandoned
 
-	Reachable bool // the destination answered the last payload or probe
-	Takes     bool // it accepts statistics, and accepted the last payload, if any
+	Reachable   bool // the destination answered the last payload or probe
+	IsAccepting bool // it accepts statistics, and accepted the last payload, if any
 
 	Clock Clock // from the last response to a payload that contained a time
 
@@ -90,23 +90,23 @@ type Stats struct {
 type State string
 
 const (
-	LookedFor State = "looked_for" // auto-discovered, and not found yet
-	Silent    State = "silent"     // did not answer the last request
-	Answers   State = "answers"    // answers requests, but does not accept payloads
-	Takes     State = "takes"      // accepted the last payload, if any
+	StateDiscovering State = "looked_for" // auto-discovered, and not found yet
+	StateSilent      State = "silent"     // did not answer the last request
+	StateRejecting   State = "answers"    // answers requests, but does not accept payloads
+	StateAccepting   State = "takes"      // accepted the last payload, if any
 )
 
 // State returns the state of the destination.
 func (s *Stats) State() State {
 	switch {
-	case s.LookedFor:
-		return LookedFor
+	case s.IsDiscovering:
+		return StateDiscovering
 	case !s.Reachable:
-		return Silent
-	case !s.Takes:
-		return Answers
+		return StateSilent
+	case !s.IsAccepting:
+		return StateRejecting
 	}
-	return Takes
+	return StateAccepting
 }
 
 // Histogram counts the values at or below each bound, and above the last.
@@ -155,7 +155,7 @@ type Flush struct {
 	Pending       int            `json:"pending"`                     // payloads without an outcome
 	Outcomes      map[Result]int `json:"outcomes"`                    // results of the other payloads
 	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome
-	Said          string         `json:"said,omitempty"`              // last error
+	LastError     string         `json:"said,omitempty"`              // last error
 	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // spans that are too large for a payload
 }
 
@@ -167,6 +167,8 @@ type statsRecorder struct {
 	history []*Flush // oldest first
 }
 
+// newStatsRecorder returns a recorder in which all reasons and results are present, with counts of
+// 0.
 func newStatsRecorder() *statsRecorder {
 	r := &statsRecorder{stats: Stats{
 		Unsent:       map[Reason]uint64{},
@@ -244,7 +246,7 @@ func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	defer r.mu.Unlock()
 	p.flush.Tries++
 	if a.Err != nil {
-		p.flush.Said = a.Err.Error()
+		p.flush.LastError = a.Err.Error()
 	}
 	if !a.Clock.At.IsZero() {
 		r.stats.Clock = a.Clock
@@ -299,14 +301,14 @@ func newLink() *Link {
 }
 
 // SetReachable records that the destination answered a probe, even if with an error.
-func (l *Link) Answers() { l.isReachable.Store(true) }
+func (l *Link) SetReachable() { l.isReachable.Store(true) }
 
 // SetSilent records that the destination did not answer a probe.
-func (l *Link) Silent() { l.isReachable.Store(false) }
+func (l *Link) SetSilent() { l.isReachable.Store(false) }
 
 // SetRecovered records that the destination answers again, so that waiting payloads can be sent.
 // Whether it accepts them is not known yet.
-func (l *Link) Returned() {
+func (l *Link) SetRecovered() {
 	l.isReachable.Store(true)
 	l.isRefusing.Store(false)
 	notify(l.returned)

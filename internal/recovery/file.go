@@ -35,7 +35,7 @@ type File struct {
 
 // Create creates the recovery file for the socket at path, with records for the given number of
 // connections. If the file can't be mapped, it is created nevertheless, and unmapped is the reason.
-func Make(path string, connections int) (f *File, unmapped, err error) {
+func Create(path string, connections int) (f *File, unmapped, err error) {
 	prefix := runningPrefix(path)
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(prefix)+"*")
 	if err != nil {
@@ -68,11 +68,11 @@ func (f *File) name() string { return strings.TrimPrefix(f.file.Name(), f.before
 // FindCrashed reads the recovery files of daemons that were killed, and returns the names of those
 // that no daemon has reported before. A file that can't be read, such as another user's, is
 // skipped, and is part of the error: it is unknown whether its daemon shut down cleanly.
-func (f *File) FindDead() (died []string, err error) { return f.before.find() }
+func (f *File) FindCrashed() (died []string, err error) { return f.before.find() }
 
 // MarkReported records that the crashes found by FindCrashed have been reported, so that later
 // daemons do not report them again.
-func (f *File) Said() error { return f.before.markReported() }
+func (f *File) MarkReported() error { return f.before.markReported() }
 
 // Earlier returns the outcomes of the spans of a connection to an earlier daemon, given the
 // connection's token, in the encoding of wire.Outcomes. It returns nil if they are unknown. It can
@@ -102,11 +102,11 @@ func (f *File) Losses() Losses {
 // SetStopping records that the daemon is shutting down and will close connections itself. Their
 // records stay, because the clients keep their unsettled spans and ask the next daemon about them,
 // should this one be killed before it has delivered everything.
-func (f *File) Stopping() { f.stopping.Store(true) }
+func (f *File) SetStopping() { f.stopping.Store(true) }
 
 // Remove removes the file after everything was delivered. It is not an error if the file is gone
 // already. The memory stays mapped, because metrics can be read afterwards.
-func (f *File) Done() error {
+func (f *File) Remove() error {
 	removed := os.Remove(f.file.Name())
 	if errors.Is(removed, fs.ErrNotExist) {
 		removed = nil
@@ -115,23 +115,23 @@ func (f *File) Done() error {
 }
 
 // Receiver is the receiver of a span whose client no longer has it.
-type Door int
+type Receiver int
 
 // The receivers. Spans of a native client belong to Socket after it has disconnected; before, the client
 // keeps them.
 const (
-	Socket Door = iota
+	Socket Receiver = iota
 	APM
 	OTLP
 	Zipkin
 
-	doors = int(Zipkin) + 1
+	receivers = int(Zipkin) + 1
 )
 
-var doorNames = [doors]string{"socket", "apm", "otlp", "zipkin"}
+var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 
 // String returns the name of the receiver in metrics.
-func (d Door) String() string { return doorNames[d] }
+func (d Receiver) String() string { return receiverNames[d] }
 
 const (
 	magic = 0x73706e72756e3031 // changes with the layout
@@ -164,14 +164,14 @@ func (w *word) Swap(to uint64) (old uint64) {
 // layout is the first part of the file. The records of connections follow.
 type layout struct {
 	magic, records word
-	older          [doors]word // spans of cycles whose slot was reused
+	older          [receivers]word // spans of cycles whose slot was reused
 	cycles         [mostCycles]cycle
 }
 
 // cycle is the slot of a cycle that is not settled, or was the last to use the slot.
 type cycle struct {
 	state word // number and state, see stateOf
-	spans [doors]word
+	spans [receivers]word
 }
 
 // record is the record of one connection, see SettlementTracker.
@@ -308,9 +308,9 @@ func (f *File) Begin(number uint64) {
 	c.state.Store(wordOf(number, open))
 }
 
-// Doubt records whether destinations may have some spans of a cycle. Calls for one cycle must not
+// SetInDoubt records whether destinations may have some spans of a cycle. Calls for one cycle must not
 // be concurrent.
-func (f *File) Doubt(number uint64, is bool) {
+func (f *File) SetInDoubt(number uint64, is bool) {
 	if is {
 		f.set(number, inDoubt)
 	} else {
@@ -321,6 +321,7 @@ func (f *File) Doubt(number uint64, is bool) {
 // Settle records that a cycle is settled. Clients must not be notified before.
 func (f *File) Settle(number uint64) { f.set(number, settled) }
 
+// set sets the state of a cycle, unless a later cycle has reused its slot.
 func (f *File) set(number uint64, to cycleState) {
 	if f == nil {
 		return
@@ -332,7 +333,7 @@ func (f *File) set(number uint64, to cycleState) {
 
 // Count records spans of a cycle that only this daemon has, such as those of a request that is
 // about to be acknowledged. If the cycle is settled already, the record has no effect.
-func (f *File) Count(number uint64, door Door, spans uint64) {
+func (f *File) Count(number uint64, door Receiver, spans uint64) {
 	if f == nil {
 		return
 	}

@@ -117,14 +117,14 @@ func (a *admitter) resolveLabels(k *span.Key) {
 	if k.HTTPStatus != 0 { // has a budget because clients can send any number
 		from := len(a.scratch)
 		a.scratch = strconv.AppendUint(a.scratch, uint64(k.HTTPStatus), 10)
-		status = a.text(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
+		status = a.resolveText(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
 	} else {
 		a.rawIdentities = append(a.rawIdentities, uint64(absentID))
 	}
 	a.words = append(a.words, uint32(a.id), status, uint32(k.Facts()))
 	for l := range span.FirstList {
 		if text := *k.Text(l); text != "" {
-			a.words = append(a.words, a.text(l, text))
+			a.words = append(a.words, a.resolveText(l, text))
 		} else {
 			a.words, a.rawIdentities = append(a.words, absentID), append(a.rawIdentities, uint64(absentID))
 		}
@@ -133,7 +133,7 @@ func (a *admitter) resolveLabels(k *span.Key) {
 		tags := *k.Tags(list)
 		a.words = append(a.words, uint32(len(tags)))
 		for _, tag := range tags {
-			a.words = append(a.words, a.tag(list, tag))
+			a.words = append(a.words, a.resolveTag(list, tag))
 		}
 	}
 	a.words = orderTags(a.words, &a.anyBlocked)
@@ -142,7 +142,7 @@ func (a *admitter) resolveLabels(k *span.Key) {
 // resolveText returns the ID of the text of a label. Depending on the configuration, it replaces
 // the text by its mask always, or only if the text gets no row. A text that is lost becomes
 // blockedID. A lost HTTP status becomes absentID, because no number means blocked.
-func (a *admitter) text(l span.Label, text string) labelID {
+func (a *admitter) resolveText(l span.Label, text string) labelID {
 	if text == span.Blocked { // collapsed by the client, which has budgets, too
 		a.rawIdentities = append(a.rawIdentities, uint64(blockedID))
 		return blockedID
@@ -271,7 +271,7 @@ func (a *admitter) countLost(l span.Label, counter *uint64) {
 
 // resolveTag returns the ID of a tag. Each tag key has its own budget of tags. A tag that exceeds
 // it loses its value; a tag whose key exceeds MaxTagKeys is lost with its key.
-func (a *admitter) tag(list span.Label, tag string) labelID {
+func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	if tag == span.Blocked {
 		a.rawIdentities = append(a.rawIdentities, uint64(blockedID))
 		return a.markBlocked(list, blockedID)

@@ -51,6 +51,8 @@ func (o *origin) identityOf(name labelName) uint64 {
 	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*hashMultiplier
 }
 
+// newOriginTable returns the table of a new interval. It reserves slots for the origins of the last
+// two intervals.
 func newOriginTable(limit int, p *previous) originTable {
 	kept := 0
 	for _, o := range p.origins {

@@ -138,6 +138,8 @@ type rowBudget struct {
 	origins int   // origins of this interval, and those that keep rows of the previous one
 }
 
+// newRowBudget returns the budget of a new interval, given the rows and bytes kept from the
+// previous one.
 func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
 		total: total,

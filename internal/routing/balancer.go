@@ -22,7 +22,7 @@ type Config struct {
 	Drainers int
 	Interval time.Duration // rebalancing interval; 0: partitions grow, but do not move
 	// Looks triggers rebalancing instead of Interval, for tests.
-	Looks <-chan time.Time
+	Ticks <-chan time.Time
 }
 
 // Balancer owns the current routing: the number of partitions and their owners. Only its goroutine
@@ -87,9 +87,10 @@ func (b *Balancer) Stop() {
 	<-b.ended
 }
 
+// run adds partitions on request, and rebalances at each tick, until Stop.
 func (b *Balancer) run() {
 	defer close(b.ended)
-	ticks := b.config.Looks
+	ticks := b.config.Ticks
 	if ticks == nil {
 		ticker := time.NewTicker(cmp.Or(b.config.Interval, statsInterval))
 		defer ticker.Stop()
@@ -133,7 +134,7 @@ func (b *Balancer) growTo(aggregates int) {
 	if partitions <= now.Partitions() {
 		return
 	}
-	b.Install(now.Grown(partitions))
+	b.Install(now.Split(partitions))
 }
 
 // rebalance reads the demand since the last call, and changes the routing if the drainers are
@@ -210,6 +211,7 @@ type PartitionLoad struct {
 	Owners    []uint16 `json:"owners"` // drainers; several if it is spread
 }
 
+// addPlan adds the result of a plan.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)

@@ -270,7 +270,7 @@ func TestDemandIsASample(t *testing.T) {
 func TestBalancer_GathersThousands(t *testing.T) {
 	const partitions, drainers = MaxPartitions, 2
 	b := newTestBalancer(drainers, 1)
-	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Grown(partitions))
+	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Split(partitions))
 	b.ask(slices.Repeat([]uint64{10}, partitions))
 	b.rebalance()
 	if s := b.Stats(); s.Spread != 0 || s.Gathers != partitions || s.LastPlan.After > balanced {

@@ -82,7 +82,7 @@ func (r *Routing) isSpread(partition int) bool { return int(r.owner[partition]) 
 
 // Split returns a routing with more partitions. Each partition is split into several that have its
 // owners, so no key changes its drainer.
-func (r *Routing) Grown(partitions int) *Routing {
+func (r *Routing) Split(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
 		owners[p] = r.Owners(p & int(r.mask))
@@ -131,9 +131,9 @@ func capacityOf(partitions int) int {
 	return partitions
 }
 
-// One of sampleEvery spans is counted as demand. That is enough: a busy daemon has a hundred
-// thousand samples per second. A counter for every span would cost an atomic addition per span, or
-// have to exist per connection.
+// sampleEvery is the number of spans per sample of demand. A busy daemon has a hundred thousand
+// samples per second, which is enough. A counter for every span would cost an atomic addition per
+// span, or have to exist per connection.
 const sampleEvery = 32
 
 // demand counts sampled spans by hash, including dropped ones, because the balancer must know about

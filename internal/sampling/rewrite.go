@@ -112,7 +112,7 @@ func stateField(place *otlp.Place) (begin, end uint32) {
 }
 
 // AppendRest appends the body that Measure has measured.
-func (s *Sample) AppendLeft(dst []byte) []byte {
+func (s *Sample) AppendRest(dst []byte) []byte {
 	r, from := s.request, 0
 	for i := range r.Resources {
 		of := &r.Resources[i]
@@ -122,6 +122,8 @@ func (s *Sample) AppendLeft(dst []byte) []byte {
 	return append(dst, r.Body[from:]...)
 }
 
+// appendResource appends a resource with its forwarded scopes, and its attributes marked if
+// necessary.
 func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
 	if result.size == droppedSize {
 		return dst
@@ -153,6 +155,7 @@ func (s *Sample) appendAttributes(dst []byte, resource *otlp.Resource, result *r
 	return appendMarked(protolite.AppendHead(dst, fieldResource, result.markedSize), s.request.Bytes(resource.Said))
 }
 
+// appendScope appends a scope with its forwarded spans.
 func (s *Sample) appendScope(dst []byte, scope int) []byte {
 	if s.scopes[scope] == droppedSize {
 		return dst

@@ -100,7 +100,9 @@ func Bytes(body int) int {
 }
 
 // IsForwarded reports whether a span is forwarded. If Measure had nothing to decide, all are.
-func (s *Sample) GoesOn(span int) bool { return len(s.decisions) == 0 || s.decisions[span] != dropped }
+func (s *Sample) IsForwarded(span int) bool {
+	return len(s.decisions) == 0 || s.decisions[span] != dropped
+}
 
 // Release removes the references to the request.
 func (s *Sample) Release() {
@@ -119,7 +121,7 @@ func (t *traces) get(high, low uint64) *trace {
 
 // decide sets the decision for each span, in two passes: the first finds the traces with errors and
 // slow roots, the second decides. It reports whether all spans are forwarded unchanged.
-func (s *Sample) decide(policy *Keeping) (isUnchanged bool) {
+func (s *Sample) decide(policy *Policy) (isUnchanged bool) {
 	r := s.request
 	s.traces.numbers.Reset(len(r.Spans))
 	s.traces.all = s.traces.all[:0]
@@ -175,7 +177,7 @@ func (s *Sample) tally() (kept, gone Tally) {
 }
 
 // Policy determines which traces are forwarded.
-type Keeping struct {
+type Policy struct {
 	Share  float64       // of all traces, from 0 to 1
 	Errors bool          // also traces that have a span with an error in the request
 	Slow   time.Duration // also traces whose root takes at least this long; 0 disables this
@@ -183,7 +185,7 @@ type Keeping struct {
 
 // ParsePolicy parses a share of traces, and optional additional conditions, as in
 // 0.05,errors,slow:500ms.
-func ParseKeeping(text string) (k Keeping, err error) {
+func ParsePolicy(text string) (k Policy, err error) {
 	words := strings.Split(text, ",")
 	if k.Share, err = strconv.ParseFloat(words[0], 64); err != nil || !(k.Share >= 0 && k.Share <= 1) {
 		return k, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; give "+
@@ -208,15 +210,15 @@ func ParseKeeping(text string) (k Keeping, err error) {
 type Tally struct{ Traces, Spans int }
 
 // Rest describes the part of a body that is forwarded.
-type Left struct {
-	IsWhole    bool  // the body is forwarded unchanged
-	Size       int   // bytes
-	Kept, Gone Tally // only counted with a Policy
+type Rest struct {
+	IsWhole       bool  // the body is forwarded unchanged
+	Size          int   // bytes
+	Kept, Dropped Tally // only counted with a Policy
 }
 
 // RestBytes returns the maximum length of the rest of a body, in which each span may have got a
 // tracestate.
-func LeftBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
+func RestBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
 
 // raisedBytes is the maximum number of bytes by which a span becomes longer: tag and length of the
 // tracestate, its entry, and longer lengths of the enclosing messages.
@@ -225,7 +227,7 @@ const raisedBytes = 2 + tracestate.GrowthBytes + 6
 // Measure decides which part of a request is forwarded. Without a policy, that is all of it. If
 // isMarked is true, each resource with a forwarded span is marked as counted, unless it was counted
 // by the client. A request that could not be parsed is forwarded unchanged.
-func (s *Sample) Measure(r *otlp.Request, policy *Keeping, isMarked bool) (rest Left) {
+func (s *Sample) Measure(r *otlp.Request, policy *Policy, isMarked bool) (rest Rest) {
 	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
 	rest.IsWhole = true
 	if rest.Size = len(r.Body); r.Err() != nil {
@@ -237,7 +239,7 @@ func (s *Sample) Measure(r *otlp.Request, policy *Keeping, isMarked bool) (rest 
 	if policy != nil {
 		s.threshold = tracestate.ThresholdOf(policy.Share)
 		rest.IsWhole = s.decide(policy)
-		rest.Kept, rest.Gone = s.tally()
+		rest.Kept, rest.Dropped = s.tally()
 	}
 	s.resources = s.resources[:0]
 	for i := range r.Resources {

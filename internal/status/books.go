@@ -20,7 +20,7 @@ type Sources struct {
 	Aggregate *aggregate.Aggregator
 	Flush     *export.Flusher
 	Agent     *agent.Exporter  // nil if there is none
-	Doors     []DoorSource     // all receivers
+	Receivers []ReceiverSource // all receivers
 	APM       *datadog.Server  // for statistics that other receivers do not have; nil if disabled
 	OTLP      *otlp.Server     // likewise
 	Exemplars *exemplars.Table // nil if disabled
@@ -31,13 +31,13 @@ type Sources struct {
 // snapshot contains the statistics of all components, read once. Accounting, /status and metrics
 // are computed from it.
 type snapshot struct {
-	in       ingest.Stats
-	admitted admit.Stats
-	agg      aggregate.Stats
-	out      []destination
-	doors    []receiver.Shown // in the order of Sources.Doors
-	apm      datadog.Stats
-	otlp     otlp.Stats
+	in        ingest.Stats
+	admitted  admit.Stats
+	agg       aggregate.Stats
+	out       []destination
+	receivers []receiver.Shown // in the order of Sources.Doors
+	apm       datadog.Stats
+	otlp      otlp.Stats
 
 	flushSeconds export.Histogram
 
@@ -66,8 +66,8 @@ func (s *Sources) snapshot() (now snapshot) {
 	now.admitted = s.Admit.Stats()
 	now.in = s.Ingest.Stats()
 	now.apm, now.otlp = s.APM.Stats(), s.OTLP.Stats()
-	for i := range s.Doors {
-		now.doors = append(now.doors, s.Doors[i].Of.Shown())
+	for i := range s.Receivers {
+		now.receivers = append(now.receivers, s.Receivers[i].Of.Shown())
 	}
 	return now
 }
@@ -105,6 +105,8 @@ func (s *Sources) Books() Books {
 	return now.books()
 }
 
+// books computes the accounting. It is balanced if nothing is in transit, and each destination
+// accounts for all aggregated spans.
 func (s *snapshot) books() Books {
 	b := Books{
 		Received: s.admitted.Received, Aggregated: s.agg.Aggregated(), Dropped: s.admitted.Dropped,

@@ -61,7 +61,7 @@ func (s *snapshot) destinations() (all []DestinationStatus) {
 	for i := range s.out {
 		d := &s.out[i]
 		all = append(all, DestinationStatus{
-			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.Takes,
+			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.IsAccepting,
 			Books: s.deliveryBooks(i),
 			Retry: Retry{
 				Payloads: d.QueuePayloads, Bytes: d.QueueBytes, MaxBytes: d.QueueMaxBytes,

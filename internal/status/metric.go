@@ -110,7 +110,7 @@ func perDestination[N number](kind prometheus.ValueType, name, help string,
 func perKnownDestination(name, help string, cond func(*export.Stats) bool) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
 		for i := range s.out {
-			if d := &s.out[i]; !d.LookedFor {
+			if d := &s.out[i]; !d.IsDiscovering {
 				emit.value(prometheus.GaugeValue, float64(oneIf(cond(&d.Stats))), d.Name())
 			}
 		}
@@ -174,15 +174,15 @@ var receiverMetrics = []struct {
 
 // metrics returns the metrics of the receiver: requests by result, forwarded requests by result if
 // it has an upstream, and receiverMetrics.
-func (d *DoorSource) metrics(stats *receiver.Shown) (all []metric) {
+func (d *ReceiverSource) metrics(stats *receiver.Shown) (all []metric) {
 	addCounters := func(name, help string, byResult map[string]uint64) {
 		all = append(all,
 			counters(d.Name+name, help, "result", func(*scrape) map[string]uint64 { return byResult }))
 	}
-	addCounters("_requests_total", "Requests of "+d.Brings+", by what became of the count of their spans.",
+	addCounters("_requests_total", "Requests of "+d.Receives+", by what became of the count of their spans.",
 		stats.Requests)
 	if stats.Forwarded != nil {
-		addCounters("_forwarded_total", "Requests of "+d.Brings+" that were to go on, by what became of them.",
+		addCounters("_forwarded_total", "Requests of "+d.Receives+" that were to go on, by what became of them.",
 			stats.Forwarded)
 	}
 	for _, m := range receiverMetrics {

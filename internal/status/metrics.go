@@ -131,7 +131,7 @@ var metrics = []metric{
 	perKnownDestination("destination_reachable", "1 if the destination answered the last request, else 0.",
 		func(d *export.Stats) bool { return d.Reachable }),
 	perKnownDestination("destination_takes", "1 if the destination took the last payload that it was offered, or was "+
-		"offered none, else 0.", func(d *export.Stats) bool { return d.Takes }),
+		"offered none, else 0.", func(d *export.Stats) bool { return d.IsAccepting }),
 
 	perDestination(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination "+
 		"is sent.", func(_ *scrape, d *export.Stats) int { return d.Totals.Series }),
@@ -165,7 +165,7 @@ var metrics = []metric{
 		describe("lost_to_kills_total", "Spans that daemons before this one held when they were killed, and "+
 			"that nobody has any more; ambiguous: a destination may have them.", "door", "reason"),
 		func(s *scrape, emit emitter) {
-			for door, loss := range s.lostToKills().Doors {
+			for door, loss := range s.lostToKills().Receivers {
 				emit.value(prometheus.CounterValue, float64(loss.Lost), door, "lost")
 				emit.value(prometheus.CounterValue, float64(loss.Ambiguous), door, "ambiguous")
 			}
@@ -216,8 +216,8 @@ func emitAggregated(s *scrape, emit emitter) {
 // all returns the metrics of a snapshot, including those of each receiver.
 func (c *collector) all(now *snapshot) []metric {
 	all := slices.Clone(metrics)
-	for i := range c.sources.Doors {
-		all = append(all, c.sources.Doors[i].metrics(&now.doors[i])...)
+	for i := range c.sources.Receivers {
+		all = append(all, c.sources.Receivers[i].metrics(&now.receivers[i])...)
 	}
 	return all
 }

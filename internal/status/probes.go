@@ -70,8 +70,8 @@ func (p *probes) notReady() string {
 // missingSocket returns the reason why clients can't find a socket, or "".
 func (p *probes) missingSocket() string {
 	err := p.sources.Ingest.Lack()
-	for i := range p.sources.Doors {
-		if d := &p.sources.Doors[i]; err == nil && d.IsOn {
+	for i := range p.sources.Receivers {
+		if d := &p.sources.Receivers[i]; err == nil && d.IsOn {
 			err = d.Of.Lack()
 		}
 	}

@@ -18,10 +18,10 @@ type Senders struct {
 	TracersNotShown int             `json:"tracers_not_shown"`
 	// Doors are the enabled HTTP receivers, by the prefix of their flags. For compatibility, two of them
 	// have another section in addition.
-	Doors map[string]*OnwardDoor `json:"doors"`
-	APM   *APM                   `json:"apm,omitempty"`
-	OTLP  *OnwardDoor            `json:"otlp,omitempty"`
-	SDKs  *sdkmetrics.Sums       `json:"sdks,omitempty"` // metrics of SDKs about their spans; nil until one reports them
+	Receivers map[string]*ForwardingReceiver `json:"doors"`
+	APM       *APM                           `json:"apm,omitempty"`
+	OTLP      *ForwardingReceiver            `json:"otlp,omitempty"`
+	SDKs      *sdkmetrics.Sums               `json:"sdks,omitempty"` // metrics of SDKs about their spans; nil until one reports them
 }
 
 // Connections is the state of the native socket.
@@ -32,8 +32,8 @@ type Connections struct {
 	Faults map[string]uint64 `json:"faults"`
 }
 
-// Door is the state of an HTTP receiver.
-type Door struct {
+// Receiver is the state of an HTTP receiver.
+type Receiver struct {
 	Requests      map[string]uint64 `json:"requests"` // by result of counting
 	Origins       int               `json:"origins"`
 	BufferedBytes int64             `json:"buffered_bytes"`
@@ -44,17 +44,17 @@ type Door struct {
 
 // APM is the state of the Datadog receiver. Requests contains only those with traces.
 type APM struct {
-	Door
+	Receiver
 	// Statistics counts requests with statistics computed by tracers, by result.
 	Statistics map[string]uint64 `json:"statistics"`
 	Other      uint64            `json:"other"`  // other requests
 	Failed     uint64            `json:"failed"` // requests that the agent did not answer
 }
 
-// OnwardDoor is the state of a receiver that can forward requests.
-type OnwardDoor struct {
-	Brings string `json:"brings"` // what it receives, for users
-	Door
+// ForwardingReceiver is the state of a receiver that can forward requests.
+type ForwardingReceiver struct {
+	Receives string `json:"brings"` // what it receives, for users
+	Receiver
 	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // by result
 	// RefusedSignals counts refused requests without spans, by signal. They are part of the result "refused".
 	RefusedSignals map[string]uint64 `json:"refused_signals,omitempty"`
@@ -74,29 +74,29 @@ func senders(c *Config, s *snapshot) (all Senders) {
 		Live: s.in.Connections, Max: c.Limits.Connections, Total: s.in.ConnectionsTotal, Faults: s.in.Faults,
 	}
 	all.Tracers, all.TracersNotShown = shownTracers(c.Sources.Ingest.Tracers())
-	all.Doors = map[string]*OnwardDoor{}
-	for i := range c.Sources.Doors {
-		if d := &c.Sources.Doors[i]; d.IsOn {
-			all.Doors[d.Name] = d.status(&s.doors[i])
+	all.Receivers = map[string]*ForwardingReceiver{}
+	for i := range c.Sources.Receivers {
+		if d := &c.Sources.Receivers[i]; d.IsOn {
+			all.Receivers[d.Name] = d.status(&s.receivers[i])
 		}
 	}
-	all.OTLP = all.Doors["otlp"]
+	all.OTLP = all.Receivers["otlp"]
 	if said, heard := c.Sources.OTLP.Said(); heard {
 		all.SDKs = &said
 	}
 	if c.Sources.APM != nil {
 		all.APM = &APM{
-			Door: all.Doors["apm"].Door, Statistics: s.apm.Merges, Other: s.apm.Other, Failed: s.apm.Failed,
+			Receiver: all.Receivers["apm"].Receiver, Statistics: s.apm.Merges, Other: s.apm.Other, Failed: s.apm.Failed,
 		}
 	}
 	return all
 }
 
 // status returns the state of an enabled receiver.
-func (d *DoorSource) status(s *receiver.Shown) *OnwardDoor {
-	status := &OnwardDoor{
-		Brings: d.Brings,
-		Door: Door{
+func (d *ReceiverSource) status(s *receiver.Shown) *ForwardingReceiver {
+	status := &ForwardingReceiver{
+		Receives: d.Receives,
+		Receiver: Receiver{
 			Requests: s.Requests, Origins: s.Origins, BufferedBytes: s.BufferedBytes,
 			Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
 			LastHeard: s.LastHeard,
@@ -105,12 +105,12 @@ func (d *DoorSource) status(s *receiver.Shown) *OnwardDoor {
 		RefusedSignals: s.RefusedSignals,
 	}
 	if d.Forward != "" {
-		status.Forward = &Forward{URL: d.Forward, State: export.Takes}
+		status.Forward = &Forward{URL: d.Forward, State: export.StateAccepting}
 	}
 	if refusal := s.Refusal; d.Forward != "" && refusal != nil {
-		status.Forward.State, status.Forward.Said = export.Silent, refusal.Said
+		status.Forward.State, status.Forward.Said = export.StateSilent, refusal.Said
 		if refusal.Answered {
-			status.Forward.State = export.Answers
+			status.Forward.State = export.StateRejecting
 		}
 	}
 	return status
@@ -134,10 +134,10 @@ func shownTracers(tracers []ingest.Tracer) (shown []ingest.Tracer, omitted int) 
 	return shown, omitted
 }
 
-// DoorSource is a receiver whose statistics are shown. If it is disabled, its metrics are 0.
-type DoorSource struct {
+// ReceiverSource is a receiver whose statistics are shown. If it is disabled, its metrics are 0.
+type ReceiverSource struct {
 	Name           string // prefix of its flags and metrics
-	Brings         string // what it receives, for users
+	Receives       string // what it receives, for users
 	IsOn           bool
 	MaxConnections int
 	Forward        string // URL of its upstream; "" if there is none

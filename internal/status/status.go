@@ -118,6 +118,7 @@ type Ring struct {
 	HighWater int `json:"high_water"`
 }
 
+// interval returns the state of the current interval.
 func interval(c *Config, s *snapshot) Interval {
 	now := Interval{
 		Cycle: Cycle{

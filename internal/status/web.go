@@ -38,6 +38,8 @@ type guardedListener struct {
 	probeConns  chan net.Conn
 }
 
+// Accept returns the next connection. The first call wraps the server's handler. While the file is
+// invalid, connections are passed to the server for probes.
 func (l *guardedListener) Accept() (net.Conn, error) {
 	if !l.placed {
 		l.placed = true
@@ -140,6 +142,7 @@ type chanListener struct {
 	once   sync.Once
 }
 
+// Accept returns the next connection from the channel.
 func (l *chanListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:

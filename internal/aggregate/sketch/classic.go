@@ -52,6 +52,7 @@ func (c *Classic) AddBins(m Mapping, bins []Bin) {
 	}
 }
 
+// addCells implements Sum.
 func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	if c.grid != g {
 		c.mapCells(g)

@@ -37,6 +37,7 @@ func (h *Histogram) AddBins(m Mapping, bins []Bin) {
 	}
 }
 
+// addCells implements Sum.
 func (h *Histogram) addCells(g *Grid, first uint, counters []uint32) {
 	for i, spans := range counters {
 		if spans > 0 {
@@ -45,6 +46,7 @@ func (h *Histogram) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
+// add adds spans to a bucket, and extends the range in use.
 func (h *Histogram) add(bucket int, spans uint64) {
 	if spans == 0 {
 		return

@@ -85,6 +85,7 @@ func (s *Sketch) AddBins(_ Mapping, bins []Bin) {
 	}
 }
 
+// addCells implements Sum.
 func (s *Sketch) addCells(g *Grid, first uint, counters []uint32) {
 	for i, spans := range counters {
 		if spans > 0 {

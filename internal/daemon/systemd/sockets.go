@@ -52,6 +52,7 @@ func (s *Sockets) TCP(addr string) net.Listener {
 	})
 }
 
+// take removes and returns the first socket whose address satisfies a condition, or nil.
 func (s *Sockets) take(is func(net.Addr) bool) net.Listener {
 	for i, listener := range s.given {
 		if listener != nil && is(listener.Addr()) {

@@ -55,6 +55,7 @@ func newSupervisor(send func(string) error, watchdog time.Duration, log *slog.Lo
 	}
 }
 
+// send sends one message to the service manager.
 func send(message string) error {
 	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
 	if err != nil {

@@ -48,8 +48,8 @@ type httpClient struct{ poster *post.Poster }
 
 func newHTTPClient(url URL, version string) *httpClient {
 	return &httpClient{post.New(post.Config{
-		Who: "agent", Endpoint: url, Path: "/v0.6/stats", ContentType: "application/msgpack",
-		Nothing: noStatistics, Answers: answers, Version: headerText(version),
+		Name: "agent", Endpoint: url, Path: "/v0.6/stats", ContentType: "application/msgpack",
+		EmptyBody: noStatistics, Answers: answers, Version: headerText(version),
 	})}
 }
 

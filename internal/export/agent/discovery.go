@@ -52,6 +52,8 @@ type discovery struct {
 	isLogged bool // it was logged that the agent answers
 }
 
+// newDiscovery returns the discovery of an agent that has not been asked yet, so the default
+// features apply.
 func newDiscovery(log *slog.Logger, c client, url URL, lookedFor bool) *discovery {
 	d := &discovery{
 		log: log, client: c, url: url,
@@ -107,15 +109,15 @@ func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			link.Silent()
+			link.SetSilent()
 			d.recordFailure(err)
 		}
 		return false
 	}
 	if d.failures > 0 {
-		link.Returned()
+		link.SetRecovered()
 	} else {
-		link.Answers()
+		link.SetReachable()
 	}
 	d.failures = 0
 	if !d.isLogged {

@@ -14,11 +14,11 @@ import (
 
 // Config configures an Exporter.
 type Config struct {
-	URL       URL    // zero if there is no agent
-	LookedFor bool   // auto-discovered: it becomes a destination once it is found
-	Version   string // of the daemon, for the User-Agent header
-	DebugDir  string // directory for refused payloads; "" discards them
-	Log       *slog.Logger
+	URL            URL    // zero if there is no agent
+	AutoDiscovered bool   // auto-discovered: it becomes a destination once it is found
+	Version        string // of the daemon, for the User-Agent header
+	DebugDir       string // directory for refused payloads; "" discards them
+	Log            *slog.Logger
 }
 
 // Off reports whether there is no agent.
@@ -65,7 +65,7 @@ func New(cfg Config) (*Exporter, error) {
 func newExporter(cfg Config, c client) *Exporter {
 	return &Exporter{
 		cfg: cfg, client: c, encoder: newEncoder(),
-		discovery: newDiscovery(cfg.Log, c, cfg.URL, cfg.LookedFor),
+		discovery: newDiscovery(cfg.Log, c, cfg.URL, cfg.AutoDiscovered),
 	}
 }
 
@@ -124,7 +124,7 @@ func (e *Exporter) keepRefused(p *export.Payload, a *post.Answer) {
 	defer e.keeping.Unlock()
 	file, err := e.dumps.Keep(&dump.Refusal{
 		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans, Sent: a.Sent, Body: p.Body,
-		Status: a.Status, Answer: a.Header, Said: a.Said,
+		Status: a.Status, Answer: a.Header, Message: a.Message,
 	})
 	switch {
 	case err != nil:

@@ -91,6 +91,7 @@ func (e *groupEncoder) group(r *export.Row) {
 // alwaysPresent is the number of map entries that every group has.
 const alwaysPresent = 10
 
+// labels writes the optional labels of a key that are set. labelsPresent returns their number.
 func (e *groupEncoder) labels(key *span.Key) {
 	for l := span.LabelType; l < span.FirstList; l++ {
 		if text := *key.Text(l); text != "" {
@@ -129,4 +130,4 @@ func present(is bool) int {
 }
 
 // round converts a weighted count to the agent's uint64.
-func round(f float64) uint64 { return export.Whole(f, math.MaxUint64) }
+func round(f float64) uint64 { return export.RoundRandomly(f, math.MaxUint64) }

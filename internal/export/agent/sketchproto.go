@@ -122,6 +122,7 @@ func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	return b
 }
 
+// appendDense writes the bins of runs as one contiguous range, with zeros between the runs.
 func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	if len(runs) == 0 {
 		return b

@@ -20,9 +20,9 @@ type Refusal struct {
 	Sent http.Header
 	Body []byte
 
-	Status string // such as "400 Bad Request"
-	Answer http.Header
-	Said   string // body of the response, truncated
+	Status  string // such as "400 Bad Request"
+	Answer  http.Header
+	Message string // body of the response, truncated
 }
 
 // Headers in the file for information that was not part of the request.
@@ -49,7 +49,7 @@ func (r *Refusal) encode() []byte {
 	sent.Set(agentHeader, r.Agent)
 	sent.Set(spansHeader, strconv.FormatUint(r.Spans, 10))
 	message(&b, "POST "+target+" HTTP/1.1\r\nHost: localhost\r\n", sent, r.Body)
-	message(&b, "HTTP/1.1 "+r.Status+"\r\n", r.Answer, []byte(r.Said))
+	message(&b, "HTTP/1.1 "+r.Status+"\r\n", r.Answer, []byte(r.Message))
 	return b.Bytes()
 }
 
@@ -91,7 +91,7 @@ func Read(from io.Reader) (*Refusal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read dump: the answer: %w", err)
 	}
-	r.Status, r.Answer, r.Said = answer.Status, answer.Header, string(said)
+	r.Status, r.Answer, r.Message = answer.Status, answer.Header, string(said)
 	r.Answer.Del("Content-Length")
 	return r, nil
 }

@@ -53,6 +53,8 @@ func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 // deltaEncoder writes points of the spans that one cycle counted.
 type deltaEncoder struct{ encoding }
 
+// encode writes the series of a cycle, resource by resource. It counts spans of series that are too
+// large for a request as unencodable.
 func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w, unencodable, resource := e.writer, uint64(0), int32(-1)
@@ -62,7 +64,7 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 			w.beginResource([]byte(e.reader.Resource(g)))
 		}
 		total := e.reader.Total(c.Rows, g)
-		e.reader.Outcomes(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
+		e.reader.VisitPoints(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
 		if w.endSeries() {
 			w.request.spans += total.Spans
 		} else {
@@ -106,7 +108,7 @@ func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Enco
 	ended, counts := totals.Lost(), totals.Counts()
 	return export.Encoded{
 		Lost: map[export.Reason]uint64{
-			export.Unencodable: lost, export.Expired: ended.Idle, export.QueueFull: ended.PushedOut,
+			export.Unencodable: lost, export.Expired: ended.Idle, export.QueueFull: ended.Evicted,
 		},
 		Totals: export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
 	}

@@ -53,7 +53,7 @@ func New(c Config) (*Exporter, error) {
 		return nil, fmt.Errorf("configure OTLP: %w", err)
 	}
 	x := &Exporter{config: c, probeInterval: probeInterval, poster: post.New(post.Config{
-		Who: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", Nothing: noMetrics,
+		Name: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", EmptyBody: noMetrics,
 		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
 		TLS: secure, UsesProxies: true,
 	})}
@@ -132,11 +132,11 @@ func (x *Exporter) watch(ctx context.Context, link *export.Link) {
 		case ctx.Err() != nil:
 			return
 		case isReachable && isFirst:
-			link.Answers()
+			link.SetReachable()
 		case isReachable:
-			link.Returned()
+			link.SetRecovered()
 		default:
-			link.Silent()
+			link.SetSilent()
 		}
 		lost, retry := link.Lost(), (<-chan time.Time)(nil)
 		if !isReachable {

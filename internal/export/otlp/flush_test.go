@@ -60,7 +60,7 @@ func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
 	}
 	r.Start()
 	eventually.True(t, "what waited was delivered", func() bool { return d.Stats().Flushed == 12 })
-	if s := d.Stats(); s.Held != 0 || !s.Reachable || !s.Takes {
+	if s := d.Stats(); s.Held != 0 || !s.Reachable || !s.IsAccepting {
 		t.Errorf("afterwards %+v", s)
 	}
 	payloads, _ := r.got()

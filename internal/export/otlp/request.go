@@ -43,6 +43,8 @@ type metric struct {
 	series []byte           // encoded points of the current series
 }
 
+// newWriter returns a writer for the two metrics, with the parts of their encoding that never
+// change.
 func newWriter(calls, durations, version string, temporality uint64) *writer {
 	scope := protolite.AppendBytes(nil, fieldScopeName, "spanstatsd")
 	if version != "" {

@@ -136,6 +136,7 @@ func (f *keyValues) appendFlag(b []byte, name string, value bool) []byte {
 	return f.appendPair(b, name)
 }
 
+// appendTexts appends an attribute whose value is an ArrayValue.
 func (f *keyValues) appendTexts(b []byte, name string, values []string) []byte {
 	var list []byte
 	for _, value := range values {

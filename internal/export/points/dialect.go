@@ -103,6 +103,7 @@ func (datadog) metrics() (calls, durations string) { return "", "traces.span.sdk
 
 func (d datadog) instanceID() string { return d.instance }
 
+// key implements dialect. All fields of the key are attributes.
 func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 	to.begin(statusName, topLevelName)
 	to.text("service.name", k.Service)
@@ -132,6 +133,7 @@ func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 	return true
 }
 
+// outcome implements dialect.
 func (datadog) outcome(to *attributes, o outcome) {
 	status := statusOK
 	if o.isError {
@@ -155,6 +157,8 @@ func (d *spanmetrics) metrics() (calls, durations string) { return d.names[0], d
 
 func (d *spanmetrics) instanceID() string { return d.instance }
 
+// key implements dialect. It writes the four attributes that every series has, then the dimensions:
+// first those of the span, then those of the resource.
 func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
 	to.begin(statusName)
 	to.text("service.name", serviceName(origin, k))
@@ -216,6 +220,7 @@ func (d *spanmetrics) text(to *attributes, name, value string) {
 	}
 }
 
+// outcome implements dialect.
 func (d *spanmetrics) outcome(to *attributes, o outcome) {
 	status := statusUnset
 	switch {

@@ -51,7 +51,7 @@ func (a *Running) AddUp(c *export.Cycle, start, end int64) (lost uint64) {
 	for _, g := range a.reader.Group(sealed, rows) {
 		total, resource := a.reader.Total(rows, g), []byte(a.reader.Resource(g))
 		remaining, last := total.Spans, (*totals.Series)(nil)
-		a.reader.Outcomes(sealed, rows, g, &total, func(p *Point) {
+		a.reader.VisitPoints(sealed, rows, g, &total, func(p *Point) {
 			spans := min(p.Durations.Spans, remaining)
 			last = a.Add(resource, p.Attributes, totals.Counted{
 				Spans: spans, Calls: p.Calls, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,

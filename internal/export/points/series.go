@@ -132,7 +132,7 @@ type Point struct {
 // contains each duration multiplied by the span's weight, so it is scaled to the number of spans;
 // if all weights are one, that changes nothing. count reports whether there are any spans.
 func (p *Point) count(h *sketch.Histogram, hits, nanoseconds float64) bool {
-	p.Calls, p.Durations = export.Whole(hits, math.MaxInt64), h.Buckets(sketch.DefaultMaxBuckets)
+	p.Calls, p.Durations = export.RoundRandomly(hits, math.MaxInt64), h.Buckets(sketch.DefaultMaxBuckets)
 	if spans := float64(p.Durations.Spans); hits > 0 && hits != spans {
 		nanoseconds *= spans / hits
 	}
@@ -189,9 +189,9 @@ func (r *Reader) Total(rows []export.Row, g Group) (total Counts) {
 	return total
 }
 
-// Outcomes calls visit for the point of a series with the spans without an error, and for the point
+// VisitPoints calls visit for the point of a series with the spans without an error, and for the point
 // with the spans with an error, unless they are empty. A point is valid until visit returns.
-func (r *Reader) Outcomes(
+func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, total *Counts, visit func(*Point),
 ) {
 	r.list.bytes = r.list.bytes[:0]

@@ -28,6 +28,8 @@ type Meaning struct {
 	Advice  string // appended to the error, for operators
 }
 
+// of returns the meaning of a status code: that of the code itself, otherwise that of its first
+// digit.
 func (a Answers) of(status int) Meaning {
 	for _, key := range [...]int{status, status / 100} {
 		if meaning, ok := a[key]; ok {
@@ -40,12 +42,12 @@ func (a Answers) of(status int) Meaning {
 // Answer is the result of a request.
 type Answer struct {
 	export.Attempt
-	Code   int         // status code; 0 without a response
-	Status string      // such as "400 Bad Request"
-	Header http.Header // header of the response
-	Body   []byte      // truncated to the read limit
-	Said   string      // error message in the body, if it is text or a google.rpc.Status; truncated
-	Sent   http.Header // header of the request
+	Code    int         // status code; 0 without a response
+	Status  string      // such as "400 Bad Request"
+	Header  http.Header // header of the response
+	Body    []byte      // truncated to the read limit
+	Message string      // error message in the body, if it is text or a google.rpc.Status; truncated
+	Sent    http.Header // header of the request
 }
 
 // failed returns the result of a request without a response.
@@ -70,10 +72,10 @@ func (a Answers) read(name string, resp *http.Response, limit int64, now time.Ti
 		message = string(body)
 	}
 	message = strings.TrimSpace(message)
-	answer.Said = message[:min(len(message), maxSaid)]
+	answer.Message = message[:min(len(message), maxSaid)]
 	meaning := a.of(answer.Code)
 	answer.Outcome = meaning.Outcome
-	answer.Err = fmt.Errorf("%s answered %s%s%s", name, answer.Status, Quoted(answer.Said), meaning.Advice)
+	answer.Err = fmt.Errorf("%s answered %s%s%s", name, answer.Status, Quoted(answer.Message), meaning.Advice)
 	if answer.Outcome == export.OutcomeNotYet {
 		answer.After = max(retryDelay, otlpanswer.RetryAfter(resp.Header.Get("Retry-After"), now))
 	}

@@ -17,19 +17,19 @@ import (
 
 // Config configures a Poster.
 type Config struct {
-	Who         string // name of the destination, in errors
+	Name        string // name of the destination, in errors
 	Endpoint    endpoint.URL
 	Path        string // path of posted bodies, relative to Endpoint
 	ContentType string
-	Nothing     []byte // body without any statistics, for probes
+	EmptyBody   []byte // body without any statistics, for probes
 	Answers     Answers
 	Hint        string      // appended to errors without a response, for operators
 	Header      http.Header // added to each request
 	Version     string      // of the daemon, for the User-Agent header
 
-	TLS         *tls.Config
-	UsesProxies bool          // use the proxies configured in the environment
-	Patience    time.Duration // time for a destination that has never requested a body; default: 1 s
+	TLS             *tls.Config
+	UsesProxies     bool          // use the proxies configured in the environment
+	ContinueTimeout time.Duration // time for a destination that has never requested a body; default: 1 s
 }
 
 // expectMode determines how bodies are sent.
@@ -78,14 +78,14 @@ const (
 
 // New returns a Poster. It opens no connection.
 func New(c Config) *Poster {
-	if c.Patience == 0 {
-		c.Patience = defaultPatience
+	if c.ContinueTimeout == 0 {
+		c.ContinueTimeout = defaultPatience
 	}
 	return &Poster{
 		cfg:       c,
 		probing:   make(chan struct{}, 1),
 		whenAsked: c.transport(forever),
-		unasked:   c.transport(c.Patience),
+		unasked:   c.transport(c.ContinueTimeout),
 	}
 }
 
@@ -189,7 +189,7 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 	}
 	if err == nil {
 		defer resp.Body.Close()
-		a := p.cfg.Answers.read(p.cfg.Who, resp, maxRead, time.Now())
+		a := p.cfg.Answers.read(p.cfg.Name, resp, maxRead, time.Now())
 		a.Sent = req.Header
 		if a.Code == http.StatusExpectationFailed && mode != unasked {
 			a.Outcome = export.OutcomeNotYet
@@ -217,13 +217,13 @@ func (p *Poster) requestTimeout(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok && p.hasAsked.Load() {
 		return time.Until(end) / 2
 	}
-	return p.cfg.Patience
+	return p.cfg.ContinueTimeout
 }
 
 // Probe sends a body without statistics, to find out how the destination accepts bodies. It returns
 // an error if there is no response.
 func (p *Poster) Probe(ctx context.Context) error {
-	req, body, err := p.newPost(ctx, nil, p.cfg.Nothing, true)
+	req, body, err := p.newPost(ctx, nil, p.cfg.EmptyBody, true)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 		return failed(export.OutcomeNotYet, err)
 	}
 	defer resp.Body.Close()
-	return p.cfg.Answers.read(p.cfg.Who, resp, limit, time.Now())
+	return p.cfg.Answers.read(p.cfg.Name, resp, limit, time.Now())
 }
 
 // newPost creates a request with a body. expectContinue adds the header Expect: 100-continue.
@@ -276,6 +276,7 @@ func (p *Poster) newPost(
 	return req, sent, nil
 }
 
+// request creates a request with the configured headers and no body.
 func (p *Poster) request(ctx context.Context, method, path string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.cfg.Endpoint.Below(path).Target(), nil)
 	if err != nil {

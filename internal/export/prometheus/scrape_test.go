@@ -209,7 +209,7 @@ func TestBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := f.Destinations()[0]
-	eventually.True(t, "it is there", func() bool { s := d.Stats(); return s.State() == export.Takes })
+	eventually.True(t, "it is there", func() bool { s := d.Stats(); return s.State() == export.StateAccepting })
 	spans := uint64(0)
 	for range 3 {
 		sealed := recent(testcycle.Spans(7))

@@ -28,6 +28,7 @@ type scrape struct {
 	packer   *gzip.Writer // nil until it is needed
 }
 
+// newScrape returns the buffers for a scrape, with the families for calls and durations.
 func newScrape(m *message, calls, durations string) *scrape {
 	return &scrape{families: []*family{{dto.MetricFamily{
 		Name: &calls, Type: dto.MetricType_COUNTER.Enum(), Help: proto.String("Spans that were counted."),
@@ -111,6 +112,7 @@ type headStripper struct {
 	inHead bool
 }
 
+// Write writes text without its first line, if it begins with the head of a family.
 func (h *headStripper) Write(text []byte) (int, error) {
 	rest := text
 	if h.inHead {

@@ -70,8 +70,8 @@ type Totals struct {
 
 // Lost counts undelivered spans of series that ended.
 type Lost struct {
-	Idle      uint64 // the series was not counted for Limits.Idle
-	PushedOut uint64 // the series was evicted
+	Idle    uint64 // the series was not counted for Limits.Idle
+	Evicted uint64 // the series was evicted
 }
 
 // Counts counts series since New.
@@ -222,7 +222,7 @@ func (t *Totals) makeRoom(resource, attributes []byte) bool {
 		if oldest == nil || oldest.cycle == t.cycle {
 			return false
 		}
-		t.lost.PushedOut += t.end(oldest)
+		t.lost.Evicted += t.end(oldest)
 	}
 }
 

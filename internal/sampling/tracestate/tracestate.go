@@ -36,6 +36,8 @@ func Read(text []byte) (s State) {
 	return s
 }
 
+// readMembers parses the members of a tracestate. It returns false if the list violates W3C's
+// syntax or contains two OpenTelemetry entries. An invalid OpenTelemetry entry is ignored.
 func (s *State) readMembers(text []byte) bool {
 	members, hasEntry := 0, false
 	for more := len(text) > 0; more; {
@@ -200,6 +202,7 @@ func isSpecial(c byte) bool { return c == '_' || c == '-' || c == '*' || c == '/
 
 func isKeyChar(c byte) bool { return isLower(c) || isDigit(c) || isSpecial(c) }
 
+// areAll reports whether all bytes satisfy a condition.
 func areAll(text []byte, cond func(byte) bool) bool {
 	for _, c := range text {
 		if !cond(c) {
@@ -245,6 +248,8 @@ const precision = 4
 // ThresholdOf returns the threshold that samples the given share of all traces.
 func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
 
+// thresholdOf returns the threshold of a share, rounded to a number of significant hexadecimal
+// digits.
 func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:

@@ -15,6 +15,7 @@ const (
 	staleAfter = 5 * time.Minute
 )
 
+// destinations checks each destination: its state, unsent spans, queue and clock.
 func (f *Findings) destinations(s *status.Status) {
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
@@ -57,13 +58,14 @@ func (f *Findings) state(about, url, state, said string) {
 // lastError returns the error of the last payload that a destination did not accept.
 func lastError(flushes []export.Flush) string {
 	for i := len(flushes) - 1; i >= 0; i-- {
-		if said := strings.TrimSpace(flushes[i].Said); said != "" {
+		if said := strings.TrimSpace(flushes[i].LastError); said != "" {
 			return said
 		}
 	}
 	return ""
 }
 
+// scraped checks when a destination was last scraped.
 func (f *Findings) scraped(about string, s *status.Status, d *status.DestinationStatus) {
 	since, message := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
 	if d.Scraped.Last.IsZero() {
@@ -77,6 +79,7 @@ func (f *Findings) scraped(about string, s *status.Status, d *status.Destination
 	f.ok(about, message, since.Seconds())
 }
 
+// clock checks the difference between a destination's clock and the daemon's.
 func (f *Findings) clock(about string, c *status.Clock) {
 	if c == nil {
 		return

@@ -91,6 +91,7 @@ func Look(s *status.Status, version string) Findings {
 	return f
 }
 
+// program checks readiness, the version, and crashed predecessors.
 func (f *Findings) program(s *status.Status, version string) {
 	const about = "program"
 	switch {

@@ -10,6 +10,7 @@ import (
 // nearly is the share of a limit at which it counts as nearly reached.
 const nearly = 0.9
 
+// limits checks the usage of memory, CPU and open files.
 func (f *Findings) limits(s *status.Status) {
 	const about = "limits"
 	m, of := &s.Machine, &s.Memory

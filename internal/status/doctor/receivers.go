@@ -11,8 +11,8 @@ import (
 
 func (f *Findings) doors(s *status.Status) {
 	f.socket(s)
-	for _, name := range slices.Sorted(maps.Keys(s.Doors)) {
-		f.door(name, s.Doors[name], s.At)
+	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
+		f.door(name, s.Receivers[name], s.At)
 	}
 }
 
@@ -22,7 +22,7 @@ func (f *Findings) socket(s *status.Status) {
 	switch c := &s.Connections; {
 	case c.Total > 0:
 		f.ok(about, "%d clients are connected, %d were in all", c.Live, c.Total)
-	case len(s.Doors) > 0:
+	case len(s.Receivers) > 0:
 		f.ok(about, "no client of the socket has connected; other doors are open")
 	default:
 		f.add(Notice, about, "mount the directory of "+setting(s, "socket")+" into the application's "+
@@ -40,12 +40,13 @@ func (f *Findings) socket(s *status.Status) {
 	}, "%d connections were closed: %s")
 }
 
-func (f *Findings) door(name string, d *status.OnwardDoor, now time.Time) {
+// door checks an HTTP receiver: its connections, uncounted requests, and its upstream.
+func (f *Findings) door(name string, d *status.ForwardingReceiver, now time.Time) {
 	about := "door " + name
 	switch {
 	case d.LastHeard.IsZero() && d.Connections.Live == 0:
 		f.add(Notice, about, "point the sender's endpoint at --"+name+"-addr or --"+name+"-socket",
-			"it is open, and nobody has sent %s", d.Brings)
+			"it is open, and nobody has sent %s", d.Receives)
 	default:
 		f.ok(about, "%d connections, %d requests counted, heard %.0f s ago", d.Connections.Live,
 			d.Requests["counted"], now.Sub(d.LastHeard).Seconds())
@@ -66,7 +67,7 @@ func (f *Findings) door(name string, d *status.OnwardDoor, now time.Time) {
 
 // signals adds a finding for refused metrics and logs, which do not lose spans. It returns the
 // other requests by result.
-func (f *Findings) signals(about string, d *status.OnwardDoor) map[string]uint64 {
+func (f *Findings) signals(about string, d *status.ForwardingReceiver) map[string]uint64 {
 	requests := maps.Clone(d.Requests)
 	for _, signal := range sortedNonZero(d.RefusedSignals) {
 		n := d.RefusedSignals[signal]
@@ -114,7 +115,7 @@ func (f *Findings) sdks(s *status.Status) {
 
 // countsAll reports whether each span that an SDK exports to the daemon is counted as received.
 func countsAll(s *status.Status) bool {
-	d := s.Doors["otlp"]
+	d := s.Receivers["otlp"]
 	return setting(s, "otlp-reading") != "datadog" && d != nil && d.Requests["by_tracer"] == 0
 }
 
@@ -122,15 +123,15 @@ func countsAll(s *status.Status) bool {
 func (f *Findings) twice(s *status.Status) {
 	const about = "counted twice"
 	before := len(*f)
-	for _, name := range slices.Sorted(maps.Keys(s.Doors)) {
-		d := s.Doors[name]
+	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
+		d := s.Receivers[name]
 		if n := d.Requests["by_tracer"]; n > 0 {
 			f.add(Notice, about, "have the daemon count them: DD_TRACE_STATS_COMPUTATION_ENABLED=false",
 				"door %s: of %d requests the sender has counted the spans itself "+
 					"(Datadog-Client-Computed-Stats), so they are not counted here", name, n)
 		}
 	}
-	if d := s.Doors["otlp"]; d != nil && d.Forward != nil && setting(s, "otlp-mark") == "header" {
+	if d := s.Receivers["otlp"]; d != nil && d.Forward != nil && setting(s, "otlp-mark") == "header" {
 		f.add(Notice, about, "where a Collector is there, give --otlp-mark=attribute and have what counts "+
 			"behind it leave out what has it, or count there no more (an agent, a connector)",
 			"door otlp: what goes on to %s says in a header that it is counted; an agent heeds that, and a "+

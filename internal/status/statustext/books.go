@@ -7,6 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
+// books writes the accounting as a tree with rates, and counts that are not part of it.
 func (t *statusText) books() {
 	b := &t.now.Books
 	t.line("%s\n", t.summary(b))

@@ -21,7 +21,7 @@ func (t *statusText) destinations() {
 		}
 		state, well := t.destinationState(d)
 		t.state(name, where, state, well)
-		if (i > 0 || d.Name != agentName) && d.State != export.LookedFor {
+		if (i > 0 || d.Name != agentName) && d.State != export.StateDiscovering {
 			t.line("  %s flushed, %s held, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
 				count(d.Books.Unsent), t.warn(nonZeroCounts(d.Books.UnsentBy)))
 		}
@@ -33,10 +33,10 @@ func (t *statusText) destinations() {
 }
 
 // receivers returns the receivers except for the Datadog one, sorted by name.
-func (t *statusText) receivers() (all []*status.OnwardDoor) {
-	for _, name := range slices.Sorted(maps.Keys(t.now.Doors)) {
+func (t *statusText) receivers() (all []*status.ForwardingReceiver) {
+	for _, name := range slices.Sorted(maps.Keys(t.now.Receivers)) {
 		if name != "apm" {
-			all = append(all, t.now.Doors[name])
+			all = append(all, t.now.Receivers[name])
 		}
 	}
 	return all
@@ -50,7 +50,7 @@ func (t *statusText) forward() {
 			continue
 		}
 		state, well := forwardState(upstream)
-		t.state(d.Brings+" goes on to", sanitize.Text(upstream.URL), state, well)
+		t.state(d.Receives+" goes on to", sanitize.Text(upstream.URL), state, well)
 		if requests := nonZeroCounts(d.Forwarded); requests != "" {
 			t.line("  requests: %s", requests)
 		}
@@ -63,9 +63,9 @@ func (t *statusText) forward() {
 // forwardState describes the state of an upstream, and reports whether it is good.
 func forwardState(upstream *status.Forward) (text string, well bool) {
 	switch upstream.State {
-	case export.Silent:
+	case export.StateSilent:
 		return "does not answer", false
-	case export.Answers:
+	case export.StateRejecting:
 		return "answers, and did not take the last request", false
 	}
 	return "takes requests", true
@@ -78,7 +78,7 @@ func (t *statusText) forwardTrouble() string {
 			continue
 		}
 		if state, well := forwardState(d.Forward); !well {
-			return "destination of " + d.Brings + " " + state
+			return "destination of " + d.Receives + " " + state
 		}
 	}
 	return ""
@@ -135,13 +135,13 @@ func (t *statusText) destinationState(d *status.DestinationStatus) (text string,
 		return "nobody has scraped it yet", true
 	case d.Scraped != nil:
 		return "scraped " + ago(t.now.At.Sub(d.Scraped.Last)) + " ago", true
-	case d.State == export.LookedFor:
+	case d.State == export.StateDiscovering:
 		return "looked for there, not found", true
-	case d.State == export.Silent:
+	case d.State == export.StateSilent:
 		return "does not answer", false
 	case d.Name == agentName && !t.now.Agent.Stats:
 		return "takes no statistics", false
-	case d.State == export.Answers:
+	case d.State == export.StateRejecting:
 		return "answers, and does not take payloads", false
 	}
 	return "takes payloads", true

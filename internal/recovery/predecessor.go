@@ -33,7 +33,7 @@ const (
 )
 
 // Predecessor is the content of the recovery file of a daemon that was killed. Only isBack changes.
-type Dead struct {
+type Predecessor struct {
 	name    string
 	layout  *layout // nil if the file can't be read
 	records []*record
@@ -45,9 +45,9 @@ type Dead struct {
 type predecessors struct {
 	prefix string // prefix of all recovery files of the socket
 
-	mu    sync.Mutex // guards dead, found and isBack of each
-	dead  []*Dead
-	found time.Time
+	mu      sync.Mutex // guards dead, found and isBack of each
+	crashed []*Predecessor
+	found   time.Time
 }
 
 // find reads the recovery files of crashed daemons, and returns the names of those that have not
@@ -70,7 +70,7 @@ func (p *predecessors) find() (died []string, err error) {
 		if dead == nil {
 			continue
 		}
-		p.dead = append(p.dead, dead)
+		p.crashed = append(p.crashed, dead)
 		if dead.isNew {
 			died = append(died, dead.name)
 		}
@@ -83,7 +83,7 @@ func (p *predecessors) find() (died []string, err error) {
 func (p *predecessors) markReported() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range p.dead {
+	for _, d := range p.crashed {
 		name := p.prefix + d.name
 		if !d.isNew {
 			continue
@@ -105,7 +105,7 @@ const readSuffix = ".read"
 
 // read reads a recovery file. It returns nil if the file's daemon is running, or has just shut
 // down.
-func (p *predecessors) read(name string) (*Dead, error) {
+func (p *predecessors) read(name string) (*Predecessor, error) {
 	fd, err := unix.Open(name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // its daemon has shut down since the directory was read
@@ -122,7 +122,7 @@ func (p *predecessors) read(name string) (*Dead, error) {
 		return nil, nil // its daemon has shut down between Open and Flock
 	}
 	base, wasRead := strings.CutSuffix(name, readSuffix)
-	dead := &Dead{name: strings.TrimPrefix(base, p.prefix), isNew: !wasRead}
+	dead := &Predecessor{name: strings.TrimPrefix(base, p.prefix), isNew: !wasRead}
 	dead.layout, dead.records = contents(file)
 	dead.isBack = make([]bool, len(dead.records))
 	return dead, nil
@@ -192,7 +192,7 @@ func escapeGlob(path string) string {
 func (p *predecessors) earlier(name string, id uint64) []uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range p.dead {
+	for _, d := range p.crashed {
 		if d.name != name {
 			continue
 		}
@@ -211,7 +211,7 @@ func (p *predecessors) earlier(name string, id uint64) []uint64 {
 
 // outcomes returns the encoded outcomes of a connection's spans. It skips ranges that are out of
 // order, as in a damaged file.
-func (d *Dead) outcomes(r *record) []uint64 {
+func (d *Predecessor) outcomes(r *record) []uint64 {
 	end := r.settled.Load()
 	list := wire.AppendOutcome(nil, end, wire.Settled)
 	for m := range r.ranges {
@@ -232,9 +232,9 @@ var outcomeOf = [...]wire.Outcome{
 type Losses struct {
 	// Unknown is the number of daemons whose losses are unknown, because their files are damaged or of
 	// another version.
-	Unknown int             `json:"unknown_daemons"`
-	Doors   map[string]Loss `json:"doors"`
-	Awaited uint64          `json:"awaited"` // unsettled spans of clients that may reconnect
+	Unknown   int             `json:"unknown_daemons"`
+	Receivers map[string]Loss `json:"doors"`
+	Awaited   uint64          `json:"awaited"` // unsettled spans of clients that may reconnect
 }
 
 // Loss counts the lost spans of one receiver.
@@ -245,7 +245,7 @@ type Loss struct {
 
 // Sum returns the sum over all receivers.
 func (l *Losses) Sum() (sum Loss) {
-	for _, loss := range l.Doors {
+	for _, loss := range l.Receivers {
 		sum.add(loss)
 	}
 	return sum
@@ -256,9 +256,9 @@ func (l *Losses) Sum() (sum Loss) {
 func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := Losses{Doors: map[string]Loss{}}
-	var losses [doors]Loss
-	for _, d := range p.dead {
+	all := Losses{Receivers: map[string]Loss{}}
+	var losses [receivers]Loss
+	for _, d := range p.crashed {
 		switch {
 		case !d.isNew:
 		case d.layout == nil:
@@ -274,7 +274,7 @@ func (p *predecessors) losses() Losses {
 		}
 	}
 	for door := range losses {
-		all.Doors[Door(door).String()] = losses[door]
+		all.Receivers[Receiver(door).String()] = losses[door]
 	}
 	return all
 }
@@ -282,7 +282,7 @@ func (p *predecessors) losses() Losses {
 func (l *Loss) add(more Loss) { l.Lost, l.Ambiguous = l.Lost+more.Lost, l.Ambiguous+more.Ambiguous }
 
 // countCycles adds the spans recorded in unsettled cycles to the losses, by receiver.
-func (d *Dead) countCycles(losses *[doors]Loss) {
+func (d *Predecessor) countCycles(losses *[receivers]Loss) {
 	for door := range losses {
 		losses[door].Lost += d.layout.older[door].Load()
 	}
@@ -295,7 +295,7 @@ func (d *Dead) countCycles(losses *[doors]Loss) {
 }
 
 // connected returns the losses of clients that were connected and have not reconnected.
-func (d *Dead) connected() (loss Loss) {
+func (d *Predecessor) connected() (loss Loss) {
 	for i, r := range d.records {
 		if d.isBack[i] {
 			continue

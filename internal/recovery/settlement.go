@@ -9,7 +9,7 @@ import (
 // SettlementTracker tracks how many of a publisher's spans are settled. For each cycle that the
 // publisher was in, it records the total number of spans that the publisher had received by the end
 // of the cycle. Only the publisher writes it; any goroutine can read it.
-type Settling struct {
+type SettlementTracker struct {
 	file *File                  // nil if the publisher is not recorded in the file
 	own  atomic.Pointer[record] // in the file until Close, or private
 	mu   sync.Mutex
@@ -17,8 +17,8 @@ type Settling struct {
 
 // NewSettlementTracker returns the tracker of a new publisher. It is recorded in f for the next
 // daemon, unless f is nil or full.
-func NewSettling(f *File) *Settling {
-	s := &Settling{}
+func NewSettlementTracker(f *File) *SettlementTracker {
+	s := &SettlementTracker{}
 	if f != nil {
 		if own := f.allocate(); own != nil {
 			s.file = f
@@ -53,7 +53,7 @@ func (f *File) allocate() *record {
 
 // Token returns an identifier by which the next daemon finds the connection, or "" if it is not
 // recorded.
-func (s *Settling) Token() string {
+func (s *SettlementTracker) Token() string {
 	if s.file == nil || s.file.mapped == nil {
 		return ""
 	}
@@ -61,12 +61,12 @@ func (s *Settling) Token() string {
 }
 
 // Cycle returns the last cycle that the publisher was in.
-func (s *Settling) Cycle() uint64 { return s.own.Load().current.Load() - 1 }
+func (s *SettlementTracker) Cycle() uint64 { return s.own.Load().current.Load() - 1 }
 
 // EnterCycle records that the publisher is in a cycle. If that is a new one, it adds a mark for the
 // previous cycle, or extends the last mark if all are in use. The order of stores matters for a
 // crash: a mark is complete before head includes it, and current changes last.
-func (s *Settling) Join(cycle uint64) {
+func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	r := s.own.Load()
 	if r.current.Load() == cycle+1 {
 		return
@@ -90,17 +90,17 @@ func (s *Settling) Join(cycle uint64) {
 
 // Receive records that the publisher has received spans. The publisher calls it while inside the
 // cycle that counts them, so that this cycle can't be sealed before.
-func (s *Settling) Receive(spans uint64) {
+func (s *SettlementTracker) Receive(spans uint64) {
 	received := &s.own.Load().received
 	received.Store(received.Load() + spans)
 }
 
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
-func (s *Settling) Received() uint64 { return s.own.Load().received.Load() }
+func (s *SettlementTracker) Received() uint64 { return s.own.Load().received.Load() }
 
 // SettledUpTo returns the number of settled spans, given that all cycles before the given one are
 // settled. It removes the marks of these cycles, each after settled includes its spans.
-func (s *Settling) Through(cycle uint64) uint64 {
+func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 	received := s.Received() // read first: the cycles of all these spans have been entered
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Settling) Through(cycle uint64) uint64 {
 // Close ends the use by the publisher. When a client disconnects, its unsettled spans become the
 // responsibility of this daemon, and are counted in the cycles that contain them. When the daemon
 // closes the connection, the client keeps them, and Close does nothing.
-func (s *Settling) Close() {
+func (s *SettlementTracker) Close() {
 	if s.file == nil || s.file.stopping.Load() {
 		return
 	}
