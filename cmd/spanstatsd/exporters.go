@@ -144,7 +144,7 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 		badAgent = o.addAgent(c, s, !hasAgent, agentVariables)
 	}
 	badExemplars := check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit)
-	if badExemplars == nil && (hasOTLP || hasPrometheus) && daemon.HandsOn(c) {
+	if badExemplars == nil && (hasOTLP || hasPrometheus) && daemon.ForwardsTraces(c) {
 		c.Exemplars = exemplars.New(o.exemplars)
 	}
 	if hasOTLP {
@@ -159,7 +159,7 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 }
 
 func (o *exporterOptions) addAgent(c *daemon.Config, s *settings, isDiscovered bool, variables string) error {
-	if c.Agent.LookedFor = isDiscovered; isDiscovered {
+	if c.Agent.AutoDiscovered = isDiscovered; isDiscovered {
 		s.of("agent-url").Effective = "looked for"
 	}
 	c.Agent.URL, _ = agent.ParseURL(agent.DefaultURL)

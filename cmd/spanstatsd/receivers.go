@@ -161,8 +161,8 @@ func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 	}
 	c.Origins, badOrigins = otlp.ParseOrigins(o.corsOrigins)
 	if o.otlpKeep != "" {
-		var keep sampling.Keeping
-		if badKeep = parseInto(&keep, o.otlpKeep, sampling.ParseKeeping); badKeep == nil {
+		var keep sampling.Policy
+		if badKeep = parseInto(&keep, o.otlpKeep, sampling.ParsePolicy); badKeep == nil {
 			c.Keep = &keep
 		}
 	}

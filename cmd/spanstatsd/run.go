@@ -66,7 +66,7 @@ func takeSockets(c *daemon.Config) error {
 		return err //nolint:wrapcheck // it says what to do
 	}
 	c.Ingest.Socket.Inherited = sockets.Unix(c.Ingest.Socket.Path)
-	for _, receiver := range c.Doors() {
+	for _, receiver := range c.Receivers() {
 		receiver.Socket.Inherited, receiver.Given = sockets.Unix(receiver.Socket.Path), sockets.TCP(receiver.Addr)
 	}
 	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do

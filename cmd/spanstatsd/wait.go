@@ -94,7 +94,7 @@ const quiet = 3 * time.Second
 
 func checkIdle(s *status.Status) error {
 	connected := s.Connections.Live
-	for _, receiver := range s.Doors {
+	for _, receiver := range s.Receivers {
 		connected += receiver.Connections.Live
 	}
 	switch {

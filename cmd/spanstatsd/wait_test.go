@@ -12,8 +12,8 @@ import (
 func TestIdleWithoutConnections(t *testing.T) {
 	now := time.Now()
 	of := func(live int, heard time.Duration) *status.APM {
-		d := status.Door{Connections: status.Bounded{Live: live}, LastHeard: now.Add(-heard)}
-		return &status.APM{Door: d}
+		d := status.Receiver{Connections: status.Bounded{Live: live}, LastHeard: now.Add(-heard)}
+		return &status.APM{Receiver: d}
 	}
 	for name, test := range map[string]struct {
 		apm  *status.APM
@@ -27,7 +27,7 @@ func TestIdleWithoutConnections(t *testing.T) {
 	} {
 		answer := &status.Status{At: now, Senders: status.Senders{APM: test.apm}}
 		if test.apm != nil {
-			answer.Doors = map[string]*status.OnwardDoor{"apm": {Door: test.apm.Door}}
+			answer.Receivers = map[string]*status.ForwardingReceiver{"apm": {Receiver: test.apm.Receiver}}
 		}
 		if err := checkIdle(answer); (err == nil) != test.idle {
 			t.Errorf("%s: %v", name, err)

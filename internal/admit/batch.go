@@ -101,7 +101,7 @@ func (p *Publisher) Merge(
 		return ErrStopping
 	}
 	defer p.guard.Exit()
-	merging := cycle.Merging()
+	merging := cycle.LockGroups()
 	defer merging.End()
 	if err := merging.Reserve(groups, width, now); err != nil {
 		return err

@@ -122,7 +122,7 @@ func (p *Publisher) reserve(from source) (DropReason, error) {
 // interval, its origin is admitted and its key table swept. It reports false where the
 // interval has no room for the origin, and the agent can count the spans with its name.
 func (p *Publisher) join(cycle *aggregate.Cycle) bool {
-	p.settling.Join(cycle.Number())
+	p.settling.EnterCycle(cycle.Number())
 	interval := cycle.Interval() + 1
 	if p.finder.interval == interval {
 		return true

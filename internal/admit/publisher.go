@@ -27,7 +27,7 @@ type Publisher struct {
 	batch    batch
 	shares   []ringShare // by drainer
 	wait     waitBudget
-	settling *recovery.Settling
+	settling *recovery.SettlementTracker
 	dropped  atomic.Uint64 // spans
 }
 
@@ -42,7 +42,7 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 // its origin, or the process has its share of them, its spans are counted in the common origin.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
-	p.process, p.last, p.settling = process, true, recovery.NewSettling(s.config.Running)
+	p.process, p.last, p.settling = process, true, recovery.NewSettlementTracker(s.config.Running)
 	return p
 }
 
@@ -65,7 +65,7 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	s.open.Add(1)
 	aggregator := s.config.Aggregator
 	return &Publisher{
-		shared: s, origin: origin, settling: recovery.NewSettling(nil),
+		shared: s, origin: origin, settling: recovery.NewSettlementTracker(nil),
 		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		finder: finder{
 			shared: s, lang: origin.Lang, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
@@ -99,7 +99,7 @@ func (p *Publisher) Token() string { return p.settling.Token() }
 // Settled is how many of the spans that it was given have had their outcome, be it that
 // they were dropped, where all cycles before that one have had theirs. Any goroutine may
 // ask.
-func (p *Publisher) Settled(through uint64) uint64 { return p.settling.Through(through) }
+func (p *Publisher) Settled(through uint64) uint64 { return p.settling.SettledUpTo(through) }
 
 // Dropped is how many of them were not admitted. Any goroutine may ask.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }

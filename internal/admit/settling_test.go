@@ -38,7 +38,7 @@ func TestSettledWhilePublishing(t *testing.T) {
 	go func() {
 		defer close(reporting)
 		for range 2 {
-			if reported, err := h.aggregator.Report(t.Context()); err == nil {
+			if reported, err := h.aggregator.RequestFlush(t.Context()); err == nil {
 				_ = reported.Wait(t.Context())
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	uatomic "go.uber.org/atomic"
 )
 
-// Aggregator assembles the parts of this package.
+// Aggregator counts snapshots into cycles and delivers each sealed cycle.
 type Aggregator struct {
 	config    Config
 	cycles    cycles
@@ -28,25 +28,25 @@ type Aggregator struct {
 	balancer  *routing.Balancer
 	drainers  []*drainer
 	sealer    sealer
-	outcomes  outcomes
+	settled   settledCycles
 	sketches  *sketch.Memory
 	sealed    uatomic.Uint64
-	merged    atomic.Uint64 // spans of groups
+	merged    atomic.Uint64 // spans of merged groups
 	lastSeal  *uatomic.Time
 }
 
-// New allocates all memory that does not depend on what is sent, and begins the first
-// cycle: what is published before Start waits in the rings.
+// New allocates all memory whose size depends only on the configuration, and begins the first
+// cycle. Snapshots published before Start stay in the rings until then.
 func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
 	a := &Aggregator{
-		config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(),
+		config: config, lastSeal: uatomic.NewTime(time.Time{}), settled: newSettledCycles(),
 		sketches: sketch.NewMemory(config.SketchBytes, config.Grid),
 	}
 	a.balancer = routing.NewBalancer(routing.Config{
-		Drainers: config.Drainers, Interval: config.RebalanceInterval, Looks: config.Looks,
+		Drainers: config.Drainers, Interval: config.RebalanceInterval, Ticks: config.RebalanceTicks,
 	})
 	a.cycles.exited, a.cycles.guards = make(chan struct{}, 1), map[*Guard]struct{}{}
 	for i := range a.cycles.memory {
@@ -65,14 +65,14 @@ func New(config Config) (*Aggregator, error) {
 			return nil, fmt.Errorf("make ring: %w", err)
 		}
 		a.drainers = append(a.drainers, &drainer{
-			ring:     slots,
-			tables:   [2]*Table{a.cycles.memory[0].tables[i], a.cycles.memory[1].tables[i]},
-			reported: make(chan struct{}, 1),
-			done:     make(chan struct{}),
+			ring:    slots,
+			tables:  [2]*Table{a.cycles.memory[0].tables[i], a.cycles.memory[1].tables[i]},
+			handled: make(chan struct{}, 1),
+			done:    make(chan struct{}),
 		})
 	}
 	a.sealer = sealer{
-		aggregator: a, reports: newReports(), clears: make(chan struct{}),
+		aggregator: a, requests: newFlushRequests(), clears: make(chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.intervals = registry.NewIntervals(&a.config.Config)
@@ -82,7 +82,7 @@ func New(config Config) (*Aggregator, error) {
 	return a, nil
 }
 
-// Start runs one goroutine a drainer, one that seals and one that balances.
+// Start starts the drainers, the sealer and the balancer, each in a goroutine of its own.
 func (a *Aggregator) Start() {
 	a.lastSeal.Store(time.Now())
 	for _, d := range a.drainers {
@@ -92,62 +92,63 @@ func (a *Aggregator) Start() {
 	a.balancer.Start()
 }
 
-// Stop seals the last cycle, delivers it and ends every goroutine. A batch that
-// is being published is finished first; what comes after finds no cycle.
+// Stop seals and delivers the last cycle, and ends all goroutines. Batches that are being published
+// are completed first. After Stop, Guard.Enter returns nil.
 func (a *Aggregator) Stop() {
 	a.balancer.Stop()
 	close(a.sealer.stop)
 	<-a.sealer.done
 }
 
-// NewGuard returns a publisher's guard.
+// NewGuard returns a guard for one publisher.
 func (a *Aggregator) NewGuard() *Guard { return a.cycles.newGuard() }
 
-// Settled returns the number of a cycle before which all have had their outcome, delivered
-// or given up, and a channel that is closed when it rises.
-func (a *Aggregator) Settled() (through uint64, changed <-chan struct{}) { return a.outcomes.settled() }
+// Settled returns the number of the first cycle with spans that are neither delivered nor
+// abandoned, and a channel that is closed when this number increases.
+func (a *Aggregator) Settled() (through uint64, changed <-chan struct{}) { return a.settled.settled() }
 
-// Report asks for a seal now and returns the promise of its delivery, which
-// covers everything that was published before the call and is not delivered.
-// Requests that come close together share one seal.
-func (a *Aggregator) Report(ctx context.Context) (Reported, error) {
-	report := a.sealer.reports.ask()
+// RequestFlush requests that the current cycle be sealed early. It returns the deliveries that
+// cover everything published before the call and not yet delivered. Requests at about the same time
+// share one seal.
+func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
+	request := a.sealer.requests.ask()
 	select {
-	case <-report.sealed:
+	case <-request.sealed:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-a.sealer.done:
 		select {
-		case <-report.sealed: // by the last seal
+		case <-request.sealed: // by the last seal
 		default:
 			return nil, ErrStopped
 		}
 	}
-	return report.delivered, nil
+	return request.deliveries, nil
 }
 
-// MostCollapsed returns the label that most keys have lost a value of since the last call, and
-// their number.
+// MostCollapsed returns the label that most keys have lost a value of since the last call, and the
+// number of these keys.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
-// Masked is how many keys were counted with a mask in the place of a label, by label.
+// Masked returns the number of keys counted with a mask instead of a label, by label.
 func (a *Aggregator) Masked() map[string]uint64 { return a.intervals.Masked() }
 
-// NewRoute returns a publisher's view of which ring gets which key.
+// NewRoute returns a publisher's view of the assignment of keys to rings.
 func (a *Aggregator) NewRoute() *routing.Route { return a.balancer.NewRoute() }
 
-// Drainers is the number of rings.
+// Drainers returns the number of drainers, which is also the number of rings.
 func (a *Aggregator) Drainers() int { return len(a.drainers) }
 
-// RingSlots is the size of each ring.
+// RingSlots returns the number of slots per ring.
 func (a *Aggregator) RingSlots() int { return a.config.RingSlots }
 
-// Ring is the ring that the drainer of that number empties.
+// Ring returns the ring of a drainer.
 func (a *Aggregator) Ring(drainer int) *ring.Ring[Slot] { return a.drainers[drainer].ring }
 
-// Clear gives up what the current cycle has counted so far: nobody takes it any more. The
-// receiver of sealed cycles is told how many snapshots that were. A span that is published
-// meanwhile is either before or after the clear, and a Stop that follows finds the clear done.
+// Clear discards everything that the current cycle has counted so far, for when no destination
+// wants statistics. It reports the number of discarded snapshots in Sealed.Cleared. A snapshot
+// published at the same time counts either as before or as after the clear. Clear returns
+// immediately if the aggregator has been stopped.
 func (a *Aggregator) Clear() {
 	select {
 	case a.sealer.clears <- struct{}{}:
@@ -155,30 +156,30 @@ func (a *Aggregator) Clear() {
 	}
 }
 
-// Config is what the aggregates may use. Every field but Looks and Running must be set.
+// Config configures an Aggregator. Every field except Looks and Running must be set.
 type Config struct {
-	Drainers          int              // goroutines that count, and rings
-	RebalanceInterval time.Duration    // how often the drainers are levelled; 0: never
-	Looks             <-chan time.Time // see routing.Config
-	RingSlots         int              // slots a ring, a power of two
+	Drainers          int              // goroutines that count; each has a ring
+	RebalanceInterval time.Duration    // how often keys are rebalanced between drainers; 0 disables it
+	RebalanceTicks    <-chan time.Time // see routing.Config
+	RingSlots         int              // slots per ring, a power of two
 	registry.Config                    // of each interval
-	SketchBytes       int              // of the bins of all sketches, see sketch.Memory
-	Grid              *sketch.Grid     // the cells that durations are counted in
-	FlushInterval     time.Duration    // the interval: a cycle is no longer than that
-	BucketWidth       time.Duration    // of a bucket of end times
-	Merge             bool             // groups that tracers have counted are taken, see Merged
-	Deliver           func(*Sealed)    // takes a sealed cycle; must not wait for the network
-	Running           *recovery.File   // that the next daemon reads; nil: none
+	SketchBytes       int              // limit for the bins of all sketches, see sketch.Memory
+	Grid              *sketch.Grid     // cells that durations are counted in
+	FlushInterval     time.Duration    // maximum length of a cycle
+	BucketWidth       time.Duration    // width of a bucket of end times
+	Merge             bool             // accept groups counted by tracers, see Merged
+	Deliver           func(*Sealed)    // receives sealed cycles; must not wait for the network
+	Running           *recovery.File   // recovery file for the next daemon; nil disables it
 }
 
-// The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
-// and as many pages as their numbers can name with room to spare.
+// Limits of Config.SketchBytes. The lower one is a chunk for every table of a few drainers; the upper
+// one is well below the number of pages that an index can refer to.
 const (
 	minSketchBytes = 1 << 20
 	maxSketchBytes = 1 << 30
 )
 
-// DefaultConfig is the defaults of the command line.
+// DefaultConfig returns the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
 		Drainers: 1, RebalanceInterval: 10 * time.Second, RingSlots: 1 << 16,
@@ -187,7 +188,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Check says everything that is unusable.
+// Check returns an error for each invalid value.
 func (c *Config) Check() (err error) {
 	if c.RebalanceInterval != 0 &&
 		(c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
@@ -209,10 +210,9 @@ func (c *Config) Check() (err error) {
 	)
 }
 
-// Memory is the most that the aggregates may come to use: what their limits add
-// up to.
+// Memory returns the maximum memory of each part of the aggregator, with the flag that limits it.
 func (c *Config) Memory() []memory.Part {
-	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
+	slot := int(unsafe.Sizeof(Slot{})) + 8 // 8 bytes for the slot's sequence number
 	return []memory.Part{
 		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
 		{Name: "tables", Bytes: int64(c.TableBytes()), Flag: "max-aggregates"},
@@ -221,58 +221,56 @@ func (c *Config) Memory() []memory.Part {
 	}
 }
 
-// TableBytes is the most memory that all tables can take with these limits, besides what
-// their sketches take from sketch.Memory: every key with spans and errors in every bucket
-// of the window, counted by every drainer, in both of the cycles that have memory. Real
-// traffic takes a sixth of it or less: a key is one drainer's, and its spans end in one
-// bucket.
+// TableBytes returns the maximum memory of all tables, without their sketches: every drainer counts
+// every key, with errors, in every bucket of the window, in both cycles. Typical traffic takes a
+// sixth of this, because each key belongs to one drainer and its spans end in one bucket.
 func (c *Config) TableBytes() int {
-	each := unsafe.Sizeof(row{}) + unsafe.Sizeof(failed{}) + unsafe.Sizeof(uint32(0))
-	return 2 * c.Drainers * windowBuckets * c.MaxKeys() * int(each)
+	bytesPerRow := unsafe.Sizeof(row{}) + unsafe.Sizeof(errorPart{}) + unsafe.Sizeof(uint32(0))
+	return 2 * c.Drainers * windowBuckets * c.MaxKeys() * int(bytesPerRow)
 }
 
-// reports is where those who ask for a report meet the sealer. All who ask before a seal
-// wait for one answer, so whoever gives up leaves nothing behind, however many do.
-type reports struct {
-	asked chan struct{} // holds a token when somebody has asked
+// flushRequests passes requests for an early seal to the sealer. All requests before a seal wait
+// for the same result, so a canceled request leaves nothing behind.
+type flushRequests struct {
+	wake chan struct{} // holds a token after a request
 
 	mu   sync.Mutex
-	next *report // nil where nobody asks
+	next *flushRequest // nil if there is no request
 }
 
-// report is the answer of one seal to all who asked for it.
-type report struct {
-	sealed    chan struct{} // closed when the rest is known
-	delivered Reported
+// flushRequest is the result of one seal for all clients that requested it.
+type flushRequest struct {
+	sealed     chan struct{} // closed when delivered is set
+	deliveries Deliveries
 }
 
-func newReports() reports { return reports{asked: make(chan struct{}, 1)} }
+func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }
 
-// ask joins those who wait for the next seal.
-func (r *reports) ask() *report {
+// ask returns the request that the next seal answers, and creates it if necessary.
+func (r *flushRequests) ask() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next == nil {
-		r.next = &report{sealed: make(chan struct{})}
+		r.next = &flushRequest{sealed: make(chan struct{})}
 		select {
-		case r.asked <- struct{}{}:
+		case r.wake <- struct{}{}:
 		default: // a token is there already
 		}
 	}
 	return r.next
 }
 
-// wanted says whether anybody asks.
-func (r *reports) wanted() bool {
+// isPending reports whether there is a request.
+func (r *flushRequests) isPending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.next != nil
 }
 
-// take returns the report that a seal is to answer, nil where nobody asks. It is called
-// while the cycle that is to be sealed is still the current one: whoever asks later may
-// have published into the next.
-func (r *reports) take() *report {
+// take removes and returns the current request, or nil if there is none. The sealer calls it while
+// the cycle to seal is still current, because a client that asks later may have published into the
+// next cycle.
+func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taken := r.next
@@ -280,10 +278,10 @@ func (r *reports) take() *report {
 	return taken
 }
 
-// ErrStopped is what a report gets after the last cycle.
+// ErrStopped is returned by requests after the last cycle.
 var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
 
-// Stats is what the outside sees of the aggregates.
+// Stats is a snapshot of the aggregator's counters.
 type Stats struct {
 	Drainers    []DrainerStats
 	Ages        Ages
@@ -291,22 +289,22 @@ type Stats struct {
 	Held        uint64            // snapshots in tables that are not sealed
 	Origins     int               // in the current interval
 	Aggregates  int               // keys in the current interval
-	Masked      map[string]uint64 // keys with a mask in the place of a label, by label
+	Masked      map[string]uint64 // keys with a mask instead of a label, by label
 	Partitions  routing.Stats
-	SketchBytes int       // that tables hold for the bins of their sketches
-	Coarsened   uint64    // spans put into a higher bin than their own, see sketch.Memory
+	SketchBytes int       // memory in use for the bins of sketches
+	Coarsened   uint64    // spans counted in a higher bin than their own, see sketch.Memory
 	Sealed      uint64    // cycles so far
-	LastSeal    time.Time // or the start
+	LastSeal    time.Time // the start time before the first seal
 }
 
-// DrainerStats is one drainer's part of it.
+// DrainerStats has the counters of one drainer.
 type DrainerStats struct {
 	Aggregated  uint64
 	Late, Early uint64
 	Ring        ring.Stats
 }
 
-// Aggregated is what all drainers have counted, and what was merged.
+// Aggregated returns the number of snapshots that all drainers have counted, plus the merged spans.
 func (s *Stats) Aggregated() (total uint64) {
 	total = s.Merged
 	for i := range s.Drainers {
@@ -315,7 +313,7 @@ func (s *Stats) Aggregated() (total uint64) {
 	return total
 }
 
-// Stats reads the counters without disturbing those who write them.
+// Stats reads all counters, without locking the goroutines that write them.
 func (a *Aggregator) Stats() Stats {
 	s := Stats{
 		Ages:        newAges(),

@@ -35,7 +35,7 @@ func TestTableBytes(t *testing.T) {
 
 // bytes is all that a table has set aside, but its pages.
 func (t *Table) bytes() int {
-	return cap(t.rows)*int(unsafe.Sizeof(row{})) + cap(t.failed)*int(unsafe.Sizeof(failed{})) + cap(t.index)*4
+	return cap(t.rows)*int(unsafe.Sizeof(row{})) + cap(t.errors)*int(unsafe.Sizeof(errorPart{})) + cap(t.index)*4
 }
 
 // BenchmarkSketchMemory counts durations of two shapes in a thousand aggregates, one in twenty failed. It reports the

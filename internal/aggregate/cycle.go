@@ -10,64 +10,64 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Cycle is what is sealed at once: a flush interval, or the part of one before or after a
-// report. A publisher that is inside it, see Guard, may use it; its memory is that of
-// every second cycle.
+// Cycle is the unit of sealing: a flush interval, or the part of one before or after a requested
+// flush. A publisher can use it while inside it, see Guard. Its memory is reused by every second
+// cycle.
 type Cycle struct {
 	number   uint64
 	started  time.Time
 	window   Window
 	width    time.Duration // of a bucket
 	interval uint64
-	registry *registry.Registry // of the interval
-	tables   []*Table           // by drainer
-	merged   *Merged            // nil where nothing is merged
-	setLive  func(int)          // is told how many keys there are when there is one more
-	released chan struct{}      // holds a token while nothing of an earlier cycle uses this memory
+	registry *registry.Registry // shared by all cycles of the interval
+	tables   []*Table           // one per drainer
+	merged   *Merged            // nil if groups are not merged
+	setLive  func(int)          // called with the number of keys when a key is added
+	released chan struct{}      // holds a token while no earlier cycle uses this memory
 }
 
-// Number tells this cycle from all others.
+// Number returns the number of the cycle.
 func (c *Cycle) Number() uint64 { return c.number }
 
-// Interval tells this cycle's interval from all others. Ids of keys and origins are
-// valid only within one.
+// Interval returns the number of the cycle's interval. IDs of keys and origins are valid only in
+// one interval.
 func (c *Cycle) Interval() uint64 { return c.interval }
 
-// Registry is that of the cycle's interval.
+// Registry returns the registry of the cycle's interval.
 func (c *Cycle) Registry() *registry.Registry { return c.registry }
 
-// Window is that of the cycle, for one batch.
+// Window returns the cycle's window, for one batch.
 func (c *Cycle) Window() Window { return c.window }
 
-// AdmitOrigin numbers an origin for this interval. It reports false where the
-// interval has no room for one more.
+// AdmitOrigin returns the ID of an origin in this interval. It reports false if the interval has no
+// slot for another origin.
 func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {
 	return c.registry.AdmitOrigin(o)
 }
 
-// JoinOrigin numbers an origin of a process for this interval. One that there is no room
-// for is its service's, or the common origin of all such.
+// JoinOrigin returns the ID of an origin of a process in this interval. If there is no slot for it,
+// the ID is shared: it is that of the origin's service, or of the common origin.
 func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, isShared bool) {
 	return c.registry.JoinOrigin(o, process)
 }
 
-// Admit charges a key to its origin's budgets and numbers it for this interval. It
-// keeps nothing of the key, whose labels may be parts of a buffer. A key is admitted at its
-// first two uses in an interval, so that the registry knows that it recurs.
+// Admit charges a key to the budgets of its origin and returns its ID in this interval. It does not
+// retain the key, whose labels can point into a buffer. Publishers admit a key at its first two
+// uses in an interval, so that the registry knows which keys recur.
 func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
 	admission := c.registry.Admit(origin, key)
-	c.setLive(int(admission.ID) + 1) // ids are dense
+	c.setLive(int(admission.ID) + 1) // IDs are dense
 	return admission
 }
 
-// AdmitUnlabelled numbers the spans of an origin that are counted without their labels.
+// AdmitUnlabelled returns the ID of the row for spans of an origin that are counted without labels.
 func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
 	admission := c.registry.AdmitUnlabelled(origin)
 	c.setLive(int(admission.ID) + 1)
 	return admission
 }
 
-// begin makes the memory of a released cycle that of a new one.
+// begin initializes a cycle in the memory of a released one.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
 	c.number, c.started = number, now
 	c.window = NewWindow(number, now, c.width)
@@ -80,7 +80,7 @@ func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Interval
 	}
 }
 
-// release empties the cycle's memory and lets a new one begin in it.
+// release clears the memory, so that another cycle can begin in it.
 func (c *Cycle) release() {
 	for _, table := range c.tables {
 		table.Reset()
@@ -91,18 +91,18 @@ func (c *Cycle) release() {
 	c.released <- struct{}{}
 }
 
-// closedCycle is the current cycle's number once there is no further one.
+// closedCycle is the number of the current cycle after the last one was sealed.
 const closedCycle = ^uint64(0)
 
-// cycles publishes which cycle is current, and knows who is inside one. The package
-// comment says why that makes a boundary exact.
+// cycles publishes which cycle is current, and tracks the publishers that are inside one. The
+// package comment explains why this makes boundaries exact.
 type cycles struct {
 	current atomic.Uint64
 	_       cpu.CacheLinePad
 	memory  [2]*Cycle // cycle n is memory[n%2]
 
-	waiting atomic.Bool   // the sealer waits for guards to exit
-	exited  chan struct{} // a token when one may have
+	waiting atomic.Bool   // the sealer is waiting for guards to exit
+	exited  chan struct{} // holds a token when a guard may have exited
 
 	mu     sync.Mutex
 	guards map[*Guard]struct{}
@@ -110,11 +110,11 @@ type cycles struct {
 
 func (c *cycles) at(number uint64) *Cycle { return c.memory[number%2] }
 
-// Guard keeps the cycle that its publisher is inside from being sealed: it is the
-// publisher's epoch guard. A connection has one and uses it from its own goroutine.
+// Guard prevents the cycle that its publisher is inside from being sealed (epoch-based
+// reclamation). Each connection has one, and uses it from one goroutine.
 type Guard struct {
 	_      cpu.CacheLinePad
-	inside atomic.Uint64 // number of the cycle plus one, 0 when outside
+	inside atomic.Uint64 // number of the entered cycle plus one; 0 when outside
 	_      cpu.CacheLinePad
 	cycles *cycles
 }
@@ -127,15 +127,15 @@ func (c *cycles) newGuard() *Guard {
 	return g
 }
 
-// Close ends the guard's use. It must be outside.
+// Close unregisters the guard, which must be outside.
 func (g *Guard) Close() {
 	g.cycles.mu.Lock()
 	defer g.cycles.mu.Unlock()
 	delete(g.cycles.guards, g)
 }
 
-// Enter returns the current cycle, which is not sealed before Exit. It returns
-// nil when the last cycle has been sealed: nothing can be published any more.
+// Enter returns the current cycle, which is not sealed before Exit. It returns nil after the last
+// cycle was sealed; then nothing can be published any more.
 func (g *Guard) Enter() *Cycle {
 	for {
 		number := g.cycles.current.Load()
@@ -148,8 +148,8 @@ func (g *Guard) Enter() *Cycle {
 	}
 }
 
-// enter shows the cycle as entered, and then looks again whether it is current. If not,
-// the sealer may not have seen the guard, or may be waiting for it.
+// enter marks a cycle as entered, then checks that it is still current. If it is not, the sealer
+// may have missed the mark, or may be waiting for its removal.
 func (g *Guard) enter(number uint64) bool {
 	g.inside.Store(number + 1)
 	if g.cycles.current.Load() == number {
@@ -159,19 +159,19 @@ func (g *Guard) enter(number uint64) bool {
 	return false
 }
 
-// Exit says that everything of the entered cycle has been published.
+// Exit leaves the entered cycle, in which everything has been published.
 func (g *Guard) Exit() {
 	g.inside.Store(0)
 	if g.cycles.waiting.Load() {
 		select {
 		case g.cycles.exited <- struct{}{}:
-		default: // a token is there already; the sealer will look again
+		default: // there is a token already; the sealer will check all guards
 		}
 	}
 }
 
-// awaitExits returns when no guard is inside the cycle any more. The caller has made
-// another cycle current, so none can enter it again.
+// awaitExits waits until no guard is inside the given cycle. The caller has made another cycle
+// current, so that no guard can enter this one again.
 func (c *cycles) awaitExits(number uint64) {
 	c.waiting.Store(true)
 	defer c.waiting.Store(false)
@@ -184,28 +184,28 @@ func (c *cycles) awaitExits(number uint64) {
 	}
 }
 
-// windowBuckets is how many buckets one cycle can write: the one before the
-// cycle's own, its own, and the next, which a span can reach when it ends
-// between a bucket's boundary and the seal that follows it.
+// windowBuckets is the number of buckets that one cycle can write: the one before its own, its own,
+// and the next one, for spans that end between a bucket boundary and the seal that follows it.
 const windowBuckets = 3
 
-// oldestBucket is the start of the first of them, for a cycle that started then.
+// oldestBucket returns the start of the first of these buckets, for a cycle that started at the
+// given time.
 func oldestBucket(started time.Time, width int64) int64 {
 	now := started.UnixNano()
 	return now - now%width - width
 }
 
-// Window tells a publisher in which of a cycle's buckets a span is counted. It is
-// made anew for each batch, after the batch was read: no span of it can have ended
-// after the first time that the window has to look at the clock.
+// Window determines in which of a cycle's buckets a span is counted. Publishers create one per
+// batch, after they have read the batch: so no span of the batch can have ended after the window
+// first reads the clock.
 type Window struct {
-	start int64  // of the cycle's own bucket
+	start int64  // start of the cycle's own bucket
 	width uint64 // of a bucket
-	own   Place  // of a span that ended in it
-	now   int64  // 0 until it was asked for
+	own   Place  // place of spans that end in the cycle's own bucket
+	now   int64  // 0 until the clock is read
 }
 
-// NewWindow is the window of a cycle of that number that started then.
+// NewWindow returns the window of a cycle.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	return Window{
 		start: oldestBucket(started, int64(width)) + int64(width), width: uint64(width),
@@ -213,7 +213,7 @@ func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	}
 }
 
-// Place is where a span with this end is counted.
+// Place returns the bucket in which a span with the given end time is counted.
 func (w *Window) Place(end int64) Place {
 	if uint64(end-w.start) < w.width {
 		return w.own
@@ -221,10 +221,11 @@ func (w *Window) Place(end int64) Place {
 	return w.clamp(end)
 }
 
-// clamp finds the bucket of an end outside the cycle's own. A span can't have
-// ended after now.
+// clamp returns the bucket of a span that did not end in the cycle's own bucket. Spans that ended
+// before the window are late and go into its oldest bucket. Spans that end in the future are early
+// and go into the bucket of the current time.
 func (w *Window) clamp(end int64) Place {
-	place := Place{cycle: w.own.cycle}
+	place := Place{cycle: w.own.cycle} // in the oldest bucket
 	width := int64(w.width)
 	oldest := w.start - width
 	if end < oldest {
@@ -237,9 +238,10 @@ func (w *Window) clamp(end int64) Place {
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
 	}
-	// The wall clock may have stepped back below the window since the cycle
-	// started; then now has no bucket here, and the cycle's own is the nearest.
-	bucket, latest := (end-oldest)/width, (max(w.now, w.start)-oldest)/width
+	// If the wall clock has been set back to a time before the window, the cycle's own bucket is the
+	// nearest one to it.
+	now := max(w.now, w.start)
+	bucket, latest := (end-oldest)/width, (now-oldest)/width
 	if bucket > latest {
 		bucket, place.clamp = latest, early
 	}
@@ -247,30 +249,29 @@ func (w *Window) clamp(end int64) Place {
 	return place
 }
 
-// Slot is one snapshot on its way through a ring: all that a drainer needs of it, in
-// numbers. It holds no pointer, so the garbage collector has nothing to scan in
-// the rings however large they are, and no write barrier runs when one is published.
+// Slot is a snapshot in a ring: the numbers that a drainer needs. It has no pointers, so that the
+// garbage collector need not scan the rings, and publishing runs no write barrier.
 type Slot struct {
 	Duration uint64  // nanoseconds
 	End      int64   // nanoseconds since the Unix epoch
-	Weight   float64 // how many spans it stands for
+	Weight   float64 // number of spans that it represents
 	Key      registry.KeyID
 	Flags    span.Flags
 	Place
 }
 
-// Place is where a snapshot is counted. A Window makes it.
+// Place identifies the cycle and bucket in which a snapshot is counted. Window.Place returns it.
 type Place struct {
-	cycle  uint8 // low bit of the cycle's number: two are in use at most
-	bucket uint8 // in the cycle's window
+	cycle  uint8 // low bit of the cycle number; at most two cycles are in use
+	bucket uint8 // index in the cycle's window
 	clamp  clamp
 }
 
-// clamp says whether a snapshot is counted in another bucket than the one it ended in.
+// clamp tells why a snapshot is counted in another bucket than the one it ended in.
 type clamp uint8
 
 const (
 	unclamped clamp = iota
-	late            // it ended before the window, and is counted in the oldest bucket
-	early           // it ends after now, and is counted in the bucket of now
+	late            // ended before the window; counted in the oldest bucket
+	early           // ends in the future; counted in the bucket of the current time
 )

@@ -1,63 +1,56 @@
-// Package aggregate counts snapshots. It owns everything between a published slot and a
-// sealed cycle: the cycles, the rings and the drainers with their tables, and the seal.
+// Package aggregate counts snapshots. It owns everything between a published slot and a sealed cycle: the
+// cycles, the rings, the drainers with their tables, and the sealer.
 //
 // # Data flow
 //
 //	publisher: Guard.Enter -> Cycle.Admit (first use of a key in an interval) -> slots into a ring ->
 //	           Guard.Exit
-//	drainer:   ring -> its own table of the slot's cycle
-//	sealer:    every interval, and for a report, begins the next cycle, collects the tables of the
-//	           last, delivers them whole
+//	drainer:   ring -> its own table for the slot's cycle
+//	sealer:    every interval, and on request: begins the next cycle, collects the tables of the last
+//	           one, and delivers them
 //
-// An interval is the time between two flushes by the clock, and has one registry of keys.
-// A cycle is what is sealed at once: an interval, or the part of one before or after a
-// report.
+// An interval is the time between two regular seals, and has one registry of keys. A cycle is the unit of
+// sealing: an interval, or the part of one before or after a requested flush.
 //
-// # Threading
+// # Concurrency
 //
-//   - A table is written by its drainer alone until the seal, and belongs to
-//     whoever received the Sealed after it. No lock, no atomic.
-//   - What is merged, groups that tracers have counted themselves, is written under
-//     its own mutex by publishers that are inside its cycle (Cycle.Merging), and sealed
-//     with the tables.
-//   - The interval's registry is written by publishers that are inside one of its
-//     cycles, by that package's rules. What it gave a number never changes, so the flush
-//     reads what a sealed cycle was handed without a lock.
-//   - The current cycle's number is written by the sealer alone.
+//   - A table is written only by its drainer until the seal, and belongs to the receiver of Sealed after
+//     it, without locks or atomics.
+//   - Groups that tracers have counted are written by publishers inside the cycle, under a mutex
+//     (Cycle.LockGroups), and sealed with the tables.
+//   - The interval's registry is written by publishers inside one of its cycles, by the rules of that
+//     package. Its entries never change, so exporters read those of a sealed cycle without a lock.
+//   - The current cycle's number is written only by the sealer.
 //
 // # Why a boundary is exact
 //
-// A publisher shows in its Guard which cycle it is in, looks again whether that is still
-// the current one, and only then admits keys and publishes slots. The sealer first makes
-// the next cycle current and then waits until no guard shows the old one. All four steps
-// are sequentially consistent atomics, so either the publisher sees the new cycle and
-// starts over, or the sealer sees its guard and waits for it. From then on no slot of the
-// old cycle can be published any more, and every one that was stands in a ring. A report
-// signal behind them makes each drainer empty its ring up to that point before it
-// answers. So a batch, which is published within one Enter and Exit, is never split by a
-// boundary, and nothing of a sealed cycle is ever late.
+// A publisher stores the cycle that it enters in its Guard, checks that this cycle is still current, and
+// only then admits keys and publishes slots. The sealer first makes the next cycle current, then waits
+// until no guard contains the old one. All four steps are sequentially consistent atomics, so either the
+// publisher sees the new cycle and starts over, or the sealer sees its guard and waits. After that, no
+// slot of the old cycle can be published, and all slots of it are in a ring. A signal makes each drainer
+// empty its ring up to that point before it answers. So a batch, which is published within one Enter and
+// Exit, is never split by a boundary, and no slot of a sealed cycle is ever late.
 //
-// Two cycles are in use at once for the length of that wait, never three: the memory of
-// cycle n is that of n-2, and the sealer does not begin n before the flush has released
-// n-2. Registries take turns by interval.
+// At most two cycles are in use at the same time, for the duration of that wait: cycle n uses the memory
+// of cycle n-2, and the sealer does not begin n before the exporters have released n-2. Registries
+// alternate in the same way, per interval.
 //
 // # Two clocks
 //
-// The cycle is wall-clock: it decides when keys are admitted and when tables are sealed. The
-// bucket is the span's end time. A cycle writes three buckets at most: the one before its own,
-// its own, and the next (for spans that end between a boundary and the seal that follows it).
-// The publisher picks it, see Window. A span that ended earlier is counted in the oldest
-// bucket, and as late; a span that ends after now is counted in the bucket of now, and as
-// early. Groups that tracers have counted keep the bucket that their tracer gave them, or the
-// agent's slot of it.
+// Cycles follow the wall clock, which decides when keys are admitted and tables sealed. Buckets follow
+// the end times of spans. A cycle writes three buckets at most: the one before its own, its own, and the
+// next one (for spans that end between a boundary and the seal after it). The publisher selects it, see
+// Window. A span that ended earlier is counted in the oldest bucket, and as late; a span that ends in the
+// future is counted in the current bucket, and as early. Groups counted by tracers keep their tracer's
+// bucket, or the agent's slot for it.
 //
-// # Bounds
+// # Limits
 //
-// A table has at most one row for each key of the interval and bucket of the window
-// (registry.Config.MaxKeys), with every drainer, because which one counts a key may change.
-// All sketches share Config.SketchBytes; without more, they collapse their lowest bins early,
-// and no span is lost. Merged statistics have sketch.MaxMappings mappings and, with their
-// rows, a quarter of the sketch memory a cycle. Statistics that find no room there are refused
-// whole: their tracer has counted them, so the agent can have them as they are. Nothing that a
-// tracer sends can make any of this larger.
+// A table has at most one row per key of the interval and bucket of the window (registry.Config.MaxKeys),
+// for each drainer, because the drainer of a key can change. All sketches share Config.SketchBytes. When
+// that is used up they collapse their lowest bins early, and no span is lost. Merged groups have at most
+// sketch.MaxMappings mappings and take, with their rows, at most a quarter of the sketch memory per cycle.
+// Groups beyond that are rejected as a whole: their tracer has counted them already, so they can be sent
+// to the agent unchanged. Nothing that a client sends can exceed these limits.
 package aggregate

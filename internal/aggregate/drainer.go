@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// drainLimit is how many slots a drainer counts before it frees them: few
-// enough that producers get room back early, many enough that the free, the
-// clock and the counters cost nothing a span.
+// drainLimit is the number of slots that a drainer counts before it frees them: small enough that
+// producers soon get free slots, large enough that the cost of freeing, of the clock and of the
+// counters is negligible per span.
 const drainLimit = 512
 
-// drainer empties one ring into its own tables. Everything in it is touched by
-// its goroutine alone, except the counters, which others may read.
+// drainer counts the slots of one ring in its own tables. Only its goroutine uses the fields,
+// except for the counters, which any goroutine can read.
 type drainer struct {
-	ring     *ring.Ring[Slot]
-	tables   [2]*Table     // of cycle n at n%2
-	reported chan struct{} // a signal is done with
-	cleared  uint64        // snapshots that the last clear gave up
-	done     chan struct{}
-	ages     ages
+	ring    *ring.Ring[Slot]
+	tables  [2]*Table     // table of cycle n at index n%2
+	handled chan struct{} // receives a token when a signal has been handled
+	cleared uint64        // snapshots discarded by the last clear
+	done    chan struct{}
+	ages    ages
 
 	_          cpu.CacheLinePad
 	aggregated atomic.Uint64
@@ -37,11 +37,12 @@ func (d *drainer) run() {
 	d.ring.Consume(drainLimit, d.count, d.signal)
 }
 
-// count adds slots to the tables of their cycles.
+// count adds slots to the tables of their cycles, and updates the counters. Each counter has one
+// writer, so a load followed by a store is an exact addition.
 func (d *drainer) count(slots []Slot) {
 	d.ages.sample(slots)
-	var taken [2]uint64 // by table
-	var clamped [3]uint64
+	var taken [2]uint64   // by table
+	var clamped [3]uint64 // by clamp
 	for i := range slots {
 		s := &slots[i]
 		d.tables[s.cycle].Add(s)
@@ -49,12 +50,10 @@ func (d *drainer) count(slots []Slot) {
 		clamped[s.clamp]++
 	}
 	for i, n := range taken {
-		// A table that got nothing may be sealed, and is then not ours to write.
-		if n > 0 {
+		if n > 0 { // otherwise the table may be sealed and must not be written
 			d.tables[i].held.Store(d.tables[i].held.Load() + n)
 		}
 	}
-	// One writer: a load and a store are an exact addition.
 	d.aggregated.Store(d.aggregated.Load() + taken[0] + taken[1])
 	if clamped[late]+clamped[early] > 0 {
 		d.late.Store(d.late.Load() + clamped[late])
@@ -62,30 +61,28 @@ func (d *drainer) count(slots []Slot) {
 	}
 }
 
-// signal answers a report: the ring has just delivered everything that was
-// published before it, so the sealed cycle's table is complete. A clear comes
-// past what lies in the ring, which is counted into the emptied table. A stop
-// needs no answer, for Consume returns.
+// signal handles a signal of the sealer, after all slots published before it have been counted.
+// After a seal signal, the table of the sealed cycle is complete. A clear resets the table of the
+// current cycle at once: slots that are still in the ring are counted into the empty table.
 func (d *drainer) signal(s ring.Signal) {
 	if s.Kind == ring.Clear {
 		table := d.tables[s.Arg&1]
 		d.cleared = table.held.Load()
 		table.Reset()
 	}
-	if s.Kind != ring.Stop {
-		d.reported <- struct{}{}
+	if s.Kind != ring.Stop { // after which Consume returns
+		d.handled <- struct{}{}
 	}
 }
 
-// ageEvery is how many slots a drainer counts between two whose age it notes: few enough
-// for a few hundred a second to say how old all are, many enough that reading the clock
-// costs nothing a span.
+// ageEvery is the interval, in slots, at which a drainer records the age of a slot: small enough
+// for a few hundred samples per second, large enough that reading the clock costs nothing per span.
 const ageEvery = 1024
 
-// ageBuckets is how many buckets the histogram has beside the one beyond all bounds.
+// ageBuckets is the number of bounds of the histogram of ages.
 const ageBuckets = 48
 
-// ageBounds are two to an octave, from 4 microseconds to a minute, in nanoseconds.
+// ageBounds are two bounds per power of two, from 4 microseconds to a minute, in nanoseconds.
 var ageBounds = func() (bounds [ageBuckets]uint64) {
 	for i := range bounds {
 		octave := uint64(1) << (12 + i/2)
@@ -94,17 +91,16 @@ var ageBounds = func() (bounds [ageBuckets]uint64) {
 	return bounds
 }()
 
-// ages says how long spans had ended when they were counted: the tracer's
-// buffering, the socket and the ring together. One drainer writes it and anybody
-// reads it.
+// ages is a histogram of the time from the end of a span until it is counted, spent in the client's
+// buffer, the socket and the ring. It has one writer, the drainer, and any number of readers.
 type ages struct {
 	counts  [ageBuckets + 1]atomic.Uint64
-	sum     atomic.Uint64 // bits of a float64, in seconds: one span may say that it ended in 1678
+	sum     atomic.Uint64 // seconds, as bits of a float64, because the age of one span can be centuries
 	highest atomic.Uint64
-	skip    int // slots before the next one that is noted; the drainer's own
+	skip    int // slots before the next sample; used only by the drainer
 }
 
-// sample notes the age of each ageEvery-th of the slots that a drainer counts.
+// sample records the age of every ageEvery-th slot.
 func (a *ages) sample(slots []Slot) {
 	for ; a.skip < len(slots); a.skip += ageEvery {
 		a.observe(ageAt(time.Now().UnixNano(), slots[a.skip].End))
@@ -112,8 +108,8 @@ func (a *ages) sample(slots []Slot) {
 	a.skip -= len(slots)
 }
 
-// ageAt is how long ago something ended, which an int64 may not hold; never less than
-// nothing.
+// ageAt returns the time from end until now, or 0 if end is in the future. It can exceed the
+// largest int64.
 func ageAt(now, end int64) uint64 {
 	if end >= now {
 		return 0
@@ -121,10 +117,11 @@ func ageAt(now, end int64) uint64 {
 	return uint64(now) - uint64(end)
 }
 
+// observe records an age. Each counter has one writer, so a load followed by a store is an exact
+// addition.
 func (a *ages) observe(age uint64) {
-	bucket, _ := slices.BinarySearch(ageBounds[:], age) // the first whose bound is not below
+	bucket, _ := slices.BinarySearch(ageBounds[:], age)
 	count := &a.counts[bucket]
-	// One writer: a load and a store are an exact addition.
 	count.Store(count.Load() + 1)
 	a.sum.Store(math.Float64bits(math.Float64frombits(a.sum.Load()) + float64(age)/1e9))
 	if age > a.highest.Load() {
@@ -132,7 +129,8 @@ func (a *ages) observe(age uint64) {
 	}
 }
 
-// Ages is how long sampled spans had ended when they were counted, in seconds.
+// Ages is a histogram of the time from the end of sampled spans until they were counted, in
+// seconds.
 type Ages struct {
 	Bounds  []float64
 	Counts  []uint64 // one more than Bounds; not cumulative

@@ -8,7 +8,7 @@ func (a *Aggregator) Reroute(rnd *rand.Rand) {
 	now := a.balancer.Routing()
 	next := now.Next(anyOwners(rnd, now.Partitions(), a.Drainers()))
 	if rnd.IntN(4) == 0 && next.Partitions() < 128 {
-		next = next.Grown(2 * next.Partitions())
+		next = next.Split(2 * next.Partitions())
 	}
 	a.balancer.Install(next)
 }
@@ -25,4 +25,4 @@ func anyOwners(rnd *rand.Rand, partitions, drainers int) [][]uint16 {
 }
 
 // Seal waits for the seal that a report gets.
-func (a *Aggregator) Seal() { <-a.sealer.reports.ask().sealed }
+func (a *Aggregator) Seal() { <-a.sealer.requests.ask().sealed }

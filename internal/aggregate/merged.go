@@ -13,23 +13,23 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Merged is the groups of one cycle: rows found by key, bucket and mapping. No drainer
-// has a part in it. Publishers that are inside the cycle add to it under mu, some hundred
-// groups a tracer and 10 seconds; after the seal it belongs to the flush.
+// Merged contains the groups of one cycle: rows identified by key, bucket and mapping. Publishers
+// inside the cycle add groups under mu, some hundred per tracer every 10 seconds; drainers do not
+// use it. After the seal it belongs to the exporters.
 type Merged struct {
 	mu sync.Mutex
 	mergedBuckets
 	maxChunks int
-	memory    *sketch.Memory // is reserved for all rows and their bins
+	memory    *sketch.Memory // charged for all rows and their bins
 
-	numbers  map[mergedKey]int // of rows
+	indexes  map[mergedKey]int // indexes of rows
 	rows     []mergedRow
 	mappings []sketch.Mapping // by MappingID
 	bins     int
 	chunks   int // of memory, reserved
 
-	held  atomic.Uint64  // spans in the rows, for the books
-	spans *atomic.Uint64 // of all cycles
+	held  atomic.Uint64  // spans in the rows, for the accounting
+	spans *atomic.Uint64 // total of all cycles
 }
 
 type mergedKey struct {
@@ -45,12 +45,12 @@ type mergedRow struct {
 }
 
 const (
-	// mergedShare is the part of all sketch memory that the groups of one cycle can take,
-	// so that two leave half of it to what the drainers count.
+	// The groups of one cycle can take 1/mergedShare of the sketch memory, so that two cycles leave
+	// half of it to the drainers.
 	mergedShare = 4
-	// mergedBinBytes is what a bin takes in a list that has just grown.
+	// mergedBinBytes is the memory of a bin in a list that has just grown.
 	mergedBinBytes = 32
-	// mergedRowBytes is the same of a row, in the list of them and in the map that finds it.
+	// mergedRowBytes is the memory of a row in such a list, and of its map entry.
 	mergedRowBytes = 2*int(unsafe.Sizeof(mergedRow{})) + 4*int(unsafe.Sizeof(mergedKey{})+unsafe.Sizeof(0))
 )
 
@@ -58,11 +58,12 @@ func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Mer
 	return &Merged{
 		mergedBuckets: mergedBuckets{width: int64(config.BucketWidth)},
 		maxChunks:     config.SketchBytes / mergedShare / sketch.ChunkBytes, memory: memory,
-		numbers: map[mergedKey]int{}, mappings: []sketch.Mapping{sketch.OwnMapping}, spans: spans,
+		indexes: map[mergedKey]int{}, mappings: []sketch.Mapping{sketch.OwnMapping}, spans: spans,
 	}
 }
 
-// reserve reserves memory for so many rows and bins in all.
+// reserve reserves memory for the given total numbers of rows and bins, and reports whether it is
+// available.
 func (m *Merged) reserve(rows, bins int) bool {
 	bytes := rows*mergedRowBytes + bins*mergedBinBytes
 	more := (bytes+sketch.ChunkBytes-1)/sketch.ChunkBytes - m.chunks
@@ -76,18 +77,19 @@ func (m *Merged) reserve(rows, bins int) bool {
 	return true
 }
 
+// row returns the row of a key, and adds it if necessary.
 func (m *Merged) row(key mergedKey) *mergedRow {
-	number, known := m.numbers[key]
+	index, known := m.indexes[key]
 	if !known {
-		number = len(m.rows)
-		m.numbers[key] = number
+		index = len(m.rows)
+		m.indexes[key] = index
 		m.rows = append(m.rows, mergedRow{mergedKey: key})
 	}
-	return &m.rows[number]
+	return &m.rows[index]
 }
 
-// errorDuration is what of the row's duration spans with an error took: all of it where all
-// have one, and else what their bins stand for.
+// errorDuration returns how much of the row's duration spans with an error took. Tracers send only
+// the total, so unless all spans are errors, it is estimated from the bins.
 func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	if r.Errors >= r.Hits {
 		return r.Duration
@@ -95,7 +97,7 @@ func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	return min(r.Errors*r.errors.mean(mapping), r.Duration)
 }
 
-// clear gives up what was merged so far, and says how many spans that were.
+// clear discards all groups and returns the number of their spans.
 func (m *Merged) clear() (spans uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,49 +106,46 @@ func (m *Merged) clear() (spans uint64) {
 	return spans
 }
 
-// reset gives all memory back.
+// reset releases all memory.
 func (m *Merged) reset() {
-	m.numbers, m.rows, m.mappings = map[mergedKey]int{}, nil, m.mappings[:1]
+	m.indexes, m.rows, m.mappings = map[mergedKey]int{}, nil, m.mappings[:1]
 	m.memory.Release(m.chunks)
 	m.bins, m.chunks = 0, 0
 	m.held.Store(0)
 }
 
-// Which bucket of a tracer can be merged, and where it goes, so that the agent makes the
-// same of it.
+// Limits for the buckets of tracers that can be merged without changing the agent's result.
 //
-// The agent keeps what tracers have counted in slots of two seconds, by the bucket's
-// start. A start before its oldest slot, which is between 17 and 20 s old, goes into that
-// one; a start after now goes into the slot of now. So a start may be replaced by any
-// other of its slot, and a bucket may reach the agent later as long as it is not 17 s old
-// by then.
+// The agent adds groups to slots of two seconds, by the start of their bucket. If the start is before
+// the oldest slot, which is between 17 and 20 s old, the group goes into that slot; if it is in the
+// future, into the current one. So a start can be replaced by any other in its slot, and a bucket can
+// reach the agent later, as long as it is less than 17 s old by then.
 //
-//   - A bucket of ours, a whole ten seconds of the wall clock, is taken for a minute.
-//     Its tracer sends it when it is 20 s old, so the agent would have put it into its
-//     oldest slot, and still does that much later.
-//   - A bucket that began at any other time is taken while it is mergedMaxAge old at most:
-//     it reaches the agent a flush interval later. dd-trace-java's begin when they are
-//     sent. It goes to the start of its slot, where it meets what other processes have
-//     sent, as it would have at the agent.
+//   - A bucket aligned to the daemon's own (ten seconds of the wall clock) is accepted for a minute. Its
+//     tracer sends it when it is 20 s old, so the agent would put it into the oldest slot in any case.
+//   - A bucket that starts at any other time is accepted until it is mergedMaxAge old, because it reaches
+//     the agent one flush interval later. dd-trace-java starts such buckets when it sends them. They are
+//     moved to the start of their slot, where the agent would also merge them with other processes'.
 const (
 	agentSlot    = int64(2 * time.Second)
 	mergedMaxAge = int64(5 * time.Second)
-	// mergedBackBuckets is how many buckets before a cycle's own are taken.
+	// mergedBackBuckets is the number of accepted buckets before a cycle's own.
 	mergedBackBuckets = 6
 )
 
-// mergedBuckets are those that a cycle takes.
+// mergedBuckets decides which buckets of tracers a cycle accepts.
 type mergedBuckets struct {
 	width  int64 // of a bucket
-	oldest int64 // start of the oldest bucket of ours that is taken
+	oldest int64 // start of the oldest aligned bucket that is accepted
 }
 
-// begin makes them those of a cycle that begins then.
+// begin sets the buckets for a cycle that begins now.
 func (m *mergedBuckets) begin(now time.Time) {
 	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
 }
 
-// bucketOf is the start under which a tracer's bucket is kept.
+// bucketOf returns the bucket in which a tracer's bucket is counted, given its start. It reports
+// false if the bucket can't be merged.
 func (m *mergedBuckets) bucketOf(start, now int64) (bucket int64, ok bool) {
 	switch {
 	case start > now:
@@ -158,11 +157,11 @@ func (m *mergedBuckets) bucketOf(start, now int64) (bucket int64, ok bool) {
 	}
 }
 
-// Group is what a tracer has counted itself of one key in one bucket.
+// Group is the statistics that a tracer has counted for one key in one bucket.
 type Group struct {
-	Key     span.Key       // its labels may be parts of a buffer
-	Bucket  int64          // as its tracer began it, nanoseconds since the Unix epoch
-	Mapping sketch.Mapping // of its bins
+	Key     span.Key       // its labels can point into a buffer
+	Bucket  int64          // start as sent by the tracer, nanoseconds since the Unix epoch
+	Mapping sketch.Mapping // mapping of the bins
 	Counts
 	OK, Errors sketch.Bins
 }
@@ -174,24 +173,24 @@ var (
 	ErrNoMergedRoom = errors.New("merge groups: the cycle has no room for them")
 )
 
-// Merging is the exclusive right to add groups to the cycle that a publisher is inside.
-type Merging struct {
+// GroupWriter has exclusive access to the groups of the cycle that a publisher is inside.
+type GroupWriter struct {
 	cycle *Cycle
 	*Merged
 }
 
-// Merging waits for the right, which lasts until End.
-func (c *Cycle) Merging() Merging {
+// LockGroups waits for exclusive access to the groups of the cycle. The caller must call End.
+func (c *Cycle) LockGroups() GroupWriter {
 	c.merged.mu.Lock()
-	return Merging{c, c.merged}
+	return GroupWriter{c, c.merged}
 }
 
-// End gives the right back.
-func (m Merging) End() { m.mu.Unlock() }
+// End releases the access.
+func (m GroupWriter) End() { m.mu.Unlock() }
 
-// Reserve makes room for all of these groups, or says why they can't be added. Then
-// nothing has changed.
-func (m Merging) Reserve(groups []Group, width uint64, now time.Time) error {
+// Reserve reserves memory for all of the given groups. If it returns an error, it has changed
+// nothing.
+func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
 	}
@@ -202,7 +201,8 @@ func (m Merging) Reserve(groups []Group, width uint64, now time.Time) error {
 			return ErrOtherTime
 		}
 		if !slices.Contains(mappings, g.Mapping) {
-			if mappings = append(mappings, g.Mapping); len(mappings) > sketch.MaxMappings {
+			mappings = append(mappings, g.Mapping)
+			if len(mappings) > sketch.MaxMappings {
 				return ErrMappings
 			}
 		}
@@ -215,20 +215,21 @@ func (m Merging) Reserve(groups []Group, width uint64, now time.Time) error {
 	return nil
 }
 
-// Add admits the key of a group that there is room for, and adds what was counted.
-func (m Merging) Add(origin registry.OriginID, g *Group) registry.LabelSet {
+// Add admits the key of a group, whose memory was reserved, adds its counts, and returns the labels
+// that collapsed.
+func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	mapping := slices.Index(m.mappings, g.Mapping)
 	if mapping < 0 {
 		panic("BUG: a group is added that no room was reserved for")
 	}
 	admission := m.cycle.Admit(origin, &g.Key)
-	if g.Spans > 1 {
+	if g.Spans > 1 { // the registry must know that the key recurs
 		admission = m.cycle.Admit(origin, &g.Key)
 	}
 	bucket, _ := m.bucketOf(g.Bucket, g.Bucket)
 	row := m.row(mergedKey{admission.ID, sketch.MappingID(mapping), bucket})
 	m.bins += row.ok.add(&g.OK) + row.errors.add(&g.Errors)
-	row.Add(&g.Counts) // last: the books count what is in the rows
+	row.Add(&g.Counts)
 	m.held.Add(g.Spans)
 	m.spans.Add(g.Spans)
 	return admission.Collapsed

@@ -152,7 +152,7 @@ func TestMergedModel(t *testing.T) {
 					},
 				}
 			}
-			merging := c.Merging()
+			merging := c.LockGroups()
 			err := merging.Reserve(groups, 10e9, time.Unix(1004, 0))
 			for i := range groups {
 				if err != nil {
@@ -209,7 +209,7 @@ func TestHistogramsOfMergedRows(t *testing.T) {
 			Bucket: 1000e9, Mapping: m, Counts: Counts{Spans: 1}, OK: someBins(rnd, m),
 			Errors: someBins(rnd, m),
 		}}
-		merging := c.Merging()
+		merging := c.LockGroups()
 		if err := merging.Reserve(groups, 10e9, time.Unix(1004, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestErrorDurationOfMergedRows(t *testing.T) {
 			Bucket: 1000e9, Mapping: someMappings[1], Counts: test.counts,
 			Errors: test.errors,
 		}}
-		merging := c.Merging()
+		merging := c.LockGroups()
 		if err := merging.Reserve(groups, 10e9, time.Unix(1004, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,7 @@ func TestMappingsOfACycle(t *testing.T) {
 			OK: sketch.Bins{List: []sketch.Bin{{Index: 5, Spans: 1}}},
 		}
 	}
-	merging := c.Merging()
+	merging := c.LockGroups()
 	defer merging.End()
 	for n := range sketch.MaxMappings - 2 {
 		groups := []Group{group(n)}
@@ -316,7 +316,7 @@ func TestMergedRowsAreBounded(t *testing.T) {
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	bins := sketch.Bins{List: []sketch.Bin{{Index: 100, Spans: 1}, {Index: 200, Spans: 1}}}
 	added := 0
-	merging := c.Merging()
+	merging := c.LockGroups()
 	defer merging.End()
 	for n := range 10000 {
 		g := []Group{{
@@ -346,7 +346,7 @@ func TestMergedBytes(t *testing.T) {
 	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	for _, each := range []int{1, 20, 57, 900} {
-		merging := c.Merging()
+		merging := c.LockGroups()
 		refused := false
 		for n := 0; !refused; n++ {
 			g := []Group{{
@@ -424,7 +424,7 @@ func TestMerge(t *testing.T) {
 				}}
 				g[0].OK, g[0].Errors = sketch.Bins{Zeros: 1, List: []sketch.Bin{{Index: 100, Spans: 4}}},
 					sketch.Bins{List: []sketch.Bin{{Index: 200, Spans: 2}}}
-				merging := cycle.Merging()
+				merging := cycle.LockGroups()
 				if err := merging.Reserve(g, 10e9, now); err != nil {
 					t.Error(err)
 				}
@@ -484,7 +484,7 @@ func TestBucketsOfTracers(t *testing.T) {
 			t.Errorf("%v at %v: %v", test.start, test.now, got)
 		}
 	}
-	merging := mergingCycle(1).Merging()
+	merging := mergingCycle(1).LockGroups()
 	defer merging.End()
 	if merging.Reserve([]Group{{Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 5e9,
 		time.Unix(1004, 0)) == nil {

@@ -271,7 +271,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 	for range 2000 {
 		time.Sleep(time.Duration(rnd.IntN(40)) * time.Millisecond)
 		if rnd.IntN(200) == 0 {
-			if _, err := a.Report(t.Context()); err != nil {
+			if _, err := a.RequestFlush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -387,7 +387,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			return
 		default:
 			a.Stats() // as a scrape would, at any moment
-			a.sealer.reports.ask()
+			a.sealer.requests.ask()
 		}
 	}
 }

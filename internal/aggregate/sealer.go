@@ -12,33 +12,32 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// reportSpacing is the least time between two seals that tracers asked for, and
-// maxReports the most of them within one interval; who asks after that waits for
-// its end. A seal costs every origin a payload, so a tracer that asks in a loop
-// must not set the pace.
+// Limits of requested flushes: the minimum time between two, and the maximum number per interval. Further
+// requests wait until the interval ends. Each seal sends a payload per origin, so a client that requests
+// flushes in a loop must not set the pace.
 const (
-	reportSpacing = time.Second
-	maxReports    = 3
+	minFlushSpacing = time.Second
+	maxFlushes      = 3
 )
 
-// sealer is the goroutine that ends one cycle and begins the next: at the end of each
-// interval, and in between for reports.
+// sealer is the goroutine that ends each cycle and begins the next: at the end of each interval,
+// and in between on request.
 type sealer struct {
 	aggregator *Aggregator
-	reports    reports
+	requests   flushRequests
 	clears     chan struct{}
 	stop       chan struct{}
 	done       chan struct{}
 
-	// The goroutine's own.
-	boundary   time.Time // the end of this interval
-	lastReport time.Time // when there was a seal for a report
-	reported   int       // seals for reports in this interval
-	unresolved Reported  // deliveries without an outcome, oldest first; the flush bounds their number
+	// Used only by the goroutine.
+	boundary   time.Time  // end of this interval
+	lastFlush  time.Time  // last requested flush
+	flushes    int        // requested flushes in this interval
+	unresolved Deliveries // deliveries without an outcome, oldest first; exporters limit their number
 }
 
-// run seals until the stop. The boundary is computed anew from the wall clock each time,
-// so that neither a slow seal nor a step of the clock makes the cycles drift.
+// run seals cycles until stop is closed. It computes each boundary from the wall clock, so that
+// neither a slow seal nor a clock step makes the cycles drift.
 func (s *sealer) run() {
 	defer close(s.done)
 	interval := s.aggregator.config.FlushInterval
@@ -46,16 +45,16 @@ func (s *sealer) run() {
 	defer timer.Stop()
 	s.boundary = nextBoundary(time.Now(), interval)
 	for {
-		timer.Reset(s.untilDue())
+		timer.Reset(s.timeUntilSeal())
 		select {
-		case <-s.reports.asked:
+		case <-s.requests.wake:
 			continue
 		case <-s.clears:
 			s.aggregator.clear()
 			continue
 		case <-s.stop:
-			report := s.reports.take()
-			s.seal(s.aggregator.cycles.current.Swap(closedCycle), report)
+			request := s.requests.take()
+			s.seal(s.aggregator.cycles.current.Swap(closedCycle), request)
 			for _, d := range s.aggregator.drainers {
 				d.ring.Send(ring.Signal{Kind: ring.Stop})
 				<-d.done
@@ -64,36 +63,37 @@ func (s *sealer) run() {
 		case <-timer.C:
 		}
 		switch now := time.Now(); {
-		case !wall(now).Before(s.boundary):
-			s.reported = 0
-			report := s.reports.take()
-			s.seal(s.aggregator.nextCycle(true), report)
-		case s.mayReport() && now.Sub(s.lastReport) >= reportSpacing:
-			s.reported++
-			s.lastReport = now
-			report := s.reports.take()
-			s.seal(s.aggregator.nextCycle(false), report)
+		case !stripMonotonic(now).Before(s.boundary): // the interval has ended
+			s.flushes = 0
+			request := s.requests.take()
+			s.seal(s.aggregator.nextCycle(true), request)
+		case s.mayFlush() && now.Sub(s.lastFlush) >= minFlushSpacing:
+			s.flushes++
+			s.lastFlush = now
+			request := s.requests.take()
+			s.seal(s.aggregator.nextCycle(false), request)
 		}
 		s.boundary = nextBoundary(time.Now(), interval)
 	}
 }
 
-func (s *sealer) untilDue() time.Duration {
-	due := time.Until(s.boundary)
-	if s.mayReport() {
-		due = min(due, time.Until(s.lastReport.Add(reportSpacing)))
+// timeUntilSeal returns the time until the next seal.
+func (s *sealer) timeUntilSeal() time.Duration {
+	wait := time.Until(s.boundary)
+	if s.mayFlush() {
+		wait = min(wait, time.Until(s.lastFlush.Add(minFlushSpacing)))
 	}
-	return due
+	return wait
 }
 
-func (s *sealer) mayReport() bool { return s.reported < maxReports && s.reports.wanted() }
+func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
-// nextCycle begins a cycle, at a boundary with a new interval, and returns the number of
-// the one that it ends.
+// nextCycle makes the next cycle current, and returns the number of the one that ends. At a
+// boundary it also begins a new interval.
 func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	next := a.cycles.at(ended + 1)
-	<-next.released // the flush may still be reading what this memory held two cycles ago
+	<-next.released // exporters may still be reading the cycle before the last, which used this memory
 	if isBoundary {
 		a.intervals.Begin()
 	}
@@ -103,10 +103,10 @@ func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
 	return ended
 }
 
-// seal delivers a cycle that is not current any more, once everything of it is counted.
-// The report, where one was asked for, promises its delivery, and those of earlier ones
-// that have no outcome yet.
-func (s *sealer) seal(number uint64, report *report) {
+// seal delivers a cycle that is no longer current, after all its snapshots have been counted. A
+// flush request is answered with the delivery of this cycle, and those of earlier cycles that have
+// no outcome yet.
+func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	a.cycles.awaitExits(number)
 	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
@@ -116,27 +116,27 @@ func (s *sealer) seal(number uint64, report *report) {
 	sealed.merged, sealed.release = c.merged, c.release
 	sealed.Delivery.settled = func() {
 		a.config.Running.Settle(number)
-		a.outcomes.add(number)
+		a.settled.add(number)
 	}
-	sealed.Delivery.doubt = func(is bool) { a.config.Running.Doubt(number, is) }
+	sealed.Delivery.doubt = func(is bool) { a.config.Running.SetInDoubt(number, is) }
 	for _, table := range c.tables {
-		table.held.Store(0) // from here on the receiver's books hold them
+		table.held.Store(0) // from now on the exporters account for the snapshots
 	}
 	if c.merged != nil {
 		c.merged.held.Store(0)
 	}
-	s.unresolved = append(slices.DeleteFunc(s.unresolved, (*Delivery).resolved), sealed.Delivery)
+	s.unresolved = append(slices.DeleteFunc(s.unresolved, (*Delivery).isResolved), sealed.Delivery)
 	a.sealed.Inc()
 	a.lastSeal.Store(time.Now())
 	a.config.Deliver(sealed)
-	if report != nil {
-		report.delivered = slices.Clone(s.unresolved)
-		close(report.sealed)
+	if request != nil {
+		request.deliveries = slices.Clone(s.unresolved)
+		close(request.sealed)
 	}
 }
 
-// clear empties the current cycle's tables, and tells the receiver how many
-// snapshots were given up, for its books. The cycle goes on with its keys.
+// clear discards the counts of the current cycle, and delivers the number of discarded snapshots
+// for the accounting. The cycle continues, with its keys.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
@@ -150,53 +150,50 @@ func (a *Aggregator) clear() {
 	a.config.Deliver(sealed)
 }
 
-// signal sends one to every drainer, and returns when all have answered.
+// signal sends a signal to all drainers, and waits until all have handled it.
 func (a *Aggregator) signal(signal ring.Signal) {
 	for _, d := range a.drainers {
-		// The sealer is the only sender and waits for each answer, so the side
-		// channel can't be full.
 		if !d.ring.Send(signal) {
-			panic("BUG: a ring's side channel is full of signals that nobody else sends")
+			panic("BUG: a signal is pending in a ring, although the sealer waits for each one")
 		}
 	}
 	for _, d := range a.drainers {
-		<-d.reported
+		<-d.handled
 	}
 }
 
-// nextBoundary is the first multiple of the interval on the wall clock after now.
+// nextBoundary returns the first multiple of the interval after now on the wall clock.
 func nextBoundary(now time.Time, interval time.Duration) time.Time {
-	return wall(now).Add(interval - time.Duration(now.UnixNano()%int64(interval)))
+	return stripMonotonic(now).Add(interval - time.Duration(now.UnixNano()%int64(interval)))
 }
 
-// wall strips the monotonic reading: a boundary is a wall-clock time, and must
-// be compared as one even after the clock was stepped.
-func wall(t time.Time) time.Time { return t.Round(0) }
+// stripMonotonic strips the monotonic clock reading: boundaries are wall-clock times and must be compared as
+// such, even after the clock has been set.
+func stripMonotonic(t time.Time) time.Time { return t.Round(0) }
 
-// Sealed is one cycle that nobody writes any more: every drainer's table of it, and
-// what the interval's registry held of origins and keys. It belongs to the receiver
-// until Release.
+// Sealed is a cycle that is no longer written: the drainers' tables, and the origins and keys of
+// the interval's registry. It belongs to the receiver until Release.
 type Sealed struct {
 	Cycle   uint64
-	Start   time.Time           // of the cycle
-	End     time.Time           // when it was sealed
-	Width   time.Duration       // of a bucket
+	Start   time.Time           // start of the cycle
+	End     time.Time           // time of the seal
+	Width   time.Duration       // width of a bucket
 	Origins []span.Origin       // by OriginID
 	Keys    []registry.KeyEntry // by KeyID
 
-	// Cleared is how many snapshots a clear gave up, which are in no table. Then
-	// there is nothing else here.
+	// Cleared is the number of snapshots that a clear discarded. If it is not 0, there is no
+	// other content.
 	Cleared uint64
 
-	// Delivery is resolved when every payload of the cycle has had its outcome.
+	// Delivery is resolved when every payload of the cycle has an outcome.
 	Delivery *Delivery
 
-	tables  []*Table // one a drainer; the same key may have a row in several
-	merged  *Merged  // nil where nothing is merged
+	tables  []*Table // one per drainer; several can have a row for the same key
+	merged  *Merged  // nil if groups are not merged
 	release func()
 }
 
-// NewSealed makes a sealed cycle of its parts.
+// NewSealed returns a sealed cycle with the given content.
 func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
 	origins []span.Origin, keys []registry.KeyEntry, tables ...*Table,
 ) *Sealed {
@@ -206,7 +203,7 @@ func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
 	}
 }
 
-// Parts visits all that was counted.
+// Parts iterates over all rows of all tables.
 func (s *Sealed) Parts(yield func(Part) bool) {
 	for _, table := range s.tables {
 		for i := range table.Len() {
@@ -225,7 +222,7 @@ func (s *Sealed) Parts(yield func(Part) bool) {
 	}
 }
 
-// Mappings are those of the parts, by MappingID.
+// Mappings returns the mappings of the parts, by MappingID.
 func (s *Sealed) Mappings() []sketch.Mapping {
 	if s.merged == nil {
 		return []sketch.Mapping{sketch.OwnMapping}
@@ -233,7 +230,7 @@ func (s *Sealed) Mappings() []sketch.Mapping {
 	return s.merged.mappings
 }
 
-// Spans is the number of snapshots in all tables, counted from their rows.
+// Spans returns the number of snapshots in all tables, computed from their rows.
 func (s *Sealed) Spans() (spans uint64) {
 	for part := range s.Parts {
 		spans += part.Counts().Spans
@@ -241,8 +238,7 @@ func (s *Sealed) Spans() (spans uint64) {
 	return spans
 }
 
-// Release gives the tables back for reuse; the next interval but one does the same
-// to the registry. Nothing of Sealed may be touched afterwards, except Delivery.
+// Release returns the tables for reuse. Nothing of Sealed may be used afterwards, except Delivery.
 func (s *Sealed) Release() {
 	if s.release != nil {
 		s.release()
@@ -250,56 +246,54 @@ func (s *Sealed) Release() {
 	s.release, s.Origins, s.Keys, s.tables, s.merged = nil, nil, nil, nil, nil
 }
 
-// Delivery is a promise: what became of one sealed cycle. It is how a tracer
-// that asked for a report learns of the outcome without anything downstream
-// knowing the tracer.
+// Delivery is the future outcome of one sealed cycle. Clients that requested a flush wait for it,
+// so that exporters need not know the clients.
 type Delivery struct {
 	done    chan struct{}
 	err     error
-	doubt   func(is bool) // is told whether it is doubtful, when that changes; nil for nobody
-	settled func()        // is told when every span has its outcome; nil for nobody
+	doubt   func(is bool) // called when the cycle becomes in doubt, or no longer is; can be nil
+	settled func()        // called when every span has an outcome; can be nil
 }
 
-// NewDelivery returns a promise that is not kept yet.
+// NewDelivery returns an unresolved delivery without callbacks.
 func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
 
-// NewWatchedDelivery returns one that tells of its doubts and of its settlement.
+// NewWatchedDelivery returns an unresolved delivery that calls doubt and settled.
 func NewWatchedDelivery(doubt func(is bool), settled func()) *Delivery {
 	return &Delivery{done: make(chan struct{}), doubt: doubt, settled: settled}
 }
 
-// Resolve keeps the promise; nil means that every destination accepted everything.
-// It is called once.
+// Resolve answers waiting clients and settles the cycle. A nil error means that every destination
+// accepted everything. It is called once, instead of Answer and Settle.
 func (d *Delivery) Resolve(err error) {
 	d.Answer(err)
 	d.Settle()
 }
 
-// Answer tells who waits how it went. It is the first half of Resolve, for spans that are
-// held all the same and may arrive later.
+// Answer ends Wait with the given outcome. Spans can still be held and delivered afterwards, until
+// Settle.
 func (d *Delivery) Answer(err error) {
 	d.err = err
 	close(d.done)
 }
 
-// Doubt says that spans of the cycle may be with a destination, or again that certainly none
-// is. It is called when that changes, before anything leaves, never behind Settle, and by any
-// goroutine, one at a time.
-func (d *Delivery) Doubt(is bool) {
+// SetInDoubt records whether a destination may have spans of the cycle. Exporters call it when that
+// changes: before anything is sent, and never after Settle. Calls can come from any goroutine, but
+// one at a time.
+func (d *Delivery) SetInDoubt(is bool) {
 	if d.doubt != nil {
 		d.doubt(is)
 	}
 }
 
-// Settle says that every span of the cycle has its outcome. It is the second half of
-// Resolve.
+// Settle records that every span of the cycle has its outcome.
 func (d *Delivery) Settle() {
 	if d.settled != nil {
 		d.settled()
 	}
 }
 
-// Wait returns the outcome, or the context's error if that ends first.
+// Wait returns the outcome, or the error of ctx if that ends first.
 func (d *Delivery) Wait(ctx context.Context) error {
 	select {
 	case <-d.done:
@@ -309,7 +303,8 @@ func (d *Delivery) Wait(ctx context.Context) error {
 	}
 }
 
-func (d *Delivery) resolved() bool {
+// isResolved reports whether the outcome is known.
+func (d *Delivery) isResolved() bool {
 	select {
 	case <-d.done:
 		return true
@@ -318,14 +313,14 @@ func (d *Delivery) resolved() bool {
 	}
 }
 
-// Reported is the promise of a report that was asked for: its own cycle's delivery, and those
-// of earlier cycles that were still on their way. Spans that a tracer published just before
-// may be in one of those, if an interval ended in between.
-type Reported []*Delivery
+// Deliveries are the deliveries that a requested flush waits for: that of its own cycle, and those
+// of earlier cycles without an outcome, which can contain spans that a client published just before
+// the end of an interval.
+type Deliveries []*Delivery
 
-// Wait returns the first outcome that is no success once all are known, or the
-// context's error if that ends first.
-func (r Reported) Wait(ctx context.Context) (first error) {
+// Wait waits for all outcomes, and returns the first error. It returns the error of ctx if that
+// ends first.
+func (r Deliveries) Wait(ctx context.Context) (first error) {
 	for _, d := range r {
 		if err := d.Wait(ctx); first == nil {
 			first = err
@@ -334,20 +329,20 @@ func (r Reported) Wait(ctx context.Context) (first error) {
 	return first
 }
 
-// outcomes knows how far the cycles have had their outcome, which comes in any order.
-type outcomes struct {
+// settledCycles tracks up to which cycle all are settled. Cycles settle in any order.
+type settledCycles struct {
 	mu      sync.Mutex
-	through uint64              // all cycles below have had theirs
-	ahead   map[uint64]struct{} // those above that have; the flush bounds their number
-	changed chan struct{}       // closed when through rises
+	through uint64              // all cycles below this number are settled
+	ahead   map[uint64]struct{} // settled cycles above it; exporters limit their number
+	changed chan struct{}       // closed when through increases
 }
 
-func newOutcomes() outcomes {
-	return outcomes{ahead: map[uint64]struct{}{}, changed: make(chan struct{})}
+func newSettledCycles() settledCycles {
+	return settledCycles{ahead: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
-// add notes that a cycle has had its outcome.
-func (o *outcomes) add(cycle uint64) {
+// add records that a cycle is settled.
+func (o *settledCycles) add(cycle uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ahead[cycle] = struct{}{}
@@ -362,8 +357,9 @@ func (o *outcomes) add(cycle uint64) {
 	}
 }
 
-// settled is how far they have, and a channel that is closed when that rises.
-func (o *outcomes) settled() (through uint64, changed <-chan struct{}) {
+// settled returns the first cycle that is not settled, and a channel that is closed when this
+// changes.
+func (o *settledCycles) settled() (through uint64, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.through, o.changed

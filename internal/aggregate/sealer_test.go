@@ -81,20 +81,20 @@ func TestReportSpacing(t *testing.T) {
 		time.Sleep(time.Second)
 		a.Start()
 		for range 50 {
-			go a.Report(t.Context())
+			go a.RequestFlush(t.Context())
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()
-		if n := seals.Load(); n != maxReports {
-			t.Errorf("%d seals for 50 requests in 5 seconds, want %d", n, maxReports)
+		if n := seals.Load(); n != maxFlushes {
+			t.Errorf("%d seals for 50 requests in 5 seconds, want %d", n, maxFlushes)
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if n := seals.Load(); n != maxReports+1 {
+		if n := seals.Load(); n != maxFlushes+1 {
 			t.Errorf("%d seals at the end of the interval, want one more", n)
 		}
 		a.Stop()
-		if _, err := a.Report(context.Background()); !errors.Is(err, ErrStopped) {
+		if _, err := a.RequestFlush(context.Background()); !errors.Is(err, ErrStopped) {
 			t.Errorf("a report after the stop gave %v", err)
 		}
 	})
@@ -117,7 +117,7 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 		r := a.NewGuard()
 		for i := range uint64(5) {
 			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
-			reported, err := a.Report(t.Context())
+			reported, err := a.RequestFlush(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ func TestAReportIsNotAnsweredByTheSealBeforeIt(t *testing.T) {
 		}
 		publish(a, quick, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
 		time.AfterFunc(time.Millisecond, slow.Exit)
-		reported, err := a.Report(t.Context())
+		reported, err := a.RequestFlush(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 		r := a.NewGuard()
 		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
 		time.Sleep(time.Until(nextBoundary(time.Now(), 10*time.Second)) + time.Millisecond)
-		reported, err := a.Report(t.Context())
+		reported, err := a.RequestFlush(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 		if err := <-told; err == nil {
 			t.Error("a report was called delivered though the agent refused the span before it")
 		}
-		if reported, err = a.Report(t.Context()); err != nil || len(reported) != 1 {
+		if reported, err = a.RequestFlush(t.Context()); err != nil || len(reported) != 1 {
 			t.Errorf("a later report waits for %d cycles, %v", len(reported), err)
 		}
 		r.Close()
@@ -250,9 +250,9 @@ func TestReportRenewsNothing(t *testing.T) {
 		if first := flood(); first.Collapsed != 0 {
 			t.Errorf("the first key of an interval got %+v", first)
 		}
-		for range maxReports {
-			time.Sleep(reportSpacing)
-			reported, err := a.Report(t.Context())
+		for range maxFlushes {
+			time.Sleep(minFlushSpacing)
+			reported, err := a.RequestFlush(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -342,13 +342,13 @@ func TestACycleWaitsForItsMemory(t *testing.T) {
 // success, and what is settled is always what has no gap before it.
 func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
-	a := &Aggregator{outcomes: newOutcomes()}
+	a := &Aggregator{settled: newSettledCycles()}
 	had := map[uint64]bool{}
 	for _, cycle := range rnd.Perm(200) {
 		number := uint64(cycle)
 		before, changed := a.Settled()
 		delivery := NewDelivery()
-		delivery.settled = func() { a.outcomes.add(number) }
+		delivery.settled = func() { a.settled.add(number) }
 		delivery.Resolve(errors.New("refused"))
 		had[number] = true
 		want := uint64(0)
@@ -370,7 +370,7 @@ func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 			t.Fatalf("settled before %d, want %d", got, want)
 		}
 	}
-	if len(a.outcomes.ahead) != 0 {
-		t.Errorf("%d cycles are still remembered", len(a.outcomes.ahead))
+	if len(a.settled.ahead) != 0 {
+		t.Errorf("%d cycles are still remembered", len(a.settled.ahead))
 	}
 }

@@ -9,19 +9,20 @@ import (
 	"path/filepath"
 )
 
-// Addresses where somebody else listens.
+// Flags for addresses of other processes.
 const (
 	agentFlag   = "agent-url"
 	metricsFlag = "otlp-metrics-endpoint"
 )
 
-// address is where somebody listens.
+// address is an address in the configuration.
 type address struct {
 	flag, network, name string
-	isOthers            bool // somebody else listens there
+	isOthers            bool // another process listens there
 }
 
-// addresses are those that a configuration names: where the daemon listens, and then where others do.
+// addresses returns the configured addresses: first those on which the daemon listens, then those
+// of other processes.
 func (c *Config) addresses() []address {
 	all := []address{
 		{flag: "socket", network: "unix", name: c.Ingest.Socket.Path},
@@ -29,13 +30,13 @@ func (c *Config) addresses() []address {
 		{flag: "prometheus-addr", network: "tcp", name: c.PrometheusAddr},
 	}
 	var others []address
-	if !c.Agent.LookedFor { // or whoever listens there would have to know of the agent
+	if !c.Agent.AutoDiscovered { // the address of an auto-discovered agent may be in use for something else
 		others = append(others, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address, true})
 	}
 	for _, x := range c.Exporters {
 		others = append(others, addressOf(x.URL))
 	}
-	for _, k := range doorKinds {
+	for _, k := range receiverKinds {
 		in := k.common(c)
 		all = append(all, address{flag: k.name + "-socket", network: "unix", name: in.Socket.Path},
 			address{flag: k.name + "-addr", network: "tcp", name: in.Addr})
@@ -47,13 +48,13 @@ func (c *Config) addresses() []address {
 	return append(all, others...)
 }
 
-// checkAddresses names every two that are one: a second listener would fail, and a daemon
-// that is its own agent would send to itself for ever.
+// checkAddresses returns an error for each pair of equal addresses: a second listener would fail,
+// and a daemon that is its own agent would send to itself forever.
 func (c *Config) checkAddresses() (err error) {
 	all := c.addresses()
 	for i, a := range all {
 		for _, b := range all[:i] {
-			if a.isAlso(b) {
+			if a.equals(b) {
 				err = errors.Join(err, fmt.Errorf("check %s: %s is that of --%s too; give each its own%s",
 					a.flag, a.name, b.flag, a.hint()))
 			}
@@ -62,7 +63,7 @@ func (c *Config) checkAddresses() (err error) {
 	return err
 }
 
-// addressOf is where an exporter's URL leads.
+// addressOf returns the address in an exporter's URL.
 func addressOf(exporter string) address {
 	u, err := url.Parse(exporter)
 	switch {
@@ -75,7 +76,7 @@ func addressOf(exporter string) address {
 	return address{metricsFlag, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), true}
 }
 
-// hint is how an operator may have come to an address without a flag.
+// hint returns an explanation for an address that may come from an environment variable.
 func (a address) hint() string {
 	if a.flag == metricsFlag {
 		return ". OTEL_EXPORTER_OTLP_ENDPOINT of the daemon is where its metrics go, not where SDKs reach it"
@@ -83,8 +84,9 @@ func (a address) hint() string {
 	return ""
 }
 
-// isAlso says whether two addresses are the same, as far as their names show.
-func (a address) isAlso(other address) bool {
+// equals reports whether two addresses are certainly the same. Two addresses of other processes may
+// be the same and do not count.
+func (a address) equals(other address) bool {
 	if a.name == "" || other.name == "" || a.network != other.network || a.isOthers && other.isOthers {
 		return false
 	}
@@ -96,26 +98,27 @@ func (a address) isAlso(other address) bool {
 	if err != nil || otherErr != nil || port != otherPort || port == "0" { // 0 is any that is free
 		return false
 	}
-	return named(host) == named(otherHost) || isEvery(host) && other.isHere(otherHost) ||
-		isEvery(otherHost) && a.isHere(host)
+	isSameHost := resolveLocalhost(host) == resolveLocalhost(otherHost)
+	return isSameHost || isUnspecified(host) && other.isLocal(otherHost) || isUnspecified(otherHost) && a.isLocal(host)
 }
 
-// named is a host by the name that localhost goes by.
-func named(host string) string {
+// resolveLocalhost returns the IP address of localhost, and other hosts unchanged.
+func resolveLocalhost(host string) string {
 	if host == "localhost" {
 		return "127.0.0.1"
 	}
 	return host
 }
 
-// isEvery says whether who listens there is met at each address of the machine.
-func isEvery(host string) bool {
+// isUnspecified reports whether a listener on host accepts connections to all addresses of the
+// machine.
+func isUnspecified(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isHere says whether a host is this machine for certain: where we listen it is.
-func (a address) isHere(host string) bool {
-	ip := net.ParseIP(named(host))
-	return !a.isOthers || isEvery(host) || ip != nil && ip.IsLoopback()
+// isLocal reports whether a host is certainly this machine. A host on which the daemon listens is.
+func (a address) isLocal(host string) bool {
+	ip := net.ParseIP(resolveLocalhost(host))
+	return !a.isOthers || isUnspecified(host) || ip != nil && ip.IsLoopback()
 }

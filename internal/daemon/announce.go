@@ -10,26 +10,26 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// announce is the two lines at start: where spans come in and what may be used for them, and where
-// statistics go. Who gave no setting at all reads in three more how to begin.
+// announce logs the receivers, limits and destinations at startup. If the operator has configured
+// nothing, it also logs how to begin.
 func (d *Daemon) announce() {
 	c := &d.config
 	c.Log.Info("listening for tracers",
-		"socket", c.Ingest.Socket.Path, "http", d.health.Addr(),
-		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
+		"socket", c.Ingest.Socket.Path, "http", d.statusServer.Addr(),
+		"drainers", d.aggregator.Drainers(), "ring_slots", c.Aggregate.RingSlots,
 		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(),
 		"max_connections", c.Ingest.MaxConnections,
 		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total),
 		"memory_preset", c.Preset,
 		"version", c.Version,
 		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
-	c.Log.Info("where statistics go", d.goTo()...)
+	c.Log.Info("where statistics go", d.destinationAttrs()...)
 	if c.Ingest.Socket.Private {
 		c.Log.Info("the socket is in a directory of this user's own, since that of the default is not there "+
 			"or may not be written", "socket", c.Ingest.Socket.Path)
 	}
 	if !slices.ContainsFunc(c.Settings, isChosen) && len(c.Settings) > 0 {
-		_, port, _ := net.SplitHostPort(d.health.Addr())
+		_, port, _ := net.SplitHostPort(d.statusServer.Addr())
 		c.Log.Info("to send spans of an OpenTelemetry SDK",
 			"run", "spanstatsd run --otlp-addr 127.0.0.1:4318",
 			"and_the_application_with", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 "+
@@ -40,25 +40,25 @@ func (d *Daemon) announce() {
 	}
 }
 
-// goTo is each destination with its URL, and who is looked for.
-func (d *Daemon) goTo() (to []any) {
-	for _, at := range d.flusher.Destinations() {
-		if d.config.Agent.LookedFor && at.Name() == agent.Name {
-			to = append(to, "looked_for", at.Name()+" at "+at.URL())
+// destinationAttrs returns the names and URLs of the destinations as log attributes.
+func (d *Daemon) destinationAttrs() (attrs []any) {
+	for _, dest := range d.flusher.Destinations() {
+		if d.config.Agent.AutoDiscovered && dest.Name() == agent.Name {
+			attrs = append(attrs, "looked_for", dest.Name()+" at "+dest.URL())
 		} else {
-			to = append(to, at.Name(), at.URL())
+			attrs = append(attrs, dest.Name(), dest.URL())
 		}
 	}
-	return to
+	return attrs
 }
 
-// isChosen says whether the operator chose a value.
+// isChosen reports whether the operator has chosen a value.
 func isChosen(s status.Setting) bool {
 	return s.Origin == status.FromFlag || s.Origin == status.FromEnvironment
 }
 
-// aggregatesFrom says why there are as many aggregates as there are: who chose the number,
-// and the limit that it was chosen for.
+// aggregatesFrom describes where the number of aggregates comes from: the operator, the default, or
+// the memory limit.
 func (c *Config) aggregatesFrom() string {
 	for _, s := range c.Settings {
 		if s.Name == "max-aggregates" && s.Origin == status.FromMemory {

@@ -19,21 +19,21 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Check says everything that is unusable, one reason a line, and makes nothing: no socket, no
-// port, no ring. It does not see what only a start can find out: a path that may not be
-// written, an address in use.
+// Check returns an error for each invalid value, without creating sockets, ports or rings. It does
+// not detect problems that only a start can, such as a path without write permission or an address
+// in use.
 func (c Config) Check() error {
 	return errors.Join(
-		c.checkRooms(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(),
+		c.checkComponents(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(),
 		c.checkMemory(), c.checkDescriptors(),
 	)
 }
 
-// CheckHere says what a configuration that can be used lacks on this machine: the directories of
-// sockets. It makes none, and a start makes those of the user's own.
+// CheckHere returns an error for each missing directory of a socket on this machine. It does not
+// create the user's own directories, which a start does.
 func CheckHere(c *Config) (err error) {
 	sockets := []socket.Config{c.Ingest.Socket}
-	for _, k := range doorKinds {
+	for _, k := range receiverKinds {
 		sockets = append(sockets, k.common(c).Socket)
 	}
 	for _, s := range sockets {
@@ -44,19 +44,19 @@ func CheckHere(c *Config) (err error) {
 	return err
 }
 
-// checkRooms looks at the limits of each room.
-func (c *Config) checkRooms() error {
-	counting, admitting := c.Aggregate, c.admitting()
-	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
+// checkComponents checks the limits of each component.
+func (c *Config) checkComponents() error {
+	aggregateConfig, admitConfig := c.Aggregate, c.admitConfig()
+	aggregateConfig.Deliver = func(*aggregate.Sealed) {} // New sets it
 	return errors.Join(
-		c.Ingest.Check(), admitting.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots),
+		c.Ingest.Check(), admitConfig.Check(), aggregateConfig.Check(), ring.CheckSlots(aggregateConfig.RingSlots),
 		c.Flush.Check(), c.Agent.Check(),
-		c.checkRings(), c.checkDoors(), sketch.CheckBounds(boundsOf(c.exporters())),
+		c.checkRings(), c.checkReceivers(), sketch.CheckBounds(boundsOf(c.exporters())),
 	)
 }
 
-// checkDestinations refuses a daemon whose statistics would go nowhere, or whose traces
-// would: nobody but the agent takes those.
+// checkDestinations returns an error if statistics, or traces received for the agent, would have no
+// destination.
 func (c *Config) checkDestinations() (err error) {
 	if !c.Agent.Off() {
 		return nil
@@ -88,9 +88,9 @@ func (c *Config) checkRings() error {
 	return nil
 }
 
-// checkDoors looks at what takes traces, where it is on.
-func (c *Config) checkDoors() (err error) {
-	for _, k := range doorKinds {
+// checkReceivers checks the enabled receivers.
+func (c *Config) checkReceivers() (err error) {
+	for _, k := range receiverKinds {
 		if d := k.config(c); d.Enabled() {
 			err = errors.Join(err, d.Check())
 		}
@@ -106,30 +106,29 @@ func (c *Config) checkHTTP() error {
 	return err
 }
 
-// programBytes is what the process takes before anything is connected: the
-// program, the runtime, the metrics, and their garbage.
+// programBytes is the memory of the process before anything is connected: the program, the runtime,
+// the metrics, and garbage.
 const programBytes = 16 << 20
 
-// payloadOfSketch is how many bytes the encoding of a sketch's page may come to
-// for each of the page, twice, because a group is written first by itself. But a
-// payload is shipped as soon as it is full, so no more than one is being made, in a
-// buffer that grows by doubling.
+// payloadOfSketch is the maximum number of encoded bytes per byte of sketch memory. It is doubled
+// because each group is encoded separately first. But a payload is sent as soon as it is full, so
+// only one is encoded at a time, in a buffer that grows by doubling.
 const payloadOfSketch = 2 * 4
 
-// Memory is what the limits of a configuration may come to in the worst case.
+// Memory returns the maximum memory of the configuration.
 func (c *Config) Memory() memory.Budget { return memory.Sum(c.parts()) }
 
-// parts are what that is the sum of.
+// parts returns the parts of the maximum memory.
 func (c *Config) parts() []memory.Part {
-	counting := c.counting()
+	aggregateConfig := c.aggregateConfig()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes,
 		3*export.DefaultMaxPayloadBytes)
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
 	var doors []memory.Part
-	for _, k := range doorKinds {
+	for _, k := range receiverKinds {
 		doors = append(doors, k.config(c).Memory(publisher)...)
 	}
-	return slices.Concat(c.Ingest.Memory(publisher), counting.Memory(), doors, c.totalsMemory(),
+	return slices.Concat(c.Ingest.Memory(publisher), aggregateConfig.Memory(), doors, c.totalsMemory(),
 		scrapedMemory(c), c.exemplarsMemory(), []memory.Part{
 			{
 				Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll),
@@ -144,15 +143,15 @@ func (c *Config) parts() []memory.Part {
 		})
 }
 
-// A series whose total nobody adds to ends after totalsIdle. At most totalsResource bytes are
-// encoded of the resource of an overflow series.
+// A running total without new spans ends after totalsIdle. The encoded resource of an overflow series has at
+// most totalsResource bytes.
 const (
 	totalsIdle     = time.Hour
 	totalsResource = 4 << 10
 )
 
-// totals is how many running totals a destination may have: as many series as an interval has aggregates,
-// with texts as long.
+// totals returns the limits for running totals of a destination: as many series as an interval has
+// aggregates, with the same memory for texts.
 func (c *Config) totals(x export.Exporter) totals.Limits {
 	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle,
@@ -167,7 +166,7 @@ func (c *Config) totals(x export.Exporter) totals.Limits {
 	return limits
 }
 
-// exemplarsMemory is what the table of exemplars takes, where there is one.
+// exemplarsMemory returns the memory of the table of exemplars, if there is one.
 func (c *Config) exemplarsMemory() []memory.Part {
 	if c.Exemplars == nil {
 		return nil
@@ -188,7 +187,7 @@ func (c *Config) totalsMemory() (parts []memory.Part) {
 	return parts
 }
 
-// scrapedMemory is what is kept to be scraped, and what scrapes take.
+// scrapedMemory returns the memory of the scraped series and of scrapes, if there are any.
 func scrapedMemory(c *Config) []memory.Part {
 	if c.Prometheus == nil {
 		return nil
@@ -199,26 +198,25 @@ func scrapedMemory(c *Config) []memory.Part {
 	}}
 }
 
-// admitting is the configuration of the publishers. No batch is larger than a ring, a connection
-// may number as many keys as an interval has aggregates, and each connection has its share of the
-// memory for keys.
-func (c *Config) admitting() admit.Config {
-	admitting := c.Admit
-	admitting.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
-	admitting.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
-	admitting.Connections = c.Ingest.MaxConnections
-	return admitting
+// admitConfig returns the configuration of publishers. A batch must fit in a ring, a connection can
+// number as many keys as an interval can have, and all connections share the memory for keys.
+func (c *Config) admitConfig() admit.Config {
+	config := c.Admit
+	config.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
+	config.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
+	config.Connections = c.Ingest.MaxConnections
+	return config
 }
 
-// counting is the aggregates' configuration, all but their grid: tracers that compute their
-// statistics send them where they send their traces.
-func (c *Config) counting() aggregate.Config {
-	counting := c.Aggregate
-	counting.Merge = c.APM.Enabled()
-	return counting
+// aggregateConfig returns the configuration of the aggregator. Groups are merged only if the
+// Datadog receiver is enabled.
+func (c *Config) aggregateConfig() aggregate.Config {
+	config := c.Aggregate
+	config.Merge = c.APM.Enabled()
+	return config
 }
 
-// checkMemory refuses what can't fit, before anything is made.
+// checkMemory returns an error if the configuration does not fit in the memory limit.
 func (c *Config) checkMemory() error {
 	if err := c.Memory().Check(c.MemoryLimit, chosenLimits(c), c.canBeLower); err != nil {
 		return fmt.Errorf("check memory: %w", err)
@@ -226,7 +224,8 @@ func (c *Config) checkMemory() error {
 	return nil
 }
 
-// chosenLimits are those that the operator has set. FitMemory has made all others as small as it can.
+// chosenLimits returns the limits set by the operator. FitMemory has made all others as small as
+// possible.
 func chosenLimits(c *Config) (flags []string) {
 	limits := c.limits()
 	for i := range c.Settings {
@@ -238,14 +237,13 @@ func chosenLimits(c *Config) (flags []string) {
 	return flags
 }
 
-// canBeLower says whether a limit that is halved, once or more often, can be used as well
-// and takes less.
+// canBeLower reports whether halving a limit, once or repeatedly, reduces the memory and is valid.
 func (c Config) canBeLower(flag string) bool {
-	total, mistakes := c.Memory().Total, c.checkRooms()
+	total, mistakes := c.Memory().Total, c.checkComponents()
 	limit := c.limits()[flag]
 	for *limit > 1 {
 		*limit /= 2
-		if fmt.Sprint(c.checkRooms()) != fmt.Sprint(mistakes) {
+		if fmt.Sprint(c.checkComponents()) != fmt.Sprint(mistakes) {
 			break
 		}
 		if c.Memory().Total < total {

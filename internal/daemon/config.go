@@ -23,39 +23,39 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Config is the rooms' configurations and what concerns them all.
+// Config contains the configurations of all components, and what concerns several of them.
 type Config struct {
 	Ingest         ingest.Config
 	Admit          admit.Config
 	Aggregate      aggregate.Config
 	Flush          export.Config
 	Agent          agent.Config
-	Exporters      []export.Exporter    // of the destinations that something is sent to, without the agent
-	NativeBuckets  int                  // of a histogram that is scraped, at most
-	Prometheus     *prometheus.Exporter // that is scraped; nil: none
-	Exemplars      *exemplars.Table     // that they share with what hands traces on; nil: nobody wants any
+	Exporters      []export.Exporter    // destinations of the push kind, except for the agent
+	NativeBuckets  int                  // maximum number of native buckets per scraped histogram
+	Prometheus     *prometheus.Exporter // nil disables scraping of statistics
+	Exemplars      *exemplars.Table     // shared by receivers and exporters; nil disables exemplars
 	APM            datadog.Config
-	OTLP           otlp.Config // that is taken; what is sent is an exporter's
+	OTLP           otlp.Config // receiver; sending OTLP is configured in Exporters
 	Zipkin         zipkin.Config
 	HTTPAddr       string
-	PrometheusAddr string           // where Prometheus is scraped instead of there, "" for there
-	HTTPHosts      []string         // more names that its page and status answer to
-	WebConfigFile  string           // TLS and basic auth of the HTTP address
-	Debug          bool             // what only a developer asks for
-	Settings       []status.Setting // the values above as the operator gave them
-	MemoryLimit    memory.Limit     // that all of it must fit
-	Preset         string           // name of the defaults that were chosen for MemoryLimit
+	PrometheusAddr string           // address for scraping statistics; "" for HTTPAddr
+	HTTPHosts      []string         // additional host names of the status page
+	WebConfigFile  string           // TLS and basic auth for HTTPAddr
+	Debug          bool             // serve /debug/pprof
+	Settings       []status.Setting // flags with their values and origins, for status
+	MemoryLimit    memory.Limit     // limit for the sum of all parts
+	Preset         string           // name of the defaults chosen for MemoryLimit
 	ShutdownGrace  time.Duration
 
-	DescriptorLimit uint64 // files that the process may open, 0 if nobody knows
+	DescriptorLimit uint64 // maximum number of open files; 0 if unknown
 
 	Version      string
 	Log          *slog.Logger
-	LogLinesLost func() uint64       // what Log could not write, or nil
-	Supervisor   *systemd.Supervisor // who started us and wants to hear how we are, or nil
+	LogLinesLost func() uint64       // number of log lines that could not be written; can be nil
+	Supervisor   *systemd.Supervisor // service manager; nil if there is none
 }
 
-// DefaultConfig is the defaults of the command line.
+// DefaultConfig returns the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
 		Ingest: ingest.DefaultConfig(), Admit: admit.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
@@ -67,7 +67,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// destinations is how many there are that something is sent to.
+// destinations returns the number of push destinations.
 func (c *Config) destinations() int {
 	n := len(c.Exporters)
 	if !c.Agent.Off() {
@@ -76,7 +76,7 @@ func (c *Config) destinations() int {
 	return n
 }
 
-// exporters are those of all destinations except the agent, the one that is scraped last.
+// exporters returns all destinations except the agent, with the scraped one last.
 func (c *Config) exporters() []export.Exporter {
 	all := slices.Clone(c.Exporters)
 	if c.Prometheus != nil {
@@ -85,8 +85,8 @@ func (c *Config) exporters() []export.Exporter {
 	return all
 }
 
-// gridFor is the cells that durations are counted in for destinations beside the agent. Those have
-// histograms, and some have classic buckets, so there are cells that give those exactly too.
+// gridFor returns the cells in which durations are counted. With destinations other than the agent,
+// they determine histograms and classic buckets exactly, in addition to the agent's bins.
 func gridFor(exporters []export.Exporter) (*sketch.Grid, error) {
 	if len(exporters) == 0 {
 		return sketch.AgentGrid(), nil
@@ -94,7 +94,7 @@ func gridFor(exporters []export.Exporter) (*sketch.Grid, error) {
 	return sketch.GridWith(boundsOf(exporters))
 }
 
-// boundsOf are those of the classic buckets of all of them.
+// boundsOf returns the bounds of the classic buckets of all exporters.
 func boundsOf(exporters []export.Exporter) (all []float64) {
 	for _, x := range exporters {
 		all = append(all, x.Bounds...)
@@ -103,38 +103,39 @@ func boundsOf(exporters []export.Exporter) (all []float64) {
 	return slices.Compact(all)
 }
 
-// ownDescriptors is what the process opens besides connections: its log, listeners and
-// their locks, what the runtime waits with, and files while they are read; some twenty,
-// and as many again.
+// ownDescriptors is the number of file descriptors except for connections: the log, listeners and
+// their locks, the runtime's, and files being read. There are about twenty, and a reserve of the
+// same number.
 const ownDescriptors = 40
 
-// deliveryDescriptors are kept for what a destination is brought and asked, and for the
-// names that lead to it.
+// deliveryDescriptors is the number of file descriptors per destination, for connections and DNS
+// lookups.
 const deliveryDescriptors = export.MaxConnections + 2
 
-// doorDescriptors are what a door opens besides connections: two listeners, and one connection too many.
-const doorDescriptors = 3
+// receiverDescriptors is the number of file descriptors of a receiver, except for connections: two
+// listeners, and one connection over the limit.
+const receiverDescriptors = 3
 
-// Descriptors is how many file descriptors the configuration may come to use. Each
-// listener closes what is over its limit, so one more of each may be open for a moment.
+// Descriptors returns the maximum number of file descriptors of the configuration. Each listener
+// closes connections over its limit, so each can have one more for a moment.
 func (c *Config) Descriptors() int {
 	n := ownDescriptors + c.destinations()*deliveryDescriptors + status.MaxConnections + 1 +
 		c.Ingest.MaxConnections + 1
 	if c.PrometheusAddr != "" {
 		n += status.MaxConnections + 1
 	}
-	for _, k := range doorKinds {
+	for _, k := range receiverKinds {
 		if d := k.config(c); d.Enabled() {
-			n += k.common(c).MaxConnections + d.Forwards() + doorDescriptors
+			n += k.common(c).MaxConnections + d.Forwards() + receiverDescriptors
 		}
 	}
 	return n
 }
 
-// connectionLimits are the flags that bound connections of senders.
+// connectionLimits returns the flags that limit connections of clients.
 func (c *Config) connectionLimits() []string {
 	names := []string{"max-connections"}
-	for _, k := range doorKinds {
+	for _, k := range receiverKinds {
 		if k.common(c).Enabled() {
 			names = append(names, k.name+"-max-connections")
 		}
@@ -142,15 +143,16 @@ func (c *Config) connectionLimits() []string {
 	return names
 }
 
-// leastConnections is where making limits smaller ends; Check then says what to do.
+// leastConnections is the lowest limit that FitDescriptors sets. If this is not enough, Check
+// returns an error.
 const leastConnections = 16
 
-// FitDescriptors halves the limits of connections, the larger first, until the process may open
-// as many files as all of them together need. A limit that is set by hand stays. It returns the
-// names of those that it has changed.
-func FitDescriptors(c *Config, limit uint64, byHand func(limit string) bool) (changed []string) {
+// FitDescriptors halves the largest limit of connections, repeatedly, until all file descriptors
+// fit in limit. Limits set by the operator are kept. It returns the names of the limits that it has
+// changed.
+func FitDescriptors(c *Config, limit uint64, isSet func(limit string) bool) (changed []string) {
 	c.DescriptorLimit = limit
-	names := slices.DeleteFunc(c.connectionLimits(), byHand)
+	names := slices.DeleteFunc(c.connectionLimits(), isSet)
 	limits := c.limits()
 	for limit > 0 && uint64(c.Descriptors()) > limit {
 		largest := ""
@@ -170,8 +172,9 @@ func FitDescriptors(c *Config, limit uint64, byHand func(limit string) bool) (ch
 	return changed
 }
 
-// checkDescriptors refuses limits that would leave no file descriptors for deliveries and probes. A limit of 0 is
-// unknown. Counts that are too large to add up are refused by the packages that they belong to.
+// checkDescriptors returns an error if the limits of connections leave no file descriptors for
+// deliveries and probes. A limit of 0 is unknown. Limits that are too large to add up are rejected
+// by their own packages.
 func (c *Config) checkDescriptors() error {
 	need, limit := c.Descriptors(), c.DescriptorLimit
 	if limit == 0 || need < 0 || uint64(need) <= limit {

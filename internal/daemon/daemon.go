@@ -14,45 +14,45 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Daemon is one running program.
+// Daemon connects all components of the program.
 type Daemon struct {
-	config    Config
-	flusher   *export.Flusher
-	agent     *agent.Exporter // nil where there is none
-	aggregate *aggregate.Aggregator
-	admit     *admit.Publishers
-	ingest    *ingest.Server
-	doors     []openDoor
-	health    *status.Server
-	scraped   *status.Server // at an address of its own; nil where there is none
-	sources   status.Sources
+	config       Config
+	flusher      *export.Flusher
+	agent        *agent.Exporter // nil if there is none
+	aggregator   *aggregate.Aggregator
+	admit        *admit.Publishers
+	ingest       *ingest.Server
+	receivers    []receiverServer
+	statusServer *status.Server
+	scrapeServer *status.Server // serves statistics on an address of its own; nil if there is none
+	sources      status.Sources
 
-	running *recovery.File
-	died    int // daemons before this one that were killed
+	recoveryFile *recovery.File
+	crashes      int // number of crashed predecessors
 
-	stopping chan struct{}
-	watching sync.WaitGroup
+	stopping   chan struct{}
+	background sync.WaitGroup
 }
 
-// openDoor is one that is on.
-type openDoor interface {
-	shownDoor
+// receiverServer is an enabled receiver.
+type receiverServer interface {
+	receiverStatus
 	Start()
 	Drain(ctx context.Context) error
 	Abandon()
 }
 
-// shownDoor is one of which there is something to show.
-type shownDoor interface {
+// receiverStatus is a receiver whose statistics are shown, whether it is enabled or not.
+type receiverStatus interface {
 	Status() receiver.Status
 	Unreachable() error
 }
 
-// Books are what became of every span so far.
+// Books returns the accounting of all spans so far.
 func (d *Daemon) Books() status.Books { return d.sources.Books() }
 
-// Status is what /status answers.
-func (d *Daemon) Status() status.Status { return d.health.Status() }
+// Status returns the content of /status.
+func (d *Daemon) Status() status.Status { return d.statusServer.Status() }
 
-// HTTPAddr is where metrics and probes are answered.
-func (d *Daemon) HTTPAddr() string { return d.health.Addr() }
+// HTTPAddr returns the address of metrics and probes.
+func (d *Daemon) HTTPAddr() string { return d.statusServer.Addr() }

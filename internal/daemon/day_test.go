@@ -36,7 +36,7 @@ func TestADayInsideADaemon(t *testing.T) {
 const aDay = 24 * time.Hour
 
 func liveADay(t *testing.T, seed uint64, path string) {
-	file, unmapped, err := recovery.Make(path, 64)
+	file, unmapped, err := recovery.Create(path, 64)
 	if err = errors.Join(err, unmapped); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	if all.Sealed < uint64(aDay/counting.FlushInterval) {
 		t.Errorf("%d cycles were sealed in a day", all.Sealed)
 	}
-	if err := file.Done(); err != nil {
+	if err := file.Remove(); err != nil {
 		t.Error(err)
 	}
 }

@@ -57,7 +57,7 @@ func combinations(t *testing.T) map[string]Config {
 			none,
 			{"OTLP ", takes},
 			{"OTLP that goes on ", forwards},
-			{"OTLP that is kept ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Keeping{} }},
+			{"OTLP that is kept ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Policy{} }},
 			{"Zipkin that goes on ", reports},
 			{"OTLP and Zipkin that go on ", func(c *Config) { forwards(c); reports(c) }},
 		},
@@ -82,7 +82,7 @@ func combinations(t *testing.T) map[string]Config {
 			for _, c := range choices {
 				made := config
 				c.choose(&made)
-				if len(made.exporters()) > 0 && HandsOn(&made) {
+				if len(made.exporters()) > 0 && ForwardsTraces(&made) {
 					made.Exemplars = table
 				}
 				further[before+c.name] = made
@@ -109,7 +109,7 @@ func TestDefaultsFitAnyLimit(t *testing.T) {
 				if fitsFrom == 0 && !c.fits() && mib%8 != 0 {
 					continue // composing advice takes long
 				}
-				wrong, tooMuch := c.checkRooms(), c.checkMemory()
+				wrong, tooMuch := c.checkComponents(), c.checkMemory()
 				switch {
 				case wrong != nil:
 					t.Errorf("at %d MiB: %v", mib, wrong)
@@ -165,7 +165,7 @@ func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
 		FitMemory(&c, memory.Limit{Bytes: int64(mib) << 20, Source: "a test"}, func(limit string) bool {
 			return set[limit]
 		})
-		wrong := errors.Join(c.checkRooms(), c.checkMemory())
+		wrong := errors.Join(c.checkComponents(), c.checkMemory())
 		if wrong == nil {
 			continue
 		}

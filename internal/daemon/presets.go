@@ -18,9 +18,9 @@ const (
 	zipkinCounters = "counters of zipkin"
 )
 
-const maxAggregates = "max-aggregates" // the flag that labels and sketches follow
+const maxAggregates = "max-aggregates" // label and sketch memory depend on it
 
-// limits returns the limits that memory and file descriptors decide, by the names of their flags.
+// limits returns the limits that depend on memory and file descriptors, by the names of their flags.
 func (c *Config) limits() map[string]*int {
 	return map[string]*int{
 		maxAggregates: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
@@ -42,7 +42,7 @@ func (c *Config) limits() map[string]*int {
 	}
 }
 
-// presets are sets of defaults, the largest first. Large is the defaults of the command line.
+// presets are sets of defaults, the largest first. Large contains the defaults of the command line.
 var presets = []struct {
 	name        string
 	aggregates  int // at least
@@ -55,7 +55,7 @@ var presets = []struct {
 	{"minimal", 256, 640},
 }
 
-// presetLimits are the largest values of each preset below large. A default that is lower stays.
+// presetLimits are the maximum values for each preset below large. Smaller defaults are kept.
 var presetLimits = []struct {
 	limit  string
 	values [4]int // medium, small, tiny, minimal
@@ -87,8 +87,8 @@ var presetLimits = []struct {
 	{zipkinCounters, [4]int{1, 1, 1, 1}},
 }
 
-// Names are what a user misses first. So a preset fits only with half as many aggregates as the memory limit
-// has aggregateMemory; the memory that it leaves is for the other half.
+// A user notices missing names first. So a preset fits only with half of the aggregates that the memory limit
+// permits at aggregateMemory each; the remaining memory is for more.
 const (
 	aggregateMemory = 16 << 10
 	mostAggregates  = 32768
@@ -100,32 +100,32 @@ const (
 	leastBytes         = 1 << 20 // of labels, and of sketches
 )
 
-// FitMemory applies the largest preset that fits a memory limit, and gives the rest of the memory to
-// aggregates. A limit that the operator has set stays. FitMemory returns the names of the limits
-// that it has changed. The smallest preset is applied even if it does not fit: Check then says what to
-// lower.
+// FitMemory applies the largest preset that fits in a memory limit, and uses the remaining memory
+// for aggregates. Limits set by the operator are kept. It returns the names of the limits that it
+// has changed. The smallest preset is applied even if it does not fit; then Check returns an error
+// that names the flags to lower.
 func FitMemory(c *Config, limit memory.Limit, isSet func(limit string) bool) (changed []string) {
 	c.MemoryLimit, c.Preset = limit, presets[0].name
 	if !limit.Known() {
 		return nil
 	}
 	defaults := *c
-	most := int(min(limit.Bytes/aggregateMemory, mostAggregates))
+	maxAggregates := int(min(limit.Bytes/aggregateMemory, mostAggregates))
 	for i, p := range presets {
 		*c = defaults
-		least, isLast := max(p.aggregates, most/2), i == len(presets)-1
+		minAggregates, isLast := max(p.aggregates, maxAggregates/2), i == len(presets)-1
 		if isLast {
-			least = p.aggregates
+			minAggregates = p.aggregates
 		}
-		c.applyPreset(i, least, isSet)
+		c.applyPreset(i, minAggregates, isSet)
 		if c.fits() || isLast {
-			c.addAggregates(i, most, isSet)
+			c.addAggregates(i, maxAggregates, isSet)
 			break
 		}
 	}
-	before := defaults.limits()
+	defaultLimits := defaults.limits()
 	for name, value := range c.limits() {
-		if *value != *before[name] {
+		if *value != *defaultLimits[name] {
 			changed = append(changed, name)
 		}
 	}
@@ -135,24 +135,26 @@ func FitMemory(c *Config, limit memory.Limit, isSet func(limit string) bool) (ch
 
 func (c *Config) fits() bool { return memory.Total(c.parts()) <= c.MemoryLimit.Bytes }
 
-// applyPreset lowers all limits to those of a preset, except the ones that the operator has set.
+// applyPreset lowers all limits to those of a preset, except for limits set by the operator.
 func (c *Config) applyPreset(preset, aggregates int, isSet func(limit string) bool) {
 	c.Preset = presets[preset].name
 	limits := c.limits()
 	for _, l := range presetLimits {
-		if preset > 0 && !isSet(l.limit) {
-			*limits[l.limit] = min(*limits[l.limit], max(l.values[preset-1], c.leastOf(l.limit)))
+		if preset == 0 || isSet(l.limit) {
+			continue
 		}
+		presetLimit := max(l.values[preset-1], c.minimumOf(l.limit))
+		*limits[l.limit] = min(*limits[l.limit], presetLimit)
 	}
 	c.setAggregates(preset, aggregates, isSet)
 }
 
-// leastOf returns the least value of a limit that has to hold another one.
-func (c *Config) leastOf(limit string) int {
+// minimumOf returns the minimum of a limit that must be at least as large as another one.
+func (c *Config) minimumOf(limit string) int {
 	if limit == "max-key-bytes-in-all" {
 		return c.Admit.MaxKeyBytes
 	}
-	for _, k := range doorKinds {
+	for _, k := range receiverKinds {
 		if limit == k.name+"-max-body-bytes" {
 			return k.config(c).LeastBodyBytes()
 		}
@@ -173,12 +175,12 @@ func (c *Config) setAggregates(preset, aggregates int, isSet func(limit string) 
 	}
 }
 
-// addAggregates gives the memory that a preset leaves to aggregates.
-func (c *Config) addAggregates(preset, most int, isSet func(limit string) bool) {
-	least := c.Aggregate.MaxAggregates
-	steps := sort.Search(max(0, most-least)/aggregateStep, func(n int) bool {
-		c.setAggregates(preset, least+(n+1)*aggregateStep, isSet)
+// addAggregates increases the number of aggregates in steps, as far as memory and maximum permit.
+func (c *Config) addAggregates(preset, maximum int, isSet func(limit string) bool) {
+	initial := c.Aggregate.MaxAggregates
+	steps := sort.Search(max(0, maximum-initial)/aggregateStep, func(n int) bool {
+		c.setAggregates(preset, initial+(n+1)*aggregateStep, isSet)
 		return !c.fits()
 	})
-	c.setAggregates(preset, least+steps*aggregateStep, isSet)
+	c.setAggregates(preset, initial+steps*aggregateStep, isSet)
 }

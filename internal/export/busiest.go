@@ -13,34 +13,34 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// The busiest aggregates are shown to people, so they are few, and cost a flush two passes over its rows
-// and over the bins of a few of them.
+// Limits of the busiest aggregates, which are for display. They cost a flush two passes over its rows and
+// over the bins of a few of them.
 const (
 	busiestAggregates = 20
 	busiestOrigins    = 20
-	busiestLabel      = 200 // bytes of a label that are kept
+	busiestLabel      = 200 // maximum bytes of a label
 
-	// A latency curve has the same axis at every flush and for every aggregate, so that two can be
-	// compared: from 1 µs to 100 s, six columns per decade. The outer columns have everything beyond.
+	// All latency curves have the same axis, so that they can be compared: from 1 µs to 100 s, with six
+	// columns per decade. The outer columns include everything beyond.
 	curveDecades    = 8
 	columnsADecade  = 6
 	curveColumns    = curveDecades * columnsADecade
 	curveFirstNanos = 1e3
 )
 
-// Busiest has the aggregates with most spans of the last sealed cycle that had any.
+// Busiest contains the aggregates with the most spans of the last sealed cycle that had spans.
 type Busiest struct {
 	Cycle      uint64       `json:"cycle"`
 	Start      time.Time    `json:"start"`
 	End        time.Time    `json:"end"`
-	Spans      uint64       `json:"spans"`      // of all aggregates
-	Aggregates int          `json:"aggregates"` // keys that were met
+	Spans      uint64       `json:"spans"`      // total of all aggregates
+	Aggregates int          `json:"aggregates"` // number of keys with spans
 	Rows       []BusyKey    `json:"rows"`       // busiest first
 	Origins    []BusyOrigin `json:"origins"`    // busiest first
 	Curve      CurveAxis    `json:"curve"`
 }
 
-// CurveAxis is the axis of every latency curve.
+// CurveAxis is the axis of all latency curves.
 type CurveAxis struct {
 	FirstSeconds float64 `json:"first_seconds"`
 	Decades      int     `json:"decades"`
@@ -62,7 +62,7 @@ type BusyKey struct {
 	P50           float64  `json:"p50_seconds"`
 	P95           float64  `json:"p95_seconds"`
 	P99           float64  `json:"p99_seconds"`
-	Latency       []uint64 `json:"latency"`                 // spans by column of the curve, errors among them
+	Latency       []uint64 `json:"latency"`                 // spans by column of the curve, including errors
 	ErrorLatency  []uint64 `json:"error_latency,omitempty"` // errors by column
 }
 
@@ -77,71 +77,71 @@ type BusyOrigin struct {
 	Aggregates int    `json:"aggregates"`
 }
 
-// busiestReader reads the busiest aggregates of sealed cycles. Its sketches are reused;
-// it has one user at a time.
+// busiestReader computes the busiest aggregates of sealed cycles. It reuses its sketches and is not
+// safe for concurrent use.
 type busiestReader struct {
-	sketch, errors sketch.Sketch // of what is read, empty in between
+	sketch, errors sketch.Sketch // scratch, empty between uses
 	all, failed    []bin
 	runs           []sketch.Run
-	mappings       []mapping.IndexMapping // of the sealed cycle, by number
+	mappings       []mapping.IndexMapping // of the sealed cycle, by MappingID
 }
 
-// bin is a non-empty bin of a sketch, with the duration that it stands for.
+// bin is a non-empty bin of a sketch, with the duration that represents it.
 type bin struct{ seconds, count float64 }
 
-// busiest reads a sealed cycle.
+// busiest returns the busiest aggregates and origins of a sealed cycle.
 func (l *busiestReader) busiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
 	b := &Busiest{
 		Cycle: sealed.Cycle, Start: sealed.Start, End: sealed.End,
 		Rows: []BusyKey{}, Origins: []BusyOrigin{},
 		Curve: CurveAxis{FirstSeconds: curveFirstNanos / 1e9, Decades: curveDecades, Columns: curveColumns},
 	}
-	keys := make([]uint64, len(sealed.Keys))
+	spansByKey := make([]uint64, len(sealed.Keys))
 	for i := range rows {
-		keys[rows[i].KeyID()] += rows[i].Spans
+		spansByKey[rows[i].KeyID()] += rows[i].Spans
 	}
-	origins, distinct := make([]uint64, len(sealed.Origins)), make([]int, len(sealed.Origins))
-	for id, spans := range keys {
+	spansByOrigin, keysByOrigin := make([]uint64, len(sealed.Origins)), make([]int, len(sealed.Origins))
+	for id, spans := range spansByKey {
 		if spans > 0 {
 			origin := sealed.Keys[id].Origin
-			origins[origin] += spans
-			distinct[origin]++
+			spansByOrigin[origin] += spans
+			keysByOrigin[origin]++
 			b.Spans += spans
 			b.Aggregates++
 		}
 	}
-	b.Rows = l.keys(sealed, rows, largest(keys, busiestAggregates))
-	for _, id := range largest(origins, busiestOrigins) {
+	b.Rows = l.keys(sealed, rows, largest(spansByKey, busiestAggregates))
+	for _, id := range largest(spansByOrigin, busiestOrigins) {
 		o := &sealed.Origins[id]
 		b.Origins = append(b.Origins, BusyOrigin{
 			Service: o.Service, Env: o.Env, Version: o.Version, Lang: o.Lang, Host: o.Host,
-			Spans: origins[id], Aggregates: distinct[id],
+			Spans: spansByOrigin[id], Aggregates: keysByOrigin[id],
 		})
 	}
 	return b
 }
 
-// keys reads the counters and the sketches of the chosen keys.
+// keys returns the counts and latencies of the chosen keys.
 func (l *busiestReader) keys(sealed *aggregate.Sealed, rows []Row, chosen []int) []BusyKey {
-	of := make(map[registry.KeyID][]*Row, len(chosen))
+	rowsByKey := make(map[registry.KeyID][]*Row, len(chosen))
 	for _, id := range chosen {
-		of[registry.KeyID(id)] = nil
+		rowsByKey[registry.KeyID(id)] = nil
 	}
 	for i := range rows {
 		id := rows[i].KeyID()
-		if before, is := of[id]; is {
-			of[id] = append(before, &rows[i])
+		if keyRows, isChosen := rowsByKey[id]; isChosen {
+			rowsByKey[id] = append(keyRows, &rows[i])
 		}
 	}
 	l.mappings = l.mappings[:0]
 	for _, m := range sealed.Mappings() {
 		index, err := m.Library()
 		if err != nil {
-			panic("BUG: a sketch was merged whose mapping is none: " + err.Error())
+			panic("BUG: a sketch with an invalid mapping was merged: " + err.Error())
 		}
 		l.mappings = append(l.mappings, index)
 	}
-	read := make([]BusyKey, 0, len(chosen))
+	keys := make([]BusyKey, 0, len(chosen))
 	for _, id := range chosen {
 		entry := &sealed.Keys[id]
 		o, k := &sealed.Origins[entry.Origin], &entry.Key
@@ -150,10 +150,10 @@ func (l *busiestReader) keys(sealed *aggregate.Sealed, rows []Row, chosen []int)
 			Service: k.Service, Operation: k.Operation, Resource: span.Text(k.Resource, busiestLabel),
 			Type: k.Type, Kind: k.Kind, HTTPStatus: k.HTTPStatus, Latency: []uint64{},
 		}
-		l.read(&row, of[registry.KeyID(id)])
-		read = append(read, row)
+		l.read(&row, rowsByKey[registry.KeyID(id)])
+		keys = append(keys, row)
 	}
-	return read
+	return keys
 }
 
 // largest returns the indices of the n largest counts that are not 0, the largest first.
@@ -167,7 +167,7 @@ func largest(counts []uint64, n int) (places []int) {
 	return places[:min(n, len(places))]
 }
 
-// read adds up the counts of the key's rows.
+// read sets the counts and latencies of a key from its rows.
 func (l *busiestReader) read(k *BusyKey, rows []*Row) {
 	l.all, l.failed = l.all[:0], l.failed[:0]
 	for _, r := range rows {
@@ -176,8 +176,8 @@ func (l *busiestReader) read(k *BusyKey, rows []*Row) {
 		r.ReadOK(&l.sketch)
 		r.ReadErrors(&l.sketch)
 		r.ReadErrors(&l.errors)
-		l.all = l.take(l.all, &l.sketch, r.Mapping())
-		l.failed = l.take(l.failed, &l.errors, r.Mapping())
+		l.all = l.moveBins(l.all, &l.sketch, r.Mapping())
+		l.failed = l.moveBins(l.failed, &l.errors, r.Mapping())
 	}
 	bins := l.all
 	slices.SortFunc(bins, func(a, b bin) int { return cmp.Compare(a.seconds, b.seconds) })
@@ -187,35 +187,35 @@ func (l *busiestReader) read(k *BusyKey, rows []*Row) {
 	for _, b := range bins {
 		total += b.count
 	}
-	// The rank is that of the sketch library, so that the figure is the same in Datadog.
-	at := func(quantile float64) float64 {
-		rank, below := quantile*(total-1), 0.0
+	// The rank is defined as in the sketch library, so that Datadog shows the same value.
+	percentile := func(quantile float64) float64 {
+		rank, cumulative := quantile*(total-1), 0.0
 		for _, b := range bins {
-			if below += b.count; below > rank {
+			if cumulative += b.count; cumulative > rank {
 				return b.seconds
 			}
 		}
 		return 0
 	}
-	k.P50, k.P95, k.P99 = at(.5), at(.95), at(.99)
+	k.P50, k.P95, k.P99 = percentile(.5), percentile(.95), percentile(.99)
 }
 
-// take appends the bins of a sketch, lowest first, and empties it.
-func (l *busiestReader) take(to []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
+// moveBins appends the bins of a sketch, lowest first, and empties the sketch.
+func (l *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
-		to = append(to, bin{0, zeros})
+		bins = append(bins, bin{0, zeros})
 	}
 	l.runs = s.AppendRuns(l.runs[:0], mapping)
 	for _, run := range l.runs {
 		for i, count := range s.Counts(run) {
-			to = append(to, bin{l.mappings[mapping].Value(int(run.First)+i) / 1e9, float64(count)})
+			bins = append(bins, bin{l.mappings[mapping].Value(int(run.First)+i) / 1e9, float64(count)})
 		}
 	}
 	s.Reset()
-	return to
+	return bins
 }
 
-// curve adds bins to the columns of a curve, which stays nil without bins.
+// curve adds bins to the columns of a curve, which stays nil if there are no bins.
 func curve(bins []bin, columns *[]uint64) {
 	if len(bins) == 0 {
 		return
@@ -226,7 +226,7 @@ func curve(bins []bin, columns *[]uint64) {
 	}
 }
 
-// column is the column of a duration.
+// column returns the column of a duration.
 func column(nanoseconds float64) int {
 	if nanoseconds <= curveFirstNanos {
 		return 0

@@ -8,35 +8,36 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
-// cycleState tracks what becomes of one sealed cycle at all destinations. It has three independent parts:
+// cycleState tracks the state of one sealed cycle at all destinations. It has three independent
+// parts:
 //
-//	clients    unanswered > 0 ──── last answer ───> answered, with the first failure
+//	clients    unanswered > 0 ──── last response ─> answered, with the first error
 //
-//	spans      unsettled > 0 ──── last outcome ───> settled; nothing changes after that
+//	spans      unsettled > 0 ──── last outcome ───> settled; final
 //
-//	recovery   clear ──── beginSend ───> in doubt ──── endSend, taken ───> in doubt for good
+//	recovery   clear ──── beginSend ───> in doubt ──── endSend, maybe delivered ───> in doubt, final
 //	             ^                          |
-//	             └─── endSend, not taken ───┘
+//	             └── endSend, not delivered ┘
 //
-// A cycle is in doubt while anything with its spans is being sent, and for good once a destination has some
-// of them or may have. The daemon that follows one that was killed counts the spans of a cycle again unless
-// it is in doubt or settled.
+// A cycle is in doubt while anything with its spans is being sent, and permanently once a
+// destination has, or may have, some of them. After a crash, the next daemon counts the spans of a
+// cycle again unless it is in doubt or settled.
 //
-// Each payload of deltas counts once in unanswered and in unsettled. For running totals, and for what is
-// scraped, the destination counts once. Answers can come before settlement: clients do not wait for spans
-// that are held for a later payload.
+// Each payload of deltas counts as one in unanswered and unsettled. For running totals, and for
+// scraped statistics, each destination counts as one. Clients can be answered before settlement:
+// they do not wait for spans that are held for a later payload.
 type cycleState struct {
 	delivery *aggregate.Delivery
 
-	mu         sync.Mutex
-	unanswered int
-	unsettled  int
-	inFlight   int  // payloads and scrapes with its spans
-	isTaken    bool // a destination has some of its spans, or may have
-	err        error
+	mu             sync.Mutex
+	unanswered     int
+	unsettled      int
+	inFlight       int   // payloads and scrapes in flight that contain its spans
+	maybeDelivered bool  // a destination has, or may have, some of its spans
+	err            error // first error
 }
 
-// add counts one more payload.
+// add adds a payload without an outcome.
 func (c *cycleState) add() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +45,7 @@ func (c *cycleState) add() {
 	c.unsettled++
 }
 
-// fail records that a destination will not get all of the cycle.
+// fail records that a destination will not get the whole cycle.
 func (c *cycleState) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,14 +54,15 @@ func (c *cycleState) fail(err error) {
 	}
 }
 
-// resolve records the outcome of one payload.
+// resolve records the outcome of one payload, both for waiting clients and for its spans.
 func (c *cycleState) resolve(err error) {
-	c.answer(err)
+	c.notifyClients(err)
 	c.settle()
 }
 
-// answer records the result of one payload for waiting clients.
-func (c *cycleState) answer(err error) {
+// notifyClients records the result of one payload for waiting clients. After the last payload, they
+// get the first error.
+func (c *cycleState) notifyClients(err error) {
 	c.fail(err)
 	c.mu.Lock()
 	c.unanswered--
@@ -71,7 +73,7 @@ func (c *cycleState) answer(err error) {
 	}
 }
 
-// settle records that the spans of one payload have their outcome.
+// settle records that all spans of one payload have their outcome.
 func (c *cycleState) settle() {
 	c.mu.Lock()
 	c.unsettled--
@@ -82,45 +84,47 @@ func (c *cycleState) settle() {
 	}
 }
 
-// beginSend records that something with its spans is about to be sent.
-func (c *cycleState) beginSend() { c.send(1, false) }
+// beginSend records that a payload or scrape with its spans is about to be sent.
+func (c *cycleState) beginSend() { c.updateSend(1, false) }
 
-// endSend records that it was sent, and whether the destination has it or may have it.
-func (c *cycleState) endSend(isTaken bool) { c.send(-1, isTaken) }
+// endSend records that the payload or scrape was sent, and whether it was, or may have been,
+// delivered.
+func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// send reports changes of doubt under the lock, so that they are in order and none comes after settlement.
-func (c *cycleState) send(inFlight int, isTaken bool) {
+// updateSend updates inFlight and maybeDelivered. It reports a change of isInDoubt under the lock, so that
+// reports are in order and precede settlement.
+func (c *cycleState) updateSend(inFlight int, maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wasInDoubt := c.isInDoubt()
 	c.inFlight += inFlight
-	c.isTaken = c.isTaken || isTaken
-	if is := c.isInDoubt(); is != wasInDoubt && c.unsettled > 0 {
-		c.delivery.Doubt(is)
+	c.maybeDelivered = c.maybeDelivered || maybeDelivered
+	if inDoubt := c.isInDoubt(); inDoubt != wasInDoubt && c.unsettled > 0 {
+		c.delivery.SetInDoubt(inDoubt)
 	}
 }
 
-func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.isTaken }
+func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivered }
 
-// openCycle is a cycle with spans that have no outcome at a destination yet.
+// openCycle is a cycle with spans that have no outcome yet at one destination.
 type openCycle struct {
 	state      *cycleState
-	number     uint64 // of the first snapshot that has its spans
-	spans      uint64 // of it that are held
+	number     uint64 // first snapshot that contains its spans
+	spans      uint64 // number of its spans that are held
 	born       time.Time
-	isAnswered bool
+	isNotified bool
 }
 
-func (c *openCycle) answer(err error) {
-	if !c.isAnswered {
-		c.isAnswered = true
-		c.state.answer(err)
+func (c *openCycle) notifyClients(err error) {
+	if !c.isNotified {
+		c.isNotified = true
+		c.state.notifyClients(err)
 	}
 }
 
-// openCycles are the cycles that a destination of running totals, or one that is scraped, does not have
-// yet. Each snapshot of the totals has the spans of all cycles up to its own, so the oldest are settled
-// first.
+// openCycles are the cycles that a destination of running totals, or a scraped destination, does
+// not have yet. Each snapshot of the totals contains the spans of all cycles up to its own, so the
+// oldest cycles are settled first.
 type openCycles struct {
 	mu  sync.Mutex
 	all []openCycle // oldest first
@@ -134,87 +138,91 @@ func (o *openCycles) add(c openCycle) {
 	o.all = append(o.all, c)
 }
 
-// take removes the cycles up to a snapshot, which the caller settles.
-func (o *openCycles) take(number uint64) []openCycle {
+// removeUpTo removes and returns the cycles up to a snapshot. The caller settles them.
+func (o *openCycles) removeUpTo(number uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := o.upTo(number)
-	taken := slices.Clone(o.all[:n])
+	n := o.countUpTo(number)
+	removed := slices.Clone(o.all[:n])
 	o.all = slices.Delete(o.all, 0, n)
-	return taken
+	return removed
 }
 
-// keep keeps the cycles up to a snapshot of which a part with so many of their spans at most was not
-// delivered, and returns how many were.
-func (o *openCycles) keep(number, missing uint64) (delivered uint64) {
+// keepMissing handles a snapshot of which a part was not delivered. missing is the maximum number
+// of spans in that part. The cycles up to the snapshot stay open with at most these spans.
+// keepMissing returns the number of delivered spans.
+func (o *openCycles) keepMissing(number, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.upTo(number) {
-		kept := min(missing, o.all[i].spans)
-		delivered += o.all[i].spans - kept
+	for i := range o.countUpTo(number) {
+		c := &o.all[i]
+		kept := min(missing, c.spans)
+		delivered += c.spans - kept
 		missing -= kept
-		o.all[i].spans = kept
+		c.spans = kept
 	}
 	return delivered
 }
 
-// upTo is how many cycles a snapshot has the spans of. The caller holds the lock.
-func (o *openCycles) upTo(number uint64) (n int) {
+// countUpTo returns the number of cycles whose spans a snapshot contains. The caller holds the
+// lock.
+func (o *openCycles) countUpTo(number uint64) (n int) {
 	for n < len(o.all) && o.all[n].number <= number {
 		n++
 	}
 	return n
 }
 
-// states are the cycles that a snapshot has the spans of.
-func (o *openCycles) states(number uint64) (states []*cycleState) {
+// statesUpTo returns the states of the cycles whose spans a snapshot contains.
+func (o *openCycles) statesUpTo(number uint64) (states []*cycleState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.upTo(number) {
+	for i := range o.countUpTo(number) {
 		states = append(states, o.all[i].state)
 	}
 	return states
 }
 
-// answer tells clients that wait for a cycle up to a snapshot.
-func (o *openCycles) answer(number uint64, err error) {
+// notifyUpTo passes an error to the clients waiting for cycles up to a snapshot.
+func (o *openCycles) notifyUpTo(number uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.upTo(number) {
-		o.all[i].answer(err)
+	for i := range o.countUpTo(number) {
+		o.all[i].notifyClients(err)
 	}
 }
 
-// answerOld tells clients that wait for a cycle sealed before a time.
-func (o *openCycles) answerOld(before time.Time, err error) {
+// notifyOlder passes an error to the clients waiting for cycles sealed before the given time.
+func (o *openCycles) notifyOlder(before time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.all {
 		if !o.all[i].born.After(before) {
-			o.all[i].answer(err)
+			o.all[i].notifyClients(err)
 		}
 	}
 }
 
-// bound joins the oldest cycles with the one after them until there are no more than limit, and returns
-// those that lost their spans to another. Its caller settles them.
-func (o *openCycles) bound(limit int) (joined []openCycle) {
+// mergeOldest merges the oldest cycle into the next one until at most limit are left. It returns
+// the cycles that were merged into another. The caller settles them.
+func (o *openCycles) mergeOldest(limit int) (merged []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.all) > limit {
 		o.all[1].spans += o.all[0].spans
-		joined = append(joined, o.all[0])
+		merged = append(merged, o.all[0])
 		o.all = slices.Delete(o.all, 0, 1)
 	}
-	return joined
+	return merged
 }
 
-// lose takes spans that will never be delivered off the cycles up to a snapshot, and returns how many there
-// were. The others were delivered after the encoder had looked.
-func (o *openCycles) lose(spans, number uint64) (lost uint64) {
+// subtractLost subtracts spans that will never be delivered from the cycles up to a snapshot. It
+// returns how many it subtracted: spans that were delivered since the encoder counted them are not
+// lost.
+func (o *openCycles) subtractLost(spans, number uint64) (lost uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.upTo(number) {
+	for i := range o.countUpTo(number) {
 		n := min(spans-lost, o.all[i].spans)
 		o.all[i].spans -= n
 		lost += n
@@ -222,7 +230,7 @@ func (o *openCycles) lose(spans, number uint64) (lost uint64) {
 	return lost
 }
 
-// oldest is when the oldest cycle was sealed, false if there is none.
+// oldest returns the time at which the oldest cycle was sealed, and false if there is none.
 func (o *openCycles) oldest() (born time.Time, any bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -232,32 +240,32 @@ func (o *openCycles) oldest() (born time.Time, any bool) {
 	return o.all[0].born, true
 }
 
-// snapshot is the payloads of one cycle at a destination of running totals: together they have all totals,
-// hence the spans of each cycle up to this one. It settles those cycles if all its payloads are accepted.
-// If one is missing the cycles stay open, with the spans that it may have, because the next snapshot has
-// everything again.
+// snapshot is the set of payloads of one cycle at a destination of running totals. Together they
+// contain all totals, and so the spans of each cycle up to this one. If all payloads are accepted,
+// these cycles are settled. If one is not, they stay open, with the spans that it may contain,
+// because the next snapshot contains everything again.
 type snapshot struct {
 	number uint64
 
 	mu        sync.Mutex
-	pending   int    // payloads without an outcome, and one more while they are made
+	pending   int    // payloads without an outcome, plus one while the cycle is encoded
 	isMissing bool   // a payload was not accepted
-	missing   uint64 // spans of such payloads that the destination may lack
-	rejected  uint64 // spans that the destination left out of accepted payloads
+	missing   uint64 // maximum number of spans that the destination lacks because of that
+	rejected  uint64 // spans of accepted payloads that the destination rejected
 }
 
-// add counts one more payload.
+// add adds a payload without an outcome.
 func (s *snapshot) add() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending++
 }
 
-// partOutcome is the outcome of one payload of a snapshot. The zero value is one that was accepted.
+// partOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
 type partOutcome struct {
-	isMissing   bool     // it was not accepted
-	undelivered []uint64 // spans that are missing with it at most, by series
-	rejected    uint64   // spans that the destination left out of it
+	isMissing   bool     // not accepted
+	undelivered []uint64 // maximum number of spans that the destination lacks, per series
+	rejected    uint64   // spans of an accepted payload that the destination rejected
 }
 
 // end records the outcome of one payload, and reports whether it was the last.

@@ -21,10 +21,10 @@
 //
 // # Accounting
 //
-// Each span that is accepted is held by each destination until its payload has an outcome there; then it is
-// flushed, or unsent under exactly one Reason. Payloads of deltas are accounted one by one, running totals
-// by cycle (see snapshot). Statistics that are scraped count as flushed when they are published. Spans
-// counted before an auto-discovered destination is found are counted as that, and not held for it.
+// Each accepted span is held by each destination until its payload has an outcome there; then it is
+// flushed, or unsent with exactly one Reason. Payloads of deltas are accounted one by one, running totals
+// per cycle (see snapshot). Scraped statistics count as flushed when they are published. Spans sealed
+// before an auto-discovered destination is found are counted separately, and not held for it.
 //
 // cycleState tracks when clients that wait for a cycle are answered, when its spans are settled, and
 // whether it is in doubt for the next daemon should this one be killed.

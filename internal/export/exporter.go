@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Exporter describes a destination: what it is called, what it needs, and how statistics get there. Either
-// Push or Pull is set. The zero value of every other field is what most destinations need.
+// Exporter describes a destination: its name, its requirements, and how it gets statistics. Either
+// Push or Pull is set. For most destinations, all other fields can be zero.
 type Exporter struct {
 	Name string // in metrics, the log and status
 	URL  string // for operators, without credentials
@@ -19,51 +19,51 @@ type Exporter struct {
 	Push Push  // encodes and sends statistics
 	Pull *Pull // publishes statistics to be scraped
 
-	// InOrder makes payloads go one at a time, in the order in which they were made, because the
-	// destination takes nothing older than what it has.
+	// InOrder causes payloads to be sent one at a time, in order of creation, for destinations that
+	// reject data older than the last.
 	InOrder bool
 
-	// Cumulative says that payloads have running totals: everything counted since a series began. Then
-	// cycles without spans are sent too, a newer cycle's payloads replace queued ones, and a payload can be
-	// repeated. It needs InOrder.
+	// Cumulative means that payloads contain running totals: everything counted since a series began. Then
+	// cycles without spans are sent as well, a newer cycle's payloads replace queued ones, and a payload
+	// can be sent twice. It requires InOrder.
 	Cumulative bool
 
-	// Bounds are the upper bounds of classic histogram buckets in seconds, if it has any.
-	// sketch.CheckBounds accepts them, and those of all destinations together.
+	// Bounds are the upper bounds of classic histogram buckets in seconds; optional. sketch.CheckBounds
+	// accepts them, and those of all destinations together.
 	Bounds []float64
 
-	// LimitTotals sets how many running totals there may be. It is called before the first cycle. nil:
-	// there are none.
+	// LimitTotals sets the limits of running totals. It is called before the first cycle. It is nil if
+	// there are no running totals.
 	LimitTotals func(totals.Limits)
 
-	// Wants returns whether the destination wants statistics at present, and the longest payload that it
-	// takes, 0 if unknown. nil: it wants them, of any length.
+	// Wants reports whether the destination currently accepts statistics, and the maximum length of a
+	// payload, 0 if unknown. If nil, the destination accepts statistics of any length.
 	Wants func() (statistics bool, payloadBytes int)
 
-	// Discovered reports whether an auto-discovered destination has been found. Until then nothing is held
-	// for it. It stays found. nil: the destination is configured.
+	// Discovered reports whether an auto-discovered destination has been found. Until then no spans are
+	// held for it. It never becomes false again. It is nil for configured destinations.
 	Discovered func() bool
 
-	// Watch asks the destination whether it is there and what it wants, when no payload tells. It runs
-	// until its context ends. nil: nothing is asked.
+	// Watch probes the destination while no payloads are sent. It runs until its context ends. It is
+	// nil for destinations that are not probed.
 	Watch func(ctx context.Context, link *Link)
 }
 
 // Push encodes statistics for a destination and sends them.
 type Push interface {
-	// Encode makes payloads of a cycle, none longer than its limit, and passes each to emit as soon as it
-	// is made, so that not all need memory at once. It runs on the sealing goroutine, so it must not wait.
-	// It keeps nothing of the cycle except strings.
+	// Encode encodes a cycle as payloads, none longer than its limit, and passes each to emit as soon as
+	// it is complete, to save memory. It runs on the sealing goroutine, so it must not wait. It retains
+	// nothing of the cycle except strings.
 	Encode(c *Cycle, emit func(*Payload)) Encoded
 
-	// Deliver offers the destination a payload once, and returns soon after its context ends. Several calls
-	// can be in flight, for payloads of different origins, unless the exporter is in order.
+	// Deliver makes one attempt to deliver a payload, and returns soon after its context ends. Unless
+	// the exporter is InOrder, it is called concurrently for payloads of different origins.
 	Deliver(ctx context.Context, p *Payload) Attempt
 }
 
 // Pull publishes statistics that are scraped.
 type Pull struct {
-	// Publish adds a cycle to what scrapes get. It runs on the sealing goroutine, like Push.Encode.
+	// Publish adds a cycle to the scraped statistics. It runs on the sealing goroutine, like Push.Encode.
 	Publish func(c *Cycle) Encoded
 
 	// Scrapes tracks scrapes.
@@ -86,65 +86,65 @@ type Cycle struct {
 
 // Encoded is what an exporter returns for a cycle, in addition to payloads.
 type Encoded struct {
-	Lost   map[Reason]uint64 // spans that are in no payload and never will be
-	Totals TotalsStats       // of an exporter with running totals
+	Lost   map[Reason]uint64 // spans that could not be encoded
+	Totals TotalsStats       // only for exporters with running totals
 }
 
 // TotalsStats counts the running totals of an exporter.
 type TotalsStats struct {
-	Series     int    // at present
-	Ended      uint64 // series
-	Overflowed uint64 // spans that found no room in a series of their own
+	Series     int    // current number
+	Ended      uint64 // series that ended
+	Overflowed uint64 // spans counted in an overflow series
 }
 
 // Payload is one encoded request.
 type Payload struct {
-	Origin span.Origin // of everything in it; empty if it has several
+	Origin span.Origin // origin of the spans; empty if there are several
 	Body   []byte
-	Spans  uint64 // in the body; 0 for running totals, whose spans are accounted by cycle
+	Spans  uint64 // 0 for running totals, whose spans are accounted per cycle
 
-	// Undelivered is how many spans the series of running totals have that the destination may lack, one
-	// number for each series with any.
+	// Undelivered has, for each series of running totals in the payload that is not fully delivered, the
+	// number of spans that the destination may lack.
 	Undelivered []uint64
 
-	sequence uint64 // in the order in which payloads were made, from 0
+	sequence uint64 // in order of creation, from 0
 	born     time.Time
 	cycle    *cycleState
-	snapshot *snapshot // that it is a part of; nil for deltas
-	flush    *Flush    // the cycle's line in the history
+	snapshot *snapshot // the snapshot that it is part of; nil for deltas
+	flush    *Flush    // history entry of the cycle
 	tries    int
-	lastErr  error // of the last try
+	lastErr  error // error of the last attempt
 }
 
-// Outcome is what one try to deliver a payload means for it.
+// Outcome is the result of one attempt to deliver a payload.
 type Outcome int
 
 const (
 	OutcomeAccepted  Outcome = iota // the destination has it
-	OutcomeNotYet                   // the destination certainly does not have it; retry
-	OutcomeRefused                  // the destination does not have it and will not take it
-	OutcomeNotWanted                // the destination takes no statistics
+	OutcomeNotYet                   // the destination does not have it; retry
+	OutcomeRefused                  // the destination does not have it, and will never accept it
+	OutcomeNotWanted                // the destination does not accept statistics
 	OutcomeUnknown                  // the destination may have it
 )
 
-// Attempt is the result of one try.
+// Attempt describes the result of one attempt.
 type Attempt struct {
 	Outcome  Outcome
-	Err      error         // nil only if all was accepted; with OutcomeAccepted it can be a warning
-	Silent   bool          // there was no answer
-	After    time.Duration // how long the destination asked us to wait
-	Rejected uint64        // spans of an accepted payload that the destination left out
-	Clock    Clock         // the destination's, by its answer
+	Err      error         // with OutcomeAccepted: a warning, or the reason for Rejected
+	Silent   bool          // there was no response
+	After    time.Duration // delay that the destination requested
+	Rejected uint64        // spans of an accepted payload that the destination rejected
+	Clock    Clock         // the destination's clock, from the response
 }
 
-// Clock is how far a destination's clock is ahead of ours, to within a second or so: an answer has whole
-// seconds, taken some time before it is read. At is when it was read, zero if no answer had a time.
+// Clock is the difference between a destination's clock and ours, accurate to about a second,
+// because responses contain whole seconds and are read some time later.
 type Clock struct {
-	Ahead time.Duration
-	At    time.Time
+	Ahead time.Duration // positive if the destination's clock is ahead
+	At    time.Time     // when the response was read; zero if no response contained a time
 }
 
-// ClockOf reads the Date header of an answer that was read at now.
+// ClockOf parses the Date header of a response that was read at now.
 func ClockOf(date string, now time.Time) Clock {
 	at, err := http.ParseTime(date)
 	if err != nil {

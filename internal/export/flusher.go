@@ -21,38 +21,38 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Destination is one place where statistics go.
+// Destination is a receiver of statistics.
 type Destination interface {
 	Name() string // in metrics, the log and status
 	URL() string  // for operators, without credentials
 	Stats() Stats
-	Flushes() []Flush // the last ones, the newest first
+	Flushes() []Flush // the most recent ones, newest first
 
-	// join takes the spans of a sealed cycle into the stats, and reports whether accept must follow.
+	// join adds the spans of a sealed cycle to the stats, and reports whether to call accept for it.
 	join(cleared, spans uint64) (takesPart bool)
 	accept(c *Cycle)
 
-	// Shutdown, in this order: close has no more cycles accepted, end returns when nothing is sent any
-	// more, and settle gives every cycle that is left its outcome.
+	// Shutdown calls these in order: close stops the acceptance of cycles, end waits until nothing is
+	// being sent, and settle gives the remaining cycles their outcome.
 	close()
 	end(ctx context.Context)
 	settle()
 }
 
-// Flusher hands sealed cycles to every destination. See the package comment.
+// Flusher passes sealed cycles to every destination. See the package comment.
 type Flusher struct {
 	destinations []Destination
 	busiest      atomic.Pointer[Busiest]
 
-	measuring sync.Mutex // guards the next one
+	measuring sync.Mutex // guards durations
 	durations Histogram
 
-	accepting     sync.Mutex // guards the next two, and that nothing is accepted after Close
+	accepting     sync.Mutex // guards merger and busiestReader; held by Accept
 	merger        Merger
 	busiestReader busiestReader
 }
 
-// New starts a flusher with a destination for each exporter. Close ends it.
+// New starts a flusher with a destination for each exporter. The caller must call Close.
 func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -72,19 +72,19 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 	return f, nil
 }
 
-// Accept takes over a sealed cycle: it merges the cycle once, has each destination encode it, and releases
-// its memory. It does not wait for destinations.
+// Accept takes ownership of a sealed cycle: it merges the cycle once, lets each destination encode
+// it, and releases its memory. It does not wait for destinations.
 func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
-	var to []Destination
+	var participants []Destination
 	for _, d := range f.destinations {
 		if d.join(sealed.Cleared, spans) {
-			to = append(to, d)
+			participants = append(participants, d)
 		}
 	}
-	if len(to) == 0 && spans == 0 {
+	if len(participants) == 0 && spans == 0 {
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
@@ -92,12 +92,12 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	c := &Cycle{
 		Sealed: sealed, Rows: f.merger.Merge(sealed), spans: spans, state: &cycleState{delivery: delivery},
 	}
-	c.state.add() // resolved last, so that the cycle is not settled while payloads are still made
+	c.state.add() // resolved below, so that the cycle is not settled before all payloads are encoded
 	if spans > 0 {
 		f.busiest.Store(f.busiestReader.busiest(sealed, c.Rows))
 	}
 	c.merging = time.Since(began)
-	for _, d := range to {
+	for _, d := range participants {
 		d.accept(c)
 	}
 	f.merger.Forget()
@@ -108,8 +108,9 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	c.state.resolve(nil)
 }
 
-// Close tries to send queued payloads, each once and without pauses, until ctx ends. Spans that are left
-// then are unsent for Shutdown. It returns when every payload has its outcome and no goroutine is left.
+// Close sends queued payloads, each once and without pauses, until ctx ends. The spans of the
+// others are unsent, with the reason Shutdown. Close returns when every payload has its outcome and
+// no goroutine is running.
 func (f *Flusher) Close(ctx context.Context) {
 	f.accepting.Lock()
 	for _, d := range f.destinations {
@@ -128,42 +129,44 @@ func (f *Flusher) Close(ctx context.Context) {
 	}
 }
 
-// Destinations are in the order of their exporters.
+// Destinations returns the destinations in the order of their exporters.
 func (f *Flusher) Destinations() []Destination { return f.destinations }
 
-// Durations are of merging and encoding one sealed cycle for all destinations, in seconds.
+// Durations returns a histogram of the time in seconds to merge and encode a sealed cycle for all
+// destinations.
 func (f *Flusher) Durations() Histogram {
 	f.measuring.Lock()
 	defer f.measuring.Unlock()
 	return f.durations.clone()
 }
 
-// Busiest is of the last sealed cycle with spans. The caller does not write to it.
+// Busiest returns the busiest aggregates of the last sealed cycle with spans. The caller must not
+// modify them.
 func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }
 
-// Row has one key's counts in one bucket and mapping: the sum of the aggregates that are its parts. Usually
-// there is one; a key that several drainers have counted, or a tracer too, has more.
+// Row has the counts of one key in one bucket and mapping. It is the sum of its parts. Usually
+// there is one; a key that several drainers have counted, or also a tracer, has more.
 type Row struct {
 	aggregate.Counts
 	parts []part
 }
 
-// Key is the key of all parts.
+// Key returns the key.
 func (r *Row) Key() *span.Key { return r.parts[0].key }
 
-// KeyID is the number of the key in the cycle.
+// KeyID returns the ID of the key in the cycle.
 func (r *Row) KeyID() registry.KeyID { return r.parts[0].Key }
 
-// Origin is the index of the key's origin in Sealed.Origins.
+// Origin returns the index of the key's origin in Sealed.Origins.
 func (r *Row) Origin() registry.OriginID { return r.parts[0].origin }
 
-// Bucket is when the bucket begins, in nanoseconds since the Unix epoch.
+// Bucket returns the start of the bucket, in nanoseconds since the Unix epoch.
 func (r *Row) Bucket() int64 { return r.parts[0].Bucket }
 
-// Mapping is the mapping of its distributions, an index of Sealed.Mappings.
+// Mapping returns the mapping of the distributions, an index of Sealed.Mappings.
 func (r *Row) Mapping() sketch.MappingID { return r.parts[0].Mapping }
 
-// ReadOK adds the distribution of the spans without an error to a histogram, or to a sketch of the same
+// ReadOK adds the durations of spans without an error to a histogram, or to a sketch with the same
 // mapping.
 func (r *Row) ReadOK(to sketch.Sum) {
 	for i := range r.parts {
@@ -171,14 +174,14 @@ func (r *Row) ReadOK(to sketch.Sum) {
 	}
 }
 
-// ReadErrors does the same for the spans with an error.
+// ReadErrors adds the durations of spans with an error, like ReadOK.
 func (r *Row) ReadErrors(to sketch.Sum) {
 	for i := range r.parts {
 		r.parts[i].ReadErrors(to)
 	}
 }
 
-// ErrorDuration is the part of Duration that spans with an error took.
+// ErrorDuration returns the part of Duration that spans with an error took.
 func (r *Row) ErrorDuration() (nanoseconds float64) {
 	for i := range r.parts {
 		nanoseconds += r.parts[i].ErrorDuration()
@@ -186,15 +189,15 @@ func (r *Row) ErrorDuration() (nanoseconds float64) {
 	return nanoseconds
 }
 
-// part is one aggregate with what decides its position among the rows.
+// part is an aggregate with the fields that rows are sorted by.
 type part struct {
 	aggregate.Part
 	origin registry.OriginID
 	key    *span.Key
 }
 
-// compareParts is the order of rows: by origin, then bucket, mapping and type, because a change of any of
-// these begins a new payload, or a bucket of one. Equal parts belong to one row.
+// compareParts defines the order of rows: by origin, then bucket, mapping and type, because a
+// change of any of these begins a new payload or a bucket in one. Equal parts belong to one row.
 func compareParts(a, b part) int {
 	order := cmp.Or(
 		cmp.Compare(a.origin, b.origin),
@@ -206,15 +209,16 @@ func compareParts(a, b part) int {
 	return cmp.Or(strings.Compare(a.key.Type, b.key.Type), cmp.Compare(a.Key, b.Key))
 }
 
-// Merger makes rows of a sealed cycle. It only reads the tables: counts are added up here, sketches while
-// they are encoded. Its memory is reused from cycle to cycle; it has one user at a time.
+// Merger merges the aggregates of a sealed cycle into rows. It only reads the tables: counts are
+// added up here, sketches during encoding. Its memory is reused for the next cycle. It is not safe
+// for concurrent use.
 type Merger struct {
 	parts []part
 	rows  []Row
 }
 
-// Merge returns one row for each (key, bucket, mapping) of the sealed cycle, sorted by origin, bucket,
-// mapping, type and key. They are valid until Forget.
+// Merge returns one row per key, bucket and mapping of the sealed cycle, sorted by origin, bucket,
+// mapping, type and key. The rows are valid until Forget.
 func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 	for counted := range sealed.Parts {
 		entry := &sealed.Keys[counted.Key]
@@ -226,33 +230,33 @@ func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 		for last < len(m.parts) && compareParts(m.parts[first], m.parts[last]) == 0 {
 			last++
 		}
-		r := Row{parts: m.parts[first:last]}
-		for i := range r.parts {
-			counts := r.parts[i].Counts()
-			r.Add(&counts)
+		row := Row{parts: m.parts[first:last]}
+		for i := range row.parts {
+			counts := row.parts[i].Counts()
+			row.Add(&counts)
 		}
-		m.rows = append(m.rows, r)
+		m.rows = append(m.rows, row)
 		first = last
 	}
 	return m.rows
 }
 
-// Forget drops the rows, whose cycle is about to be released, and keeps their memory.
+// Forget removes all references to the cycle, which is about to be released, and keeps the memory.
 func (m *Merger) Forget() {
 	clear(m.parts)
 	clear(m.rows)
 	m.parts, m.rows = m.parts[:0], m.rows[:0]
 }
 
-// Whole rounds a weighted count, for destinations that take integers: up with a probability of its
-// fraction, so that the mean over many payloads is exact. A count that the destination's type cannot hold
-// becomes the largest one, because wrapping around would make it small.
-func Whole(f float64, most uint64) uint64 {
+// RoundRandomly rounds a weighted count, for destinations that require integers. It rounds up with
+// a probability equal to the fraction, so that the mean over many payloads is exact. A count above
+// limit becomes limit.
+func RoundRandomly(f float64, limit uint64) uint64 {
 	switch {
 	case !(f > 0): // also NaN
 		return 0
-	case f >= float64(most):
-		return most
+	case f >= float64(limit):
+		return limit
 	}
 	n := uint64(f)
 	if fraction := f - float64(n); fraction > 0 && rand.Float64() < fraction {
@@ -261,14 +265,13 @@ func Whole(f float64, most uint64) uint64 {
 	return n
 }
 
-// Config is what a Flusher needs to know. A zero field takes its default. The bounds
-// are of each destination.
+// Config configures a Flusher. Zero fields have defaults. The limits apply to each destination.
 type Config struct {
 	Log *slog.Logger
 
-	MaxPayloadBytes int           // one payload's body
-	RetryBytes      int           // bodies of all payloads that wait
-	RetryAge        time.Duration // how long a payload may wait
+	MaxPayloadBytes int           // body of one payload
+	RetryBytes      int           // bodies of all waiting payloads
+	RetryAge        time.Duration // how long a payload can wait
 	Timeout         time.Duration // of one request
 }
 
@@ -278,8 +281,8 @@ const (
 	DefaultRetryAge        = 2 * time.Minute
 	DefaultTimeout         = 10 * time.Second
 
-	// MinPayloadBytes leaves room for an origin and the largest group that normalized keys and two full
-	// sketches can make, some 60 KB.
+	// MinPayloadBytes is enough for an origin and the largest group of a normalized key with two full
+	// sketches, about 60 KB.
 	MinPayloadBytes = 128 << 10
 	// mostPayloadBytes is the longest payload that the agent reads.
 	mostPayloadBytes = 25 << 20
@@ -309,7 +312,7 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// Check returns everything that is unusable.
+// Check returns an error for each invalid value.
 func (c Config) Check() error {
 	_, err := c.withDefaults()
 	return err

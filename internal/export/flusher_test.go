@@ -433,11 +433,11 @@ func TestWholeKeepsWholeCountsAndSaturates(t *testing.T) {
 			0: 0, 1: 1, 1 << 53: 1 << 53, -1: 0, -0.5: 0, math.Inf(1): most, math.Inf(-1): 0,
 			1 << 62: 1 << 62, 1 << 63: min(1<<63, most), 1 << 64: most, 1e300: most,
 		} {
-			if got := Whole(in, most); got != want {
+			if got := RoundRandomly(in, most); got != want {
 				t.Errorf("Whole(%v, %d) = %d, want %d", in, most, got, want)
 			}
 		}
-		if got := Whole(math.NaN(), most); got != 0 {
+		if got := RoundRandomly(math.NaN(), most); got != 0 {
 			t.Errorf("Whole(NaN, %d) = %d", most, got)
 		}
 	}
@@ -447,7 +447,7 @@ func TestWholeIsExactInTheMean(t *testing.T) {
 	const n = 100_000
 	var sum uint64
 	for range n {
-		r := Whole(7.25, math.MaxUint64)
+		r := RoundRandomly(7.25, math.MaxUint64)
 		if r != 7 && r != 8 {
 			t.Fatalf("Whole(7.25) = %d", r)
 		}

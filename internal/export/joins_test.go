@@ -65,7 +65,7 @@ func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
 					t.Fatal("who waits for a cycle waits for a destination that is only looked for")
 				}
 			}
-			if s := all[len(all)-1].Stats(); (s.State() == LookedFor) != (joins >= cycles) {
+			if s := all[len(all)-1].Stats(); (s.State() == StateDiscovering) != (joins >= cycles) {
 				t.Errorf("joined before cycle %d of %d, and is %s", joins, cycles, s.State())
 			}
 			late.answers(nil)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pullDestination is a destination that is scraped: each cycle is published, and counts as flushed from
-// then on. It has no queue and sends nothing.
+// pullDestination is a destination that is scraped: each cycle is published, and its spans count as
+// flushed from then on. It has no queue and sends nothing.
 type pullDestination struct {
 	exporter Exporter
 	cfg      Config
@@ -20,13 +20,14 @@ func newPull(cfg Config, x Exporter) *pullDestination {
 	return &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder()}
 }
 
-// accept publishes a cycle. It is open before scrapes can have it.
+// accept publishes a cycle. It tracks the cycle in Scrapes first, because a scrape can contain it
+// immediately.
 func (d *pullDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if d.isClosed.Load() {
 		d.stats.unsent(Shutdown, c.spans)
 		d.stats.changeFlush(flush, func(f *Flush) {
-			f.Outcomes[Shutdown.result()], f.Said = 1, errClosed.Error()
+			f.Outcomes[Shutdown.result()], f.LastError = 1, errClosed.Error()
 		})
 		c.state.fail(errClosed)
 		return
@@ -52,7 +53,7 @@ func (d *pullDestination) accept(c *Cycle) {
 }
 
 // join implements Destination.
-func (d *pullDestination) join(cleared, spans uint64) (takesPart bool) {
+func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 	d.stats.hold(cleared + spans)
 	d.stats.unsent(NotWanted, cleared)
 	return spans > 0
@@ -64,7 +65,7 @@ func (d *pullDestination) close() { d.isClosed.Store(true) }
 // end implements Destination.
 func (d *pullDestination) end(context.Context) {}
 
-// settle settles cycles that were not scraped, when the daemon stops.
+// settle settles the cycles that were not scraped before shutdown.
 func (d *pullDestination) settle() { d.exporter.Pull.Scrapes.settle(math.MaxUint64) }
 
 // Name implements Destination.
@@ -77,48 +78,49 @@ func (d *pullDestination) URL() string { return d.exporter.URL }
 func (d *pullDestination) Stats() Stats {
 	s := d.stats.read()
 	s.QueueMaxBytes, s.MaxAge = d.cfg.RetryBytes, d.cfg.RetryAge
-	s.Reachable, s.Takes = true, true
+	s.Reachable, s.IsAccepting = true, true
 	return s
 }
 
 // Flushes implements Destination.
 func (d *pullDestination) Flushes() []Flush { return d.stats.flushes() }
 
-// tailTime is how long after its handler the end of a response may be written.
+// tailTime is the time allowed for writing the end of a response after its handler has returned.
 const tailTime = time.Second
 
-// Scrapes tracks the published cycles that no complete scrape has had. A cycle is settled once a scrape
-// with its spans was written whole, or after the retry age. While a scrape with its spans is being written
-// it is in doubt. The zero value is ready to use, by any goroutine.
+// Scrapes tracks the published cycles that no complete scrape contains yet. A cycle is settled
+// after a complete scrape that contains its spans, or after the retry age. It is in doubt while
+// such a scrape is being written. The zero value is ready to use. It is safe for concurrent use.
 type Scrapes struct{ open openCycles }
 
-// publish adds a cycle that is about to be published. Clients that wait for it are answered.
+// publish adds a cycle that is about to be published. It answers the clients waiting for it.
 func (s *Scrapes) publish(c *Cycle, retryAge time.Duration) {
-	s.open.add(openCycle{state: c.state, number: c.Cycle, isAnswered: true})
-	c.state.answer(nil)
+	s.open.add(openCycle{state: c.state, number: c.Cycle, isNotified: true})
+	c.state.notifyClients(nil)
 	time.AfterFunc(retryAge, func() { s.settle(c.Cycle) })
 }
 
-// Begin records that the totals of all cycles up to one are about to be written to a scrape. The function
-// that it returns is called once, with whether everything was written, except for the end of the response.
-func (s *Scrapes) Begin(cycle uint64) (end func(isWhole bool)) {
-	states := s.open.states(cycle)
+// Begin records that a scrape with the totals of all cycles up to the given one is about to be
+// written. The caller must call end once, with the information whether everything except the end of
+// the response was written.
+func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
+	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
 		c.beginSend()
 	}
-	return func(isWhole bool) {
+	return func(isComplete bool) {
 		for _, c := range states {
-			c.endSend(isWhole)
+			c.endSend(isComplete)
 		}
-		if isWhole {
+		if isComplete {
 			time.AfterFunc(tailTime, func() { s.settle(cycle) })
 		}
 	}
 }
 
-// settle settles the cycles up to one.
+// settle settles the cycles up to the given one.
 func (s *Scrapes) settle(cycle uint64) {
-	for _, c := range s.open.take(cycle) {
+	for _, c := range s.open.removeUpTo(cycle) {
 		c.state.settle()
 	}
 }

@@ -64,7 +64,7 @@ func TestWhatIsPublishedIsSettledWhenItIsRead(t *testing.T) {
 		s.Begin(2)(true)
 		time.Sleep(tailTime)
 		says(t, "it was read", second, "doubtful clear doubtful settled")
-		if len(s.open.states(2)) != 0 {
+		if len(s.open.statesUpTo(2)) != 0 {
 			t.Error("what was read is kept")
 		}
 	})
@@ -106,7 +106,7 @@ func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 		for number := range uint64(100) {
 			all = append(all, publish(f, number))
 			synctest.Wait()
-			if n := len(s.open.states(number)); n > int(DefaultRetryAge/testcycle.Width) {
+			if n := len(s.open.statesUpTo(number)); n > int(DefaultRetryAge/testcycle.Width) {
 				t.Fatalf("%d cycles are kept", n)
 			}
 			time.Sleep(testcycle.Width)

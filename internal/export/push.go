@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// pushDestination is a destination that statistics are sent to: it encodes sealed cycles, queues payloads
-// and delivers them with retries. It shares nothing with other destinations, so none waits for another.
+// pushDestination is a destination that statistics are sent to: it encodes sealed cycles, queues
+// the payloads and delivers them with retries. Destinations share no state, so none waits for
+// another.
 //
-// The sealing goroutine calls accept. The sender goroutine (sender.go) decides which payload goes when, and
-// what an answer means for it.
+// The sealing goroutine calls accept. The sender goroutine (sender.go) decides which payload to
+// send next, and how to handle the result.
 type pushDestination struct {
 	exporter Exporter
 	cfg      Config
@@ -23,22 +24,23 @@ type pushDestination struct {
 	stats    *statsRecorder
 	link     *Link
 	queue    queue
-	backoff  backoff // of the sender
+	backoff  backoff // used only by the sender
 
-	sequence  uint64        // of the next payload; of the sealing goroutine
-	snapshots atomic.Uint64 // begun
-	open      openCycles    // of running totals
+	sequence  uint64        // of the next payload; used only by the sealing goroutine
+	snapshots atomic.Uint64 // number of the last snapshot
+	open      openCycles    // for running totals
 
-	answers chan answered // of deliveries
-	arrived chan struct{} // holds a token when the queue has something new
+	finished chan finished
+	queued   chan struct{} // holds a token after a payload was queued
 
-	closing context.Context // ends when no more cycles are accepted
-	stop    context.CancelFunc
-	hard    context.Context // ends when nothing may be sent any more
-	abort   context.CancelFunc
-	running sync.WaitGroup
+	acceptCtx     context.Context // ends when no more cycles are accepted
+	stopAccepting context.CancelFunc
+	sendCtx       context.Context // ends when nothing may be sent any more
+	abort         context.CancelFunc
+	running       sync.WaitGroup
 }
 
+// newPush returns a destination for a push exporter. start starts its goroutines.
 func newPush(cfg Config, x Exporter) *pushDestination {
 	d := &pushDestination{
 		exporter: x,
@@ -47,23 +49,23 @@ func newPush(cfg Config, x Exporter) *pushDestination {
 		stats:    newStatsRecorder(),
 		link:     newLink(),
 		queue:    queue{maxBytes: cfg.RetryBytes, maxInFlight: cfg.MaxPayloadBytes, inOrder: x.InOrder},
-		answers:  make(chan answered),
-		arrived:  make(chan struct{}, 1),
+		finished: make(chan finished),
+		queued:   make(chan struct{}, 1),
 	}
-	d.closing, d.stop = context.WithCancel(context.Background())
-	d.hard, d.abort = context.WithCancel(context.Background())
+	d.acceptCtx, d.stopAccepting = context.WithCancel(context.Background())
+	d.sendCtx, d.abort = context.WithCancel(context.Background())
 	return d
 }
 
-// start begins to send queued payloads, until end.
+// start starts the sender, and Exporter.Watch. They run until end.
 func (d *pushDestination) start() {
 	d.running.Go(d.send)
 	if d.exporter.Watch != nil {
-		d.running.Go(func() { d.exporter.Watch(d.closing, d.link) })
+		d.running.Go(func() { d.exporter.Watch(d.acceptCtx, d.link) })
 	}
 }
 
-// Errors that clients waiting for a cycle are told.
+// Errors returned to clients that wait for a cycle.
 var (
 	errClosed      = errors.New("the daemon is shutting down")
 	errNotWanted   = errors.New("the destination takes no statistics")
@@ -75,26 +77,26 @@ var (
 	errTooMany = errors.New("too many cycles wait for the destination")
 )
 
-// accept encodes a cycle, whose spans are held already, and queues its payloads. It does not wait for the
-// destination.
+// accept encodes a cycle, whose spans join has added to the held ones, and queues its payloads. It
+// does not wait for the destination.
 func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
-	if reason, err := d.unwelcome(); err != nil {
+	if reason, err := d.refusal(); err != nil {
 		d.stats.unsent(reason, c.spans)
-		d.stats.changeFlush(flush, func(f *Flush) { f.Outcomes[reason.result()], f.Said = 1, err.Error() })
-		c.state.fail(d.cycleError(err))
+		d.stats.changeFlush(flush, func(f *Flush) { f.Outcomes[reason.result()], f.LastError = 1, err.Error() })
+		c.state.fail(d.wrapError(err))
 		return
 	}
 	began := time.Now()
-	of := *c
-	of.Limit = d.payloadLimit()
-	var all *snapshot
+	cycle := *c
+	cycle.Limit = d.payloadLimit()
+	var snap *snapshot
 	if d.exporter.Cumulative {
-		all = d.beginSnapshot(&of, began)
-		defer d.endPart(all, partOutcome{})
+		snap = d.beginSnapshot(&cycle, began)
+		defer d.endPart(snap, partOutcome{})
 	}
-	encoded := d.exporter.Push.Encode(&of, func(p *Payload) {
-		p.born, p.cycle, p.snapshot, p.flush = began, c.state, all, flush
+	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
+		p.born, p.cycle, p.snapshot, p.flush = began, c.state, snap, flush
 		d.enqueue(p)
 	})
 	took := c.merging + time.Since(began)
@@ -103,41 +105,43 @@ func (d *pushDestination) accept(c *Cycle) {
 	})
 	d.stats.change(func(s *Stats) { s.Totals = encoded.Totals })
 	for reason, spans := range encoded.Lost {
-		d.recordUnencoded(c, all, reason, spans)
+		d.recordUnencoded(c, snap, reason, spans)
 	}
 }
 
-// beginSnapshot begins the payloads of running totals, which replace those of earlier cycles in the queue.
+// beginSnapshot begins a snapshot of the running totals. Its payloads replace those of earlier
+// cycles in the queue.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
-	all := &snapshot{number: d.snapshots.Add(1), pending: 1}
-	d.open.answerOld(now.Add(-d.cfg.RetryAge), errNotYet)
-	_, isWaiting := d.open.oldest()
-	c.IsSettled = !isWaiting
+	snap := &snapshot{number: d.snapshots.Add(1), pending: 1}
+	d.open.notifyOlder(now.Add(-d.cfg.RetryAge), errNotYet)
+	_, isOpen := d.open.oldest()
+	c.IsSettled = !isOpen
 	if c.spans > 0 {
-		d.open.add(openCycle{state: c.state, number: all.number, spans: c.spans, born: now})
+		d.open.add(openCycle{state: c.state, number: snap.number, spans: c.spans, born: now})
 	}
-	for _, joined := range d.open.bound(maxWaiting) {
-		joined.answer(errTooMany)
-		joined.state.settle()
+	for _, merged := range d.open.mergeOldest(maxWaiting) {
+		merged.notifyClients(errTooMany)
+		merged.state.settle()
 	}
 	d.recordReplaced(d.queue.drain()...)
-	return all
+	return snap
 }
 
-// recordUnencoded records spans that are in no payload and never will be. Totals that ended have spans of earlier
-// cycles only.
-func (d *pushDestination) recordUnencoded(c *Cycle, all *snapshot, reason Reason, spans uint64) {
+// recordUnencoded records spans that could not be encoded. Totals that have ended contain spans of
+// earlier cycles only.
+func (d *pushDestination) recordUnencoded(c *Cycle, snap *snapshot, reason Reason, spans uint64) {
 	switch {
-	case all == nil:
+	case snap == nil:
 	case reason == Unencodable:
-		spans = d.open.lose(spans, all.number)
+		spans = d.open.subtractLost(spans, snap.number)
 	default:
-		spans = d.open.lose(spans, all.number-1)
+		spans = d.open.subtractLost(spans, snap.number-1)
 	}
 	loseUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
 }
 
-// loseUnencoded records spans of a cycle that an exporter could not encode, or whose totals have ended.
+// loseUnencoded records spans of a cycle as unsent, because the exporter could not encode them or
+// their totals have ended.
 func loseUnencoded(
 	log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, reason Reason, spans uint64,
 ) {
@@ -154,9 +158,9 @@ func loseUnencoded(
 	c.state.fail(fmt.Errorf("send to %s: %w", x.Name, err))
 }
 
-// unwelcome returns why nothing can be sent at present, if so.
-func (d *pushDestination) unwelcome() (Reason, error) {
-	if d.closing.Err() != nil {
+// refusal returns the reason and the error if a cycle cannot be sent at present.
+func (d *pushDestination) refusal() (Reason, error) {
+	if d.acceptCtx.Err() != nil {
 		return Shutdown, errClosed
 	}
 	if wanted, _ := d.wants(); !wanted {
@@ -172,20 +176,20 @@ func (d *pushDestination) wants() (statistics bool, payloadBytes int) {
 	return d.exporter.Wants()
 }
 
-// payloadLimit is our own limit or the destination's, whichever is smaller. A destination that claims to
-// take less than one group is not believed.
+// payloadLimit returns the smaller one of our own limit and the destination's. A limit of the
+// destination that is less than one group is ignored.
 func (d *pushDestination) payloadLimit() int {
-	if _, most := d.wants(); most > 0 {
-		return min(d.cfg.MaxPayloadBytes, max(most, MinPayloadBytes))
+	if _, limit := d.wants(); limit > 0 {
+		return min(d.cfg.MaxPayloadBytes, max(limit, MinPayloadBytes))
 	}
 	return d.cfg.MaxPayloadBytes
 }
 
-func (d *pushDestination) cycleError(err error) error {
+func (d *pushDestination) wrapError(err error) error {
 	return fmt.Errorf("send to %s: %w", d.exporter.Name, err)
 }
 
-// enqueue queues a new payload.
+// enqueue assigns a sequence number to a new payload and queues it.
 func (d *pushDestination) enqueue(p *Payload) {
 	if p.snapshot != nil {
 		p.snapshot.add()
@@ -194,20 +198,21 @@ func (d *pushDestination) enqueue(p *Payload) {
 	}
 	p.sequence = d.sequence
 	d.sequence++
-	d.stats.madePayload(p)
+	d.stats.addPayload(p)
 	d.recordLost(QueueFull, d.queue.put(p)...)
-	notify(d.arrived)
+	notify(d.queued)
 }
 
-// recordAccepted records a payload that the destination has, except for what it left out.
+// recordAccepted records an accepted payload, of which the destination may have rejected some
+// spans.
 func (d *pushDestination) recordAccepted(p *Payload, rejected uint64) {
 	d.stats.endPayload(p, ResultAccepted)
 	var err error
 	if rejected > 0 {
-		err = d.failure(Rejected, p)
+		err = d.payloadError(Rejected, p)
 	}
 	if p.snapshot != nil {
-		d.answer(p.snapshot, err)
+		d.notifyClients(p.snapshot, err)
 		d.endPart(p.snapshot, partOutcome{rejected: rejected})
 		return
 	}
@@ -215,28 +220,28 @@ func (d *pushDestination) recordAccepted(p *Payload, rejected uint64) {
 	p.cycle.resolve(err)
 }
 
-// recordLost records payloads that are abandoned. The spans of running totals stay held, because the next
-// payloads have them too. Cycles that are abandoned at shutdown are not settled: if this daemon is killed
-// before it has reported them, the next one still counts them as lost.
+// recordLost records abandoned payloads. The spans of running totals stay held, because the next
+// payloads contain them, too. Payloads abandoned at shutdown are not settled: if this daemon is
+// killed before it has reported them, the next one still counts them as lost.
 func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.endPayload(p, reason.result())
-		err := d.failure(reason, p)
+		err := d.payloadError(reason, p)
 		if p.snapshot != nil {
-			d.answer(p.snapshot, err)
+			d.notifyClients(p.snapshot, err)
 			d.endPart(p.snapshot, partOutcome{isMissing: true, undelivered: p.Undelivered})
 			continue
 		}
 		d.stats.unsent(reason, p.Spans)
-		d.log.lost(reason, p)
-		p.cycle.answer(err)
+		d.log.logLost(reason, p)
+		p.cycle.notifyClients(err)
 		if reason != Shutdown {
 			p.cycle.settle()
 		}
 	}
 }
 
-// recordReplaced records payloads of running totals that a newer cycle's replace.
+// recordReplaced records payloads of running totals that a newer snapshot replaces.
 func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.endPayload(p, ResultSuperseded)
@@ -244,36 +249,36 @@ func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 	}
 }
 
-// answer tells clients that wait for the cycles of a snapshot of a failure, if there is one.
-func (d *pushDestination) answer(s *snapshot, err error) {
+// notifyClients passes an error, if any, to the clients waiting for the cycles of a snapshot.
+func (d *pushDestination) notifyClients(s *snapshot, err error) {
 	if err != nil {
-		d.open.answer(s.number, err)
+		d.open.notifyUpTo(s.number, err)
 	}
 }
 
-// endPart records the outcome of one payload of a snapshot, or that all of them are made. After the last of
-// them it settles the cycles that the snapshot has, unless a payload is missing.
+// endPart records the outcome of one payload of a snapshot, or the end of its encoding. After the
+// last of these it settles the snapshot's cycles, or keeps them open if a payload is missing.
 func (d *pushDestination) endPart(s *snapshot, p partOutcome) {
 	if isLast := s.end(p); !isLast {
 		return
 	}
 	if s.isMissing {
-		d.stats.delivered(d.open.keep(s.number, s.missing), s.rejected)
+		d.stats.delivered(d.open.keepMissing(s.number, s.missing), s.rejected)
 		return
 	}
-	cycles, spans := d.open.take(s.number), uint64(0)
+	cycles, spans := d.open.removeUpTo(s.number), uint64(0)
 	for i := range cycles {
 		spans += cycles[i].spans
 	}
 	d.stats.delivered(spans, s.rejected)
 	for i := range cycles {
-		cycles[i].answer(nil)
+		cycles[i].notifyClients(nil)
 		cycles[i].state.settle()
 	}
 }
 
-// failure is what clients that wait for this payload are told.
-func (d *pushDestination) failure(reason Reason, p *Payload) error {
+// payloadError returns the error for clients that wait for an abandoned payload.
+func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 	if p.lastErr == nil {
 		return fmt.Errorf("send payload to %s: %s before the first try", d.exporter.Name, reason)
 	}
@@ -282,21 +287,21 @@ func (d *pushDestination) failure(reason Reason, p *Payload) error {
 }
 
 // join implements Destination.
-func (d *pushDestination) join(cleared, spans uint64) (takesPart bool) {
+func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 	if d.exporter.Discovered != nil && !d.exporter.Discovered() {
 		d.stats.change(func(s *Stats) { s.BeforeFound += cleared + spans })
 		return false
 	}
 	d.stats.hold(cleared + spans)
 	d.stats.unsent(NotWanted, cleared)
-	return spans > 0 || d.exporter.Cumulative && d.closing.Err() == nil
+	return spans > 0 || d.exporter.Cumulative && d.acceptCtx.Err() == nil
 }
 
 // close implements Destination.
-func (d *pushDestination) close() { d.stop() }
+func (d *pushDestination) close() { d.stopAccepting() }
 
-// end tries to send queued payloads, each once and without pauses, until ctx ends. It returns when
-// every payload has its outcome and no goroutine is left.
+// end waits until the sender has tried to send each queued payload once, and all goroutines have
+// returned. When ctx ends, it aborts sending.
 func (d *pushDestination) end(ctx context.Context) {
 	stop := context.AfterFunc(ctx, d.abort)
 	defer stop()
@@ -304,11 +309,12 @@ func (d *pushDestination) end(ctx context.Context) {
 	d.abort()
 }
 
-// settle gives up the spans of running totals that were not delivered, when nothing can be sent any more.
+// settle abandons the undelivered spans of running totals. It is called when nothing can be sent
+// any more.
 func (d *pushDestination) settle() {
-	for _, c := range d.open.take(math.MaxUint64) {
+	for _, c := range d.open.removeUpTo(math.MaxUint64) {
 		d.stats.unsent(Shutdown, c.spans)
-		c.answer(d.cycleError(errClosed))
+		c.notifyClients(d.wrapError(errClosed))
 		c.state.settle()
 	}
 }
@@ -324,16 +330,16 @@ func (d *pushDestination) Stats() Stats {
 	s := d.stats.read()
 	s.QueuePayloads, s.QueueBytes = d.queue.size()
 	s.QueueMaxBytes, s.MaxAge = d.cfg.RetryBytes, d.cfg.RetryAge
-	if born, any := d.queue.eldest(); any {
+	if born, any := d.queue.oldest(); any {
 		s.OldestAge = time.Since(born)
 	}
 	if born, any := d.open.oldest(); any {
 		s.OldestAge = max(s.OldestAge, time.Since(born))
 	}
-	s.LookedFor = d.exporter.Discovered != nil && !d.exporter.Discovered()
+	s.IsDiscovering = d.exporter.Discovered != nil && !d.exporter.Discovered()
 	wanted, _ := d.wants()
-	s.Reachable = d.link.answers.Load()
-	s.Takes = wanted && !d.link.refuses.Load()
+	s.Reachable = d.link.isReachable.Load()
+	s.IsAccepting = wanted && !d.link.isRefusing.Load()
 	return s
 }
 

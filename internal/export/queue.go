@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// maxDeliveries is how many payloads can be in flight to a destination at the same time. A destination that
-// answers within 200 ms then takes 140 payloads per second: at a shutdown right after a seal, two cycles of
-// 256 origins take 4 s of the default grace period of 5 s.
+// maxDeliveries is the maximum number of payloads in flight to a destination. With a response time
+// of 200 ms this is 140 payloads per second. At a shutdown right after a seal, two cycles with 256
+// origins then take 4 s of the default grace period of 5 s.
 const maxDeliveries = 28
 
-// MaxConnections is how many connections to a destination can be open at the same time: one per payload in
-// flight, one for a probe, one for the question what it wants.
+// MaxConnections is the maximum number of open connections to a destination: one per payload in
+// flight, one for a probe, and one for Exporter.Watch.
 const MaxConnections = maxDeliveries + 2
 
-// queue holds the payloads that have no outcome yet: those that wait for their turn, oldest first, and
-// those in flight. Both lists are short (maxWaiting, maxDeliveries), so they are searched, not indexed.
+// queue contains the payloads without an outcome: waiting ones, oldest first, and those in flight.
+// Both lists are short (maxWaiting, maxDeliveries), so linear searches are fast enough.
 type queue struct {
-	maxBytes    int // waiting
-	maxInFlight int // bytes in flight, if there are several payloads
+	maxBytes    int // limit for waiting payloads
+	maxInFlight int // limit for bytes in flight, unless there is only one payload
 	inOrder     bool
 
 	mu       sync.Mutex
 	waiting  []*Payload
-	bytes    int // of waiting
+	bytes    int // total of waiting
 	inFlight []*Payload
 }
 
-// put adds a payload and returns those that are evicted for it: the oldest, which may be the payload
-// itself.
+// put adds a payload, and evicts the oldest payloads if limits are exceeded. It returns the evicted
+// payloads, which can include the new one.
 func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -40,44 +40,45 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	})
 	q.waiting = slices.Insert(q.waiting, at, p)
 	q.bytes += len(p.Body)
-	n := 0
-	for over := q.bytes; over > q.maxBytes || len(q.waiting)-n > maxWaiting; n++ {
-		over -= len(q.waiting[n].Body)
+	evict, bytes := 0, q.bytes
+	for bytes > q.maxBytes || len(q.waiting)-evict > maxWaiting {
+		bytes -= len(q.waiting[evict].Body)
+		evict++
 	}
-	return q.remove(0, n)
+	return q.remove(0, evict)
 }
 
-// take moves the payload whose turn it is from waiting to in flight, and returns it, or nil if there is
-// none or it must wait for others to return. The payload that was tried least goes first, because one that
-// the destination keeps failing on must not hold up all others; then the oldest. Of each origin only one is
-// in flight at a time, or a later one could arrive first. If all must arrive in order, the oldest goes,
-// alone.
+// take moves the next payload from waiting to in flight, and returns it. It returns nil if there is
+// none, or if limits require waiting. See next for the order.
 func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at := q.next()
-	// Smaller payloads that would fit do not overtake a large one, or it could wait forever.
-	if at < 0 || len(q.waiting[at].Body) > q.roomInFlight() {
+	i := q.nextIndex()
+	// A smaller payload must not overtake a large one that does not fit, which could wait forever.
+	if i < 0 || len(q.waiting[i].Body) > q.bytesAvailable() {
 		return nil
 	}
-	p := q.remove(at, at+1)[0]
+	p := q.remove(i, i+1)[0]
 	q.inFlight = append(q.inFlight, p)
 	return p
 }
 
-// next is the position of the waiting payload whose turn it is, -1 if there is none. The caller holds the
-// lock.
-func (q *queue) next() int {
-	at := -1
+// nextIndex returns the index of the waiting payload to send next, or -1. The payload with the
+// fewest attempts goes first, so that one which always fails does not delay all others; then the
+// oldest. Each origin has at most one payload in flight, so that payloads of an origin arrive in
+// order. In a queue that is inOrder, only the oldest payload can be sent, when nothing is in
+// flight. The caller holds the lock.
+func (q *queue) nextIndex() int {
+	best := -1
 	for i, p := range q.waiting {
 		if q.inOrder && (i > 0 || len(q.inFlight) > 0) {
 			break
 		}
-		if (at < 0 || p.tries < q.waiting[at].tries) && !q.originInFlight(p) {
-			at = i
+		if (best < 0 || p.tries < q.waiting[best].tries) && !q.originInFlight(p) {
+			best = i
 		}
 	}
-	return at
+	return best
 }
 
 // originInFlight reports whether a payload of the same origin is in flight. The caller holds the lock.
@@ -85,30 +86,30 @@ func (q *queue) originInFlight(p *Payload) bool {
 	return slices.ContainsFunc(q.inFlight, func(u *Payload) bool { return u.Origin == p.Origin })
 }
 
-// roomInFlight is how many bytes the next payload in flight can have. One alone can have any number. The
-// caller holds the lock.
-func (q *queue) roomInFlight() int {
+// bytesAvailable returns the maximum length of the next payload in flight. A single payload is not
+// limited. The caller holds the lock.
+func (q *queue) bytesAvailable() int {
 	switch len(q.inFlight) {
 	case 0:
 		return math.MaxInt
 	case maxDeliveries:
 		return -1
 	}
-	room := q.maxInFlight
+	available := q.maxInFlight
 	for _, u := range q.inFlight {
-		room -= len(u.Body)
+		available -= len(u.Body)
 	}
-	return room
+	return available
 }
 
-// returned ends a delivery. The payload is not in the queue afterwards.
-func (q *queue) returned(p *Payload) {
+// endDelivery removes a payload that is no longer in flight.
+func (q *queue) endDelivery(p *Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inFlight = slices.DeleteFunc(q.inFlight, func(u *Payload) bool { return u == p })
 }
 
-// expire removes the waiting payloads that were made before a time.
+// expire removes and returns the waiting payloads that were created before the given time.
 func (q *queue) expire(before time.Time) []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,15 +120,16 @@ func (q *queue) expire(before time.Time) []*Payload {
 	return q.remove(0, n)
 }
 
-// drain removes all waiting payloads.
+// drain removes and returns all waiting payloads.
 func (q *queue) drain() []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.remove(0, len(q.waiting))
 }
 
-// oldest is when the oldest waiting payload was made, false if none waits.
-func (q *queue) oldest() (time.Time, bool) {
+// oldestWaiting returns the creation time of the oldest waiting payload, and false if there is
+// none.
+func (q *queue) oldestWaiting() (time.Time, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
@@ -136,8 +138,9 @@ func (q *queue) oldest() (time.Time, bool) {
 	return q.waiting[0].born, true
 }
 
-// eldest is when the oldest payload was made, in flight or waiting, false if there is none.
-func (q *queue) eldest() (born time.Time, any bool) {
+// oldest returns the creation time of the oldest payload, waiting or in flight, and false if there
+// is none.
+func (q *queue) oldest() (born time.Time, any bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, p := range slices.Concat(q.inFlight, q.waiting[:min(1, len(q.waiting))]) {
@@ -148,21 +151,21 @@ func (q *queue) eldest() (born time.Time, any bool) {
 	return born, len(q.inFlight)+len(q.waiting) > 0
 }
 
-// size is of the waiting payloads.
+// size returns the number of waiting payloads, and their bytes.
 func (q *queue) size() (payloads, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting), q.bytes
 }
 
-// deliveries is how many payloads are in flight.
+// deliveries returns the number of payloads in flight.
 func (q *queue) deliveries() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.inFlight)
 }
 
-// remove takes out a run of the waiting payloads. The caller holds the lock.
+// remove removes and returns a range of the waiting payloads. The caller holds the lock.
 func (q *queue) remove(from, to int) []*Payload {
 	removed := slices.Clone(q.waiting[from:to])
 	for _, p := range removed {

@@ -31,7 +31,7 @@ func TestQueueAgainstItsRules(t *testing.T) {
 			if n := len(q.inFlight); n > 0 && random.IntN(2) == 0 {
 				back := q.inFlight[random.IntN(n)]
 				back.tries++
-				q.returned(back)
+				q.endDelivery(back)
 				out += len(q.put(back))
 			} else {
 				q.take()
@@ -86,7 +86,7 @@ func TestLargePayloadGetsItsTurn(t *testing.T) {
 	if next := q.take(); first.sequence != 0 || next != nil {
 		t.Fatalf("%d went first, and %v beside it", first.sequence, next)
 	}
-	q.returned(first)
+	q.endDelivery(first)
 	large, small, none := q.take(), q.take(), q.take()
 	if large.sequence != 1 || small.sequence != 2 || none != nil {
 		t.Errorf("%v, %v and %v went next", large, small, none)
@@ -119,7 +119,7 @@ func TestInOrderNoneGoesBesideOrPassesAnother(t *testing.T) {
 		if beside := q.take(); p.sequence != want || beside != nil {
 			t.Fatalf("%d went, and beside it %v; want %d alone", p.sequence, beside, want)
 		}
-		q.returned(p)
+		q.endDelivery(p)
 		if p.tries++; want == 0 && p.tries == 1 {
 			q.put(p)
 		}

@@ -316,7 +316,7 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 			answer := func(_ context.Context, p *Payload) Attempt {
 				said := []*cycleState{p.cycle}
 				if p.snapshot != nil {
-					said = totals.open.states(p.snapshot.number)
+					said = totals.open.statesUpTo(p.snapshot.number)
 				}
 				for _, c := range said {
 					check(c, false)

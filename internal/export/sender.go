@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// delivery is one payload that is being sent.
+// delivery is an attempt to deliver a payload.
 type delivery struct {
 	payload *Payload
-	cycles  []*cycleState // whose spans it has
-	pauses  int           // how many there had been when it began
+	cycles  []*cycleState // cycles whose spans the payload contains
+	pauses  int           // backoff.pauses when it began
 }
 
-// answered is a delivery that has returned.
-type answered struct {
+// finished is a delivery with its result.
+type finished struct {
 	delivery
 	Attempt
 }
 
-// phase is how far a sender has come. send reads it once per turn: what is decided by a phase and what is
-// waited for must agree, or the end of the phase could go by between them.
+// phase is the state of a sender. send determines it once per iteration, because all decisions of
+// an iteration, and the events that it waits for, must refer to the same phase.
 type phase int
 
 const (
@@ -29,22 +29,23 @@ const (
 	aborted
 )
 
+// phase returns the current phase.
 func (d *pushDestination) phase() phase {
 	switch {
-	case d.hard.Err() != nil:
+	case d.sendCtx.Err() != nil:
 		return aborted
-	case d.closing.Err() != nil:
+	case d.acceptCtx.Err() != nil:
 		return draining
 	}
 	return accepting
 }
 
-// send is the sender goroutine. A delivery has a goroutine of its own, which makes one request and decides
-// nothing.
+// send is the sender goroutine, which makes all decisions. Each delivery has another goroutine,
+// which makes one request.
 func (d *pushDestination) send() {
 	for {
 		now, phase := time.Now(), d.phase()
-		d.begin(now, phase)
+		d.startDeliveries(now, phase)
 		if d.isFinished(phase) {
 			break
 		}
@@ -53,30 +54,31 @@ func (d *pushDestination) send() {
 	d.recordLost(Shutdown, d.queue.drain()...)
 }
 
-// begin begins the deliveries whose turn has come.
-func (d *pushDestination) begin(now time.Time, in phase) {
+// startDeliveries starts deliveries as far as limits and backoff permit. It first removes expired
+// payloads.
+func (d *pushDestination) startDeliveries(now time.Time, in phase) {
 	if in == accepting {
 		d.recordLost(Expired, d.queue.expire(now.Add(-d.cfg.RetryAge))...)
 	}
-	for d.mayBegin(now, in) {
+	for d.mayStart(now, in) {
 		p := d.queue.take()
 		if p == nil {
 			return
 		}
-		one := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
+		next := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
 		if p.snapshot != nil {
-			one.cycles = d.open.states(p.snapshot.number)
+			next.cycles = d.open.statesUpTo(p.snapshot.number)
 		}
-		for _, c := range one.cycles {
+		for _, c := range next.cycles {
 			c.beginSend()
 		}
-		d.running.Go(func() { d.deliver(one) })
+		d.running.Go(func() { d.deliver(next) })
 	}
 }
 
-// mayBegin reports whether another delivery may begin. After a failure the next one goes alone, to find out
-// whether the destination is back. While draining there are no pauses.
-func (d *pushDestination) mayBegin(now time.Time, in phase) bool {
+// mayStart reports whether another delivery can start now. After a failure, deliveries start one at
+// a time until the destination is back. While draining there are no pauses.
+func (d *pushDestination) mayStart(now time.Time, in phase) bool {
 	switch in {
 	case aborted:
 		return false
@@ -86,50 +88,51 @@ func (d *pushDestination) mayBegin(now time.Time, in phase) bool {
 	return d.backoff.over(now) && (d.backoff.failures == 0 || d.queue.deliveries() == 0)
 }
 
-// deliver offers the destination a payload once.
-func (d *pushDestination) deliver(one delivery) {
-	ctx, cancel := context.WithTimeout(d.hard, d.cfg.Timeout)
+// deliver makes one attempt to deliver a payload, and passes the result to the sender.
+func (d *pushDestination) deliver(del delivery) {
+	ctx, cancel := context.WithTimeout(d.sendCtx, d.cfg.Timeout)
 	defer cancel()
-	d.answers <- answered{one, d.exporter.Push.Deliver(ctx, one.payload)}
+	d.finished <- finished{del, d.exporter.Push.Deliver(ctx, del.payload)}
 }
 
-// isFinished reports whether the destination is closed and nothing is left, or no time to send it.
+// isFinished reports whether the sender can end: the destination is closed, and either nothing is
+// left to send or sending was aborted.
 func (d *pushDestination) isFinished(in phase) bool {
 	if in == accepting || d.queue.deliveries() > 0 {
 		return false
 	}
-	_, waits := d.queue.oldest()
+	_, waits := d.queue.oldestWaiting()
 	return !waits || in == aborted
 }
 
-// wait returns when something can have changed: an answer, a new payload, the end of the pause, the oldest
-// payload's last moment, or the end of the phase. A destination that answers a question after it had not
-// ends the pause, because queued payloads may be about to expire.
+// wait waits for the next event: a result, a new payload, the end of the pause, the expiry of a
+// payload, or the end of the phase. If a silent destination responds again, the pause ends, because
+// queued payloads may be about to expire.
 func (d *pushDestination) wait(now time.Time, in phase) {
 	var due <-chan time.Time
-	var ends <-chan struct{} // never, once aborted: only answers are left then
+	var phaseEnd <-chan struct{} // nil after an abort: only results can arrive then
 	switch in {
 	case accepting:
-		due, ends = d.due(now), d.closing.Done()
+		due, phaseEnd = d.due(now), d.acceptCtx.Done()
 	case draining:
-		ends = d.hard.Done()
+		phaseEnd = d.sendCtx.Done()
 	}
 	select {
-	case a := <-d.answers:
-		d.queue.returned(a.payload)
-		d.conclude(a.delivery, a.Attempt)
+	case a := <-d.finished:
+		d.queue.endDelivery(a.payload)
+		d.handleResult(a.delivery, a.Attempt)
 	case <-due:
-	case <-d.arrived:
+	case <-d.queued:
 	case <-d.link.returned:
 		d.backoff.end()
-	case <-ends:
+	case <-phaseEnd:
 	}
 }
 
-// due fires at the end of the pause, or at the oldest payload's last moment. It never does if nothing is
-// queued.
+// due returns a channel that receives when the pause ends or the oldest waiting payload expires,
+// whichever is first. It returns nil if nothing is waiting.
 func (d *pushDestination) due(now time.Time) <-chan time.Time {
-	born, any := d.queue.oldest()
+	born, any := d.queue.oldestWaiting()
 	if !any {
 		return nil
 	}
@@ -140,27 +143,27 @@ func (d *pushDestination) due(now time.Time) <-chan time.Time {
 	return time.After(wait)
 }
 
-// conclude records the result of an attempt, and settles the payload or keeps it for a retry.
-func (d *pushDestination) conclude(one delivery, a Attempt) {
-	p := one.payload
-	for _, c := range one.cycles {
+// handleResult records the result of an attempt, then settles the payload or queues it for a retry.
+func (d *pushDestination) handleResult(del delivery, a Attempt) {
+	p := del.payload
+	for _, c := range del.cycles {
 		c.endSend(a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown)
 	}
 	if a.Outcome == OutcomeUnknown && p.snapshot != nil {
-		a.Outcome = OutcomeNotYet // a second copy of a total changes nothing
+		a.Outcome = OutcomeNotYet // a running total can safely be sent twice
 	}
 	waiting, _ := d.queue.size()
-	d.log.tried(a, waiting, d.stats.read().Held)
-	d.link.tried(a)
+	d.log.logAttempt(a, waiting, d.stats.read().Held)
+	d.link.recordAttempt(a)
 	p.tries++
 	p.lastErr = a.Err
-	d.stats.tried(p, a)
+	d.stats.recordAttempt(p, a)
 	switch a.Outcome {
 	case OutcomeAccepted:
-		d.backoff.succeeded(one.pauses)
+		d.backoff.succeeded(del.pauses)
 		d.recordAccepted(p, a.Rejected)
 	case OutcomeNotYet:
-		d.retry(one, a.After)
+		d.retry(del, a.After)
 	case OutcomeRefused:
 		d.recordLost(Rejected, p)
 	case OutcomeNotWanted:
@@ -170,16 +173,16 @@ func (d *pushDestination) conclude(one delivery, a Attempt) {
 	}
 }
 
-// retry queues a payload again that was not delivered, unless a newer snapshot has its totals too. While
-// draining there is no second try.
-func (d *pushDestination) retry(one delivery, after time.Duration) {
-	p := one.payload
+// retry queues an undelivered payload again, unless a newer snapshot contains its totals. While
+// draining there are no retries.
+func (d *pushDestination) retry(del delivery, after time.Duration) {
+	p := del.payload
 	isReplaced := p.snapshot != nil && p.snapshot.number < d.snapshots.Load()
-	if d.closing.Err() != nil && !isReplaced {
+	if d.acceptCtx.Err() != nil && !isReplaced {
 		d.recordLost(Shutdown, p)
 		return
 	}
-	d.backoff.extend(time.Now(), after, one.pauses)
+	d.backoff.extend(time.Now(), after, del.pauses)
 	if isReplaced {
 		d.recordReplaced(p)
 		return
@@ -193,23 +196,24 @@ const (
 	longestPause  = 30 * time.Second
 )
 
-// backoff is the pause after failures. It belongs to the connection to a destination, not to a payload:
-// when one payload can't be delivered, the next can't be either.
+// backoff determines the pause after failures. There is one per destination, not per payload: if one
+// payload can't be delivered, the next can't be either.
 //
-// Several deliveries begin between two pauses, and when the destination becomes unavailable all of them
-// fail. That counts as one failure: a delivery that began before the present pause says nothing about what
-// comes after it, except how long the destination asks us to wait.
+// Several deliveries can start between two pauses, and all of them fail when the destination becomes
+// unavailable. They count as one failure: of a delivery that started before the current pause, only the
+// delay that the destination requests is used.
 type backoff struct {
 	until    time.Time
-	failures int // in a row
-	pauses   int // so far; a delivery remembers how many there were when it began
+	failures int // consecutive failures
+	pauses   int // number of pauses so far
 }
 
 // over reports whether the pause has ended.
 func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
 
-// extend begins a pause: twice as long with each failure in a row, less up to half at random, so that many
-// daemons do not return to one destination at the same time; never shorter than the destination asked for.
+// extend starts a pause. It doubles with each consecutive failure, minus up to half at random, so
+// that many daemons do not return to one destination simultaneously, and is at least atLeast. began
+// is the number of pauses when the failed delivery started.
 func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
 	if began != b.pauses {
 		if until := now.Add(atLeast); until.After(b.until) && atLeast > 0 {
@@ -218,7 +222,7 @@ func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
 		return
 	}
 	pause := longestPause
-	if b.failures < 6 { // 500 ms doubled six times is past the longest
+	if b.failures < 6 { // 500 ms doubled six times exceeds longestPause
 		pause = shortestPause << b.failures
 	}
 	b.failures++
@@ -227,7 +231,8 @@ func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
 	b.until = now.Add(max(pause, atLeast))
 }
 
-// succeeded records that the destination accepted a delivery that began after so many pauses.
+// succeeded ends the pause after a successful delivery, unless another pause has begun since the
+// delivery started.
 func (b *backoff) succeeded(began int) {
 	if began == b.pauses {
 		b.end()

@@ -14,9 +14,9 @@ func TestAnEndThatComesBeforeTheWaitEndsIt(t *testing.T) {
 		in   phase
 		end  func(*pushDestination)
 	}{
-		{"closed", accepting, func(s *pushDestination) { s.stop() }},
-		{"closed and aborted", accepting, func(s *pushDestination) { s.stop(); s.abort() }},
-		{"aborted", draining, func(s *pushDestination) { s.stop(); s.abort() }},
+		{"closed", accepting, func(s *pushDestination) { s.stopAccepting() }},
+		{"closed and aborted", accepting, func(s *pushDestination) { s.stopAccepting(); s.abort() }},
+		{"aborted", draining, func(s *pushDestination) { s.stopAccepting(); s.abort() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // it fails where all would wait for ever

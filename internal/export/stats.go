@@ -15,20 +15,20 @@ import (
 type Reason string
 
 const (
-	Rejected    Reason = "rejected"    // the destination answered that it will not take them
-	NotWanted   Reason = "not_wanted"  // the destination takes no statistics
-	Ambiguous   Reason = "ambiguous"   // written completely, never answered
-	Expired     Reason = "expired"     // waited longer than the retry age, or than their running total lasts
-	QueueFull   Reason = "queue_full"  // the oldest, when too much waited, or too many running totals
-	Shutdown    Reason = "shutdown"    // still waiting when the daemon ended
-	Unencodable Reason = "unencodable" // fits in no payload
+	Rejected    Reason = "rejected"    // the destination rejected them
+	NotWanted   Reason = "not_wanted"  // the destination does not accept statistics
+	Ambiguous   Reason = "ambiguous"   // sent completely, but not answered
+	Expired     Reason = "expired"     // waited longer than the retry age, or than their running total exists
+	QueueFull   Reason = "queue_full"  // evicted from the queue, or from the running totals
+	Shutdown    Reason = "shutdown"    // still waiting at shutdown
+	Unencodable Reason = "unencodable" // too large for a payload
 )
 
-// Reasons are all of them, so that each can be shown from the start at 0.
+// Reasons contains all reasons, so that each can be exported as 0 from the start.
 var Reasons = []Reason{Rejected, NotWanted, Ambiguous, Expired, QueueFull, Shutdown, Unencodable}
 
-// Result names what became of a payload. All except Retried are final, and a payload has one final result;
-// Retried counts tries that are followed by another.
+// Result is the outcome of a payload in metrics. Retried counts failed attempts that are followed
+// by another; all others are final, and each payload has one of them.
 type Result string
 
 const (
@@ -38,16 +38,16 @@ const (
 	ResultNotWanted  Result = "not_wanted"
 	ResultAmbiguous  Result = "ambiguous"
 	ResultGivenUp    Result = "given_up"   // expired, queue_full or shutdown
-	ResultSuperseded Result = "superseded" // running totals that a newer payload has too
+	ResultSuperseded Result = "superseded" // running totals that a newer payload contains, too
 )
 
-// Results are all of them.
+// Results contains all results.
 var Results = []Result{
 	ResultAccepted, ResultRetried, ResultRejected, ResultNotWanted, ResultAmbiguous, ResultGivenUp,
 	ResultSuperseded,
 }
 
-// result is the payload's final result if its spans are unsent for r.
+// result returns the final result of a payload whose spans are unsent for the reason.
 func (r Reason) result() Result {
 	switch r {
 	case Rejected:
@@ -60,63 +60,63 @@ func (r Reason) result() Result {
 	return ResultGivenUp
 }
 
-// Stats is one consistent reading of a destination: at any moment each span that was ever accepted is in
-// exactly one of Flushed, Unsent, Held and BeforeFound.
+// Stats is a consistent snapshot of a destination's counters: each accepted span is in exactly one
+// of Flushed, Unsent, Held and BeforeFound.
 type Stats struct {
 	Flushed  uint64            // spans in payloads that the destination accepted, or that can be scraped
 	Unsent   map[Reason]uint64 // spans that will never be delivered
 	Held     uint64            // spans in payloads without an outcome
 	Payloads map[Result]uint64
 
-	LookedFor   bool   // an auto-discovered destination that is not found yet
-	BeforeFound uint64 // spans of cycles sealed before it was found: they are not sent to it, and are no loss
+	IsDiscovering bool   // auto-discovered, and not found yet
+	BeforeFound   uint64 // spans sealed before it was found, which are neither sent nor lost
 
-	QueuePayloads int // waiting; those in flight are not among them
+	QueuePayloads int // waiting payloads, without those in flight
 	QueueBytes    int
 	QueueMaxBytes int
-	OldestAge     time.Duration // of the payloads without an outcome; 0 if there are none
-	MaxAge        time.Duration // at which a waiting payload is abandoned
+	OldestAge     time.Duration // age of the oldest payload without an outcome, or 0
+	MaxAge        time.Duration // age at which a waiting payload is abandoned
 
-	Reachable bool // the destination answered the last request, a payload or a question
-	Takes     bool // it takes statistics, and accepted the last payload that it was offered, if any
+	Reachable   bool // the destination answered the last payload or probe
+	IsAccepting bool // it accepts statistics, and accepted the last payload, if any
 
-	Clock Clock // of the last answer to a payload that had a time
+	Clock Clock // from the last response to a payload that contained a time
 
-	PayloadBytes Histogram // of each payload made
+	PayloadBytes Histogram // length of each payload
 	Totals       TotalsStats
 }
 
-// State is the condition of a destination, in one word.
+// State is the state of a destination, in one word.
 type State string
 
 const (
-	LookedFor State = "looked_for" // not found yet
-	Silent    State = "silent"     // it did not answer the last request
-	Answers   State = "answers"    // and does not accept payloads
-	Takes     State = "takes"      // it accepted the last payload, or was offered none yet
+	StateDiscovering State = "looked_for" // auto-discovered, and not found yet
+	StateSilent      State = "silent"     // did not answer the last request
+	StateRejecting   State = "answers"    // answers requests, but does not accept payloads
+	StateAccepting   State = "takes"      // accepted the last payload, if any
 )
 
-// State is the condition of the destination.
+// State returns the state of the destination.
 func (s *Stats) State() State {
 	switch {
-	case s.LookedFor:
-		return LookedFor
+	case s.IsDiscovering:
+		return StateDiscovering
 	case !s.Reachable:
-		return Silent
-	case !s.Takes:
-		return Answers
+		return StateSilent
+	case !s.IsAccepting:
+		return StateRejecting
 	}
-	return Takes
+	return StateAccepting
 }
 
-// Histogram counts values at or below each bound, and above the last.
+// Histogram counts the values at or below each bound, and above the last.
 type Histogram struct {
 	Bounds []float64
 	Counts []uint64 // one more than Bounds; not cumulative
 	Sum    float64
 }
 
-// Count is the number of values.
+// Count returns the number of values.
 func (h Histogram) Count() (n uint64) {
 	for _, c := range h.Counts {
 		n += c
@@ -139,34 +139,36 @@ func (h Histogram) clone() Histogram {
 	return h
 }
 
-// keptFlushes is how many flushes are kept: about three minutes at the default interval.
+// keptFlushes is the length of the history: about three minutes at the default interval.
 const keptFlushes = 20
 
-// Flush is what became of one sealed cycle with spans, at one destination.
+// Flush is the history entry of one sealed cycle with spans, at one destination.
 type Flush struct {
 	Cycle         uint64         `json:"cycle"`
 	Start         time.Time      `json:"start"`
 	Sealed        time.Time      `json:"sealed"`
 	Spans         uint64         `json:"spans"`
-	EncodeSeconds float64        `json:"encode_seconds"` // to merge and encode
+	EncodeSeconds float64        `json:"encode_seconds"` // time to merge and encode
 	Payloads      int            `json:"payloads"`
 	Bytes         int            `json:"bytes"`
-	Tries         int            `json:"tries"`                       // requests that were made for them
-	Pending       int            `json:"pending"`                     // payloads without an outcome yet
-	Outcomes      map[Result]int `json:"outcomes"`                    // of the others
+	Tries         int            `json:"tries"`                       // requests made
+	Pending       int            `json:"pending"`                     // payloads without an outcome
+	Outcomes      map[Result]int `json:"outcomes"`                    // results of the other payloads
 	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome
-	Said          string         `json:"said,omitempty"`              // the destination's last error
-	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // that fit in no payload
+	LastError     string         `json:"said,omitempty"`              // last error
+	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // spans that are too large for a payload
 }
 
-// statsRecorder has the stats and the last flushes of a destination. All changes go through one lock: there
-// are a few per payload, and a reader must never see a span twice or not at all.
+// statsRecorder maintains the stats and the history of a destination. One lock guards all of them:
+// there are few changes per payload, and a reader must never see a span twice or not at all.
 type statsRecorder struct {
-	mu    sync.Mutex
-	stats Stats
-	last  []*Flush // oldest first
+	mu      sync.Mutex
+	stats   Stats
+	history []*Flush // oldest first
 }
 
+// newStatsRecorder returns a recorder in which all reasons and results are present, with counts of
+// 0.
 func newStatsRecorder() *statsRecorder {
 	r := &statsRecorder{stats: Stats{
 		Unsent:       map[Reason]uint64{},
@@ -188,10 +190,10 @@ func (r *statsRecorder) change(edit func(*Stats)) {
 	edit(&r.stats)
 }
 
-// hold adds spans that the destination does not have yet.
+// hold adds spans that are not delivered yet.
 func (r *statsRecorder) hold(spans uint64) { r.change(func(s *Stats) { s.Held += spans }) }
 
-// unsent moves held spans to those that the destination will never have.
+// unsent moves held spans to those that will never be delivered.
 func (r *statsRecorder) unsent(reason Reason, spans uint64) {
 	r.change(func(s *Stats) {
 		s.Held -= spans
@@ -199,7 +201,7 @@ func (r *statsRecorder) unsent(reason Reason, spans uint64) {
 	})
 }
 
-// delivered moves held spans to those that the destination has, except for some that it left out.
+// delivered moves held spans to the delivered ones, except for those that the destination rejected.
 func (r *statsRecorder) delivered(spans, rejected uint64) {
 	rejected = min(rejected, spans)
 	r.change(func(s *Stats) {
@@ -209,15 +211,16 @@ func (r *statsRecorder) delivered(spans, rejected uint64) {
 	})
 }
 
-// beginFlush adds a sealed cycle, in place of the oldest if there are enough.
+// beginFlush adds a history entry for a sealed cycle, and removes the oldest entry if there are too
+// many.
 func (r *statsRecorder) beginFlush(c *Cycle) *Flush {
 	f := &Flush{Cycle: c.Cycle, Start: c.Start, Sealed: c.End, Spans: c.spans, Outcomes: map[Result]int{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.last) == keptFlushes {
-		r.last = slices.Delete(r.last, 0, 1)
+	if len(r.history) == keptFlushes {
+		r.history = slices.Delete(r.history, 0, 1)
 	}
-	r.last = append(r.last, f)
+	r.history = append(r.history, f)
 	return f
 }
 
@@ -227,8 +230,8 @@ func (r *statsRecorder) changeFlush(f *Flush, edit func(*Flush)) {
 	edit(f)
 }
 
-// madePayload records a new payload.
-func (r *statsRecorder) madePayload(p *Payload) {
+// addPayload records a new payload.
+func (r *statsRecorder) addPayload(p *Payload) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.PayloadBytes.observe(float64(len(p.Body)))
@@ -237,13 +240,13 @@ func (r *statsRecorder) madePayload(p *Payload) {
 	p.flush.Bytes += len(p.Body)
 }
 
-// tried records an attempt to deliver a payload.
-func (r *statsRecorder) tried(p *Payload, a Attempt) {
+// recordAttempt records an attempt to deliver a payload.
+func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.flush.Tries++
 	if a.Err != nil {
-		p.flush.Said = a.Err.Error()
+		p.flush.LastError = a.Err.Error()
 	}
 	if !a.Clock.At.IsZero() {
 		r.stats.Clock = a.Clock
@@ -260,7 +263,7 @@ func (r *statsRecorder) endPayload(p *Payload, result Result) {
 	p.flush.SettleSeconds = time.Since(p.flush.Sealed).Seconds()
 }
 
-// read copies the stats.
+// read returns a copy of the stats.
 func (r *statsRecorder) read() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -270,12 +273,12 @@ func (r *statsRecorder) read() Stats {
 	return s
 }
 
-// flushes copies the last flushes, the newest first.
+// flushes returns a copy of the history, newest first.
 func (r *statsRecorder) flushes() []Flush {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	flushes := make([]Flush, 0, len(r.last))
-	for _, f := range slices.Backward(r.last) {
+	flushes := make([]Flush, 0, len(r.history))
+	for _, f := range slices.Backward(r.history) {
 		seen := *f
 		seen.Outcomes = maps.Clone(f.Outcomes)
 		flushes = append(flushes, seen)
@@ -283,44 +286,45 @@ func (r *statsRecorder) flushes() []Flush {
 	return flushes
 }
 
-// Link connects a destination with its exporter's Watch. Both sides can use it at any time, and neither
-// waits for the other.
+// Link connects a destination with Exporter.Watch. It is safe for concurrent use, and no method
+// blocks.
 type Link struct {
-	answers atomic.Bool // the last request was answered
-	refuses atomic.Bool // the last payload was not accepted
+	isReachable atomic.Bool // the last request was answered
+	isRefusing  atomic.Bool // the last payload was not accepted
 
-	lost     chan struct{} // holds a token when a payload was not answered
-	returned chan struct{} // holds a token when the destination is back
+	lost     chan struct{} // holds a token after a payload was not answered
+	returned chan struct{} // holds a token after the destination has recovered
 }
 
 func newLink() *Link {
 	return &Link{lost: make(chan struct{}, 1), returned: make(chan struct{}, 1)}
 }
 
-// Answers records that the destination answered a question, even with a refusal.
-func (l *Link) Answers() { l.answers.Store(true) }
+// SetReachable records that the destination answered a probe, even if with an error.
+func (l *Link) SetReachable() { l.isReachable.Store(true) }
 
-// Silent records that it did not.
-func (l *Link) Silent() { l.answers.Store(false) }
+// SetSilent records that the destination did not answer a probe.
+func (l *Link) SetSilent() { l.isReachable.Store(false) }
 
-// Returned records that it answers after it had not: waiting payloads can go. Whether the destination
-// accepts them is not known yet.
-func (l *Link) Returned() {
-	l.answers.Store(true)
-	l.refuses.Store(false)
+// SetRecovered records that the destination answers again, so that waiting payloads can be sent.
+// Whether it accepts them is not known yet.
+func (l *Link) SetRecovered() {
+	l.isReachable.Store(true)
+	l.isRefusing.Store(false)
 	notify(l.returned)
 }
 
-// Lost receives when a payload was not answered, and the request before it was.
+// Lost returns a channel that receives when a payload was not answered although the previous
+// request was.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
-// tried records whether an attempt was answered, and accepted. That a destination wants no statistics is
-// known from its exporter.
-func (l *Link) tried(a Attempt) {
+// recordAttempt records whether an attempt was answered and accepted. OutcomeNotWanted does not
+// count as a refusal, because Exporter.Wants reports it.
+func (l *Link) recordAttempt(a Attempt) {
 	if a.Outcome != OutcomeNotWanted {
-		l.refuses.Store(a.Outcome != OutcomeAccepted)
+		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
 	}
-	if answered := l.answers.Swap(!a.Silent); answered && a.Silent {
+	if wasAnswering := l.isReachable.Swap(!a.Silent); wasAnswering && a.Silent {
 		notify(l.lost)
 	}
 }
@@ -333,24 +337,24 @@ func notify(c chan struct{}) {
 	}
 }
 
-// How often the log has a line about the outcomes of one kind, if a destination accepts some payloads and
-// not others, and about a warning that comes with each payload that it accepts.
+// Minimum intervals between log lines about outcomes of the same kind, and about warnings of accepted
+// payloads.
 const (
 	logInterval     = 10 * time.Second
 	warningInterval = time.Hour
 )
 
-// outcomeLog writes one line when the outcome of attempts changes, however long it stays the same.
+// outcomeLog logs a line when the outcome of attempts changes, but not while it stays the same.
 type outcomeLog struct {
 	log, warnings *slog.Logger
-	name          string // of the destination
-	isCumulative  bool   // a payload that is not accepted is repeated by the next
+	name          string // name of the destination
+	isCumulative  bool   // payloads that are not accepted are repeated by the next
 
-	last     outcomeKind // of the sender
-	isLosing atomic.Bool // a line about lost spans was written since the last success
+	last     outcomeKind // used only by the sender
+	isLosing atomic.Bool // a line about lost spans was logged since the last success
 }
 
-// outcomeKind is what the log tells apart.
+// outcomeKind is the part of an outcome whose changes are logged.
 type outcomeKind struct {
 	outcome            Outcome
 	isSilent, isPartly bool
@@ -363,19 +367,20 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 	}
 }
 
-// tried logs the result of an attempt, with how many payloads wait and spans are held.
-func (l *outcomeLog) tried(a Attempt, waiting int, held uint64) {
-	now := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
-	if now == (outcomeKind{}) && a.Err != nil {
+// logAttempt logs the result of an attempt, if it differs from the last one. waiting is the number
+// of waiting payloads, and held the number of held spans.
+func (l *outcomeLog) logAttempt(a Attempt, waiting int, held uint64) {
+	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
+	if kind == (outcomeKind{}) && a.Err != nil {
 		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
 	}
-	if now == l.last {
+	if kind == l.last {
 		return
 	}
-	l.last = now
+	l.last = kind
 	switch a.Outcome {
 	case OutcomeAccepted:
-		if now.isPartly {
+		if kind.isPartly {
 			l.log.Error(l.name+" leaves out a part of payloads; its spans are lost", "error", a.Err)
 			return
 		}
@@ -396,13 +401,13 @@ func (l *outcomeLog) tried(a Attempt, waiting int, held uint64) {
 		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)
 	case OutcomeUnknown:
 		l.log.Warn(l.name+" did not answer; whether it counted the payload is unknown", "error", a.Err)
-	case OutcomeNotWanted: // its exporter logs it, once
+	case OutcomeNotWanted: // the exporter logs it, once
 	}
 }
 
-// lost logs an abandoned payload. The tries that caused it may be long past, so the first loss of an outage
-// has a line of its own.
-func (l *outcomeLog) lost(reason Reason, p *Payload) {
+// logLost logs the first abandoned payload since the last success. The attempts that failed may
+// have been logged long before.
+func (l *outcomeLog) logLost(reason Reason, p *Payload) {
 	if reason.result() == ResultGivenUp && !l.isLosing.Swap(true) {
 		l.log.Warn("giving up payloads until the "+l.name+" takes them again",
 			"reason", string(reason), "spans", p.Spans, "tries", p.tries, "error", p.lastErr)

@@ -22,7 +22,7 @@ func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 		got := f.Flushes()
 		if len(got) != 1 || got[0].Spans != 7 || got[0].Payloads != 1 || got[0].Pending != 1 ||
 			got[0].Tries != 1 ||
-			got[0].Said != errDown.Error() || got[0].Bytes == 0 {
+			got[0].LastError != errDown.Error() || got[0].Bytes == 0 {
 			t.Errorf("while the agent is away: %+v", got)
 		}
 		agent.answers(nil)
@@ -107,7 +107,7 @@ func TestAWarningIsLoggedSeldom(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		synctest.Wait()
-		if s := balanced(t, f, 180); s.Flushed != 180 || s.State() != Takes {
+		if s := balanced(t, f, 180); s.Flushed != 180 || s.State() != StateAccepting {
 			t.Errorf("%+v", s)
 		}
 		if lines := strings.Count(log.String(), "soon there will be a limit"); lines != 2 {

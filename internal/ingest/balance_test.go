@@ -46,7 +46,7 @@ func TestHotKeyIsSpread(t *testing.T) {
 	looks := make(chan time.Time)
 	h := start(t, func(c *configs, a *aggregate.Config) {
 		c.Block = true
-		a.Drainers, a.Looks = 2, looks
+		a.Drainers, a.RebalanceTicks = 2, looks
 	})
 	var mu sync.Mutex
 	sent := map[string]uint64{}

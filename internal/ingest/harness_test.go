@@ -95,7 +95,7 @@ func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness
 
 // report ends the cycle and waits until it is delivered.
 func (h *harness) report(ctx context.Context) error {
-	reported, err := h.aggregator.Report(ctx)
+	reported, err := h.aggregator.RequestFlush(ctx)
 	if err == nil {
 		err = reported.Wait(ctx)
 	}

@@ -1,30 +1,32 @@
-// Package recovery owns the running file: what a daemon that is killed leaves for the next one.
+// Package recovery owns the recovery file: the state that a daemon leaves to the next one if it is killed.
 //
-// The file lies beside the socket for as long as its daemon has spans that are in no other's
-// books. Its daemon holds a lock on it, which the kernel gives back however the daemon ends: so a
-// file that nobody locks is of a daemon that died. It is mapped, and holds no span and no key, but
-// how far the daemon was:
+// The file is next to the socket while its daemon has undelivered spans. The daemon holds a lock on it, which
+// the kernel releases however the daemon ends: a file without a lock belongs to a crashed daemon. It is mapped
+// into memory, and contains neither spans nor keys, but the progress of the daemon:
 //
-//   - of each cycle: whether destinations have nothing of it, may have some, or it is settled; and
-//     by door, how many of its spans nobody else has any more;
-//   - of each connection: which of its spans lie in which cycles (Settling).
+//   - for each cycle: whether destinations have none of it, may have some, or it is settled; and, by receiver,
+//     the number of its spans that only this daemon has;
+//   - for each connection: which of its spans are in which cycles (SettlementTracker).
 //
-// The next daemon reads it (Dead). To a client that comes back with the token of its connection it
-// says which of its spans are settled, doubtful, or to be handed over again (Earlier); the rest it
-// counts as lost (Losses). A dead file stays for a while under another name, because a client may
-// come back after that daemon was killed as well; each reader gives the same answers. It gets that name
-// once it was said (Said): who is killed before has counted nothing, and the next one does.
+// The next daemon reads it (Predecessor). When a client reconnects with the token of its old connection, the
+// daemon tells it which of its spans are settled, in doubt, or must be sent again (Earlier). The others count
+// as lost (Losses). The file is kept for a while under another name, because a client may reconnect only after
+// another crash; every daemon gives the same answers. The file is renamed once the crash was reported
+// (MarkReported): if the daemon crashes before, the next one reports it.
 //
-// Threading: each word of the file is stored atomically, by one writer or under one lock. A kill
-// stops all threads somewhere between two stores, and what was stored stays. So the order of the
-// stores is what makes the file readable, and each function that stores more than one word says
-// which order that is. The rule above all: a span is in the file before its cycle can be sealed,
-// a cycle is doubtful before the first byte of it is sent, and it is settled in the file before
-// anybody is told so.
+// # Concurrency
 //
-// Where the file can't be mapped, the same words lie in memory of this process: all goes on, only
-// the next daemon knows nothing, and clients are told no token.
+// Each word of the file is stored atomically, by one writer or under one lock. A kill stops all threads between
+// two stores, and everything stored remains. So the order of stores determines what the next daemon can read,
+// and each function with several stores documents it. In general, a span is in the file before its cycle can be
+// sealed, a cycle is in doubt before its first byte is sent, and it is settled in the file before any client is
+// notified.
 //
-// Bounds: mostCycles cycles, as many connections as the daemon takes, and mostKept dead files of
-// keptFor at most. All memory is taken from the file system at the start, so no store can fail.
+// If the file can't be mapped, the words are in ordinary memory: everything works, but the next daemon has no
+// information, and clients get no token.
+//
+// # Limits
+//
+// mostCycles cycles, one record per permitted connection, and mostKept reported files for keptFor at most. The
+// disk space is allocated at the start, so no store can fail.
 package recovery

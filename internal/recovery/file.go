@@ -17,24 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is the running file of this daemon. A nil one is of nobody: what is noted in it is lost.
+// File is the recovery file of this daemon. All methods can be called on a nil File, which records
+// nothing.
 type File struct {
 	file   *os.File
-	mapped []byte // nil where it can't be
+	mapped []byte // nil if the file can't be mapped
 	layout *layout
 
-	mu      sync.Mutex // guards the next two
+	mu      sync.Mutex // guards records and ids
 	records []record
-	ids     uint64 // that were given
+	ids     uint64 // last assigned ID
 
 	stopping atomic.Bool // see Stopping
 
 	before predecessors
 }
 
-// Make makes the file of this daemon, of a socket's path, with room for so many connections. Where
-// it can't be mapped the file is there all the same, and unmapped says why.
-func Make(path string, connections int) (f *File, unmapped, err error) {
+// Create creates the recovery file for the socket at path, with records for the given number of
+// connections. If the file can't be mapped, it is created nevertheless, and unmapped is the reason.
+func Create(path string, connections int) (f *File, unmapped, err error) {
 	prefix := runningPrefix(path)
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(prefix)+"*")
 	if err != nil {
@@ -53,27 +54,29 @@ func Make(path string, connections int) (f *File, unmapped, err error) {
 	}
 	f.layout, f.records = over(memory, connections)
 	f.layout.records.Store(uint64(connections))
-	f.layout.magic.Store(magic) // last: until then it says nothing
+	f.layout.magic.Store(magic) // last: it marks the file as valid
 	return f, unmapped, nil
 }
 
-// runningPrefix is how the names of all running files of a socket begin, however its path is written.
+// runningPrefix returns the common prefix of the recovery files of a socket. It is the same for all
+// spellings of the path.
 func runningPrefix(path string) string { return filepath.Clean(path) + ".running-" }
 
-// name tells this file from all others of its socket.
+// name returns the part of the file name that identifies this file among those of its socket.
 func (f *File) name() string { return strings.TrimPrefix(f.file.Name(), f.before.prefix) }
 
-// FindDead reads what daemons have left that were killed at this file's socket, and returns the names
-// of those that nobody has said before. One that can't be looked at, such as another user's, is left,
-// and is no reason not to run: the error says of which nobody knows how its daemon ended.
-func (f *File) FindDead() (died []string, err error) { return f.before.find() }
+// FindCrashed reads the recovery files of daemons that were killed, and returns the names of those
+// that no daemon has reported before. A file that can't be read, such as another user's, is
+// skipped, and is part of the error: it is unknown whether its daemon shut down cleanly.
+func (f *File) FindCrashed() (died []string, err error) { return f.before.find() }
 
-// Said notes that it was said who died, and what with it: no later daemon says it again. A daemon that
-// is killed before leaves that to the next.
-func (f *File) Said() error { return f.before.said() }
+// MarkReported records that the crashes found by FindCrashed have been reported, so that later
+// daemons do not report them again.
+func (f *File) MarkReported() error { return f.before.markReported() }
 
-// Earlier says what became of the spans of the connection that has a token, as wire.Outcomes reads
-// it; nil where nobody knows. Whoever asks again is told the same.
+// Earlier returns the outcomes of the spans of a connection to an earlier daemon, given the
+// connection's token, in the encoding of wire.Outcomes. It returns nil if they are unknown. It can
+// be called repeatedly.
 func (f *File) Earlier(token string) []uint64 {
 	name, text, _ := strings.Cut(token, "-")
 	id, err := strconv.ParseUint(text, 16, 64)
@@ -81,13 +84,14 @@ func (f *File) Earlier(token string) []uint64 {
 	case f == nil || err != nil || id == 0:
 		return nil
 	case f.mapped != nil && name == f.name():
-		// It lives, and has them all in its books.
+		// The connection was to this daemon, which has counted all its spans.
 		return wire.AppendOutcome(nil, math.MaxInt64, wire.Settled)
 	}
 	return f.before.earlier(name, id)
 }
 
-// Losses is what daemons have taken with them that nobody had said before this one. It never falls.
+// Losses returns the spans lost by crashes that no daemon had reported before this one. The numbers
+// never decrease.
 func (f *File) Losses() Losses {
 	if f == nil {
 		return new(predecessors).losses()
@@ -95,15 +99,14 @@ func (f *File) Losses() Losses {
 	return f.before.losses()
 }
 
-// Stopping says that connections are now ended by this daemon: their clients keep what they handed over, and
-// ask the next one, should this one be killed before its books are delivered. So what stands of them
-// stays.
-func (f *File) Stopping() { f.stopping.Store(true) }
+// SetStopping records that the daemon is shutting down and will close connections itself. Their
+// records stay, because the clients keep their unsettled spans and ask the next daemon about them,
+// should this one be killed before it has delivered everything.
+func (f *File) SetStopping() { f.stopping.Store(true) }
 
-// Done says that the books were delivered. Where the file is gone, with its directory
-// perhaps, no daemon can take this one for one that died. The memory stays mapped: who is asked for
-// figures behind the end reads them there.
-func (f *File) Done() error {
+// Remove removes the file after everything was delivered. It is not an error if the file is gone
+// already. The memory stays mapped, because metrics can be read afterwards.
+func (f *File) Remove() error {
 	removed := os.Remove(f.file.Name())
 	if errors.Is(removed, fs.ErrNotExist) {
 		removed = nil
@@ -111,33 +114,33 @@ func (f *File) Done() error {
 	return errors.Join(removed, f.file.Close())
 }
 
-// Door is where a span came in whose sender does not have it any more.
-type Door int
+// Receiver is the receiver of a span whose client no longer has it.
+type Receiver int
 
-// The doors. A connection's spans are the Socket's here when it has left; before that it has them
-// itself.
+// The receivers. Spans of a native client belong to Socket after it has disconnected; before, the client
+// keeps them.
 const (
-	Socket Door = iota
+	Socket Receiver = iota
 	APM
 	OTLP
 	Zipkin
 
-	doors = int(Zipkin) + 1
+	receivers = int(Zipkin) + 1
 )
 
-var doorNames = [doors]string{"socket", "apm", "otlp", "zipkin"}
+var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 
-// String is the door's name in metrics.
-func (d Door) String() string { return doorNames[d] }
+// String returns the name of the receiver in metrics.
+func (d Receiver) String() string { return receiverNames[d] }
 
 const (
-	magic = 0x73706e72756e3031 // of this layout: another one has another number
+	magic = 0x73706e72756e3031 // changes with the layout
 
-	// mostCycles is more than have no outcome at a time: four an interval, for the retry age.
+	// mostCycles exceeds the number of unsettled cycles: four per interval, for the retry age.
 	mostCycles = 1024
 )
 
-// word is one word of the file. A test can have the process killed behind each of its stores, in order.
+// word is one word of the file. Tests can kill the process after each store to a word.
 type word struct{ value atomic.Uint64 }
 
 func (w *word) Load() uint64 { return w.value.Load() }
@@ -158,35 +161,37 @@ func (w *word) Swap(to uint64) (old uint64) {
 	return old
 }
 
-// layout is the file's first part; the records of connections follow.
+// layout is the first part of the file. The records of connections follow.
 type layout struct {
 	magic, records word
-	older          [doors]word // spans of cycles whose place another one has now
+	older          [receivers]word // spans of cycles whose slot was reused
 	cycles         [mostCycles]cycle
 }
 
-// cycle is one of those that are not settled, or the last that had its place.
+// cycle is the slot of a cycle that is not settled, or was the last to use the slot.
 type cycle struct {
-	state word // its number and its state, see stateOf
-	spans [doors]word
+	state word // number and state, see stateOf
+	spans [receivers]word
 }
 
-// record is a connection, see Settling.
+// record is the record of one connection, see SettlementTracker.
 type record struct {
-	id       word // 0: of nobody
+	id       word // 0 if the record is free
 	received word // spans
-	settled  word // of them
-	current  word // number plus one of the cycle that it was in last, 0 before the first
-	head     word // of the marks, how many there ever were
-	tail     word // and how many are gone
+	settled  word // of the received spans
+	current  word // last cycle that it was in, plus one; 0 before the first
+	head     word // number of marks ever added
+	tail     word // number of marks removed
 	marks    [marks]mark
 }
 
-// marks are enough for the cycles of a minute. Where more have no outcome, because the
-// agent is away, the newest are taken for one, and settled with the last of them.
+// marks is the number of marks per record, enough for the cycles of a minute. If more cycles are
+// unsettled, because the agent is unavailable, the last mark is extended, and settled with its last
+// cycle.
 const marks = 8
 
-// mark says which cycles have the spans behind those of the mark before, up to upTo.
+// mark states that the spans from the previous mark's upTo to this one are in the cycles from first
+// to last.
 type mark struct{ first, last, upTo word }
 
 const (
@@ -194,17 +199,17 @@ const (
 	recordBytes = int(unsafe.Sizeof(record{}))
 )
 
-// Bytes is how long the file of so many connections is.
+// Bytes returns the length of a file for the given number of connections.
 func Bytes(connections int) int { return layoutBytes + connections*recordBytes }
 
-// over reads memory as a file's words.
+// over returns the words of a file in memory.
 func over(memory []byte, connections int) (*layout, []record) {
 	first := unsafe.Pointer(unsafe.SliceData(memory))
 	return (*layout)(first), unsafe.Slice((*record)(unsafe.Add(first, layoutBytes)), connections)
 }
 
-// mapFile maps a file of so many bytes. All of them are taken now: a store into a page that a full
-// disk has no room for would end the process.
+// mapFile allocates and maps a file. It allocates all disk space now, because a store to a page
+// without disk space would crash the process.
 func mapFile(file *os.File, bytes int) ([]byte, error) {
 	fd := int(file.Fd())
 	if err := unix.Fallocate(fd, 0, 0, int64(bytes)); err != nil {
@@ -219,103 +224,105 @@ func mapFile(file *os.File, bytes int) ([]byte, error) {
 	return memory, nil
 }
 
-// tryLock locks a file until its descriptor is closed and its mapping is gone.
+// tryLock locks a file until its descriptor is closed.
 func tryLock(file *os.File) error {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// state is how far the destinations are with a cycle.
-type state uint64
+// cycleState is the state of a cycle at the destinations.
+type cycleState uint64
 
 const (
-	open     state = iota // none has anything of it
-	doubtful              // one may have
-	settled
+	open    cycleState = iota // no destination has any of it
+	inDoubt                   // a destination may have some of it
+	settled                   // every span has its outcome
 )
 
-// wordOf is a cycle's number and its state, in the one word that says both.
-func wordOf(number uint64, s state) uint64 { return number<<2 | uint64(s) }
+// wordOf combines a cycle's number and state in one word, which is stored atomically.
+func wordOf(number uint64, s cycleState) uint64 { return number<<2 | uint64(s) }
 
 func (l *layout) at(number uint64) *cycle { return &l.cycles[number%mostCycles] }
 
-// stateOf is how far a cycle is. One whose place another one has was settled long ago, or nobody
-// knows.
-func (l *layout) stateOf(number uint64) state {
+// stateOf returns the state of a cycle. If a later cycle has reused its slot, the state is unknown,
+// and therefore doubtful.
+func (l *layout) stateOf(number uint64) cycleState {
 	w := l.at(number).state.Load()
-	switch at := w >> 2; {
-	case at > number:
-		return doubtful
-	case at < number:
-		return open // nobody has begun it
+	switch inSlot := w >> 2; {
+	case inSlot > number:
+		return inDoubt
+	case inSlot < number:
+		return open // it has not begun
 	}
-	return state(w & 3)
+	return cycleState(w & 3)
 }
 
-// combined is how far several cycles are together: all alike, or doubtful.
-func (l *layout) combined(first, last uint64) state {
+// combined returns the common state of a range of cycles, or doubtful if their states differ.
+func (l *layout) combined(first, last uint64) cycleState {
 	all := l.stateOf(last)
 	if last-first >= mostCycles {
-		return doubtful
+		return inDoubt
 	}
 	for ; first < last; first++ {
 		if l.stateOf(first) != all {
-			return doubtful
+			return inDoubt
 		}
 	}
 	return all
 }
 
-// span is a range of a connection's spans, up to one, and the cycles that they lie in.
-type span struct{ first, last, upTo uint64 }
+// spanRange is a range of a connection's spans: from the previous range's upTo to this one. They
+// are in the cycles from first to last.
+type spanRange struct{ first, last, upTo uint64 }
 
-// ranges go through the spans that are not settled. What the record says beyond its marks, as in a
-// file that is damaged, is left out.
-func (r *record) ranges(yield func(span) bool) {
+// ranges iterates over the unsettled spans of a connection, oldest first. If head and tail are
+// inconsistent, as in a damaged file, it yields nothing.
+func (r *record) ranges(yield func(spanRange) bool) {
 	head, tail := r.head.Load(), r.tail.Load()
 	if head < tail || head-tail > marks {
 		return
 	}
 	for ; tail < head; tail++ {
 		m := &r.marks[tail%marks]
-		if !yield(span{m.first.Load(), m.last.Load(), m.upTo.Load()}) {
+		if !yield(spanRange{m.first.Load(), m.last.Load(), m.upTo.Load()}) {
 			return
 		}
 	}
 	if current := r.current.Load(); current > 0 {
-		yield(span{current - 1, current - 1, r.received.Load()})
+		yield(spanRange{current - 1, current - 1, r.received.Load()})
 	}
 }
 
-// Begin begins a cycle before any publisher enters it. Its number is stored after its count is cleared, so a kill in
-// between leaves no span counted in the wrong cycle.
+// Begin begins a cycle, before any publisher enters it. It clears the counts of the slot before it
+// stores the number, so that after a crash in between no span is counted in the wrong cycle.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
 	}
 	c := f.layout.at(number)
-	isLeft := state(c.state.Load()&3) != settled
+	isUnsettled := cycleState(c.state.Load()&3) != settled // the cycle that used the slot before
 	for door := range c.spans {
-		if spans := c.spans[door].Swap(0); isLeft && spans > 0 {
+		if spans := c.spans[door].Swap(0); isUnsettled && spans > 0 {
 			f.layout.older[door].Add(spans)
 		}
 	}
 	c.state.Store(wordOf(number, open))
 }
 
-// Doubt notes that destinations may have something of a cycle, or that none has after all. The
-// caller sees to it that calls for one cycle come one at a time.
-func (f *File) Doubt(number uint64, is bool) {
+// SetInDoubt records whether destinations may have some spans of a cycle. Calls for one cycle must not
+// be concurrent.
+func (f *File) SetInDoubt(number uint64, is bool) {
 	if is {
-		f.set(number, doubtful)
+		f.set(number, inDoubt)
 	} else {
 		f.set(number, open)
 	}
 }
 
-// Settle notes that a cycle has its outcome. Nobody may be told before.
+// Settle records that a cycle is settled. Clients must not be notified before.
 func (f *File) Settle(number uint64) { f.set(number, settled) }
 
-func (f *File) set(number uint64, to state) {
+// set sets the state of a cycle, unless a later cycle has reused its slot.
+func (f *File) set(number uint64, to cycleState) {
 	if f == nil {
 		return
 	}
@@ -324,9 +331,9 @@ func (f *File) set(number uint64, to state) {
 	}
 }
 
-// Count notes spans of a cycle that nobody has any more but this daemon, such as those of a request
-// that is about to be answered. Where the cycle has its outcome by then, that changes nothing.
-func (f *File) Count(number uint64, door Door, spans uint64) {
+// Count records spans of a cycle that only this daemon has, such as those of a request that is
+// about to be acknowledged. If the cycle is settled already, the record has no effect.
+func (f *File) Count(number uint64, door Receiver, spans uint64) {
 	if f == nil {
 		return
 	}

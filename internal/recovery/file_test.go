@@ -14,12 +14,12 @@ import (
 // start makes the running file of a daemon, which finds so many that died.
 func start(t *testing.T, path string, wantDied int) *File {
 	t.Helper()
-	r, unmapped, err := Make(path, 4)
+	r, unmapped, err := Create(path, 4)
 	if err != nil || unmapped != nil {
 		t.Fatal(err, unmapped)
 	}
 	r.finds(t, wantDied)
-	if err := r.Said(); err != nil {
+	if err := r.MarkReported(); err != nil {
 		t.Error(err)
 	}
 	return r
@@ -27,7 +27,7 @@ func start(t *testing.T, path string, wantDied int) *File {
 
 func (f *File) finds(t *testing.T, wantDied int) {
 	t.Helper()
-	died, err := f.FindDead()
+	died, err := f.FindCrashed()
 	if err != nil {
 		t.Error(err)
 	}
@@ -51,17 +51,17 @@ func TestWhoIsKilledBeforeItHasSaidWhoDiedLeavesItToTheNext(t *testing.T) {
 	first.Begin(1)
 	first.Count(1, OTLP, 7)
 	kill(t, first)
-	reader, _, err := Make(path, 4)
+	reader, _, err := Create(path, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	reader.finds(t, 1)
 	kill(t, reader)
 	next := start(t, path, 2)
-	if lost := next.Losses().Doors["otlp"].Lost; lost != 7 {
+	if lost := next.Losses().Receivers["otlp"].Lost; lost != 7 {
 		t.Errorf("%d are lost, want 7", lost)
 	}
-	if err := errors.Join(next.Said(), next.Done()); err != nil {
+	if err := errors.Join(next.MarkReported(), next.Remove()); err != nil {
 		t.Error(err)
 	}
 	start(t, path, 0)
@@ -75,7 +75,7 @@ func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := start(t, path, 0)
-	if err := done.Done(); err != nil {
+	if err := done.Remove(); err != nil {
 		t.Error(err)
 	}
 	stopping := start(t, path, 0)
@@ -84,7 +84,7 @@ func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
 	next := start(t, path, 1)
 	again := start(t, path, 0)
 	for _, r := range []*File{stopping, next, again} {
-		if err := r.Done(); err != nil {
+		if err := r.Remove(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -103,11 +103,11 @@ func TestADaemonThatDiedIsCountedAtAnySpellingOfItsPath(t *testing.T) {
 		"s.sock", "./s.sock",
 	} {
 		kill(t, start(t, path, 0))
-		if err := start(t, dir+"/s.sock", 1).Done(); err != nil {
+		if err := start(t, dir+"/s.sock", 1).Remove(); err != nil {
 			t.Error(err)
 		}
 		kill(t, start(t, dir+"/s.sock", 0))
-		if err := start(t, path, 1).Done(); err != nil {
+		if err := start(t, path, 1).Remove(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 	other := start(t, filepath.Join(dir, "spans"), 0)
 	kill(t, other)
 	ours := start(t, filepath.Join(dir, "s"), 0)
-	if err := ours.Done(); err != nil {
+	if err := ours.Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(other.file.Name()); err != nil {
@@ -190,7 +190,7 @@ func TestADirectoryThatIsGoneLeavesNoDeath(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Done(); err != nil {
+	if err := r.Remove(); err != nil {
 		t.Error(err)
 	}
 }

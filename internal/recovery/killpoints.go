@@ -15,7 +15,8 @@ var (
 	killAt, _ = strconv.ParseInt(os.Getenv("KILL_AT_STORE"), 10, 64) // none is none
 )
 
-// stored kills this process behind the store whose number the environment says. Tests build it so.
+// stored kills this process after the store whose number is in the environment. It exists only in
+// test builds.
 func stored() {
 	if stores.Add(1) == killAt {
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL) // it can't fail

@@ -2,5 +2,5 @@
 
 package recovery
 
-// stored is called behind each store to a word of the file.
+// stored is called after each store to a word of the file.
 func stored() {}

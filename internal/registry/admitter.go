@@ -9,68 +9,70 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 )
 
-// admitter finds the outcome for one key. It first resolves the labels: each has a number, or is
-// pending because its budget has a row for it, or its mask takes its place, or it is lost. Then it
-// looks for the row of the key. Only if there is one, the pending labels get their numbers and
-// take the rows of their budgets, so that a key without a row costs no budget and no memory.
+// admitter decides the admission of one key at a time. It first resolves the labels: each one has
+// an ID already, or is pending (its budget has a free row), or is replaced by its mask, or is lost.
+// Then it looks for the row of the key. Only if the key gets a row, the pending labels get their
+// IDs and take rows of their budgets, so that a key without a row uses neither budget nor memory.
 type admitter struct {
 	*tables
-	id         OriginID
-	origin     *origin
-	words      []uint32    // of the key
-	anyBlocked [lists]bool // tags collapsed
-	pending    []pendingLabel
-	came       []uint64  // identities of the key as it came, by word
-	unplaced   []uint64  // identities of values, and of keys, without a row
-	admission  Admission // as far as it is known
-	scratch    []byte    // texts that are made for the key, and last until the next one
-	tagKeys    []*tagKey // the first newTagKeys are those of pending tag keys; the memory is used again
-	newTagKeys int
+	id            OriginID
+	origin        *origin
+	words         []uint32    // encoded key
+	anyBlocked    [lists]bool // lists of tags in which tags collapsed
+	pending       []pendingLabel
+	rawIdentities []uint64  // identities of the key's labels as the client sent them
+	rejected      []uint64  // identities of values, and of keys, that got no row
+	admission     Admission // result so far
+	scratch       []byte    // texts built for the key; overwritten by the next one
+	tagKeys       []*tagKey // reused memory; the first newTagKeys belong to pending tag keys
+	newTagKeys    int
 }
 
-// pendingLabel is a label that its budget has a row for, and that has no number yet.
+// pendingLabel is a label without an ID that takes a row of its budget if its key is admitted.
 type pendingLabel struct {
 	label
 	budget *budget // nil for a collapsed tag
-	part   recurrence
+	share  class   // share of the budget
 }
 
-// admit admits a key.
+// admit returns the row of a key, and adds the key if the budgets permit it. Otherwise the key is
+// counted in the overflow row of its origin.
 func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	a.begin(id)
-	a.resolve(key)
+	a.resolveLabels(key)
 	identity := a.rowIdentity()
-	if row, ok := a.rows.find(a.words, identity); ok { // no label of such a key is pending
+	if row, ok := a.rows.find(a.words, identity); ok { // so no label of the key is pending
 		a.rows.list[row].recurred = true
 		return a.admitted(row)
 	}
-	known := a.recurrence(identity)
-	from, ok := a.rowBudget.find(a.origin, known)
+	class := a.classOf(identity)
+	from, ok := a.rowBudget.find(a.origin, class)
 	if !ok {
 		return a.overflow(identity)
 	}
 	bytes := a.commit() + rowBytes(a.words)
 	a.rowBudget.take(a.origin, from, bytes)
-	h := a.historyOf(known)
-	if from.isReserve {
-		h.next = steady // or an origin below its fair share would not grow to it
+	history := a.newHistory(class)
+	if from.fromReserve {
+		history.nextClass = classStable // so that an origin below its fair share can grow up to it
 	}
-	return a.admitted(a.rows.add(a.words, identity, h, KeyEntry{id, a.labels.keyOf(a.words)}))
+	return a.admitted(a.rows.add(a.words, identity, history, KeyEntry{id, a.labels.keyOf(a.words)}))
 }
 
+// begin resets the admitter for a key of the given origin.
 func (a *admitter) begin(id OriginID) {
 	a.id, a.origin = id, &a.origins.list[id]
-	a.words, a.pending, a.unplaced, a.scratch = a.words[:0], a.pending[:0], a.unplaced[:0], a.scratch[:0]
-	a.came, a.newTagKeys, a.anyBlocked, a.admission = a.came[:0], 0, [lists]bool{}, Admission{}
+	a.words, a.pending, a.rejected, a.scratch = a.words[:0], a.pending[:0], a.rejected[:0], a.scratch[:0]
+	a.rawIdentities, a.newTagKeys, a.anyBlocked, a.admission = a.rawIdentities[:0], 0, [lists]bool{}, Admission{}
 }
 
-// admitted is the admission of a key that has a row.
+// admitted returns the admission of a key that has a row. It remembers the values that got none.
 func (a *admitter) admitted(id KeyID) Admission {
 	a.admission.ID, a.admission.Hash = id, partitionOf(a.rows.list[id].identity)
 	if !a.admission.Whole() {
-		a.unplaced = append(a.unplaced, a.identityAsItCame())
+		a.rejected = append(a.rejected, a.rawIdentity())
 	}
-	a.admission.Recurs = a.filter.add(a.unplaced)
+	a.admission.Recurs = a.filter.add(a.rejected)
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
 			a.masked[l]++
@@ -79,101 +81,105 @@ func (a *admitter) admitted(id KeyID) Admission {
 	return a.admission
 }
 
-// partitionOf decides the partition of a row. It is the same in every interval, as the row's
-// identity is.
+// partitionOf returns the hash that decides the partition of a row. Like the row's identity, it is
+// the same in every interval.
 func partitionOf(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
-// overflow is the admission of a key that finds no row.
+// overflow returns the admission of a key that gets no row. It remembers the key and its pending
+// labels for the next interval.
 func (a *admitter) overflow(identity uint64) Admission {
-	if a.unplaced = append(a.unplaced, identity); !a.admission.Whole() {
-		a.unplaced = append(a.unplaced, a.identityAsItCame())
+	a.rejected = append(a.rejected, identity)
+	if !a.admission.Whole() {
+		a.rejected = append(a.rejected, a.rawIdentity())
 	}
 	for i := range a.pending {
 		if p := &a.pending[i]; p.budget != nil {
-			a.unplaced = append(a.unplaced, p.identity)
-			*a.lostOf(&p.label)++
+			a.rejected = append(a.rejected, p.identity)
+			*a.lostCounter(&p.label)++
 		}
 	}
 	admission := a.unlabelled(a.id)
-	admission.Recurs = a.filter.add(a.unplaced)
+	admission.Recurs = a.filter.add(a.rejected)
 	return admission
 }
 
-// lostOf counts the keys that have lost a label.
-func (a *admitter) lostOf(l *label) *uint64 {
+// lostCounter returns the counter of keys that have lost the given label.
+func (a *admitter) lostCounter(l *label) *uint64 {
 	if l.isTag() {
 		return &a.tagsOf(l.tagKey).lost
 	}
 	return &a.lost[l.scope.kind]
 }
 
-// resolve resolves the labels of a key.
-func (a *admitter) resolve(k *span.Key) {
+// resolveLabels encodes a key and resolves each of its labels.
+func (a *admitter) resolveLabels(k *span.Key) {
 	status := absentID
-	if k.HTTPStatus != 0 { // a number, but nothing keeps a client from sending any
+	if k.HTTPStatus != 0 { // has a budget because clients can send any number
 		from := len(a.scratch)
 		a.scratch = strconv.AppendUint(a.scratch, uint64(k.HTTPStatus), 10)
-		status = a.text(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
+		status = a.resolveText(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
 	} else {
-		a.came = append(a.came, uint64(absentID))
+		a.rawIdentities = append(a.rawIdentities, uint64(absentID))
 	}
 	a.words = append(a.words, uint32(a.id), status, uint32(k.Facts()))
 	for l := range span.FirstList {
 		if text := *k.Text(l); text != "" {
-			a.words = append(a.words, a.text(l, text))
+			a.words = append(a.words, a.resolveText(l, text))
 		} else {
-			a.words, a.came = append(a.words, absentID), append(a.came, uint64(absentID))
+			a.words, a.rawIdentities = append(a.words, absentID), append(a.rawIdentities, uint64(absentID))
 		}
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
 		tags := *k.Tags(list)
 		a.words = append(a.words, uint32(len(tags)))
 		for _, tag := range tags {
-			a.words = append(a.words, a.tag(list, tag))
+			a.words = append(a.words, a.resolveTag(list, tag))
 		}
 	}
 	a.words = orderTags(a.words, &a.anyBlocked)
 }
 
-// text resolves a text, and masks it only if it would be lost otherwise. A lost status is absent,
-// because no number says that it is blocked.
-func (a *admitter) text(l span.Label, text string) labelID {
-	if text == span.Blocked {
-		a.came = append(a.came, uint64(blockedID))
-		return blockedID // the client has budgets too: what it collapsed meets what is collapsed here
+// resolveText returns the ID of the text of a label. Depending on the configuration, it replaces
+// the text by its mask always, or only if the text gets no row. A text that is lost becomes
+// blockedID. A lost HTTP status becomes absentID, because no number means blocked.
+func (a *admitter) resolveText(l span.Label, text string) labelID {
+	if text == span.Blocked { // collapsed by the client, which has budgets, too
+		a.rawIdentities = append(a.rawIdentities, uint64(blockedID))
+		return blockedID
 	}
-	named, masks := a.labelOf(int32(l), text), a.config.Masking
-	a.came = append(a.came, named.identity)
-	if masks == MaskAlways && isMaskable(l) {
+	unmasked, masking := a.newLabel(int32(l), text), a.config.Masking
+	a.rawIdentities = append(a.rawIdentities, unmasked.identity)
+	preferred := unmasked
+	if masking == MaskAlways && isMaskable(l) {
 		if mask, ok := a.mask(l, text); ok {
-			a.unplaced = append(a.unplaced, named.identity)
+			a.rejected = append(a.rejected, unmasked.identity)
 			a.admission.Masked |= setOf(l)
-			named = a.labelOf(int32(l), mask)
+			preferred = a.newLabel(int32(l), mask)
 		}
 	}
 	budget := &a.origin.budgets[l]
-	if id, ok := a.place(budget, named); ok {
+	if id, ok := a.idOf(budget, preferred); ok {
 		return id
 	}
-	if masks == MaskOverBudget && isMaskable(l) {
+	if masking == MaskOverBudget && isMaskable(l) {
 		if mask, ok := a.mask(l, text); ok {
-			masked := a.labelOf(int32(l), mask)
+			masked := a.newLabel(int32(l), mask)
 			masked.isMask = true
-			if id, ok := a.place(budget, masked); ok {
+			if id, ok := a.idOf(budget, masked); ok {
 				a.admission.Masked |= setOf(l)
 				return id
 			}
 		}
 	}
-	a.lose(l, &a.lost[l])
+	a.countLost(l, &a.lost[l])
 	if l == span.LabelHTTPStatus {
 		return absentID
 	}
 	return blockedID
 }
 
-// mask returns the mask of a text, if it has one that fits its label. It may be longer than a
-// text that was cut to the limit, or than what a page shows.
+// mask returns the mask of a text. It reports false if the text has no mask, or if the mask is too
+// long for the label or for a status page: a mask can be longer than its text.
 func (a *admitter) mask(l span.Label, text string) (name string, ok bool) {
 	from := len(a.scratch)
 	a.scratch, ok = mask.Append(a.scratch, text)
@@ -181,43 +187,46 @@ func (a *admitter) mask(l span.Label, text string) (name string, ok bool) {
 	return name, ok && len(name) <= min(l.MaxBytes(), max(len(text), 100))
 }
 
-// labelOf is a label of the origin at hand, which may have a number or not.
-func (a *admitter) labelOf(kind int32, text string) label {
+// newLabel returns a label of the current origin, without an ID.
+func (a *admitter) newLabel(kind int32, text string) label {
 	name := labelName{scope{a.id, kind}, text}
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
-// place returns the number of a label, or makes it pending if its budget has a row for it.
-func (a *admitter) place(b *budget, l label) (id labelID, ok bool) {
+// idOf returns the ID of a label. A label without one becomes pending if its budget has a free row.
+// Otherwise idOf reports false and remembers the label for the next interval.
+func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	if id, ok = a.find(&l); ok {
-		if id < pendingID && !l.isMask && a.labels.list[id].isMask {
+		wasMask := id < pendingID && a.labels.list[id].isMask
+		if wasMask && !l.isMask { // a client sends the mask itself as a name
 			a.labels.list[id].isMask = false
-			b.masks--
+			budget.masks--
 		}
 		return id, true
 	}
-	known := a.recurrence(l.identity)
-	from, ok := b.find(known, l.isMask, a.pendingOf)
+	class := a.classOf(l.identity)
+	from, ok := budget.find(class, l.isMask, a.pendingIn)
 	if !ok {
-		a.unplaced = append(a.unplaced, l.identity)
+		a.rejected = append(a.rejected, l.identity)
 		return absentID, false
 	}
-	l.history = a.historyOf(known)
-	a.pending = append(a.pending, pendingLabel{l, b, from})
+	l.history = a.newHistory(class)
+	a.pending = append(a.pending, pendingLabel{l, budget, from})
 	return pendingID + labelID(len(a.pending)-1), true
 }
 
-// pendingOf is how many pending labels of the key take a row from a part of a budget.
-func (a *admitter) pendingOf(b *budget, from recurrence) (n int) {
+// pendingIn returns how many pending labels of the key take a row of a share of a budget.
+func (a *admitter) pendingIn(b *budget, from class) (n int) {
 	for i := range a.pending {
-		if a.pending[i].budget == b && a.pending[i].part == from {
+		if a.pending[i].budget == b && a.pending[i].share == from {
 			n++
 		}
 	}
 	return n
 }
 
-// find returns the number of a label, or what stands for it if the key has it twice.
+// find returns the ID of a label, which can be the ID of a pending label if the key contains it
+// twice.
 func (a *admitter) find(l *label) (id labelID, ok bool) {
 	if id, ok = a.labels.find(l.labelName, l.identity); ok {
 		a.labels.list[id].recurred = true
@@ -231,64 +240,66 @@ func (a *admitter) find(l *label) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// recurrence is what is known of a value or a whole key from the previous interval, and of those of
-// a new origin from this one.
-func (a *admitter) recurrence(identity uint64) recurrence {
-	if known, hadRow := a.previous.known[identity]; hadRow {
-		return known
+// classOf returns the class of a value or a whole key, which depends on the previous interval. An
+// origin that is new in this interval has no previous one, so the current interval decides.
+func (a *admitter) classOf(identity uint64) class {
+	if class, hadRow := a.previous.classes[identity]; hadRow {
+		return class
 	}
-	if a.filter.before.has(identity) || a.origin.isNew && a.filter.once.has(identity) {
-		return seen
+	if a.filter.recurredBefore.has(identity) || a.origin.isNew && a.filter.usedOnce.has(identity) {
+		return classSeen
 	}
-	return open
+	return classNew
 }
 
-// historyOf is the history of a value or a whole key that gets a row now.
-func (a *admitter) historyOf(known recurrence) history {
+// newHistory returns the history of a value or a whole key of the given class that gets a row now.
+func (a *admitter) newHistory(class class) history {
 	switch {
-	case a.origin.isNew: // what is known is of this interval
-		return history{next: held, recurred: known == seen}
-	case known == open:
-		return history{next: held}
+	case a.origin.isNew: // the class follows from this interval
+		return history{nextClass: classRecent, recurred: class == classSeen}
+	case class == classNew:
+		return history{nextClass: classRecent}
 	}
-	return history{next: steady}
+	return history{nextClass: classStable}
 }
 
-// lose notes that the key has lost a label, which is counted in keys.
-func (a *admitter) lose(l span.Label, keys *uint64) {
+// countLost records that the key has lost a label, and counts the key in the given counter.
+func (a *admitter) countLost(l span.Label, counter *uint64) {
 	a.admission.Collapsed |= setOf(l)
-	*keys++
+	*counter++
 }
 
-// tag resolves a tag, by the budget of its tag key.
-func (a *admitter) tag(list span.Label, tag string) labelID {
+// resolveTag returns the ID of a tag. Each tag key has its own budget of tags. A tag that exceeds
+// it loses its value; a tag whose key exceeds MaxTagKeys is lost with its key.
+func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	if tag == span.Blocked {
-		a.came = append(a.came, uint64(blockedID))
-		return a.blocked(list, blockedID)
+		a.rawIdentities = append(a.rawIdentities, uint64(blockedID))
+		return a.markBlocked(list, blockedID)
 	}
-	named := a.labelOf(int32(list), tag)
-	a.came = append(a.came, named.identity)
-	text, value, _ := strings.Cut(tag, ":")
-	key, ok := a.tagKey(list, text)
+	label := a.newLabel(int32(list), tag)
+	a.rawIdentities = append(a.rawIdentities, label.identity)
+	keyText, value, _ := strings.Cut(tag, ":")
+	keyID, ok := a.resolveTagKey(list, keyText)
 	if !ok {
-		a.lose(list, &a.lost[list])
-		return a.blocked(list, blockedID)
+		a.countLost(list, &a.lost[list])
+		return a.markBlocked(list, blockedID)
 	}
 	if value != span.Blocked {
-		named.tagKey = key
-		tags := a.tagsOf(key)
-		if id, ok := a.place(&tags.budget, named); ok {
+		label.tagKey = keyID
+		tags := a.tagsOf(keyID)
+		if id, ok := a.idOf(&tags.budget, label); ok {
 			return id
 		}
-		a.lose(list, &tags.lost)
+		a.countLost(list, &tags.lost)
 	}
-	return a.blockedTag(list, key, text)
+	return a.resolveBlockedTag(list, keyID, keyText)
 }
 
-// tagKey returns the number of a tag key, or what stands for a pending one.
-func (a *admitter) tagKey(list span.Label, text string) (labelID, bool) {
+// resolveTagKey returns the ID of a tag key, which can be pending. A pending tag key gets a budget
+// for its tags.
+func (a *admitter) resolveTagKey(list span.Label, text string) (labelID, bool) {
 	kind, before := tagKeyKind(list), len(a.pending)
-	id, ok := a.place(&a.origin.budgets[kind], a.labelOf(kind, text))
+	id, ok := a.idOf(&a.origin.budgets[kind], a.newLabel(kind, text))
 	if len(a.pending) > before {
 		key := &a.pending[before]
 		if a.newTagKeys == len(a.tagKeys) {
@@ -303,6 +314,7 @@ func (a *admitter) tagKey(list span.Label, text string) (labelID, bool) {
 	return id, ok
 }
 
+// tagsOf returns the budget for the tags with a tag key.
 func (a *admitter) tagsOf(key labelID) *tagKey {
 	if key >= pendingID {
 		return a.pending[key-pendingID].tags
@@ -310,31 +322,33 @@ func (a *admitter) tagsOf(key labelID) *tagKey {
 	return a.labels.list[key].tags
 }
 
-// blockedTag resolves a tag that has lost its value. It takes no row of a budget.
-func (a *admitter) blockedTag(list span.Label, key labelID, text string) labelID {
+// resolveBlockedTag returns the ID of a tag with span.Blocked as its value. It takes no row of a
+// budget.
+func (a *admitter) resolveBlockedTag(list span.Label, key labelID, text string) labelID {
 	from := len(a.scratch)
 	a.scratch = append(append(append(a.scratch, text...), ':'), span.Blocked...)
-	blocked := a.labelOf(int32(list), stringOf(a.scratch[from:]))
+	blocked := a.newLabel(int32(list), stringOf(a.scratch[from:]))
 	id, ok := a.find(&blocked)
 	if !ok {
 		id = pendingID + labelID(len(a.pending))
 		blocked.tagKey, blocked.isBlocked = key, true
 		a.pending = append(a.pending, pendingLabel{label: blocked})
 	}
-	return a.blocked(list, id)
+	return a.markBlocked(list, id)
 }
 
-// blocked notes that one of a list's tags has collapsed, here or in the client, into a label.
-func (a *admitter) blocked(list span.Label, into labelID) labelID {
+// markBlocked records that a tag of a list has collapsed, here or in the client, and returns the ID
+// of the label that it collapsed into.
+func (a *admitter) markBlocked(list span.Label, into labelID) labelID {
 	a.anyBlocked[list-span.FirstList] = true
 	return into
 }
 
-// commit gives the pending labels their numbers and the rows of their budgets, and returns their
-// memory. The numbers are in the order of what stood for them, so tags stay in order.
+// commit assigns IDs to the pending labels, takes the rows of their budgets, and returns the memory
+// of the labels. IDs are assigned in the order of pending, so sorted tags stay sorted.
 func (a *admitter) commit() (bytes int) {
 	next := labelID(len(a.labels.list))
-	numbered := func(id labelID) labelID {
+	finalID := func(id labelID) labelID {
 		if id < pendingID {
 			return id
 		}
@@ -343,58 +357,58 @@ func (a *admitter) commit() (bytes int) {
 	for i := range a.pending {
 		p := &a.pending[i]
 		l := p.label
-		l.text, l.tagKey = strings.Clone(l.text), numbered(l.tagKey)
+		l.text, l.tagKey = strings.Clone(l.text), finalID(l.tagKey)
 		if l.tags != nil {
 			tags := *l.tags
 			l.tags = &tags
 		}
-		if l.isTag() && p.budget != nil { // its tag key has a number by now
+		if l.isTag() && p.budget != nil { // its tag key was committed before it, with a copy of the budget
 			p.budget = &a.labels.list[l.tagKey].tags.budget
 		}
 		if p.budget != nil {
-			p.budget.take(p.part, l.isMask)
+			p.budget.take(p.share, l.isMask)
 		}
 		a.labels.add(l)
 		bytes += labelBytes(&l)
 	}
 	for i, id := range a.words {
-		a.words[i] = numbered(id)
+		a.words[i] = finalID(id)
 	}
 	return bytes
 }
 
-// rowIdentity is a hash of the resolved key that is the same in every interval. The numbers of
-// labels are not, and therefore neither is their order.
+// rowIdentity returns a hash of the resolved key that is the same in every interval. It hashes the
+// identities of labels, since label IDs differ between intervals. The order of tags depends on the
+// IDs, so the hashes of tags are added.
 func (a *admitter) rowIdentity() uint64 {
-	hash := mixed(a.origin.identity^uint64(a.words[wordFacts]), a.identityAt(a.words[wordStatus]))
+	hash := mix(a.origin.identity^uint64(a.words[wordFacts]), a.identityOf(a.words[wordStatus]))
 	for _, id := range a.words[wordTexts:wordTags] {
-		hash = mixed(hash, a.identityAt(id))
+		hash = mix(hash, a.identityOf(id))
 	}
 	sum := uint64(0)
 	for words := a.words[wordTags:]; len(words) > 0; words = words[1+words[0]:] {
 		for _, id := range words[1 : 1+words[0]] {
-			sum += mixed(0, a.identityAt(id))
+			sum += mix(0, a.identityOf(id))
 		}
 	}
-	return mixed(hash, sum)
+	return mix(hash, sum)
 }
 
-// identityAsItCame is the rowIdentity that the key has in an interval in which all of its labels
-// have rows.
-func (a *admitter) identityAsItCame() uint64 {
+// rawIdentity returns the rowIdentity that the key would have if each of its labels had a row.
+func (a *admitter) rawIdentity() uint64 {
 	const texts = 1 + int(span.FirstList) // the status and the texts
 	hash, sum := a.origin.identity^uint64(a.words[wordFacts]), uint64(0)
-	for _, identity := range a.came[:texts] {
-		hash = mixed(hash, identity)
+	for _, identity := range a.rawIdentities[:texts] {
+		hash = mix(hash, identity)
 	}
-	for _, identity := range a.came[texts:] {
-		sum += mixed(0, identity)
+	for _, identity := range a.rawIdentities[texts:] {
+		sum += mix(0, identity)
 	}
-	return mixed(hash, sum)
+	return mix(hash, sum)
 }
 
-// identityAt is the identity of a label, by its number or what stands for it.
-func (a *admitter) identityAt(id labelID) uint64 {
+// identityOf returns the identity of a label, given its ID or the ID of a pending label.
+func (a *admitter) identityOf(id labelID) uint64 {
 	switch {
 	case id < firstID:
 		return uint64(id)
@@ -404,5 +418,5 @@ func (a *admitter) identityAt(id labelID) uint64 {
 	return a.pending[id-pendingID].identity
 }
 
-// stringOf are the same bytes, not a copy.
+// stringOf converts bytes to a string without copying them.
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }

@@ -14,113 +14,118 @@ func DefaultBudgets() (b Budgets) {
 	return b
 }
 
-// MaxTagKeys bounds the distinct tag keys that one origin can have budgets for, in
-// each of the two lists. Tags beyond it collapse whole, key and all, because then
-// the keys themselves are unbounded.
+// MaxTagKeys limits the number of distinct tag keys per origin that have a budget, for each of the
+// two lists of tags. Tags with further keys collapse with their key, because keys that exceed the
+// limit are unbounded, too.
 const MaxTagKeys = 64
 
-// recurrence is what the previous interval tells about a value or a whole key. It is also the
-// first of the parts of a budget that the value may take a row from: if that part is used up,
-// the value may take a row from any later part.
-type recurrence uint8
+// class ranks a value, or a whole key, by its history in the previous interval. Each budget is
+// divided into one share per class. A value takes a row from the share of its own class, or, if
+// that is used up, from the share of any later class.
+type class uint8
 
 const (
-	steady recurrence = iota // had a row and recurred, and recurred in the interval before, too
-	held                     // had a row and recurred
-	seen                     // recurred without a row, or came before in the first interval of its origin
-	open                     // anything else
+	classStable class = iota // had a row and recurred, in each of the last two intervals
+	classRecent              // had a row and recurred, in the previous interval only
+	classSeen                // recurred without a row, or recurs in the first interval of its origin
+	classNew                 // any other value
 
-	maskOnly // no recurrence: open rows that only masks may take
+	classMask // not the class of a value: a share of the rows that only masks can take
 
-	parts = int(maskOnly) + 1
+	classes = int(classMask) + 1
 )
 
-// history is what an interval notes of a value, or a whole key, that has a row.
+// history is what an interval records about a value, or a whole key, that has a row.
 type history struct {
-	next     recurrence // in the next interval, if it recurs: steady or held
-	recurred bool       // it came at least twice
+	nextClass class // class in the next interval, if it recurs: stable or recent
+	recurred  bool  // used at least twice in this interval
 }
 
-// budget is the rows for the values of one label, or for the tags of one tag key. It is
-// divided when the interval begins:
+// budget limits the rows for the values of one label, or for the tags with one tag key. When an
+// interval begins, it is divided into shares:
 //
-//	steady    a row for each steady value, up to fifteen sixteenths of the limit
-//	seen      half of the rest, for values that recurred in the previous interval
-//	held      the other half, except for a sixteenth of the limit, for values that had a row
-//	          and recurred, as far as there are
-//	open      what remains of the other half, for anything
-//	maskOnly  an eighth of the open rows, for masks
+//	classStable  one row for each stable value, at most fifteen sixteenths of the limit
+//	classSeen    half of the remaining rows, for values that recurred in the previous interval
+//	classRecent  up to the other half except for a sixteenth of the limit, for values that had a
+//	             row and recurred
+//	classNew     the rest of the other half, for any value
+//	classMask    an eighth of the rows of classNew, for masks
 //
-// An origin without a previous interval has nothing to keep. There, the second part is for values
-// that came before in this interval. Masks hold at most a quarter of the limit.
+// An origin without a previous interval has no rows to keep. Its classSeen share is for values that
+// recur in the current interval. Masks hold at most a quarter of the limit.
 //
-// A value that finds no row when it comes for the second time finds none until the interval ends,
-// because free rows only become fewer. Therefore it need not be looked up again.
+// Free rows only become fewer during an interval. Therefore a value that gets no row at its second
+// use gets none until the interval ends, and need not be looked up again.
 type budget struct {
-	parts    [parts]part
+	shares   [classes]share
 	masks    int // rows taken by masks
 	maxMasks int
 }
 
-type part struct{ limit, taken int }
+type share struct{ limit, taken int }
 
-func (p *part) isOpen() bool { return p.taken < p.limit }
+func (p *share) hasFree() bool { return p.taken < p.limit }
 
-// recurring is how many values, or bytes, had a row and recurred in the previous interval.
-type recurring struct{ steady, held int }
+// keptRows counts the values, or the bytes of values, that had a row and recurred in the previous
+// interval.
+type keptRows struct{ stable, recent int }
 
-func (r recurring) total() int { return r.steady + r.held }
+func (r keptRows) total() int { return r.stable + r.recent }
 
-func (r *recurring) add(known recurrence, n int) {
-	if known == steady {
-		r.steady += n
+func (r *keptRows) add(class class, n int) {
+	if class == classStable {
+		r.stable += n
 	} else {
-		r.held += n
+		r.recent += n
 	}
 }
 
-// mostRecurring is as much of a budget as recurring values may keep.
-func mostRecurring(limit int) int { return limit - (limit+15)/16 }
+// maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
+func maxKept(limit int) int { return limit - (limit+15)/16 }
 
-func newBudget(limit int, kept recurring, hasMasks bool) (b budget) {
-	kept.steady = min(kept.steady, mostRecurring(limit))
-	rest := limit - kept.steady
-	half := (rest + 1) / 2
-	b.parts[steady].limit = kept.steady
-	b.parts[seen].limit = rest - half
-	b.parts[held].limit = min(kept.held, max(0, half-(limit+15)/16))
-	b.parts[open].limit = half - b.parts[held].limit
+// newBudget divides a limit into shares. kept is the number of values that keep their row. hasMasks
+// reports whether masks can take rows of this budget.
+func newBudget(limit int, kept keptRows, hasMasks bool) (b budget) {
+	kept.stable = min(kept.stable, maxKept(limit))
+	remaining := limit - kept.stable
+	half := (remaining + 1) / 2
+	b.shares[classStable].limit = kept.stable
+	b.shares[classSeen].limit = remaining - half
+	b.shares[classRecent].limit = min(kept.recent, max(0, half-(limit+15)/16))
+	b.shares[classNew].limit = half - b.shares[classRecent].limit
 	if hasMasks {
 		b.maxMasks = limit / 4
-		b.parts[maskOnly].limit = min((b.parts[open].limit+7)/8, b.maxMasks)
-		b.parts[open].limit -= b.parts[maskOnly].limit
+		b.shares[classMask].limit = min((b.shares[classNew].limit+7)/8, b.maxMasks)
+		b.shares[classNew].limit -= b.shares[classMask].limit
 	}
 	return b
 }
 
-// find returns the part that has a row for a value, if one has. Pending returns how many rows
-// of a part other labels of the same key are about to take.
-func (b *budget) find(known recurrence, isMask bool, pending func(*budget, recurrence) int) (recurrence, bool) {
-	last := open
+// find returns the first share, from the class of a value on, that has a free row. pending returns
+// how many rows of a share other labels of the same key are about to take. find returns false if
+// the budget has no row for the value.
+func (b *budget) find(class class, isMask bool, pending func(*budget, class) int) (class, bool) {
+	last := classNew
 	if isMask {
-		if last = maskOnly; b.masks >= b.maxMasks {
+		if b.masks >= b.maxMasks {
 			return 0, false
 		}
+		last = classMask
 	}
-	for ; known <= last; known++ {
-		if p := &b.parts[known]; p.isOpen() && p.taken+pending(b, known) < p.limit {
-			return known, true
+	for from := class; from <= last; from++ {
+		if share := &b.shares[from]; share.hasFree() && share.taken+pending(b, from) < share.limit {
+			return from, true
 		}
 	}
 	return 0, false
 }
 
-func (b *budget) take(from recurrence, isMask bool) {
-	b.parts[from].taken++
+func (b *budget) take(from class, isMask bool) {
+	b.shares[from].taken++
 	if isMask {
 		b.masks++
 	}
 }
 
-// alone is the answer for a key that brings only one value to a budget.
-func alone(*budget, recurrence) int { return 0 }
+// noPending is the pending argument of find for a key that takes at most one row of the budget.
+func noPending(*budget, class) int { return 0 }

@@ -10,19 +10,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Config is what an interval may hold. Every number must be set.
+// Config limits the contents of an interval. Every number must be set.
 type Config struct {
-	MaxAggregates    int            // keys that all origins share; see reserve
-	MaxOrigins       int            // origins, beside the common one of all others
-	LabelBytes       int            // of what keys are named by; see reserve
-	Budgets          Budgets        // distinct values a label and origin
-	TagBudgets       map[string]int // the same of tags by their tag key, in whichever list; nil: none
-	ConflateRuntimes bool           // origins that differ only in runtime id are one
-	Attributes       bool           // origins may have attributes of a resource
-	Masking          Masking        // of resources and endpoints
+	MaxAggregates    int            // keys, shared by all origins; a reserve is added, see rowBudget
+	MaxOrigins       int            // origins, in addition to the common one
+	LabelBytes       int            // memory of keys and their labels; a reserve is added, see rowBudget
+	Budgets          Budgets        // distinct values per label and origin
+	TagBudgets       map[string]int // overrides Budgets for tags with these keys, in both lists
+	ConflateRuntimes bool           // treat origins that differ only in runtime ID as one
+	Attributes       bool           // origins can have resource attributes
+	Masking          Masking        // which resources and endpoints are masked
 }
 
-// DefaultConfig is the defaults of the command line.
+// DefaultConfig returns the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
 		MaxAggregates: 8192, MaxOrigins: 256, LabelBytes: 8 << 20,
@@ -34,17 +34,17 @@ const (
 	mostAggregates = 1 << 20
 	mostOrigins    = 1 << 16
 
-	// MostKeys is more than any configuration allows.
+	// MostKeys is an upper limit of MaxKeys for all valid configurations.
 	MostKeys = mostAggregates + mostAggregates/4 + mostOrigins + 1
 
-	// MaxBudget is the most distinct values that a label may have.
+	// MaxBudget is the largest permitted number of distinct values per label.
 	MaxBudget = 1 << 20
 
-	// minLabelBytes leaves room for some hundred of the longest keys.
+	// minLabelBytes is enough for some hundred of the longest keys.
 	minLabelBytes = 1 << 20
 )
 
-// Check says everything that is unusable.
+// Check returns an error for each invalid value.
 func (c *Config) Check() error {
 	err := errors.Join(
 		check.Number("max-aggregates", c.MaxAggregates, 1, mostAggregates),
@@ -61,7 +61,7 @@ func (c *Config) Check() error {
 	return err
 }
 
-// LimitTag sets the budget of the tags with one tag key. Of two the larger one holds.
+// LimitTag sets the budget for tags with a tag key. If it is set twice, the larger limit applies.
 func (c *Config) LimitTag(key string, limit int) {
 	if c.TagBudgets == nil {
 		c.TagBudgets = map[string]int{}
@@ -69,7 +69,7 @@ func (c *Config) LimitTag(key string, limit int) {
 	c.TagBudgets[key] = max(c.TagBudgets[key], limit)
 }
 
-// tagBudget is the budget of the tags with a tag key of a list.
+// tagBudget returns the budget for tags of a list with a tag key.
 func (c *Config) tagBudget(list span.Label, key string) int {
 	if limit, named := c.TagBudgets[key]; named {
 		return limit
@@ -77,8 +77,8 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 	return c.Budgets[list]
 }
 
-// originBytes is about the memory of an origin beside its keys: its longest fields, its overflow
-// row, its budgets, and what the next interval knows of them.
+// originBytes estimates the memory of an origin without its keys: its longest fields, its overflow
+// row, its budgets, and its record in the next interval.
 func (c *Config) originBytes() int {
 	longest := 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
 	if c.Attributes {
@@ -87,11 +87,11 @@ func (c *Config) originBytes() int {
 	return longest + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
-// MaxKeys is the most keys an interval can have, the reserve of rowBudget and the overflow rows
-// included.
+// MaxKeys returns the maximum number of keys per interval, including the reserve of rowBudget and
+// the overflow rows.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
-// Bytes is the most that the two registries of Intervals can come to hold.
+// Bytes returns the maximum memory of both registries of Intervals.
 func (c *Config) Bytes() int {
 	origins := (c.MaxOrigins + 1) * c.originBytes()
 	filter := 2 * filterBytes(c.LabelBytes)
@@ -100,24 +100,24 @@ func (c *Config) Bytes() int {
 
 func (c *Config) all() usage { return usage{rows: c.MaxAggregates, bytes: c.LabelBytes} }
 
-// reserve is the rows and bytes beyond these, see rowBudget.
-func (c *Config) reserve() usage { return c.all().over(4) }
+// reserve returns the rows and bytes in addition to those of all origins, see rowBudget.
+func (c *Config) reserve() usage { return c.all().dividedBy(4) }
 
-// Masking is which values of resources and endpoints have a mask in their place.
+// Masking selects the resources and endpoints that are replaced by their mask.
 type Masking uint8
 
 const (
-	MaskOverBudget Masking = iota // those that would be lost
+	MaskOverBudget Masking = iota // only values that would be lost otherwise
 	MaskAlways                    // all of them
 	MaskNever
 )
 
 var maskings = [...]string{MaskOverBudget: "over-budget", MaskAlways: "always", MaskNever: "never"}
 
-// String is its name on the command line.
+// String returns the name used on the command line.
 func (m Masking) String() string { return maskings[m] }
 
-// Set makes it the one of that name.
+// Set implements pflag.Value.
 func (m *Masking) Set(name string) error {
 	at := slices.Index(maskings[:], name)
 	if at < 0 {
@@ -127,10 +127,10 @@ func (m *Masking) Set(name string) error {
 	return nil
 }
 
-// Type is what the help of the command line says of its values.
+// Type implements pflag.Value; it returns the values shown in the help text.
 func (*Masking) Type() string { return "over-budget|always|never" }
 
-// maskedLabels are the labels whose values may be masked.
+// maskedLabels are the labels whose values can be masked.
 var maskedLabels = [...]span.Label{span.LabelResource, span.LabelHTTPEndpoint}
 
 func isMaskable(l span.Label) bool { return slices.Contains(maskedLabels[:], l) }

@@ -1,11 +1,11 @@
 package registry
 
-// filter remembers values that came and got no row: those that came once in this interval,
-// those that came at least twice, and those that came at least twice in the previous one. It
-// holds no value but is a Bloom filter each, so it takes a fixed memory: after half a million
-// values the largest takes one new value in a thousand for one that came before.
+// filter remembers values that were used and got no row. It has a Bloom filter for the values used
+// once in this interval, one for those used at least twice, and one for those used at least twice
+// in the previous interval. Its memory is fixed: after half a million values, the largest Bloom
+// filter mistakes one new value in a thousand for one that it has seen.
 type filter struct {
-	once, twice, before bloom
+	usedOnce, recurred, recurredBefore bloom
 }
 
 const (
@@ -13,8 +13,8 @@ const (
 	mostFilterBytes  = 2 << 20
 )
 
-// filterBytes is the size of the part for values that came once: a power of two that follows
-// the memory for labels. The other two have half of it each.
+// filterBytes returns the size of the Bloom filter for values used once: a power of two that
+// depends on the memory for labels. The other two are half as large.
 func filterBytes(labelBytes int) int {
 	bytes := leastFilterBytes
 	for bytes < mostFilterBytes && 2*bytes <= labelBytes/4 {
@@ -27,41 +27,42 @@ func newFilter(bytes int) *filter {
 	return &filter{newBloom(bytes), newBloom(bytes / 2), newBloom(bytes / 2)}
 }
 
-// add adds the values of one key, which came together, and reports whether all of them came
-// before in this interval.
+// add adds the values of one key, and reports whether all of them had been used before in this
+// interval.
 func (f *filter) add(identities []uint64) (recur bool) {
 	recur = true
 	for _, identity := range identities {
-		if f.once.has(identity) {
-			f.twice.add(identity)
+		if f.usedOnce.has(identity) {
+			f.recurred.add(identity)
 		} else {
 			recur = false
 		}
 	}
 	for _, identity := range identities {
-		f.once.add(identity)
+		f.usedOnce.add(identity)
 	}
 	return recur
 }
 
-// next begins the next interval.
+// next prepares the filter for the next interval.
 func (f *filter) next() {
-	f.before, f.twice = f.twice, f.before
-	clear(f.once.words)
-	clear(f.twice.words)
+	f.recurredBefore, f.recurred = f.recurred, f.recurredBefore
+	clear(f.usedOnce.words)
+	clear(f.recurred.words)
 }
 
-// bloom is a Bloom filter whose four bits per value are in one word. Its memory is allocated
+// bloom is a Bloom filter that sets four bits per value, all in one word. Its memory is allocated
 // with the first value.
 type bloom struct {
 	words []uint64
-	count int // of words, a power of two
+	count int // number of words, a power of two
 }
 
 func newBloom(bytes int) bloom { return bloom{count: bytes / 8} }
 
+// at returns the word of a value, and its bits in the word.
 func (b *bloom) at(hash uint64) (word int, bits uint64) {
-	hash *= spread
+	hash *= hashMultiplier
 	bits = 1<<(hash>>6&63) | 1<<(hash>>12&63) | 1<<(hash>>18&63) | 1<<(hash&63)
 	return int(hash>>32) & (b.count - 1), bits
 }

@@ -16,7 +16,7 @@ func TestFilter_HasWhatRecurred(t *testing.T) {
 	for i := range hashes {
 		hashes[i] = rnd.Uint64()
 		if i >= added {
-			if f.once.has(hashes[i]) {
+			if f.usedOnce.has(hashes[i]) {
 				wrong++
 			}
 			continue
@@ -32,18 +32,18 @@ func TestFilter_HasWhatRecurred(t *testing.T) {
 	f.next()
 	for i, hash := range hashes {
 		switch recurred := i < added && i%10 == 0; {
-		case f.once.has(hash), f.twice.has(hash):
+		case f.usedOnce.has(hash), f.recurred.has(hash):
 			t.Fatalf("value %d came in the interval that has just begun", i)
-		case recurred && !f.before.has(hash):
+		case recurred && !f.recurredBefore.has(hash):
 			t.Fatalf("value %d recurred, and is not known", i)
-		case !recurred && f.before.has(hash):
+		case !recurred && f.recurredBefore.has(hash):
 			wrong++
 		}
 	}
 	if wrong > added/500 {
 		t.Errorf("%d of %d values that did not recur are known", wrong, added)
 	}
-	if f.next(); f.before.has(hashes[0]) {
+	if f.next(); f.recurredBefore.has(hashes[0]) {
 		t.Error("a value is known for longer than an interval")
 	}
 }

@@ -11,51 +11,53 @@ import (
 
 // seed and secret are of one process, so that nobody outside can choose labels that collide.
 var (
+	// seed and secret differ between processes, so that clients cannot choose labels whose hashes
+	// collide.
 	seed   = maphash.MakeSeed()
 	secret = rand.Uint64()
 )
 
-// spread is odd, and spreads small numbers over all bits.
-const spread = 0x9e3779b97f4a7c15
+// hashMultiplier is odd and spreads small numbers over all bits.
+const hashMultiplier = 0x9e3779b97f4a7c15
 
-// mixed is a hash of two.
-func mixed(a, b uint64) uint64 {
-	upper, lower := bits.Mul64(a^spread, b^secret)
+// mix combines two hashes into one.
+func mix(a, b uint64) uint64 {
+	upper, lower := bits.Mul64(a^hashMultiplier, b^secret)
 	return bits.RotateLeft64(a, 23) + upper ^ lower
 }
 
-// labelID is the number of a distinct text in one scope and interval.
+// labelID numbers a distinct text in one scope and interval.
 type labelID = uint32
 
 const (
-	absentID  labelID = iota // of an empty text, in every scope
-	blockedID                // of span.Blocked, in every scope
+	absentID  labelID = iota // empty text, in every scope
+	blockedID                // span.Blocked, in every scope
 	firstID
 
-	pendingID labelID = 1 << 31 // the first of those that stand for labels without a number
+	pendingID labelID = 1 << 31 // pendingID+i stands for admitter.pending[i], which has no ID yet
 )
 
-// lists is how many labels are lists of tags.
+// lists is the number of labels that are lists of tags.
 const lists = int(span.EndOfLists - span.FirstList)
 
-// kinds is how many kinds of scopes an origin has.
+// kinds is the number of kinds of scopes per origin.
 const kinds = span.LabelCount + lists
 
-// scope is where texts count as distinct: a label of an origin, or the tag keys of one of its
-// lists of tags.
+// scope is the set in which texts must be distinct: one label of an origin, or the tag keys of one
+// of its lists of tags.
 type scope struct {
 	origin OriginID
-	kind   int32 // the label, or behind all labels the list
+	kind   int32 // label, or LabelCount plus the index of the list whose tag keys these are
 }
 
 func isList(l span.Label) bool { return l >= span.FirstList && l < span.EndOfLists }
 
 func tagKeyKind(list span.Label) int32 { return int32(span.LabelCount) + int32(list-span.FirstList) }
 
-// labelTable numbers the distinct texts that the keys of one interval have.
+// labelTable assigns IDs to the distinct texts of the keys of one interval.
 type labelTable struct {
 	list []label            // by labelID
-	ids  map[uint64]labelID // by identity, or by the next number that is free
+	ids  map[uint64]labelID // by identity; after a collision, by the next free number
 }
 
 type labelName struct {
@@ -66,15 +68,15 @@ type labelName struct {
 // label is a text with its scope.
 type label struct {
 	labelName
-	identity uint64  // a hash of text and scope, the same in every interval
-	tagKey   labelID // of a tag: the number of its tag key
-	tags     *tagKey // of a tag key: what is known of its tags
+	identity uint64  // hash of text and scope, the same in every interval
+	tagKey   labelID // ID of the tag key, if this is a tag
+	tags     *tagKey // budget for tags with this key, if this is a tag key
 	history
-	isBlocked bool // span.Blocked, or a tag with that as its value: it takes no row
-	isMask    bool // it came as a mask only, and not as a name
+	isBlocked bool // span.Blocked, or a tag with that value: it takes no row of a budget
+	isMask    bool // only seen as the mask of other values so far
 }
 
-// tagKey is the budget of the tags with one tag key.
+// tagKey is the budget for the tags with one tag key.
 type tagKey struct {
 	budget
 	limit int
@@ -86,7 +88,7 @@ func newLabelTable() labelTable {
 	return labelTable{list: []label{{}, blocked}, ids: map[uint64]labelID{}}
 }
 
-// find returns the number of a label. Two labels may have one identity, so the name decides.
+// find returns the ID of a label. It compares names, because two labels can have the same identity.
 func (t *labelTable) find(name labelName, identity uint64) (id labelID, ok bool) {
 	for id, ok = t.ids[identity]; ok && t.list[id].labelName != name; id, ok = t.ids[identity] {
 		identity++
@@ -94,7 +96,7 @@ func (t *labelTable) find(name labelName, identity uint64) (id labelID, ok bool)
 	return id, ok
 }
 
-// add numbers a label that was not found.
+// add assigns an ID to a label that find did not return.
 func (t *labelTable) add(l label) {
 	at := l.identity
 	for t.ids[at] != absentID {
@@ -104,15 +106,15 @@ func (t *labelTable) add(l label) {
 	t.list = append(t.list, l)
 }
 
-// isTag reports whether it is a tag, and not a tag key or a text.
+// isTag reports whether the label is a tag, as opposed to a tag key or another text.
 func (l *label) isTag() bool { return isList(span.Label(l.scope.kind)) }
 
-// mapSlot is what a number by a hash costs in a map at most: one that has just grown is seven
-// sixteenths full, and has a byte beside each entry.
+// mapSlot is the maximum cost in bytes of a map entry from hash to ID. A map that has just grown is
+// seven sixteenths full, and has one control byte per slot.
 const mapSlot = (8 + 8 + 1) * 16 / 7
 
-// labelBytes is the memory of a label, with the capacity that the list has for more, its
-// place in the map, and what the next interval knows of it.
+// labelBytes returns the memory of a label: the text, its list entry with spare capacity, its map
+// entry, and its record in the next interval.
 func labelBytes(l *label) int {
 	bytes := len(l.text) + int(unsafe.Sizeof(label{}))*5/4 + 2*mapSlot
 	if l.tags != nil {

@@ -7,81 +7,83 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// OriginID is the dense number of an origin in one interval. It means nothing in another.
+// OriginID numbers an origin in one interval. IDs are dense, and are not valid in other intervals.
 type OriginID uint32
 
-// noOrigin is a number that no origin has.
+// noOrigin is not the ID of any origin.
 const noOrigin OriginID = mostOrigins + 1
 
 // commonIdentity is the identity of the common origin, instead of a hash.
 const commonIdentity = 0
 
-// originTable numbers the origins of one interval.
+// originTable assigns IDs to the origins of one interval, and limits their number.
 //
-// Origins that were there in the last two intervals keep their places. An origin that only
-// attributes tell from its service, such as a pod, takes one of three quarters of all places,
-// which are divided as those of any budget: half of what is not kept is open, the other half is
-// for origins that came in the previous interval. The last quarter is for services. So pods that
-// come and go displace neither the pods that stay nor services.
+// Origins that were present in the last two intervals keep their slots. An origin that differs from
+// its service only in resource attributes, such as a pod, takes one of three quarters of the slots,
+// which are shared out like any budget: half of those that are not kept are for any origin, the
+// other half is for origins that were seen in the previous interval. The last quarter is for
+// services. So short-lived pods displace neither long-lived pods nor services.
 type originTable struct {
-	limit     int
-	kept      int           // places for origins that stay
-	others    int           // places taken by others
-	services  int           // of these, places that only services may take
-	places    budget        // for others, without the quarter for services
-	names     []span.Origin // by OriginID; a slice that was handed out never changes
-	list      []origin      // by OriginID
-	ids       map[span.Origin]OriginID
-	ofProcess map[int32]int // origins that a process was the first to have
-	common    OriginID      // of those without a place; noOrigin if there are none
+	limit      int
+	kept       int           // slots kept for origins of the last two intervals
+	others     int           // slots taken by other origins
+	services   int           // slots of others that only services can take
+	slots      budget        // budget for the other origins, without the quarter for services
+	names      []span.Origin // by OriginID; replaced, not changed, once it was returned
+	list       []origin      // by OriginID
+	ids        map[span.Origin]OriginID
+	perProcess map[int32]int // origins admitted for each process
+	common     OriginID      // ID of the common origin; noOrigin until it is needed
 }
 
-// origin is what one origin has used of its budgets.
+// origin is the state of one origin: its budgets, and what it has used of the shared ones.
 type origin struct {
-	identity uint64        // a hash that is the same in every interval
-	isNew    bool          // it was not there in the previous interval
-	budgets  [kinds]budget // by kind of scope; those of tags are in their tag keys
-	overflow Admission     // the row of spans that lost their whole key, if there is one
-	rows     usage         // taken
-	extra    usage         // taken beyond the rows of all origins, see rowBudget
+	identity uint64        // hash, the same in every interval
+	isNew    bool          // not present in the previous interval
+	budgets  [kinds]budget // by kind of scope; budgets for tags belong to their tag keys
+	overflow Admission     // row for spans that lost all labels; zero until it is needed
+	rows     usage         // rows taken
+	extra    usage         // rows taken from the reserve, see rowBudget
 }
 
-// identityOf is the hash of a name of the origin that is the same in every interval.
+// identityOf returns a hash of a label of the origin. It is the same in every interval.
 func (o *origin) identityOf(name labelName) uint64 {
-	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*spread
+	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*hashMultiplier
 }
 
+// newOriginTable returns the table of a new interval. It reserves slots for the origins of the last
+// two intervals.
 func newOriginTable(limit int, p *previous) originTable {
 	kept := 0
 	for _, o := range p.origins {
-		if o.isStaying {
+		if o.isStable {
 			kept++
 		}
 	}
 	return originTable{
 		limit: limit, kept: kept,
-		places: newBudget(withoutQuarter(limit), recurring{steady: kept}, false),
-		ids:    map[span.Origin]OriginID{}, ofProcess: map[int32]int{}, common: noOrigin,
+		slots: newBudget(threeQuarters(limit), keptRows{stable: kept}, false),
+		ids:   map[span.Origin]OriginID{}, perProcess: map[int32]int{}, common: noOrigin,
 	}
 }
 
-func withoutQuarter(places int) int { return places - places/4 }
+func threeQuarters(n int) int { return n - n/4 }
 
-// take takes a place for an origin, and reports false if there is none for it.
-func (t *originTable) take(o span.Origin, known recurrence) bool {
-	if known == steady {
-		return true // its place is kept
+// take reserves a slot for an origin, and reports whether there was one.
+func (t *originTable) take(o span.Origin, class class) bool {
+	if class == classStable {
+		return true // its slot is among those in t.kept
 	}
 	if t.kept+t.others >= t.limit {
 		return false
 	}
 	isService := o.Attributes == ""
-	from, ok := t.places.find(known, false, alone)
+	from, ok := t.slots.find(class, false, noPending)
 	switch {
 	case isService && t.services < t.limit/4:
 		t.services++
 	case ok:
-		t.places.take(from, false)
+		t.slots.take(from, false)
 	case !isService:
 		return false
 	}
@@ -89,78 +91,81 @@ func (t *originTable) take(o span.Origin, known recurrence) bool {
 	return true
 }
 
-// mayHaveMore reports whether a process may have one more origin: it may have half of all.
-func (t *originTable) mayHaveMore(process int32, o span.Origin) bool {
-	most := max(1, t.limit/2)
+// mayAddFor reports whether a process can add an origin. A process can have half of all slots.
+func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
+	limit := max(1, t.limit/2)
 	if o.Attributes != "" {
-		most = withoutQuarter(most)
+		limit = threeQuarters(limit)
 	}
-	return t.ofProcess[process] < most
+	return t.perProcess[process] < limit
 }
 
-// admitOrigin numbers an origin of a process, which is 0 if it is not known. It reports false
-// if there is no place for one more, or the process has half of all.
+// admitOrigin returns the ID of an origin of a process; process is 0 if unknown. It reports false
+// if there is no slot for another origin, or the process has half of the slots already.
 func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	if id, known := t.origins.ids[o]; known {
 		return id, true
 	}
 	identity := maphash.Comparable(seed, o)
-	known := t.recurrenceOfOrigin(identity)
-	if process != 0 && !t.origins.mayHaveMore(process, o) || !t.origins.take(o, known) {
-		t.filter.twice.add(identity) // an origin recurs if it comes in the next interval
+	class := t.classOfOrigin(identity)
+	if process != 0 && !t.origins.mayAddFor(process, o) || !t.origins.take(o, class) {
+		t.filter.recurred.add(identity) // unlike a value, an origin needs to be seen only once
 		return 0, false
 	}
 	if process != 0 {
-		t.origins.ofProcess[process]++
+		t.origins.perProcess[process]++
 	}
 	id := t.addOrigin(o, identity)
 	t.origins.ids[o] = id
 	return id, true
 }
 
-func (t *tables) recurrenceOfOrigin(identity uint64) recurrence {
+// classOfOrigin returns the class of an origin. An origin recurs if it is seen in two successive
+// intervals.
+func (t *tables) classOfOrigin(identity uint64) class {
 	switch o := t.previous.origins[identity]; {
-	case o != nil && o.isStaying:
-		return steady
-	case o != nil, t.filter.before.has(identity):
-		return seen
+	case o != nil && o.isStable:
+		return classStable
+	case o != nil, t.filter.recurredBefore.has(identity):
+		return classSeen
 	}
-	return open
+	return classNew
 }
 
-// joinCommon makes the common origin that of one more. It has the fields on which all of its
-// origins agree so far, so it is right for every cycle that they are counted in. A sealed cycle
-// may be reading what it was before.
+// joinCommon adds an origin to the common origin, and returns the ID of that. The common origin has
+// only the fields that are equal in all of its members. A sealed cycle can be reading the previous
+// value, so joinCommon replaces the slice.
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
 	if table.common == noOrigin {
 		table.common = t.addOrigin(o, commonIdentity)
 		return table.common
 	}
-	if known := table.names[table.common]; known != o {
+	if common := table.names[table.common]; common != o {
 		table.names = slices.Clone(table.names)
-		table.names[table.common] = known.Common(o)
+		table.names[table.common] = common.Common(o)
 	}
 	return table.common
 }
 
+// addOrigin assigns an ID to an origin and creates its budgets.
 func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
-	left := t.previous.origins[identity]
-	added := origin{identity: identity, isNew: left == nil}
-	if left == nil {
-		left = &previousOrigin{}
+	record := t.previous.origins[identity]
+	added := origin{identity: identity, isNew: record == nil}
+	if record == nil {
+		record = &previousOrigin{}
 	}
 	for kind := range int32(kinds) {
 		hasMasks := t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind))
-		added.budgets[kind] = newBudget(t.limitOf(kind), left.labels[kind], hasMasks)
+		added.budgets[kind] = newBudget(t.limitOf(kind), record.labels[kind], hasMasks)
 	}
 	t.origins.names = append(t.origins.names, name)
 	t.origins.list = append(t.origins.list, added)
-	t.rowBudget.join(left)
+	t.rowBudget.join(record)
 	return OriginID(len(t.origins.list) - 1)
 }
 
-// limitOf is the budget of a kind of scope.
+// limitOf returns the budget of a kind of scope.
 func (t *tables) limitOf(kind int32) int {
 	if kind >= int32(span.LabelCount) {
 		return MaxTagKeys

@@ -5,61 +5,66 @@ import (
 	"slices"
 )
 
-// previous is what an interval leaves to the next one. It never changes, and it holds hashes
-// under a secret seed instead of text, so that it keeps nothing of the interval's registry.
+// previous is the part of an interval's state that the next interval uses. It is immutable. It
+// contains hashes with a secret seed instead of texts, so it retains no memory of the interval's
+// registry.
 type previous struct {
-	known   map[uint64]recurrence      // values, tag keys and keys that had a row and recurred, by identity
+	classes map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by identity
 	origins map[uint64]*previousOrigin // by identity
-	tagKeys map[uint64]recurring       // tags that keep a row, by the identity of their tag key
-	rows    recurring                  // keys that keep a row
-	bytes   recurring                  // the memory of these keys and of all labels that keep a row
+	tagKeys map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
+	rows    keptRows                   // keys that keep a row
+	bytes   keptRows                   // memory of these keys, and of all labels that keep a row
 }
 
+// previousOrigin is the part of an origin's state that the next interval uses.
 type previousOrigin struct {
-	isStaying bool             // it was there in the interval before, too
-	labels    [kinds]recurring // values that keep a row, by kind of scope
-	masks     [kinds]int       // those of the values that are masks
-	recurred  usage            // keys that recurred, and their memory with that of all labels that did
-	kept      usage            // as much of it as is kept
+	isStable bool            // was also present in the interval before
+	labels   [kinds]keptRows // values that keep a row, by kind of scope
+	masks    [kinds]int      // number of these values that are masks
+	recurred usage           // keys that recurred, and the memory of these and of all kept labels
+	kept     usage           // part of recurred that keeps its rows
 }
 
-// snapshot returns what the interval leaves. Batches of the interval that are still being
-// admitted add nothing to it.
+// snapshot returns the state that the next interval uses. Keys admitted later, by batches that are
+// still in this interval, are not part of it.
 func (t *tables) snapshot() *previous {
-	p := &previous{
-		known:   make(map[uint64]recurrence, len(t.labels.list)+len(t.rows.list)),
-		origins: make(map[uint64]*previousOrigin, len(t.origins.list)), tagKeys: map[uint64]recurring{},
+	prev := &previous{
+		classes: make(map[uint64]class, len(t.labels.list)+len(t.rows.list)),
+		origins: make(map[uint64]*previousOrigin, len(t.origins.list)), tagKeys: map[uint64]keptRows{},
 	}
 	for i := range t.origins.list {
 		o := &t.origins.list[i]
-		p.origins[o.identity] = &previousOrigin{isStaying: !o.isNew && o.identity != commonIdentity}
+		prev.origins[o.identity] = &previousOrigin{isStable: !o.isNew && o.identity != commonIdentity}
 	}
-	for _, was := range [...]recurrence{steady, held} { // if not all can be kept, the steady ones are
+	for _, class := range [...]class{classStable, classRecent} { // stable values first, as not all may fit
 		for i := range t.labels.list {
 			l := &t.labels.list[i]
-			if l.recurred && !l.isBlocked && l.next == was {
-				p.addLabel(t, l, was)
+			if l.recurred && !l.isBlocked && l.nextClass == class {
+				prev.addLabel(t, l, class)
 			}
 		}
 	}
-	p.addRows(t)
-	return p
+	prev.addRows(t)
+	return prev
 }
 
-func (p *previous) addLabel(t *tables, l *label, was recurrence) {
+// addLabel adds a label that recurred. The label keeps its row unless the rows for recurring
+// values, or the rows for masks, are used up.
+func (p *previous) addLabel(t *tables, l *label, class class) {
 	o, kind := p.origins[t.origins.list[l.scope.origin].identity], l.scope.kind
-	p.known[l.identity] = seen
+	p.classes[l.identity] = classSeen // unless it keeps its row
 	kept, limit, tagKey := o.labels[kind], t.limitOf(kind), uint64(0)
 	if l.isTag() {
-		of := &t.labels.list[l.tagKey]
-		tagKey = of.identity
-		kept, limit = p.tagKeys[tagKey], of.tags.limit
+		key := &t.labels.list[l.tagKey]
+		tagKey = key.identity
+		kept, limit = p.tagKeys[tagKey], key.tags.limit
 	}
-	if kept.total() >= mostRecurring(limit) || l.isMask && o.masks[kind] >= limit/4 {
+	isFull := kept.total() >= maxKept(limit)
+	if isFull || l.isMask && o.masks[kind] >= limit/4 {
 		return
 	}
-	p.known[l.identity] = was
-	kept.add(was, 1)
+	p.classes[l.identity] = class
+	kept.add(class, 1)
 	if l.isTag() {
 		p.tagKeys[tagKey] = kept
 	} else {
@@ -68,55 +73,58 @@ func (p *previous) addLabel(t *tables, l *label, was recurrence) {
 	if l.isMask {
 		o.masks[kind]++
 	}
-	p.bytes.add(was, labelBytes(l))
+	p.bytes.add(class, labelBytes(l))
 	o.recurred.bytes += labelBytes(l)
 	o.kept.bytes += labelBytes(l)
 }
 
-// addRows adds the keys that recurred. If they are more than the interval may keep, no origin
-// keeps more than an equal share of them, except for what the others leave (max-min fairness).
+// addRows adds the keys that recurred. If the next interval cannot keep all their rows, no origin
+// keeps more than an equal share, except for rows that other origins leave unused (max-min
+// fairness).
 func (p *previous) addRows(t *tables) {
-	of := func(row *row) *previousOrigin { return p.origins[t.origins.list[row.words[wordOrigin]].identity] }
+	originOf := func(row *row) *previousOrigin {
+		return p.origins[t.origins.list[row.words[wordOrigin]].identity]
+	}
 	for i := range t.rows.list {
 		if row := &t.rows.list[i]; row.recurred {
-			of(row).recurred.add(rowBytes(row.words))
+			originOf(row).recurred.add(rowBytes(row.words))
 		}
 	}
 	var rows, bytes []int
 	for _, o := range p.origins {
 		rows, bytes = append(rows, o.recurred.rows), append(bytes, o.recurred.bytes)
 	}
-	most := usage{
-		rows:  fairLevel(rows, mostRecurring(t.config.MaxAggregates)),
-		bytes: fairLevel(bytes, mostRecurring(t.config.LabelBytes)),
+	limitPerOrigin := usage{
+		rows:  fairLevel(rows, maxKept(t.config.MaxAggregates)),
+		bytes: fairLevel(bytes, maxKept(t.config.LabelBytes)),
 	}
-	for _, was := range [...]recurrence{steady, held} {
+	for _, class := range [...]class{classStable, classRecent} {
 		for i := range t.rows.list {
 			row := &t.rows.list[i]
-			if !row.recurred || row.next != was {
+			if !row.recurred || row.nextClass != class {
 				continue
 			}
-			o := of(row)
-			if !o.kept.isBelow(most) {
-				p.known[row.identity] = seen
+			o := originOf(row)
+			if !o.kept.isBelow(limitPerOrigin) {
+				p.classes[row.identity] = classSeen
 				continue
 			}
-			p.known[row.identity] = was
+			p.classes[row.identity] = class
 			o.kept.add(rowBytes(row.words))
-			p.rows.add(was, 1)
-			p.bytes.add(was, rowBytes(row.words))
+			p.rows.add(class, 1)
+			p.bytes.add(class, rowBytes(row.words))
 		}
 	}
 }
 
-// fairLevel returns the largest number that each amount can be cut to so that all of them
-// together are within the limit.
+// fairLevel returns the largest value to which each amount can be capped so that the sum of the
+// capped amounts is at most limit.
 func fairLevel(amounts []int, limit int) int {
 	slices.Sort(amounts)
 	for i, amount := range amounts {
-		left := len(amounts) - i
-		if amount > limit/left {
-			return limit / left
+		remaining := len(amounts) - i
+		if amount > limit/remaining {
+			return limit / remaining
 		}
 		limit -= amount
 	}

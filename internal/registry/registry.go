@@ -6,28 +6,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// KeyID is the dense number of a key in one interval. It means nothing in another.
+// KeyID numbers a key in one interval. IDs are dense, and are not valid in other intervals.
 type KeyID uint32
 
-// KeyEntry is what a KeyID stands for.
+// KeyEntry is the key that a KeyID identifies.
 type KeyEntry struct {
 	Origin OriginID
 	Key    span.Key
 }
 
-// Admission is the outcome for a key in one interval.
+// Admission is the result of admitting a key in one interval.
 type Admission struct {
 	ID        KeyID
-	Hash      uint32   // decides the key's partition; the same in every interval
-	Collapsed LabelSet // labels that were lost to budgets; span.WholeKey if the key lost all
-	Masked    LabelSet // labels with a mask instead of their value
-	Recurs    bool     // all of its values without a row came before in this interval
+	Hash      uint32   // determines the key's partition; the same in every interval
+	Collapsed LabelSet // labels lost to budgets; span.WholeKey if all were
+	Masked    LabelSet // labels replaced by a mask
+	Recurs    bool     // all of the key's values without a row were used before in this interval
 }
 
-// Whole reports whether the key has all of its labels as they came.
+// Whole reports whether the key has all of its labels as the client sent them.
 func (a *Admission) Whole() bool { return a.Collapsed|a.Masked == 0 }
 
-// LabelSet is a set of labels, and of span.WholeKey.
+// LabelSet is a set of labels, which can include span.WholeKey.
 type LabelSet uint16
 
 // Has reports whether the label is in the set.
@@ -35,16 +35,16 @@ func (s LabelSet) Has(l span.Label) bool { return s&setOf(l) != 0 }
 
 func setOf(l span.Label) LabelSet { return 1 << l }
 
-// Registry numbers the keys and origins of one interval, and keeps its budgets. What has a
-// number never changes, so the flush reads a sealed cycle's part of it while the next cycle of
-// the interval adds to it.
+// Registry assigns IDs to the keys and origins of one interval, and enforces its budgets. Entries
+// that have an ID never change, so the exporters can read the entries of a sealed cycle while the
+// next cycle of the interval adds more.
 type Registry struct {
-	mu       *sync.Mutex // one for the registries of all intervals
+	mu       *sync.Mutex // shared by the registries of all intervals
 	tables   tables
 	admitter admitter
 }
 
-// tables are the contents of one interval.
+// tables is the state of one interval.
 type tables struct {
 	config    *Config
 	previous  *previous
@@ -53,8 +53,8 @@ type tables struct {
 	labels    labelTable
 	rows      rowTable
 	rowBudget rowBudget
-	lost      [kinds]uint64            // keys that lost a label, by kind of scope; tags are in their tag keys
-	masked    *[span.LabelCount]uint64 // keys with a masked label, of all intervals
+	lost      [kinds]uint64            // keys that lost a label, by kind of scope; tags are counted per tag key
+	masked    *[span.LabelCount]uint64 // keys with a masked label, in all intervals
 }
 
 func newRegistry(mu *sync.Mutex, empty tables) *Registry {
@@ -64,7 +64,7 @@ func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 	return r
 }
 
-// begin makes the tables those of a new interval.
+// begin clears the tables for a new interval.
 func (t *tables) begin(p *previous) {
 	t.previous, t.lost = p, [kinds]uint64{}
 	t.origins = newOriginTable(t.config.MaxOrigins, p)
@@ -72,16 +72,17 @@ func (t *tables) begin(p *previous) {
 	t.rowBudget = newRowBudget(t.config.all(), p)
 }
 
-// AdmitOrigin numbers an origin. It reports false if the interval has no place for one more.
+// AdmitOrigin returns the ID of an origin. It reports false if the interval has no slot for another
+// origin.
 func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tables.admitOrigin(r.conflated(o), 0)
 }
 
-// JoinOrigin numbers an origin of a process, which is 0 if it is not known. If the interval
-// has no place for one more, or the process has half of all, it is shared: it is that of its
-// service, or, if there is no place for that either, the common origin of all such others.
+// JoinOrigin returns the ID of an origin of a process; process is 0 if unknown. If the interval has
+// no slot for another origin, or the process already has half of the slots, the ID is shared: it is
+// the ID of the origin's service or, if the service has no slot either, of the common origin.
 func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,14 +90,16 @@ func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShar
 	if id, ok := r.tables.admitOrigin(o, process); ok {
 		return id, false
 	}
-	if of := o.WithoutInstance(); of != o {
-		if id, ok := r.tables.admitOrigin(of, process); ok {
+	if service := o.WithoutInstance(); service != o {
+		if id, ok := r.tables.admitOrigin(service, process); ok {
 			return id, true
 		}
 	}
 	return r.tables.joinCommon(o), true
 }
 
+// conflated returns o without its runtime ID, if origins that differ only in that are configured to
+// be one.
 func (r *Registry) conflated(o span.Origin) span.Origin {
 	if r.tables.config.ConflateRuntimes {
 		return o.WithoutRuntimeID()
@@ -104,38 +107,39 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 	return o
 }
 
-// Admit charges a normalized key to its origin's budgets and numbers what is left of it. The
-// key is not retained and not changed. A publisher admits a key at its first two uses in an
-// interval, after which neither its outcome changes nor anything that the registry notes of it.
+// Admit charges a normalized key to the budgets of its origin, and returns the ID of the key with
+// the labels that it keeps. It neither retains nor changes the key. A publisher admits a key at its
+// first two uses in an interval. After that, neither the admission changes nor the history of the
+// key.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	admission := r.admitter.admit(origin, key)
-	clear(r.admitter.pending) // or it would keep the message that the labels are parts of
+	clear(r.admitter.pending) // release the message that the labels are parts of
 	return admission
 }
 
-// AdmitUnlabelled is the admission of spans whose key is not known: they are counted with the
-// keys that find no row, even if there are rows.
+// AdmitUnlabelled returns the admission of spans whose key is unknown. They share the overflow row
+// of their origin with the keys that get no row.
 func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tables.unlabelled(origin)
 }
 
-// unlabelled is the one row of an origin for all keys that were lost whole: hits, errors and
-// durations survive under the origin, the labels do not.
+// unlabelled returns the admission to the overflow row of an origin. It counts the hits, errors and
+// durations of all keys that lost all labels.
 func (t *tables) unlabelled(id OriginID) Admission {
 	o := &t.origins.list[id]
-	if o.overflow.Collapsed == 0 {
+	if o.overflow.Collapsed == 0 { // the origin has no overflow row yet
 		row := t.rows.addUnlabelled(KeyEntry{Origin: id, Key: overflowKey})
 		o.overflow = Admission{ID: row, Hash: uint32(o.identity), Collapsed: setOf(span.WholeKey)}
 	}
 	return o.overflow
 }
 
-// overflowKey has every label collapsed, as the tracers do it: the three-valued
-// and boolean ones are those of a span without them.
+// overflowKey has every label collapsed, as in the tracers. Its three-valued and boolean labels
+// have the values of a span without them.
 var overflowKey = func() (k span.Key) {
 	for l := range span.FirstList {
 		*k.Text(l) = span.Blocked
@@ -146,14 +150,15 @@ var overflowKey = func() (k span.Key) {
 	return k
 }()
 
-// Size is the number of origins, without the common one, and of keys.
+// Size returns the number of origins, without the common one, and the number of keys.
 func (r *Registry) Size() (origins, keys int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.tables.origins.ids), len(r.tables.rows.entries)
 }
 
-// Contents are the origins and keys so far. They stay as they are until the interval ends.
+// Contents returns the current origins and keys. The returned entries do not change until the
+// interval ends.
 func (r *Registry) Contents() ([]span.Origin, []KeyEntry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,22 +166,22 @@ func (r *Registry) Contents() ([]span.Origin, []KeyEntry) {
 	return names[:len(names):len(names)], entries[:len(entries):len(entries)]
 }
 
-// Intervals own the registries: one an interval, two in turn. A report seals a
-// cycle before its interval ends; the cycle after it goes on with the interval's
-// registry, so its budgets, its rows and its key ids last until the boundary, and
-// no tracer gets a second budget by asking.
+// Intervals owns the registries: one per interval, two in alternation. A flush request seals a
+// cycle before its interval ends. The next cycle continues to use the interval's registry, so
+// budgets, rows and key IDs last until the end of the interval, and a client cannot get another
+// budget by requesting flushes.
 //
-// The registry of the interval before the last is free when the next one begins:
-// the sealer begins it while it opens a cycle n, after it has sealed n-2, so that
-// no publisher is inside that one, and the flush has released it and all before it.
-// Cycle n-1 belongs to the last interval, n-2 and those before to it or to earlier.
+// When an interval begins, the registry of the interval before the last is unused. The sealer
+// begins an interval while it begins a cycle n, after it has sealed cycle n-2 and the exporters
+// have released it, so no publisher is inside n-2 or an earlier cycle. Cycle n-1 belongs to the
+// last interval; n-2 belongs to the last one or to an earlier one.
 type Intervals struct {
-	mu         sync.Mutex // guards all that is here, and in both registries
-	number     uint64     // of the current one
+	mu         sync.Mutex // guards all fields, and both registries
+	number     uint64     // of the current interval
 	registries [2]*Registry
 	filter     *filter
 	collapses  collapses
-	masked     [span.LabelCount]uint64 // keys
+	masked     [span.LabelCount]uint64 // keys with a masked label
 }
 
 // NewIntervals begins the first interval.
@@ -189,9 +194,8 @@ func NewIntervals(config *Config) *Intervals {
 	return i
 }
 
-// Begin makes the registry of the interval before the last one that of a new one, which
-// gets what the last one leaves.
-// The sealer alone calls it.
+// Begin starts a new interval. It reuses the registry of the interval before the last, and passes
+// on the history of the last one. Only the sealer calls it.
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -202,22 +206,22 @@ func (i *Intervals) Begin() {
 	i.Registry().tables.begin(left)
 }
 
-// Number tells the current interval from all others. The sealer alone asks.
+// Number returns the number of the current interval. Only the sealer calls it.
 func (i *Intervals) Number() uint64 { return i.number }
 
-// Registry is that of the current interval. The sealer alone asks.
+// Registry returns the registry of the current interval. Only the sealer calls it.
 func (i *Intervals) Registry() *Registry { return i.registries[i.number%2] }
 
-// Size is the number of origins, without the common one, and of keys in the current interval.
+// Size returns the number of origins, without the common one, and of keys in the current interval.
 func (i *Intervals) Size() (origins, keys int) {
 	i.mu.Lock()
-	now := i.Registry()
+	current := i.Registry()
 	i.mu.Unlock()
-	return now.Size()
+	return current.Size()
 }
 
-// Masked is how many keys were counted with a mask, by label. Every label that may be masked is
-// there, also at 0.
+// Masked returns the number of keys counted with a mask, by label. It contains every label that can
+// be masked, also if its number is 0.
 func (i *Intervals) Masked() map[string]uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -228,9 +232,9 @@ func (i *Intervals) Masked() map[string]uint64 {
 	return masked
 }
 
-// MostCollapsed returns the label that most keys have lost a value of since the last
-// call, and their number: a label's name, or a list's name and a tag key. None of them
-// lost any if the number is 0.
+// MostCollapsed returns the label that most keys have lost a value of since the last call, and the
+// number of these keys. The label is a label's name, or a list's name and a tag key. If keys is 0,
+// no key lost a label.
 func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -240,16 +244,16 @@ func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	return i.collapses.most()
 }
 
-// collapses adds up, over intervals and by name, the keys that lost a label: over its budget, or
-// new where there was no row for a new key. It is what a person wants to know of a flood, and an
-// approximate answer will do: a key that comes again from a connection's own table is not counted
-// again, and beyond maxCollapses names the other tag keys stand under their list.
+// collapses counts the keys that lost a label, by name, over all intervals. A label is lost if it
+// exceeds its budget, or if it is new and its key gets no row. The counts are approximate: keys
+// that a connection's own cache answers are not counted again, and beyond maxCollapses names, tag
+// keys are counted under their list.
 type collapses map[string]uint64 // by name of the label, or name of the list and tag key
 
-// maxCollapses bounds the names, which tracers choose.
+// maxCollapses limits the number of names, because clients choose them.
 const maxCollapses = 256
 
-// take adds what an interval has counted so far, and takes it from there.
+// take moves the counts of an interval into c.
 func (c collapses) take(t *tables) {
 	for kind := range t.lost {
 		l := span.Label(kind)
@@ -268,17 +272,18 @@ func (c collapses) take(t *tables) {
 	}
 }
 
-func (c collapses) add(name, orElse string, keys uint64) {
+// add adds keys to the count of name, or to that of fallback if there are too many names already.
+func (c collapses) add(name, fallback string, keys uint64) {
 	if keys == 0 {
 		return
 	}
 	if _, known := c[name]; !known && len(c) >= maxCollapses {
-		name = orElse
+		name = fallback
 	}
 	c[name] += keys
 }
 
-// most returns the name under which most keys stand, and forgets all.
+// most returns the name with the most keys, and resets all counts.
 func (c collapses) most() (name string, keys uint64) {
 	for n, k := range c {
 		if k > keys || k == keys && n < name {

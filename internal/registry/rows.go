@@ -8,9 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// A key in words: numbers that are equal exactly where the keys are. First its origin, the
-// number of its HTTP status, its facts, then the numbers of its texts, then of each list of tags
-// how many there are and their numbers in ascending order.
+// Layout of an encoded key, a list of numbers. Two keys are equal if and only if their encodings are.
+// After the texts follows each list of tags: its length, and the IDs of the tags in ascending order.
 const (
 	wordOrigin = iota
 	wordStatus
@@ -19,22 +18,22 @@ const (
 	wordTags = wordTexts + int(span.FirstList)
 )
 
-// rowTable finds the keys of one interval by their words.
+// rowTable assigns IDs to the keys of one interval and finds them by their encoding.
 type rowTable struct {
 	list    []row // by KeyID
 	entries []KeyEntry
-	ids     map[uint64]KeyID // by identity, or by the next number that is free
+	ids     map[uint64]KeyID // by identity; after a collision, by the next free number
 }
 
 type row struct {
-	words    []uint32 // none if the row is not found by its words
-	identity uint64   // a hash of the key, the same in every interval
+	words    []uint32 // encoded key; nil for an unlabelled row
+	identity uint64   // hash of the key, the same in every interval
 	history
 }
 
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
 
-// find returns the number of a key. Two keys may have one identity, so the words decide.
+// find returns the ID of a key. It compares encodings, because two keys can have the same identity.
 func (t *rowTable) find(words []uint32, identity uint64) (id KeyID, ok bool) {
 	for id, ok = t.ids[identity]; ok && !slices.Equal(t.list[id].words, words); id, ok = t.ids[identity] {
 		identity++
@@ -42,10 +41,10 @@ func (t *rowTable) find(words []uint32, identity uint64) (id KeyID, ok bool) {
 	return id, ok
 }
 
-// add numbers a key that was not found.
-func (t *rowTable) add(words []uint32, identity uint64, h history, entry KeyEntry) KeyID {
+// add assigns an ID to a key that find did not return.
+func (t *rowTable) add(words []uint32, identity uint64, history history, entry KeyEntry) KeyID {
 	id := t.addUnlabelled(entry)
-	t.list[id] = row{words: slices.Clone(words), identity: identity, history: h}
+	t.list[id] = row{words: slices.Clone(words), identity: identity, history: history}
 	for _, isTaken := t.ids[identity]; isTaken; _, isTaken = t.ids[identity] {
 		identity++
 	}
@@ -53,19 +52,21 @@ func (t *rowTable) add(words []uint32, identity uint64, h history, entry KeyEntr
 	return id
 }
 
-// addUnlabelled numbers a key that is not found by its words.
+// addUnlabelled assigns an ID to a row that find never returns.
 func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
 	t.list, t.entries = append(t.list, row{}), append(t.entries, entry)
 	return KeyID(len(t.list) - 1)
 }
 
-// orderTags puts the tags of each list in order, in place. Tags that collapsed into the same
-// are left once, or their number would tell keys apart that their names do not.
+// orderTags sorts the tags of each list of an encoded key in place, and returns the encoding. It
+// removes duplicates from lists in which tags collapsed: several tags can collapse into one, and
+// equal keys must not differ in how many did.
 func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
-	from, to := wordTags, wordTags
+	from, to := wordTags, wordTags // offsets of the list that is read, and of the one that is written
 	for list := range lists {
-		ids := words[from+1 : from+1+int(words[from])]
-		from += 1 + len(ids)
+		count := int(words[from])
+		ids := words[from+1 : from+1+count]
+		from += 1 + count
 		slices.Sort(ids)
 		if anyBlocked[list] {
 			ids = slices.Compact(ids)
@@ -76,18 +77,19 @@ func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
 	return words[:to]
 }
 
-// keyOf makes a key of its words again, of the texts that the table owns.
+// keyOf decodes a key. Its texts are those of the label table, so the key does not refer to the
+// message that it came from.
 func (t *labelTable) keyOf(words []uint32) (k span.Key) {
-	status, _ := strconv.ParseUint(t.list[words[wordStatus]].text, 10, 32) // absent is 0
+	status, _ := strconv.ParseUint(t.list[words[wordStatus]].text, 10, 32) // 0 if absent
 	k.HTTPStatus = uint32(status)
 	k.SetFacts(byte(words[wordFacts]))
 	for l := range span.FirstList {
 		*k.Text(l) = t.list[words[wordTexts+int(l)]].text
 	}
-	words = words[wordTags:]
+	lists := words[wordTags:]
 	for l := span.FirstList; l < span.EndOfLists; l++ {
-		ids := words[1 : 1+words[0]]
-		words = words[1+len(ids):]
+		ids := lists[1 : 1+lists[0]]
+		lists = lists[1+len(ids):]
 		tags := make([]string, 0, len(ids))
 		for _, id := range ids {
 			tags = append(tags, t.list[id].text)
@@ -100,15 +102,15 @@ func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 	return k
 }
 
-// rowBytes is the memory of a row with its key, the capacity that the lists have for more, its
-// place in the map, and what the next interval knows of it, without the texts of its labels.
+// rowBytes returns the memory of a row and its key, without the texts of its labels. It includes
+// the spare capacity of the lists, the map entry, and the record in the next interval.
 func rowBytes(words []uint32) int {
 	const text = int(unsafe.Sizeof(""))
 	lists := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))
 	return lists*5/4 + 4*len(words)*9/8 + 2*mapSlot + text*(len(words)-wordTags)
 }
 
-// usage is rows, and the memory of their keys and new labels.
+// usage is a number of rows, and the memory of their keys and labels.
 type usage struct{ rows, bytes int }
 
 func (u usage) isBelow(limit usage) bool { return u.rows < limit.rows && u.bytes < limit.bytes }
@@ -118,73 +120,76 @@ func (u *usage) add(bytes int) {
 	u.bytes += bytes
 }
 
-func (u usage) over(divisor int) usage {
+func (u usage) dividedBy(divisor int) usage {
 	return usage{rows: max(1, u.rows/divisor), bytes: max(1, u.bytes/divisor)}
 }
 
-// rowBudget is the rows of one interval, and the memory of the keys that have them: two
-// budgets that all origins share, of which a key takes from both.
+// rowBudget limits the rows of one interval and the memory of their keys. Both are budgets that all
+// origins share, and a key takes from both.
 //
-// Beyond them there is a quarter as much in reserve. An origin below its fair share, which is
-// all rows divided by the origins that are there, finds in every interval at least a quarter of
-// its fair share more than it had, whatever the other origins have taken.
+// A reserve of a quarter as much exists beyond them. It guarantees that an origin below its fair
+// share, which is the total divided by the number of origins, can in every interval take at least a
+// quarter of its fair share in addition, however much other origins have taken.
 type rowBudget struct {
-	all     usage
+	total   usage // total, without the reserve
 	rows    budget
 	bytes   budget
-	reserve usage // taken
-	present int   // origins that are there, or that keep rows
+	reserve usage // taken from the reserve
+	origins int   // origins of this interval, and those that keep rows of the previous one
 }
 
-func newRowBudget(all usage, p *previous) rowBudget {
+// newRowBudget returns the budget of a new interval, given the rows and bytes kept from the
+// previous one.
+func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
-		all:   all,
-		rows:  newBudget(all.rows, p.rows, false),
-		bytes: newBudget(all.bytes, p.bytes, false),
+		total: total,
+		rows:  newBudget(total.rows, prev.rows, false),
+		bytes: newBudget(total.bytes, prev.bytes, false),
 	}
-	for _, o := range p.origins {
+	for _, o := range prev.origins {
 		if o.kept.rows > 0 {
-			b.present++
+			b.origins++
 		}
 	}
 	return b
 }
 
-// join adds an origin with its part of the previous interval.
-func (b *rowBudget) join(left *previousOrigin) {
-	if left.kept.rows == 0 {
-		b.present++
+// join registers an origin, given its record of the previous interval.
+func (b *rowBudget) join(record *previousOrigin) {
+	if record.kept.rows == 0 {
+		b.origins++
 	}
 }
 
-// rowPart is where a row is taken from.
-type rowPart struct {
-	rows, bytes recurrence
-	isReserve   bool
+// rowSource names the shares that a row is taken from.
+type rowSource struct {
+	rows, bytes class
+	fromReserve bool
 }
 
-// find returns where an origin may take a row, if it may.
-func (b *rowBudget) find(o *origin, known recurrence) (from rowPart, ok bool) {
-	rows, hasRows := b.rows.find(known, false, alone)
-	bytes, hasBytes := b.bytes.find(known, false, alone)
+// find returns the shares from which an origin can take a row for a key of the given class: those
+// of the shared budgets, or otherwise the reserve, if the origin is below its fair share.
+func (b *rowBudget) find(o *origin, class class) (from rowSource, ok bool) {
+	rows, hasRows := b.rows.find(class, false, noPending)
+	bytes, hasBytes := b.bytes.find(class, false, noPending)
 	if hasRows && hasBytes {
-		return rowPart{rows: rows, bytes: bytes}, true
+		return rowSource{rows: rows, bytes: bytes}, true
 	}
-	fair := b.all.over(b.present)
-	hasReserve := b.present > 1 && b.reserve.isBelow(b.all.over(4)) &&
-		o.rows.isBelow(fair) && o.extra.isBelow(fair.over(4))
-	return rowPart{rows: open, isReserve: true}, hasReserve
+	fairShare := b.total.dividedBy(b.origins)
+	mayUseReserve := b.origins > 1 && b.reserve.isBelow(b.total.dividedBy(4)) &&
+		o.rows.isBelow(fairShare) && o.extra.isBelow(fairShare.dividedBy(4))
+	return rowSource{rows: classNew, fromReserve: true}, mayUseReserve
 }
 
-// take takes a row from where find has found it. Its key may take more bytes than are left
-// there, but no key after it.
-func (b *rowBudget) take(o *origin, from rowPart, bytes int) {
+// take charges a row to the shares that find returned. The last key of a share can exceed its
+// bytes, because find only requires that some are left.
+func (b *rowBudget) take(o *origin, from rowSource, bytes int) {
 	o.rows.add(bytes)
-	if from.isReserve {
+	if from.fromReserve {
 		o.extra.add(bytes)
 		b.reserve.add(bytes)
 		return
 	}
 	b.rows.take(from.rows, false)
-	b.bytes.parts[from.bytes].taken += bytes
+	b.bytes.shares[from.bytes].taken += bytes
 }

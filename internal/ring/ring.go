@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// maxSlots bounds a ring's size.
+// maxSlots is the maximum size of a ring.
 const maxSlots = 1 << 24
 
-// Ring is a bounded queue of slots from many producers to one consumer.
+// Ring is a bounded queue of slots with multiple producers and one consumer.
 type Ring[T any] struct {
 	slots []T
 	sequence
 }
 
-// New returns an empty ring. T is made of numbers, arrays and structs only, and
-// slots is a power of two; all memory is allocated here.
+// New returns an empty ring and allocates all its memory. T must consist of numbers, arrays and
+// structs only. slots must be a power of two.
 func New[T any](slots int) (*Ring[T], error) {
 	if err := checkFlat(reflect.TypeFor[T]()); err != nil {
 		return nil, fmt.Errorf("check slot type: %w", err)
@@ -33,7 +33,7 @@ func New[T any](slots int) (*Ring[T], error) {
 	return r, nil
 }
 
-// CheckSlots says why a ring can't have that many slots.
+// CheckSlots returns an error if a ring can't have the given number of slots.
 func CheckSlots(slots int) error {
 	if slots < 1 || slots > maxSlots || slots&(slots-1) != 0 {
 		return fmt.Errorf("size ring: %d slots; give a power of two from 1 to %d", slots, maxSlots)
@@ -41,7 +41,7 @@ func CheckSlots(slots int) error {
 	return nil
 }
 
-// segments is n slots from a position on, cut where the ring ends.
+// segments returns n slots from a position on, in two parts if they wrap around.
 func (r *Ring[T]) segments(at, n uint64) (a, b []T) {
 	start := at & r.mask
 	end := start + n
@@ -51,8 +51,8 @@ func (r *Ring[T]) segments(at, n uint64) (a, b []T) {
 	return r.slots[start:], r.slots[:end-r.size]
 }
 
-// Send gives the consumer a signal and wakes it. It is false when signalDepth
-// signals wait already; nothing was sent then.
+// Send sends a signal to the consumer and wakes it. It reports false, and sends nothing, if
+// signalDepth signals are pending.
 func (r *Ring[T]) Send(signal Signal) bool {
 	if !r.put(signal, &r.tail) {
 		return false
@@ -61,13 +61,11 @@ func (r *Ring[T]) Send(signal Signal) bool {
 	return true
 }
 
-// Claim is a run of slots that one producer fills. It is a value of the
-// producer's own: one goroutine uses it, ends it with exactly one Publish or
-// Skip, and touches no slot of it afterwards.
+// Claim is a run of slots that one producer fills. It is used by one goroutine, which ends it with
+// exactly one Publish or Skip, and does not use its slots afterwards.
 //
-// A claim that is never ended stops the consumer for ever at its first slot. Where code
-// between claim and publish might panic, guard it with a deferred Abandon. The two forms below
-// allocate nothing:
+// A claim that is never ended blocks the consumer at its first slot. If the code between claim and
+// publish can panic, use a deferred Abandon. It allocates nothing:
 //
 //	c, result := r.Claim(n)
 //	if result != ring.Claimed { ... }
@@ -75,16 +73,15 @@ func (r *Ring[T]) Send(signal Signal) bool {
 //	... fill ...
 //	c.Publish()
 //
-// A batch that claims from several rings keeps its claims in a slice that it
-// reuses, and one deferred call abandons each of them. Abandoning the zero Claim
-// does nothing, so it need not know which were made.
+// A batch that claims from several rings can keep its claims in a reused slice, and abandon all of
+// them in one deferred call. Abandon does nothing for the zero Claim.
 type Claim[T any] struct {
-	ring *Ring[T] // nil once the run is ended
+	ring *Ring[T] // nil after the end of the run
 	at   uint64
 	n    uint64
 }
 
-// Claim takes a run of n adjacent slots, or none. n below 1 is a bug.
+// Claim claims a run of n adjacent slots, or none. n must be at least 1.
 func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	if n < 1 {
 		panic("BUG: a ring was asked for a run of no slots")
@@ -96,7 +93,7 @@ func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	return Claim[T]{ring: r, at: at, n: uint64(n)}, Claimed
 }
 
-// Len is how many slots the run has, 0 once it is ended.
+// Len returns the number of slots, or 0 after the run has ended.
 func (c *Claim[T]) Len() int {
 	if c.ring == nil {
 		return 0
@@ -104,11 +101,11 @@ func (c *Claim[T]) Len() int {
 	return int(c.n)
 }
 
-// End is the position behind the run's last slot. The run has been consumed and
-// freed once Drained has come this far.
+// End returns the position after the last slot of the run. The run has been consumed and freed when
+// Drained returns at least this.
 func (c *Claim[T]) End() uint64 { return c.at + c.n }
 
-// Slot is the i'th slot of the run. It holds what an earlier lap left there.
+// Slot returns the i-th slot of the run. It contains data of an earlier lap.
 func (c *Claim[T]) Slot(i int) *T {
 	if uint64(i) >= c.n {
 		panic("BUG: a slot was asked for beyond the end of its run")
@@ -116,19 +113,18 @@ func (c *Claim[T]) Slot(i int) *T {
 	return &c.ring.slots[(c.at+uint64(i))&c.ring.mask]
 }
 
-// Segments is the run as slices, in order; the second is empty unless the run
-// wraps round the ring's end.
+// Segments returns the slots in order. The second slice is empty unless the run wraps around.
 func (c *Claim[T]) Segments() (a, b []T) { return c.ring.segments(c.at, c.n) }
 
-// Publish hands the run to the consumer.
+// Publish passes the run to the consumer.
 func (c *Claim[T]) Publish() { c.end(false) }
 
-// Skip gives the run back unread: the consumer passes over it.
+// Skip returns the run unread: the consumer passes over it.
 func (c *Claim[T]) Skip() { c.end(true) }
 
-// Abandon skips a run that was neither published nor skipped, as one that goes with
-// another that found no room, or that a panic left behind, and counts its slots as
-// such. It does nothing to any other claim, and does not recover the panic.
+// Abandon skips a run that was neither published nor skipped, because another claim of the same
+// batch failed or because of a panic, and counts its slots as abandoned. It does nothing after
+// Publish or Skip, and does not recover the panic.
 func (c *Claim[T]) Abandon() {
 	if c.ring == nil {
 		return
@@ -137,8 +133,8 @@ func (c *Claim[T]) Abandon() {
 	c.end(true)
 }
 
-// end publishes the run and lets go of it, so that a second end is noticed
-// instead of corrupting whoever holds those positions by then.
+// end publishes the run and clears the claim. A second end panics instead of corrupting the next
+// owner's slots.
 func (c *Claim[T]) end(skip bool) {
 	r := c.ring
 	if r == nil {
@@ -148,23 +144,20 @@ func (c *Claim[T]) end(skip bool) {
 	r.publish(c.at, c.n, skip)
 }
 
-// publish hands a claimed run to the consumer, waking it if it waits for that.
+// publish marks a claimed run as published, and wakes the consumer if necessary.
 func (s *sequence) publish(at, n uint64, skip bool) {
 	s.words[at&s.mask].Store(uint64(wordOf(at, n, skip, s.shift)))
 	s.wakeFor()
 }
 
-// Consume is the consumer's loop, on the caller's goroutine; a ring has one at a time. It
-// returns after it delivered Stop. Slots that are published later stay in the ring, and
-// another Consume would find them.
+// Consume runs the consumer on the caller's goroutine. Only one can run at a time. It returns after
+// it has delivered Stop. Slots published later stay in the ring for another Consume.
 //
-// onSlots is given published slots in order, as slices of the ring itself: they
-// are freed after it returned, so it keeps none of them. One turn takes the runs
-// that are there, as long as they are not more than limit slots together, but
-// never less than one run. onSignal is given the signals that are due between
-// two turns.
+// onSlots is called with published slots in order, as slices of the ring. They are freed after it
+// returns, so it must not retain them. Slots are freed after at most limit slots, or after one run
+// if that is longer. onSignal is called with pending signals in between.
 //
-// A panic of either leaves Consume; the slots of that turn are not freed.
+// If a callback panics, the panic propagates, and the slots concerned are not freed.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
 		panic("BUG: a ring's consumer was given no room for a turn")
@@ -173,8 +166,8 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 		panic("BUG: a ring was given a second consumer")
 	}
 	defer r.consuming.Store(false)
-	sleeps := newIdle()
-	defer sleeps.timer.Stop()
+	idle := newIdlePolicy()
+	defer idle.timer.Stop()
 	at := r.head.Load()
 	for {
 		signal, signalled := r.take(at)
@@ -184,19 +177,19 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 				return
 			}
 		}
-		next := r.turn(at, uint64(limit), onSlots)
+		next := r.consumeRuns(at, uint64(limit), onSlots)
 		if next != at || signalled {
-			sleeps.work()
+			idle.work()
 		} else {
-			r.await(at, sleeps)
+			r.await(at, idle)
 		}
 		at = next
 	}
 }
 
-// turn hands over the runs published from a position on, frees them with one
-// store, and returns where the next turn starts.
-func (r *Ring[T]) turn(from, limit uint64, onSlots func([]T)) uint64 {
+// consumeRuns delivers published runs from a position on, up to limit slots, frees them with one
+// store, and returns the next position.
+func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
 	start, at, skipped := from, from, uint64(0)
 	for {
 		w, published := r.read(at)
@@ -221,8 +214,7 @@ func (r *Ring[T]) turn(from, limit uint64, onSlots func([]T)) uint64 {
 	return at
 }
 
-// deliver gives the consumer the slots between two positions, in one piece or,
-// where the ring ends, two.
+// deliver passes the slots between two positions to onSlots, in two parts if they wrap around.
 func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 	if start == end {
 		return
@@ -234,11 +226,9 @@ func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 	}
 }
 
-// free gives the positions of a turn back to the producers and counts them.
-//
-// The ring is fullest just before that. A consumer that found less than its
-// limit has seen all of it; only one that leaves something behind asks the
-// producers' line how much.
+// free returns positions to the producers, and updates the counters. Just before that, the ring is
+// fullest. A consumer that has read everything knows how full; only if more is published, the tail
+// is read.
 func (s *sequence) free(from, to, skipped uint64) {
 	used := to - from
 	if _, more := s.read(to); more {
@@ -255,18 +245,16 @@ func (s *sequence) free(from, to, skipped uint64) {
 }
 
 const (
-	// line is what one cache line of this processor holds.
+	// line is the size of a cache line of this processor.
 	line = unsafe.Sizeof(cpu.CacheLinePad{})
 
-	// apart is the distance between fields that different threads write. It is
-	// two lines, because processors that fetch lines in pairs would otherwise
-	// carry the neighbour along.
+	// apart is the distance between fields that different threads write. It is two lines, because
+	// some processors fetch lines in pairs.
 	apart = 2 * line
 )
 
-// aligned returns n zeroed elements whose first starts a cache line. E holds
-// no pointers, so that memory allocated as bytes may carry it: the collector
-// looks at neither.
+// aligned returns n zeroed elements that start at a cache line. E has no pointers, so they can be
+// stored in memory allocated as bytes, which the garbage collector does not scan.
 func aligned[E any](n int) []E {
 	var zero E
 	raw := make([]byte, uintptr(n)*unsafe.Sizeof(zero)+line)
@@ -275,8 +263,7 @@ func aligned[E any](n int) []E {
 	return unsafe.Slice((*E)(unsafe.Add(base, offset)), n)
 }
 
-// checkFlat says why a slot type can't be kept in a ring: it has no size, or it
-// holds something that the garbage collector would have to follow.
+// checkFlat returns an error if a slot type has no size or contains pointers.
 func checkFlat(t reflect.Type) error {
 	if t.Size() == 0 {
 		return errors.New("it has no size; give a slot at least one field")
@@ -284,7 +271,7 @@ func checkFlat(t reflect.Type) error {
 	return checkField(t, t.String())
 }
 
-// checkField descends through arrays and structs to the numbers.
+// checkField checks a type recursively. path is the name of the field for errors.
 func checkField(t reflect.Type, path string) error {
 	switch t.Kind() {
 	case reflect.Bool,
@@ -307,31 +294,30 @@ func checkField(t reflect.Type, path string) error {
 		path, t)
 }
 
-// Stats is what a ring did and holds. Counts never go back.
+// Stats contains counters of a ring, which never decrease, and its current state.
 type Stats struct {
-	Slots     int    // the ring's size
-	Used      int    // slots claimed and not freed yet
-	HighWater int    // the most that the consumer ever found in use when it freed
-	Published uint64 // slots that the consumer was given and has freed
-	Skipped   uint64 // slots that it passed over and has freed
-	Abandoned uint64 // slots that Abandon skipped
-	Parks     uint64 // times that the consumer went to sleep
-	Wakes     uint64 // parks that a producer or a signal ended
+	Slots     int    // size of the ring
+	Used      int    // claimed slots that are not freed
+	HighWater int    // maximum of Used, measured when slots are freed
+	Published uint64 // slots that were consumed and freed
+	Skipped   uint64 // slots that were skipped and freed
+	Abandoned uint64 // slots skipped by Abandon
+	Parks     uint64 // how often the consumer has gone to sleep
+	Wakes     uint64 // parks that a producer or a signal has ended
 }
 
-// Free is how many slots a claim made now might find, and Drained the position
-// up to which all have been consumed and freed. Both grow older as they are
-// looked at. They cost a look at the consumer's own line.
+// Free returns the number of free slots, which can be outdated immediately. It reads the consumer's cache
+// line.
 func (r *Ring[T]) Free() int {
-	head := r.head.Load() // first: a tail read before it might lie behind it
+	head := r.head.Load() // read first, because a tail read before it could be less
 	return int(r.size - min(r.tail.Load()-head, r.size))
 }
 
-// Drained is explained at Free.
+// Drained returns the position up to which all slots have been consumed and freed. It reads the consumer's
+// cache line.
 func (r *Ring[T]) Drained() uint64 { return r.head.Load() }
 
-// Stats reads the counters. They are read one after another, while the ring
-// goes on.
+// Stats returns the counters. They are read one after another while the ring is in use.
 func (r *Ring[T]) Stats() Stats {
 	head := r.head.Load()
 	return Stats{

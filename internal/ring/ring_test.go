@@ -66,7 +66,7 @@ func TestAllocations(t *testing.T) {
 			c.Slot(2)[0] = 7
 			c.Publish()
 		}()
-		at = r.turn(at, 1000, take)
+		at = r.consumeRuns(at, 1000, take)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -83,7 +83,7 @@ func TestStats(t *testing.T) {
 	}
 	at := r.head.Load()
 	turn := func(limit uint64) func() {
-		return func() { at = r.turn(at, limit, func([]uint64) {}) }
+		return func() { at = r.consumeRuns(at, limit, func([]uint64) {}) }
 	}
 	skip := func(end func(*Claim[uint64])) func() {
 		return func() { c, _ := r.Claim(2); end(&c) }
@@ -125,7 +125,7 @@ func TestProducersRememberTheHead(t *testing.T) {
 	}
 	at := r.head.Load()
 	publish(t, r, 3)
-	at = r.turn(at, 4, func([]uint64) {})
+	at = r.consumeRuns(at, 4, func([]uint64) {})
 	publish(t, r, 1)
 	if r.freed.Load() == at {
 		t.Error("the cursor was read for a claim that the copy allowed")

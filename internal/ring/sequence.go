@@ -5,15 +5,15 @@ import (
 	"unsafe"
 )
 
-// claimAttempts bounds how often a claim goes back after losing a race. Each
-// loss means that another producer has won, so only many producers at once can exhaust it.
+// claimAttempts limits how often a claim retries after another producer was faster. Only many
+// concurrent producers can exhaust it.
 const claimAttempts = 128
 
-// sequence is the protocol without the slots: who may write which positions,
-// and who may read them. It is not generic, so one copy of it serves every ring.
+// sequence implements the protocol without the slots: which positions a producer may write, and
+// which the consumer may read. It is not generic, so one copy of the code serves every ring.
 //
-// Positions count slots from the ring's first lap on and never go back. Each
-// group below is written by other threads than its neighbours, or by none.
+// Positions count slots from the first lap of the ring and never decrease. Each group of fields
+// below is written by other threads than its neighbors, or never.
 type sequence struct {
 	_ [apart]byte
 	fixed
@@ -30,7 +30,7 @@ type sequence struct {
 	_ [apart]byte
 }
 
-// fixed is written once, before anybody shares the ring.
+// fixed is written only before the ring is shared.
 type fixed struct {
 	words []atomic.Uint64
 	size  uint64
@@ -38,22 +38,21 @@ type fixed struct {
 	shift uint
 }
 
-// producers is what the producers write: the end of what is claimed, and their
-// copy of the consumer's cursor. A claim needs both, so they share a line.
+// producers is written by producers: the end of the claimed positions, and a cached copy of the
+// consumer's position. A claim needs both, so they share a cache line.
 type producers struct {
 	tail  atomic.Uint64
 	freed atomic.Uint64
 }
 
-// consumer is the start of what is not freed yet.
+// consumer is the start of the positions that are not freed.
 type consumer struct {
 	head      atomic.Uint64
-	consuming atomic.Bool // whether somebody runs Consume
+	consuming atomic.Bool // Consume is running
 }
 
-// counters are written by the consumer, but for abandoned, and are read by
-// anybody. They stand apart from the cursors, so that reading them costs
-// neither side a line that it needs.
+// counters are written by the consumer, except for abandoned, and can be read by any goroutine.
+// They are separate from the positions, so that reading them does not slow down either side.
 type counters struct {
 	published atomic.Uint64
 	skipped   atomic.Uint64
@@ -63,7 +62,7 @@ type counters struct {
 	wakes     atomic.Uint64
 }
 
-// init makes an empty sequence of 1<<shift positions.
+// init initializes an empty sequence of 1<<shift positions.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
@@ -76,20 +75,20 @@ func (s *sequence) init(shift uint) {
 	s.mailbox.init()
 }
 
-// Result is what became of a claim.
+// Result is the result of a claim.
 type Result uint8
 
 const (
-	// Claimed: the run belongs to the caller, who owes its Publish or Skip.
+	// Claimed means that the caller owns the run and must call Publish or Skip.
 	Claimed Result = iota
-	// Full: the ring has no room for the whole run. Nothing was taken.
+	// Full means that the ring has no room for the whole run.
 	Full
-	// Contended: other producers won every race for the tail, though there may
-	// be room. Nothing was taken, and asking again is reasonable.
+	// Contended means that other producers were faster in every attempt, although there may be room.
+	// The caller can try again.
 	Contended
 )
 
-// claim takes n positions for the caller alone, or none.
+// claim takes n positions exclusively, or none.
 func (s *sequence) claim(n uint64) (uint64, Result) {
 	if n > s.size {
 		return 0, Full
@@ -106,12 +105,12 @@ func (s *sequence) claim(n uint64) (uint64, Result) {
 	return 0, Contended
 }
 
-// fits tells whether a run may end at a position. The producers' copy of the
-// consumer's cursor is never ahead of it, so what the copy allows is allowed;
-// only what it refuses is asked of the consumer's own line.
+// fits reports whether a run can end at a position. The cached copy of the consumer's position is
+// never ahead of it, so if the copy permits the run, it fits. Only otherwise the consumer's cache
+// line is read.
 //
-// The differences are signed: the caller's view of the tail may be so old that
-// the consumer has passed it, and then its compare-and-swap fails anyway.
+// The differences are signed: the caller's tail may be so old that the consumer has passed it. Then
+// the caller's compare-and-swap fails.
 func (s *sequence) fits(end uint64) bool {
 	freed := s.freed.Load()
 	if int64(end-freed) <= int64(s.size) {
@@ -124,26 +123,24 @@ func (s *sequence) fits(end uint64) bool {
 	return int64(end-head) <= int64(s.size)
 }
 
-// read returns the word of the run at a position, if it is published.
+// read returns the word of the run that begins at a position, and reports whether the run is
+// published.
 func (s *sequence) read(at uint64) (word, bool) {
 	w := word(s.words[at&s.mask].Load())
 	return w, w.publishes(at, s.shift)
 }
 
-// A word stands at the first slot of a run and says, in one atomic value, that
-// the run is published. From the top: the lap (how often the cursors had gone
-// round when the run was claimed), the run's length less one, and whether it is
-// skipped. With 2^s slots the length takes s bits, the skip one, and the lap
-// the 63-s that remain.
+// word marks a run as published. It is stored atomically for the first slot of the run. From the most
+// significant bit, it contains the lap (how often the position has wrapped around), the length of the run
+// minus one, and whether the run is skipped. With 2^s slots the length takes s bits, the flag one, and the
+// lap the remaining 63-s.
 //
-// The slot's own index gives the low s bits of the position, so a word names
-// its position modulo 2^63: at a hundred million slots a second a stale word
-// could be taken for a new one after some 2900 years. Words are never cleared.
-// The cursors start in lap 1, so the zero that fresh memory holds is a word of
-// no run.
+// The index of the slot is the low s bits of the position, so a word identifies its position modulo 2^63.
+// At a hundred million slots per second, a stale word could be mistaken for a new one after about 2900
+// years. Words are never cleared. Positions start in lap 1, so zeroed memory contains no published run.
 type word uint64
 
-// wordOf describes the run of n slots at a position of a ring with 1<<shift slots.
+// wordOf returns the word of a run of n slots at a position, in a ring with 1<<shift slots.
 func wordOf(at, n uint64, skip bool, shift uint) word {
 	w := word(at>>shift<<shift | (n - 1))
 	w <<= 1
@@ -153,8 +150,8 @@ func wordOf(at, n uint64, skip bool, shift uint) word {
 	return w
 }
 
-// publishes tells whether the word, found where a run at that position would
-// have it, is of that run and not of an earlier lap.
+// publishes reports whether the word belongs to a run at the given position, and not to an earlier
+// lap.
 func (w word) publishes(at uint64, shift uint) bool {
 	return uint64(w)>>(shift+1) == at<<1>>1>>shift
 }

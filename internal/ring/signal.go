@@ -7,61 +7,61 @@ import (
 	"sync/atomic"
 )
 
-// signalDepth is how many signals may wait for the consumer.
+// signalDepth is the maximum number of pending signals.
 const signalDepth = 16
 
-// Kind is what a signal asks of the consumer.
+// Kind is the kind of a signal.
 type Kind uint8
 
 const (
-	// Report is delivered after all that was claimed before it was sent.
+	// Report is delivered after everything that was claimed before it was sent.
 	Report Kind = iota + 1
 	// Stop is delivered like Report, and is the last thing that Consume does.
 	Stop
-	// Clear is delivered at once, past data and past the other kinds.
+	// Clear is delivered immediately, before pending data and other signals.
 	Clear
 )
 
-// Signal goes to the consumer beside the data, never through it.
+// Signal is a message to the consumer, separate from the data.
 type Signal struct {
 	Kind Kind
 	Arg  uint64
 }
 
-// waiting is a signal with the position that the consumer must have reached.
-type waiting struct {
+// pendingSignal is a signal with the position that the consumer must have reached.
+type pendingSignal struct {
 	Signal
 	bar uint64
 }
 
-// mailbox holds the signals that are not delivered yet, in the order of their
-// sending. A lock guards it: signals are some a second.
+// mailbox contains the pending signals in the order in which they were sent. A lock is fast enough,
+// because there are only a few signals per second.
 type mailbox struct {
-	first atomic.Uint64 // the lowest bar in the box, which the consumer compares with its cursor
+	first atomic.Uint64 // lowest bar in box, compared with the consumer's position
 	mu    sync.Mutex
-	box   []waiting
+	box   []pendingSignal
 }
 
-// never is the bar of an empty box, which no cursor reaches.
+// never is the value of first when the box is empty. No position reaches it.
 const never = math.MaxUint64
 
 func (m *mailbox) init() {
-	m.box = make([]waiting, 0, signalDepth)
+	m.box = make([]pendingSignal, 0, signalDepth)
 	m.first.Store(never)
 }
 
-// due tells whether a consumer at a position has a signal to take.
+// due reports whether a consumer at a position has a signal to take.
 func (m *mailbox) due(at uint64) bool { return at >= m.first.Load() }
 
-// put adds a signal unless the box is full. The tail is read under the lock, so
-// that the bars of the box rise in its order.
+// put adds a signal, and reports false if the box is full. It reads the tail under the lock, so
+// that the bars of the box are in ascending order.
 func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.box) == signalDepth {
 		return false
 	}
-	entry := waiting{Signal: signal}
+	entry := pendingSignal{Signal: signal}
 	if signal.Kind != Clear {
 		entry.bar = tail.Load()
 	}
@@ -70,15 +70,15 @@ func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	return true
 }
 
-// take removes the first signal with the lowest bar, if a consumer at that
-// position has reached it.
+// take removes and returns the first signal with the lowest bar, if a consumer at the position has
+// reached that.
 func (m *mailbox) take(at uint64) (Signal, bool) {
 	if !m.due(at) {
 		return Signal{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	lowest := slices.IndexFunc(m.box, func(entry waiting) bool { return entry.bar == m.first.Load() })
+	lowest := slices.IndexFunc(m.box, func(s pendingSignal) bool { return s.bar == m.first.Load() })
 	signal := m.box[lowest].Signal
 	m.box = slices.Delete(m.box, lowest, lowest+1)
 	first := uint64(never)

@@ -270,7 +270,7 @@ func TestAConsumerLooksAgainBeforeItSleeps(t *testing.T) {
 	at := r.head.Load()
 	claim, _ := r.Claim(1)
 	claim.Publish()
-	r.await(at, newIdle())
+	r.await(at, newIdlePolicy())
 	if parks := r.parks.Load(); parks != 0 {
 		t.Errorf("it slept %d times before a run that was there", parks)
 	}

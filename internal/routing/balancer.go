@@ -17,59 +17,58 @@ const (
 	statsInterval = 10 * time.Second
 )
 
-// Config is what a Balancer needs to know.
+// Config configures a Balancer.
 type Config struct {
 	Drainers int
-	Interval time.Duration // between two looks at the loads; 0: partitions grow, but never move
-	// Looks says when to look instead of each Interval, where a test decides that. Else it
-	// is nil.
-	Looks <-chan time.Time
+	Interval time.Duration // rebalancing interval; 0: partitions grow, but do not move
+	// Looks triggers rebalancing instead of Interval, for tests.
+	Ticks <-chan time.Time
 }
 
-// Balancer owns the current routing: how many partitions there are, and who owns which.
-// Its goroutine alone writes it. It knows no drainer and no ring, so a saturated drainer
-// cannot hold it up.
+// Balancer owns the current routing: the number of partitions and their owners. Only its goroutine
+// changes the routing. It does not access drainers or rings, so a saturated drainer cannot block
+// it.
 type Balancer struct {
 	config  Config
 	routing atomic.Pointer[Routing]
 	demand  demand
 	stats   atomic.Pointer[Stats]
 
-	capacity atomic.Int64 // live aggregates for which the partitions are enough
-	peak     atomic.Int64 // most live aggregates so far
+	capacity atomic.Int64 // number of live aggregates for which the partitions are enough
+	peak     atomic.Int64 // maximum number of live aggregates so far
 	grow     chan struct{}
 	stop     chan struct{}
 	ended    chan struct{}
 
 	// Used by the balancer's goroutine only.
-	seen  [MaxPartitions]uint64 // demand at the last look
-	known Stats                 // statistics to publish after each interval
+	seen      [MaxPartitions]uint64 // demand at the last rebalancing
+	published Stats                 // statistics, published after each interval
 }
 
-// NewBalancer returns a balancer with a first routing. Start runs it.
+// NewBalancer returns a balancer with an initial routing. Start runs it.
 func NewBalancer(config Config) *Balancer {
 	b := &Balancer{
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	b.Install(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
 	none := keep(1, "no look at the loads yet")
-	b.known.addPlan(&none)
-	b.known.LastChange = b.known.LastPlan
+	b.published.addPlan(&none)
+	b.published.LastChange = b.published.LastPlan
 	b.publish(make([]uint64, b.Routing().Partitions()), b.Routing())
 	return b
 }
 
-// Routing is the current map from partition to drainer. Load it once a batch.
+// Routing returns the current routing. Callers load it once per batch.
 func (b *Balancer) Routing() *Routing { return b.routing.Load() }
 
-// Install makes a routing the current one. The balancer's own goroutine calls it, or
-// whoever owns a balancer that was not started.
+// Install makes r the current routing. Only the balancer's goroutine may call it, or the owner of a
+// balancer that was not started.
 func (b *Balancer) Install(r *Routing) {
 	b.capacity.Store(int64(capacityOf(r.Partitions())))
 	b.routing.Store(r)
 }
 
-// Stats is what the balancer knows; it knows nothing of rings.
+// Stats returns the statistics of the last interval, without those of rings.
 func (b *Balancer) Stats() Stats {
 	s := *b.stats.Load()
 	routing := b.Routing()
@@ -79,22 +78,23 @@ func (b *Balancer) Stats() Stats {
 	return s
 }
 
-// Start runs the balancer's goroutine.
+// Start starts the balancer's goroutine.
 func (b *Balancer) Start() { go b.run() }
 
-// Stop ends it. The last routing stays.
+// Stop stops the goroutine. The last routing stays current.
 func (b *Balancer) Stop() {
 	close(b.stop)
 	<-b.ended
 }
 
+// run adds partitions on request, and rebalances at each tick, until Stop.
 func (b *Balancer) run() {
 	defer close(b.ended)
-	looks := b.config.Looks
-	if looks == nil {
+	ticks := b.config.Ticks
+	if ticks == nil {
 		ticker := time.NewTicker(cmp.Or(b.config.Interval, statsInterval))
 		defer ticker.Stop()
-		looks = ticker.C
+		ticks = ticker.C
 	}
 	for {
 		select {
@@ -102,14 +102,14 @@ func (b *Balancer) run() {
 			return
 		case <-b.grow:
 			b.growTo(int(b.peak.Load()))
-		case <-looks:
-			b.level()
+		case <-ticks:
+			b.rebalance()
 		}
 	}
 }
 
-// SetLive says how many aggregates the current interval has. It is called at each admission;
-// mostly it costs one comparison.
+// SetLive sets the number of aggregates in the current interval, and requests more partitions if
+// necessary. It is called for each admission, and usually costs one comparison.
 func (b *Balancer) SetLive(aggregates int) {
 	for peak := b.peak.Load(); int64(aggregates) > peak; peak = b.peak.Load() {
 		if b.peak.CompareAndSwap(peak, int64(aggregates)) {
@@ -121,39 +121,39 @@ func (b *Balancer) SetLive(aggregates int) {
 	}
 	select {
 	case b.grow <- struct{}{}:
-	default: // a token is there already, and the peak will be read
+	default: // there is a token already; its receiver reads the peak
 	}
 }
 
-// growTo makes as many partitions as so many aggregates should have. A finer routing moves no
-// key; it lets the next plan move less at a time. The partitions never become fewer again:
-// partitions that are too many cost nothing.
+// growTo increases the number of partitions to that for the given number of aggregates. This moves
+// no key, but lets the next plan move smaller parts. The number never decreases, because
+// superfluous partitions cost nothing.
 func (b *Balancer) growTo(aggregates int) {
 	now := b.Routing()
 	partitions := partitionsFor(b.config.Drainers, aggregates)
 	if partitions <= now.Partitions() {
 		return
 	}
-	b.Install(now.Grown(partitions))
+	b.Install(now.Split(partitions))
 }
 
-// level reads what was offered to each partition since the last time, and levels the
-// drainers if they need it.
-func (b *Balancer) level() {
+// rebalance reads the demand since the last call, and changes the routing if the drainers are
+// uneven.
+func (b *Balancer) rebalance() {
 	now := b.Routing()
 	loads := b.demand.since(&b.seen, now.Partitions())
 	plan := b.decide(loads, now)
 	if plan.owners != nil {
 		b.Install(now.Next(plan.owners))
 	}
-	b.known.addPlan(&plan)
+	b.published.addPlan(&plan)
 	b.publish(loads, now)
 }
 
-// publish makes the statistics of an interval those that Stats returns.
+// publish publishes the statistics of an interval.
 func (b *Balancer) publish(loads []uint64, r *Routing) {
-	b.known.setLoads(loads, r)
-	shown := b.known
+	b.published.setLoads(loads, r)
+	shown := b.published
 	b.stats.Store(&shown)
 }
 
@@ -169,17 +169,17 @@ func (b *Balancer) decide(loads []uint64, now *Routing) Plan {
 	return plan(loads, now)
 }
 
-// busiestShown is how many partitions the statistics name.
+// busiestShown is the number of partitions in the statistics.
 const busiestShown = 10
 
-// Stats is how the key space is shared among the drainers. Loads are
-// those of the last interval that the balancer looked at, estimated from a sample.
+// Stats describes the distribution of the key space over the drainers. Loads are those of the last
+// interval, estimated from a sample.
 type Stats struct {
-	Policy     string          `json:"policy"` // how the number of partitions follows the aggregates
+	Policy     string          `json:"policy"` // how the number of partitions is chosen
 	Partitions int             `json:"partitions"`
-	Epoch      uint64          `json:"epoch"` // of the routing; it rises with each change
+	Epoch      uint64          `json:"epoch"` // of the routing; increases with each change
 	Spread     int             `json:"spread"`
-	LoadRatio  float64         `json:"load_ratio"` // busiest drainer over idlest, 1 where all are even
+	LoadRatio  float64         `json:"load_ratio"` // load of the busiest drainer over that of the idlest; 1 if even
 	SlotsUsed  int             `json:"slots_used"` // of all rings
 	Slots      int             `json:"slots"`
 	Drainers   []DrainerLoad   `json:"drainers"`
@@ -190,27 +190,28 @@ type Stats struct {
 	Spreads uint64 `json:"spreads"` // partitions that got more owners
 	Gathers uint64 `json:"gathers"` // spread partitions that got one owner again
 
-	LastPlan   PlanStats `json:"last_plan"`   // at the last look at the loads
-	LastChange PlanStats `json:"last_change"` // the last plan that moved, spread or gathered something
+	LastPlan   PlanStats `json:"last_plan"`   // plan of the last interval
+	LastChange PlanStats `json:"last_change"` // last plan that moved, spread or gathered a partition
 }
 
-// DrainerLoad is one drainer's part of what was offered.
+// DrainerLoad is the load of one drainer.
 type DrainerLoad struct {
-	Offered    uint64  `json:"offered"` // spans, about
+	Offered    uint64  `json:"offered"` // spans, estimated
 	Share      float64 `json:"share"`   // of all spans offered
 	Partitions int     `json:"partitions"`
 	SlotsUsed  int     `json:"slots_used"`
 	Slots      int     `json:"slots"`
 }
 
-// PartitionLoad is one partition's part of what was offered.
+// PartitionLoad is the load of one partition.
 type PartitionLoad struct {
 	Partition int      `json:"partition"`
 	Offered   uint64   `json:"offered"`
 	Share     float64  `json:"share"`
-	Owners    []uint16 `json:"owners"` // drainers; several where it is spread
+	Owners    []uint16 `json:"owners"` // drainers; several if it is spread
 }
 
+// addPlan adds the result of a plan.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)
@@ -223,14 +224,13 @@ func (s *Stats) addPlan(p *Plan) {
 	}
 }
 
-// setLoads replaces the loads by those of an interval, as the routing in force during it
-// shared them out.
+// setLoads sets the loads of an interval, during which r was the routing.
 func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	assigned := newAssignment(loads, r)
-	all := max(1, assigned.fair()*float64(r.drainers))
+	total := max(1, assigned.fair()*float64(r.drainers))
 	s.Drainers = make([]DrainerLoad, r.drainers)
 	for drainer, load := range assigned.drained {
-		s.Drainers[drainer].Offered, s.Drainers[drainer].Share = uint64(load*sampleEvery), load/all
+		s.Drainers[drainer].Offered, s.Drainers[drainer].Share = uint64(load*sampleEvery), load/total
 	}
 	s.Busiest = []PartitionLoad{}
 	for p, load := range loads {
@@ -239,7 +239,7 @@ func (s *Stats) setLoads(loads []uint64, r *Routing) {
 		}
 		if load > 0 {
 			s.Busiest = append(s.Busiest, PartitionLoad{
-				p, load * sampleEvery, float64(load) / all,
+				p, load * sampleEvery, float64(load) / total,
 				assigned.owners[p],
 			})
 		}

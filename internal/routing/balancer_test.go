@@ -44,12 +44,12 @@ func TestBalancer_IgnoresNoise(t *testing.T) {
 		}
 		for range 12 {
 			b.ask(loads)
-			b.level()
+			b.rebalance()
 		}
 		settled, few := b.Routing().epoch, loaded < 8*drainers || b.Stats().LoadRatio > balanced
 		for range 20 {
 			b.ask(noisy(rnd, loads))
-			b.level()
+			b.rebalance()
 			changes := b.Routing().epoch - settled
 			if changes > 2 || changes > 1 && !few {
 				t.Fatalf("%d drainers, %d partitions with load: noise gave change %d, %+v",
@@ -68,14 +68,14 @@ func TestBalancer_SpreadsAndGathers(t *testing.T) {
 	hot[17] = 100_000
 	for range 3 {
 		b.ask(hot)
-		b.level()
+		b.rebalance()
 		s := b.Stats()
 		if !b.Routing().isSpread(17) || s.Spread != 1 || s.Spreads == 0 || s.LastPlan.After >= rebalanceAt {
 			t.Fatalf("not spread: %+v", s)
 		}
 		for range 2 { // the first interval moves the other partitions back
 			b.ask(cold)
-			b.level()
+			b.rebalance()
 		}
 		if s := b.Stats(); b.Routing().isSpread(17) || s.Spread != 0 || s.Gathers == 0 ||
 			s.LastPlan.After >= rebalanceAt {
@@ -92,14 +92,14 @@ func TestBalancer_IgnoresSlightUnevenness(t *testing.T) {
 	loads[0] = 29_000 // 1.24 times the load of drainer 1
 	for range 5 {
 		b.ask(loads)
-		b.level()
+		b.rebalance()
 	}
 	if s := b.Stats(); s.Epoch != 1 || s.LastPlan.Why != whyBalanced {
 		t.Errorf("%+v", s)
 	}
 	loads[0] = 31_000
 	b.ask(loads)
-	b.level()
+	b.rebalance()
 	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > balanced {
 		t.Errorf("%+v", s)
 	}
@@ -110,17 +110,17 @@ func TestWithoutLoadNothingHappens(t *testing.T) {
 	b := newTestBalancer(2, 16)
 	loads := make([]uint64, 16)
 	for range 5 {
-		b.level()
+		b.rebalance()
 		loads[4] = 2*minSamples - 1
 		b.ask(loads)
-		b.level()
+		b.rebalance()
 	}
 	if s := b.Stats(); s.Epoch != 1 || s.LastPlan.Why != whyNoLoad || s.LoadRatio <= 1 {
 		t.Errorf("%+v", s)
 	}
 	loads[4]++
 	b.ask(loads)
-	b.level()
+	b.rebalance()
 	if b.Routing().epoch == 1 {
 		t.Error("one span more is evidence")
 	}
@@ -133,7 +133,7 @@ func TestLevellingSwitchedOff(t *testing.T) {
 	loads := make([]uint64, 64)
 	loads[9] = 1_000_000
 	b.ask(loads)
-	b.level()
+	b.rebalance()
 	if s := b.Stats(); s.Partitions != 64 || s.Moves+s.Spreads != 0 ||
 		!strings.Contains(s.LastPlan.Why, "switched off") {
 		t.Errorf("%+v", s)
@@ -176,7 +176,7 @@ func TestGrowthAfterRebalance(t *testing.T) {
 			loads := loadsOf(rnd, MaxPartitions, loadShapes["power"])
 			loads[rnd.IntN(len(loads))] += 10_000_000
 			b.ask(loads)
-			b.level()
+			b.rebalance()
 			checkWhole(t, b.Routing())
 		}
 		before := b.Routing()
@@ -270,9 +270,9 @@ func TestDemandIsASample(t *testing.T) {
 func TestBalancer_GathersThousands(t *testing.T) {
 	const partitions, drainers = MaxPartitions, 2
 	b := newTestBalancer(drainers, 1)
-	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Grown(partitions))
+	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Split(partitions))
 	b.ask(slices.Repeat([]uint64{10}, partitions))
-	b.level()
+	b.rebalance()
 	if s := b.Stats(); s.Spread != 0 || s.Gathers != partitions || s.LastPlan.After > balanced {
 		t.Errorf("%+v", s)
 	}

@@ -115,10 +115,10 @@ type assignment struct {
 	drained []float64  // by drainer, the sum of its partitions and shares of partitions
 }
 
-func newAssignment(loads []uint64, r *Routing) *assignment {
-	a := &assignment{loads: loads, owners: make([][]uint16, len(loads)), drained: make([]float64, r.drainers)}
+func newAssignment(loads []uint64, routing *Routing) *assignment {
+	a := &assignment{loads: loads, owners: make([][]uint16, len(loads)), drained: make([]float64, routing.drainers)}
 	for p := range loads {
-		a.assign(p, r.Owners(p)...)
+		a.assign(p, routing.Owners(p)...)
 	}
 	return a
 }

@@ -264,7 +264,7 @@ func TestGrownKeepsOwners(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		coarse := anyRouting(rnd, 4<<rnd.IntN(5), 1+rnd.IntN(4))
-		fine := coarse.Grown(coarse.Partitions() << rnd.IntN(4))
+		fine := coarse.Split(coarse.Partitions() << rnd.IntN(4))
 		checkWhole(t, fine)
 		for range 200 {
 			hash := rnd.Uint32()

@@ -28,7 +28,7 @@ func decoded(body []byte) *otlp.Request {
 }
 
 // leftOf appends what goes on of a body, or is that body where all of it does.
-func leftOf(t testing.TB, dst, body []byte, k *sampling.Keeping, isMarked bool) ([]byte, sampling.Left) {
+func leftOf(t testing.TB, dst, body []byte, k *sampling.Policy, isMarked bool) ([]byte, sampling.Rest) {
 	t.Helper()
 	var s sampling.Sample
 	before := bytes.Clone(body)
@@ -36,7 +36,7 @@ func leftOf(t testing.TB, dst, body []byte, k *sampling.Keeping, isMarked bool) 
 	if left.IsWhole {
 		return body, left
 	}
-	got := s.AppendLeft(dst)
+	got := s.AppendRest(dst)
 	if len(got)-len(dst) != left.Size {
 		t.Fatalf("%d bytes were measured, %d written", left.Size, len(got)-len(dst))
 	}
@@ -47,7 +47,7 @@ func leftOf(t testing.TB, dst, body []byte, k *sampling.Keeping, isMarked bool) 
 }
 
 // keptOf is what goes on of a body, decoded again: the names and weights of its spans.
-func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight float64, kept,
+func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight float64, kept,
 	gone sampling.Tally,
 ) {
 	t.Helper()
@@ -58,8 +58,8 @@ func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight 
 			t.Fatalf("it is not appended: %q", got)
 		}
 		got = got[len(prefix):]
-		if len(got) > sampling.LeftBytes(len(body)) {
-			t.Fatalf("%d bytes of %d, %d promised", len(got), len(body), sampling.LeftBytes(len(body)))
+		if len(got) > sampling.RestBytes(len(body)) {
+			t.Fatalf("%d bytes of %d, %d promised", len(got), len(body), sampling.RestBytes(len(body)))
 		}
 	}
 	all, r := len(decoded(body).Spans), decoded(got)
@@ -68,7 +68,7 @@ func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight 
 		said += r.String(r.Spans[i].Name)
 		weight += state.Weight()
 	}
-	if kept, gone = left.Kept, left.Gone; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
+	if kept, gone = left.Kept, left.Dropped; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
 		t.Fatalf("%d spans go on, it says %+v and %+v of %d", len(r.Spans), kept, gone, all)
 	}
 	return said, weight, kept, gone
@@ -79,14 +79,14 @@ func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight 
 func TestWhichSpansGoOn(t *testing.T) {
 	const low, high = 0x00_7f_ff_ff_ff_ff_ff_ff, 0x00_80_00_00_00_00_00_00
 	for name, test := range map[string]struct {
-		keeping    sampling.Keeping
+		keeping    sampling.Policy
 		spans      []otlptest.Span
 		want       string
 		weight     float64
 		kept, gone sampling.Tally
 	}{
 		"by the lowest 56 bits of the id": {
-			sampling.Keeping{Share: 0.5},
+			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, Name: "a"},
 				{Trace: high, Name: "b"},
@@ -98,7 +98,7 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(2, 2),
 		},
 		"by the randomness that is said": {
-			sampling.Keeping{Share: 0.5},
+			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, State: "ot=rv:80000000000000", Name: "a"},
 				{Trace: high, State: "ot=rv:7fffffffffffff", Name: "b"},
@@ -108,7 +108,7 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(1, 1),
 		},
 		"a higher threshold is honoured, a lower one raised": {
-			sampling.Keeping{Share: 0.5},
+			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, State: "ot=th:c", Name: "a"},
 				{Trace: high, State: "ot=th:c", Name: "b"},
@@ -121,7 +121,7 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(1, 1),
 		},
 		"whole traces": {
-			sampling.Keeping{Share: 0.5},
+			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, Name: "a"},
 				{Trace: high, Name: "b", Parent: 1},
@@ -133,7 +133,7 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(1, 2),
 		},
 		"a trace with an error, whatever its randomness, at its own weight": {
-			sampling.Keeping{Share: 0.5, Errors: true},
+			sampling.Policy{Share: 0.5, Errors: true},
 			[]otlptest.Span{
 				{Trace: low, Name: "a"},
 				{Trace: low, Name: "b", Parent: 1, Code: otlptest.Error},
@@ -147,12 +147,12 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(1, 1),
 		},
 		"errors are as others where they are not asked for": {
-			sampling.Keeping{Share: 0.5, Slow: time.Second},
+			sampling.Policy{Share: 0.5, Slow: time.Second},
 			[]otlptest.Span{{Trace: low, Name: "a", Code: otlptest.Error}},
 			"", 0, tally(0, 0), tally(1, 1),
 		},
 		"a trace with a slow root": {
-			sampling.Keeping{Share: 0.5, Slow: time.Second},
+			sampling.Policy{Share: 0.5, Slow: time.Second},
 			[]otlptest.Span{
 				{Trace: 1, Name: "a", Start: 5, End: 5 + 1e9},
 				{Trace: 2, Name: "b", Start: 5, End: 4 + 1e9},
@@ -164,18 +164,18 @@ func TestWhichSpansGoOn(t *testing.T) {
 			tally(2, 2),
 		},
 		"no share, but errors": {
-			sampling.Keeping{Errors: true},
+			sampling.Policy{Errors: true},
 			[]otlptest.Span{{Trace: math.MaxUint64, Name: "a"}, {Trace: 1, Name: "b", Code: otlptest.Error}},
 			"b", 1, tally(1, 1), tally(1, 1),
 		},
 		"nothing": {
-			sampling.Keeping{},
+			sampling.Policy{},
 			[]otlptest.Span{{Trace: math.MaxUint64, Name: "a"}},
 			"", 0,
 			tally(0, 0), tally(1, 1),
 		},
 		"a tracestate that is malformed": {
-			sampling.Keeping{Share: 0.5},
+			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, Name: "a", State: "what"},
 				{Trace: high, Name: "b", State: "ot=th:8;th:8"},
@@ -183,7 +183,7 @@ func TestWhichSpansGoOn(t *testing.T) {
 			"b", 2, tally(1, 1), tally(1, 1),
 		},
 		"a trace that goes on in part": {
-			sampling.Keeping{Share: 0.5},
+			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{{Trace: low, Name: "a"}, {Trace: low, Name: "b", State: "ot=th:c"}},
 			"b", 4, tally(1, 1), tally(0, 1),
 		},
@@ -219,12 +219,12 @@ func apart(spans []otlptest.Span) (all []otlptest.Resource) {
 // no span needs another threshold.
 func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 	for name, test := range map[string]struct {
-		k    sampling.Keeping
+		k    sampling.Policy
 		span otlptest.Span
 	}{
-		"all":        {sampling.Keeping{Share: 1}, otlptest.Span{}},
-		"errors":     {sampling.Keeping{Share: 0.5, Errors: true}, otlptest.Span{Code: otlptest.Error}},
-		"thresholds": {sampling.Keeping{Share: 0.5}, otlptest.Span{State: "ot=th:8"}},
+		"all":        {sampling.Policy{Share: 1}, otlptest.Span{}},
+		"errors":     {sampling.Policy{Share: 0.5, Errors: true}, otlptest.Span{Code: otlptest.Error}},
+		"thresholds": {sampling.Policy{Share: 0.5}, otlptest.Span{State: "ot=th:8"}},
 	} {
 		body := otlptest.Request(otlptest.Resource{
 			Attributes: otlptest.SDK("s"),
@@ -232,7 +232,7 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 		})
 		got, left := leftOf(t, nil, body, &test.k, false)
 		if &got[0] != &body[0] || len(got) != len(body) || left.Kept != tally(1, 1) ||
-			left.Gone != tally(0, 0) {
+			left.Dropped != tally(0, 0) {
 			t.Errorf("%s: %d bytes of %d", name, len(got), len(body))
 		}
 	}
@@ -240,8 +240,8 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 	if decoded(cut).Err() == nil {
 		t.Fatal("it was read")
 	}
-	if got, left := leftOf(t, nil, cut, &sampling.Keeping{}, true); !bytes.Equal(got, cut) ||
-		left.Kept != tally(0, 0) || left.Gone != tally(0, 0) {
+	if got, left := leftOf(t, nil, cut, &sampling.Policy{}, true); !bytes.Equal(got, cut) ||
+		left.Kept != tally(0, 0) || left.Dropped != tally(0, 0) {
 		t.Errorf("of a body that was not read goes on %q", got)
 	}
 }
@@ -272,7 +272,7 @@ func TestWhatStandsAroundSpansStays(t *testing.T) {
 			unknown("6"), scope(), unknown("7")),
 		unknown("8"), resource(unknown("9")), unknown("10"),
 	)
-	if got, _ := leftOf(t, nil, body, &sampling.Keeping{Share: 0.5}, false); !bytes.Equal(got, want) {
+	if got, _ := leftOf(t, nil, body, &sampling.Policy{Share: 0.5}, false); !bytes.Equal(got, want) {
 		t.Errorf("%q goes on, want\n%q", got, want)
 	}
 }
@@ -283,7 +283,7 @@ func TestWhatStandsAroundSpansStays(t *testing.T) {
 func TestWeightsStayHonest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const traces = 4000
-	for _, k := range []sampling.Keeping{
+	for _, k := range []sampling.Policy{
 		{Share: 0.25},
 		{Share: 0.1, Errors: true},
 		{Share: 0.05, Errors: true, Slow: time.Second},
@@ -313,7 +313,7 @@ func TestWeightsStayHonest(t *testing.T) {
 
 // TestAWarmSampleAllocatesNothing.
 func TestAWarmSampleAllocatesNothing(t *testing.T) {
-	r, k, s, left := decoded(otlptest.Web(100)), &sampling.Keeping{
+	r, k, s, left := decoded(otlptest.Web(100)), &sampling.Policy{
 		Share:  0.3,
 		Errors: true,
 	}, &sampling.Sample{}, []byte(nil)
@@ -321,7 +321,7 @@ func TestAWarmSampleAllocatesNothing(t *testing.T) {
 		if s.Measure(r, k, true).IsWhole {
 			t.Fatal("all goes on")
 		}
-		left = s.AppendLeft(left[:0])
+		left = s.AppendRest(left[:0])
 		s.Release()
 	}
 	for range 3 {
@@ -337,18 +337,18 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 	r := decoded(otlptest.SDKRequest(otlptest.Span{Trace: 1}, otlptest.Span{Trace: 1 << 55}))
 	s := &sampling.Sample{}
 	for _, test := range []struct {
-		k             *sampling.Keeping
+		k             *sampling.Policy
 		first, second bool
-	}{{nil, true, true}, {&sampling.Keeping{Share: 0.5}, false, true}, {
-		&sampling.Keeping{}, false,
+	}{{nil, true, true}, {&sampling.Policy{Share: 0.5}, false, true}, {
+		&sampling.Policy{}, false,
 		false,
-	}, {&sampling.Keeping{Share: 1}, true, true}} {
-		if s.Measure(r, test.k, false); s.GoesOn(0) != test.first || s.GoesOn(1) != test.second {
-			t.Errorf("%+v: %v, %v", test.k, s.GoesOn(0), s.GoesOn(1))
+	}, {&sampling.Policy{Share: 1}, true, true}} {
+		if s.Measure(r, test.k, false); s.IsForwarded(0) != test.first || s.IsForwarded(1) != test.second {
+			t.Errorf("%+v: %v, %v", test.k, s.IsForwarded(0), s.IsForwarded(1))
 		}
 	}
-	s.Measure(r, &sampling.Keeping{}, false)
-	if s.Release(); !s.GoesOn(1) {
+	s.Measure(r, &sampling.Policy{}, false)
+	if s.Release(); !s.IsForwarded(1) {
 		t.Error("the last body's fate holds for the next one")
 	}
 }
@@ -357,7 +357,7 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 func BenchmarkKeep(b *testing.B) {
 	r, s, left := decoded(otlptest.Web(128)), &sampling.Sample{}, []byte(nil)
 	for b.Loop() {
-		s.Measure(r, &sampling.Keeping{Share: 0.05, Errors: true, Slow: time.Second}, false)
-		left = s.AppendLeft(left[:0])
+		s.Measure(r, &sampling.Policy{Share: 0.05, Errors: true, Slow: time.Second}, false)
+		left = s.AppendRest(left[:0])
 	}
 }

@@ -8,12 +8,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A body of which spans end, or resources say something else, is written anew: what lies around
-// spans as it is, those that go on as they are or with another tracestate, and of each message
-// that has them its new length. A scope, or a resource, of which no span goes on ends too.
+// A body in which spans are dropped, or resources are marked, is rewritten: it contains the forwarded
+// spans, unchanged or with another tracestate, everything around spans unchanged, and the new lengths of
+// the enclosing messages. A scope or resource without a forwarded span is dropped as well.
 
-// The numbers of the fields of OTLP's messages that are written anew. A field of one of them
-// has a tag of one byte.
+// Numbers of fields that are rewritten. Each of these tags takes one byte.
 const (
 	fieldResourceSpans protolite.Number = 1 // of a request
 	fieldResource      protolite.Number = 1
@@ -22,42 +21,43 @@ const (
 	fieldTraceState    protolite.Number = 3 // of a span
 )
 
-// fieldSize is the bytes of a message with its tag and length.
+// fieldSize returns the length of a message including its tag and length, or 0 if it is dropped.
 func fieldSize(size int) int {
-	if size == nothingLeft {
+	if size == droppedSize {
 		return 0
 	}
 	return protolite.Size(size)
 }
 
-// measure finds out how long each message will be, and returns how long the body.
+// measure computes the new length of each message, from the innermost outwards, and returns the
+// length of the body.
 func (s *Sample) measure() (size int) {
 	r := s.request
 	s.scopes = s.scopes[:0]
 	for i := range r.Scopes {
-		of := &r.Scopes[i]
-		size, isKept := of.End-of.Body, of.First == of.Last
-		for span := of.First; span < of.Last; span++ {
+		scope := &r.Scopes[i]
+		size, isKept := scope.End-scope.Body, scope.First == scope.Last
+		for span := scope.First; span < scope.Last; span++ {
 			place := &r.Extras[span]
-			left := s.spanSize(span)
-			size += left - int(place.End-place.At)
-			isKept = isKept || left > 0
+			newSize := s.spanSize(span)
+			size += newSize - int(place.End-place.At)
+			isKept = isKept || newSize > 0
 		}
 		s.scopes = append(s.scopes, sizeIf(isKept, size))
 	}
 	size = len(r.Body)
 	for i := range r.Resources {
-		of, left := &r.Resources[i], &s.resources[i]
-		inner, isKept := of.End-of.Body, of.First == of.Last
-		for scope := of.First; scope < of.Last; scope++ {
+		resource, result := &r.Resources[i], &s.resources[i]
+		inner, isKept := resource.End-resource.Body, resource.First == resource.Last
+		for scope := resource.First; scope < resource.Last; scope++ {
 			inner += fieldSize(s.scopes[scope]) - (r.Scopes[scope].End - r.Scopes[scope].At)
-			isKept = isKept || s.scopes[scope] != nothingLeft
+			isKept = isKept || s.scopes[scope] != droppedSize
 		}
-		if left.isMarked {
-			inner += fieldSize(left.markedSize) - saidBytes(of)
+		if result.isMarked {
+			inner += fieldSize(result.markedSize) - attributesBytes(resource)
 		}
-		left.size = sizeIf(isKept, inner)
-		size += fieldSize(left.size) - (of.End - of.At)
+		result.size = sizeIf(isKept, inner)
+		size += fieldSize(result.size) - (resource.End - resource.At)
 	}
 	return size
 }
@@ -66,22 +66,22 @@ func sizeIf(isKept bool, size int) int {
 	if isKept {
 		return size
 	}
-	return nothingLeft
+	return droppedSize
 }
 
-// saidBytes is how many bytes the field has that says who a resource is.
-func saidBytes(of *otlp.Resource) int {
-	if of.MessageField == 0 {
+// attributesBytes returns the length of a resource's field that contains its attributes.
+func attributesBytes(resource *otlp.Resource) int {
+	if resource.MessageField == 0 {
 		return 0
 	}
-	return int(of.Message.At+of.Message.Len) - of.MessageField
+	return int(resource.Message.At+resource.Message.Len) - resource.MessageField
 }
 
-// spanSize is the bytes of a span with its tag and length, as it will be.
+// spanSize returns the new length of a span including its tag and length.
 func (s *Sample) spanSize(span int) int {
 	place := &s.request.Extras[span]
-	switch s.fates[span] {
-	case ended:
+	switch s.decisions[span] {
+	case dropped:
 		return 0
 	case raised:
 		return fieldSize(s.raisedSize(place))
@@ -89,21 +89,21 @@ func (s *Sample) spanSize(span int) int {
 	return int(place.End - place.At)
 }
 
-// raisedSize is how long a span's message is with another threshold.
+// raisedSize returns the length of a span's message with another threshold.
 func (s *Sample) raisedSize(place *otlp.SpanExtra) int {
-	before, behind := stateField(place)
-	return int(place.End-place.Body) - int(behind-before) + fieldSize(len(s.raisedState(place)))
+	begin, end := stateField(place)
+	return int(place.End-place.Body) - int(end-begin) + fieldSize(len(s.raisedState(place)))
 }
 
-// raisedState is a span's tracestate with another threshold. It is good until the next.
+// raisedState returns a span's tracestate with another threshold. It is valid until the next call.
 func (s *Sample) raisedState(place *otlp.SpanExtra) []byte {
 	text := s.request.Bytes(place.State)
 	s.raised = s.states.Read(text).AppendWith(s.raised[:0], text, s.threshold)
 	return s.raised
 }
 
-// stateField is where the field of a span's tracestate begins and ends. One that is not there
-// stands last.
+// stateField returns the offsets of a span's tracestate field. If there is none, both are the end
+// of the span.
 func stateField(place *otlp.SpanExtra) (begin, end uint32) {
 	if place.StateField == 0 {
 		return place.End, place.End
@@ -111,8 +111,8 @@ func stateField(place *otlp.SpanExtra) (begin, end uint32) {
 	return place.StateField, place.State.At + place.State.Len
 }
 
-// AppendLeft appends what Measure has found to be left.
-func (s *Sample) AppendLeft(dst []byte) []byte {
+// AppendRest appends the body that Measure has measured.
+func (s *Sample) AppendRest(dst []byte) []byte {
 	r, from := s.request, 0
 	for i := range r.Resources {
 		of := &r.Resources[i]
@@ -122,73 +122,76 @@ func (s *Sample) AppendLeft(dst []byte) []byte {
 	return append(dst, r.Body[from:]...)
 }
 
-func (s *Sample) appendResource(dst []byte, of *otlp.Resource, left *resourceLeft) []byte {
-	if left.size == nothingLeft {
+// appendResource appends a resource with its forwarded scopes, and its attributes marked if
+// necessary.
+func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
+	if result.size == droppedSize {
 		return dst
 	}
 	r := s.request
-	dst = protolite.AppendHead(dst, fieldResourceSpans, left.size)
-	if left.isMarked && of.MessageField == 0 {
-		dst = s.appendSaid(dst, of, left)
+	dst = protolite.AppendHead(dst, fieldResourceSpans, result.size)
+	if result.isMarked && resource.MessageField == 0 {
+		dst = s.appendAttributes(dst, resource, result)
 	}
-	// around writes what lies around the scopes, with the message of who it is as it will be.
-	around := func(from, to int) {
-		if left.isMarked && from <= of.MessageField && of.MessageField < to {
-			dst = s.appendSaid(append(dst, r.Body[from:of.MessageField]...), of, left)
-			from = of.MessageField + saidBytes(of)
+	// appendAround appends the bytes between scopes, with the attributes marked if they are among them.
+	appendAround := func(from, to int) {
+		if result.isMarked && from <= resource.MessageField && resource.MessageField < to {
+			dst = s.appendAttributes(append(dst, r.Body[from:resource.MessageField]...), resource, result)
+			from = resource.MessageField + attributesBytes(resource)
 		}
 		dst = append(dst, r.Body[from:to]...)
 	}
-	from := of.Body
-	for i := of.First; i < of.Last; i++ {
-		around(from, r.Scopes[i].At)
+	from := resource.Body
+	for i := resource.First; i < resource.Last; i++ {
+		appendAround(from, r.Scopes[i].At)
 		dst, from = s.appendScope(dst, i), r.Scopes[i].End
 	}
-	around(from, of.End)
+	appendAround(from, resource.End)
 	return dst
 }
 
-// appendSaid writes the field that says who a marked resource is.
-func (s *Sample) appendSaid(dst []byte, of *otlp.Resource, left *resourceLeft) []byte {
-	return appendMarked(protolite.AppendHead(dst, fieldResource, left.markedSize), s.request.Bytes(of.Message))
+// appendAttributes appends the field with the attributes of a marked resource.
+func (s *Sample) appendAttributes(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
+	return appendMarked(protolite.AppendHead(dst, fieldResource, result.markedSize), s.request.Bytes(resource.Message))
 }
 
+// appendScope appends a scope with its forwarded spans.
 func (s *Sample) appendScope(dst []byte, scope int) []byte {
-	if s.scopes[scope] == nothingLeft {
+	if s.scopes[scope] == droppedSize {
 		return dst
 	}
-	r, of := s.request, &s.request.Scopes[scope]
+	r, bounds := s.request, &s.request.Scopes[scope]
 	dst = protolite.AppendHead(dst, fieldScopeSpans, s.scopes[scope])
-	from := of.Body
-	for span := of.First; span < of.Last; span++ {
-		if s.fates[span] == goesOn {
-			continue // with what is around it
+	from := bounds.Body
+	for span := bounds.First; span < bounds.Last; span++ {
+		if s.decisions[span] == forwarded {
+			continue // copied with the bytes around it
 		}
 		place := &r.Extras[span]
 		dst, from = append(dst, r.Body[from:place.At]...), int(place.End)
-		if s.fates[span] == raised {
+		if s.decisions[span] == raised {
 			dst = s.appendRaised(dst, place)
 		}
 	}
-	return append(dst, r.Body[from:of.End]...)
+	return append(dst, r.Body[from:bounds.End]...)
 }
 
-// appendRaised writes a span with another threshold.
+// appendRaised appends a span with another threshold.
 func (s *Sample) appendRaised(dst []byte, place *otlp.SpanExtra) []byte {
 	body := s.request.Body
-	before, behind := stateField(place)
+	begin, end := stateField(place)
 	dst = protolite.AppendHead(dst, fieldSpans, s.raisedSize(place))
-	dst = append(dst, body[place.Body:before]...)
+	dst = append(dst, body[place.Body:begin]...)
 	state := s.raisedState(place)
 	dst = append(protolite.AppendHead(dst, fieldTraceState, len(state)), state...)
-	return append(dst, body[behind:place.End]...)
+	return append(dst, body[end:place.End]...)
 }
 
-// A resource says by an attribute whether statistics of its spans were made before. It goes
-// before the header of the request, and arrives where that does not: a Collector hands on what a
-// message says, and the agent's own server of gRPC reads no header.
+// A resource attribute states that the spans of the resource have been counted. It takes precedence over
+// the request header with the same meaning, and reaches servers that the header does not: a Collector
+// forwards messages but not headers, and the agent's gRPC server does not read headers.
 
-// The numbers of the fields of a resource and of an attribute.
+// Numbers of fields of a resource and of an attribute.
 const (
 	fieldAttributes protowire.Number = 1
 	fieldKey        protowire.Number = 1
@@ -196,15 +199,15 @@ const (
 	fieldText       protowire.Number = 1
 )
 
-// mark is the attribute as a field of a resource, that it says true.
+// mark is the attribute with the value true, as a field of a resource.
 var mark = func() []byte {
 	pair := protolite.AppendBytes(nil, fieldKey, otlp.StatsComputed)
 	pair = protolite.AppendBytes(pair, fieldValue, protolite.AppendBytes(nil, fieldText, "true"))
 	return protolite.AppendBytes(nil, fieldAttributes, pair)
 }()
 
-// eachField visits the fields of a resource, and says of each whether it is the attribute,
-// whatever that says. The decoder has found all of them to be written as they must be.
+// eachField calls visit for each field of a resource. isMark reports whether the field is the
+// attribute, with any value. The decoder has validated the resource before.
 func eachField(resource []byte, visit func(field []byte, isMark bool)) {
 	for len(resource) > 0 {
 		number, as, size := protowire.ConsumeField(resource)
@@ -219,7 +222,7 @@ func eachField(resource []byte, visit func(field []byte, isMark bool)) {
 	}
 }
 
-// keyOf is the name of an attribute.
+// keyOf returns the key of an attribute.
 func keyOf(pair []byte) (key []byte) {
 	for f := range protolite.Fields(pair) {
 		if f.Number == fieldKey && f.Bytes != nil {
@@ -229,9 +232,9 @@ func keyOf(pair []byte) (key []byte) {
 	return key
 }
 
-// marked is how long a resource is that says true, once. One that says so already stays as it
-// is.
-func marked(resource []byte) (size int, isChanged bool) {
+// markedSize returns the length of a resource that has the mark exactly once. isChanged is false if
+// the resource has that already.
+func markedSize(resource []byte) (size int, isChanged bool) {
 	size = len(resource) + len(mark)
 	marks, isTrue := 0, false
 	eachField(resource, func(field []byte, isMark bool) {
@@ -244,7 +247,7 @@ func marked(resource []byte) (size int, isChanged bool) {
 	return size, marks != 1 || !isTrue
 }
 
-// appendMarked writes a resource that says true.
+// appendMarked appends a resource with the mark exactly once.
 func appendMarked(dst, resource []byte) []byte {
 	eachField(resource, func(field []byte, isMark bool) {
 		if !isMark {

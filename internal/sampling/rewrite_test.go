@@ -13,7 +13,7 @@ import (
 const goldenMark = "\n\x1c\n\x12_dd.stats_computed\x12\x06\n\x04true"
 
 // marked is what goes on of a body, where that says that it is counted.
-func marked(t *testing.T, body []byte, k *sampling.Keeping) []byte {
+func markedSize(t *testing.T, body []byte, k *sampling.Policy) []byte {
 	t.Helper()
 	got, _ := leftOf(t, nil, body, k, true)
 	return got
@@ -37,10 +37,10 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 	empty := otlptest.Field(nil, 2, nil)
 	of := func(content ...[]byte) []byte { return otlptest.Field(nil, 1, join(content...)) }
 	mark := []byte(goldenMark)
-	half := &sampling.Keeping{Share: 0.5}
+	half := &sampling.Policy{Share: 0.5}
 	for name, test := range map[string]struct {
 		body, want []byte
-		k          *sampling.Keeping
+		k          *sampling.Policy
 	}{
 		"before its scopes": {of(resource(service), scope), of(resource(service, mark), scope), nil},
 		"behind its scopes": {
@@ -91,11 +91,11 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 		},
 		"all of it goes on": {of(resource(service), scope), of(resource(service, mark), kept), half},
 	} {
-		if got := marked(t, test.body, test.k); !bytes.Equal(got, test.want) {
+		if got := markedSize(t, test.body, test.k); !bytes.Equal(got, test.want) {
 			t.Errorf("%s: goes on\n%q, want\n%q", name, got, test.want)
 		}
-		if twice := marked(t, marked(t, test.body, nil), nil); !bytes.Equal(twice,
-			marked(t, test.body, nil)) {
+		if twice := markedSize(t, markedSize(t, test.body, nil), nil); !bytes.Equal(twice,
+			markedSize(t, test.body, nil)) {
 			t.Errorf("%s: what says so says so again", name)
 		}
 	}
@@ -111,7 +111,7 @@ func TestWhatOthersHaveCountedIsNotMarked(t *testing.T) {
 	if left := s.Measure(r, nil, true); left.IsWhole {
 		t.Fatal("nothing is marked")
 	}
-	got := s.AppendLeft(nil)
+	got := s.AppendRest(nil)
 	if alone := otlptest.Request(theirs); !bytes.HasPrefix(got, alone) ||
 		bytes.Count(got, []byte(goldenMark)) != 1 {
 		t.Errorf("goes on %q", got)

@@ -1,36 +1,34 @@
-// Package sampling decides which spans of a body that was counted go on, and writes what is left
-// of it.
+// Package sampling decides which spans of a counted OTLP request are forwarded, and writes the rest of the
+// request.
 //
-// # OTLP: which spans go on
+// # Which spans are forwarded
 //
-// A Keeping samples consistently, as OpenTelemetry's tracestate-probability-sampling says. A
-// trace's randomness R is the rv of its tracestate, else the lowest 56 bits of its id, and a span
-// goes on if R is at least the threshold T of the share that is wanted. So all pods decide alike,
-// and so does a sampler behind us. Its tracestate then says th:T. A span with a higher threshold
-// is one of fewer already: it goes on as it is.
+// A Policy samples consistently, according to OpenTelemetry's tracestate-probability-sampling. The
+// randomness R of a trace is the rv of its tracestate, or otherwise the lowest 56 bits of its ID. A span is
+// forwarded if R is at least the threshold T of the configured share. So all pods, and also downstream
+// samplers, make the same decision. The forwarded tracestate contains th:T. A span with a higher threshold
+// was sampled at a lower rate already, and is forwarded unchanged.
 //
-// A trace of which the request has a span with an error, or a root that was slow, goes on whole,
-// whatever its randomness, and its spans keep the threshold that they came with. That is honest
-// because it is the probability with which they were kept: nothing was left out here of traces
-// like these. It would not be to write th:T into those whose R is high enough as well, since
-// errors would then count for more than there were. What the same trace has in another request,
-// or in another pod, is judged by what is seen there; each span's threshold is true of that span,
-// so sums over spans are right, but the trace may then go on in part.
+// A trace that has a span with an error, or a slow root, in the request is forwarded completely, regardless
+// of its randomness, and its spans keep their thresholds. This is correct, because the threshold is the
+// probability with which they were sampled, and no trace like these is dropped here. Writing th:T into those
+// whose R is high enough would be wrong, since errors would then be overestimated. Spans of the same trace
+// in another request, or in another pod, are decided independently. The threshold of each span is correct
+// for that span, so sums over spans are correct, but the trace may be forwarded only in part.
 //
-// A span whose tracestate cannot be read is judged like one that has none, and goes on with one that
-// says for how many it stands; of one that is full what stands last makes room for that.
+// A span whose tracestate can't be parsed is treated like one without, and gets a tracestate with its
+// threshold; if the tracestate is full, its last entries are removed.
 //
-// What goes on may say of each resource that its spans are counted (mark.go), by the attribute
-// that the agent's ingest reads.
+// Forwarded resources can be marked as counted (rewrite.go), by an attribute that the agent reads.
 //
-// # Bounds
+// # Limits
 //
-// What is left of a body is no longer than LeftBytes says. Bytes is what a Sample takes.
+// RestBytes is the maximum length of the rest of a body. Bytes is the memory of a Sample.
 //
-// # Threading
+// # Concurrency
 //
-// One goroutine at a time uses a Sample. Its memory is used again for the next body, and nothing
-// is allocated a span once it is warm. A Keeping never changes.
+// One goroutine at a time uses a Sample. Its memory is reused for the next body; after warm-up nothing is
+// allocated per span. A Policy is immutable.
 package sampling
 
 import (
@@ -45,72 +43,75 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Sample is what of one request of OTLP goes on: Measure finds it out, and AppendLeft writes it.
+// Sample determines which part of one OTLP request is forwarded. Measure makes the decisions, and
+// AppendRest writes the rest of the request.
 type Sample struct {
 	request   *otlp.Request
-	threshold uint64 // that spans are raised to
+	threshold uint64 // that thresholds of spans are raised to
 	states    tracestate.Memo
 	traces    traces
-	fates     []fate         // by span
-	scopes    []int          // by scope, how long its message will be, nothingLeft where it ends
-	resources []resourceLeft // by resource
-	raised    []byte         // a tracestate with another threshold
+	decisions []decision       // by span
+	scopes    []int            // new length of each scope's message; droppedSize if it is dropped
+	resources []resourceResult // by resource
+	raised    []byte           // scratch for a tracestate with another threshold
 }
 
-// fate is what becomes of a span.
-type fate uint8
+// decision is the decision about a span.
+type decision uint8
 
 const (
-	goesOn fate = iota // as it is
-	raised             // goes on with the threshold of the share
-	ended              // goes no further
+	forwarded decision = iota // forwarded unchanged
+	raised                    // forwarded with the configured threshold
+	dropped                   // dropped
 )
 
-const fateBytes = int(unsafe.Sizeof(goesOn))
+const decisionBytes = int(unsafe.Sizeof(forwarded))
 
-// traces are those of one request.
+// traces are the traces of one request.
 type traces struct {
 	numbers spantable.TraceNumbers
 	all     []trace // by number
 }
 
-// trace is what is known of one.
+// trace is the state of one trace.
 type trace struct {
-	isWanted bool // for an error, or because it was slow
-	isKept   bool // at least one span of it
+	isWanted bool // has an error or is slow
+	isKept   bool // at least one of its spans is forwarded
 }
 
 const traceBytes = int(unsafe.Sizeof(trace{}))
 
-// nothingLeft is the size of a message that ends.
-const nothingLeft = -1
+// droppedSize is the size of a message that is dropped.
+const droppedSize = -1
 
-// resourceLeft is what becomes of a resource.
-type resourceLeft struct {
-	size       int // of its message with its scopes, nothingLeft where it ends
+// resourceResult is the decision about a resource.
+type resourceResult struct {
+	size       int // new length of its message; droppedSize if it is dropped
 	isMarked   bool
-	markedSize int // of the message that says who it is
+	markedSize int // new length of its attributes, if marked
 }
 
-// Bytes is the most that a Sample takes for bodies of that length, which have as many resources
-// and scopes as spans at most.
+// Bytes returns the maximum memory of a Sample for bodies of the given length, which have at most
+// as many resources and scopes as spans.
 func Bytes(body int) int {
-	const parts = int(unsafe.Sizeof(resourceLeft{}) + unsafe.Sizeof(0))
-	const each = spantable.TraceNumberBytes + traceBytes + fateBytes + parts
+	const parts = int(unsafe.Sizeof(resourceResult{}) + unsafe.Sizeof(0))
+	const each = spantable.TraceNumberBytes + traceBytes + decisionBytes + parts
 	return int(spantable.GrowthFactor * float64(spantable.MaxSpans(body)*each))
 }
 
-// GoesOn says whether a span goes on, by what Measure found where it was asked.
-func (s *Sample) GoesOn(span int) bool { return len(s.fates) == 0 || s.fates[span] != ended }
+// IsForwarded reports whether a span is forwarded. If Measure had nothing to decide, all are.
+func (s *Sample) IsForwarded(span int) bool {
+	return len(s.decisions) == 0 || s.decisions[span] != dropped
+}
 
-// Release lets go of the request.
+// Release removes the references to the request.
 func (s *Sample) Release() {
-	s.request, s.fates = nil, s.fates[:0]
+	s.request, s.decisions = nil, s.decisions[:0]
 	s.states.Forget()
 }
 
-// of is the trace with an id. It is good until the next.
-func (t *traces) of(high, low uint64) *trace {
+// get returns the trace with an ID. It is valid until the next call.
+func (t *traces) get(high, low uint64) *trace {
 	number := t.numbers.NumberOf(high, low)
 	if number == len(t.all) {
 		t.all = append(t.all, trace{})
@@ -118,49 +119,51 @@ func (t *traces) of(high, low uint64) *trace {
 	return &t.all[number]
 }
 
-// judge decides about each span. It reports whether all go on as they are.
-func (s *Sample) judge(k *Keeping) (isWhole bool) {
+// decide sets the decision for each span, in two passes: the first finds the traces with errors and
+// slow roots, the second decides. It reports whether all spans are forwarded unchanged.
+func (s *Sample) decide(policy *Policy) (isUnchanged bool) {
 	r := s.request
 	s.traces.numbers.Reset(len(r.Spans))
 	s.traces.all = s.traces.all[:0]
 	for i := range r.Spans {
 		span, place := &r.Spans[i], &r.Extras[i]
-		t := s.traces.of(place.TraceHigh, place.TraceLow)
-		isSlow := k.Slow > 0 && span.Parent == 0 && span.Duration >= uint64(k.Slow)
-		t.isWanted = t.isWanted || isSlow || k.Errors && span.Status == spantable.StatusError
+		t := s.traces.get(place.TraceHigh, place.TraceLow)
+		isSlow := policy.Slow > 0 && span.Parent == 0 && span.Duration >= uint64(policy.Slow)
+		t.isWanted = t.isWanted || isSlow || policy.Errors && span.Status == spantable.StatusError
 	}
-	isWhole = true
+	isUnchanged = true
 	for i := range r.Spans {
 		place := &r.Extras[i]
-		t := s.traces.of(place.TraceHigh, place.TraceLow)
+		t := s.traces.get(place.TraceHigh, place.TraceLow)
 		if !t.isWanted && s.threshold > 0 {
-			s.fates[i] = fateOf(s.states.Read(r.Bytes(place.State)), place.TraceLow, s.threshold)
+			s.decisions[i] = decideSpan(s.states.Read(r.Bytes(place.State)), place.TraceLow, s.threshold)
 		}
-		isWhole = isWhole && s.fates[i] == goesOn
-		t.isKept = t.isKept || s.fates[i] != ended
+		isUnchanged = isUnchanged && s.decisions[i] == forwarded
+		t.isKept = t.isKept || s.decisions[i] != dropped
 	}
-	return isWhole
+	return isUnchanged
 }
 
-// fateOf is that of a span with a tracestate, whose trace's id ends in the 64 bits of low.
-func fateOf(state *tracestate.State, low, threshold uint64) fate {
+// decideSpan returns the decision for a span of a trace without errors. low is the lower half of
+// the trace ID.
+func decideSpan(state *tracestate.State, low, threshold uint64) decision {
 	randomness := low & (tracestate.Never - 1)
 	if state.HasRandomness {
 		randomness = state.Randomness
 	}
 	switch {
 	case state.HasAtLeast(threshold):
-		return goesOn
+		return forwarded
 	case randomness >= threshold:
 		return raised
 	}
-	return ended
+	return dropped
 }
 
-// tally counts what was judged. A trace of which a span goes on is kept.
+// tally counts the decisions. A trace with at least one forwarded span counts as kept.
 func (s *Sample) tally() (kept, gone Tally) {
-	for _, f := range s.fates {
-		if f == ended {
+	for _, f := range s.decisions {
+		if f == dropped {
 			gone.Spans++
 		}
 	}
@@ -169,20 +172,20 @@ func (s *Sample) tally() (kept, gone Tally) {
 			kept.Traces++
 		}
 	}
-	kept.Spans, gone.Traces = len(s.fates)-gone.Spans, len(s.traces.all)-kept.Traces
+	kept.Spans, gone.Traces = len(s.decisions)-gone.Spans, len(s.traces.all)-kept.Traces
 	return kept, gone
 }
 
-// Keeping says which traces go on.
-type Keeping struct {
+// Policy determines which traces are forwarded.
+type Policy struct {
 	Share  float64       // of all traces, from 0 to 1
-	Errors bool          // also those in which the request has a span with an error
-	Slow   time.Duration // also those whose root took as long, unless it is 0
+	Errors bool          // also traces that have a span with an error in the request
+	Slow   time.Duration // also traces whose root takes at least this long; 0 disables this
 }
 
-// ParseKeeping reads which traces go on: a share, and what goes on beside it, such as
+// ParsePolicy parses a share of traces, and optional additional conditions, as in
 // 0.05,errors,slow:500ms.
-func ParseKeeping(text string) (k Keeping, err error) {
+func ParsePolicy(text string) (k Policy, err error) {
 	words := strings.Split(text, ",")
 	if k.Share, err = strconv.ParseFloat(words[0], 64); err != nil || !(k.Share >= 0 && k.Share <= 1) {
 		return k, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; give "+
@@ -203,53 +206,52 @@ func ParseKeeping(text string) (k Keeping, err error) {
 	return k, nil
 }
 
-// Tally is how many traces there are, and how many spans.
+// Tally is a number of traces and of their spans.
 type Tally struct{ Traces, Spans int }
 
-// Left is what of a body goes on.
-type Left struct {
-	IsWhole    bool  // all of it, as it came
-	Size       int   // bytes
-	Kept, Gone Tally // counted where a Keeping says which traces go on
+// Rest describes the part of a body that is forwarded.
+type Rest struct {
+	IsWhole       bool  // the body is forwarded unchanged
+	Size          int   // bytes
+	Kept, Dropped Tally // only counted with a Policy
 }
 
-// LeftBytes is the most that is left of a body of that length where some of its traces go on:
-// each span may have a tracestate where it had none.
-func LeftBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
+// RestBytes returns the maximum length of the rest of a body, in which each span may have got a
+// tracestate.
+func RestBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
 
-// raisedBytes is by how much a span may become longer: by the tag and the length of a
-// tracestate, what is written into it, and the length of what it is in.
+// raisedBytes is the maximum number of bytes by which a span becomes longer: tag and length of the
+// tracestate, its entry, and longer lengths of the enclosing messages.
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
-// Measure finds out what is left of a request: of a Keeping the traces that go on, all where
-// there is none. If isMarked, each resource of which a span goes on says then that its spans are
-// counted, or keeps what it says where they were counted before. A request that was not read
-// goes on as it is.
-func (s *Sample) Measure(r *otlp.Request, k *Keeping, isMarked bool) (left Left) {
-	s.request, s.threshold, s.fates = r, 0, s.fates[:0]
-	left.IsWhole = true
-	if left.Size = len(r.Body); r.Err() != nil {
-		return left
+// Measure decides which part of a request is forwarded. Without a policy, that is all of it. If
+// isMarked is true, each resource with a forwarded span is marked as counted, unless it was counted
+// by the client. A request that could not be parsed is forwarded unchanged.
+func (s *Sample) Measure(r *otlp.Request, policy *Policy, isMarked bool) (rest Rest) {
+	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
+	rest.IsWhole = true
+	if rest.Size = len(r.Body); r.Err() != nil {
+		return rest
 	}
 	for range r.Spans {
-		s.fates = append(s.fates, goesOn)
+		s.decisions = append(s.decisions, forwarded)
 	}
-	if k != nil {
-		s.threshold = tracestate.ThresholdOf(k.Share)
-		left.IsWhole = s.judge(k)
-		left.Kept, left.Gone = s.tally()
+	if policy != nil {
+		s.threshold = tracestate.ThresholdOf(policy.Share)
+		rest.IsWhole = s.decide(policy)
+		rest.Kept, rest.Dropped = s.tally()
 	}
 	s.resources = s.resources[:0]
 	for i := range r.Resources {
-		of, one := &r.Resources[i], resourceLeft{}
-		if isMarked && !of.IsCounted && r.HasSpans(of) {
-			one.markedSize, one.isMarked = marked(r.Bytes(of.Message))
+		resource, result := &r.Resources[i], resourceResult{}
+		if isMarked && !resource.IsCounted && r.HasSpans(resource) {
+			result.markedSize, result.isMarked = markedSize(r.Bytes(resource.Message))
 		}
-		s.resources = append(s.resources, one)
-		left.IsWhole = left.IsWhole && !one.isMarked
+		s.resources = append(s.resources, result)
+		rest.IsWhole = rest.IsWhole && !result.isMarked
 	}
-	if !left.IsWhole {
-		left.Size = s.measure()
+	if !rest.IsWhole {
+		rest.Size = s.measure()
 	}
-	return left
+	return rest
 }

@@ -13,45 +13,47 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 )
 
-// Sources are the rooms whose statistics are shown.
+// Sources are the components whose statistics are shown.
 type Sources struct {
 	Ingest    *ingest.Server
 	Admit     *admit.Publishers
 	Aggregate *aggregate.Aggregator
 	Flush     *export.Flusher
-	Agent     *agent.Exporter  // nil where there is none
-	Doors     []DoorSource     // all that there are
-	APM       *datadog.Server  // for what only it has; nil where it is off
-	OTLP      *otlp.Server     // the same
-	Exemplars *exemplars.Table // nil where nobody wants any
+	Agent     *agent.Exporter  // nil if there is none
+	Receivers []ReceiverSource // all receivers
+	APM       *datadog.Server  // for statistics that other receivers do not have; nil if disabled
+	OTLP      *otlp.Server     // likewise
+	Exemplars *exemplars.Table // nil if disabled
 
-	Prometheus *prometheus.Exporter // nil where nothing is scraped
+	Prometheus *prometheus.Exporter // nil if disabled
 }
 
-// snapshot is the statistics of all packages, read once. The books, /status and the metrics are made of one.
+// snapshot contains the statistics of all components, read once. Accounting, /status and metrics
+// are computed from it.
 type snapshot struct {
-	in       ingest.Stats
-	admitted admit.Stats
-	agg      aggregate.Stats
-	out      []destination
-	doors    []receiver.Status // as Sources.Doors
-	apm      datadog.Stats
-	otlp     otlp.Stats
+	in        ingest.Stats
+	admitted  admit.Stats
+	agg       aggregate.Stats
+	out       []destination
+	receivers []receiver.Status // in the order of Sources.Doors
+	apm       datadog.Stats
+	otlp      otlp.Stats
 
 	flushSeconds export.Histogram
 
-	late, early uint64 // of all drainers
+	late, early uint64 // sum of all drainers
 }
 
-// destination is the statistics of one destination.
+// destination contains the statistics of one destination.
 type destination struct {
 	export.Destination
 	export.Stats
 	scraped *Scraped // nil unless it is scraped
 }
 
-// snapshot reads downstream first: a span that moves on in the meantime is then missing from a part, and
-// never counted in a part before it is counted in the whole.
+// snapshot reads the statistics in reverse order of the data flow. So a span that moves in the
+// meantime can be missing from a downstream count, but is never counted downstream before it is
+// counted upstream.
 func (s *Sources) snapshot() (now snapshot) {
 	for _, d := range s.Flush.Destinations() {
 		now.out = append(now.out, destination{d, d.Stats(), scrapedOf(d, s.Prometheus)})
@@ -64,45 +66,47 @@ func (s *Sources) snapshot() (now snapshot) {
 	now.admitted = s.Admit.Stats()
 	now.in = s.Ingest.Stats()
 	now.apm, now.otlp = s.APM.Stats(), s.OTLP.Stats()
-	for i := range s.Doors {
-		now.doors = append(now.doors, s.Doors[i].Of.Status())
+	for i := range s.Receivers {
+		now.receivers = append(now.receivers, s.Receivers[i].Of.Status())
 	}
 	return now
 }
 
-// Books say what became of every span that tracers handed over. Each figure is
-// counted where it happens and none is made from the others, so that an
-// imbalance shows a defect. Only the last two are computed.
+// Books is the accounting of all received spans. Each number is counted where the event happens and
+// not computed from others, so that an imbalance reveals a bug. Only InTransit and Balanced are
+// computed.
 type Books struct {
 	Received      uint64            `json:"received"`
 	Aggregated    uint64            `json:"aggregated"`
 	Dropped       map[string]uint64 `json:"dropped"`
 	DeliveryBooks                   // of the first destination
 	HeldInTables  uint64            `json:"held_in_tables"`
-	// InTransit is what was received and is neither aggregated nor dropped yet:
-	// what stands in the rings, give or take what moved while this was read.
+	// InTransit is the number of spans that are neither aggregated nor dropped yet, because they are in
+	// rings, or moved while this was read.
 	InTransit int64 `json:"in_transit"`
-	Balanced  bool  `json:"balanced"` // of every destination
+	Balanced  bool  `json:"balanced"` // at every destination
 }
 
-// DeliveryBooks say what became of every aggregated span at one destination.
+// DeliveryBooks is the accounting of all aggregated spans at one destination.
 type DeliveryBooks struct {
 	Flushed        uint64            `json:"flushed"`
 	Unsent         uint64            `json:"unsent"`
 	UnsentBy       map[string]uint64 `json:"unsent_by_reason"`
 	Held           uint64            `json:"held"`
 	HeldInPayloads uint64            `json:"held_in_payloads"`
-	// BeforeFound is what was counted before a destination was found that nobody named.
+	// BeforeFound is the number of spans counted before an auto-discovered destination was found.
 	BeforeFound uint64 `json:"before_found"`
 }
 
-// Books reads them. While spans are on their way between two rooms they may be
-// off by those; at a quiet moment they balance exactly.
+// Books returns the accounting. Spans that move between components while it is read make it
+// inexact; otherwise it balances exactly.
 func (s *Sources) Books() Books {
 	now := s.snapshot()
 	return now.books()
 }
 
+// books computes the accounting. It is balanced if nothing is in transit, and each destination
+// accounts for all aggregated spans.
 func (s *snapshot) books() Books {
 	b := Books{
 		Received: s.admitted.Received, Aggregated: s.agg.Aggregated(), Dropped: s.admitted.Dropped,
@@ -117,7 +121,7 @@ func (s *snapshot) books() Books {
 	return b
 }
 
-// deliveryBooks are those of one destination.
+// deliveryBooks returns the accounting of one destination.
 func (s *snapshot) deliveryBooks(i int) DeliveryBooks {
 	out := &s.out[i]
 	b := DeliveryBooks{
@@ -132,7 +136,7 @@ func (s *snapshot) deliveryBooks(i int) DeliveryBooks {
 	return b
 }
 
-// DroppedTotal is the sum over all reasons.
+// DroppedTotal returns the sum over all reasons.
 func (b *Books) DroppedTotal() (total uint64) {
 	for _, spans := range b.Dropped {
 		total += spans

@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// Delivery is where statistics go, and what became of them there.
+// Delivery is the state of the destinations.
 type Delivery struct {
 	Agent        Agent               `json:"agent"`
 	Retry        Retry               `json:"retry"`   // of the first destination
@@ -17,7 +17,7 @@ type Delivery struct {
 	Destinations []DestinationStatus `json:"destinations"`
 }
 
-// DestinationStatus is one place that statistics are sent to, and what became of them there.
+// DestinationStatus is the state of one destination.
 type DestinationStatus struct {
 	Name      string         `json:"name"`
 	URL       string         `json:"url"`
@@ -27,17 +27,18 @@ type DestinationStatus struct {
 	Books     DeliveryBooks  `json:"books"`
 	Retry     Retry          `json:"retry"`
 	Flushes   []export.Flush `json:"flushes"`
-	Scraped   *Scraped       `json:"scraped,omitempty"` // where nothing is sent to it
-	Clock     *Clock         `json:"clock,omitempty"`   // where an answer to a payload has said a time
+	Scraped   *Scraped       `json:"scraped,omitempty"` // only for a scraped destination
+	Clock     *Clock         `json:"clock,omitempty"`   // only if a response to a payload contained a time
 }
 
-// Clock is how far a destination's is ahead of the daemon's, and when it said so.
+// Clock is the difference between a destination's clock and the daemon's, and the time at which it
+// was measured.
 type Clock struct {
 	AheadSeconds float64   `json:"ahead_seconds"`
 	At           time.Time `json:"at"`
 }
 
-// clockOf is what a destination has said last, nil for never.
+// clockOf returns the last measurement of a destination's clock, or nil if there is none.
 func clockOf(c export.Clock) *Clock {
 	if c.At.IsZero() {
 		return nil
@@ -45,7 +46,7 @@ func clockOf(c export.Clock) *Clock {
 	return &Clock{c.Ahead.Seconds(), c.At}
 }
 
-// Retry is what waits for a destination.
+// Retry is the state of a destination's queue.
 type Retry struct {
 	Payloads      int     `json:"payloads"`
 	Bytes         int     `json:"bytes"`
@@ -54,12 +55,13 @@ type Retry struct {
 	MaxSeconds    float64 `json:"max_seconds"`
 }
 
-// destinations are all of them, the agent first where somebody named it, and last where it is looked for.
+// destinations returns the state of all destinations. A configured agent is the first, an
+// auto-discovered one the last.
 func (s *snapshot) destinations() (all []DestinationStatus) {
 	for i := range s.out {
 		d := &s.out[i]
 		all = append(all, DestinationStatus{
-			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.Takes,
+			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.IsAccepting,
 			Books: s.deliveryBooks(i),
 			Retry: Retry{
 				Payloads: d.QueuePayloads, Bytes: d.QueueBytes, MaxBytes: d.QueueMaxBytes,
@@ -71,27 +73,27 @@ func (s *snapshot) destinations() (all []DestinationStatus) {
 	return all
 }
 
-// Others are the destinations beside the first, whose books are Books.
+// Others returns all destinations except the first, whose accounting is part of Books.
 func (s *Sources) Others() []DestinationStatus {
 	now := s.snapshot()
 	return now.destinations()[1:]
 }
 
-// Agent is the way to the agent and what it wants.
+// Agent is the state of the agent, and its requirements.
 type Agent struct {
 	URL       string       `json:"url"`
 	State     export.State `json:"state"`
 	Reachable bool         `json:"reachable"`
 	Version   string       `json:"version"`
-	Stats     bool         `json:"stats"` // whether it takes any
+	Stats     bool         `json:"stats"` // accepts statistics
 	PeerTags  []string     `json:"peer_tags"`
 	SpanKinds []string     `json:"span_kinds"`
 }
 
-// AgentOff is the agent's state where there is none.
+// AgentOff is the state if there is no agent.
 const AgentOff export.State = "off"
 
-// agentStatus is what status says of it.
+// agentStatus returns the state of the agent.
 func agentStatus(exporter *agent.Exporter, s *snapshot) Agent {
 	if exporter == nil {
 		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
@@ -112,12 +114,12 @@ func delivery(c *Config, s *snapshot) Delivery {
 	}
 }
 
-// Scraped is when somebody last took statistics that are kept to be scraped.
+// Scraped is the time of the last scrape.
 type Scraped struct {
-	Last time.Time `json:"last"` // zero before the first
+	Last time.Time `json:"last"` // zero if there was none
 }
 
-// scrapedOf is that of a destination, nil where something is sent to it.
+// scrapedOf returns the last scrape of a destination, or nil if it is not scraped.
 func scrapedOf(d export.Destination, x *prometheus.Exporter) *Scraped {
 	if x == nil || d.Name() != x.Describe().Name {
 		return nil
@@ -129,7 +131,8 @@ func scrapedOf(d export.Destination, x *prometheus.Exporter) *Scraped {
 	return all
 }
 
-// lastScrape is the same in seconds since the Unix epoch, 0 for never.
+// lastScrape returns the time of the last scrape in seconds since the Unix epoch, or 0 if there was
+// none.
 func lastScrape(x *prometheus.Exporter) int64 {
 	if x == nil {
 		return 0

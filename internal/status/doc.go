@@ -1,22 +1,17 @@
-// Package status is what the outside sees: the metrics, the probes, the books,
-// /status for a program and the page at / for a person.
+// Package status serves the daemon's metrics, probes, accounting, /status for programs, and the page at /.
 //
-// It owns no state but its HTTP server. Everything that it shows it reads at
-// the moment of the question from the statistics of the other rooms, which
-// count with atomics of their own: the hot path never touches a metrics
-// library, and a scrape never makes it wait. It writes to nobody.
+// It has no state except for its HTTP server. For each request it reads the statistics of the other packages,
+// which count with atomics of their own: the hot path never uses a metrics library, and never waits for a
+// scrape. It changes nothing.
 //
-// The page is a few files in the binary. It knows nothing of its own: it asks /status, which
-// is a contract (docs/status.md), and draws the answer. Values from tracers become text in it
-// and nothing else; the policy that is sent with the page has the browser refuse anything
-// else.
+// The page consists of static files. It requests /status, which is a stable format (docs/status.md), and renders
+// the response. Values from clients are shown as text only; the page's content security policy makes the browser
+// reject anything else. Page and status are served only for known host names (hosts), so that other web pages
+// can't read them. Metrics and probes are served for any.
 //
-// The page and the status answer to names that nobody else can give himself alone (hosts), so
-// that no page from elsewhere reads them. Metrics and probes answer to any.
+// # Limits
 //
-// A status is bounded whatever tracers do: so many connections, flushes and
-// aggregates, labels of so many bytes.
-//
-// No metric's label has a value that a tracer chooses; every reason and field is
-// present from the start at 0, so that a rate over it exists before the first loss.
+// The size of a status is bounded regardless of what clients send: numbers of connections, flushes and
+// aggregates, and lengths of labels. Metrics have no label values chosen by clients. Every reason and field is
+// present as 0 from the start, so that a rate over it exists before the first loss.
 package status

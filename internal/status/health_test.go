@@ -70,7 +70,7 @@ func rooms(t *testing.T) Sources {
 		flusher.Close(t.Context())
 	})
 	return Sources{
-		Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher, Agent: to, Doors: []DoorSource{
+		Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher, Agent: to, Receivers: []ReceiverSource{
 			{Name: "apm", Of: (*datadog.Server)(nil)},
 			{Name: "otlp", Of: (*otlp.Server)(nil)},
 			{Name: "zipkin", Of: (*zipkin.Server)(nil)},

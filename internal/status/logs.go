@@ -16,33 +16,33 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// failureInterval is the least time between two lines about requests that failed: programs ask every few
-// seconds.
+// failureInterval is the minimum time between two log lines about failed requests, because programs
+// poll every few seconds.
 const failureInterval = time.Minute
 
-// failureLog logs why a request could not be answered.
+// failureLog logs failures to answer HTTP requests.
 type failureLog struct{ logger *slog.Logger }
 
 func newFailureLog(log *slog.Logger) failureLog {
 	return failureLog{ratelog.New(log, failureInterval, "")}
 }
 
-// Println logs an error of promhttp. It is no failure if the client has left.
+// Println logs an error of promhttp, unless the client has disconnected.
 func (l *failureLog) Println(said ...any) {
-	if !slices.ContainsFunc(said, isLeft) {
+	if !slices.ContainsFunc(said, isWriteError) {
 		l.logger.Error("a request to the http address was not answered", "error", fmt.Sprint(said...))
 	}
 }
 
-// isLeft says whether it is an error of writing to who asked.
-func isLeft(said any) bool {
+// isWriteError reports whether a value is an error of writing to the client.
+func isWriteError(said any) bool {
 	err, _ := said.(error)
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "write"
 }
 
-// answerJSON answers with a value whole, or with why it can't be written: what is short of
-// its end, or empty, would be taken for all there is.
+// answerJSON responds with a value as JSON, or with an error if it can't be encoded. It encodes the
+// whole value first, because a truncated response could be mistaken for a complete one.
 func (l *failureLog) answerJSON(w http.ResponseWriter, value any) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -54,75 +54,72 @@ func (l *failureLog) answerJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(append(sanitize.JSON(text), '\n')) // an error means that who asked has left
+	_, _ = w.Write(append(sanitize.JSON(text), '\n')) // an error means that the client has disconnected
 }
 
-// LossLog says in a line now and then what was lost since the line before: spans that were
-// dropped, labels that have collapsed, values that are counted under masks. It says nothing
-// where there is nothing new, and last what the end of a daemon leaves unsaid.
+// LossLog periodically logs losses since the previous line: dropped spans, collapsed labels, and
+// masked values. It logs nothing if there are none. When it ends it logs the rest.
 type LossLog struct {
-	Dropped       func() map[string]uint64           // spans so far, by reason; a new map each time
-	Tracers       func() []ingest.Tracer             // those that are connected
+	Dropped       func() map[string]uint64           // spans so far, by reason; a new map for each call
+	Tracers       func() []ingest.Tracer             // connected tracers
 	Collapsed     func() map[string]uint64           // spans so far, by field
-	MostCollapsed func() (label string, keys uint64) // since it was last asked
-	Masked        func() map[string]uint64           // keys with masks so far, by field
+	MostCollapsed func() (label string, keys uint64) // since the last call
+	Masked        func() map[string]uint64           // masked keys so far, by field
 	Log           *slog.Logger
 
-	dropped, collapsed, masked map[string]uint64 // as the last lines had them
-	ofTracers                  map[connected]uint64
-	quiet                      int // looks since the last line about drops
+	dropped, collapsed, masked map[string]uint64       // counts at the last line
+	droppedByConn              map[connectionID]uint64 // dropped spans at the last line, by connection
+	ticksSinceDrops            int                     // checks since the last line about drops
 }
 
-// connected tells connections apart.
-type connected struct {
+// connectionID identifies a connection.
+type connectionID struct {
 	pid   int32
 	since time.Time
 }
 
-// A line about drops comes soon after the first one, and at most one a minute; of names
-// there is one every five minutes. Both go on for as long as their cause does, and the
-// counters say the rest.
+// Drops are checked every 5 seconds and logged at most once per minute, names every 5 minutes.
 const (
-	lossLook     = 5 * time.Second
-	looksOfDrops = 12
-	looksOfNames = 60
-	leftToAgent  = "left_to_agent" // a reason that loses nothing: the agent counts those spans
-	ignored      = "ignored"       // another: nobody wants them counted
-	spansGroup   = "spans_since_last_line"
+	lossInterval     = 5 * time.Second
+	ticksPerDropLine = 12
+	ticksPerNameLine = 60
+	leftToAgent      = "left_to_agent" // not a loss: the agent counts these spans
+	ignored          = "ignored"       // not a loss: configured to be ignored
+	spansGroup       = "spans_since_last_line"
 )
 
-// Run writes until stop is closed, and then what has not been said yet.
+// Run logs losses until stop is closed, and then those that have not been logged.
 func (l *LossLog) Run(stop <-chan struct{}) {
-	l.dropped, l.quiet = l.Dropped(), looksOfDrops
-	ticker := time.NewTicker(lossLook)
+	l.dropped, l.ticksSinceDrops = l.Dropped(), ticksPerDropLine
+	ticker := time.NewTicker(lossInterval)
 	defer ticker.Stop()
-	for look := 1; ; look++ {
+	for tick := 1; ; tick++ {
 		select {
 		case <-ticker.C:
-			if l.quiet++; l.quiet >= looksOfDrops {
-				l.drops()
+			if l.ticksSinceDrops++; l.ticksSinceDrops >= ticksPerDropLine {
+				l.logDrops()
 			}
-			if look%looksOfNames == 0 {
-				l.names()
+			if tick%ticksPerNameLine == 0 {
+				l.logNames()
 			}
 		case <-stop:
-			l.drops()
-			l.names()
+			l.logDrops()
+			l.logNames()
 			return
 		}
 	}
 }
 
-// drops says how many spans were dropped, why, and which tracer lost most of them.
-func (l *LossLog) drops() {
+// logDrops logs how many spans were dropped, by reason, and which tracer lost most of them.
+func (l *LossLog) logDrops() {
 	now := l.Dropped()
 	delete(now, leftToAgent)
 	delete(now, ignored)
-	fields := grown(&l.dropped, now)
+	fields := increases(&l.dropped, now)
 	if len(fields) == 0 {
 		return
 	}
-	l.quiet = 0
+	l.ticksSinceDrops = 0
 	args := []any{slog.Group(spansGroup, fields...)}
 	if most, spans := l.mostDropped(); spans > 0 {
 		args = append(args, "mostly", slog.GroupValue(slog.String("service", most.Service),
@@ -133,13 +130,14 @@ func (l *LossLog) drops() {
 		"spanstatsd_spans_dropped_total", args...)
 }
 
-// mostDropped is the connected tracer that lost most since the last line, and how many.
+// mostDropped returns the connected tracer that lost the most spans since the last line, and their
+// number.
 func (l *LossLog) mostDropped() (most ingest.Tracer, spans uint64) {
-	earlier := l.ofTracers
-	l.ofTracers = map[connected]uint64{}
+	earlier := l.droppedByConn
+	l.droppedByConn = map[connectionID]uint64{}
 	for _, tracer := range l.Tracers() {
-		id := connected{tracer.PID, tracer.Since}
-		l.ofTracers[id] = tracer.Dropped
+		id := connectionID{tracer.PID, tracer.Since}
+		l.droppedByConn[id] = tracer.Dropped
 		if lost := tracer.Dropped - earlier[id]; lost > spans {
 			most, spans = tracer, lost
 		}
@@ -147,16 +145,16 @@ func (l *LossLog) mostDropped() (most ingest.Tracer, spans uint64) {
 	return most, spans
 }
 
-// names says which labels have collapsed, and which of them did most of it; and where
-// identifiers have put names over their budgets.
-func (l *LossLog) names() {
-	if fields := grown(&l.masked, l.Masked()); len(fields) > 0 {
+// logNames logs which labels have collapsed, and which of them most often, and how many keys were
+// masked.
+func (l *LossLog) logNames() {
+	if fields := increases(&l.masked, l.Masked()); len(fields) > 0 {
 		l.Log.Info("values with identifiers are counted under masks, such as /users/{id}; "+
 			"--mask-names=never has those that are over their budget collapse instead",
 			slog.Group("keys_since_last_line", fields...))
 	}
 	label, keys := l.MostCollapsed()
-	fields := grown(&l.collapsed, l.Collapsed())
+	fields := increases(&l.collapsed, l.Collapsed())
 	if len(fields) == 0 {
 		return
 	}
@@ -169,8 +167,9 @@ func (l *LossLog) names() {
 		"whole_key", args...)
 }
 
-// grown is what has grown since the last line, by name and how much, for a group of the log.
-func grown(last *map[string]uint64, now map[string]uint64) (fields []any) {
+// increases returns the counters that have increased since the last line, with their increases, as
+// log attributes.
+func increases(last *map[string]uint64, now map[string]uint64) (fields []any) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if more := now[name] - (*last)[name]; more > 0 {
 			fields = append(fields, name, more)

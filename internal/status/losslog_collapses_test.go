@@ -95,7 +95,7 @@ func TestTheLogSaysWhatIsMasked(t *testing.T) {
 		`"keys_since_last_line":{"resource":5}`, "",
 		`"keys_since_last_line":{"resource":7}`,
 	} {
-		if log.names(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
+		if log.logNames(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
 			t.Errorf("the line is %s, want %s", out.String(), want)
 		}
 		out.Reset()

@@ -13,17 +13,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Machine is what the process has of it just now. What the kernel does not say is 0.
+// Machine is the current state of the machine's resources for the process. Unknown values are 0.
 type Machine struct {
-	Processors       int     `json:"processors"` // that the daemon uses
-	CPULimit         float64 `json:"cpu_limit"`  // processors that its control groups allow; 0: no limit
+	Processors       int     `json:"processors"` // GOMAXPROCS
+	CPULimit         float64 `json:"cpu_limit"`  // processors permitted by control groups; 0: no limit
 	ThrottledSeconds float64 `json:"cpu_throttled_seconds"`
 	OpenFiles        int     `json:"open_files"`
 	MaxFiles         uint64  `json:"max_files"`
 	ResidentBytes    int64   `json:"resident_bytes"`
 }
 
-// readMachine looks at it through the root of the file system.
+// readMachine reads the state from the file system.
 func readMachine(root fs.FS) Machine {
 	m := Machine{Processors: runtime.GOMAXPROCS(0), CPULimit: math.Inf(1)}
 	for group, version := range memory.Groups(root, "cpu") {
@@ -47,7 +47,8 @@ func readMachine(root fs.FS) Machine {
 	return m
 }
 
-// processors is how many a control group allows, 0 for any number.
+// processors returns the number of processors permitted by a control group, or 0 if there is no
+// limit.
 func processors(root fs.FS, group string, version int) float64 {
 	quota := numbers(root, path.Join(group, "cpu.max"))
 	if version == 1 {
@@ -60,7 +61,8 @@ func processors(root fs.FS, group string, version int) float64 {
 	return quota[0] / quota[1]
 }
 
-// throttled is for how long a control group's threads were held back, in seconds. Version 1 says nanoseconds.
+// throttled returns how long a control group was throttled, in seconds. Version 1 reports
+// nanoseconds.
 func throttled(root fs.FS, group string) float64 {
 	text, _ := fs.ReadFile(root, path.Join(group, "cpu.stat"))
 	for line := range strings.Lines(string(text)) {
@@ -76,7 +78,7 @@ func throttled(root fs.FS, group string) float64 {
 	return 0
 }
 
-// numbers are those of a file, up to what is none.
+// numbers returns the numbers at the start of a file.
 func numbers(root fs.FS, name string) (all []float64) {
 	text, _ := fs.ReadFile(root, name)
 	for _, field := range strings.Fields(string(text)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
 )
 
-// collector turns the rooms' statistics into metrics at each scrape.
+// collector converts the statistics of all components to metrics at each scrape.
 type collector struct {
 	sources Sources
 	version string
@@ -24,19 +24,19 @@ type collector struct {
 	lostToKills  func() recovery.Losses
 }
 
-// scrape is all that metrics are made of, read once.
+// scrape is a snapshot of everything that metrics are computed from.
 type scrape struct {
 	snapshot
 	*collector
 }
 
-// metric is one of ours, and how it is made of a scrape.
+// metric is a metric with the function that emits its values.
 type metric struct {
 	desc *prometheus.Desc
 	emit func(s *scrape, emit emitter)
 }
 
-// emitter takes the values of one metric.
+// emitter emits values of one metric.
 type emitter struct {
 	desc *prometheus.Desc
 	to   chan<- prometheus.Metric
@@ -46,7 +46,7 @@ func (e emitter) value(kind prometheus.ValueType, value float64, labels ...strin
 	e.to <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
 }
 
-// histogram has counts by bound.
+// histogram emits a histogram.
 func (e emitter) histogram(h export.Histogram, labels ...string) {
 	cumulative, below := map[float64]uint64{}, uint64(0)
 	for i, bound := range h.Bounds {
@@ -64,71 +64,71 @@ type number interface {
 	~int | ~int64 | ~uint64 | ~float64
 }
 
-func counter[N number](name, help string, of func(*scrape) N) metric {
+func counter[N number](name, help string, value func(*scrape) N) metric {
 	return metric{describe(name, help), func(s *scrape, emit emitter) {
-		emit.value(prometheus.CounterValue, float64(of(s)))
+		emit.value(prometheus.CounterValue, float64(value(s)))
 	}}
 }
 
-func gauge[N number](name, help string, of func(*scrape) N) metric {
+func gauge[N number](name, help string, value func(*scrape) N) metric {
 	return metric{describe(name, help), func(s *scrape, emit emitter) {
-		emit.value(prometheus.GaugeValue, float64(of(s)))
+		emit.value(prometheus.GaugeValue, float64(value(s)))
 	}}
 }
 
-// counters has one value for each reason, result or field.
-func counters[K ~string](name, help, label string, of func(*scrape) map[K]uint64) metric {
+// counters returns a counter with one value per reason, result or field.
+func counters[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
 	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
-		for key, value := range of(s) {
+		for key, value := range values(s) {
 			emit.value(prometheus.CounterValue, float64(value), string(key))
 		}
 	}}
 }
 
-// ofRings has one value for each drainer's ring.
-func ofRings(name, help string, of func(*aggregate.DrainerStats) int) metric {
+// ringGauge returns a gauge with one value per ring.
+func ringGauge(name, help string, value func(*aggregate.DrainerStats) int) metric {
 	return metric{describe(name, help, "ring"), func(s *scrape, emit emitter) {
 		for i := range s.agg.Drainers {
-			emit.value(prometheus.GaugeValue, float64(of(&s.agg.Drainers[i])), strconv.Itoa(i))
+			emit.value(prometheus.GaugeValue, float64(value(&s.agg.Drainers[i])), strconv.Itoa(i))
 		}
 	}}
 }
 
-// ofDestinations has one value for each destination.
-func ofDestinations[N number](kind prometheus.ValueType, name, help string,
-	of func(*scrape, *export.Stats) N,
+// perDestination returns a metric with one value per destination.
+func perDestination[N number](kind prometheus.ValueType, name, help string,
+	value func(*scrape, *export.Stats) N,
 ) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
 		for i := range s.out {
-			emit.value(kind, float64(of(s, &s.out[i].Stats)), s.out[i].Name())
+			emit.value(kind, float64(value(s, &s.out[i].Stats)), s.out[i].Name())
 		}
 	}}
 }
 
-// ofFound has 1 or 0 for each destination but one that is looked for: nobody can say how that does, and no
-// alert is to stand for it.
-func ofFound(name, help string, is func(*export.Stats) bool) metric {
+// perKnownDestination returns a gauge that is 1 or 0 for each destination, except for one that has
+// not been discovered yet: its state is unknown, and must not cause an alert.
+func perKnownDestination(name, help string, cond func(*export.Stats) bool) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
 		for i := range s.out {
-			if d := &s.out[i]; !d.LookedFor {
-				emit.value(prometheus.GaugeValue, float64(oneIf(is(&d.Stats))), d.Name())
+			if d := &s.out[i]; !d.IsDiscovering {
+				emit.value(prometheus.GaugeValue, float64(oneIf(cond(&d.Stats))), d.Name())
 			}
 		}
 	}}
 }
 
-// byReason has one value for each destination and reason or result.
-func byReason[K ~string](name, help, label string, of func(*export.Stats) map[K]uint64) metric {
+// byReason returns a counter with one value per destination and reason or result.
+func byReason[K ~string](name, help, label string, values func(*export.Stats) map[K]uint64) metric {
 	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
 		for i := range s.out {
-			for key, value := range of(&s.out[i].Stats) {
+			for key, value := range values(&s.out[i].Stats) {
 				emit.value(prometheus.CounterValue, float64(value), s.out[i].Name(), string(key))
 			}
 		}
 	}}
 }
 
-// oneIf is a gauge of what is so or not.
+// oneIf returns 1 for true and 0 for false.
 func oneIf(is bool) int {
 	if is {
 		return 1
@@ -136,8 +136,8 @@ func oneIf(is bool) int {
 	return 0
 }
 
-// doorMetrics are those that each door has, behind the first word of its flags.
-var doorMetrics = []struct {
+// receiverMetrics are the metrics that each receiver has, with the prefix of its flags.
+var receiverMetrics = []struct {
 	name, help string
 	kind       prometheus.ValueType
 	of         func(s *receiver.Status) float64
@@ -172,22 +172,22 @@ var doorMetrics = []struct {
 	},
 }
 
-// metrics are those of the door: a counter of requests by result, of those that were to go on where
-// there are such, and the numbers above.
-func (d *DoorSource) metrics(shown *receiver.Status) (all []metric) {
-	of := func(name, help string, by map[string]uint64) {
+// metrics returns the metrics of the receiver: requests by result, forwarded requests by result if
+// it has an upstream, and receiverMetrics.
+func (d *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
+	addCounters := func(name, help string, byResult map[string]uint64) {
 		all = append(all,
-			counters(d.Name+name, help, "result", func(*scrape) map[string]uint64 { return by }))
+			counters(d.Name+name, help, "result", func(*scrape) map[string]uint64 { return byResult }))
 	}
-	of("_requests_total", "Requests of "+d.Brings+", by what became of the count of their spans.",
-		shown.Requests)
-	if shown.Forwarded != nil {
-		of("_forwarded_total", "Requests of "+d.Brings+" that were to go on, by what became of them.",
-			shown.Forwarded)
+	addCounters("_requests_total", "Requests of "+d.Receives+", by what became of the count of their spans.",
+		stats.Requests)
+	if stats.Forwarded != nil {
+		addCounters("_forwarded_total", "Requests of "+d.Receives+" that were to go on, by what became of them.",
+			stats.Forwarded)
 	}
-	for _, m := range doorMetrics {
+	for _, m := range receiverMetrics {
 		all = append(all, metric{describe(d.Name+"_"+m.name, m.help), func(_ *scrape, emit emitter) {
-			emit.value(m.kind, m.of(shown))
+			emit.value(m.kind, m.of(stats))
 		}})
 	}
 	return all

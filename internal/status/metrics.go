@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 )
 
-// metrics are all of ours but those of doors. docs/metrics.md says what to do about each.
+// metrics are all metrics except those of receivers. docs/metrics.md describes them.
 var metrics = []metric{
 	counter("spans_received_total", "Spans that tracers handed over.",
 		func(s *scrape) uint64 { return s.admitted.Received }),
@@ -25,22 +25,22 @@ var metrics = []metric{
 		"of now.", func(s *scrape) uint64 { return s.early }),
 	gauge("span_age_max_seconds", "Longest of those times since the start.",
 		func(s *scrape) float64 { return s.agg.Ages.Highest }),
-	ofDestinations(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination "+
+	perDestination(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination "+
 		"accepted.", func(_ *scrape, d *export.Stats) uint64 { return d.Flushed }),
 	byReason("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason",
 		func(d *export.Stats) map[export.Reason]uint64 { return d.Unsent }),
-	ofDestinations(prometheus.GaugeValue, "spans_held", "Spans in open tables and in payloads not "+
+	perDestination(prometheus.GaugeValue, "spans_held", "Spans in open tables and in payloads not "+
 		"delivered yet.", func(s *scrape, d *export.Stats) uint64 { return s.agg.Held + d.Held }),
-	ofDestinations(prometheus.CounterValue, "spans_before_found_total", "Spans counted before a destination "+
+	perDestination(prometheus.CounterValue, "spans_before_found_total", "Spans counted before a destination "+
 		"was found that nobody had named; it is not sent them.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.BeforeFound }),
 	counters("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, "+
 		"by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
 
-	ofRings("ring_slots", "Size of a ring.", func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
-	ofRings("ring_used_slots", "Slots of a ring that are not drained yet.",
+	ringGauge("ring_slots", "Size of a ring.", func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
+	ringGauge("ring_used_slots", "Slots of a ring that are not drained yet.",
 		func(d *aggregate.DrainerStats) int { return d.Ring.Used }),
-	ofRings("ring_high_water_slots", "Most slots of a ring ever in use at once.",
+	ringGauge("ring_high_water_slots", "Most slots of a ring ever in use at once.",
 		func(d *aggregate.DrainerStats) int { return d.Ring.HighWater }),
 
 	gauge("partitions", "Shares that the key space is cut into.",
@@ -112,33 +112,33 @@ var metrics = []metric{
 
 	byReason("payloads_total", "Outcomes of payloads, by result.", "result",
 		func(d *export.Stats) map[export.Result]uint64 { return d.Payloads }),
-	ofDestinations(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of payloads that wait for the "+
+	perDestination(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of payloads that wait for the "+
 		"destination.", func(_ *scrape, d *export.Stats) int { return d.QueueBytes }),
-	ofDestinations(prometheus.GaugeValue, "retry_queue_limit_bytes", "What may wait, as --retry-bytes says.",
+	perDestination(prometheus.GaugeValue, "retry_queue_limit_bytes", "What may wait, as --retry-bytes says.",
 		func(_ *scrape, d *export.Stats) int { return d.QueueMaxBytes }),
-	ofDestinations(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an "+
+	perDestination(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an "+
 		"outcome, 0 where there is none.", func(_ *scrape,
 		d *export.Stats,
 	) float64 {
 		return d.OldestAge.Seconds()
 	}),
-	ofDestinations(prometheus.GaugeValue, "retry_age_limit_seconds", "Age at which a payload that waits is "+
+	perDestination(prometheus.GaugeValue, "retry_age_limit_seconds", "Age at which a payload that waits is "+
 		"given up, as --retry-age says.", func(_ *scrape,
 		d *export.Stats,
 	) float64 {
 		return d.MaxAge.Seconds()
 	}),
-	ofFound("destination_reachable", "1 if the destination answered the last request, else 0.",
+	perKnownDestination("destination_reachable", "1 if the destination answered the last request, else 0.",
 		func(d *export.Stats) bool { return d.Reachable }),
-	ofFound("destination_takes", "1 if the destination took the last payload that it was offered, or was "+
-		"offered none, else 0.", func(d *export.Stats) bool { return d.Takes }),
+	perKnownDestination("destination_takes", "1 if the destination took the last payload that it was offered, or was "+
+		"offered none, else 0.", func(d *export.Stats) bool { return d.IsAccepting }),
 
-	ofDestinations(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination "+
+	perDestination(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination "+
 		"is sent.", func(_ *scrape, d *export.Stats) int { return d.Totals.Series }),
-	ofDestinations(prometheus.CounterValue, "running_totals_ended_total",
+	perDestination(prometheus.CounterValue, "running_totals_ended_total",
 		"Running totals that ended, because nothing was added to them or to make room.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Totals.Ended }),
-	ofDestinations(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a "+
+	perDestination(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a "+
 		"running total of their own, and were counted in that of their resource.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Totals.Overflowed }),
 	gauge("prometheus_last_scrape_timestamp_seconds", "When somebody last scraped all statistics that "+
@@ -165,7 +165,7 @@ var metrics = []metric{
 		describe("lost_to_kills_total", "Spans that daemons before this one held when they were killed, and "+
 			"that nobody has any more; ambiguous: a destination may have them.", "door", "reason"),
 		func(s *scrape, emit emitter) {
-			for door, loss := range s.lostToKills().Doors {
+			for door, loss := range s.lostToKills().Receivers {
 				emit.value(prometheus.CounterValue, float64(loss.Lost), door, "lost")
 				emit.value(prometheus.CounterValue, float64(loss.Ambiguous), door, "ambiguous")
 			}
@@ -204,7 +204,8 @@ var metrics = []metric{
 	},
 }
 
-// emitAggregated adds what was merged without a drainer.
+// emitAggregated emits the counts of the drainers, and that of merged groups, which have no
+// drainer.
 func emitAggregated(s *scrape, emit emitter) {
 	for i := range s.agg.Drainers {
 		emit.value(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))
@@ -212,11 +213,11 @@ func emitAggregated(s *scrape, emit emitter) {
 	emit.value(prometheus.CounterValue, float64(s.agg.Merged), "merged")
 }
 
-// all returns the metrics of a snapshot, with those of each door.
+// all returns the metrics of a snapshot, including those of each receiver.
 func (c *collector) all(now *snapshot) []metric {
 	all := slices.Clone(metrics)
-	for i := range c.sources.Doors {
-		all = append(all, c.sources.Doors[i].metrics(&now.doors[i])...)
+	for i := range c.sources.Receivers {
+		all = append(all, c.sources.Receivers[i].metrics(&now.receivers[i])...)
 	}
 	return all
 }

@@ -8,28 +8,28 @@ import (
 	"go.uber.org/atomic"
 )
 
-// missedSeals is how many flush intervals may pass without a seal before the
-// daemon calls itself stuck.
+// missedSeals is the number of flush intervals without a seal after which the daemon counts as
+// stuck.
 const missedSeals = 6
 
-// probes say whether a restart would help, and whether tracers may be sent here.
+// probes answers liveness and readiness probes.
 type probes struct {
 	sources  *Sources
-	interval time.Duration // of flushes
+	interval time.Duration // flush interval
 	ready    atomic.Bool
-	opened   atomic.Bool // was ready once
+	wasReady atomic.Bool // has been ready
 }
 
-// SetReady says whether tracers may be sent here.
+// SetReady sets whether clients can connect.
 func (p *probes) SetReady(ready bool) {
 	p.ready.Store(ready)
 	if ready {
-		p.opened.Store(true)
+		p.wasReady.Store(true)
 	}
 }
 
-// Alive is an error when a restart would help: when cycles are not sealed any more. An agent
-// that is away is no such reason.
+// Alive returns an error if a restart would help, which is if cycles are no longer sealed. An
+// unreachable agent is not a reason.
 func (p *probes) Alive() error {
 	last := p.sources.Aggregate.Stats().LastSeal
 	if stuck := time.Since(last); stuck > missedSeals*p.interval {
@@ -46,8 +46,8 @@ func (p *probes) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz is true between the moment that tracers may connect and the moment
-// that the daemon begins to stop, as long as they find the socket.
+// readyz answers readiness probes: the daemon is ready from the time when clients can connect until
+// shutdown begins, while its sockets exist.
 func (p *probes) readyz(w http.ResponseWriter, _ *http.Request) {
 	if why := p.notReady(); why != "" {
 		http.Error(w, why, http.StatusServiceUnavailable)
@@ -56,22 +56,22 @@ func (p *probes) readyz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// notReady is why tracers may not be sent here, "" where they may.
+// notReady returns the reason why the daemon is not ready, or "".
 func (p *probes) notReady() string {
 	switch {
 	case p.ready.Load():
-		return p.lack()
-	case p.opened.Load():
+		return p.missingSocket()
+	case p.wasReady.Load():
 		return "stopping: tracers are not accepted any more"
 	}
 	return "starting: tracers are not accepted yet"
 }
 
-// lack is why tracers can't find a socket of ours, "" where they can.
-func (p *probes) lack() string {
+// missingSocket returns the reason why clients can't find a socket, or "".
+func (p *probes) missingSocket() string {
 	err := p.sources.Ingest.Unreachable()
-	for i := range p.sources.Doors {
-		if d := &p.sources.Doors[i]; err == nil && d.IsOn {
+	for i := range p.sources.Receivers {
+		if d := &p.sources.Receivers[i]; err == nil && d.IsOn {
 			err = d.Of.Unreachable()
 		}
 	}

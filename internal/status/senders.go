@@ -11,20 +11,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 )
 
-// Senders are who hands spans over.
+// Senders is the state of the clients and receivers.
 type Senders struct {
 	Connections     Connections     `json:"connections"`
 	Tracers         []ingest.Tracer `json:"tracers"`
 	TracersNotShown int             `json:"tracers_not_shown"`
-	// Doors are those that are on, by the first word of their flags; two have a section beside, as before
-	// there were more.
-	Doors map[string]*OnwardDoor `json:"doors"`
-	APM   *APM                   `json:"apm,omitempty"`
-	OTLP  *OnwardDoor            `json:"otlp,omitempty"`
-	SDKs  *sdkmetrics.Sums       `json:"sdks,omitempty"` // what they say of their spans, once one does
+	// Doors are the enabled HTTP receivers, by the prefix of their flags. For compatibility, two of them
+	// have another section in addition.
+	Receivers map[string]*ForwardingReceiver `json:"doors"`
+	APM       *APM                           `json:"apm,omitempty"`
+	OTLP      *ForwardingReceiver            `json:"otlp,omitempty"`
+	SDKs      *sdkmetrics.Sums               `json:"sdks,omitempty"` // metrics of SDKs about their spans; nil until one reports them
 }
 
-// Connections are the tracers' sockets.
+// Connections is the state of the native socket.
 type Connections struct {
 	Live   int               `json:"live"`
 	Max    int               `json:"max"`
@@ -32,71 +32,71 @@ type Connections struct {
 	Faults map[string]uint64 `json:"faults"`
 }
 
-// Door is what takes requests with traces over HTTP.
-type Door struct {
-	Requests      map[string]uint64 `json:"requests"` // by what became of their count
+// Receiver is the state of an HTTP receiver.
+type Receiver struct {
+	Requests      map[string]uint64 `json:"requests"` // by result of counting
 	Origins       int               `json:"origins"`
 	BufferedBytes int64             `json:"buffered_bytes"`
 	Connections   Bounded           `json:"connections"`
 	Refused       uint64            `json:"refused_connections"`
-	LastHeard     time.Time         `json:"last_heard"` // of a sender; zero before the first
+	LastHeard     time.Time         `json:"last_heard"` // last request; zero if there was none
 }
 
-// APM is the agent's API towards tracers as they are. Its requests are those with traces.
+// APM is the state of the Datadog receiver. Requests contains only those with traces.
 type APM struct {
-	Door
-	// Statistics are requests with what tracers computed themselves, by what became of it.
+	Receiver
+	// Statistics counts requests with statistics computed by tracers, by result.
 	Statistics map[string]uint64 `json:"statistics"`
-	Other      uint64            `json:"other"`  // requests of any other kind
-	Failed     uint64            `json:"failed"` // that the agent did not answer
+	Other      uint64            `json:"other"`  // other requests
+	Failed     uint64            `json:"failed"` // requests that the agent did not answer
 }
 
-// OnwardDoor is one with what becomes of requests that are to go on.
-type OnwardDoor struct {
-	Brings string `json:"brings"` // what comes by it, in words
-	Door
-	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // by what became of them
-	// RefusedSignals are the refused requests without spans, by signal; part of the result "refused".
+// ForwardingReceiver is the state of a receiver that can forward requests.
+type ForwardingReceiver struct {
+	Receives string `json:"brings"` // what it receives, for users
+	Receiver
+	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // by result
+	// RefusedSignals counts refused requests without spans, by signal. They are part of the result "refused".
 	RefusedSignals map[string]uint64 `json:"refused_signals,omitempty"`
 	Forward        *Forward          `json:"forward,omitempty"`
 }
 
-// Forward is where they go on to.
+// Forward is the state of an upstream.
 type Forward struct {
 	URL   string       `json:"url"`
 	State export.State `json:"state"`
-	Said  string       `json:"said,omitempty"` // why it did not take the last request
+	Said  string       `json:"said,omitempty"` // error of the last request that it did not accept
 }
 
-// senders are all of them.
+// senders returns the state of all clients and receivers.
 func senders(c *Config, s *snapshot) (all Senders) {
 	all.Connections = Connections{
 		Live: s.in.Connections, Max: c.Limits.Connections, Total: s.in.ConnectionsTotal, Faults: s.in.Faults,
 	}
 	all.Tracers, all.TracersNotShown = shownTracers(c.Sources.Ingest.Tracers())
-	all.Doors = map[string]*OnwardDoor{}
-	for i := range c.Sources.Doors {
-		if d := &c.Sources.Doors[i]; d.IsOn {
-			all.Doors[d.Name] = d.status(&s.doors[i])
+	all.Receivers = map[string]*ForwardingReceiver{}
+	for i := range c.Sources.Receivers {
+		if d := &c.Sources.Receivers[i]; d.IsOn {
+			all.Receivers[d.Name] = d.status(&s.receivers[i])
 		}
 	}
-	all.OTLP = all.Doors["otlp"]
+	all.OTLP = all.Receivers["otlp"]
 	if said, heard := c.Sources.OTLP.Said(); heard {
 		all.SDKs = &said
 	}
 	if c.Sources.APM != nil {
 		all.APM = &APM{
-			Door: all.Doors["apm"].Door, Statistics: s.apm.Merges, Other: s.apm.Other, Failed: s.apm.Failed,
+			Receiver: all.Receivers["apm"].Receiver, Statistics: s.apm.Merges, Other: s.apm.Other, Failed: s.apm.Failed,
 		}
 	}
 	return all
 }
 
-// status is what /status says of one that is on.
-func (d *DoorSource) status(s *receiver.Status) *OnwardDoor {
-	status := &OnwardDoor{
-		Brings: d.Brings,
-		Door: Door{
+// status returns the state of an enabled receiver.
+func (d *ReceiverSource) status(s *receiver.Status) *ForwardingReceiver {
+	status := &ForwardingReceiver{
+		Receives: d.Receives,
+		Receiver: Receiver{
 			Requests: s.Requests, Origins: s.Origins, BufferedBytes: s.BufferedBytes,
 			Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
 			LastHeard: s.LastHeard,
@@ -105,42 +105,42 @@ func (d *DoorSource) status(s *receiver.Status) *OnwardDoor {
 		RefusedSignals: s.RefusedSignals,
 	}
 	if d.Forward != "" {
-		status.Forward = &Forward{URL: d.Forward, State: export.Takes}
+		status.Forward = &Forward{URL: d.Forward, State: export.StateAccepting}
 	}
 	if refusal := s.Refusal; d.Forward != "" && refusal != nil {
-		status.Forward.State, status.Forward.Said = export.Silent, refusal.Said
+		status.Forward.State, status.Forward.Said = export.StateSilent, refusal.Said
 		if refusal.Answered {
-			status.Forward.State = export.Answers
+			status.Forward.State = export.StateRejecting
 		}
 	}
 	return status
 }
 
-// maxTracers is how many connections are listed.
+// maxTracers is the maximum number of connections in the list.
 const maxTracers = 50
 
-// shownTracers are those with most spans, where there are more than can be
-// shown, and how many were left out. They keep their order, that of their
-// connecting: a list that is looked at must stand still.
-func shownTracers(tracers []ingest.Tracer) (shown []ingest.Tracer, left int) {
-	left = len(tracers) - maxTracers
-	if left <= 0 {
+// shownTracers returns the tracers with the most spans, up to maxTracers, and the number of those
+// left out. The result is in order of connection, so that the order does not change between
+// snapshots.
+func shownTracers(tracers []ingest.Tracer) (shown []ingest.Tracer, omitted int) {
+	omitted = len(tracers) - maxTracers
+	if omitted <= 0 {
 		return tracers, 0
 	}
 	byUse := slices.Clone(tracers)
 	slices.SortStableFunc(byUse, func(a, b ingest.Tracer) int { return cmp.Compare(b.Received, a.Received) })
 	shown = byUse[:maxTracers]
 	slices.SortStableFunc(shown, func(a, b ingest.Tracer) int { return a.Since.Compare(b.Since) })
-	return shown, left
+	return shown, omitted
 }
 
-// DoorSource is a door whose statistics are shown. One that is off has metrics at 0.
-type DoorSource struct {
-	Name           string // the first word of its flags, and of its metrics
-	Brings         string // what comes by it, in words
+// ReceiverSource is a receiver whose statistics are shown. If it is disabled, its metrics are 0.
+type ReceiverSource struct {
+	Name           string // prefix of its flags and metrics
+	Receives       string // what it receives, for users
 	IsOn           bool
 	MaxConnections int
-	Forward        string // the URL that its requests go on to, "" for none
+	Forward        string // URL of its upstream; "" if there is none
 	Of             interface {
 		Status() receiver.Status
 		Unreachable() error // of one that is on

@@ -21,36 +21,36 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
 )
 
-// Config is what the server may use, and what it can't ask of the rooms.
+// Config configures a Server.
 type Config struct {
 	Addr          string
-	Hosts         []string // more names that the page and the status answer to
-	WebConfigFile string   // TLS and basic auth, in the Prometheus ecosystem's format; "" for neither
-	Debug         bool     // answer /debug/pprof
+	Hosts         []string // additional host names of the page and the status
+	WebConfigFile string   // TLS and basic auth in the format of the Prometheus exporter toolkit; optional
+	Debug         bool     // serve /debug/pprof
 	Version       string
 	FlushInterval time.Duration
 	Limits        Limits
-	Memory        memory.Budget // what the limits may come to
+	Memory        memory.Budget // maximum memory of the configuration
 	MemoryLimit   memory.Limit
-	Preset        string    // name of the defaults that were chosen for MemoryLimit
-	Settings      []Setting // what the daemon runs with
+	Preset        string    // name of the defaults chosen for MemoryLimit
+	Settings      []Setting // configuration of the daemon
 	Sources       Sources
-	Spans         bool // answer scrapes of statistics
-	OnlySpans     bool // and nothing else
+	Spans         bool // serve scrapes of statistics
+	OnlySpans     bool // serve nothing else
 	Log           *slog.Logger
 	LogLinesLost  func() uint64
-	Died          func() int             // daemons before this one that were killed
-	LostToKills   func() recovery.Losses // what they have taken with them
+	Died          func() int             // number of crashed predecessors
+	LostToKills   func() recovery.Losses // their losses
 }
 
-// Limits are the bounds that status shows beside what is used of them.
+// Limits are the limits shown with their current usage.
 type Limits struct {
 	Aggregates  int
 	Origins     int
 	Connections int
 }
 
-// Server answers /metrics, /livez, /readyz, /status and the page at /.
+// Server serves /metrics, /livez, /readyz, /status and the page at /.
 type Server struct {
 	probes
 	config   Config
@@ -151,10 +151,10 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// Addr is where it listens, with the port that was chosen if none was given.
+// Addr returns the listen address, with the actual port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Start answers requests.
+// Start starts serving requests.
 func (s *Server) Start() {
 	go func() {
 		defer close(s.served)
@@ -164,7 +164,7 @@ func (s *Server) Start() {
 	}()
 }
 
-// Close finishes the requests that are being answered.
+// Close waits for requests in progress, until ctx ends.
 func (s *Server) Close(ctx context.Context) {
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()
@@ -172,10 +172,10 @@ func (s *Server) Close(ctx context.Context) {
 	<-s.served
 }
 
-// Abandon gives the address back where nothing was started.
+// Abandon closes the listener of a server that was not started.
 func (s *Server) Abandon() { _ = s.listener.Close() }
 
-// serve answers until Close, behind what the web config file asks for.
+// serve serves requests until Close, with TLS and authentication if configured.
 func (s *Server) serve() error {
 	if s.config.WebConfigFile == "" {
 		return s.http.Serve(s.listener)
@@ -188,7 +188,7 @@ func (s *Server) serve() error {
 	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
 }
 
-// Status is what /status answers.
+// Status returns the content of /status.
 func (s *Server) Status() Status { return readStatus(&s.config, &s.probes, s.started) }
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) { s.failures.answerJSON(w, s.Status()) }

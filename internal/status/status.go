@@ -10,13 +10,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
-// StatusSchema is the version of the contract below: docs/status.md. A field
-// may be added within a version; none is removed, renamed or given another
-// meaning without a new one.
+// StatusSchema is the version of the JSON format in docs/status.md. Within a version fields can be
+// added, but not removed, renamed or given another meaning.
 const StatusSchema = 1
 
-// Status is the daemon at one moment, for a program to read. All of it is
-// bounded, whatever tracers do. Its sections have no names in JSON.
+// Status is a snapshot of the daemon's state, for programs. Its size is bounded regardless of what
+// clients send. The embedded sections have no names in JSON.
 type Status struct {
 	Schema int       `json:"schema"`
 	At     time.Time `json:"at"`
@@ -30,17 +29,17 @@ type Status struct {
 	Config  []Setting `json:"config"`
 }
 
-// Process is the daemon itself.
+// Process is the state of the process.
 type Process struct {
 	Version       string    `json:"version"`
 	Started       time.Time `json:"started"`
 	UptimeSeconds float64   `json:"uptime_seconds"`
 	Ready         bool      `json:"ready"`
-	NotReady      string    `json:"not_ready,omitempty"` // why
+	NotReady      string    `json:"not_ready,omitempty"` // reason
 	Died          int       `json:"predecessors_died"`
 }
 
-// Spans are the books, and what stands beside them.
+// Spans is the accounting of spans, with related counters.
 type Spans struct {
 	Books      Books             `json:"books"`
 	Collapsed  map[string]uint64 `json:"collapsed"`
@@ -50,16 +49,16 @@ type Spans struct {
 	Killed     recovery.Losses   `json:"lost_to_kills"`
 }
 
-// Memory is what the limits may come to, and what they must fit.
+// Memory is the maximum memory of the configuration, and the limit for it.
 type Memory struct {
-	Parts       []memory.Part `json:"parts"` // the largest first
+	Parts       []memory.Part `json:"parts"` // largest first
 	TotalBytes  int64         `json:"total_bytes"`
-	LimitBytes  int64         `json:"limit_bytes"` // 0: none is known
+	LimitBytes  int64         `json:"limit_bytes"` // 0 if unknown
 	LimitSource string        `json:"limit_source,omitempty"`
-	Preset      string        `json:"preset"` // name of the defaults that were chosen for the limit
+	Preset      string        `json:"preset"` // name of the defaults chosen for the limit
 }
 
-// readStatus reads the status of a daemon that started at a time.
+// readStatus returns the status of a daemon that was started at the given time.
 func readStatus(c *Config, p *probes, started time.Time) Status {
 	now, s := time.Now(), c.Sources.snapshot()
 	status := Status{
@@ -83,7 +82,7 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 	return status
 }
 
-// Interval is what the present interval holds of its limits, and who counts it.
+// Interval is the state of the current interval and its drainers.
 type Interval struct {
 	Cycle      Cycle          `json:"cycle"`
 	Aggregates Bounded        `json:"aggregates"`
@@ -93,32 +92,33 @@ type Interval struct {
 	Busiest    export.Busiest `json:"busiest"` // of the last interval with spans
 }
 
-// Cycle is where the wall-clock intervals stand.
+// Cycle is the state of the cycles.
 type Cycle struct {
 	Sealed          uint64    `json:"sealed"` // so far
 	LastSeal        time.Time `json:"last_seal"`
 	IntervalSeconds float64   `json:"interval_seconds"`
 }
 
-// Bounded is something that has a limit.
+// Bounded is a count with its limit.
 type Bounded struct {
 	Live int `json:"live"`
 	Max  int `json:"max"`
 }
 
-// Drainer is one drainer and its ring.
+// Drainer is the state of one drainer and its ring.
 type Drainer struct {
 	Aggregated uint64 `json:"aggregated"`
 	Ring       Ring   `json:"ring"`
 }
 
-// Ring is how full one ring is and was.
+// Ring is the current and the highest usage of one ring.
 type Ring struct {
 	Slots     int `json:"slots"`
 	Used      int `json:"used"`
 	HighWater int `json:"high_water"`
 }
 
+// interval returns the state of the current interval.
 func interval(c *Config, s *snapshot) Interval {
 	now := Interval{
 		Cycle: Cycle{
@@ -139,7 +139,7 @@ func interval(c *Config, s *snapshot) Interval {
 	return now
 }
 
-// list is never null in JSON.
+// list returns items, or an empty slice instead of nil, which would be null in JSON.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -147,24 +147,24 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// Setting is one value that the daemon runs with, and who chose it.
+// Setting is one value of the configuration, with its origin.
 type Setting struct {
 	Name  string `json:"name"` // of the flag
 	Value string `json:"value"`
-	// Effective is what the value means on this machine, where that is another.
+	// Effective is the resulting value on this machine, if it differs.
 	Effective string `json:"effective,omitempty"`
 	Default   string `json:"default"`
-	// Origin is one of the five below.
+	// Origin is one of the constants below.
 	Origin string `json:"origin"`
-	// Variable is the environment variable that it came from.
+	// Variable is the environment variable that contains the value, if any.
 	Variable string `json:"variable,omitempty"`
 }
 
-// Where a value came from, the strongest first.
+// Origins of a value, in order of precedence.
 const (
 	FromFlag        = "flag"
 	FromEnvironment = "environment"
-	FromMemory      = "memory"      // another than its default, for the memory there is
-	FromDescriptors = "descriptors" // the same, for the files that the process may open
+	FromMemory      = "memory"      // adjusted to the memory limit
+	FromDescriptors = "descriptors" // adjusted to the limit of open files
 	FromDefault     = "default"
 )

@@ -15,47 +15,46 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
-// guardedListener keeps the probes outside of the password. A kubelet has none,
-// and can't be given one without writing it into the pod; what it learns is one
-// word. TLS, and client certificates where the file asks for them, hold for the
-// probes too.
+// guardedListener exempts probes from authentication. A kubelet has no password, and could get one
+// only in the pod spec; a probe reveals only one word. TLS, and client certificates if required,
+// apply to probes, too.
 //
-// The toolkit puts its own handler before ours just before it begins to accept,
-// in the same goroutine. So the first Accept is where ours can be put before
-// both, and before any connection can see the handler.
+// The toolkit wraps the server's handler just before it calls Accept, in the same goroutine. So the
+// first Accept can wrap that handler again, before any connection uses it.
 //
-// The toolkit reads the file again for each connection. A file that can't be used any
-// more would end every TLS handshake, and a kubelet then the daemon; so meanwhile a
-// server of its own takes connections, which answers probes and nothing else, with
-// the last certificate that could be used.
+// The toolkit reads the file for each connection. With an invalid file, every TLS handshake would
+// fail, and the kubelet would restart the daemon. In that case another server handles connections:
+// it answers only probes, with the last valid certificate.
 type guardedListener struct {
 	net.Listener
-	server    *http.Server
-	log       *slog.Logger
-	file      string
-	open      http.Handler // ours, without a password
-	placed    bool
-	isBroken  bool
-	forProbes *http.Server // while the file is broken; nil without TLS
-	toProbes  chan net.Conn
+	server      *http.Server
+	log         *slog.Logger
+	file        string
+	open        http.Handler // our handler, without authentication
+	placed      bool         // the handler was wrapped
+	isBroken    bool
+	probeServer *http.Server // handles connections while the file is invalid; nil without TLS
+	probeConns  chan net.Conn
 }
 
+// Accept returns the next connection. The first call wraps the server's handler. While the file is
+// invalid, connections are passed to the server for probes.
 func (l *guardedListener) Accept() (net.Conn, error) {
 	if !l.placed {
 		l.placed = true
 		l.server.Handler = probesFirst(l.open, l.server.Handler)
-		l.prepareForProbes()
+		l.startProbeServer()
 	}
 	for {
 		conn, err := l.Listener.Accept()
-		if err != nil || l.forProbes == nil || !l.broken() {
+		if err != nil || l.probeServer == nil || !l.checkFile() {
 			return conn, err
 		}
-		l.toProbes <- conn
+		l.probeConns <- conn
 	}
 }
 
-// probesFirst has probes answered by one handler and all else by another.
+// probesFirst routes probes to the first handler and all other requests to the second.
 func probesFirst(open, guarded http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
@@ -66,10 +65,11 @@ func probesFirst(open, guarded http.Handler) http.Handler {
 	})
 }
 
-// prepareForProbes starts the server for probes, where the file asks for TLS.
-func (l *guardedListener) prepareForProbes() {
+// startProbeServer starts the server for probes if TLS is configured. Without TLS, an invalid file
+// ends no connection.
+func (l *guardedListener) startProbeServer() {
 	if config := l.server.TLSConfig; config == nil || config.GetCertificate == nil {
-		return // a broken file then ends no connection, and probes do not need it
+		return
 	}
 	config := l.server.TLSConfig.Clone()
 	config.GetConfigForClient = nil
@@ -79,22 +79,22 @@ func (l *guardedListener) prepareForProbes() {
 		http.Error(w, "the file of --web-config-file can't be used any more; the daemon's log says why",
 			http.StatusInternalServerError)
 	})
-	l.toProbes = make(chan net.Conn)
-	l.forProbes = &http.Server{
+	l.probeConns = make(chan net.Conn)
+	l.probeServer = &http.Server{
 		Handler: probesFirst(l.open, unusable), TLSConfig: config,
 		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout,
 		WriteTimeout: l.server.WriteTimeout, MaxHeaderBytes: l.server.MaxHeaderBytes,
 		ErrorLog: l.server.ErrorLog, ConnState: l.server.ConnState,
 	}
-	l.forProbes.SetKeepAlivesEnabled(false) // the next connection may find the file mended
-	go l.forProbes.ServeTLS(&handedListener{addr: l.Addr(), conns: l.toProbes, closed: make(chan struct{})},
+	l.probeServer.SetKeepAlivesEnabled(false) // the file may be valid for the next connection
+	go l.probeServer.ServeTLS(&chanListener{addr: l.Addr(), conns: l.probeConns, closed: make(chan struct{})},
 		"", "")
 }
 
-// lastGood remembers the last certificate that could be read. The first was read when
-// the server began.
-func lastGood(read func(*tls.ClientHelloInfo) (*tls.Certificate,
-	error),
+// lastGood wraps a function that reads a certificate: if reading fails, it returns the last
+// certificate.
+func lastGood(
+	read func(*tls.ClientHelloInfo) (*tls.Certificate, error),
 ) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	var mu sync.Mutex
 	last, _ := read(nil)
@@ -112,8 +112,8 @@ func lastGood(read func(*tls.ClientHelloInfo) (*tls.Certificate,
 	}
 }
 
-// broken says whether the file can't be used, and logs when that changes.
-func (l *guardedListener) broken() bool {
+// checkFile reports whether the file is invalid, and logs changes.
+func (l *guardedListener) checkFile() bool {
 	err := web.Validate(l.file)
 	switch broken := err != nil; {
 	case broken && !l.isBroken:
@@ -128,20 +128,21 @@ func (l *guardedListener) broken() bool {
 
 // end closes what the server for probes still answers.
 func (l *guardedListener) end() {
-	if l.forProbes != nil {
-		l.forProbes.Close()
+	if l.probeServer != nil {
+		l.probeServer.Close()
 	}
 }
 
-// handedListener accepts the connections that it is handed.
-type handedListener struct {
+// chanListener is a listener that accepts connections from a channel.
+type chanListener struct {
 	addr   net.Addr
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func (l *handedListener) Accept() (net.Conn, error) {
+// Accept returns the next connection from the channel.
+func (l *chanListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
 		return conn, nil
@@ -150,27 +151,28 @@ func (l *handedListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *handedListener) Close() error {
+func (l *chanListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-func (l *handedListener) Addr() net.Addr { return l.addr }
+func (l *chanListener) Addr() net.Addr { return l.addr }
 
-// hosts are the names that the page and the status answer to, in lower case, beside addresses as
-// they are and those of loopback.
+// hosts are the host names, in lower case, for which the page and the status are served, in
+// addition to IP addresses and localhost.
 //
-// A page from elsewhere whose name leads here (DNS rebinding) has a browser ask us by that name,
-// and may read the answer. It can neither choose an address as its name nor one that only this
-// machine knows: the machine's own, and those of its file of hosts, in which a pod's stand.
+// A malicious web page whose host name resolves to this machine (DNS rebinding) lets a browser send
+// requests with that name, and could read the responses. It can use neither an IP address nor a
+// name that only this machine knows: its own host name, and those in /etc/hosts, which contains
+// that of a pod.
 type hosts []string
 
-// newHosts are the machine's names, and more.
+// newHosts returns the machine's names and additional ones.
 func newHosts(more []string) (known hosts) {
 	if own, err := os.Hostname(); err == nil {
 		known = append(known, own)
 	}
-	listed, _ := os.ReadFile("/etc/hosts") // none: not every system has one
+	listed, _ := os.ReadFile("/etc/hosts") // optional
 	for line := range strings.Lines(string(listed)) {
 		line, _, _ = strings.Cut(line, "#")
 		if words := strings.Fields(line); len(words) > 1 {
@@ -184,7 +186,8 @@ func newHosts(more []string) (known hosts) {
 	return known
 }
 
-// has says whether a request's Host is one of them. A request of HTTP/1.0 may have none; a browser's has.
+// has reports whether the Host of a request is permitted. It can be missing in HTTP/1.0, which
+// browsers do not use.
 func (h hosts) has(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -194,7 +197,7 @@ func (h hosts) has(host string) bool {
 	return host == "" || host == "localhost" || net.ParseIP(address) != nil || slices.Contains(h, host)
 }
 
-// guard refuses what is asked for by another name.
+// guard rejects requests with another host name.
 func (h hosts) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.has(r.Host) {
@@ -206,22 +209,21 @@ func (h hosts) guard(next http.Handler) http.Handler {
 	})
 }
 
-// The page is a few files as they are: no build step, nothing from elsewhere,
-// and only relative addresses, so that it works behind kubectl port-forward and
-// any prefix of a proxy. It asks /status and draws the answer.
+// The page consists of a few static files, without a build step or external resources. All URLs are relative,
+// so that it works with kubectl port-forward and any path prefix of a proxy. It requests and renders /status.
 //
 //go:embed page
 var pageFiles embed.FS
 
-// pagePolicy lets the page load its own files and ask its own daemon, and no more. Values from
-// tracers are shown as text nodes only; trusted types make the browser refuse any code that
-// would read them as markup.
+// pagePolicy permits the page to load its own files and to send requests to its own daemon only.
+// Values from clients are shown as text nodes; trusted types make the browser reject code that
+// would parse them as HTML.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " +
 	"'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
 	"trusted-types 'none'"
 
-// addPage answers the page at / and its files at /page/.
+// addPage serves the page at / and its files at /page/.
 func addPage(handle func(pattern string, answer http.HandlerFunc)) {
 	files := http.FileServerFS(pageFiles)
 	serve := func(w http.ResponseWriter, r *http.Request) {

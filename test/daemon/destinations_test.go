@@ -27,7 +27,7 @@ type plain struct {
 func (p *plain) describe() export.Exporter {
 	return export.Exporter{
 		Name: p.name, URL: "memory://" + p.name, Push: p,
-		Watch: func(_ context.Context, link *export.Link) { link.Answers() },
+		Watch: func(_ context.Context, link *export.Link) { link.SetReachable() },
 	}
 }
 
@@ -73,7 +73,7 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 		name            string
 		flushed, unsent uint64
 		state           export.State
-	}{{"agent", 100, 0, export.Takes}, {"good", 100, 0, export.Takes}, {"refusing", 0, 100, export.Answers}} {
+	}{{"agent", 100, 0, export.StateAccepting}, {"good", 100, 0, export.StateAccepting}, {"refusing", 0, 100, export.StateRejecting}} {
 		d := &status.Destinations[i]
 		if d.Name != want.name || d.Books.Flushed != want.flushed || d.Books.Unsent != want.unsent ||
 			d.Books.UnsentBy["rejected"] != want.unsent || d.Books.Held != 0 || d.State != want.state ||
@@ -81,7 +81,7 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 			t.Errorf("destination %d: %+v, want %+v", i, d, want)
 		}
 	}
-	if !status.Books.Balanced || status.Agent.State != export.Takes {
+	if !status.Books.Balanced || status.Agent.State != export.StateAccepting {
 		t.Errorf("books %+v, agent %+v", status.Books, status.Agent)
 	}
 	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")

@@ -175,7 +175,7 @@ func (p *pair) mustServe() {
 func (p *pair) expect(f fault) {
 	p.t.Helper()
 	if d := p.Status().Destinations[0]; d.Retry.Payloads != 0 || d.Retry.Bytes != 0 ||
-		d.State != export.Takes {
+		d.State != export.StateAccepting {
 		p.t.Errorf("when all is over %d payloads wait, and the agent's state is %s", d.Retry.Payloads,
 			d.State)
 	}

@@ -24,7 +24,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	dir := t.TempDir()
 	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "a"))
 	var log lines
-	config.Agent.LookedFor, config.Log = true, slog.New(slog.NewTextHandler(&log, nil))
+	config.Agent.AutoDiscovered, config.Log = true, slog.New(slog.NewTextHandler(&log, nil))
 	other := &plain{name: "other"}
 	config.Exporters = []export.Exporter{other.describe()}
 	d, err := daemon.New(config)
@@ -44,9 +44,9 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 		all := d.Status().Destinations
 		return all[len(all)-1]
 	}
-	if at, books := agentOf(), d.Books(); at.Name != "agent" || at.State != export.LookedFor ||
+	if at, books := agentOf(), d.Books(); at.Name != "agent" || at.State != export.StateDiscovering ||
 		at.Books.Held != 0 || at.Books.BeforeFound != 300 || !books.Balanced || books.Flushed != 300 ||
-		d.Status().Agent.State != export.LookedFor {
+		d.Status().Agent.State != export.StateDiscovering {
 		t.Errorf("before: %+v, %+v", at, books)
 	}
 	metrics := metricsOf(t, d)
@@ -60,7 +60,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the agent is found", func() bool { return agentOf().State == export.Takes })
+	eventually.True(t, "the agent is found", func() bool { return agentOf().State == export.StateAccepting })
 	c.Publish(batch(50, "after"))
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	agent.Close()
 	c.Publish(batch(7, "gone"))
 	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
-		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == export.Silent
+		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == export.StateSilent
 	})
 	if agent, err = standin.Start(standin.Config{
 		Network: "unix",

@@ -226,7 +226,7 @@ func (w *walk) after(wasKilled bool) error {
 	if status.Killed.Unknown > 0 && w.killAt > 1 {
 		w.errorf("nobody knows what %d daemons took with them", status.Killed.Unknown)
 	}
-	socket, apm := status.Killed.Doors["socket"], status.Killed.Doors["apm"]
+	socket, apm := status.Killed.Receivers["socket"], status.Killed.Receivers["apm"]
 	w.named = loss{lost: apm.Lost, ambiguous: apm.Ambiguous}
 	w.judgeLeft(wasKilled, socket.Lost, socket.Ambiguous, status.Killed.Awaited)
 	_, err = next.end(syscall.SIGTERM)

@@ -64,7 +64,8 @@ func (t *Table) Offer(spans iter.Seq[Span]) {
 	}
 }
 
-// at returns the cycle of a number. It empties the memory of an earlier cycle first.
+// at returns the cycle with the given number. It first clears memory that an earlier cycle has
+// used.
 func (t *Table) at(number uint64) *cycle {
 	c := &t.cycles[number&1]
 	if c.number != number+1 {
@@ -132,7 +133,7 @@ type cycle struct {
 type row struct {
 	Exemplar // none while its Span is 0
 	name     uint64
-	next     int32 // in its list: index plus one
+	next     int32 // index of the next row in the list, plus one
 }
 
 // heads returns the number of lists in a cycle. Key numbers are dense, so a list has one or two rows.
@@ -157,15 +158,15 @@ func (c *cycle) find(name uint64) *row {
 	return nil
 }
 
-// row returns the row of a name, a new one if there is none, or nil if the table is full.
+// row returns the row of a name, and adds it if necessary. It returns nil if the table is full.
 func (c *cycle) row(name uint64) *row {
 	if r := c.find(name); r != nil || len(c.rows) == cap(c.rows) {
 		return r
 	}
 	head := &c.heads[name&uint64(len(c.heads)-1)]
 	c.rows = append(c.rows, row{name: name, next: *head})
-	*head = int32(len(c.rows))
-	return &c.rows[*head-1]
+	*head = int32(len(c.rows)) // index of the new row plus one
+	return &c.rows[len(c.rows)-1]
 }
 
 // Sealed is the exemplars of a sealed cycle. The zero Sealed has none.

@@ -6,45 +6,45 @@ import (
 	"sort"
 )
 
-// Classic is a distribution of durations by classic buckets: each counts what took longer than
-// the bound below it and not longer than its own, and the last one what took longer than all.
+// Classic is a classic histogram of durations: each bucket counts durations above the next lower
+// bound, up to and including its own; the last bucket counts durations above all bounds.
 //
-// For stores that count in a grid with these bounds (GridWith) it counts exactly how many
-// truncated durations are in each bucket. Truncation leaves ten bits of a duration and rounds
-// down, so a duration that is longer than a bound by less than one in 512 can be counted below
-// it, as in the agent's bins and a Histogram; and of two bounds that are as near to each other
-// the bucket between may stay empty.
+// For stores that count in a grid with these bounds (GridWith) it is exact for truncated durations.
+// Truncation keeps ten bits of a duration and rounds down, so a duration that exceeds a bound by
+// less than one in 512 can be counted below it, as in the agent's bins and in a Histogram. If two
+// bounds are that close to each other, the bucket between them can be empty.
 //
-// In any other grid, such as the AgentGrid, a cell may reach over a bound. It is counted as its
-// longest durations are. Statistics that tracers have counted are counted as in a Histogram:
-// each bin as the duration that its mapping has it stand for.
+// In any other grid, such as the AgentGrid, a cell can contain a bound. It is counted in the bucket
+// of its longest durations. Statistics that tracers have counted are treated as in a Histogram:
+// each bin counts as the duration that represents it in its mapping.
 //
-// It is reused for the next key.
+// A Classic is reused for the next key.
 type Classic struct {
 	bounds  []float64 // seconds
 	counts  []uint64  // by bucket
 	mapping lastMapping
 
-	grid    *Grid                       // of the stores that were read last, and
-	buckets [allPages * pageCells]uint8 // that its cells are in
+	grid    *Grid                       // grid of the stores that were read last
+	buckets [allPages * pageCells]uint8 // bucket of each of its cells
 }
 
-// NewClassic returns an empty one by bounds that CheckBounds accepts. It keeps them.
+// NewClassic returns an empty histogram with the given bounds, which CheckBounds accepts. It
+// retains bounds.
 func NewClassic(bounds []float64) *Classic {
 	return &Classic{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
 }
 
-// Reset empties it.
+// Reset empties the histogram.
 func (c *Classic) Reset() { clear(c.counts) }
 
-// Counts are the spans in each bucket by itself, one more than there are bounds. They are valid
-// until it changes.
+// Counts returns the number of spans per bucket, one more than there are bounds. It is valid until
+// the histogram changes.
 func (c *Classic) Counts() []uint64 { return c.counts }
 
-// AddZeros counts spans that took no time.
+// AddZeros counts spans with a duration of 0.
 func (c *Classic) AddZeros(spans uint64) { c.counts[0] += spans }
 
-// AddBins counts spans that a tracer has counted by a mapping that the library knows.
+// AddBins counts spans that a tracer has counted, in a mapping that the library knows.
 func (c *Classic) AddBins(m Mapping, bins []Bin) {
 	library := c.mapping.indexesOf(m)
 	for _, bin := range bins {
@@ -52,31 +52,33 @@ func (c *Classic) AddBins(m Mapping, bins []Bin) {
 	}
 }
 
+// addCells implements Sum.
 func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	if c.grid != g {
-		c.place(g)
+		c.mapCells(g)
 	}
 	for i, spans := range counters {
 		c.counts[c.buckets[first+uint(i)]] += uint64(spans)
 	}
 }
 
-// place finds the bucket of each cell, of which the last step is the longest.
-func (c *Classic) place(g *Grid) {
+// mapCells determines the bucket of each cell of a grid, which is that of the cell's longest
+// durations.
+func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])
 	for step := range steps {
 		c.buckets[g.cells[step]] = uint8(boundOf(c.bounds, stepValue(step)))
 	}
-	for cell := 1; cell < len(c.buckets); cell++ { // those without durations are as the one below
+	for cell := 1; cell < len(c.buckets); cell++ { // cells without durations are like the next lower one
 		c.buckets[cell] = max(c.buckets[cell], c.buckets[cell-1])
 	}
 }
 
-// MaxBounds is how many bounds classic buckets may have.
+// MaxBounds is the maximum number of bounds of a Classic.
 const MaxBounds = 64
 
-// CheckBounds says what makes upper bounds, in seconds, unusable.
+// CheckBounds returns an error if the upper bounds of a Classic, in seconds, are invalid.
 func CheckBounds(bounds []float64) error {
 	if len(bounds) > MaxBounds {
 		return fmt.Errorf("check bounds: %d are too many; give at most %d", len(bounds), MaxBounds)
@@ -95,8 +97,8 @@ func CheckBounds(bounds []float64) error {
 	return nil
 }
 
-// boundOf is the place of the lowest bound that so many nanoseconds are not beyond. It compares
-// seconds, as whoever measures in seconds does.
+// boundOf returns the index of the first bound that is at least the given duration. It compares
+// seconds, like instrumentation that measures in seconds.
 func boundOf(bounds []float64, nanoseconds float64) int {
 	return sort.Search(len(bounds), func(i int) bool { return nanoseconds/1e9 <= bounds[i] })
 }

@@ -5,40 +5,39 @@ import (
 	"sync"
 )
 
-// Grid says into which cells durations are counted: a cell is durations that nobody who
-// reads the counts tells apart. With the agent as the only reader cells are its bins.
-// A Histogram's buckets have other bounds, and neither follows from the counts of the
-// other; but what is counted was truncated to 512 values an octave, so cells that end
-// wherever a bin or a bucket does, 64 an octave, give both exactly. Cells that end at the
-// bounds of a Classic as well give that exactly too.
+// Grid maps durations to cells, the units of counting. Durations in one cell are indistinguishable
+// to the readers of the counts. If the agent is the only reader, the cells are its bins. The
+// buckets of a Histogram have other bounds, and cannot be computed from bins, or vice versa. But
+// durations are truncated to 512 values per power of two, so cells that end wherever a bin or a
+// bucket does, 64 per power of two, determine both exactly. Cells that also end at the bounds of a
+// Classic determine that exactly, too.
 //
-// A cell's number says where it is counted: in page number/pageCells, which has the cells
-// of 64 bins, by counter number%pageCells. Numbers rise with durations. A page takes memory
-// for perPage cells, which not all have durations: where a store collapses its lowest cells
-// into one that has none, that is read as the last below it that has.
+// A cell's number determines its counter: number%pageCells in page number/pageCells, which has the
+// cells of 64 bins. Numbers increase with durations. A page has memory for perPage cells, some of
+// which contain no durations. If a store collapses its lowest cells into such a cell, it is read as
+// the next lower cell that contains durations.
 //
-// A grid replaces a logarithm a span by one look-up, whatever its cells are. It never
-// changes.
+// A Grid replaces a logarithm per span by one lookup. It is immutable.
 type Grid struct {
-	// cells are by the values that truncation leaves of durations. It is as long as its
-	// index can say, so the compiler leaves the bounds check out.
+	// cells has the cell of each truncated duration, by stepOf. It has an element for every uint16,
+	// so that the compiler can omit the bounds check.
 	cells   [1 << 16]uint16
 	bins    [allPages * pageCells]uint16 // by cell
 	buckets [allPages * pageCells]int16  // by cell
-	perPage uint                         // cells that a page has room for
+	perPage uint                         // cells per page
 }
 
 const (
-	pageBins = 64                                  // that a page counts
-	allPages = (allBins + pageBins - 1) / pageBins // for the bins of all durations
-	// pageCells is a page's at most: the ends of 64 bins, of the 60 buckets that are as wide,
-	// and of MaxBounds. Without those, or with some, a page takes commonCells.
+	pageBins = 64                                  // bins per page
+	allPages = (allBins + pageBins - 1) / pageBins // pages for the bins of all durations
+	// pageCells is the maximum number of cells per page: the ends of 64 bins, of the 60 buckets in the
+	// same range, and of MaxBounds. With few of these bounds, or none, commonCells is enough.
 	pageCells   = 256
 	commonCells = 128
 )
 
-// AgentGrid has the agent's bins as its cells. A Histogram takes each of them as what the
-// agent's mapping says that it stands for.
+// AgentGrid returns the grid whose cells are the agent's bins. A Histogram counts each bin as the
+// duration that represents it in the agent's mapping.
 var AgentGrid = sync.OnceValue(func() *Grid {
 	g := &Grid{perPage: pageBins}
 	for step := range steps {
@@ -50,14 +49,14 @@ var AgentGrid = sync.OnceValue(func() *Grid {
 	return g
 })
 
-// CommonGrid has cells that end wherever a bin of the agent's or a bucket of a Histogram
-// does. A page takes twice the memory of the AgentGrid's.
-var CommonGrid = sync.OnceValue(func() *Grid { return gridOf(nil) })
+// CommonGrid returns the grid whose cells end wherever a bin of the agent or a bucket of a
+// Histogram does. A page takes twice as much memory as in the AgentGrid.
+var CommonGrid = sync.OnceValue(func() *Grid { return newGrid(nil) })
 
-// GridWith is the CommonGrid whose cells end at the bounds of a Classic as well. Where more
-// than three of those lie within 64 bins, a factor of 3.6, a page may take four times the
-// memory of the AgentGrid's; the bounds that are common in metrics lie further apart. It
-// fails as CheckBounds does.
+// GridWith returns the CommonGrid whose cells also end at the bounds of a Classic. If more than
+// three bounds are within 64 bins, a factor of 3.6, a page can take four times as much memory as in
+// the AgentGrid; the bounds commonly used for metrics are further apart. It returns the error of
+// CheckBounds.
 func GridWith(bounds []float64) (*Grid, error) {
 	if len(bounds) == 0 {
 		return CommonGrid(), nil
@@ -65,35 +64,38 @@ func GridWith(bounds []float64) (*Grid, error) {
 	if err := CheckBounds(bounds); err != nil {
 		return nil, err
 	}
-	return gridOf(bounds), nil
+	return newGrid(bounds), nil
 }
 
-func gridOf(bounds []float64) *Grid {
-	g, most := &Grid{}, commonCells
+// newGrid assigns a cell to each truncated duration, in ascending order. A new cell begins wherever
+// the bin, the bucket or the classic bucket changes. Each page begins with the cell of its first
+// bin.
+func newGrid(bounds []float64) *Grid {
+	g, maxCells := &Grid{}, commonCells
 	cell, before := 0, 0
 	for step := range steps {
 		value := stepValue(step)
 		bin, bucket := uint16(logarithmic.Index(value)), int16(bucketOf(value))
 		classic := boundOf(bounds, value)
 		if first := int(bin) / pageBins * pageCells; cell < first {
-			for ; cell < first; cell++ { // the rest of the page has no durations
+			for ; cell < first; cell++ { // the rest of the previous page contains no durations
 				g.bins[cell+1], g.buckets[cell+1] = g.bins[cell], g.buckets[cell]
 			}
 		} else if step > 0 && (bin != g.bins[cell] || bucket != g.buckets[cell] || classic != before) {
 			cell++
 		}
 		g.cells[step], g.bins[cell], g.buckets[cell] = uint16(cell), bin, bucket
-		before, most = classic, max(most, cell%pageCells+1)
+		before, maxCells = classic, max(maxCells, cell%pageCells+1)
 	}
-	g.perPage = 1 << bits.Len(uint(most-1)) // a chunk has room for a whole number of pages
+	g.perPage = 1 << bits.Len(uint(maxCells-1)) // a power of two, so that pages fill a chunk
 	return g
 }
 
-// cellOf is the cell of a duration that is not 0.
+// cellOf returns the cell of a duration other than 0.
 func (g *Grid) cellOf(nanoseconds uint64) uint { return uint(g.cells[stepOf(nanoseconds)]) }
 
-// rank is a cell's place among all that this grid's pages have room for.
+// rank returns the position of a cell among all counters of this grid's pages.
 func (g *Grid) rank(cell uint) uint { return cell/pageCells*g.perPage + cell%pageCells }
 
-// ranked is the cell of a rank.
-func (g *Grid) ranked(rank uint) uint { return rank/g.perPage*pageCells + rank%g.perPage }
+// cellAt returns the cell with the given rank.
+func (g *Grid) cellAt(rank uint) uint { return rank/g.perPage*pageCells + rank%g.perPage }

@@ -2,34 +2,34 @@ package sketch
 
 import "math"
 
-// Histogram is a distribution of durations as OpenTelemetry has it: a base-2 exponential
-// histogram of seconds. For stores that count in a CommonGrid it has, bucket for bucket, the
-// counts that the OpenTelemetry SDK would have of the same truncated durations in seconds.
+// Histogram is a base-2 exponential histogram of seconds, as defined by OpenTelemetry. For stores
+// that count in a CommonGrid, its counts are exactly those that the OpenTelemetry SDK would have
+// for the same truncated durations.
 //
-// Statistics that tracers have counted have no durations any more, and a bin does not
-// determine a bucket. So each bin is counted in the bucket of the duration that its mapping
-// gives for the bin, which is within the mapping's accuracy of all durations in it. The same
-// holds for a bin of a store that counts in the AgentGrid.
+// Statistics that tracers have counted contain bins instead of durations, and a bin does not
+// determine a bucket. Each bin counts as the duration that represents it in its mapping, which is
+// within the mapping's accuracy of all durations in it. The same applies to bins of a store that
+// counts in the AgentGrid.
 //
-// It is large and flat, and reused for the next key. The zero value is empty.
+// A Histogram is large and flat, and is reused for the next key. The zero value is empty.
 type Histogram struct {
 	zeros      uint64
 	counts     [allBuckets]uint64 // at MaxScale
-	first, end int                // of the counts that may not be 0
-	lowered    []uint64           // what Buckets returned
+	first, end int                // range of the counts that may not be 0
+	lowered    []uint64           // memory of what Buckets returned
 	mapping    lastMapping
 }
 
-// Reset empties the histogram, at the cost of what was in it.
+// Reset empties the histogram. Its cost is proportional to the range in use.
 func (h *Histogram) Reset() {
 	clear(h.counts[h.first:h.end])
 	h.zeros, h.first, h.end = 0, 0, 0
 }
 
-// AddZeros counts spans that took no time.
+// AddZeros counts spans with a duration of 0.
 func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
 
-// AddBins counts spans that a tracer has counted by a mapping that the library knows.
+// AddBins counts spans that a tracer has counted, in a mapping that the library knows.
 func (h *Histogram) AddBins(m Mapping, bins []Bin) {
 	library := h.mapping.indexesOf(m)
 	for _, bin := range bins {
@@ -37,6 +37,7 @@ func (h *Histogram) AddBins(m Mapping, bins []Bin) {
 	}
 }
 
+// addCells implements Sum.
 func (h *Histogram) addCells(g *Grid, first uint, counters []uint32) {
 	for i, spans := range counters {
 		if spans > 0 {
@@ -45,6 +46,7 @@ func (h *Histogram) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
+// add adds spans to a bucket, and extends the range in use.
 func (h *Histogram) add(bucket int, spans uint64) {
 	if spans == 0 {
 		return
@@ -57,18 +59,18 @@ func (h *Histogram) add(bucket int, spans uint64) {
 	h.first, h.end = min(h.first, at), max(h.end, at+1)
 }
 
-// Buckets are what was counted, at the finest scale at which they are most at most, of which
-// there must be two. Counts is valid until the next call.
-func (h *Histogram) Buckets(most int) Buckets {
+// Buckets returns the histogram with at most limit buckets (at least two), at the finest scale at
+// which that is possible. Counts of the result is valid until the next call.
+func (h *Histogram) Buckets(limit int) Buckets {
 	b := Buckets{Scale: MaxScale, Zeros: h.zeros, Spans: h.zeros, Counts: h.lowered[:0]}
 	if h.end == 0 {
 		return b
 	}
-	all := stretch{MaxScale, h.first + lowestBucket, h.end - 1 + lowestBucket}
-	all.fit(most)
+	all := bucketRange{MaxScale, h.first + lowestBucket, h.end - 1 + lowestBucket}
+	all.fit(limit)
 	b.Scale, b.Offset = int32(all.scale), int32(all.lowest)
 	b.Counts = append(b.Counts, make([]uint64, all.length())...)
-	b.pour(h.counts[h.first:h.end], MaxScale, h.first+lowestBucket)
+	b.addCounts(h.counts[h.first:h.end], MaxScale, h.first+lowestBucket)
 	for _, spans := range b.Counts {
 		b.Spans += spans
 	}
@@ -76,71 +78,72 @@ func (h *Histogram) Buckets(most int) Buckets {
 	return b
 }
 
-// DefaultMaxBuckets is how many buckets the OpenTelemetry SDK gives a histogram.
+// DefaultMaxBuckets is the maximum number of buckets of a histogram in the OpenTelemetry SDK.
 const DefaultMaxBuckets = 160
 
-// Buckets are a histogram's at one scale: of Counts[i] those that took longer than
-// 2^((Offset+i) / 2^Scale) seconds and not longer than 2^((Offset+i+1) / 2^Scale). Without
-// any their scale is MaxScale.
+// Buckets are the buckets of a histogram at one scale. Counts[i] is the number of durations greater
+// than 2^((Offset+i) / 2^Scale) seconds and at most 2^((Offset+i+1) / 2^Scale) seconds. Empty
+// Buckets have MaxScale.
 type Buckets struct {
 	Scale  int32
 	Offset int32
 	Counts []uint64 // the first and the last are not 0
-	Zeros  uint64   // spans that took no time
-	Spans  uint64   // in all
+	Zeros  uint64   // spans with a duration of 0
+	Spans  uint64   // total
 }
 
-// Add adds others, and lowers the scale until there are most at most. It is exact: what a
-// sequence of histograms adds up to is what one would have counted of all their spans.
-func (b *Buckets) Add(other *Buckets, most int) {
+// Add adds other, and lowers the scale until there are at most limit buckets. It is exact: adding
+// up histograms gives the same result as one histogram of all durations.
+func (b *Buckets) Add(other *Buckets, limit int) {
 	b.Zeros += other.Zeros
 	b.Spans += other.Spans
 	if len(other.Counts) == 0 {
 		return
 	}
-	both := b.stretch().joined(other.stretch())
-	both.fit(most)
-	if both != b.stretch() {
+	both := b.bucketRange().union(other.bucketRange())
+	both.fit(limit)
+	if both != b.bucketRange() {
 		sum := Buckets{
 			Scale: int32(both.scale), Offset: int32(both.lowest),
 			Counts: make([]uint64, both.length()),
 		}
-		sum.pour(b.Counts, int(b.Scale), int(b.Offset))
+		sum.addCounts(b.Counts, int(b.Scale), int(b.Offset))
 		b.Scale, b.Offset, b.Counts = sum.Scale, sum.Offset, sum.Counts
 	}
-	b.pour(other.Counts, int(other.Scale), int(other.Offset))
+	b.addCounts(other.Counts, int(other.Scale), int(other.Offset))
 }
 
-// pour adds counts from an offset on, at a scale that is at least as fine.
-func (b *Buckets) pour(counts []uint64, scale, offset int) {
+// addCounts adds counts that begin at offset. Their scale is at least as fine as that of b.
+func (b *Buckets) addCounts(counts []uint64, scale, offset int) {
 	halvings := scale - int(b.Scale)
 	for i, spans := range counts {
 		b.Counts[(offset+i)>>halvings-int(b.Offset)] += spans
 	}
 }
 
-func (b *Buckets) stretch() stretch {
-	return stretch{int(b.Scale), int(b.Offset), int(b.Offset) + len(b.Counts) - 1}
+func (b *Buckets) bucketRange() bucketRange {
+	return bucketRange{int(b.Scale), int(b.Offset), int(b.Offset) + len(b.Counts) - 1}
 }
 
-// stretch is the buckets from the lowest to the highest in use, at a scale; it is empty
-// where the highest is below the lowest.
-type stretch struct{ scale, lowest, highest int }
+// bucketRange is the range from the lowest to the highest bucket in use, at a scale. It is empty if
+// highest is less than lowest.
+type bucketRange struct{ scale, lowest, highest int }
 
-func (s stretch) length() int { return s.highest - s.lowest + 1 }
+func (s bucketRange) length() int { return s.highest - s.lowest + 1 }
 
-// fit lowers the scale to the finest at which most are enough. Each step joins two
-// neighbours, as in the SDK.
-func (s *stretch) fit(most int) {
-	for s.length() > max(most, 2) {
+// fit lowers the scale to the finest one at which the range has at most limit buckets. As in the
+// SDK, each step merges pairs of neighbors.
+func (s *bucketRange) fit(limit int) {
+	for s.length() > max(limit, 2) {
 		s.halve()
 	}
 }
 
-func (s *stretch) halve() { s.scale, s.lowest, s.highest = s.scale-1, s.lowest>>1, s.highest>>1 }
+func (s *bucketRange) halve() { s.scale, s.lowest, s.highest = s.scale-1, s.lowest>>1, s.highest>>1 }
 
-// joined is the stretch of both, of which the other is not empty, at the lower scale.
-func (s stretch) joined(other stretch) stretch {
+// union returns the smallest range that contains both, at the lower of their scales. other is not
+// empty.
+func (s bucketRange) union(other bucketRange) bucketRange {
 	if s.length() <= 0 {
 		return other
 	}
@@ -150,21 +153,21 @@ func (s stretch) joined(other stretch) stretch {
 	for other.scale > s.scale {
 		other.halve()
 	}
-	return stretch{s.scale, min(s.lowest, other.lowest), max(s.highest, other.highest)}
+	return bucketRange{s.scale, min(s.lowest, other.lowest), max(s.highest, other.highest)}
 }
 
-// The buckets of a Histogram at MaxScale: 32 to each power of two, of seconds.
+// The buckets of a Histogram at MaxScale, 32 per power of two of seconds.
 const (
-	// MaxScale is the finest scale of a Histogram. At 5 a bucket is 2.2 % wide, about as
-	// wide as a bin of the agent's, so a CommonGrid has less than two cells for each bin.
+	// MaxScale is the finest scale of a Histogram. At scale 5 a bucket is 2.2 % wide, about as
+	// wide as a bin of the agent, so a CommonGrid has fewer than two cells per bin.
 	MaxScale     = 5
-	lowestBucket = -957 // of 1 ns
-	allBuckets   = 2049 // from there to that of the largest uint64
+	lowestBucket = -957 // bucket of 1 ns
+	allBuckets   = 2049 // number of buckets up to that of the largest uint64
 )
 
-// bucketOf is the bucket of so many nanoseconds: k for what is longer than 2^(k/32) s and not
-// longer than 2^((k+1)/32) s. No truncated duration is so near to such a bound that a
-// logarithm could round it to the other side; a test says how near the nearest is.
+// bucketOf returns the bucket of a duration: k if it is greater than 2^(k/32) s and at most
+// 2^((k+1)/32) s. No truncated duration is close enough to a bound for the logarithm to be rounded
+// to the other side; a test measures the smallest distance.
 func bucketOf(nanoseconds float64) int {
 	k := math.Ceil(math.Log2(nanoseconds/1e9)*(1<<MaxScale)) - 1
 	return int(min(max(k, lowestBucket), lowestBucket+allBuckets-1))

@@ -8,33 +8,33 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 )
 
-// Mapping says which durations each bin of a sketch holds. Sketches of one mapping are
-// added up bin by bin, and nothing is rounded; those of two would have to be converted,
-// which moves spans between bins. So tracers' sketches are added up by their mapping, and
-// two mappings are equal only to the last bit.
+// Mapping defines which durations each bin of a sketch contains. Sketches with equal mappings are
+// added up bin by bin, without rounding. Converting between mappings would move spans between bins,
+// so tracers' sketches are kept apart by mapping. Mappings are equal only if all bits are.
 type Mapping struct {
 	Gamma, Offset float64
-	Interpolation int32 // as the format numbers it
+	Interpolation int32 // as numbered in the format
 }
 
-// OwnMapping is the agent's, and that of every span that is counted here.
+// OwnMapping is the agent's mapping, and that of every span counted by the daemon.
 var OwnMapping = func() Mapping {
 	m := logarithmic.ToProto()
 	return Mapping{m.Gamma, m.IndexOffset, int32(m.Interpolation)}
 }()
 
-// MappingID is a mapping's number in one cycle: 0 is OwnMapping.
+// MappingID numbers the mappings of one cycle. 0 is OwnMapping.
 type MappingID uint8
 
-// MaxMappings is how many one cycle can hold. The tracers of one language share
-// one, and there are six languages or so.
+// MaxMappings is the maximum number of mappings per cycle. The tracers of one language share one,
+// and there are about six languages.
 const MaxMappings = 8
 
-// worstAccuracy is beyond what the agent calls a mapping.
+// worstAccuracy is a relative accuracy that the agent rejects.
 const worstAccuracy = 0.5
 
-// Library is the mapping as the library computes it. It fails for one that the agent
-// would not read, or not convert to its own where it must, which loses the sketch.
+// Library returns the library's implementation of the mapping. It returns an error if the agent
+// could not read the mapping, or could not convert it to its own where necessary, because the agent
+// would then lose the sketch.
 func (m Mapping) Library() (mapping.IndexMapping, error) {
 	index, err := mapping.FromProto(&sketchpb.IndexMapping{
 		Gamma: m.Gamma, IndexOffset: m.Offset,
@@ -50,16 +50,16 @@ func (m Mapping) Library() (mapping.IndexMapping, error) {
 	return index, nil
 }
 
-// known is the same of a mapping of which bins were taken.
-func (m Mapping) known() mapping.IndexMapping {
+// mustLibrary is like Library, for mappings whose bins were accepted.
+func (m Mapping) mustLibrary() mapping.IndexMapping {
 	index, err := m.Library()
 	if err != nil {
-		panic(fmt.Sprintf("BUG: bins were taken that stand for nothing: %v", err))
+		panic(fmt.Sprintf("BUG: bins of an invalid mapping were accepted: %v", err))
 	}
 	return index
 }
 
-// lastMapping keeps the library's form of the mapping whose bins came last.
+// lastMapping caches the library's implementation of the last mapping.
 type lastMapping struct {
 	mapping Mapping
 	indexes mapping.IndexMapping
@@ -67,16 +67,15 @@ type lastMapping struct {
 
 func (l *lastMapping) indexesOf(m Mapping) mapping.IndexMapping {
 	if l.indexes == nil || m != l.mapping {
-		l.mapping, l.indexes = m, m.known()
+		l.mapping, l.indexes = m, m.mustLibrary()
 	}
 	return l.indexes
 }
 
-// Range is the lowest and the highest bin that can be merged, each of which stands for a time
-// that some span may have taken: up to the largest duration there is, 2^64 ns. In the agent's
-// own mapping the highest bin is that of eighteen years, so that nothing that is merged
-// collapses; a mapping that is finer than most has the bins that a Sketch has room for. It
-// fails as Library does.
+// Range returns the lowest and the highest bin that can be merged. Each bin in between represents
+// some possible duration, up to the longest one, 2^64 ns. In the agent's mapping the highest bin is
+// 18 years, so no merged bin collapses. A mapping that is finer than usual is limited to the bins
+// of a Sketch. Range returns the error of Library.
 func (m Mapping) Range() (first, last int64, err error) {
 	if m == OwnMapping {
 		return 0, maxBins - 1, nil
@@ -90,45 +89,44 @@ func (m Mapping) Range() (first, last int64, err error) {
 	return max(0, int64(shortest)), min(int64(longest), sketchBins-1), nil
 }
 
-// sketchBins is what a sketch has room for: the format's bins whose number takes two
-// bytes. Those of the agent's own mapping take a quarter of it, those of any other that
-// maps durations to half a percent all.
+// sketchBins is the number of bins of a Sketch: those whose index takes at most two bytes in the
+// format. The agent's mapping uses a quarter of them; a mapping with an accuracy of half a percent
+// uses all.
 const sketchBins = 1 << 13
 
-// Bins is a distribution that was counted elsewhere.
+// Bins is a distribution that a tracer has counted.
 type Bins struct {
 	Zeros uint64
-	List  []Bin // lowest first, if that is at hand
+	List  []Bin // lowest first, if sorted
 }
 
-// Mean is that of the durations which the bins of a mapping stand for, or 0 of none. The
+// Mean returns the mean of the durations that represent the bins, or 0 if there are none. The
 // library knows the mapping.
 func (b *Bins) Mean(m Mapping) float64 {
-	library, spans, sum := m.known(), float64(b.Zeros), 0.0
+	index, spans, sum := m.mustLibrary(), float64(b.Zeros), 0.0
 	for _, bin := range b.List {
 		spans += float64(bin.Spans)
-		sum += float64(bin.Spans) * library.Value(int(bin.Index))
+		sum += float64(bin.Spans) * index.Value(int(bin.Index))
 	}
 	return sum / max(spans, 1)
 }
 
-// Bin is the spans of one bin.
+// Bin is the number of spans in one bin.
 type Bin struct {
-	Index uint16 // within its mapping's Range
+	Index uint16 // within the Range of its mapping
 	Spans uint64
 }
 
-// The parameters of the agent's own sketches. Anything else would still be
-// accepted, but would not merge bin for bin with what the agent computes. So is
-// the truncation: the agent clears the low bits of a duration before its sketch
-// sees it; sign, exponent and nine bits of mantissa survive, rounding down.
+// The parameters of the agent's own sketches. The agent would accept others, but could not merge them bin
+// for bin with its own. Before the agent adds a duration to a sketch, it truncates it to sign, exponent
+// and nine bits of mantissa.
 const (
 	RelativeAccuracy = 0.01
-	maxBins          = 2048 // the lowest are collapsed beyond that
-	allBins          = 2218 // from 0, of 1 ns, to that of the largest uint64
+	maxBins          = 2048 // the lowest bins beyond that are collapsed
+	allBins          = 2218 // from bin 0, of 1 ns, to that of the largest uint64
 )
 
-// logarithmic is the mapping of every sketch.
+// logarithmic is the agent's mapping.
 var logarithmic = func() mapping.IndexMapping {
 	m, err := mapping.NewLogarithmicMapping(RelativeAccuracy)
 	if err != nil {
@@ -138,25 +136,24 @@ var logarithmic = func() mapping.IndexMapping {
 }()
 
 const (
-	truncatedBits = 43 // what truncation clears
-	mantissaBits  = 9  // what it leaves of the mantissa
-	// one is the number 1 without its truncated bits, the smallest duration
-	// that has a bin. The largest, a uint64 rounded up, is 2^64.
+	truncatedBits = 43 // low bits of a float64 that truncation clears
+	mantissaBits  = 9  // bits of the mantissa that it keeps
+	// one is the float64 1 without its truncated bits: the shortest duration that has a bin.
 	one = 1023 << mantissaBits
-	// steps are the values that truncation leaves, up to that: 512 to each power of two.
+	// steps is the number of truncated durations, from 1 to 2^64: 512 per power of two. 2^64 is the
+	// largest uint64, rounded up.
 	steps = 64<<mantissaBits + 1
 )
 
-// stepOf is the number of the value that truncation leaves of a duration, which is not 0.
+// stepOf returns the index of a duration, which is not 0, among all truncated durations.
 func stepOf(nanoseconds uint64) uint16 {
 	return uint16(math.Float64bits(float64(nanoseconds))>>truncatedBits - one)
 }
 
-// Truncate is what truncation leaves of a duration, in nanoseconds: what a bin counts of it, or
-// a histogram's bucket.
+// Truncate returns a duration as it is counted in a bin or bucket, in nanoseconds.
 func Truncate(nanoseconds uint64) float64 {
 	return math.Float64frombits(math.Float64bits(float64(nanoseconds)) >> truncatedBits << truncatedBits)
 }
 
-// stepValue is that value, in nanoseconds.
+// stepValue returns the truncated duration with the given index, in nanoseconds.
 func stepValue(step int) float64 { return math.Float64frombits((one + uint64(step)) << truncatedBits) }

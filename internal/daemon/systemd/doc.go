@@ -1,26 +1,21 @@
-// Package systemd tells the service manager that started the daemon how it is:
-// that it starts, that it is ready, what its books say, that it lives, and that it
-// stops; and it takes the sockets that the service manager has given (Sockets). The words of the
-// protocol, sd_notify, and the reading of its environment are the library's (coreos/go-systemd);
-// what is said and when is decided here.
+// Package systemd reports the state of the daemon to the service manager that started it, and takes the sockets
+// inherited from it (Sockets). The library coreos/go-systemd implements the protocol, sd_notify; this package
+// decides what is reported and when.
 //
-// A nil Supervisor stands for a daemon that no service manager started: every
-// method then does nothing. So nothing else asks whether there is one.
+// Without a service manager, Supervisor is nil, and its methods do nothing.
 //
-// # What the watchdog means
+// # Watchdog
 //
-// WATCHDOG=1 is sent from a goroutine of its own, and only after the daemon has
-// answered that it is well: that cycles are sealed. A seal
-// needs every drainer to answer and the flush to give memory back, so a drainer
-// that stands still, a lock that is never given back and a question that hangs
-// all end in silence, and the service manager acts on silence. An agent that is
-// away is no reason for a restart: it would lose what waits for the agent.
+// WATCHDOG=1 is sent by a goroutine of its own, only after the daemon has reported that cycles are being
+// sealed. A seal requires every drainer to respond and the flusher to return memory, so a blocked drainer, a
+// deadlock and a hanging status all result in silence, and the service manager restarts the daemon. An
+// unreachable agent is not a reason for a restart, which would lose the spans waiting for it.
 //
-// While stopping, cycles are rightly not sealed any more. The grace bounds that
-// time, so the watchdog is fed without a question.
+// During shutdown cycles are no longer sealed. The grace period limits its duration, so the watchdog is fed
+// unconditionally.
 //
-// # Threading and bounds
+// # Concurrency and limits
 //
-// Ready starts one goroutine and Close ends it. Nobody waits longer than a second
-// for a message to be taken: being supervised never makes the daemon wait.
+// Ready starts one goroutine, and Close ends it. Sending a message takes at most a second, so the service
+// manager can't block the daemon.
 package systemd

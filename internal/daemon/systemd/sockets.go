@@ -10,13 +10,13 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// Sockets are those that the service manager listens on and has given to this daemon
-// (socket activation): LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. It keeps them when the
-// daemon ends, so whoever connects between two daemons waits for the next one.
+// Sockets are the sockets inherited from the service manager (socket activation): LISTEN_PID,
+// LISTEN_FDS and LISTEN_FDNAMES. The service manager keeps them open, so clients that connect while
+// no daemon is running wait for the next one.
 type Sockets struct{ given []net.Listener }
 
-// TakeSockets takes what was given, which may be nothing. It has an error for what is no
-// socket that listens for connections.
+// TakeSockets returns the inherited sockets, if any. The error names each file that is not a
+// listening socket.
 func TakeSockets() (s Sockets, err error) {
 	for _, file := range activation.Files(true) {
 		listener, bad := net.FileListener(file) // of a descriptor of its own
@@ -31,7 +31,7 @@ func TakeSockets() (s Sockets, err error) {
 	return s, err
 }
 
-// Unix takes the socket at a path, nil where none was given.
+// Unix returns the socket at a path, or nil if it was not inherited.
 func (s *Sockets) Unix(path string) *net.UnixListener {
 	taken, _ := s.take(func(of net.Addr) bool {
 		return of.Network() == "unix" && isSamePath(of.String(), path)
@@ -39,7 +39,7 @@ func (s *Sockets) Unix(path string) *net.UnixListener {
 	return taken
 }
 
-// TCP takes the one of an address, nil where none was given.
+// TCP returns the listener on an address, or nil if it was not inherited.
 func (s *Sockets) TCP(addr string) net.Listener {
 	wanted, err := net.ResolveTCPAddr("tcp", addr)
 	if addr == "" || err != nil {
@@ -52,6 +52,7 @@ func (s *Sockets) TCP(addr string) net.Listener {
 	})
 }
 
+// take removes and returns the first socket whose address satisfies a condition, or nil.
 func (s *Sockets) take(is func(net.Addr) bool) net.Listener {
 	for i, listener := range s.given {
 		if listener != nil && is(listener.Addr()) {
@@ -62,8 +63,8 @@ func (s *Sockets) take(is func(net.Addr) bool) net.Listener {
 	return nil
 }
 
-// CheckTaken has an error for every socket that nothing took: whoever connects to it would
-// wait for ever.
+// CheckTaken returns an error for every socket that was not used, because clients that connect to
+// it would wait forever.
 func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.given {
 		if listener != nil {
@@ -75,7 +76,7 @@ func (s *Sockets) CheckTaken() (err error) {
 	return err
 }
 
-// isSamePath says whether two paths lead to one file: /var/run is a link to /run.
+// isSamePath reports whether two paths are the same file: /var/run is a link to /run.
 func isSamePath(a, b string) bool {
 	if b == "" {
 		return false

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// statusEvery is how often the status line is renewed, unless the watchdog asks for more.
+	// statusEvery is the interval of status lines, unless the watchdog requires a shorter one.
 	statusEvery = 10 * time.Second
-	// sendTimeout bounds one message. The library would wait for as long as the manager's queue is full.
+	// sendTimeout limits the time to send one message. The library would wait while the manager's queue is full.
 	sendTimeout = time.Second
 )
 
 // Supervisor is the service manager that started the daemon. A nil Supervisor does nothing.
 type Supervisor struct {
 	send     func(message string) error
-	watchdog time.Duration // 0: there is none
+	watchdog time.Duration // watchdog interval; 0 if there is none
 	log      *slog.Logger
 
 	stopping   atomic.Bool
 	stop, done chan struct{}
-	lastError  string // that was logged
+	lastError  string // last logged error
 }
 
-// Open finds the service manager that the environment names. It returns nil if there is none.
+// Open connects to the service manager in the environment. It returns nil if there is none.
 func Open(log *slog.Logger) (*Supervisor, error) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, nil
@@ -55,6 +55,7 @@ func newSupervisor(send func(string) error, watchdog time.Duration, log *slog.Lo
 	}
 }
 
+// send sends one message to the service manager.
 func send(message string) error {
 	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
 	if err != nil {
@@ -68,8 +69,8 @@ func send(message string) error {
 	return err
 }
 
-// Ready reports that tracers can connect. From then on, until Close, it reports the result of check: a status
-// line, and an error if a restart would help.
+// Ready reports that clients can connect. From then on, until Close, it periodically reports the
+// result of check: a status line, and an error if a restart would help.
 func (s *Supervisor) Ready(check func() (string, error)) {
 	if s == nil {
 		return
@@ -117,7 +118,7 @@ func (s *Supervisor) watch(check func() (string, error)) {
 	}
 }
 
-// report feeds the watchdog if the daemon is well.
+// report sends the status line, and feeds the watchdog if check returns no error.
 func (s *Supervisor) report(check func() (string, error)) error {
 	if s.stopping.Load() {
 		return s.send(daemon.SdNotifyWatchdog)
@@ -145,5 +146,5 @@ func (s *Supervisor) logChange(err error) {
 	s.lastError = text
 }
 
-// oneLine keeps a status from being read as several assignments.
+// oneLine replaces line breaks, which would separate assignments.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }

@@ -12,11 +12,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 
-// URL is where the agent listens; the zero value is no agent.
+// URL is the address of an agent. The zero value means that there is none.
 type URL = endpoint.URL
 
-// ParseURL reads an agent's URL: http://host:port, where the port is 8126 unless given, or
-// unix:///path. These are the forms of DD_TRACE_AGENT_URL.
+// ParseURL parses an agent's URL in the forms of DD_TRACE_AGENT_URL: http://host:port, with 8126 as
+// the default port, or unix:///path.
 func ParseURL(text string) (URL, error) {
 	return endpoint.Form{
 		What:    "agent URL (not shown, since it may hold a key)",
@@ -25,7 +25,7 @@ func ParseURL(text string) (URL, error) {
 	}.Parse(text) //nolint:wrapcheck // it says what to do
 }
 
-// answers is what the agent's responses mean. Statuses without a row are refused for good.
+// answers defines the meaning of the agent's status codes. Other errors are permanent.
 var answers = post.Answers{
 	http.StatusNotFound:        {Outcome: export.OutcomeNotWanted},
 	http.StatusRequestTimeout:  {Outcome: export.OutcomeNotYet},
@@ -33,29 +33,29 @@ var answers = post.Answers{
 	5:                          {Outcome: export.OutcomeNotYet},
 }
 
-// noStatistics is a payload with none: an empty map.
+// noStatistics is a payload without statistics: an empty map.
 var noStatistics = []byte{0x80}
 
-// client asks the agent.
+// client makes requests to an agent.
 type client interface {
-	// deliver offers a payload once.
+	// deliver makes one attempt to deliver a payload.
 	deliver(ctx context.Context, p *export.Payload) post.Answer
 	// info reads /info.
 	info(ctx context.Context) (info, error)
 }
 
-// httpClient asks the agent over HTTP.
+// httpClient makes requests to an agent over HTTP.
 type httpClient struct{ poster *post.Poster }
 
 func newHTTPClient(url URL, version string) *httpClient {
 	return &httpClient{post.New(post.Config{
-		Who: "agent", Endpoint: url, Path: "/v0.6/stats", ContentType: "application/msgpack",
-		Nothing: noStatistics, Answers: answers, Version: headerText(version),
+		Name: "agent", Endpoint: url, Path: "/v0.6/stats", ContentType: "application/msgpack",
+		EmptyBody: noStatistics, Answers: answers, Version: headerText(version),
 	})}
 }
 
-// deliver sends a payload with the headers of its origin. The agent takes the container only from these
-// headers.
+// deliver sends a payload with the headers of its origin. The agent reads the container only from
+// these headers.
 func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer {
 	header := http.Header{}
 	for name, value := range map[string]string{
@@ -75,10 +75,11 @@ func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer
 	return c.poster.Post(ctx, header, p.Body)
 }
 
-// maxInfoBytes limits the length of /info; a real one has some 4 KB.
+// maxInfoBytes limits the length of /info, which normally has about 4 KB.
 const maxInfoBytes = 1 << 20
 
-// info reads /info. An agent that does not have it is too old to take statistics, which is no error.
+// info reads /info. An agent without this endpoint is too old to accept statistics; this is not an
+// error.
 func (c *httpClient) info(ctx context.Context) (info, error) {
 	a := c.poster.Get(ctx, "/info", maxInfoBytes+1)
 	switch {
@@ -92,8 +93,8 @@ func (c *httpClient) info(ctx context.Context) (info, error) {
 	return parseInfo(a.Body)
 }
 
-// headerText removes control characters, which a header must not have: a stray newline of a tracer must not
-// make its payload impossible to send.
+// headerText removes control characters, which are invalid in headers, so that a newline in a
+// tracer's labels does not make its payload impossible to send.
 func headerText(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -19,125 +19,129 @@ import (
 )
 
 const (
-	// discoveryPause is how long discovery waits before it asks again, after the agent did not answer or
-	// wanted no statistics.
+	// discoveryPause is the interval between requests for /info while the agent does not answer or does
+	// not accept statistics.
 	discoveryPause = 10 * time.Second
-	// infoTimeout is how long one reading of /info may take.
+	// infoTimeout is the timeout of a request for /info.
 	infoTimeout = 10 * time.Second
 	// maxAgentVersion limits the length of an agent's version.
 	maxAgentVersion = 100
 )
 
-// errNoStatistics is why an auto-discovered agent is not found although its address answers.
+// errNoStatistics means that a server answers at the address of an auto-discovered agent, but does
+// not accept statistics.
 var errNoStatistics = errors.New("the server that answers takes no statistics")
 
-// discovery asks the agent what it wants. It reads /info until that has succeeded once; again when the
-// agent's state changes or a payload is not answered, since another agent may have replaced it; and every
-// discoveryPause while statistics are not wanted, because an agent can be upgraded under a running daemon.
-// An auto-discovered agent is found when it says that it wants them.
+// discovery finds out which statistics the agent wants. It reads /info until that has succeeded
+// once; again when the agent's state changes or a payload is not answered, because another agent
+// may have replaced it; and every discoveryPause while the agent does not accept statistics,
+// because it may be upgraded. An auto-discovered agent is found when it accepts statistics.
 type discovery struct {
 	log    *slog.Logger
 	client client
 	url    URL
 
-	joined    atomic.Bool // it is configured, or found
-	features  *featureStore
-	info      atomic.Pointer[info]   // as it was last read
-	lastState atomic.Pointer[string] // of the agent, by an answer
-	changed   chan struct{}          // holds a token when /info must be read
+	isDestination atomic.Bool // the agent is a destination: it is configured, or was found
+	features      *featureStore
+	info          atomic.Pointer[info]   // last response of /info
+	lastState     atomic.Pointer[string] // state of the agent in the last response to a payload
+	readRequests  chan struct{}          // holds a token when /info must be read
 
 	// Used only by the goroutine of watch.
-	failures int  // to read /info, in a row
-	isLogged bool // the log says that the agent answers
+	failures int  // consecutive failures to read /info
+	isLogged bool // it was logged that the agent answers
 }
 
+// newDiscovery returns the discovery of an agent that has not been asked yet, so the default
+// features apply.
 func newDiscovery(log *slog.Logger, c client, url URL, lookedFor bool) *discovery {
 	d := &discovery{
 		log: log, client: c, url: url,
-		features: newFeatureStore(DefaultFeatures()), changed: make(chan struct{}, 1),
+		features: newFeatureStore(DefaultFeatures()), readRequests: make(chan struct{}, 1),
 	}
 	d.info.Store(&info{})
 	d.lastState.Store(new(string))
-	d.joined.Store(!lookedFor)
+	d.isDestination.Store(!lookedFor)
 	return d
 }
 
-// watch asks the agent what it wants, until its context ends.
+// watch reads /info whenever necessary, until ctx ends.
 func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	for d.await(ctx, link, d.readInfo(ctx, link)) {
 	}
 }
 
-// await returns true when /info must be read, and false at the end. known reports whether the last reading
-// succeeded.
-func (d *discovery) await(ctx context.Context, link *export.Link, known bool) bool {
-	var again <-chan time.Time
-	if !known || !d.wantsStatistics() {
-		again = time.After(discoveryPause)
+// await waits until /info should be read again, and returns true. This is after discoveryPause if
+// lastReadOK is false or the agent does not accept statistics, and otherwise when a payload is not
+// answered or the agent's state changes. It returns false when ctx ends.
+func (d *discovery) await(ctx context.Context, link *export.Link, lastReadOK bool) bool {
+	var retry <-chan time.Time
+	if !lastReadOK || !d.wantsStatistics() {
+		retry = time.After(discoveryPause)
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-again:
+		case <-retry:
 			return true
 		case <-link.Lost():
-		case <-d.changed:
+		case <-d.readRequests:
 		}
 		if d.wantsStatistics() {
 			return true
 		}
-		// A downgrade was just seen on an answer. Asking at once would find
-		// the same agent that said so.
-		if again == nil {
-			again = time.After(discoveryPause)
+		// The agent has just rejected statistics. Reading /info immediately would only confirm that.
+		if retry == nil {
+			retry = time.After(discoveryPause)
 		}
 	}
 }
 
-// readInfo asks the agent once and publishes its features.
+// readInfo reads /info once and publishes the agent's features. It reports whether the agent
+// answered and, if it is auto-discovered, accepts statistics.
 func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
-	asking, cancel := context.WithTimeout(ctx, infoTimeout)
+	infoCtx, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
-	said, err := d.client.info(asking)
-	if err == nil && !said.features.Stats && !d.joined.Load() {
+	info, err := d.client.info(infoCtx)
+	if err == nil && !info.features.Stats && !d.isDestination.Load() {
 		err = errNoStatistics
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			link.Silent()
-			d.failed(err)
+			link.SetSilent()
+			d.recordFailure(err)
 		}
 		return false
 	}
 	if d.failures > 0 {
-		link.Returned()
+		link.SetRecovered()
 	} else {
-		link.Answers()
+		link.SetReachable()
 	}
 	d.failures = 0
 	if !d.isLogged {
 		d.isLogged = true
-		says := "agent answers"
-		if !d.joined.Load() {
-			says = "agent found; statistics go there from now on"
+		message := "agent answers"
+		if !d.isDestination.Load() {
+			message = "agent found; statistics go there from now on"
 		}
-		d.log.Info(says, "agent", d.url.String(),
-			"agent_version", said.version, "takes_statistics", said.features.Stats)
+		d.log.Info(message, "agent", d.url.String(),
+			"agent_version", info.version, "takes_statistics", info.features.Stats)
 	}
-	d.info.Store(&said)
-	d.publish(func(Features) Features { return said.features })
-	d.joined.Store(true)
+	d.info.Store(&info)
+	d.publish(func(Features) Features { return info.features })
+	d.isDestination.Store(true)
 	return true
 }
 
-// failed records that the agent did not answer. An agent that was never there is the commonest mistake of a
-// new installation, and without traffic nothing else would show it, so it is logged; other failures show
-// with payloads. It is logged at the second failure, because daemon and agent often start together. An
-// auto-discovered agent that is not there is no mistake.
-func (d *discovery) failed(err error) {
+// recordFailure records that the agent did not answer. It logs a configured agent that has never
+// answered, which is the most common mistake in a new installation and would be invisible without
+// traffic. It does so at the second failure, because daemon and agent often start together. All
+// other failures become visible through payloads, or are normal for an auto-discovered agent.
+func (d *discovery) recordFailure(err error) {
 	d.failures++
-	if d.failures != 2 || d.isLogged || !d.joined.Load() {
+	if d.failures != 2 || d.isLogged || !d.isDestination.Load() {
 		d.log.Debug("agent info is not to be had", "agent", d.url.String(), "error", err)
 		return
 	}
@@ -145,13 +149,14 @@ func (d *discovery) failed(err error) {
 		"Until it does, payloads are kept for --retry-age", "agent", d.url.String(), "error", err)
 }
 
-// downgrade publishes that this agent has no statistics endpoint. Discovery finds out when it gets one.
+// downgrade records that this agent has no endpoint for statistics, and lets discovery find out
+// when it gets one.
 func (d *discovery) downgrade() {
 	d.publish(func(now Features) Features { now.Stats = false; return now })
-	d.lookAgain()
+	d.requestRead()
 }
 
-// publish changes the features, and logs when statistics begin or cease to be wanted.
+// publish changes the features, and logs when the agent begins or ceases to accept statistics.
 func (d *discovery) publish(edit func(Features) Features) {
 	before, after := d.features.change(edit)
 	switch {
@@ -162,51 +167,51 @@ func (d *discovery) publish(edit func(Features) Features) {
 	}
 }
 
-// noticeState has /info read when a response to a payload shows that the agent's configuration has changed.
-// Behind a proxy that rewrites /info its state and that of responses never agree, so each state counts
-// once.
+// noticeState triggers a request for /info if a response to a payload shows that the agent's
+// configuration has changed. Behind a proxy that rewrites /info, the state of /info and that of
+// responses always differ, so each state triggers it only once.
 func (d *discovery) noticeState(state string) {
 	if state == "" || *d.lastState.Swap(&state) == state {
 		return
 	}
 	if state != d.info.Load().state {
-		d.lookAgain()
+		d.requestRead()
 	}
 }
 
-// lookAgain makes discovery read /info.
-func (d *discovery) lookAgain() {
+// requestRead makes discovery read /info.
+func (d *discovery) requestRead() {
 	select {
-	case d.changed <- struct{}{}:
-	default: // it is about to
+	case d.readRequests <- struct{}{}:
+	default: // already requested
 	}
 }
 
-// version is what the agent last called itself.
+// version returns the version that the agent last reported.
 func (d *discovery) version() string { return span.Text(d.info.Load().version, maxAgentVersion) }
 
-// wantsStatistics reports whether the agent takes statistics at present.
+// wantsStatistics reports whether the agent currently accepts statistics.
 func (d *discovery) wantsStatistics() bool {
 	now, _ := d.features.load()
 	return now.Stats
 }
 
-// wants is what export.Exporter has of it.
+// wants implements export.Exporter.Wants.
 func (d *discovery) wants() (statistics bool, payloadBytes int) {
 	now, _ := d.features.load()
 	return now.Stats, now.MaxRequestBytes
 }
 
-// info is what was read of the agent's /info.
+// info is the relevant content of the agent's /info.
 type info struct {
 	features Features
-	state    string // what the agent's Datadog-Agent-State header says of this body
+	state    string // the Datadog-Agent-State header that corresponds to this content
 	version  string // of the agent
 }
 
-// parseInfo reads the body of /info.
+// parseInfo parses a response of /info.
 func parseInfo(body []byte) (info, error) {
-	var said struct {
+	var parsed struct {
 		Features
 		Version         string     `json:"version"`
 		Endpoints       []string   `json:"endpoints"`
@@ -216,21 +221,21 @@ func parseInfo(body []byte) (info, error) {
 			MaxRequestBytes int `json:"max_request_bytes"`
 		} `json:"config"`
 	}
-	// Null means that the agent computes none by kind; one that does not know the
-	// field computes them, as tracers assume too.
-	said.SpanKinds = slices.Clone(defaultSpanKinds)
-	if err := json.Unmarshal(body, &said); err != nil {
+	// If the field is missing, the agent computes statistics for the default kinds, as tracers assume, too.
+	// If it is null, for none.
+	parsed.SpanKinds = slices.Clone(defaultSpanKinds)
+	if err := json.Unmarshal(body, &parsed); err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}
-	slices.Sort(said.SpanKinds) // which the agent lists in random order
-	said.Stats = slices.Contains(said.Endpoints, "/v0.6/stats")
-	said.FiltersTags = said.FilterTags.any() || said.FilterTagsRegex.any()
-	said.Features.MaxRequestBytes = max(0, said.Config.MaxRequestBytes)
+	slices.Sort(parsed.SpanKinds) // the agent lists them in random order
+	parsed.Stats = slices.Contains(parsed.Endpoints, "/v0.6/stats")
+	parsed.FiltersTags = parsed.FilterTags.any() || parsed.FilterTagsRegex.any()
+	parsed.Features.MaxRequestBytes = max(0, parsed.Config.MaxRequestBytes)
 	sum := sha256.Sum256(body)
-	return info{features: said.Features, state: hex.EncodeToString(sum[:]), version: said.Version}, nil
+	return info{features: parsed.Features, state: hex.EncodeToString(sum[:]), version: parsed.Version}, nil
 }
 
-// tagFilters are the tags that a trace's root must or must not have.
+// tagFilters are tags that the root of a trace must have, or must not have.
 type tagFilters struct {
 	Require []string `json:"require"`
 	Reject  []string `json:"reject"`
@@ -238,20 +243,21 @@ type tagFilters struct {
 
 func (f tagFilters) any() bool { return len(f.Require)+len(f.Reject) > 0 }
 
-// Features are what the agent wants of statistics. A field with a JSON name is that field of its /info.
+// Features are the agent's requirements for statistics. The JSON names are those of /info.
 type Features struct {
-	Stats              bool     `json:"-"` // whether it wants any
+	Stats              bool     `json:"-"` // accepts statistics
 	PeerTags           []string `json:"peer_tags"`
 	SpanKinds          []string `json:"span_kinds_stats_computed"`
 	IgnoreResources    []string `json:"ignore_resources"`
-	FiltersTags        bool     `json:"-"`               // it leaves out traces by their roots' tags
-	DropsP0s           bool     `json:"client_drop_p0s"` // it needs none that sampling threw away
+	FiltersTags        bool     `json:"-"`               // ignores traces depending on the tags of their roots
+	DropsP0s           bool     `json:"client_drop_p0s"` // does not need unsampled traces
 	ObfuscationVersion uint64   `json:"obfuscation_version"`
-	MaxRequestBytes    int      `json:"-"` // what it refuses to read beyond, 0 if it did not say
+	MaxRequestBytes    int      `json:"-"` // maximum length of a payload; 0 if unknown
 }
 
-// DefaultFeatures are those of an agent with its default configuration. They apply until it has been asked,
-// so that a tracer that starts before the agent loses nothing.
+// DefaultFeatures returns the features of an agent with its default configuration. They apply
+// before the agent has answered, so that spans of a tracer that starts before the agent are
+// counted.
 func DefaultFeatures() Features {
 	return Features{
 		Stats:     true,
@@ -274,8 +280,8 @@ var defaultPeerTags = []string{
 	"tablename", "topicname",
 }
 
-// featureStore holds the features, with a channel that is closed when they have changed. One goroutine at a
-// time changes them; any goroutine reads them.
+// featureStore contains the features, and a channel that is closed when they change. Any goroutine
+// can read them; only one changes them at a time.
 type featureStore struct {
 	mu         sync.Mutex
 	features   Features
@@ -286,7 +292,7 @@ func newFeatureStore(f Features) *featureStore {
 	return &featureStore{features: f, superseded: make(chan struct{})}
 }
 
-// change replaces the features by what edit returns. The channel is closed only if they differ.
+// change replaces the features by the result of edit. It closes the channel only if they differ.
 func (s *featureStore) change(edit func(Features) Features) (before, after Features) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,19 +12,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 
-// Config is what an Exporter needs to know.
+// Config configures an Exporter.
 type Config struct {
-	URL       URL    // zero if there is no agent
-	LookedFor bool   // it is auto-discovered: a destination once it is found
-	Version   string // of the daemon, for the User-Agent header
-	DebugDir  string // where refused payloads are kept; none if empty
-	Log       *slog.Logger
+	URL            URL    // zero if there is no agent
+	AutoDiscovered bool   // auto-discovered: it becomes a destination once it is found
+	Version        string // of the daemon, for the User-Agent header
+	DebugDir       string // directory for refused payloads; "" discards them
+	Log            *slog.Logger
 }
 
 // Off reports whether there is no agent.
 func (c *Config) Off() bool { return c.URL.IsZero() }
 
-// Check returns everything that is unusable.
+// Check returns an error if the configuration is invalid.
 func (c *Config) Check() error {
 	if c.Off() || c.DebugDir == "" {
 		return nil
@@ -43,7 +43,7 @@ type Exporter struct {
 	dumps   *dump.Dir  // nil if refused payloads are not kept
 }
 
-// New returns an exporter. The agent is not asked anything before a flusher watches it.
+// New returns an exporter. It makes no request before the flusher runs its Watch function.
 func New(cfg Config) (*Exporter, error) {
 	if cfg.Off() {
 		return nil, errors.New("configure agent: no URL; take one from ParseURL")
@@ -61,11 +61,11 @@ func New(cfg Config) (*Exporter, error) {
 	return e, nil
 }
 
-// newExporter makes an exporter for any client, so that tests can bring their own.
+// newExporter returns an exporter with any client, for tests.
 func newExporter(cfg Config, c client) *Exporter {
 	return &Exporter{
 		cfg: cfg, client: c, encoder: newEncoder(),
-		discovery: newDiscovery(cfg.Log, c, cfg.URL, cfg.LookedFor),
+		discovery: newDiscovery(cfg.Log, c, cfg.URL, cfg.AutoDiscovered),
 	}
 }
 
@@ -73,26 +73,27 @@ func newExporter(cfg Config, c client) *Exporter {
 func (e *Exporter) Describe() export.Exporter {
 	return export.Exporter{
 		Name: Name, URL: e.cfg.URL.String(), Push: e,
-		Wants: e.discovery.wants, Discovered: e.discovery.joined.Load, Watch: e.discovery.watch,
+		Wants: e.discovery.wants, Discovered: e.discovery.isDestination.Load, Watch: e.discovery.watch,
 	}
 }
 
-// Name is what the agent is called in metrics, the log and status.
+// Name is the name of the agent in metrics, logs and status.
 const Name = "agent"
 
-// URL is where the agent is, without credentials.
+// URL returns the agent's URL, without credentials.
 func (e *Exporter) URL() string { return e.cfg.URL.String() }
 
-// Version is what the agent last called itself; "" before it was asked.
+// Version returns the version that the agent last reported, or "" if it has not reported any.
 func (e *Exporter) Version() string { return e.discovery.version() }
 
-// Features are what the agent wants at present. The caller does not write to them.
+// Features returns the agent's current features. The caller must not modify them.
 func (e *Exporter) Features() Features {
 	now, _ := e.discovery.features.load()
 	return now
 }
 
-// WatchFeatures returns the features and a channel that is closed as soon as they have changed.
+// WatchFeatures returns the agent's current features, and a channel that is closed when they
+// change.
 func (e *Exporter) WatchFeatures() (Features, <-chan struct{}) { return e.discovery.features.load() }
 
 // Encode implements export.Push.
@@ -113,7 +114,8 @@ func (e *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attemp
 	return a.Attempt
 }
 
-// keepRefused writes a refused payload to the debug directory, if there is one. Its spans are lost anyway.
+// keepRefused writes a refused payload to the debug directory, if one is configured. The spans are
+// lost in any case.
 func (e *Exporter) keepRefused(p *export.Payload, a *post.Answer) {
 	if e.dumps == nil || a.Code == 0 {
 		return
@@ -122,7 +124,7 @@ func (e *Exporter) keepRefused(p *export.Payload, a *post.Answer) {
 	defer e.keeping.Unlock()
 	file, err := e.dumps.Keep(&dump.Refusal{
 		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans, Sent: a.Sent, Body: p.Body,
-		Status: a.Status, Answer: a.Header, Said: a.Said,
+		Status: a.Status, Answer: a.Header, Message: a.Message,
 	})
 	switch {
 	case err != nil:

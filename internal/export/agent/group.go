@@ -10,8 +10,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// fields writes msgpack map entries, one method a type. It writes to memory,
-// which cannot refuse, so the encoder's errors are not looked at.
+// fields writes msgpack map entries to memory, with one method per type. The encoder's errors can
+// be ignored, because writes to memory do not fail.
 type fields struct {
 	bytes.Buffer
 	enc *msgpack.Encoder
@@ -40,7 +40,7 @@ func (f *fields) flag(name string, value bool) {
 	_ = f.enc.EncodeBool(value)
 }
 
-// binary writes bytes as bin. They are not nil, which the agent refuses.
+// binary writes bytes. value must not be nil, which the agent rejects.
 func (f *fields) binary(name string, value []byte) {
 	_ = f.enc.EncodeString(name)
 	_ = f.enc.EncodeBytes(value)
@@ -62,12 +62,12 @@ func (f *fields) texts(name string, values []string) {
 type groupEncoder struct {
 	*fields
 	sketches sketchEncoder
-	sketch   sketch.Sketch // in which the parts of a row are added up; empty in between
+	sketch   sketch.Sketch // adds up the parts of a row; empty between uses
 }
 
-// group writes one row. It leaves out optional labels that are empty, which the
-// agent decodes as empty. It writes every field that all tracers write, also when
-// it is zero: Datadog's test agent refuses a payload that lacks one of them.
+// group writes one row as ClientGroupedStats. It omits optional labels that are empty, which the
+// agent decodes as empty. It writes all fields that tracers always write, even if they are zero,
+// because Datadog's test agent requires them.
 func (e *groupEncoder) group(r *export.Row) {
 	key := r.Key()
 	e.mapping(alwaysPresent + labelsPresent(key))
@@ -88,9 +88,10 @@ func (e *groupEncoder) group(r *export.Row) {
 	e.labels(key)
 }
 
-// alwaysPresent is the number of entries that every group has.
+// alwaysPresent is the number of map entries that every group has.
 const alwaysPresent = 10
 
+// labels writes the optional labels of a key that are set. labelsPresent returns their number.
 func (e *groupEncoder) labels(key *span.Key) {
 	for l := span.LabelType; l < span.FirstList; l++ {
 		if text := *key.Text(l); text != "" {
@@ -128,5 +129,5 @@ func present(is bool) int {
 	return 0
 }
 
-// round makes a weighted count whole, as the agent's uint64.
-func round(f float64) uint64 { return export.Whole(f, math.MaxUint64) }
+// round converts a weighted count to the agent's uint64.
+func round(f float64) uint64 { return export.RoundRandomly(f, math.MaxUint64) }

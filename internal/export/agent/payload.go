@@ -7,25 +7,25 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// encoder makes payloads of sealed cycles. Its memory is reused from cycle to cycle; it has one user at a
-// time.
+// encoder encodes sealed cycles as payloads. Its memory is reused for the next cycle. It is not
+// safe for concurrent use.
 type encoder struct {
 	groups   groupEncoder
-	bounds   []int         // between the encoded groups in groups, from 0
-	fitting  []*export.Row // of which they are
-	whole    *fields
-	parts    [][]byte // of the payload, in whole and in groups
-	sequence uint64   // of the next payload; one count for all origins, from 0
+	bounds   []int         // offsets between the encoded groups in groups; the first is 0
+	rows     []*export.Row // rows of the groups between bounds
+	heads    *fields       // the payload except for its groups
+	parts    [][]byte      // parts of the payload, in whole and in groups
+	sequence uint64        // of the next payload, for all origins together
 }
 
 func newEncoder() *encoder {
 	return &encoder{
 		groups: groupEncoder{fields: newFields()},
-		whole:  newFields(),
+		heads:  newFields(),
 	}
 }
 
-// encode makes payloads of a cycle, each with groups of one origin.
+// encode encodes a cycle as payloads, each with the groups of one origin.
 func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	unencodable, rest := uint64(0), c.Rows
 	e.groups.sketches.begin(c.Sealed)
@@ -36,51 +36,53 @@ func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Enc
 		}
 		origin, rows := &c.Origins[rest[0].Origin()], rest[:n]
 		rest = rest[n:]
-		for room := c.Limit - e.headSize(origin); len(rows) > 0; {
-			done, unfit := e.fill(rows, room)
-			if len(e.fitting) > 0 {
+		maxBytes := c.Limit - e.headSize(origin)
+		for len(rows) > 0 {
+			done, tooLarge := e.fill(rows, maxBytes)
+			if len(e.rows) > 0 {
 				emit(e.payload(origin, uint64(c.Width)))
 			}
-			rows, unencodable = rows[done:], unencodable+unfit
+			rows, unencodable = rows[done:], unencodable+tooLarge
 		}
 	}
 	return export.Encoded{Lost: map[export.Reason]uint64{export.Unencodable: unencodable}}
 }
 
-// bucketHead is more than the entries of a bucket take, without its groups.
+// bucketHead is an upper limit for the length of a bucket without its groups.
 const bucketHead = 64
 
-// fill encodes groups until a payload is full. It returns how many rows are done, and the spans of those
-// that fit in no payload. A group that does not fit any more is encoded again for the next payload.
-func (e *encoder) fill(rows []export.Row, room int) (done int, lost uint64) {
+// fill encodes groups until their length reaches maxBytes. It returns the number of rows that it
+// has handled, and the spans of rows that are too large for any payload. The first group that does
+// not fit is encoded again for the next payload.
+func (e *encoder) fill(rows []export.Row, maxBytes int) (done int, lost uint64) {
 	e.groups.Reset()
-	e.bounds, e.fitting = append(e.bounds[:0], 0), e.fitting[:0]
-	left := room
+	e.bounds, e.rows = append(e.bounds[:0], 0), e.rows[:0]
+	remaining := maxBytes
 	for i := range rows {
 		start := e.groups.Len()
 		e.groups.group(&rows[i])
 		size := e.groups.Len() - start
-		if size+bucketHead > room {
+		if size+bucketHead > maxBytes {
 			e.groups.Truncate(start)
 			lost += rows[i].Spans
 			continue
 		}
-		if n := len(e.fitting); n == 0 || !sameBucket(e.fitting[n-1], &rows[i]) {
+		if n := len(e.rows); n == 0 || !sameBucket(e.rows[n-1], &rows[i]) {
 			size += bucketHead
 		}
-		if left -= size; left < 0 {
-			return i, lost // groups after the last bound are ignored
+		if remaining -= size; remaining < 0 {
+			return i, lost // payload ignores the group after the last bound
 		}
 		e.bounds = append(e.bounds, e.groups.Len())
-		e.fitting = append(e.fitting, &rows[i])
+		e.rows = append(e.rows, &rows[i])
 	}
 	return len(rows), lost
 }
 
-// sameBucket reports whether two neighboring rows share a bucket of the payload. The agent folds groups of
-// one bucket that differ only in their type, or the mapping of their sketches, and compares them only after
-// it has rewritten their names. So each type and mapping gets a bucket of its own with the same start, and
-// there is nothing to fold. (Buckets that differ only in mapping are added up later, as for tracers.)
+// sameBucket reports whether two neighboring rows share a bucket of the payload. The agent merges
+// groups of one bucket that differ only in type or mapping, and rewrites names before it compares
+// them. So each type and mapping gets a bucket of its own with the same start, and nothing is
+// merged. (Later, buckets that differ only in mapping are added up, as for tracers.)
 func sameBucket(a, b *export.Row) bool {
 	return a.Bucket() == b.Bucket() && a.Mapping() == b.Mapping() && a.Key().Type == b.Key().Type
 }
@@ -88,45 +90,45 @@ func sameBucket(a, b *export.Row) bool {
 // payload joins the groups that fill has encoded.
 func (e *encoder) payload(o *span.Origin, width uint64) *export.Payload {
 	buckets, spans := 0, uint64(0)
-	for i, r := range e.fitting {
-		buckets += present(i == 0 || !sameBucket(e.fitting[i-1], r))
+	for i, r := range e.rows {
+		buckets += present(i == 0 || !sameBucket(e.rows[i-1], r))
 		spans += r.Spans
 	}
-	heads := e.headSize(o) + buckets*bucketHead
-	e.whole.Reset()
-	e.whole.Grow(heads) // at once, or what is in parts would be overwritten
+	headBytes := e.headSize(o) + buckets*bucketHead
+	e.heads.Reset()
+	e.heads.Grow(headBytes) // parts refer to the buffer, so it must not be reallocated
 	e.head(o, e.sequence)
-	e.whole.array("Stats", buckets)
+	e.heads.array("Stats", buckets)
 	e.parts = e.parts[:0]
-	for first := 0; first < len(e.fitting); {
+	for first := 0; first < len(e.rows); {
 		last := first + 1
-		for last < len(e.fitting) && sameBucket(e.fitting[first], e.fitting[last]) {
+		for last < len(e.rows) && sameBucket(e.rows[first], e.rows[last]) {
 			last++
 		}
-		e.bucket(e.fitting[first].Bucket(), width, first, last)
+		e.bucket(e.rows[first].Bucket(), width, first, last)
 		first = last
 	}
-	// Joined, the bytes are copied once into memory that was not cleared before.
+	// Join copies the bytes only once, into memory that is not cleared before.
 	p := &export.Payload{Origin: *o, Body: bytes.Join(e.parts, nil), Spans: spans}
 	e.sequence++
-	clear(e.fitting)
+	clear(e.rows)
 	return p
 }
 
-// bucket adds one bucket to the parts: the head that was written since the last one, and the groups from
-// first up to last.
+// bucket adds one bucket to the parts: its head, after everything written to whole since the last
+// one, and its groups from first up to but excluding last.
 func (e *encoder) bucket(start int64, width uint64, first, last int) {
-	e.whole.mapping(3)
-	e.whole.number("Start", uint64(max(0, start)))
-	e.whole.number("Duration", width)
-	e.whole.array("Stats", last-first)
-	e.parts = append(e.parts, e.whole.Next(e.whole.Len()), e.groups.Bytes()[e.bounds[first]:e.bounds[last]])
+	e.heads.mapping(3)
+	e.heads.number("Start", uint64(max(0, start)))
+	e.heads.number("Duration", width)
+	e.heads.array("Stats", last-first)
+	e.parts = append(e.parts, e.heads.Next(e.heads.Len()), e.groups.Bytes()[e.bounds[first]:e.bounds[last]])
 }
 
-// head writes a payload except for its buckets. ContainerID and the agent's own fields are left out: the
-// agent sets them.
+// head writes a payload except for its buckets. It omits ContainerID and the agent's own fields,
+// which the agent sets.
 func (e *encoder) head(o *span.Origin, sequence uint64) {
-	w := e.whole
+	w := e.heads
 	w.mapping(11)
 	w.text("Hostname", o.Host)
 	w.text("Env", o.Env)
@@ -140,9 +142,9 @@ func (e *encoder) head(o *span.Origin, sequence uint64) {
 	w.text("ProcessTags", o.ProcessTags)
 }
 
-// headSize is the maximum length of the head and of the number of buckets.
+// headSize returns the maximum length of the head, including the number of buckets.
 func (e *encoder) headSize(o *span.Origin) int {
-	e.whole.Reset()
+	e.heads.Reset()
 	e.head(o, ^uint64(0))
-	return e.whole.Len() + len("Stats") + 8
+	return e.heads.Len() + len("Stats") + 8
 }

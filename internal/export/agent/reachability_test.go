@@ -62,7 +62,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 		var log bytes.Buffer
 		cfg := export.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}
 		f := start(t, cfg, newExporter(Config{
-			URL: URL{Network: "unix", Address: "/nowhere"}, LookedFor: true, Log: cfg.Log,
+			URL: URL{Network: "unix", Address: "/nowhere"}, AutoDiscovered: true, Log: cfg.Log,
 		}, agent))
 		for minute := range 10 {
 			sealed := testcycle.Spans(3)
@@ -73,7 +73,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 				t.Errorf("delivery %v, resolved %t", err, resolved)
 			}
 			s := balanced(t, f, uint64(3*(minute+1)))
-			if s.BeforeFound == 0 || s.Held+s.Flushed > 0 || s.State() != export.LookedFor || f.Describe().Discovered() {
+			if s.BeforeFound == 0 || s.Held+s.Flushed > 0 || s.State() != export.StateDiscovering || f.Describe().Discovered() {
 				t.Errorf("stats %+v", s)
 			}
 			if minute == 5 {
@@ -93,7 +93,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 		synctest.Wait()
 		f.Accept(testcycle.Spans(5))
 		synctest.Wait()
-		if s := balanced(t, f, 35); s.Flushed != 5 || s.BeforeFound != 30 || s.State() != export.Takes {
+		if s := balanced(t, f, 35); s.Flushed != 5 || s.BeforeFound != 30 || s.State() != export.StateAccepting {
 			t.Errorf("stats %+v", s)
 		}
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "agent found") {
@@ -104,7 +104,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 		agent.mu.Unlock()
 		f.Accept(testcycle.Spans(2))
 		synctest.Wait()
-		if s := balanced(t, f, 37); s.Held != 2 || s.State() != export.Silent {
+		if s := balanced(t, f, 37); s.Held != 2 || s.State() != export.StateSilent {
 			t.Errorf("gone again: stats %+v", s)
 		}
 	})
@@ -213,20 +213,20 @@ func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
 				agent := &scripted{answer: always(test.answer)}
 				f, log := startScripted(t, agent, nil)
 				synctest.Wait()
-				if s := f.Stats(); s.State() != export.Takes {
+				if s := f.Stats(); s.State() != export.StateAccepting {
 					t.Errorf("before the first payload the agent is %s", s.State())
 				}
 				f.Accept(testcycle.Spans(3))
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
-				if s := balanced(t, f, 3); s.State() != export.Answers || s.Takes {
+				if s := balanced(t, f, 3); s.State() != export.StateRejecting || s.IsAccepting {
 					t.Errorf("the agent is %s", s.State())
 				}
 				agent.comesBack()
 				time.Sleep(longestPause)
 				f.Accept(testcycle.Spans(3))
 				synctest.Wait()
-				if s := balanced(t, f, 6); s.State() != export.Takes || !s.Takes || s.OldestAge != 0 {
+				if s := balanced(t, f, 6); s.State() != export.StateAccepting || !s.IsAccepting || s.OldestAge != 0 {
 					t.Errorf("when it takes again: %s, stats %+v", s.State(), s)
 				}
 				if strings.Count(log.String(), test.logged) != 1 {

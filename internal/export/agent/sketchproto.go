@@ -25,21 +25,21 @@ const (
 	fieldCount         = 2
 )
 
-// sketchEncoder writes sketches as protobuf without making the library's message,
-// into which every bin between the lowest and the highest would be copied.
+// sketchEncoder writes sketches as protobuf. It does not create the library's message, because that
+// would copy every bin between the lowest and the highest.
 //
-// A store of the format has two parts, and a bin's count is the sum of both: one
-// stretch of neighbouring bins at 8 bytes each, empty ones too, and single bins at
-// 13 or 14. So the dense middle of a distribution goes into the stretch and its
-// thin ends are listed, split where that is smallest.
+// A store of the format has two parts, and the count of a bin is the sum of both: a contiguous
+// range of bins with 8 bytes per bin, including empty ones, and single bins with 13 or 14 bytes. So
+// the dense middle of a distribution is written as a range, and the sparse ends as single bins. The
+// split minimizes the length.
 type sketchEncoder struct {
-	mappings [][]byte // encoded, by number
+	mappings [][]byte // encoded, by MappingID
 	runs     []sketch.Run
 	store    []byte
 	encoded  []byte
 }
 
-// begin prepares for the sketches of a sealed cycle.
+// begin encodes the mappings of a sealed cycle.
 func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
 	e.mappings = e.mappings[:0]
 	for _, m := range sealed.Mappings() {
@@ -47,11 +47,11 @@ func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
 	}
 }
 
-// encode returns the encoded sketch, which is valid until the next call. Both
-// stores are always there, as in what the agent's own code sends.
+// encode returns the encoded sketch, which is valid until the next call. Like the agent's own code,
+// it always writes both stores.
 func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byte {
 	e.runs = s.AppendRuns(e.runs[:0], mapping)
-	first, last := denseStretch(e.runs)
+	first, last := denseRange(e.runs)
 	store := appendSparse(e.store[:0], s, e.runs[:first])
 	store = appendSparse(store, s, e.runs[last:])
 	e.store = appendDense(store, s, e.runs[first:last])
@@ -66,41 +66,43 @@ func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byt
 	return b
 }
 
-// denseStretch chooses the runs from first up to last for the stretch. A bin in it
-// saves its entry and costs 8 bytes, and each empty one 8 more, so the best stretch
-// is the one with the largest sum. One bin is worth a stretch already.
-func denseStretch(runs []sketch.Run) (first, last int) {
-	best, sum, start := 0, 0, 0
+// denseRange returns the runs, from first up to but excluding last, to write as a contiguous range.
+// Each bin in the range costs 8 bytes and saves its single entry, and each empty bin in between
+// costs 8 bytes. So the best range is the one with the largest sum of savings (Kadane's algorithm).
+// A range of one bin is already shorter than an entry.
+func denseRange(runs []sketch.Run) (first, last int) {
+	best, saved, start := 0, 0, 0
 	for i, r := range runs {
 		if i > 0 {
-			sum -= 8 * int(r.First-runs[i-1].End)
+			saved -= 8 * int(r.First-runs[i-1].End)
 		}
-		if sum <= 0 {
-			sum, start = 0, i
+		if saved <= 0 {
+			saved, start = 0, i
 		}
-		sum += sparseSize(r) - 8*r.Len()
-		if sum >= best {
-			best, first, last = sum, start, i+1
+		saved += sparseSize(r) - 8*r.Len()
+		if saved >= best {
+			best, first, last = saved, start, i+1
 		}
 	}
 	return first, last
 }
 
-// An entry of a single bin: its tag and length, its index, its count. An index of
-// 64 or more takes two bytes, and none takes three.
+// The length of the entry of a single bin: tag and length, index, count. An index of 64 or more takes two
+// bytes.
 const (
 	nearEntry = 2 + 1 + 1 + 1 + 8
 	farEntry  = 2 + 1 + 2 + 1 + 8
 	far       = 64
 )
 
-// sparseSize is the length of a run's bins as entries.
+// sparseSize returns the length of a run's bins as single entries.
 func sparseSize(r sketch.Run) int {
-	near := min(max(far-int(r.First), 0), r.Len())
-	return farEntry*r.Len() - (farEntry-nearEntry)*near
+	oneByteIndexes := min(max(far-int(r.First), 0), r.Len())
+	return farEntry*r.Len() - (farEntry-nearEntry)*oneByteIndexes
 }
 
-// appendSparse writes tags as bytes, because a sketch of spread durations is mostly such entries.
+// appendSparse writes the bins of runs as single entries. It writes tags as bytes, because a sketch
+// of scattered durations consists mostly of such entries.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	const (
 		entry = fieldSparse<<3 | byte(protowire.BytesType)
@@ -120,6 +122,7 @@ func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	return b
 }
 
+// appendDense writes the bins of runs as one contiguous range, with zeros between the runs.
 func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	if len(runs) == 0 {
 		return b
@@ -142,7 +145,7 @@ func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	return b
 }
 
-// appendMapping leaves out fields that are zero, as protobuf does.
+// appendMapping writes a mapping. Like protobuf, it omits fields that are zero.
 func appendMapping(b []byte, m sketch.Mapping) []byte {
 	fields := protolite.AppendDouble(nil, fieldGamma, m.Gamma)
 	if m.Offset != 0 {

@@ -122,7 +122,7 @@ func TestDenseStretchIsTheBest(t *testing.T) {
 			all = append(all, sketch.Run{First: index, End: index + 1 + int32(random.IntN(1+random.IntN(6)))})
 			index = all[len(all)-1].End + 1 + int32(random.IntN(1+random.IntN(20)))
 		}
-		first, last := denseStretch(all)
+		first, last := denseRange(all)
 		size := len(encodedSplit(all, first, last))
 		for i := range all {
 			for j := i; j <= len(all); j++ {

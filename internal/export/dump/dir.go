@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// Pause is the least time between two dumps.
+	// Pause is the minimum time between two dumps.
 	Pause = time.Minute
-	// MaxFiles is how many dumps a process writes at most.
+	// MaxFiles is the maximum number of dumps per process.
 	MaxFiles = 16
 
 	prefix, suffix = "spanstatsd-refused-", ".http"
@@ -26,7 +26,7 @@ type Dir struct {
 	files int
 }
 
-// Check returns an error unless the path is a directory that may be written to.
+// Check returns an error unless path is a writable directory.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -43,7 +43,7 @@ func Check(path string) error {
 	return nil
 }
 
-// Open checks a directory for dumps.
+// Open checks that path is a writable directory, and returns it.
 func Open(path string) (*Dir, error) {
 	if err := Check(path); err != nil {
 		return nil, err
@@ -51,13 +51,13 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
-// Keep writes a refusal, unless one was written within the Pause before it or MaxFiles were written. It
-// returns the file's name, empty if there is none.
+// Keep writes a refusal to a file and returns its name. It returns "" if the last dump was less
+// than Pause ago, or MaxFiles have been written.
 func (d *Dir) Keep(r *Refusal) (file string, err error) {
 	if d.files >= MaxFiles || !d.last.IsZero() && r.Time.Sub(d.last) < Pause {
 		return "", nil
 	}
-	d.last = r.Time // a disk that is full is not asked more often than another
+	d.last = r.Time // also limits attempts to write to a full disk
 	name := fmt.Sprintf("%s%s-%d%s", prefix, r.Time.UTC().Format("20060102T150405.000"), os.Getpid(), suffix)
 	file = filepath.Join(d.path, name)
 	if err := write(file, r.encode()); err != nil {
@@ -67,7 +67,7 @@ func (d *Dir) Keep(r *Refusal) (file string, err error) {
 	return file, nil
 }
 
-// write makes a new file, whole or not at all.
+// write creates a file, and removes it if it can't be written completely.
 func write(file string, encoded []byte) error {
 	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -24,7 +24,7 @@ func sample(size int) *dump.Refusal {
 		Time: noon, Agent: "unix:///var/run/datadog/apm.socket", Spans: 17,
 		Sent: http.Header{"Content-Type": {"application/msgpack"}, "Datadog-Container-Id": {"cid"}},
 		Body: body, Status: "400 Bad Request", Answer: http.Header{"Datadog-Agent-Version": {"7.85.1"}},
-		Said: "msgp: no\r\n\r\nHTTP/1.1 200",
+		Message: "msgp: no\r\n\r\nHTTP/1.1 200",
 	}
 }
 
@@ -50,7 +50,7 @@ func TestStrangeAnswers(t *testing.T) {
 	}
 	r.Sent.Set("Spanstatsd-Spans", "1000000")
 	got, err := dump.Read(bytes.NewReader(written(t, r)))
-	if err != nil || got.Said != r.Said || got.Spans != 17 || len(got.Answer) != 1 {
+	if err != nil || got.Message != r.Message || got.Spans != 17 || len(got.Answer) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -187,7 +187,7 @@ func TestUnusableDirectories(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(written(f, sample(20)))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		if r, err := dump.Read(bytes.NewReader(file)); err == nil && len(r.Body)+len(r.Said) > len(file) {
+		if r, err := dump.Read(bytes.NewReader(file)); err == nil && len(r.Body)+len(r.Message) > len(file) {
 			t.Errorf("%d bytes gave a payload of %d", len(file), len(r.Body))
 		}
 	})

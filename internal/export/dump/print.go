@@ -19,7 +19,7 @@ import (
 func (r *Refusal) Print(to io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"), r.Agent)
-	fmt.Fprintf(&b, "answer   %s: %q\n", r.Status, r.Said)
+	fmt.Fprintf(&b, "answer   %s: %q\n", r.Status, r.Message)
 	printHeaders(&b, r.Answer)
 	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)
 	printHeaders(&b, r.Sent)

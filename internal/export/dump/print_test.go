@@ -14,7 +14,7 @@ import (
 func TestPrint_UndecodablePayload(t *testing.T) {
 	var out bytes.Buffer
 	err := (&dump.Refusal{
-		Time: time.Unix(0, 0), Agent: "unix:///a", Spans: 1, Status: "400 Bad Request", Said: "\x1b[2J",
+		Time: time.Unix(0, 0), Agent: "unix:///a", Spans: 1, Status: "400 Bad Request", Message: "\x1b[2J",
 		Sent: http.Header{"X": {"\x1b[2J"}}, Body: []byte("\x81\xa5Stats\x91\xc0"),
 	}).Print(&out)
 	if err != nil || !strings.Contains(out.String(), "can't be decoded: decode payload: Stats: [0]: a nil "+

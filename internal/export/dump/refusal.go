@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// Refusal is a payload that the agent refused, and its answer.
+// Refusal is a payload that the agent refused, with the agent's response.
 type Refusal struct {
 	Time  time.Time
-	Agent string // its URL
-	Spans uint64 // that the payload stood for
+	Agent string // URL of the agent
+	Spans uint64 // number of spans in the payload
 
 	Sent http.Header
 	Body []byte
 
-	Status string // such as "400 Bad Request"
-	Answer http.Header
-	Said   string // the answer's body, as far as it was read
+	Status  string // such as "400 Bad Request"
+	Answer  http.Header
+	Message string // body of the response, truncated
 }
 
-// The facts that were not on the wire.
+// Headers in the file for information that was not part of the request.
 const (
 	timeHeader  = "Spanstatsd-Time"
 	agentHeader = "Spanstatsd-Agent"
 	spansHeader = "Spanstatsd-Spans"
 )
 
-// target is what every payload is sent to.
+// target is the request target of every payload.
 const target = "/v0.6/stats"
 
-// maxFile is more than a payload of 25 MiB and two heads take.
+// maxFile is more than the length of a payload of 25 MiB with both headers.
 const maxFile = 32 << 20
 
-// encode is the two messages.
+// encode returns the request and the response as HTTP messages.
 func (r *Refusal) encode() []byte {
 	var b bytes.Buffer
 	sent := r.Sent.Clone()
@@ -49,15 +49,13 @@ func (r *Refusal) encode() []byte {
 	sent.Set(agentHeader, r.Agent)
 	sent.Set(spansHeader, strconv.FormatUint(r.Spans, 10))
 	message(&b, "POST "+target+" HTTP/1.1\r\nHost: localhost\r\n", sent, r.Body)
-	message(&b, "HTTP/1.1 "+r.Status+"\r\n", r.Answer, []byte(r.Said))
+	message(&b, "HTTP/1.1 "+r.Status+"\r\n", r.Answer, []byte(r.Message))
 	return b.Bytes()
 }
 
-// message writes one message whose length is that of the body, whatever the
-// headers say of it.
+// message writes one HTTP message. Its Content-Length is that of the body, regardless of header.
 func message(b *bytes.Buffer, start string, header http.Header, body []byte) {
 	b.WriteString(start)
-	// A buffer refuses nothing.
 	_ = header.WriteSubset(b, map[string]bool{
 		"Content-Length": true, "Transfer-Encoding": true,
 		"Connection": true,
@@ -66,7 +64,7 @@ func message(b *bytes.Buffer, start string, header http.Header, body []byte) {
 	b.Write(body)
 }
 
-// Read reads a file of a Dir.
+// Read parses a file written by Dir.Keep.
 func Read(from io.Reader) (*Refusal, error) {
 	in := bufio.NewReader(io.LimitReader(from, maxFile))
 	if start, _ := in.Peek(len("POST " + target)); string(start) != "POST "+target {
@@ -93,12 +91,12 @@ func Read(from io.Reader) (*Refusal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read dump: the answer: %w", err)
 	}
-	r.Status, r.Answer, r.Said = answer.Status, answer.Header, string(said)
+	r.Status, r.Answer, r.Message = answer.Status, answer.Header, string(said)
 	r.Answer.Del("Content-Length")
 	return r, nil
 }
 
-// readFacts takes our own headers from the request.
+// readFacts reads the headers that encode has added, and removes them.
 func (r *Refusal) readFacts() (err error) {
 	if r.Time, err = time.Parse(time.RFC3339Nano, r.Sent.Get(timeHeader)); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-// answers is what a receiver's responses mean, by the specification. Payloads that are not retried are
-// lost.
+// answers defines the meaning of a receiver's status codes, according to the specification.
+// Payloads that are not retried are lost.
 var answers = post.Answers{
 	http.StatusTooManyRequests:    {Outcome: export.OutcomeNotYet},
 	http.StatusBadGateway:         {Outcome: export.OutcomeNotYet},
@@ -39,7 +39,7 @@ func refused(advice string) post.Meaning {
 // noMetrics is a request without metrics: one empty resource.
 var noMetrics = []byte{fieldResourceMetrics<<3 | 2, 0}
 
-// hint is a mistake of the operator that may be the reason why there is no answer.
+// hint returns a common mistake that may be the reason why there is no response.
 func hint(e endpoint.URL) string {
 	if strings.HasSuffix(e.Address, ":4317") {
 		return " (4317 is the port of gRPC; http/protobuf has 4318)"
@@ -47,34 +47,37 @@ func hint(e endpoint.URL) string {
 	return ""
 }
 
-// readSuccess reads which part of an accepted payload the receiver left out.
-func readSuccess(a *post.Answer, p *export.Payload, isPacked bool) {
+// readSuccess reads from the response to an accepted payload which part of it the receiver
+// rejected.
+func readSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	switch partial := otlpanswer.ReadPartial(a.Body); {
 	case partial.Rejected > 0:
 		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", partial.Rejected,
 			post.Quoted(partial.Message))
-		a.Rejected = mostLeftOut(p, partial.Rejected, isPacked)
+		a.Rejected = maxRejectedSpans(p, partial.Rejected, isCompressed)
 	case partial.Message != "":
 		a.Err = fmt.Errorf("receiver took a payload, and said%s", post.Quoted(partial.Message))
 	}
 }
 
-// mostLeftOut is how many spans of a payload are lost at most with so many of its points. The answer does
-// not say which points were rejected, so those with the most spans are taken.
-func mostLeftOut(p *export.Payload, points uint64, isPacked bool) uint64 {
+// maxRejectedSpans returns the maximum number of spans in the given number of data points of a
+// payload. The response does not identify the rejected points, so those with the most spans are
+// assumed.
+func maxRejectedSpans(p *export.Payload, points uint64, isCompressed bool) uint64 {
 	if p.Spans == 0 { // running totals
 		return sumOfLargest(slices.Clone(p.Undelivered), points)
 	}
 	request := p.Body
-	if isPacked {
-		request = unpacked(request)
+	if isCompressed {
+		request = gunzipped(request)
 	}
-	return min(p.Spans, max(1, mostSpans(request, points)))
+	return min(p.Spans, max(1, maxSpans(request, points)))
 }
 
-// mostSpans is how many spans of a request of deltas are lost at most with so many of its points. A point
-// that counts calls has no spans except those of its histogram.
-func mostSpans(request []byte, points uint64) uint64 {
+// maxSpans returns the maximum number of spans in the given number of data points of a request of
+// deltas. Spans are counted in the points of histograms only, because the points of the calls
+// metric count the same spans.
+func maxSpans(request []byte, points uint64) uint64 {
 	var counts []uint64
 	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {
 		for point := range protolite.Messages(
@@ -90,7 +93,7 @@ func mostSpans(request []byte, points uint64) uint64 {
 	return sumOfLargest(counts, points)
 }
 
-// sumOfLargest adds up the n largest counts, which it sorts.
+// sumOfLargest adds up the n largest counts. It sorts counts.
 func sumOfLargest(counts []uint64, n uint64) (sum uint64) {
 	slices.Sort(counts)
 	slices.Reverse(counts)
@@ -100,21 +103,21 @@ func sumOfLargest(counts []uint64, n uint64) (sum uint64) {
 	return sum
 }
 
-// packed compresses a request with gzip.
-func packed(w *gzip.Writer, request []byte) []byte {
+// gzipped compresses a request.
+func gzipped(w *gzip.Writer, request []byte) []byte {
 	var b bytes.Buffer
 	w.Reset(&b)
-	_, _ = w.Write(request) // to memory, which takes everything
+	_, _ = w.Write(request) // a bytes.Buffer never returns an error
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// unpacked decompresses a request that was compressed here.
-func unpacked(body []byte) []byte {
+// gunzipped decompresses a request that gzipped has compressed, so its length is limited.
+func gunzipped(body []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
 		return nil
 	}
-	request, _ := io.ReadAll(r) // we packed it ourselves, so it is as long as the limit allowed
+	request, _ := io.ReadAll(r)
 	return request
 }

@@ -123,6 +123,6 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add(partialBody(7, "old"))
 	f.Fuzz(func(_ *testing.T, answer []byte) {
-		mostSpans(answer, 3)
+		maxSpans(answer, 3)
 	})
 }

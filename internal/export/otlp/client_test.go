@@ -40,8 +40,8 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 		}
 	}
 	if got.path != "/base/v1/metrics?tenant=a" || got.host != "metrics.example" ||
-		string(got.body) != string(unpacked(p.Body)) {
-		t.Errorf("%s of %s, %d bytes, want %d", got.path, got.host, len(got.body), len(unpacked(p.Body)))
+		string(got.body) != string(gunzipped(p.Body)) {
+		t.Errorf("%s of %s, %d bytes, want %d", got.path, got.host, len(got.body), len(gunzipped(p.Body)))
 	}
 }
 

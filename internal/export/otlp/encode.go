@@ -13,20 +13,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 )
 
-// encoder makes requests of a sealed cycle, and passes each to emit. It has one user at a time.
+// encoder encodes a sealed cycle as requests, and passes each to emit. It is not safe for
+// concurrent use.
 type encoder interface {
 	encode(c *export.Cycle, emit func(*request)) export.Encoded
 }
 
-// encoding is what both encoders have. Its memory is reused from cycle to cycle.
+// encoding is the common part of both encoders. Its memory is reused for the next cycle.
 type encoding struct {
 	writer    *writer
 	reader    *points.Reader
-	exemplars *exemplars.Table // nil: none
+	exemplars *exemplars.Table // nil disables them
 }
 
-// newEncoding makes an encoding of points with one temporality, whose explicit buckets are in milliseconds
-// if isMillis says so.
+// newEncoding returns an encoding for points with the given temporality.
 func newEncoding(c *Config, temporality uint64) encoding {
 	reader := points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds,
@@ -42,7 +42,7 @@ func newEncoding(c *Config, temporality uint64) encoding {
 	return encoding{writer: w, reader: reader, exemplars: c.Exemplars}
 }
 
-// begin begins a cycle.
+// begin prepares for the points of a cycle.
 func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 	w := e.writer
 	w.window = w.window.next(c.Start, c.End)
@@ -50,9 +50,11 @@ func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 	e.reader.Begin(e.exemplars.Seal(c.Cycle), int64(w.window.start), int64(w.window.end))
 }
 
-// deltaEncoder makes points of what one cycle counted.
+// deltaEncoder writes points of the spans that one cycle counted.
 type deltaEncoder struct{ encoding }
 
+// encode writes the series of a cycle, resource by resource. It counts spans of series that are too
+// large for a request as unencodable.
 func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w, unencodable, resource := e.writer, uint64(0), int32(-1)
@@ -62,7 +64,7 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 			w.beginResource([]byte(e.reader.Resource(g)))
 		}
 		total := e.reader.Total(c.Rows, g)
-		e.reader.Outcomes(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
+		e.reader.VisitPoints(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
 		if w.endSeries() {
 			w.request.spans += total.Spans
 		} else {
@@ -73,46 +75,46 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 	return export.Encoded{Lost: map[export.Reason]uint64{export.Unencodable: unencodable}}
 }
 
-// totalsEncoder makes points of running totals.
+// totalsEncoder writes points of running totals.
 type totalsEncoder struct {
 	encoding
 	totals *points.Running
 }
 
-// encode writes all series, including those that the cycle has not counted, because a reader forgets series
-// that it is not sent. It begins with a random one, so that if the queue is too short for all of them,
-// others are sent the next time. Spans of a series that fits in no request are lost: nothing waits for
-// them.
+// encode writes all series, including those without new spans, because receivers forget series that
+// are not sent. It begins with a random series: if the queue is too short for all payloads, others
+// are sent next time. Spans of a series that is too large for a request are lost, because no later
+// request contains them.
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
-	w, all := e.writer, e.totals
-	lost := all.AddUp(c, int64(w.window.start), int64(w.window.end))
-	for of := range rotated(all.Resources()) {
-		w.beginResource([]byte(of.Encoded))
-		for s := range rotated(of.Series) {
+	w, totals := e.writer, e.totals
+	lost := totals.AddUp(c, int64(w.window.start), int64(w.window.end))
+	for resource := range rotated(totals.Resources()) {
+		w.beginResource([]byte(resource.Encoded))
+		for s := range rotated(resource.Series) {
 			p := points.Point{
 				Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
-				Durations: s.Buckets, Classic: s.Classic, Exemplar: all.Slowest[s],
+				Durations: s.Buckets, Classic: s.Classic, Exemplar: totals.Slowest[s],
 			}
 			w.write(&p, uint64(s.Start))
 			if !w.endSeries() {
-				lost += all.Abandon(s)
-			} else if spans := all.Undelivered(s); spans > 0 {
+				lost += totals.Abandon(s)
+			} else if spans := totals.Undelivered(s); spans > 0 {
 				w.request.undelivered = append(w.request.undelivered, spans)
 			}
 		}
 	}
 	w.end()
-	ended, counts := all.Lost(), all.Counts()
+	ended, counts := totals.Lost(), totals.Counts()
 	return export.Encoded{
 		Lost: map[export.Reason]uint64{
-			export.Unencodable: lost, export.Expired: ended.Idle, export.QueueFull: ended.PushedOut,
+			export.Unencodable: lost, export.Expired: ended.Idle, export.QueueFull: ended.Evicted,
 		},
 		Totals: export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
 	}
 }
 
-// rotated visits a list from a random position on, and around.
+// rotated iterates over a list from a random position, wrapping around at the end.
 func rotated[T any](list []T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if len(list) == 0 {
@@ -127,7 +129,7 @@ func rotated[T any](list []T) iter.Seq[T] {
 	}
 }
 
-// newEncoder makes the encoder that a configuration asks for.
+// newEncoder returns the encoder for the configured temporality.
 func newEncoder(c *Config, limits totals.Limits) encoder {
 	if c.Temporality != Cumulative {
 		return &deltaEncoder{newEncoding(c, delta)}
@@ -136,16 +138,16 @@ func newEncoder(c *Config, limits totals.Limits) encoder {
 	return &totalsEncoder{e, points.NewRunning(e.reader, limits)}
 }
 
-// window is the time that a cycle's points stand for, in nanoseconds since the Unix epoch.
+// window is the period that a cycle's points cover, in nanoseconds since the Unix epoch.
 type window struct{ start, end uint64 }
 
-// next is the window after this one. The first begins when its cycle did, and each later one where the last
-// ended, over cycles in which nothing was counted too: so a gap means that something was lost. No window is
-// empty, and none overlaps another, even if the wall clock is set back: a receiver that adds up deltas
-// refuses a point that ends no later than the last.
+// next returns the window of the next cycle. The first window begins when its cycle does, and each
+// other one where the previous one ended, even if nothing was counted in between: so a gap means
+// that something was lost. Windows are not empty and do not overlap, even if the wall clock is set
+// back: receivers that add up deltas reject a point that ends no later than the last.
 //
-// The next daemon needs nothing of this: everything counted before a daemon ends is sent before it ends, in
-// a window that ends then.
+// The next daemon needs no state for this: a daemon sends everything before it ends, in a window
+// that ends then.
 func (w window) next(start, end time.Time) window {
 	from := w.end
 	if from == 0 {
@@ -154,8 +156,9 @@ func (w window) next(start, end time.Time) window {
 	return window{from, max(from+1, uint64(max(0, end.UnixNano())))}
 }
 
-// sendMillis makes explicit buckets, sums and exemplars be in milliseconds, as the Collector's connector
-// has them unless its unit is seconds. A bound is rounded to picoseconds, so that 0.035 is exactly 35.
+// sendMillis changes the unit of explicit buckets, sums and exemplars to milliseconds, as in the
+// Collector's connector by default. Bounds are rounded to picoseconds, so that 0.035 becomes
+// exactly 35.
 func (w *writer) sendMillis(durations string) {
 	w.durations.head, w.nanos = metricHead(durations, "ms"), 1e6
 	w.bounds = slices.Clone(w.bounds)

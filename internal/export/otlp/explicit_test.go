@@ -68,7 +68,7 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 			if len(requests) != 1 || unencodable != 0 {
 				t.Fatalf("%s: %d requests, %d spans in none", name, len(requests), unencodable)
 			}
-			if most := mostSpans(requests[0].body, 1<<20); name == "deltas" && most != 200 {
+			if most := maxSpans(requests[0].body, 1<<20); name == "deltas" && most != 200 {
 				t.Errorf("%d spans are lost with all points", most)
 			}
 			series := 0

@@ -19,29 +19,29 @@ import (
 // Config configures an Exporter.
 type Config struct {
 	Variables
-	Dialect    points.Dialect    // Spanmetrics if empty
-	Dimensions points.Dimensions // of Spanmetrics
-	Instance   string            // collector.instance.id of Spanmetrics; none if empty
+	Dialect    points.Dialect    // default: Spanmetrics
+	Dimensions points.Dimensions // for Spanmetrics
+	Instance   string            // collector.instance.id for Spanmetrics; optional
 	Version    string            // of the daemon
 
-	Temporality Temporality // Delta if empty
-	Bounds      []float64   // of explicit buckets, which sketch.CheckBounds accepts; nil: exponential ones
-	Millis      bool        // explicit buckets are sent in milliseconds, though Bounds are in seconds
+	Temporality Temporality // default: Delta
+	Bounds      []float64   // bounds of explicit buckets, in seconds; nil: exponential buckets
+	Millis      bool        // send explicit buckets in milliseconds
 
-	Exemplars *exemplars.Table // of spans whose traces are forwarded; nil: none
+	Exemplars *exemplars.Table // nil disables them
 }
 
 // Exporter sends metrics to an OTLP receiver. See the package comment.
 type Exporter struct {
-	config   Config
-	poster   *post.Poster
-	encoder  encoder
-	askEvery time.Duration // a receiver that was silent
-	packer   *gzip.Writer  // nil where requests are not compressed
+	config        Config
+	poster        *post.Poster
+	encoder       encoder
+	probeInterval time.Duration // probe interval
+	packer        *gzip.Writer  // nil if requests are not compressed
 }
 
-// askEvery is how often a silent receiver is probed.
-const askEvery = 10 * time.Second
+// probeInterval is the interval between probes of a receiver that does not answer.
+const probeInterval = 10 * time.Second
 
 // New returns an exporter. It opens no connection.
 func New(c Config) (*Exporter, error) {
@@ -52,32 +52,33 @@ func New(c Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure OTLP: %w", err)
 	}
-	x := &Exporter{config: c, askEvery: askEvery, poster: post.New(post.Config{
-		Who: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", Nothing: noMetrics,
+	x := &Exporter{config: c, probeInterval: probeInterval, poster: post.New(post.Config{
+		Name: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", EmptyBody: noMetrics,
 		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
 		TLS: secure, UsesProxies: true,
 	})}
-	x.LimitTotals(totals.Limits{Classic: buckets(c.Bounds)})
+	x.LimitTotals(totals.Limits{Classic: bucketCount(c.Bounds)})
 	if c.Compress {
 		x.packer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	}
 	return x, nil
 }
 
-// LimitTotals sets how many running totals there may be, if there are any. It is called before the first
-// cycle; without it one total has all spans.
+// LimitTotals sets the limits of running totals, if the exporter has any. It is called before the
+// first cycle. Without it, all spans are in one series.
 func (x *Exporter) LimitTotals(limits totals.Limits) { x.encoder = newEncoder(&x.config, limits) }
 
-// buckets is the number of buckets that bounds make.
-func buckets(bounds []float64) int {
+// bucketCount returns the number of buckets for the given bounds.
+func bucketCount(bounds []float64) int {
 	if bounds == nil {
 		return 0
 	}
 	return len(bounds) + 1
 }
 
-// Describe returns the destination for package export. Payloads go in order: a receiver that adds up deltas
-// drops a window that is older than the last, and one that keeps running totals refuses it.
+// Describe returns the destination for package export. Payloads must be sent in order: a receiver
+// that adds up deltas drops a window that is older than the last, and one that stores running
+// totals rejects it.
 func (x *Exporter) Describe() export.Exporter {
 	d := export.Exporter{
 		Name: "otlp", URL: x.config.Endpoint.String(), Push: x,
@@ -90,13 +91,13 @@ func (x *Exporter) Describe() export.Exporter {
 	return d
 }
 
-// Encode implements export.Push. Each request has several origins. The limit applies before compression,
-// because receivers have a limit of their own for that.
+// Encode implements export.Push. A request can contain several origins. The limit applies to the
+// uncompressed request, because receivers limit that.
 func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	return x.encoder.encode(c, func(r *request) {
 		p := &export.Payload{Spans: r.spans, Undelivered: r.undelivered}
 		if x.packer != nil {
-			p.Body = packed(x.packer, r.body)
+			p.Body = gzipped(x.packer, r.body)
 		} else {
 			p.Body = bytes.Clone(r.body)
 		}
@@ -122,36 +123,36 @@ func (x *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attemp
 	return a.Attempt
 }
 
-// watch probes the receiver: at the start, so that a daemon without traffic knows whether it is there, and
-// after a payload was not answered until it answers again, which ends the pause before the next try.
+// watch probes the receiver: at the start, so that its state is known without traffic, and after a
+// payload was not answered, until it answers again. That ends the pause before the next attempt.
 func (x *Exporter) watch(ctx context.Context, link *export.Link) {
 	for isFirst := true; ; isFirst = false {
-		isThere := x.isThere(ctx)
+		isReachable := x.isReachable(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case isThere && isFirst:
-			link.Answers()
-		case isThere:
-			link.Returned()
+		case isReachable && isFirst:
+			link.SetReachable()
+		case isReachable:
+			link.SetRecovered()
 		default:
-			link.Silent()
+			link.SetSilent()
 		}
-		lost, again := link.Lost(), (<-chan time.Time)(nil)
-		if !isThere {
-			lost, again = nil, time.After(x.askEvery)
+		lost, retry := link.Lost(), (<-chan time.Time)(nil)
+		if !isReachable {
+			lost, retry = nil, time.After(x.probeInterval)
 		}
 		select {
 		case <-ctx.Done():
 		case <-lost:
-		case <-again:
+		case <-retry:
 		}
 	}
 }
 
-// isThere reports whether the receiver answers a probe in time.
-func (x *Exporter) isThere(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, x.askEvery)
+// isReachable reports whether the receiver answers a probe in time.
+func (x *Exporter) isReachable(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, x.probeInterval)
 	defer cancel()
 	return x.poster.Probe(ctx) == nil
 }

@@ -17,8 +17,8 @@ import (
 // back, unless a test says how often.
 func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination) {
 	t.Helper()
-	if x.askEvery == askEvery {
-		x.askEvery = 5 * time.Millisecond
+	if x.probeInterval == probeInterval {
+		x.probeInterval = 5 * time.Millisecond
 	}
 	f, err := export.New(export.Config{}, x.Describe())
 	if err != nil {
@@ -36,7 +36,7 @@ func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination)
 func TestAReceiverIsKnownBeforeThereIsTraffic(t *testing.T) {
 	r := started(t, nil)
 	x := exporterTo(t, r.URL, nil)
-	x.askEvery = time.Minute // the first probe has the time that it needs
+	x.probeInterval = time.Minute // the first probe has the time that it needs
 	_, d := wholeFlush(t, x)
 	eventually.True(t, "the receiver is known", func() bool { return d.Stats().Reachable })
 }
@@ -60,7 +60,7 @@ func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
 	}
 	r.Start()
 	eventually.True(t, "what waited was delivered", func() bool { return d.Stats().Flushed == 12 })
-	if s := d.Stats(); s.Held != 0 || !s.Reachable || !s.Takes {
+	if s := d.Stats(); s.Held != 0 || !s.Reachable || !s.IsAccepting {
 		t.Errorf("afterwards %+v", s)
 	}
 	payloads, _ := r.got()

@@ -72,21 +72,21 @@ const (
 	cumulative = 2
 )
 
-// appendNumber appends the body of a NumberDataPoint: how many spans there were.
-func appendNumber(b []byte, p *points.Point, w window) []byte {
-	b = protolite.AppendFixed64(b, fieldStart, w.start)
-	b = protolite.AppendFixed64(b, fieldTime, w.end)
+// appendNumber appends the body of a NumberDataPoint, the number of spans.
+func appendNumber(b []byte, p *points.Point, period window) []byte {
+	b = protolite.AppendFixed64(b, fieldStart, period.start)
+	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = appendAttributes(b, fieldNumberAttributes, p.Attributes)
 	return protolite.AppendFixed64(b, fieldNumberInt, min(p.Calls, math.MaxInt64))
 }
 
-// appendExponential appends the body of an ExponentialHistogramDataPoint. Fields that are 0 are left out,
-// as protobuf does.
-func (w *writer) appendExponential(b []byte, p *points.Point, of window) []byte {
+// appendExponential appends the body of an ExponentialHistogramDataPoint. Like protobuf, it omits
+// fields that are 0.
+func (w *writer) appendExponential(b []byte, p *points.Point, period window) []byte {
 	h := &p.Durations
 	b = append(b, p.Attributes...)
-	b = protolite.AppendFixed64(b, fieldStart, of.start)
-	b = protolite.AppendFixed64(b, fieldTime, of.end)
+	b = protolite.AppendFixed64(b, fieldStart, period.start)
+	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = protolite.AppendFixed64(b, fieldPointCount, h.Spans)
 	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds)
 	if h.Scale != 0 {
@@ -102,9 +102,9 @@ func (w *writer) appendExponential(b []byte, p *points.Point, of window) []byte 
 }
 
 // appendExplicit appends the body of a HistogramDataPoint.
-func (w *writer) appendExplicit(b []byte, p *points.Point, of window) []byte {
-	b = protolite.AppendFixed64(b, fieldStart, of.start)
-	b = protolite.AppendFixed64(b, fieldTime, of.end)
+func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte {
+	b = protolite.AppendFixed64(b, fieldStart, period.start)
+	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = protolite.AppendFixed64(b, fieldPointCount, p.Durations.Spans)
 	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*(1e9/w.nanos))
 	b = protolite.AppendHead(b, fieldExplicitCounts, 8*len(p.Classic))
@@ -119,8 +119,8 @@ func (w *writer) appendExplicit(b []byte, p *points.Point, of window) []byte {
 	return appendAttributes(b, fieldExplicitAttributes, p.Attributes)
 }
 
-// appendBuckets appends the positive buckets, counts packed. Their length comes first, so it is added up
-// before.
+// appendBuckets appends the positive buckets with packed counts. Their length precedes them, so it
+// is computed first.
 func appendBuckets(b []byte, h *sketch.Buckets) []byte {
 	counts := 0
 	for _, n := range h.Counts {
@@ -141,15 +141,15 @@ func appendBuckets(b []byte, h *sketch.Buckets) []byte {
 	return b
 }
 
-// The lengths of what an Exemplar holds, and of the whole.
+// The lengths of the fields of an Exemplar, and its total length.
 const (
 	spanIDSize   = 8
 	traceIDSize  = 16
 	exemplarSize = 1 + 8 + 1 + 8 + 1 + 1 + spanIDSize + 1 + 1 + traceIDSize
 )
 
-// appendExemplar appends an exemplar, if there is one, as a field of a point. Its value is the truncated
-// duration, which its bucket counts.
+// appendExemplar appends an exemplar, if there is one, as a field of a point. Its value is the
+// truncated duration, so that it lies in the bucket that counts the span.
 func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
 	if x.Span == 0 {
 		return b
@@ -163,7 +163,7 @@ func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Ex
 	return protolite.AppendDouble(b, fieldExemplarDouble, sketch.Truncate(x.Duration)/w.nanos)
 }
 
-// appendAttributes appends a list of attributes as fields of another number.
+// appendAttributes appends a list of attributes as fields with the given number.
 func appendAttributes(b []byte, field protolite.Number, list []byte) []byte {
 	for f := range protolite.Fields(list) {
 		b = protolite.AppendBytes(b, field, f.Bytes)

@@ -8,27 +8,27 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-// request is one that is complete, or being filled. It is valid until emit returns.
+// request is a complete or partial request. It is valid until emit returns.
 type request struct {
 	body        []byte
-	spans       uint64   // in it; 0 for running totals
-	undelivered []uint64 // spans of each series of running totals that the receiver may lack
+	spans       uint64   // 0 for running totals
+	undelivered []uint64 // spans that the receiver may lack, per series of running totals
 }
 
-// writer writes the points of series into requests, none longer than limit. A series that does not fit in a
-// request begins the next one.
+// writer writes the points of series into requests, none longer than limit. A series that does not
+// fit in a request begins the next one.
 type writer struct {
 	limit  int
 	emit   func(*request)
-	window window    // of the cycle that is being encoded, or was last
-	bounds []float64 // of explicit buckets, as they are sent; nil if buckets are exponential
-	nanos  float64   // of the unit that durations are in
+	window window    // of the current cycle
+	bounds []float64 // bounds of explicit buckets, as sent; nil for exponential buckets
+	nanos  float64   // nanoseconds per unit of durations
 
-	scope            []byte // of all metrics, encoded as a field
+	scope            []byte // scope of all metrics, encoded as a field
 	calls, durations metric
 
-	request   request // its body has the metrics of the resources before the present one
-	resource  []byte  // the present one's attributes
+	request   request // its body contains the resources before the current one
+	resource  []byte  // attributes of the current one
 	hasPoints bool
 	scratch   []byte // the point that is being written
 }
@@ -38,11 +38,13 @@ type metric struct {
 	name   string
 	head   []byte           // name and unit, encoded
 	field  protolite.Number // of its data
-	tail   []byte           // what its data have after their points
-	points []byte           // encoded fields, of complete series
-	series []byte           // encoded fields, of the series that is being written
+	tail   []byte           // fields of the data that follow the points
+	points []byte           // encoded points of complete series
+	series []byte           // encoded points of the current series
 }
 
+// newWriter returns a writer for the two metrics, with the parts of their encoding that never
+// change.
 func newWriter(calls, durations, version string, temporality uint64) *writer {
 	scope := protolite.AppendBytes(nil, fieldScopeName, "spanstatsd")
 	if version != "" {
@@ -72,26 +74,26 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// write adds a point to the series that is being written. Its window ends with the cycle's. A dialect that
-// counts no calls has no name for them.
+// write adds a point to the current series, with a window that ends with the cycle's. If the
+// dialect has no metric for calls, calls.name is empty.
 func (w *writer) write(p *points.Point, start uint64) {
-	of := window{start, w.window.end}
+	period := window{start, w.window.end}
 	if w.calls.name != "" && p.Calls > 0 {
-		w.scratch = appendNumber(w.scratch[:0], p, of)
+		w.scratch = appendNumber(w.scratch[:0], p, period)
 		w.calls.series = protolite.AppendBytes(w.calls.series, fieldPoints, w.scratch)
 	}
 	if p.Durations.Spans > 0 {
-		if w.scratch = w.scratch[:0]; w.bounds == nil {
-			w.scratch = w.appendExponential(w.scratch, p, of)
+		if w.bounds == nil {
+			w.scratch = w.appendExponential(w.scratch[:0], p, period)
 		} else {
-			w.scratch = w.appendExplicit(w.scratch, p, of)
+			w.scratch = w.appendExplicit(w.scratch[:0], p, period)
 		}
 		w.durations.series = protolite.AppendBytes(w.durations.series, fieldPoints, w.scratch)
 	}
 }
 
-// endSeries adds the series that was written to the request, or to the next one, and reports whether it
-// fits in one.
+// endSeries adds the current series to the request, or to the next one if the request would exceed
+// the limit. It reports false, and discards the series, if that alone exceeds the limit.
 func (w *writer) endSeries() (fits bool) {
 	defer func() { w.calls.series, w.durations.series = w.calls.series[:0], w.durations.series[:0] }()
 	for {
@@ -112,13 +114,14 @@ func (w *writer) endSeries() (fits bool) {
 
 // end passes the request to emit, unless it is empty, and begins the next one.
 func (w *writer) end() {
-	if w.endResource(); w.hasPoints {
+	w.endResource()
+	if w.hasPoints {
 		w.emit(&w.request)
 	}
 	w.request, w.hasPoints = request{body: w.request.body[:0]}, false
 }
 
-// endResource writes the metrics of the present resource after those of the ones before.
+// endResource appends the metrics of the current resource to the request.
 func (w *writer) endResource() {
 	scope := w.scopeSize()
 	if scope == 0 {
@@ -139,7 +142,7 @@ func (w *writer) endResource() {
 	w.request.body = b
 }
 
-// size is the exact length of the request.
+// size returns the exact length of the request.
 func (w *writer) size() int {
 	scope := w.scopeSize()
 	if scope == 0 {
@@ -149,7 +152,7 @@ func (w *writer) size() int {
 		protolite.Size(protolite.Size(len(w.resource))+protolite.Size(scope))
 }
 
-// scopeSize is the length of the metrics of the present resource, 0 if it has no points.
+// scopeSize returns the length of the metrics of the current resource, or 0 if it has no points.
 func (w *writer) scopeSize() (size int) {
 	for _, m := range [...]*metric{&w.calls, &w.durations} {
 		if len(m.points) > 0 {

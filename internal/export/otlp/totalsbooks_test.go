@@ -57,7 +57,7 @@ func (r *naiveReader) answers(a export.Attempt) {
 
 func (r *naiveReader) describe() export.Exporter {
 	x := r.Describe()
-	x.Push, x.Watch = r, func(_ context.Context, link *export.Link) { link.Answers() }
+	x.Push, x.Watch = r, func(_ context.Context, link *export.Link) { link.SetReachable() }
 	return x
 }
 

@@ -17,20 +17,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 )
 
-// Variables are the settings from OpenTelemetry's environment variables. Each has a general form,
-// OTEL_EXPORTER_OTLP_TIMEOUT, and one for metrics, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT, which has
-// precedence.
+// Variables are the settings in OpenTelemetry's environment variables. Each variable has a general
+// form, such as OTEL_EXPORTER_OTLP_TIMEOUT, and a form for metrics, such as
+// OTEL_EXPORTER_OTLP_METRICS_TIMEOUT, which takes precedence.
 type Variables struct {
-	Endpoint    endpoint.URL // none where no variable names one
-	From        string       // the variable that does
+	Endpoint    endpoint.URL // zero if not set
+	From        string       // name of the variable that sets Endpoint
 	Headers     Headers
-	Timeout     time.Duration // 0 where none is set
+	Timeout     time.Duration // 0 if not set
 	Compress    bool
-	Certificate string // file of those that the receiver's certificate is checked by
-	ClientCert  string // files of our own certificate, and of its key
-	ClientKey   string
+	Certificate string // file with the CA certificates for the receiver's certificate
+	ClientCert  string // file with our client certificate
+	ClientKey   string // file with its key
 
-	Preference Temporality // empty where no variable says
+	Preference Temporality // empty if not set
 }
 
 const (
@@ -43,22 +43,22 @@ const (
 	// metricsPath is the path of OTLP metrics below a base endpoint.
 	metricsPath = "/v1/metrics"
 
-	// longestTimeout limits the time of one request, so that it ends during a shutdown's grace period, or
-	// shortly after.
+	// longestTimeout is the maximum timeout of one request, so that requests end within the grace period
+	// of a shutdown, or shortly after it.
 	longestTimeout = time.Minute
 )
 
-// environment reads the variables, and collects what is wrong with them.
+// environment reads variables and collects their errors.
 type environment struct {
-	getenv   func(string) string
-	mistakes error
+	getenv func(string) string
+	errs   error
 }
 
 // both returns the two forms of a variable, in order of precedence.
 func both(name string) []string { return []string{metricsPrefix + name, generalPrefix + name} }
 
-// look returns the first variable that is set, and its value.
-func (e *environment) look(variables ...string) (variable, value string) {
+// lookup returns the first variable that is set, and its value.
+func (e *environment) lookup(variables ...string) (variable, value string) {
 	for _, variable = range variables {
 		if value = strings.TrimSpace(e.getenv(variable)); value != "" {
 			return variable, value
@@ -67,23 +67,24 @@ func (e *environment) look(variables ...string) (variable, value string) {
 	return "", ""
 }
 
-// read parses a setting, if there is one, and returns the variable that has it.
+// read parses the first variable that is set, if any, and returns its name.
 func read[T any](
 	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
 ) string {
-	variable, text := e.look(variables...)
+	variable, text := e.lookup(variables...)
 	if text == "" {
 		return ""
 	}
 	value, err := parse(variable, text)
 	if err != nil {
-		e.mistakes = errors.Join(e.mistakes, fmt.Errorf("read %s: %w", variable, err))
+		e.errs = errors.Join(e.errs, fmt.Errorf("read %s: %w", variable, err))
 	}
 	*to = value
 	return variable
 }
 
-// ReadVariables reads the variables. Its error has everything that is wrong; the other variables are read.
+// ReadVariables reads the variables. The error contains all invalid ones; the others are read
+// nevertheless.
 func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	e := &environment{getenv: getenv}
 	v.From = read(e, &v.Endpoint, both("ENDPOINT"), endpointOf)
@@ -94,10 +95,10 @@ func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	if !v.Endpoint.IsZero() {
 		read(e, new(string), both("PROTOCOL"), checkProtocol)
 	}
-	_, v.Certificate = e.look(both("CERTIFICATE")...)
-	_, v.ClientCert = e.look(both("CLIENT_CERTIFICATE")...)
-	_, v.ClientKey = e.look(both("CLIENT_KEY")...)
-	return v, e.mistakes
+	_, v.Certificate = e.lookup(both("CERTIFICATE")...)
+	_, v.ClientCert = e.lookup(both("CLIENT_CERTIFICATE")...)
+	_, v.ClientKey = e.lookup(both("CLIENT_KEY")...)
+	return v, e.errs
 }
 
 var endpoints = endpoint.Form{
@@ -108,8 +109,7 @@ var endpoints = endpoint.Form{
 	IsWeb:   true,
 }
 
-// ParseEndpoint parses the URL of a metrics endpoint. A URL without a path is a receiver's, whose metrics
-// are at /v1/metrics.
+// ParseEndpoint parses the URL of a metrics endpoint. If the URL has no path, it adds /v1/metrics.
 func ParseEndpoint(text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	if err == nil && e.Path() == "" {
@@ -118,8 +118,9 @@ func ParseEndpoint(text string) (endpoint.URL, error) {
 	return e, err
 }
 
-// endpointOf parses an endpoint as the specification defines it: one for metrics is used as it is, a
-// general one is the base of the metrics path. A socket has no path, so metrics always have their own.
+// endpointOf parses an endpoint as the specification defines: the variable for metrics contains the
+// exact URL; the general variable contains the base URL of the metrics path. A socket has no path,
+// so the metrics path is always added.
 func endpointOf(variable, text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	switch {
@@ -133,13 +134,13 @@ func endpointOf(variable, text string) (endpoint.URL, error) {
 	return e, nil
 }
 
-// parseTimeout parses milliseconds, as the specification defines.
+// parseTimeout parses a number of milliseconds.
 func parseTimeout(_, text string) (time.Duration, error) {
-	most := longestTimeout.Milliseconds()
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n <= most {
+	limit := longestTimeout.Milliseconds()
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n <= limit {
 		return time.Duration(n) * time.Millisecond, nil
 	}
-	return 0, fmt.Errorf("%q is no number of milliseconds from 1 to %d", text, most)
+	return 0, fmt.Errorf("%q is no number of milliseconds from 1 to %d", text, limit)
 }
 
 func parseCompression(_, text string) (gzip bool, err error) {
@@ -157,16 +158,16 @@ func checkProtocol(_, text string) (string, error) {
 	return text, nil
 }
 
-// tlsConfig reads the files with certificates. Our own certificate and its key are read again for each
-// connection, so that they can be renewed while the daemon runs.
+// tlsConfig reads the certificate files. It reads the client certificate again for each connection,
+// so that it can be renewed while the daemon runs.
 func tlsConfig(v *Variables) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	var mistakes error
+	var errs error
 	if v.Certificate != "" {
-		config.RootCAs, mistakes = check.Authorities("certificates of authorities", v.Certificate)
+		config.RootCAs, errs = check.Authorities("certificates of authorities", v.Certificate)
 	}
 	if cmp.Or(v.ClientCert, v.ClientKey) == "" {
-		return config, mistakes
+		return config, errs
 	}
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(v.ClientCert, v.ClientKey)
@@ -176,14 +177,15 @@ func tlsConfig(v *Variables) (*tls.Config, error) {
 		return &pair, nil
 	}
 	if v.ClientCert == "" || v.ClientKey == "" {
-		return nil, errors.Join(mistakes, fmt.Errorf("read client certificate: "+
+		return nil, errors.Join(errs, fmt.Errorf("read client certificate: "+
 			"set both %[1]sCLIENT_CERTIFICATE and %[1]sCLIENT_KEY, or none", generalPrefix))
 	}
 	_, err := config.GetClientCertificate(nil)
-	return config, errors.Join(mistakes, err)
+	return config, errors.Join(errs, err)
 }
 
-// Temporality is what a point counts: the spans of its window, or those since its series began.
+// Temporality determines which spans a point counts: those of its window, or all since its series
+// began.
 type Temporality string
 
 const (
@@ -191,8 +193,8 @@ const (
 	Cumulative Temporality = "cumulative"
 )
 
-// parsePreference parses the variable's value, in any case. Low memory means deltas for counters and
-// histograms.
+// parsePreference parses a temporality preference, ignoring case. "lowmemory" means delta for
+// counters and histograms.
 func parsePreference(_, text string) (Temporality, error) {
 	switch strings.ToLower(text) {
 	case "cumulative":
@@ -203,16 +205,16 @@ func parsePreference(_, text string) (Temporality, error) {
 	return "", fmt.Errorf("%q is neither cumulative nor delta nor lowmemory", text)
 }
 
-// Headers are sent with each request. Their values are secrets, which are not shown.
+// Headers are sent with each request. Their values are secret and are never shown.
 type Headers struct{ all http.Header }
 
-// ownHeaders are set only by the exporter.
+// ownHeaders are headers that only the exporter sets.
 var ownHeaders = []string{
 	"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Connection", "Expect", "Te",
 	"Trailer", "Upgrade",
 }
 
-// parseHeaders parses name=value pairs separated by commas, with values escaped as in a URL.
+// parseHeaders parses name=value pairs separated by commas. Values are percent-encoded.
 func parseHeaders(_, text string) (h Headers, err error) {
 	all := http.Header{}
 	for i, pair := range strings.Split(text, ",") {
@@ -240,19 +242,19 @@ func parseHeaders(_, text string) (h Headers, err error) {
 	return Headers{all}, nil
 }
 
-// isToken reports whether a text is valid as a header's name.
+// isToken reports whether name is a valid header name.
 func isToken(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})
 }
 
-// isHeaderText reports whether a text is valid as a header's value.
+// isHeaderText reports whether value is a valid header value.
 func isHeaderText(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// String has the names of the headers, without their values.
+// String returns the names of the headers, without their values.
 func (h Headers) String() string {
 	names := slices.Sorted(maps.Keys(h.all))
 	for i, name := range names {

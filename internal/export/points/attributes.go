@@ -13,41 +13,42 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// attributes writes lists of attributes in a format. A name is in a list once: the first stays, because
-// receivers refuse a list that has one twice, or keep either of the two.
+// attributes writes lists of attributes in a format. Each name occurs only once in a list, with its
+// first value, because receivers reject duplicates, or keep either one.
 //
-// Lists that were written in one order are equal if their bytes are, so series can be compared by them.
+// Lists that are written in the same order are equal if their bytes are, so series can be compared
+// by their bytes.
 type attributes struct {
 	format format
 	bytes  []byte
-	names  []string // in the list, or reserved
+	names  []string // names in the list, and reserved ones
 }
 
-// format is how attributes are written. It has one user at a time.
+// format defines how attributes are written. It is not safe for concurrent use.
 type format interface {
-	// named is what an attribute is called in a list.
-	named(attribute string) string
+	// nameOf returns the name of an attribute in this format.
+	nameOf(attribute string) string
 
-	// These append an attribute to a list. Names and texts are valid UTF-8.
+	// The following append an attribute to a list. Names and texts are valid UTF-8.
 	appendText(b []byte, name, value string) []byte
 	appendNumber(b []byte, name string, value int64) []byte
 	appendFlag(b []byte, name string, value bool) []byte
 	appendTexts(b []byte, name string, values []string) []byte
 
-	// hasResources reports whether a series has a resource with attributes of its own, beside its service.
+	// hasResources reports whether a resource has attributes of its own, in addition to its service.
 	hasResources() bool
 }
 
-// begin starts a list after the bytes written before. Reserved names are not used in it, because attributes
-// with those names are written elsewhere.
+// begin starts a list after the existing bytes. It rejects attributes with reserved names, because
+// they are written elsewhere.
 func (a *attributes) begin(reserved ...string) {
 	a.names = a.names[:0]
 	for _, name := range reserved {
-		a.names = append(a.names, a.format.named(name))
+		a.names = append(a.names, a.format.nameOf(name))
 	}
 }
 
-// text adds an attribute, unless its value is empty: an absent attribute and an empty one are the same.
+// text adds an attribute, unless its value is empty: absent and empty attributes are equivalent.
 func (a *attributes) text(name, value string) {
 	if value == "" {
 		return
@@ -69,7 +70,7 @@ func (a *attributes) flag(name string, value bool) {
 	}
 }
 
-// texts adds an attribute that is a list of texts, unless there are none.
+// texts adds an attribute whose value is a list of texts, unless the list is empty.
 func (a *attributes) texts(name string, values []string) {
 	if len(values) == 0 {
 		return
@@ -79,9 +80,10 @@ func (a *attributes) texts(name string, values []string) {
 	}
 }
 
-// add returns what an attribute is called, and reports whether the list does not have it yet.
+// add returns the name of an attribute in the format, and reports whether the list does not contain
+// it yet.
 func (a *attributes) add(attribute string) (name string, isNew bool) {
-	name = valid(a.format.named(attribute))
+	name = valid(a.format.nameOf(attribute))
 	if name == "" || slices.Contains(a.names, name) {
 		return name, false
 	}
@@ -89,7 +91,8 @@ func (a *attributes) add(attribute string) (name string, isNew bool) {
 	return name, true
 }
 
-// valid makes a text valid for protobuf. An invalid one would cost the whole request.
+// valid returns text with invalid UTF-8 replaced. Protobuf decoders would reject the whole request
+// otherwise.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -97,9 +100,9 @@ func valid(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// The fields of OTLP's messages for attributes, and the one that attributes have in a list.
+// Field numbers of OTLP messages for attributes.
 const (
-	fieldList = 1 // of Resource and of ExponentialHistogramDataPoint
+	fieldList = 1 // attributes of Resource and of ExponentialHistogramDataPoint
 
 	fieldKey   = 1 // of KeyValue
 	fieldValue = 2
@@ -111,11 +114,12 @@ const (
 	fieldValues = 1 // of ArrayValue
 )
 
-// keyValues is the format of OTLP: KeyValue messages, as fields with the number 1.
+// keyValues is the format of OTLP: KeyValue messages, as fields with the number 1. value is the
+// encoded value of the current attribute.
 type keyValues struct{ value []byte } // of the attribute that is being written
 
-func (*keyValues) named(attribute string) string { return attribute }
-func (*keyValues) hasResources() bool            { return true }
+func (*keyValues) nameOf(attribute string) string { return attribute }
+func (*keyValues) hasResources() bool             { return true }
 
 func (f *keyValues) appendText(b []byte, name, value string) []byte {
 	f.value = protolite.AppendBytes(f.value[:0], fieldText, value)
@@ -132,6 +136,7 @@ func (f *keyValues) appendFlag(b []byte, name string, value bool) []byte {
 	return f.appendPair(b, name)
 }
 
+// appendTexts appends an attribute whose value is an ArrayValue.
 func (f *keyValues) appendTexts(b []byte, name string, values []string) []byte {
 	var list []byte
 	for _, value := range values {
@@ -146,17 +151,17 @@ func (f *keyValues) appendPair(b []byte, name string) []byte {
 	return protolite.AppendBytes(protolite.AppendBytes(b, fieldKey, name), fieldValue, f.value)
 }
 
-// labelEnd follows each name and value of a list of labels. It does not occur in UTF-8.
+// labelEnd terminates each name and value in a list of labels. It does not occur in UTF-8.
 const labelEnd = "\xff"
 
-// labels is the format of Prometheus, which Labels reads. It remembers the labels of attributes, up to a
-// limit, because tracers choose names.
+// labels is the format of Prometheus; Labels reads it. The map caches the label of each attribute.
+// Its size is limited, because clients choose the names.
 type labels map[string]string
 
 const mostLabelNames = 512
 
-// named is the label of an attribute. A label's label is itself.
-func (f labels) named(attribute string) string {
+// nameOf returns the label of an attribute. A label's label is itself.
+func (f labels) nameOf(attribute string) string {
 	label, isKnown := f[attribute]
 	if !isKnown {
 		label = labelOf(attribute)
@@ -183,13 +188,14 @@ func (labels) appendFlag(b []byte, name string, value bool) []byte {
 	return append(strconv.AppendBool(b, value), labelEnd...)
 }
 
-// appendTexts joins the texts. No dialect of labels has any.
+// appendTexts joins the texts. No dialect with labels has such attributes.
 func (f labels) appendTexts(b []byte, name string, values []string) []byte {
 	return f.appendText(b, name, valid(strings.Join(values, ",")))
 }
 
-// labelOf is the label of an attribute by the rules of Prometheus, as the Collector has it. A label that
-// means something to Prometheus is renamed, or a span could spoil a scrape.
+// labelOf converts the name of an attribute to a label according to the rules of Prometheus, as the
+// Collector does. Labels with a special meaning in Prometheus get a prefix, otherwise a span could
+// make a scrape invalid.
 func labelOf(attribute string) string {
 	label := strings.Map(func(r rune) rune {
 		if '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -206,7 +212,7 @@ func labelOf(attribute string) string {
 	return label
 }
 
-// Labels visits the labels of a list.
+// Labels iterates over the labels of a list.
 func Labels(list string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for list != "" {
@@ -219,9 +225,10 @@ func Labels(list string) iter.Seq2[string, string] {
 	}
 }
 
-// resource writes who sent a series: what Datadog's tracers, or OpenTelemetry's SDKs, send about themselves
-// over OTLP, and what tells two instances of a service apart. Attributes that the origin keeps of its
-// resource come first, before fields of the origin with the same name.
+// resource writes the attributes of a series' resource: those that Datadog's tracers, or
+// OpenTelemetry's SDKs, send about themselves over OTLP, and those that distinguish instances of a
+// service. The origin's resource attributes precede its fields, so they take precedence if names
+// are equal.
 func (a *attributes) resource(o *span.Origin, service string) {
 	a.begin()
 	a.text("service.name", service)
@@ -234,8 +241,8 @@ func (a *attributes) resource(o *span.Origin, service string) {
 	a.texts("datadog.process_tags", processTags(o.ProcessTags))
 }
 
-// resourceAttributes visits the attributes of an origin's resource, except its service. If two have one name, the
-// first counts.
+// resourceAttributes iterates over the resource attributes of an origin, except its service. If a
+// name occurs twice, the first takes precedence.
 func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for name, value := range o.EachAttribute() {
@@ -271,8 +278,8 @@ func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {
 	}
 }
 
-// resourceAttribute returns an attribute of an origin's resource for a dimension with that name, because labels have
-// no resource beside them.
+// resourceAttribute returns the resource attribute of an origin for the dimension with the given
+// name, for formats without resources.
 func resourceAttribute(o *span.Origin, name string) string {
 	if name == "deployment.environment" { // the older name
 		name = "deployment.environment.name"
@@ -285,7 +292,7 @@ func resourceAttribute(o *span.Origin, name string) string {
 	return ""
 }
 
-// sdkLanguage is OpenTelemetry's name of a tracer's language.
+// sdkLanguage returns OpenTelemetry's name for a tracer's language.
 func sdkLanguage(lang string) string {
 	switch lang = strings.ToLower(lang); lang {
 	case ".net":

@@ -8,19 +8,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Config configures the names of points.
+// Config configures the names of metrics and attributes.
 type Config struct {
-	Dialect    Dialect    // Spanmetrics if empty
-	Dimensions Dimensions // of Spanmetrics
-	Instance   string     // collector.instance.id of Spanmetrics; none if empty
+	Dialect    Dialect    // default: Spanmetrics
+	Dimensions Dimensions // for Spanmetrics
+	Instance   string     // collector.instance.id for Spanmetrics; optional
 
-	// Labels makes resources and attributes labels of Prometheus, and names metrics as it does. A resource
-	// is its service alone.
+	// Labels selects the format of Prometheus: attributes are labels, metrics are named by its rules, and
+	// a resource consists only of its service.
 	Labels bool
-	Bounds []float64 // of classic buckets, which sketch.CheckBounds accepts; none if empty
+	Bounds []float64 // bounds of classic buckets; optional
 }
 
-// dialect makes the one that is configured.
+// dialect returns the configured dialect.
 func (c *Config) dialect() dialect {
 	if c.Dialect == Datadog {
 		return datadog{c.Instance}
@@ -28,7 +28,7 @@ func (c *Config) dialect() dialect {
 	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance, names: c.metrics()}
 }
 
-// metrics are the names of those that count spans and durations, in any dialect but Datadog's.
+// metrics returns the names of the metrics for calls and durations, in any dialect except Datadog.
 func (c *Config) metrics() [2]string {
 	switch {
 	case !c.Labels:
@@ -39,7 +39,7 @@ func (c *Config) metrics() [2]string {
 	return [2]string{"traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds"}
 }
 
-// format is that of attributes. Tempo has a name of its own for the service.
+// format returns the format of attributes. Tempo has another name for the service.
 func (c *Config) format() format {
 	switch {
 	case !c.Labels:
@@ -50,62 +50,64 @@ func (c *Config) format() format {
 	return labels{}
 }
 
-// Dialect is what metrics and their attributes are called.
+// Dialect is a convention for the names of metrics and attributes.
 type Dialect string
 
 const (
-	Spanmetrics Dialect = "spanmetrics" // as the Collector's connector of that name
-	Datadog     Dialect = "datadog"     // as Datadog's tracers; of attributes
-	Tempo       Dialect = "tempo"       // as the metrics generator of Grafana's Tempo; of labels
+	Spanmetrics Dialect = "spanmetrics" // the Collector's spanmetrics connector
+	Datadog     Dialect = "datadog"     // Datadog's tracers; not with Labels
+	Tempo       Dialect = "tempo"       // the metrics generator of Grafana Tempo; only with Labels
 )
 
 // The names that the attributes of an outcome have.
 const (
+	// The names of the attributes for an outcome.
 	statusName   = "status.code"
 	topLevelName = "datadog.span.top_level"
 )
 
-// instanceName is the attribute that tells daemons apart.
+// instanceName is the attribute that distinguishes daemons.
 const instanceName = "collector.instance.id"
 
-// dialect writes the series of a key. It has one user at a time.
+// dialect writes the attributes of a key's series. It is not safe for concurrent use.
 type dialect interface {
-	// metrics are the names of the metrics for calls and durations. If the first is empty, the count of
-	// durations is that of calls.
+	// metrics returns the names of the metrics for calls and durations. If the first is empty, there is no
+	// metric for calls.
 	metrics() (calls, durations string)
 
-	// key writes the attributes that all spans of a key have, none with a name that outcome uses. It
-	// reports whether those without an error have the status OK.
+	// key writes the attributes that all spans of a key have, except those that outcome writes. It reports
+	// whether spans without an error have the status OK.
 	key(to *attributes, origin *span.Origin, key *span.Key) (isOK bool)
 
-	// outcome writes the attributes that only some spans of a key have.
+	// outcome writes the attributes that differ between spans of a key.
 	outcome(to *attributes, o outcome)
 
-	// instanceID is the daemon's, "" if it is no attribute.
+	// instanceID returns the daemon's instance ID, or "" if it is not an attribute.
 	instanceID() string
 }
 
-// outcome is what tells spans of one key apart.
+// outcome distinguishes spans of one key.
 type outcome struct {
 	isError    bool
-	isOK       bool // the key's spans without an error have the status OK
-	isTopLevel bool // all spans with the attributes of the key are top-level
+	isOK       bool // spans of the key without an error have the status OK
+	isTopLevel bool // all spans of the series are top-level
 }
 
-// datadog is the dialect of Datadog's tracers, by the contract that they share: one
-// metric, whose attributes are all that a key has.
+// datadog is the dialect of Datadog's tracers, according to their shared specification: one metric,
+// with all fields of a key as attributes.
 type datadog struct {
-	instance string // of the daemon, which only overflow series have
+	instance string // instance ID of the daemon, only on overflow series
 }
 
 func (datadog) metrics() (calls, durations string) { return "", "traces.span.sdk.metrics.duration" }
 
 func (d datadog) instanceID() string { return d.instance }
 
+// key implements dialect. All fields of the key are attributes.
 func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 	to.begin(statusName, topLevelName)
 	to.text("service.name", k.Service)
-	to.text("span.kind", kindNamed(k.Kind, spanKinds["internal"]))
+	to.text("span.kind", kindName(k.Kind, spanKinds["internal"]))
 	to.text("span.name", k.Resource)
 	to.text("http.request.method", k.HTTPMethod)
 	to.text("http.route", k.HTTPEndpoint)
@@ -131,6 +133,7 @@ func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 	return true
 }
 
+// outcome implements dialect.
 func (datadog) outcome(to *attributes, o outcome) {
 	status := statusOK
 	if o.isError {
@@ -140,14 +143,13 @@ func (datadog) outcome(to *attributes, o outcome) {
 	to.flag(topLevelName, o.isTopLevel)
 }
 
-// spanmetrics is the dialect of the Collector's connector of that name, for spans that its
-// receiver for Datadog's traces would have made of ours: a span's name, kind and service
-// are what that makes of operation, resource, type and base service. Spans of OpenTelemetry's
-// SDKs are called here what they are called there.
+// spanmetrics is the dialect of the Collector's spanmetrics connector, for spans converted by its
+// receiver for Datadog traces: that derives a span's name, kind and service from operation,
+// resource, type and base service. Spans of OpenTelemetry's SDKs keep their names.
 type spanmetrics struct {
 	dimensions Dimensions
-	instance   string    // of the daemon, "" if it is no attribute
-	names      [2]string // of its metrics
+	instance   string    // instance ID of the daemon; "" omits it
+	names      [2]string // names of the metrics
 	tags       tagList
 }
 
@@ -155,13 +157,15 @@ func (d *spanmetrics) metrics() (calls, durations string) { return d.names[0], d
 
 func (d *spanmetrics) instanceID() string { return d.instance }
 
+// key implements dialect. It writes the four attributes that every series has, then the dimensions:
+// first those of the span, then those of the resource.
 func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
 	to.begin(statusName)
-	to.text("service.name", service(origin, k))
+	to.text("service.name", serviceName(origin, k))
 	_, isOTLP := origin.OTLP()
 	if isOTLP {
 		to.text("span.name", k.Resource)
-		to.text("span.kind", kindNamed(k.Kind, kindUnsaid))
+		to.text("span.kind", kindName(k.Kind, kindUnspecified))
 	} else {
 		to.text("span.name", spanName(k))
 		to.text("span.kind", spanKind(k))
@@ -183,27 +187,28 @@ func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) (isO
 		d.tags = slices.DeleteFunc(d.tags, tag.isStatus)
 	}
 	d.tags.write(to)
-	for _, name := range d.dimensions.names { // attributes of the span come first
-		addOlder(to, name, k)
+	for _, name := range d.dimensions.names { // after the attributes of the span, which take precedence
+		addByOldName(to, name, k)
 		to.text(name, resourceAttribute(origin, name))
 	}
 	return isOK
 }
 
-// addOlder adds a dimension with the older name of an attribute that the key has under its present name.
-func addOlder(to *attributes, name string, k *span.Key) {
-	switch present := presentNames[name]; present {
+// addByOldName adds an attribute for a dimension with an old name, if the key has the attribute
+// with the current name.
+func addByOldName(attrs *attributes, name string, k *span.Key) {
+	switch current := currentNames[name]; current {
 	case "":
 	case "http.request.method":
-		to.text(name, k.HTTPMethod)
+		attrs.text(name, k.HTTPMethod)
 	case "http.response.status_code":
 		if k.HTTPStatus != 0 {
-			to.number(name, int64(k.HTTPStatus))
+			attrs.number(name, int64(k.HTTPStatus))
 		}
 	default:
 		for _, tag := range k.PeerTags {
-			if key, value, _ := strings.Cut(tag, ":"); key == present {
-				to.text(name, value)
+			if key, value, _ := strings.Cut(tag, ":"); key == current {
+				attrs.text(name, value)
 			}
 		}
 	}
@@ -215,6 +220,7 @@ func (d *spanmetrics) text(to *attributes, name, value string) {
 	}
 }
 
+// outcome implements dialect.
 func (d *spanmetrics) outcome(to *attributes, o outcome) {
 	status := statusUnset
 	switch {
@@ -226,8 +232,9 @@ func (d *spanmetrics) outcome(to *attributes, o outcome) {
 	to.text(statusName, status)
 }
 
-// spanName is the operation, except for those that the receiver names in another way. It takes the name of
-// an HTTP request from tags that a key may lack; the resource then is the same.
+// spanName returns the operation, or the name that the Collector's receiver derives for certain
+// operations. The receiver takes the name of an HTTP request from tags that a key may lack; the
+// resource is the same then.
 func spanName(k *span.Key) string {
 	switch k.Operation {
 	case "servlet.request", "http.request", "web.request":
@@ -255,17 +262,17 @@ func isHTTPMethod(word string) bool {
 	return false
 }
 
-// spanKind is the span's kind, or the one that follows from its type.
+// spanKind returns the kind of a span, or the kind that follows from its type.
 func spanKind(k *span.Key) string {
 	if k.Operation == "spring.handler" {
 		return spanKinds["internal"]
 	}
-	otherwise := kindUnsaid
+	fallback := kindUnspecified
 	switch k.Type {
 	case "web":
-		otherwise = spanKinds["server"]
+		fallback = spanKinds["server"]
 	case "http":
-		otherwise = spanKinds["client"]
+		fallback = spanKinds["client"]
 	}
-	return kindNamed(k.Kind, otherwise)
+	return kindName(k.Kind, fallback)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// spanKinds are OpenTelemetry's names of a span's kinds.
+// spanKinds are OpenTelemetry's names for span kinds.
 var spanKinds = map[string]string{
 	"internal": "SPAN_KIND_INTERNAL",
 	"server":   "SPAN_KIND_SERVER",
@@ -14,15 +14,15 @@ var spanKinds = map[string]string{
 	"consumer": "SPAN_KIND_CONSUMER",
 }
 
-// kindUnsaid is the name of an unknown kind.
-const kindUnsaid = "SPAN_KIND_UNSPECIFIED"
+// kindUnspecified is the name of an unknown kind.
+const kindUnspecified = "SPAN_KIND_UNSPECIFIED"
 
-// kindNamed is the name of a kind, or otherwise if it is unknown.
-func kindNamed(kind, otherwise string) string {
+// kindName returns the name of a kind, or fallback if it is unknown.
+func kindName(kind, fallback string) string {
 	if name, known := spanKinds[strings.ToLower(kind)]; known {
 		return name
 	}
-	return otherwise
+	return fallback
 }
 
 // The names of a span's status.
@@ -39,9 +39,9 @@ var grpcStatuses = [...]string{
 	"OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// grpcStatus is the name of a code in decimal text, or empty if it is unknown.
+// grpcStatus returns the name of a status code in decimal, or "" if it is unknown.
 func grpcStatus(code string) string {
-	if code == "" { // most spans; the error would take memory
+	if code == "" { // the most frequent case; ParseUint would allocate an error
 		return ""
 	}
 	if n, err := strconv.ParseUint(code, 10, 8); err == nil && n < uint64(len(grpcStatuses)) {
@@ -50,8 +50,8 @@ func grpcStatus(code string) string {
 	return ""
 }
 
-// attributeNames are OpenTelemetry's names of those tags of Datadog's spans that have
-// one, as the Collector's receiver for Datadog's traces says.
+// attributeNames maps tags of Datadog's spans to OpenTelemetry's names, according to the
+// Collector's receiver for Datadog traces.
 var attributeNames = map[string]string{
 	"env": "deployment.environment.name", "version": "service.version",
 	"container_id": "container.id", "container_name": "container.name",
@@ -67,16 +67,16 @@ var attributeNames = map[string]string{
 	"db.sql.table": "db.collection.name", "db.pool.name": "db.client.connection.pool.name",
 }
 
-// presentNames are the present names of the attributes that keys of OpenTelemetry's spans have by those
-// alone, whichever name a span used.
-var presentNames = map[string]string{
+// currentNames maps older names of attributes to the current ones. Keys of OpenTelemetry's spans
+// contain the current names only, whichever name the span used.
+var currentNames = map[string]string{
 	"http.method": "http.request.method", "http.status_code": "http.response.status_code",
 	"db.system": "db.system.name", "db.name": "db.namespace", "db.sql.table": "db.collection.name",
 	"db.operation": "db.operation.name", "messaging.destination": "messaging.destination.name",
 	"messaging.operation": "messaging.operation.type", "rpc.system": "rpc.system.name",
 }
 
-// attributeName is OpenTelemetry's name of a tag, or its own.
+// attributeName returns OpenTelemetry's name for a tag, or the tag itself if there is none.
 func attributeName(tag string) string {
 	if name, known := attributeNames[tag]; known {
 		return name

@@ -14,53 +14,57 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// series identifies a series of a cycle: the position of its resource, and two hashes of its attributes
-// with secret seeds. The chance that two series of a million share both is 2^-89.
+// series identifies a series of a cycle by the index of its resource and two hashes of its
+// attributes with secret seeds. For a million series, the probability that any two share both
+// hashes is 2^-89.
 type series struct {
 	resource int32
 	hashes   [2]uint64
 }
 
-// Group is the rows of one series. A key has several rows: one per bucket and mapping. Keys that differ
-// only in fields that the dialect leaves out are one series too.
+// Group contains the rows of one series. A key has several rows: one per bucket and mapping. Keys
+// that differ only in fields that the dialect omits belong to one series, too.
 type Group struct {
-	Resource    int32 // of the cycle's, its place
-	first, last int32 // places of rows
+	Resource    int32 // index in the resources of the cycle
+	first, last int32 // indexes of rows; see grouper.next
 }
 
-// grouper finds the rows of each series. It keeps hashes of attributes, because all attributes of a cycle
-// together would take as much memory as its names. Its memory is reused for the next cycle.
+// grouper groups the rows of a cycle by series. It stores hashes of attributes, because the
+// attributes of all series together would take as much memory as the names of the cycle. Its memory
+// is reused for the next cycle.
 type grouper struct {
-	dialect   dialect
-	seeds     [2]maphash.Seed
-	written   attributes
-	resources []string // encoded
-	places    map[string]int32
-	known     map[series]int32 // the place of a series in groups
-	groups    []Group
-	next      []int32 // of each row, the place of the next one in its group; -1 after the last
+	dialect         dialect
+	seeds           [2]maphash.Seed
+	buffer          attributes
+	resources       []string         // encoded
+	resourceIndexes map[string]int32 // indexes of resources
+	groupIndexes    map[series]int32 // indexes of groups
+	groups          []Group
+	next            []int32 // for each row, the index of the next row in its group, or -1
 }
 
 func newGrouper(c *Config) grouper {
 	return grouper{
-		dialect: c.dialect(), written: attributes{format: c.format()},
-		seeds:  [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		places: map[string]int32{}, known: map[series]int32{},
+		dialect: c.dialect(), buffer: attributes{format: c.format()},
+		seeds:           [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		resourceIndexes: map[string]int32{}, groupIndexes: map[series]int32{},
 	}
 }
 
-// service is the name of a resource: that of the process, or that of its spans if it has none.
-func service(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
+// serviceName returns the service of a resource: that of the process or, if it has none, that of
+// its spans.
+func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
 
-// Group returns the rows of each series, with the series of one resource together.
+// Group groups the rows of a cycle by series. The series of one resource are adjacent.
 func (g *grouper) Group(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	g.groups, g.next, g.resources = g.groups[:0], g.next[:0], g.resources[:0]
-	clear(g.places)
-	clear(g.known)
+	clear(g.resourceIndexes)
+	clear(g.groupIndexes)
 	resource := int32(-1)
 	for i := range rows {
 		r := &rows[i]
-		origin, name := &sealed.Origins[r.Origin()], service(&sealed.Origins[r.Origin()], r.Key())
+		origin := &sealed.Origins[r.Origin()]
+		name := serviceName(origin, r.Key())
 		if i == 0 || rows[i-1].Origin() != r.Origin() || origin.Service == "" {
 			resource = g.resource(origin, name)
 		}
@@ -70,64 +74,65 @@ func (g *grouper) Group(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	return g.groups
 }
 
-// Resource is that of a series, encoded.
-func (g *grouper) Resource(of Group) string { return g.resources[of.Resource] }
+// Resource returns the encoded resource of a group.
+func (g *grouper) Resource(group Group) string { return g.resources[group.Resource] }
 
-// resource is the position of a resource. Two origins with the same attributes are one.
+// resource returns the index of a resource. Origins with the same attributes share one.
 func (g *grouper) resource(o *span.Origin, service string) int32 {
-	g.written.bytes = g.written.bytes[:0]
-	g.written.resource(o, service)
-	place, known := g.places[string(g.written.bytes)]
+	g.buffer.bytes = g.buffer.bytes[:0]
+	g.buffer.resource(o, service)
+	index, known := g.resourceIndexes[string(g.buffer.bytes)]
 	if !known {
-		place = int32(len(g.resources))
-		g.resources = append(g.resources, string(g.written.bytes))
-		g.places[g.resources[place]] = place
+		index = int32(len(g.resources))
+		g.resources = append(g.resources, string(g.buffer.bytes))
+		g.resourceIndexes[g.resources[index]] = index
 	}
-	return place
+	return index
 }
 
-// series identifies a key's series. Two keys can differ in nothing except that the spans of one have the
-// status OK, so the outcome of spans without an error is a part of it.
+// series returns the series of a key. The status of spans without an error, OK or unset, is part of
+// it, because two keys can differ in nothing else.
 func (g *grouper) series(resource int32, origin *span.Origin, k *span.Key) (s series) {
-	g.written.bytes = g.written.bytes[:0]
-	isOK := g.dialect.key(&g.written, origin, k)
-	g.written.begin()
-	g.dialect.outcome(&g.written, outcome{isOK: isOK})
+	g.buffer.bytes = g.buffer.bytes[:0]
+	isOK := g.dialect.key(&g.buffer, origin, k)
+	g.buffer.begin()
+	g.dialect.outcome(&g.buffer, outcome{isOK: isOK})
 	s.resource = resource
 	for i, seed := range g.seeds {
-		s.hashes[i] = maphash.Bytes(seed, g.written.bytes)
+		s.hashes[i] = maphash.Bytes(seed, g.buffer.bytes)
 	}
 	return s
 }
 
+// add adds a row to the group of its series.
 func (g *grouper) add(row int32, s series) {
 	g.next = append(g.next, -1)
-	place, known := g.known[s]
+	index, known := g.groupIndexes[s]
 	if !known {
-		g.known[s] = int32(len(g.groups))
+		g.groupIndexes[s] = int32(len(g.groups))
 		g.groups = append(g.groups, Group{s.resource, row, row})
 		return
 	}
-	in := &g.groups[place]
-	g.next[in.last] = row
-	in.last = row
+	group := &g.groups[index]
+	g.next[group.last] = row
+	group.last = row
 }
 
-// Point has the spans of a series with one outcome.
+// Point contains the spans of a series with the same outcome.
 type Point struct {
 	Attributes []byte // encoded
 	Calls      uint64
 	Seconds    float64
 	Durations  sketch.Buckets
 	Classic    []uint64           // spans by classic bucket; nil without bounds
-	Exemplar   exemplars.Exemplar // none where its Span is 0
+	Exemplar   exemplars.Exemplar // its Span is 0 if there is none
 }
 
-// count fills a point from a histogram, which has each span once. The sum of durations has it as often as
-// it weighs, so it is scaled to the spans, which changes nothing if each span has a weight of one. It
-// reports whether there were any spans.
+// count sets the counts of a point from a histogram, which contains each span once. nanoseconds
+// contains each duration multiplied by the span's weight, so it is scaled to the number of spans;
+// if all weights are one, that changes nothing. count reports whether there are any spans.
 func (p *Point) count(h *sketch.Histogram, hits, nanoseconds float64) bool {
-	p.Calls, p.Durations = export.Whole(hits, math.MaxInt64), h.Buckets(sketch.DefaultMaxBuckets)
+	p.Calls, p.Durations = export.RoundRandomly(hits, math.MaxInt64), h.Buckets(sketch.DefaultMaxBuckets)
 	if spans := float64(p.Durations.Spans); hits > 0 && hits != spans {
 		nanoseconds *= spans / hits
 	}
@@ -137,22 +142,22 @@ func (p *Point) count(h *sketch.Histogram, hits, nanoseconds float64) bool {
 	return p.Durations.Spans > 0 || p.Calls > 0
 }
 
-// Reader makes points of the rows of a cycle. See the package comment.
+// Reader converts the rows of a cycle to points. See the package comment.
 type Reader struct {
 	grouper
-	exemplars  exemplars.Sealed // of the cycle
+	exemplars  exemplars.Sealed // exemplars of the cycle
 	start, end int64            // window of the cycle, nanoseconds since the Unix epoch
-	list       attributes       // of the point that is being made
-	point      Point            // that is being made
-	histogram  sketch.Histogram // in which the rows of a series are added up; empty in between
-	classic    *sketch.Classic  // the same by bounds, nil where there are none
-	sums       []sketch.Sum     // both
+	list       attributes       // attributes of the current point
+	point      Point            // current point
+	histogram  sketch.Histogram // adds up the rows of a series; empty between uses
+	classic    *sketch.Classic  // the same with classic buckets; nil without bounds
+	sums       []sketch.Sum     // histogram, and classic if not nil
 }
 
-// NewReader makes one.
+// NewReader returns a Reader.
 func NewReader(c Config) *Reader {
 	r := &Reader{grouper: newGrouper(&c)}
-	r.list.format, r.sums = r.written.format, []sketch.Sum{&r.histogram}
+	r.list.format, r.sums = r.buffer.format, []sketch.Sum{&r.histogram}
 	if len(c.Bounds) > 0 {
 		r.classic = sketch.NewClassic(c.Bounds)
 		r.sums = append(r.sums, r.classic)
@@ -165,14 +170,14 @@ func (r *Reader) Begin(e exemplars.Sealed, start, end int64) {
 	r.exemplars, r.start, r.end = e, start, end
 }
 
-// Metrics are the names of the metrics for calls and durations. If the first is empty, the count of
-// durations is that of calls.
+// Metrics returns the names of the metrics for calls and durations. If the first is empty, the
+// dialect has no metric for calls; the count of the durations is the number of calls.
 func (r *Reader) Metrics() (calls, durations string) { return r.dialect.metrics() }
 
-// Counts has the sums of a series.
+// Counts contains the sums of a series.
 type Counts struct {
 	aggregate.Counts
-	errorDuration float64 // the part of Duration that spans with an error took
+	errorDuration float64 // part of Duration that spans with an error took
 }
 
 // Total adds up the rows of a series.
@@ -184,14 +189,14 @@ func (r *Reader) Total(rows []export.Row, g Group) (total Counts) {
 	return total
 }
 
-// Outcomes visits the point of a series for spans without an error, and the one for spans with an error, if
-// there are any. A point is valid until the next.
-func (r *Reader) Outcomes(
+// VisitPoints calls visit for the point of a series with the spans without an error, and for the point
+// with the spans with an error, unless they are empty. A point is valid until visit returns.
+func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, total *Counts, visit func(*Point),
 ) {
 	r.list.bytes = r.list.bytes[:0]
 	isOK := r.dialect.key(&r.list, &sealed.Origins[rows[g.first].Origin()], rows[g.first].Key())
-	ofKey := len(r.list.bytes)
+	keyLength := len(r.list.bytes)
 	isTopLevel := total.Hits > 0 && total.TopLevel >= total.Hits
 	for _, isError := range [...]bool{false, true} {
 		hits, duration := total.Hits-total.Errors, total.Duration-total.errorDuration
@@ -204,7 +209,7 @@ func (r *Reader) Outcomes(
 			p.Classic = r.classic.Counts()
 		}
 		if p.count(&r.histogram, hits, duration) {
-			r.list.bytes = r.list.bytes[:ofKey]
+			r.list.bytes = r.list.bytes[:keyLength]
 			r.list.begin()
 			r.dialect.outcome(&r.list, outcome{isError, isOK, isTopLevel})
 			p.Attributes = r.list.bytes
@@ -217,15 +222,15 @@ func (r *Reader) Outcomes(
 	}
 }
 
-// read adds the spans of a series with one outcome to the histograms, and returns the slowest exemplar of
-// its keys.
+// read adds the spans of a series with one outcome to the histograms, and returns the slowest
+// exemplar of its keys.
 func (r *Reader) read(rows []export.Row, g Group, isError bool) (slowest exemplars.Exemplar) {
 	for i := g.first; i >= 0; i = r.next[i] {
-		for _, to := range r.sums {
+		for _, sum := range r.sums {
 			if isError {
-				rows[i].ReadErrors(to)
+				rows[i].ReadErrors(sum)
 			} else {
-				rows[i].ReadOK(to)
+				rows[i].ReadOK(sum)
 			}
 		}
 		slowest = slower(slowest, r.exemplars.Of(uint32(rows[i].KeyID()), isError))
@@ -236,14 +241,15 @@ func (r *Reader) read(rows []export.Row, g Group, isError bool) (slowest exempla
 	return slowest
 }
 
-// clamp moves the time of an exemplar into the window of the cycle that counted it. Its span may be late, or have
-// the time of an SDK whose clock is ahead, and Prometheus refuses every exemplar that is older than the last one of
-// its series. The window excludes its start, as in OTLP, by the millisecond that is the resolution of Prometheus.
+// clamp moves the time of an exemplar into the window of the cycle that counted it. The span may be
+// late, or its clock may be ahead, and Prometheus rejects exemplars that are older than the last
+// one of their series. Like in OTLP, the window excludes its start, by one millisecond, the
+// resolution of Prometheus.
 func clamp(t, start, end int64) int64 {
 	return min(max(t, start+int64(time.Millisecond)), end)
 }
 
-// slower is the slower of two exemplars, if there are any.
+// slower returns the slower one of two exemplars, either of which can be missing.
 func slower(a, b exemplars.Exemplar) exemplars.Exemplar {
 	if a.Span == 0 || b.Duration > a.Duration {
 		return b

@@ -14,23 +14,25 @@ import (
 )
 
 const (
-	maxRead = 64 << 10 // of an answer's body
-	maxSaid = 1 << 10  // of it that is shown
+	maxRead = 64 << 10 // bytes of a response body that are read
+	maxSaid = 1 << 10  // bytes of it that are shown
 )
 
-// Answers maps statuses to meanings. A number with one digit stands for all statuses that begin with it. A
-// success is accepted in any case; other statuses without a row are refused.
+// Answers maps status codes to their meanings. A key with one digit applies to all codes that begin
+// with it. A 2xx code always means accepted; other codes without an entry mean refused.
 type Answers map[int]Meaning
 
-// Meaning is the meaning of a status.
+// Meaning is the meaning of a status code.
 type Meaning struct {
 	Outcome export.Outcome
-	Advice  string // what an operator can do about it
+	Advice  string // appended to the error, for operators
 }
 
+// of returns the meaning of a status code: that of the code itself, otherwise that of its first
+// digit.
 func (a Answers) of(status int) Meaning {
-	for _, row := range [...]int{status, status / 100} {
-		if meaning, is := a[row]; is {
+	for _, key := range [...]int{status, status / 100} {
+		if meaning, ok := a[key]; ok {
 			return meaning
 		}
 	}
@@ -40,49 +42,51 @@ func (a Answers) of(status int) Meaning {
 // Answer is the result of a request.
 type Answer struct {
 	export.Attempt
-	Code   int         // the status, 0 without an answer
-	Status string      // such as "400 Bad Request"
-	Header http.Header // the answer's
-	Body   []byte      // as far as it was read
-	Said   string      // in a body that is a text or a google.rpc.Status, as far as it is short
-	Sent   http.Header // with the request
+	Code    int         // status code; 0 without a response
+	Status  string      // such as "400 Bad Request"
+	Header  http.Header // header of the response
+	Body    []byte      // truncated to the read limit
+	Message string      // error message in the body, if it is text or a google.rpc.Status; truncated
+	Sent    http.Header // header of the request
 }
 
-// failed is the result of a request without an answer.
+// failed returns the result of a request without a response.
 func failed(outcome export.Outcome, err error) Answer {
 	return Answer{Attempt: export.Attempt{Outcome: outcome, Silent: true, Err: err}}
 }
 
-// read reads a response, and at most so many bytes of its body.
-func (a Answers) read(who string, resp *http.Response, most int64, now time.Time) Answer {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, most))
+// read reads a response, with at most limit bytes of its body, and interprets its status code. name
+// is the name of the destination in errors.
+func (a Answers) read(name string, resp *http.Response, limit int64, now time.Time) Answer {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
 	answer.Clock = export.ClockOf(resp.Header.Get("Date"), now)
 	if answer.Code >= 200 && answer.Code < 300 {
 		return answer
 	}
-	said, wait := "", time.Duration(0)
+	message, retryDelay := "", time.Duration(0)
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/x-protobuf" {
 		status := otlpanswer.ReadStatus(body)
-		said, wait = status.Message, status.Retry
+		message, retryDelay = status.Message, status.Retry
 	} else if utf8.Valid(body) {
-		said = string(body)
+		message = string(body)
 	}
-	said = strings.TrimSpace(said)
-	answer.Said = said[:min(len(said), maxSaid)]
+	message = strings.TrimSpace(message)
+	answer.Message = message[:min(len(message), maxSaid)]
 	meaning := a.of(answer.Code)
 	answer.Outcome = meaning.Outcome
-	answer.Err = fmt.Errorf("%s answered %s%s%s", who, answer.Status, Quoted(answer.Said), meaning.Advice)
+	answer.Err = fmt.Errorf("%s answered %s%s%s", name, answer.Status, Quoted(answer.Message), meaning.Advice)
 	if answer.Outcome == export.OutcomeNotYet {
-		answer.After = max(wait, otlpanswer.RetryAfter(resp.Header.Get("Retry-After"), now))
+		answer.After = max(retryDelay, otlpanswer.RetryAfter(resp.Header.Get("Retry-After"), now))
 	}
 	return answer
 }
 
-// Quoted is the text of a destination after a colon, or nothing.
-func Quoted(said string) string {
-	if said = strings.TrimSpace(said); said == "" {
+// Quoted formats a message of a destination for an error: after a colon, quoted and truncated. It
+// returns "" if there is no message.
+func Quoted(message string) string {
+	if message = strings.TrimSpace(message); message == "" {
 		return ""
 	}
-	return fmt.Sprintf(": %q", said[:min(len(said), maxSaid)])
+	return fmt.Sprintf(": %q", message[:min(len(message), maxSaid)])
 }

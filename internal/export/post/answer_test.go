@@ -110,7 +110,7 @@ func TestALongAnswerCostsLittle(t *testing.T) {
 	body := &endless{read: &read}
 	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
 		time.Now())
-	if read > maxRead || len(a.Err.Error()) > 2*maxSaid || len(a.Said) > maxSaid {
+	if read > maxRead || len(a.Err.Error()) > 2*maxSaid || len(a.Message) > maxSaid {
 		t.Errorf("%d bytes were read, and %d are said", read, len(a.Err.Error()))
 	}
 }

@@ -9,47 +9,46 @@ import (
 	"sync/atomic"
 )
 
-// body is the body of one request. It observes the request closely enough to report afterwards whether the
-// destination can have received all of it.
+// body is a request body. It records whether the destination can have received the whole request.
 type body struct {
-	bytes bytes.Reader
-	state atomic.Int32 // unread, beingRead or withdrawn
-	asked atomic.Bool  // the destination asked for the body
-	read  atomic.Bool  // all of the body was read by net/http
-	conn  atomic.Pointer[watchedConn]
+	bytes     bytes.Reader
+	state     atomic.Int32 // unread, beingRead or withdrawn
+	requested atomic.Bool  // the destination requested the body
+	read      atomic.Bool  // net/http has read all of the body
+	conn      atomic.Pointer[watchedConn]
 }
 
 // The states of a body.
 const (
 	unread int32 = iota
 	beingRead
-	withdrawn // and never to be read
+	withdrawn // must not be read any more
 )
 
-// errWithdrawn is what net/http gets if it reads a body too late.
+// errWithdrawn is returned to net/http if it reads a body that was withdrawn.
 var errWithdrawn = errors.New("the body was withdrawn")
 
-// trace observes the request that is made with the context.
+// trace returns a context with which a request reports its connection and the request for its body.
 func (b *body) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:        func(info httptrace.GotConnInfo) { b.conn.Store(watched(info.Conn)) },
-		Got100Continue: func() { b.asked.Store(true) },
+		GotConn:        func(info httptrace.GotConnInfo) { b.conn.Store(watchedConnOf(info.Conn)) },
+		Got100Continue: func() { b.requested.Store(true) },
 	})
 }
 
-// withdraw keeps a body from being sent, if nothing was read of it yet, and reports whether it did.
+// withdraw prevents the body from being sent. It reports false if net/http has begun to read it.
 func (b *body) withdraw() bool { return b.state.CompareAndSwap(unread, withdrawn) }
 
-// hasConnection reports whether the request had a connection.
+// hasConnection reports whether the request got a connection.
 func (b *body) hasConnection() bool { return b.conn.Load() != nil }
 
-// sentWhole reports whether every byte of the request was given to the kernel.
-func (b *body) sentWhole() bool {
+// sentCompletely reports whether the kernel has accepted every byte of the request.
+func (b *body) sentCompletely() bool {
 	c := b.conn.Load()
 	return c != nil && b.read.Load() && !c.failed.Load()
 }
 
-// Read gives the body to net/http.
+// Read implements io.Reader. It fails if the body was withdrawn.
 func (b *body) Read(p []byte) (int, error) {
 	if b.state.CompareAndSwap(unread, beingRead); b.state.Load() == withdrawn {
 		return 0, errWithdrawn
@@ -78,15 +77,15 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// watched is the watched connection below an encrypted one. A transport without one is a bug, because
-// nothing would be known about what arrived.
-func watched(c net.Conn) *watchedConn {
+// watchedConnOf returns the watchedConn inside a connection, which TLS can wrap. It panics if there
+// is none, because then it would be unknown what arrived.
+func watchedConnOf(c net.Conn) *watchedConn {
 	for {
-		switch above := c.(type) {
+		switch wrapper := c.(type) {
 		case *watchedConn:
-			return above
+			return wrapper
 		case interface{ NetConn() net.Conn }:
-			c = above.NetConn()
+			c = wrapper.NetConn()
 		default:
 			panic("BUG: a request has a connection that is not watched")
 		}

@@ -90,12 +90,12 @@ func socketIn(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sock")
 
 func posterTo(e endpoint.URL) *post.Poster {
 	return post.New(post.Config{
-		Who:         "server",
-		Endpoint:    e,
-		Path:        "/take",
-		ContentType: "text/plain",
-		Nothing:     nothing,
-		Patience:    shortPatience,
+		Name:            "server",
+		Endpoint:        e,
+		Path:            "/take",
+		ContentType:     "text/plain",
+		EmptyBody:       nothing,
+		ContinueTimeout: shortPatience,
 		Answers: post.Answers{
 			404: {Outcome: export.OutcomeNotWanted}, 429: {Outcome: export.OutcomeNotYet, Advice: " (later)"},
 			5: {Outcome: export.OutcomeNotYet},

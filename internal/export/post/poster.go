@@ -17,40 +17,41 @@ import (
 
 // Config configures a Poster.
 type Config struct {
-	Who         string // name of the destination, in errors
+	Name        string // name of the destination, in errors
 	Endpoint    endpoint.URL
-	Path        string // of posted bodies, below the endpoint's own
+	Path        string // path of posted bodies, relative to Endpoint
 	ContentType string
-	Nothing     []byte // a body without anything that can be counted, for probes
+	EmptyBody   []byte // body without any statistics, for probes
 	Answers     Answers
-	Hint        string      // what an operator may have mistaken, for errors without an answer
-	Header      http.Header // of each request
+	Hint        string      // appended to errors without a response, for operators
+	Header      http.Header // added to each request
 	Version     string      // of the daemon, for the User-Agent header
 
-	TLS         *tls.Config
-	UsesProxies bool          // the environment's proxies are used
-	Patience    time.Duration // for a destination that has never asked for a body; 0: a second
+	TLS             *tls.Config
+	UsesProxies     bool          // use the proxies configured in the environment
+	ContinueTimeout time.Duration // time for a destination that has never requested a body; default: 1 s
 }
 
-// expectMode is how bodies are sent.
+// expectMode determines how bodies are sent.
 //
-// A body that was written completely and never answered may have been counted, so it is lost as ambiguous.
-// A destination that hangs still accepts connections and bytes, because its kernel does. So a body
-// is sent only when the destination asks for it (Expect: 100-continue): one that was not asked for has
-// certainly not arrived, and is retried. Without this an agent that hangs for half a minute would cost each
-// payload that is tried meanwhile.
+// A body that was sent completely and never answered may have been counted, so its spans are lost
+// as ambiguous. A destination that hangs still accepts connections and bytes, because its kernel
+// does. So a body is sent only when the destination requests it (Expect: 100-continue): a body that
+// was not requested has certainly not arrived, and can be retried. Otherwise an agent that hangs
+// for half a minute would lose every payload tried in that time.
 //
-// Some servers in front of a destination never ask, although every server should. Silence does not tell
-// them from one that hangs, but a probe does, a body without anything that can be counted: it is sent
-// without being asked for after a second, and a server that answers it accepts bodies.
+// Some proxies in front of a destination never request bodies, although every server should.
+// Silence does not distinguish them from a destination that hangs, but a probe does, which is a
+// body without statistics: it is sent after a second even if it was not requested, and a server
+// that answers it accepts bodies.
 //
-//	onRequest ──── not asked for the body in time, or not answered ───> probeFirst
+//	onRequest ──── body not requested in time, or not answered ───────> probeFirst
 //	onRequest ──── answered 417, by a server without Expect ──────────> unasked
 //	unasked ────── not answered ──────────────────────────────────────> probeFirst
-//	probeFirst ─── the probe was asked for its body, and answered ────> onRequest
+//	probeFirst ─── the body of the probe was requested, and answered ─> onRequest
 //	probeFirst ─── the probe was answered ────────────────────────────> unasked
 //
-// So a destination that becomes silent costs the payloads in flight to it, once: others wait until a probe
+// So a destination that becomes silent costs only the payloads in flight: others wait until a probe
 // is answered. All requests share the mode.
 type expectMode int32
 
@@ -64,34 +65,35 @@ const (
 type Poster struct {
 	cfg       Config
 	mode      atomic.Int32    // an expectMode
-	hasAsked  atomic.Bool     // for a body, ever
+	hasAsked  atomic.Bool     // the destination has requested a body at least once
 	probing   chan struct{}   // holds a token while a probe is in flight
-	whenAsked *http.Transport // sends no body that was not asked for
-	unasked   *http.Transport // sends it anyway after the patience is over
+	whenAsked *http.Transport // never sends a body that was not requested
+	unasked   *http.Transport // sends a body that was not requested after Config.Patience
 }
 
 const (
 	defaultPatience = time.Second
-	forever         = 24 * time.Hour // longer than any request may take
+	forever         = 24 * time.Hour // longer than the timeout of any request
 )
 
-// New returns a poster. It opens no connection.
+// New returns a Poster. It opens no connection.
 func New(c Config) *Poster {
-	if c.Patience == 0 {
-		c.Patience = defaultPatience
+	if c.ContinueTimeout == 0 {
+		c.ContinueTimeout = defaultPatience
 	}
 	return &Poster{
 		cfg:       c,
 		probing:   make(chan struct{}, 1),
 		whenAsked: c.transport(forever),
-		unasked:   c.transport(c.Patience),
+		unasked:   c.transport(c.ContinueTimeout),
 	}
 }
 
-// transport dials for each request. The destination can close an idle connection at the moment when it is
-// used again, and then a request that was written completely to a closed connection looks like one that was
-// counted. A connection per request is cheap here: there are a few in some seconds.
-func (c *Config) transport(patience time.Duration) *http.Transport {
+// transport returns a transport that dials for each request. If idle connections were reused, the
+// destination could close one at that moment, and a request written to a closed connection is
+// indistinguishable from one that was counted. A connection per request is cheap here, because
+// there are only a few requests every few seconds.
+func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 	var dialer net.Dialer
 	isSocket, socket := c.Endpoint.Network == "unix", c.Endpoint.Address
 	t := &http.Transport{
@@ -109,7 +111,7 @@ func (c *Config) transport(patience time.Duration) *http.Transport {
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
 		DisableKeepAlives:      true,
-		ExpectContinueTimeout:  patience,
+		ExpectContinueTimeout:  continueTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 	if c.UsesProxies && !isSocket {
@@ -119,32 +121,32 @@ func (c *Config) transport(patience time.Duration) *http.Transport {
 }
 
 var (
-	// errNotAsked is why a body was withdrawn.
+	// errNotAsked is the reason why a body was withdrawn.
 	errNotAsked = errors.New("it does not ask for the body")
-	// errNoAnswer is the cause of an unknown outcome.
+	// errNoAnswer is the reason for an unknown outcome.
 	errNoAnswer = errors.New("no answer to a request that was written whole")
 )
 
-// Post offers the destination a body once. If it turns out that bodies must be sent in another mode, and
-// this one has certainly not arrived, it is offered again.
+// Post makes one attempt to deliver a body. If the attempt shows that another mode is needed, and
+// the body has certainly not arrived, Post tries once more in that mode.
 func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Answer {
 	for isRetry := false; ; isRetry = true {
-		mode, err := p.ready(ctx)
+		mode, err := p.waitForMode(ctx)
 		if err != nil {
 			return failed(export.OutcomeNotYet, err)
 		}
-		a := p.offer(ctx, header, bytes, mode)
-		isMisjudged := errors.Is(a.Err, errNotAsked) ||
+		a := p.send(ctx, header, bytes, mode)
+		wasWrongMode := errors.Is(a.Err, errNotAsked) ||
 			a.Code == http.StatusExpectationFailed && mode != unasked
-		if !isMisjudged || isRetry {
+		if !wasWrongMode || isRetry {
 			return a
 		}
 	}
 }
 
-// ready returns the mode for a body, after a probe if there must be one. Requests that wait for another's
-// probe use its result.
-func (p *Poster) ready(ctx context.Context) (expectMode, error) {
+// waitForMode returns the mode in which to send a body, after a probe if one is needed. Concurrent
+// requests share the result of one probe.
+func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	if mode := expectMode(p.mode.Load()); mode != probeFirst {
 		return mode, nil
 	}
@@ -152,7 +154,7 @@ func (p *Poster) ready(ctx context.Context) (expectMode, error) {
 	case p.probing <- struct{}{}:
 		defer func() { <-p.probing }()
 	case <-ctx.Done():
-		return probeFirst, p.failure("probe", errNotAsked)
+		return probeFirst, p.noResponse("probe", errNotAsked)
 	}
 	var err error
 	if expectMode(p.mode.Load()) == probeFirst {
@@ -161,73 +163,76 @@ func (p *Poster) ready(ctx context.Context) (expectMode, error) {
 	return expectMode(p.mode.Load()), err
 }
 
-// leave changes the mode that a request was made in, unless another request has changed it since.
-func (p *Poster) leave(mode, to expectMode) { p.mode.CompareAndSwap(int32(mode), int32(to)) }
+// changeMode changes the mode, unless another request has changed it since the caller's request
+// began.
+func (p *Poster) changeMode(mode, to expectMode) { p.mode.CompareAndSwap(int32(mode), int32(to)) }
 
-// offer makes one request with a body. The body is withdrawn unless it is asked for in time.
-func (p *Poster) offer(ctx context.Context, header http.Header, bytes []byte, mode expectMode) Answer {
-	ctx, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	req, sends, err := p.post(ctx, header, bytes, mode != unasked)
+// send makes one request with a body. It withdraws the body if it is not requested in time.
+func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mode expectMode) Answer {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, body, err := p.newPost(ctx, header, bytes, mode != unasked)
 	if err != nil {
 		return Answer{Attempt: export.Attempt{Outcome: export.OutcomeRefused, Err: err}}
 	}
 	if mode != unasked {
-		impatience := time.AfterFunc(p.patience(ctx), func() {
-			if sends.withdraw() {
-				giveUp()
+		timer := time.AfterFunc(p.requestTimeout(ctx), func() {
+			if body.withdraw() {
+				cancel()
 			}
 		})
-		defer impatience.Stop()
+		defer timer.Stop()
 	}
 	resp, err := p.whenAsked.RoundTrip(req)
-	if sends.asked.Load() {
+	if body.requested.Load() {
 		p.hasAsked.Store(true)
 	}
 	if err == nil {
 		defer resp.Body.Close()
-		a := p.cfg.Answers.read(p.cfg.Who, resp, maxRead, time.Now())
+		a := p.cfg.Answers.read(p.cfg.Name, resp, maxRead, time.Now())
 		a.Sent = req.Header
 		if a.Code == http.StatusExpectationFailed && mode != unasked {
 			a.Outcome = export.OutcomeNotYet
-			p.leave(mode, unasked)
+			p.changeMode(mode, unasked)
 		}
 		return a
 	}
-	if sends.hasConnection() {
-		p.leave(mode, probeFirst)
+	if body.hasConnection() {
+		p.changeMode(mode, probeFirst)
 	}
 	switch {
-	case sends.state.Load() == withdrawn:
+	case body.state.Load() == withdrawn:
 		err = errNotAsked
-	case sends.sentWhole():
+	case body.sentCompletely():
 		return failed(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoAnswer, err))
 	}
-	return failed(export.OutcomeNotYet, p.failure("send payload to", err))
+	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
-// patience is how long the destination has to ask for a body: half of the time that the request has, so
-// that the answer has the other half. A body that is asked for later is likely to be counted and not
-// answered in time. A destination that has never asked has less time, because it may never ask.
-func (p *Poster) patience(ctx context.Context) time.Duration {
+// requestTimeout returns how long the destination has to request a body: half of the remaining
+// time, so that the other half is left for the response. A body requested later would probably be
+// counted but not answered in time. A destination that has never requested a body may never do so,
+// and gets less time.
+func (p *Poster) requestTimeout(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok && p.hasAsked.Load() {
 		return time.Until(end) / 2
 	}
-	return p.cfg.Patience
+	return p.cfg.ContinueTimeout
 }
 
-// Probe finds out how the destination accepts a body, and fails if there is no answer.
+// Probe sends a body without statistics, to find out how the destination accepts bodies. It returns
+// an error if there is no response.
 func (p *Poster) Probe(ctx context.Context) error {
-	req, sends, err := p.post(ctx, nil, p.cfg.Nothing, true)
+	req, body, err := p.newPost(ctx, nil, p.cfg.EmptyBody, true)
 	if err != nil {
 		return err
 	}
 	resp, err := p.unasked.RoundTrip(req)
 	if err != nil {
-		return p.failure("probe", err)
+		return p.noResponse("probe", err)
 	}
 	_ = resp.Body.Close()
-	if sends.asked.Load() {
+	if body.requested.Load() {
 		p.hasAsked.Store(true)
 		p.mode.Store(int32(onRequest))
 	} else {
@@ -236,8 +241,8 @@ func (p *Poster) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Get asks the destination for something, and reads at most so many bytes of it.
-func (p *Poster) Get(ctx context.Context, path string, most int64) Answer {
+// Get requests a resource of the destination, and reads at most limit bytes of it.
+func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	req, err := p.request(ctx, http.MethodGet, path)
 	if err != nil {
 		return failed(export.OutcomeRefused, err)
@@ -247,30 +252,31 @@ func (p *Poster) Get(ctx context.Context, path string, most int64) Answer {
 		return failed(export.OutcomeNotYet, err)
 	}
 	defer resp.Body.Close()
-	return p.cfg.Answers.read(p.cfg.Who, resp, most, time.Now())
+	return p.cfg.Answers.read(p.cfg.Name, resp, limit, time.Now())
 }
 
-// post makes a request with a body.
-func (p *Poster) post(
-	ctx context.Context, header http.Header, bytes []byte, asking bool,
-) (req *http.Request, sends *body, err error) {
-	sends = &body{}
-	if req, err = p.request(sends.trace(ctx), http.MethodPost, p.cfg.Path); err != nil {
+// newPost creates a request with a body. expectContinue adds the header Expect: 100-continue.
+func (p *Poster) newPost(
+	ctx context.Context, header http.Header, bytes []byte, expectContinue bool,
+) (req *http.Request, sent *body, err error) {
+	sent = &body{}
+	if req, err = p.request(sent.trace(ctx), http.MethodPost, p.cfg.Path); err != nil {
 		return nil, nil, err
 	}
-	// The body is set by hand: otherwise net/http would know how to rewind it, and could send it twice.
-	sends.bytes.Reset(bytes)
-	req.Body, req.ContentLength = sends, int64(len(bytes))
+	// NewRequest would set GetBody, with which net/http could send the body twice.
+	sent.bytes.Reset(bytes)
+	req.Body, req.ContentLength = sent, int64(len(bytes))
 	for name, values := range header {
 		req.Header[name] = values
 	}
 	req.Header.Set("Content-Type", p.cfg.ContentType)
-	if asking {
+	if expectContinue {
 		req.Header.Set("Expect", "100-continue")
 	}
-	return req, sends, nil
+	return req, sent, nil
 }
 
+// request creates a request with the configured headers and no body.
 func (p *Poster) request(ctx context.Context, method, path string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.cfg.Endpoint.Below(path).Target(), nil)
 	if err != nil {
@@ -287,7 +293,7 @@ func (p *Poster) request(ctx context.Context, method, path string) (*http.Reques
 	return req, nil
 }
 
-// failure is the error of a request that was not answered.
-func (p *Poster) failure(what string, err error) error {
-	return fmt.Errorf("%s %s: %w%s", what, p.cfg.Endpoint, err, p.cfg.Hint)
+// noResponse returns the error for a request without a response.
+func (p *Poster) noResponse(action string, err error) error {
+	return fmt.Errorf("%s %s: %w%s", action, p.cfg.Endpoint, err, p.cfg.Hint)
 }

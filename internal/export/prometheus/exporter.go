@@ -18,17 +18,17 @@ const Path = "/metrics/spans"
 
 // Config configures an Exporter.
 type Config struct {
-	URL        string         // where it is scraped, for a person
+	URL        string         // scrape URL, for operators
 	Dialect    points.Dialect // Spanmetrics or Tempo
 	Dimensions points.Dimensions
-	NoNative   bool             // no native buckets, which texts never have
-	Bounds     []float64        // of classic buckets, which sketch.CheckBounds accepts; none if empty
-	Exemplars  *exemplars.Table // of spans whose traces are forwarded; nil: none
+	NoNative   bool             // disables native buckets, which text formats never contain
+	Bounds     []float64        // bounds of classic buckets; optional
+	Exemplars  *exemplars.Table // nil disables them
 }
 
 const (
-	mostScrapes = 2                // at a time: one that hangs leaves room for another
-	scrapeTime  = 10 * time.Second // until all of one is read
+	maxScrapes   = 2                // concurrent scrapes, so that one that hangs does not block another
+	writeTimeout = 10 * time.Second // timeout for writing a response
 )
 
 // Exporter publishes statistics to be scraped. See the package comment.
@@ -36,14 +36,14 @@ type Exporter struct {
 	config  Config
 	limits  totals.Limits
 	reader  *points.Reader
-	keeper  *keeper
-	last    atomic.Pointer[generation] // nil before the first
+	keeper  *totalsKeeper
+	last    atomic.Pointer[generation] // nil before the first cycle
 	tracked export.Scrapes
-	idle    chan *scrape // that serve no request at present
-	scraped atomic.Int64 // when the last one ended, seconds since the Unix epoch; 0: never
+	idle    chan *scrape // scrapes that are not in use
+	scraped atomic.Int64 // end of the last scrape, seconds since the Unix epoch; 0: never
 }
 
-// generation is all series as they were at the end of a cycle.
+// generation contains all series as they were at the end of a cycle.
 type generation struct {
 	cycle  uint64
 	series []*record
@@ -51,27 +51,27 @@ type generation struct {
 
 // New returns an exporter.
 func New(c Config) *Exporter {
-	x := &Exporter{config: c, idle: make(chan *scrape, mostScrapes)}
+	x := &Exporter{config: c, idle: make(chan *scrape, maxScrapes)}
 	x.reader = points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds,
 	})
 	calls, durations := x.reader.Metrics()
-	for range mostScrapes {
+	for range maxScrapes {
 		x.idle <- newScrape(newMessage(c.Bounds, !c.NoNative), calls, durations)
 	}
 	return x
 }
 
-// LimitTotals sets how many series there may be. It is called before the first cycle.
-func (x *Exporter) LimitTotals(l totals.Limits) { x.limits, x.keeper = l, newKeeper(x.reader, l) }
+// LimitTotals sets the limits for series. It is called before the first cycle.
+func (x *Exporter) LimitTotals(l totals.Limits) { x.limits, x.keeper = l, newTotalsKeeper(x.reader, l) }
 
-// Memory is the maximum memory of an exporter with some limits: totals, the last generation, and a
-// different one for each scrape.
+// Memory returns the maximum memory of an exporter with the given limits: totals, the last
+// generation, and another generation for each scrape.
 func (*Exporter) Memory(l totals.Limits) int {
 	series := l.Series + l.Resources + 1
 	each := recordBytes + (l.Buckets+l.Classic+1)*elementBytes
 	generation := series*each + l.Bytes + (l.Resources+1)*l.ResourceBytes
-	return l.Memory() + series*elementBytes + (1+mostScrapes)*generation + mostScrapes*scrapeBytes
+	return l.Memory() + series*elementBytes + (1+maxScrapes)*generation + maxScrapes*scrapeBytes
 }
 
 // Describe returns the destination for package export.
@@ -93,22 +93,22 @@ func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
 	}
 }
 
-// ServeHTTP answers a scrape with the last generation. A response that was cut short is aborted, so that
-// the scraper does not take it for complete.
+// ServeHTTP answers a scrape with the last generation. It aborts the connection if the response
+// could not be written completely, so that the scraper does not consider it complete.
 func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case s := <-x.idle:
 		defer func() { x.idle <- s }()
-		// A connection without deadlines has its server's timeouts.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTime))
+		// If the connection does not support deadlines, the server's timeouts apply.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 		var series []*record
 		end := func(bool) {} // before the first cycle there is nothing to scrape
 		if last := x.last.Load(); last != nil {
 			series, end = last.series, x.tracked.Begin(last.cycle)
 		}
-		err := s.answer(w, r, x.shown(series, time.Now().UnixNano()))
-		end(err == nil && r.Method != http.MethodHead) // a response to HEAD has no series
+		err := s.writeResponse(w, r, x.recent(series, time.Now().UnixNano()))
+		end(err == nil && r.Method != http.MethodHead) // a response to HEAD contains no series
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
@@ -116,32 +116,33 @@ func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// shown are the series that are not too old at a time.
-func (x *Exporter) shown(all []*record, now int64) []*record {
-	return slices.DeleteFunc(slices.Clone(all), func(r *record) bool {
+// recent returns the series that have been counted within the idle limit.
+func (x *Exporter) recent(series []*record, now int64) []*record {
+	return slices.DeleteFunc(slices.Clone(series), func(r *record) bool {
 		return now-r.end >= int64(x.limits.Idle)
 	})
 }
 
-// LastScrape is when a scrape was last written completely, in seconds since the Unix epoch; 0 for never.
+// LastScrape returns when a scrape was last written completely, in seconds since the Unix epoch, or
+// 0 if never.
 func (x *Exporter) LastScrape() int64 { return x.scraped.Load() }
 
-// keeper keeps the totals, and makes generations of them.
-type keeper struct {
+// totalsKeeper maintains the totals and creates generations of them.
+type totalsKeeper struct {
 	*points.Running
 	reader *points.Reader
-	end    int64            // of the last cycle, nanoseconds since the Unix epoch
-	order  []*totals.Series // all of them, by their labels
-	counts totals.Counts    // when order was made
+	end    int64            // end of the last cycle, nanoseconds since the Unix epoch
+	order  []*totals.Series // all series, sorted by labels
+	counts totals.Counts    // counts when order was created
 }
 
-func newKeeper(r *points.Reader, limits totals.Limits) *keeper {
-	return &keeper{Running: points.NewRunning(r, limits), reader: r}
+func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
+	return &totalsKeeper{Running: points.NewRunning(r, limits), reader: r}
 }
 
-// count adds a cycle. It returns the generation after it, and the spans that are in no total.
-func (k *keeper) count(c *export.Cycle, slow exemplars.Sealed) (generation []*record, lost uint64) {
-	start := max(k.end, c.Start.UnixNano()) // even if the clock is set back
+// count adds a cycle. It returns the next generation, and the number of spans that are in no total.
+func (k *totalsKeeper) count(c *export.Cycle, slow exemplars.Sealed) (generation []*record, lost uint64) {
+	start := max(k.end, c.Start.UnixNano()) // the clock may have been set back
 	k.end = max(start+1, c.End.UnixNano())
 	k.reader.Begin(slow, start, k.end)
 	lost = k.AddUp(c, start, k.end)
@@ -161,17 +162,18 @@ func (k *keeper) count(c *export.Cycle, slow exemplars.Sealed) (generation []*re
 
 func recordOf(s *totals.Series) *record { return s.Note.(*record) }
 
-// sort rebuilds the order. A new series gets a record with nothing but its labels.
-func (k *keeper) sort(series int) {
+// sort rebuilds the order. New series get a record that contains only their labels.
+func (k *totalsKeeper) sort(series int) {
 	k.order = make([]*totals.Series, 0, series)
-	for _, of := range k.Resources() {
-		for _, s := range of.Series {
-			if k.order = append(k.order, s); s.Note != nil {
+	for _, resource := range k.Resources() {
+		for _, s := range resource.Series {
+			k.order = append(k.order, s)
+			if s.Note != nil {
 				continue
 			}
 			labels := s.Attributes
-			if !strings.HasPrefix(labels, of.Encoded) { // an overflow series has no service
-				labels = of.Encoded + labels
+			if !strings.HasPrefix(labels, resource.Encoded) { // an overflow series has no service
+				labels = resource.Encoded + labels
 			}
 			s.Note = &record{labels: labels}
 		}

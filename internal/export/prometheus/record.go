@@ -17,44 +17,45 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// record is a series as it was when a cycle had counted it. It never changes.
+// record is a series as it was after a cycle. It is immutable.
 type record struct {
 	labels     string // encoded
-	start, end int64  // of its life so far
+	start, end int64  // start and end of the counted period
 	calls      float64
-	spans      uint64 // that have a duration
+	spans      uint64 // number of spans with a duration
 	seconds    float64
 	scale      int32
-	offset     int32 // of the first native bucket
+	offset     int32 // index of the first native bucket
 	length     uint32
 	zeros      uint64
-	deltas     []int64            // of each native bucket to the one below
+	deltas     []int64            // difference of each native bucket to the previous one
 	cumulative []uint64           // by classic bucket
-	exemplar   exemplars.Exemplar // none where its Span is 0
+	exemplar   exemplars.Exemplar // its Span is 0 if there is none
 }
 
-// next is the series as it is at the end of a cycle. Prometheus numbers a native bucket by its upper bound.
-// An exemplar stays until there is another, because scrapes are rarer than cycles.
+// next returns the series at the end of a cycle. Prometheus numbers a native bucket by its upper
+// bound, so the offset is one more. The exemplar stays until there is another, because scrapes are
+// less frequent than cycles.
 func (r *record) next(s *totals.Series, end int64, e exemplars.Exemplar) *record {
 	b := &s.Buckets
-	n := &record{
+	next := &record{
 		labels: r.labels, start: s.Start, end: end, calls: float64(s.Calls), spans: b.Spans,
 		seconds: s.Seconds, scale: b.Scale, offset: b.Offset + 1, length: uint32(len(b.Counts)),
 		zeros: b.Zeros, deltas: make([]int64, len(b.Counts)), cumulative: make([]uint64, len(s.Classic)),
 		exemplar: e,
 	}
 	if e.Span == 0 {
-		n.exemplar = r.exemplar
+		next.exemplar = r.exemplar
 	}
-	last, below := uint64(0), uint64(0)
+	last, cumulative := uint64(0), uint64(0)
 	for i, spans := range b.Counts {
-		n.deltas[i], last = int64(spans-last), spans
+		next.deltas[i], last = int64(spans-last), spans
 	}
 	for i, spans := range s.Classic {
-		below += spans
-		n.cumulative[i] = below
+		cumulative += spans
+		next.cumulative[i] = cumulative
 	}
-	return n
+	return next
 }
 
 // The memory of a record without its lists, and of an element of a list.
@@ -63,7 +64,7 @@ const (
 	elementBytes = 8
 )
 
-// message is a metric of one series, reused for the next. It points into the record.
+// message is the protobuf message of one series, reused for the next. It points into the record.
 type message struct {
 	metric    dto.Metric
 	counter   dto.Counter
@@ -72,12 +73,12 @@ type message struct {
 	texts     []string // names and values of labels
 	pairs     []*dto.LabelPair
 	bounds    []float64
-	buckets   []*dto.Bucket // classic ones
+	buckets   []*dto.Bucket // classic buckets
 	isNative  bool
 	span      dto.BucketSpan
 }
 
-// newMessage makes a message, with classic buckets if there are bounds.
+// newMessage returns a message, with classic buckets if there are bounds.
 func newMessage(bounds []float64, isNative bool) *message {
 	m := &message{isNative: isNative}
 	if len(bounds) > 0 {
@@ -90,7 +91,7 @@ func newMessage(bounds []float64, isNative bool) *message {
 	return m
 }
 
-// calls makes the counter of a series.
+// calls sets the message to the counter of a series.
 func (m *message) calls(r *record) *dto.Metric {
 	m.begin(r)
 	m.counter.Value = &r.calls
@@ -98,7 +99,7 @@ func (m *message) calls(r *record) *dto.Metric {
 	return &m.metric
 }
 
-// durations makes the histogram of a series.
+// durations sets the message to the histogram of a series.
 func (m *message) durations(r *record) *dto.Metric {
 	m.begin(r)
 	h := &m.histogram
@@ -116,7 +117,7 @@ func (m *message) durations(r *record) *dto.Metric {
 	return &m.metric
 }
 
-// begin writes what all metrics of a series have in common.
+// begin sets the common fields of all metrics of a series.
 func (m *message) begin(r *record) {
 	m.metric.Counter, m.metric.Histogram = nil, nil
 	m.created.Seconds, m.created.Nanos = r.start/1e9, int32(r.start%1e9)
@@ -133,7 +134,7 @@ func (m *message) begin(r *record) {
 	}
 }
 
-// addNative writes native buckets, which are contiguous.
+// addNative sets the native buckets, which are contiguous.
 func (m *message) addNative(r *record) {
 	h := &m.histogram
 	h.Schema, h.ZeroCount = &r.scale, &r.zeros
@@ -144,8 +145,8 @@ func (m *message) addNative(r *record) {
 	}
 }
 
-// addExemplar writes an exemplar, also on the classic bucket that counts it. Its value is the truncated
-// duration, which buckets count.
+// addExemplar sets the exemplar, also on the classic bucket that contains it. Its value is the
+// truncated duration, so that it lies in the bucket that counts the span.
 func (m *message) addExemplar(x *exemplars.Exemplar) {
 	trace, span := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow), fmt.Sprintf("%016x", x.Span)
 	e := &dto.Exemplar{

@@ -115,7 +115,7 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	large(t, x)
 	address := serve(t, x)
 	conn := hang(t, address)
-	eventually.True(t, "the scrape hangs", func() bool { return len(x.idle) == mostScrapes-1 })
+	eventually.True(t, "the scrape hangs", func() bool { return len(x.idle) == maxScrapes-1 })
 	if x.LastScrape() != 0 {
 		t.Error("who has read nothing has scraped")
 	}
@@ -138,7 +138,7 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	}
 	conn.Close()
 	eventually.True(t, "the place of who is gone is free", func() bool {
-		return len(x.idle) == mostScrapes
+		return len(x.idle) == maxScrapes
 	})
 }
 
@@ -170,7 +170,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 		t.Fatal("the one that waited has no answer a minute after its place was free")
 	}
 	second.Close()
-	eventually.True(t, "all places are free", func() bool { return len(x.idle) == mostScrapes })
+	eventually.True(t, "all places are free", func() bool { return len(x.idle) == maxScrapes })
 }
 
 // TestAnAnswerThatIsCutShortIsNoAnswer: an error of writing ends the connection, so that nobody
@@ -190,7 +190,7 @@ func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
 			x.ServeHTTP(gone{httptest.NewRecorder()}, r)
 		}()
 	}
-	if x.LastScrape() != 0 || len(x.idle) != mostScrapes {
+	if x.LastScrape() != 0 || len(x.idle) != maxScrapes {
 		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), len(x.idle))
 	}
 }
@@ -209,7 +209,7 @@ func TestBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := f.Destinations()[0]
-	eventually.True(t, "it is there", func() bool { s := d.Stats(); return s.State() == export.Takes })
+	eventually.True(t, "it is there", func() bool { s := d.Stats(); return s.State() == export.StateAccepting })
 	spans := uint64(0)
 	for range 3 {
 		sealed := recent(testcycle.Spans(7))

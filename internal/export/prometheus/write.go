@@ -14,20 +14,21 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// formats are the supported ones. The first is the default.
+// formats are the supported exposition formats. The first is the default.
 var formats = []expfmt.Format{
 	expfmt.FmtText, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim,
 }
 
-// scrapeBytes is the memory of a scrape without its generation: mostly gzip's.
+// scrapeBytes is the memory of a scrape without its generation, mostly for gzip.
 const scrapeBytes = 1280 << 10
 
-// scrape has the buffers of a scrape, and is reused.
+// scrape contains the buffers for one scrape at a time.
 type scrape struct {
 	families []*family
-	packer   *gzip.Writer // nil before it is needed
+	packer   *gzip.Writer // nil until it is needed
 }
 
+// newScrape returns the buffers for a scrape, with the families for calls and durations.
 func newScrape(m *message, calls, durations string) *scrape {
 	return &scrape{families: []*family{{dto.MetricFamily{
 		Name: &calls, Type: dto.MetricType_COUNTER.Enum(), Help: proto.String("Spans that were counted."),
@@ -37,14 +38,15 @@ func newScrape(m *message, calls, durations string) *scrape {
 	}, m.durations}}}
 }
 
-// answer writes series in the format that was asked for. An error means that the client has left.
-func (s *scrape) answer(w http.ResponseWriter, r *http.Request, all []*record) error {
+// writeResponse writes series in the negotiated format. An error means that the client has
+// disconnected.
+func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series []*record) error {
 	format, header := expfmt.NegotiateAccept(r.Header, formats...), w.Header()
 	out := bufio.NewWriterSize(w, 32<<10)
 	header.Set("Content-Type", string(format))
 	header.Set("Vary", "Accept, Accept-Encoding")
-	isPacked := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
-	if isPacked {
+	isCompressed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	if isCompressed {
 		header.Set("Content-Encoding", "gzip")
 		if s.packer == nil {
 			s.packer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
@@ -53,86 +55,88 @@ func (s *scrape) answer(w http.ResponseWriter, r *http.Request, all []*record) e
 		out.Reset(s.packer)
 	}
 	for _, f := range s.families {
-		if len(all) > 0 {
-			f.write(out, format, all)
+		if len(series) > 0 {
+			f.write(out, format, series)
 		}
 	}
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		_, _ = expfmt.FinalizeOpenMetrics(out)
 	}
 	err := out.Flush()
-	if isPacked && err == nil {
+	if isCompressed && err == nil {
 		err = s.packer.Close()
 	}
 	if err == nil {
-		err = http.NewResponseController(w).Flush() // what net/http still has
+		err = http.NewResponseController(w).Flush()
 	}
-	return err //nolint:wrapcheck // it is not read
+	return err //nolint:wrapcheck // not shown to anyone
 }
 
-// family is a metric, and how it is made of a series.
+// family is a metric, with the function that creates its message for a series.
 type family struct {
-	head dto.MetricFamily // without metrics
-	of   func(*record) *dto.Metric
+	head     dto.MetricFamily // without metrics
+	toMetric func(*record) *dto.Metric
 }
 
-// write writes a metric of some series, at least one, in a format. Errors show when w is flushed.
-func (f *family) write(w *bufio.Writer, format expfmt.Format, all []*record) {
+// write writes a metric for at least one series. Errors are reported when w is flushed.
+func (f *family) write(w *bufio.Writer, format expfmt.Format, series []*record) {
 	switch format.FormatType() {
 	case expfmt.TypeProtoDelim:
-		f.writeMessage(w, all)
+		f.writeMessage(w, series)
 	case expfmt.TypeOpenMetrics:
-		f.writeText(w, all, func(w io.Writer, one *dto.MetricFamily) (int, error) {
+		f.writeText(w, series, func(w io.Writer, one *dto.MetricFamily) (int, error) {
 			return expfmt.MetricFamilyToOpenMetrics(w, one, expfmt.WithCreatedLines())
 		})
 	default:
-		f.writeText(w, all, expfmt.MetricFamilyToText)
+		f.writeText(w, series, expfmt.MetricFamilyToText)
 	}
 }
 
-// writeText writes each series as a family, and only the first with its head.
+// writeText writes each series as a family of its own, but only the first with HELP and TYPE.
 func (f *family) writeText(
-	w *bufio.Writer, all []*record, encode func(io.Writer, *dto.MetricFamily) (int, error),
+	w *bufio.Writer, series []*record, encode func(io.Writer, *dto.MetricFamily) (int, error),
 ) {
 	one := &dto.MetricFamily{Name: f.head.Name, Help: f.head.Help, Type: f.head.Type}
-	out := &headless{to: w}
-	for _, r := range all {
-		one.Metric = append(one.Metric[:0], f.of(r))
+	out := &headStripper{to: w}
+	for _, r := range series {
+		one.Metric = append(one.Metric[:0], f.toMetric(r))
 		_, _ = encode(out, one)
-		one.Help, out.inHead = nil, true // of which one line is left
+		one.Help, out.inHead = nil, true // without Help, the head is one line, TYPE
 	}
 }
 
-// headless removes the first line of an encoder's output, which is in its first write. It reports all bytes
-// as written, or the encoder would stop.
-type headless struct {
+// headStripper removes the first line of an encoder's output, which is in its first write. It
+// reports all bytes as written, otherwise the encoder would stop.
+type headStripper struct {
 	to     *bufio.Writer
 	inHead bool
 }
 
-func (h *headless) Write(text []byte) (int, error) {
+// Write writes text without its first line, if it begins with the head of a family.
+func (h *headStripper) Write(text []byte) (int, error) {
 	rest := text
 	if h.inHead {
 		_, rest, _ = bytes.Cut(text, []byte("\n"))
 		h.inHead = false
 	}
 	_, err := h.to.Write(rest)
-	return len(text), err //nolint:wrapcheck // it is not read
+	return len(text), err //nolint:wrapcheck // not shown to anyone
 }
 
-// fieldMetric is the number of the field metric of MetricFamily.
+// fieldMetric is the number of the field metric in MetricFamily.
 const fieldMetric = 4
 
-// writeMessage writes a family as one message after its length, series by series.
-func (f *family) writeMessage(w *bufio.Writer, all []*record) {
+// writeMessage writes a family as one length-delimited message. It encodes series by series to save
+// memory.
+func (f *family) writeMessage(w *bufio.Writer, series []*record) {
 	head, _ := proto.Marshal(&f.head)
 	size := len(head)
-	for _, r := range all {
-		size += protowire.SizeTag(fieldMetric) + protowire.SizeBytes(proto.Size(f.of(r)))
+	for _, r := range series {
+		size += protowire.SizeTag(fieldMetric) + protowire.SizeBytes(proto.Size(f.toMetric(r)))
 	}
 	b := append(protowire.AppendVarint(nil, uint64(size)), head...)
-	for _, r := range all {
-		metric := f.of(r)
+	for _, r := range series {
+		metric := f.toMetric(r)
 		b = protowire.AppendTag(b, fieldMetric, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(proto.Size(metric)))
 		b, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, metric)

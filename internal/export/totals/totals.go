@@ -8,24 +8,24 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 )
 
-// Limits limits Totals.
+// Limits are the limits of Totals.
 type Limits struct {
-	Series  int           // at a time
-	Bytes   int           // of encoded resources and attributes
-	Idle    time.Duration // how long a series lasts that is not counted any more
-	Buckets int           // of a histogram
-	Classic int           // classic buckets of a series; 0 where none are wanted
+	Series  int           // current number
+	Bytes   int           // encoded resources and attributes
+	Idle    time.Duration // how long a series exists without new spans
+	Buckets int           // buckets per exponential histogram
+	Classic int           // classic buckets per series; 0 disables them
 
-	// In addition: an overflow series per resource of one cycle, and one of the common resource.
-	Resources     int // so many
-	ResourceBytes int // the longest of them, encoded, and the overflow attributes
+	// Overflow series, in addition: one per resource in a cycle, and one of the common resource.
+	Resources     int // maximum number of resources with an overflow series
+	ResourceBytes int // longest encoded resource, including the overflow attributes
 }
 
-// Series is what was counted of one series since it began.
+// Series contains the running totals of one series.
 type Series struct {
 	Attributes string // encoded
-	Start      int64  // of the window in which it was counted first
-	Spans      uint64 // as the books count them
+	Start      int64  // start of the first window in which it was counted
+	Spans      uint64 // unit of the accounting
 	Calls      uint64
 	Seconds    float64
 	Buckets    sketch.Buckets
@@ -34,54 +34,54 @@ type Series struct {
 	Note any // for use by the reader of the totals
 
 	resource *Resource
-	place    int           // in Resource.Series
-	cycle    uint64        // in which it was counted last
-	end      int64         // of that one's window
-	settled  uint64        // of its Spans: those that are delivered or lost
-	recent   *list.Element // of Totals.recent
+	index    int           // index in Resource.Series
+	cycle    uint64        // last cycle in which it was counted
+	end      int64         // end of the window of that cycle
+	settled  uint64        // number of Spans that are delivered or lost
+	recent   *list.Element // element of Totals.recent
 }
 
-// Resource is the series of one resource.
+// Resource contains the series of one resource.
 type Resource struct {
 	Encoded string
-	Series  []*Series // in no order
+	Series  []*Series // unordered
 
-	place        int // in Totals.resources
+	index        int // index in Totals.resources
 	byAttributes map[string]*Series
 }
 
-// Totals are the running totals of a destination. See the package comment.
+// Totals contains the running totals of a destination. See the package comment.
 type Totals struct {
 	limits    Limits
-	overflow  string      // attributes
-	common    string      // resource
-	resources []*Resource // each with a series, in no order
+	overflow  string      // attributes of overflow series
+	common    string      // resource of the common overflow series
+	resources []*Resource // resources with at least one series, unordered
 	byEncoded map[string]*Resource
-	recent    list.List // of *Series, the one that was counted last at the front
-	bytes     int       // of their attributes and resources
+	recent    list.List // of *Series; most recently counted first
+	bytes     int       // encoded attributes and resources
 
-	cycle       uint64
-	settled     uint64 // cycle up to which all spans are delivered or lost
-	start, end  int64  // of the window
-	overflowing int    // resources whose overflow began in it
-	lost        Lost   // in it
-	counts      Counts
+	cycle                  uint64
+	settled                uint64 // all spans up to this cycle are delivered or lost
+	windowStart, windowEnd int64  // window of the cycle
+	overflowing            int    // overflow series begun in the cycle
+	lost                   Lost   // spans lost in the cycle
+	counts                 Counts
 }
 
-// Lost counts spans that may not have been delivered when their series ended.
+// Lost counts undelivered spans of series that ended.
 type Lost struct {
-	Idle      uint64 // because it was not counted any more
-	PushedOut uint64 // to make room
+	Idle    uint64 // the series was not counted for Limits.Idle
+	Evicted uint64 // the series was evicted
 }
 
 // Counts counts series since New.
 type Counts struct {
-	Series     int    // at present
-	Ended      uint64 // because they were not counted any more, or to make room
-	Overflowed uint64 // spans that found no room in a series of their own
+	Series     int    // current number
+	Ended      uint64 // ended because they were idle or evicted
+	Overflowed uint64 // spans counted in an overflow series
 }
 
-// New returns totals without a series. Overflow is the attributes of overflow series, common the resource
+// New returns empty totals. overflow is the attributes of overflow series, and common the resource
 // of the common one.
 func New(limits Limits, overflow, common []byte) *Totals {
 	return &Totals{
@@ -89,48 +89,49 @@ func New(limits Limits, overflow, common []byte) *Totals {
 	}
 }
 
-// Counts are those of all cycles.
+// Counts returns the counts of all cycles.
 func (t *Totals) Counts() Counts {
 	counts := t.counts
 	counts.Series = t.recent.Len()
 	return counts
 }
 
-// Begin begins a cycle. Its window starts where the last one ended, or later, in nanoseconds since the Unix
-// epoch. isSettled means that all spans of earlier cycles are delivered or lost.
+// Begin begins a cycle with the given window, in nanoseconds since the Unix epoch. Windows must not
+// overlap. isSettled reports whether all spans of earlier cycles are delivered or lost. Begin ends
+// series that are idle.
 func (t *Totals) Begin(start, end int64, isSettled bool) {
 	if isSettled {
 		t.settled = t.cycle
 	}
-	t.cycle, t.start, t.end = t.cycle+1, start, end
+	t.cycle, t.windowStart, t.windowEnd = t.cycle+1, start, end
 	t.overflowing, t.lost = 0, Lost{}
 	for {
 		oldest := t.oldest()
 		if oldest == nil || start-oldest.end < int64(t.limits.Idle) {
 			return
 		}
-		t.lost.Idle += t.finish(oldest)
+		t.lost.Idle += t.end(oldest)
 	}
 }
 
-// Lost counts the undelivered spans of the series that the cycle ended.
+// Lost returns the number of undelivered spans of the series that ended in the cycle.
 func (t *Totals) Lost() Lost { return t.lost }
 
-// Counted is what a cycle has counted of a series.
+// Counted is the part of a series that one cycle has counted.
 type Counted struct {
-	Spans   uint64 // as the books count them
+	Spans   uint64 // unit of the accounting
 	Calls   uint64
 	Seconds float64
 	Buckets *sketch.Buckets
-	Classic []uint64 // Limits.Classic counts, each of one bucket alone
+	Classic []uint64 // not cumulative; Limits.Classic elements
 }
 
-// Add adds what the cycle has counted of a series, and returns the series that has it, which can be an
-// overflow series. It keeps none of its arguments.
+// Add adds the counts of a cycle to a series, and returns that series. It is an overflow series if
+// there is no room for another series. Add retains none of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
-		s = t.begin(resource, attributes)
+		s = t.newSeries(resource, attributes)
 	}
 	if s == nil {
 		t.counts.Overflowed += counted.Spans
@@ -146,20 +147,21 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	for bucket, spans := range counted.Classic {
 		s.Classic[bucket] += spans
 	}
-	s.cycle, s.end = t.cycle, t.end
+	s.cycle, s.end = t.cycle, t.windowEnd
 	t.recent.MoveToFront(s.recent)
 	return s
 }
 
-// IsCounted reports whether the cycle has counted a series.
+// IsCounted reports whether the series was counted in the cycle.
 func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 
-// Resources returns all resources that have a series. The caller does not change them; they are valid until
-// the next call.
+// Resources returns all resources that have a series. The caller must not modify them; they are
+// valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowOf is the overflow series of a resource. There is always room for it, because a cycle has few of
-// them, and series of earlier cycles have made room.
+// overflowOf returns the overflow series of a resource, or that of the common resource if there are
+// too many. It always succeeds: Limits reserves memory for overflow series, and makeRoom evicts
+// those of earlier cycles.
 func (t *Totals) overflowOf(resource []byte) *Series {
 	overflow := []byte(t.overflow)
 	s := t.find(resource, overflow)
@@ -169,13 +171,13 @@ func (t *Totals) overflowOf(resource []byte) *Series {
 		s = t.find(resource, overflow)
 	}
 	if s == nil {
-		s = t.begin(resource, overflow)
+		s = t.newSeries(resource, overflow)
 		t.overflowing++
 	}
 	return s
 }
 
-// Undelivered is how many spans of a series the reader may lack.
+// Undelivered returns the number of spans of a series that the destination may lack.
 func (t *Totals) Undelivered(s *Series) uint64 {
 	if s.cycle <= t.settled {
 		return 0
@@ -183,7 +185,7 @@ func (t *Totals) Undelivered(s *Series) uint64 {
 	return s.Spans - s.settled
 }
 
-// Abandon counts the spans of a series that the reader may lack as lost, and returns them.
+// Abandon marks the undelivered spans of a series as lost, and returns their number.
 func (t *Totals) Abandon(s *Series) (lost uint64) {
 	lost = t.Undelivered(s)
 	s.settled = s.Spans
@@ -197,7 +199,7 @@ func (t *Totals) find(resource, attributes []byte) *Series {
 	return nil
 }
 
-// oldest is the series that was not counted for the longest time, or nil.
+// oldest returns the least recently counted series, or nil.
 func (t *Totals) oldest() *Series {
 	if last := t.recent.Back(); last != nil {
 		return last.Value.(*Series)
@@ -205,8 +207,8 @@ func (t *Totals) oldest() *Series {
 	return nil
 }
 
-// makeRoom ends the oldest series until there is room for one more, except those that were counted in this
-// cycle.
+// makeRoom evicts the least recently counted series until there is room for another one. It does
+// not evict series counted in this cycle, and reports false if that would be necessary.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for {
 		bytes := t.bytes + len(attributes)
@@ -220,21 +222,22 @@ func (t *Totals) makeRoom(resource, attributes []byte) bool {
 		if oldest == nil || oldest.cycle == t.cycle {
 			return false
 		}
-		t.lost.PushedOut += t.finish(oldest)
+		t.lost.Evicted += t.end(oldest)
 	}
 }
 
-func (t *Totals) begin(resource, attributes []byte) *Series {
+// newSeries adds a series, and its resource if necessary. The caller has checked the limits.
+func (t *Totals) newSeries(resource, attributes []byte) *Series {
 	r := t.byEncoded[string(resource)]
 	if r == nil {
-		r = &Resource{Encoded: string(resource), place: len(t.resources), byAttributes: map[string]*Series{}}
+		r = &Resource{Encoded: string(resource), index: len(t.resources), byAttributes: map[string]*Series{}}
 		t.byEncoded[r.Encoded] = r
 		t.resources = append(t.resources, r)
 		t.bytes += len(r.Encoded)
 	}
 	s := &Series{
-		Attributes: string(attributes), Start: t.start, Buckets: sketch.Buckets{Scale: sketch.MaxScale},
-		Classic: make([]uint64, t.limits.Classic), resource: r, place: len(r.Series),
+		Attributes: string(attributes), Start: t.windowStart, Buckets: sketch.Buckets{Scale: sketch.MaxScale},
+		Classic: make([]uint64, t.limits.Classic), resource: r, index: len(r.Series),
 	}
 	s.recent = t.recent.PushFront(s)
 	r.byAttributes[s.Attributes] = s
@@ -243,8 +246,9 @@ func (t *Totals) begin(resource, attributes []byte) *Series {
 	return s
 }
 
-// finish ends a series, and its resource with the last. It returns the spans that the reader may lack.
-func (t *Totals) finish(s *Series) (lost uint64) {
+// end removes a series, and its resource if that has no other. It returns the number of undelivered
+// spans.
+func (t *Totals) end(s *Series) (lost uint64) {
 	t.counts.Ended++
 	lost = t.Undelivered(s)
 	t.recent.Remove(s.recent)
@@ -252,28 +256,28 @@ func (t *Totals) finish(s *Series) (lost uint64) {
 	r := s.resource
 	delete(r.byAttributes, s.Attributes)
 	last := len(r.Series) - 1
-	r.Series[last].place = s.place
-	r.Series[s.place], r.Series[last] = r.Series[last], nil
+	r.Series[last].index = s.index
+	r.Series[s.index], r.Series[last] = r.Series[last], nil
 	if r.Series = r.Series[:last]; last > 0 {
 		return lost
 	}
 	t.bytes -= len(r.Encoded)
 	delete(t.byEncoded, r.Encoded)
 	last = len(t.resources) - 1
-	t.resources[last].place = r.place
-	t.resources[r.place], t.resources[last] = t.resources[last], nil
+	t.resources[last].index = r.index
+	t.resources[r.index], t.resources[last] = t.resources[last], nil
 	t.resources = t.resources[:last]
 	return lost
 }
 
 const (
-	// listBytes and mapBytes are what a list's element and a place in a map of texts take,
-	// the map having just grown; referenceBytes is a pointer in a slice that has.
+	// listBytes, mapBytes and referenceBytes are the memory of an element of a list, of a map of
+	// strings and of a slice of pointers, both of which have just grown.
 	listBytes      = 64
 	mapBytes       = 96
 	referenceBytes = 16
-	// undeliveredBytes is the number of a series' undelivered spans in queued payloads, in those that
-	// replace them, and as much again, because the lists grow by doubling.
+	// undeliveredBytes is the memory of a series in Payload.Undelivered: in queued payloads, in those
+	// that replace them, and twice that, because slices grow by doubling.
 	undeliveredBytes = 4 * counterBytes
 	seriesBytes      = int(unsafe.Sizeof(Series{})) + listBytes + mapBytes + referenceBytes + undeliveredBytes
 	resourceBytes    = int(unsafe.Sizeof(Resource{})) + emptyMapBytes + mapBytes + referenceBytes
@@ -281,7 +285,8 @@ const (
 	counterBytes     = 8
 )
 
-// Memory is the maximum memory of Totals with these limits. Each series can have a resource of its own.
+// Memory returns the maximum memory of Totals with these limits, for which each series has a
+// resource of its own.
 func (l *Limits) Memory() int {
 	each := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
 	overflows := l.Resources + 1

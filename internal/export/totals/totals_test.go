@@ -87,7 +87,7 @@ func (m *model) add(resource, attributes string, counted Counted, bins []sketch.
 	s := m.find(resource, attributes)
 	if s == nil {
 		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle {
-			m.lost.PushedOut += m.series[0].finish()
+			m.lost.Evicted += m.series[0].finish()
 			m.series = m.series[1:]
 			m.ended++
 		}
@@ -197,7 +197,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 				totals.Add([]byte(resource), []byte(attributes), counted)
 				want.add(resource, attributes, counted, bins)
 			}
-			lost.Idle, lost.PushedOut = lost.Idle+want.lost.Idle, lost.PushedOut+want.lost.PushedOut
+			lost.Idle, lost.Evicted = lost.Idle+want.lost.Idle, lost.Evicted+want.lost.Evicted
 			if got := totals.Lost(); got != want.lost {
 				t.Fatalf("seed %d: lost %+v, want %+v", seed, got, want.lost)
 			}
@@ -238,7 +238,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 		counts.Overflowed += totals.Counts().Overflowed
 	}
 	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || abandoned < 10 || lost.Idle == 0 ||
-		lost.PushedOut == 0 {
+		lost.Evicted == 0 {
 		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d abandoned", counts, restarts, lost,
 			abandoned)
 	}

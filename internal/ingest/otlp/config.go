@@ -18,9 +18,9 @@ import (
 // Config is the configuration of the receiver. MaxBody bounds a body as it comes and decompressed.
 type Config struct {
 	receiver.Config
-	MaxStreams int               // requests in flight per HTTP/2 connection
-	Forward    Collector         // the upstream
-	Keep       *sampling.Keeping // which traces are forwarded; nil: all
+	MaxStreams int              // requests in flight per HTTP/2 connection
+	Forward    Collector        // the upstream
+	Keep       *sampling.Policy // which traces are forwarded; nil: all
 	Reading    Reading
 	Labels     otel.Labels // of ReadingOTel, but for what is ignored
 	Marks      bool        // forwarded resources have an attribute that says that they are counted
@@ -69,7 +69,7 @@ func (c *Config) LeastBodyBytes() int {
 		return c.MaxBody
 	}
 	const step = 64 << 10 // a human-readable number
-	return (2*c.MaxBody + sampling.LeftBytes(c.MaxBody) + step - 1) / step * step
+	return (2*c.MaxBody + sampling.RestBytes(c.MaxBody) + step - 1) / step * step
 }
 
 // Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.

@@ -13,12 +13,12 @@ import (
 func TestExemplars_OfForwardedSpansOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
-		keep   *sampling.Keeping
+		keep   *sampling.Policy
 		want   uint64
 	}{
 		"accepted": {http.StatusOK, nil, 1}, "refused": {http.StatusBadRequest, nil, 1},
-		"all sampled":  {http.StatusOK, &sampling.Keeping{Share: 1}, 1},
-		"none sampled": {http.StatusOK, &sampling.Keeping{Share: 0}, 0},
+		"all sampled":  {http.StatusOK, &sampling.Policy{Share: 1}, 1},
+		"none sampled": {http.StatusOK, &sampling.Policy{Share: 0}, 0},
 	} {
 		to := newCollector(t, false, func(w http.ResponseWriter, _ int) { w.WriteHeader(c.status) })
 		forward, table := forwardTo(t, to.url()), exemplars.New(1)

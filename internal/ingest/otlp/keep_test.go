@@ -61,7 +61,7 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 		forward := forwardTo(t, to.url())
 		h := newHarness(t, func(c *Config, a *aggregate.Config) {
 			forward(c, a)
-			c.Keep = &sampling.Keeping{Share: 0.25}
+			c.Keep = &sampling.Policy{Share: 0.25}
 		})
 		plain, streams, random := h.client(false), h.client(true), rand.New(rand.NewPCG(1, 2))
 		on := 0
@@ -135,7 +135,7 @@ func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
 	forward := forwardTo(t, to.url())
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		forward(c, a)
-		c.Keep = &sampling.Keeping{Share: 0.5}
+		c.Keep = &sampling.Policy{Share: 0.5}
 	})
 	request, _ := randomTraces(rand.New(rand.NewPCG(9, 10)), 100)
 	for _, want := range []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusOK} {
@@ -155,7 +155,7 @@ func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
 func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{} })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Policy{} })
 	request, _ := randomTraces(rand.New(rand.NewPCG(3, 4)), 10)
 	if a := post(t, h.client(false), request); a.status != http.StatusOK || len(a.body) != 0 ||
 		to.last().path != "" {
@@ -196,7 +196,7 @@ func TestAllThatGoesOnHasItsThreshold(t *testing.T) {
 	forward := forwardTo(t, to.url())
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		forward(c, a)
-		c.Keep = &sampling.Keeping{Share: 0.25}
+		c.Keep = &sampling.Policy{Share: 0.25}
 	})
 	high := append(make([]byte, 8), bytes.Repeat([]byte{0xff}, 8)...)
 	request := nested(nil, 1, nested(nil, 2, nested(nil, 2, nested(nested(nil, 1, high), 2, high[8:]))))

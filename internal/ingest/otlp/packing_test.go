@@ -191,7 +191,7 @@ func TestWhatIsWrittenAnewIsInGzip(t *testing.T) {
 		forward := forwardTo(t, to.url())
 		h := newHarness(t, func(c *Config, a *aggregate.Config) {
 			forward(c, a)
-			c.Marks, c.Keep = true, &sampling.Keeping{Share: 1}
+			c.Marks, c.Keep = true, &sampling.Policy{Share: 1}
 		})
 		for n, c := range compressions {
 			a, got := c.send(t, h, signalTraces, c.pack(exported("shop", 1000*n, 5, 1))), to.last()

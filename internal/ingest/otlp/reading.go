@@ -149,7 +149,7 @@ func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	r := w.reader.Request()
 	for s := range w.reader.Counted {
 		place, id := &r.Extras[s.Span], r.Spans[s.Span].ID
-		if !w.sample.GoesOn(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
+		if !w.sample.IsForwarded(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
 			continue
 		}
 		if !yield(receiver.ForwardedSpan{

@@ -103,7 +103,7 @@ func BenchmarkRead(b *testing.B) {
 					}
 					if marks {
 						w.sample.Measure(r.Request(), nil, true)
-						left = w.sample.AppendLeft(left[:0])
+						left = w.sample.AppendRest(left[:0])
 					}
 					w.release()
 				}

@@ -28,7 +28,7 @@ func (k *sampled) releaseUnused() {
 
 // measure finds out which part of a call is forwarded, and reserves memory for it, before anything is
 // counted: a call that finds none is retried as a whole.
-func (s *Server) measure(c *call, w *worker) (left sampling.Left, no *reply) {
+func (s *Server) measure(c *call, w *worker) (left sampling.Rest, no *reply) {
 	left.IsWhole = true
 	if s.config.Keep == nil && !s.config.Marks {
 		return left, nil
@@ -48,13 +48,13 @@ func (s *Server) measure(c *call, w *worker) (left sampling.Left, no *reply) {
 }
 
 // isEmpty reports whether no trace is forwarded.
-func (s *Server) isEmpty(left sampling.Left) bool {
+func (s *Server) isEmpty(left sampling.Rest) bool {
 	return s.config.Keep != nil && !left.IsWhole && left.Kept.Spans == 0
 }
 
 // sample writes the part of a counted call that is forwarded. It releases the message that came, since the
 // upstream may take its time.
-func (s *Server) sample(c *call, w *worker, left sampling.Left, isDuplicate bool) {
+func (s *Server) sample(c *call, w *worker, left sampling.Rest, isDuplicate bool) {
 	came := len(c.message)
 	switch {
 	case left.IsWhole:
@@ -63,7 +63,7 @@ func (s *Server) sample(c *call, w *worker, left sampling.Left, isDuplicate bool
 		c.sampled.isEmpty = true
 		c.Release()
 	default:
-		c.sampled.reserved.Bytes = w.sample.AppendLeft(c.sampled.reserved.Bytes)
+		c.sampled.reserved.Bytes = w.sample.AppendRest(c.sampled.reserved.Bytes)
 		c.Release()
 		c.message, c.protobuf = nil, nil
 		c.sampled.body, c.sampled.reserved = c.Own(c.sampled.reserved), nil
@@ -71,7 +71,7 @@ func (s *Server) sample(c *call, w *worker, left sampling.Left, isDuplicate bool
 		came -= len(c.sampled.body.Bytes)
 	}
 	if s.config.Keep != nil && !isDuplicate {
-		s.sampling.note(left.Kept, left.Gone, came)
+		s.sampling.note(left.Kept, left.Dropped, came)
 	}
 }
 

@@ -146,7 +146,7 @@ type subject struct {
 // each runs a test for each door. Who is behind is answer.
 func each(t *testing.T, change func(*receiver.Config), answer http.HandlerFunc, test func(*subject)) {
 	t.Helper()
-	for name := range new(daemon.Config).Doors() {
+	for name := range new(daemon.Config).Receivers() {
 		t.Run(name, func(t *testing.T) {
 			a, known := senders[name]
 			if !known {

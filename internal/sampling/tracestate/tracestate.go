@@ -1,15 +1,14 @@
-// Package tracestate reads and writes what a tracestate says of sampling: OpenTelemetry's entry
-// in W3C's list, as the specifications tracestate-handling and tracestate-probability-sampling
-// have it.
+// Package tracestate reads and writes the sampling information in a tracestate: OpenTelemetry's entry
+// in W3C's list, according to the specifications tracestate-handling and tracestate-probability-sampling.
 //
-// A span with a threshold th of 56 bits was kept with the probability 1-th/2^56, so it stands for
-// the inverse of that. Its trace was kept because its randomness is at least the threshold: rv
-// of the entry, else the lowest 56 bits of its id.
+// A span with a 56-bit threshold th was sampled with the probability 1-th/2^56, so it represents the
+// inverse number of spans. Its trace was sampled because its randomness is at least the threshold: rv of
+// the entry, or otherwise the lowest 56 bits of the trace ID.
 //
-// A tracestate that is not written as W3C has it says nothing, and is discarded where it is written
-// anew, as W3C wants it; so is an entry of OpenTelemetry that is not written as that has it. A
-// threshold above the randomness beside it is not true: the span would not be there. Nothing is
-// allocated, and a State refers to the text that it was read of.
+// A tracestate that violates W3C's syntax contains no information, and is discarded when it is rewritten,
+// as W3C requires; the same applies to an invalid OpenTelemetry entry. A threshold above the randomness is
+// ignored, because such a span would not have been sampled. Nothing is allocated. A State refers to the
+// text that it was read from.
 package tracestate
 
 import (
@@ -18,7 +17,7 @@ import (
 	"strconv"
 )
 
-// State is what a tracestate says of sampling.
+// State is the sampling information of a tracestate.
 type State struct {
 	IsMalformed   bool
 	HasThreshold  bool
@@ -26,10 +25,10 @@ type State struct {
 	Threshold     uint64
 	Randomness    uint64
 
-	own []byte // OpenTelemetry's entry
+	entry []byte // OpenTelemetry's entry
 }
 
-// Read reads a tracestate. One that is malformed says nothing else.
+// Read parses a tracestate. If it is malformed, no other field is set.
 func Read(text []byte) (s State) {
 	if len(text) > maxBytes || !s.readMembers(text) {
 		return State{IsMalformed: true}
@@ -37,8 +36,10 @@ func Read(text []byte) (s State) {
 	return s
 }
 
+// readMembers parses the members of a tracestate. It returns false if the list violates W3C's
+// syntax or contains two OpenTelemetry entries. An invalid OpenTelemetry entry is ignored.
 func (s *State) readMembers(text []byte) bool {
-	members, hasOwn := 0, false
+	members, hasEntry := 0, false
 	for more := len(text) > 0; more; {
 		var member []byte
 		member, text, more = bytes.Cut(text, []byte{','})
@@ -52,36 +53,36 @@ func (s *State) readMembers(text []byte) bool {
 		if string(key) != "ot" {
 			continue
 		}
-		if hasOwn {
+		if hasEntry {
 			return false
 		}
-		if hasOwn = true; !s.readOwn(value) {
+		if hasEntry = true; !s.readEntry(value) {
 			*s = State{}
 		}
 	}
 	return true
 }
 
-// readOwn reads OpenTelemetry's entry: keys with values, and semicolons in between.
-func (s *State) readOwn(value []byte) bool {
-	s.own = value
+// readEntry parses OpenTelemetry's entry: pairs of key and value, separated by semicolons.
+func (s *State) readEntry(value []byte) bool {
+	s.entry = value
 	for more := true; more; {
 		var pair []byte
 		pair, value, more = bytes.Cut(value, []byte{';'})
-		key, said, isPair := bytes.Cut(pair, []byte{':'})
-		if !isPair || !isSubkey(key) || !isSaid(said) {
+		key, val, isPair := bytes.Cut(pair, []byte{':'})
+		if !isPair || !isSubkey(key) || !isSubvalue(val) {
 			return false
 		}
 		switch string(key) {
 		case "th":
-			v, err := strconv.ParseUint(string(said), 16, 64)
-			if err != nil || len(said) > digits || s.HasThreshold {
+			v, err := strconv.ParseUint(string(val), 16, 64)
+			if err != nil || len(val) > digits || s.HasThreshold {
 				return false
 			}
-			s.Threshold, s.HasThreshold = v<<(4*(digits-len(said))), true
+			s.Threshold, s.HasThreshold = v<<(4*(digits-len(val))), true
 		case "rv":
-			v, err := strconv.ParseUint(string(said), 16, 64)
-			if err != nil || len(said) != digits || s.HasRandomness {
+			v, err := strconv.ParseUint(string(val), 16, 64)
+			if err != nil || len(val) != digits || s.HasRandomness {
 				return false
 			}
 			s.Randomness, s.HasRandomness = v, true
@@ -90,51 +91,52 @@ func (s *State) readOwn(value []byte) bool {
 	return true
 }
 
-// Weight is how many spans one with this tracestate stands for.
+// Weight returns the number of spans that a span with this tracestate represents.
 func (s *State) Weight() float64 {
-	if !s.HasThreshold || s.isUntrue() {
+	if !s.HasThreshold || s.isInconsistent() {
 		return 1
 	}
 	return Never / float64(Never-s.Threshold)
 }
 
-// HasAtLeast says whether a span was kept by a threshold that is as high.
+// HasAtLeast reports whether the span was sampled with at least the given threshold.
 func (s *State) HasAtLeast(threshold uint64) bool {
-	return s.HasThreshold && s.Threshold >= threshold && !s.isUntrue()
+	return s.HasThreshold && s.Threshold >= threshold && !s.isInconsistent()
 }
 
-// isUntrue says whether the span would not be there if its threshold were true.
-func (s *State) isUntrue() bool { return s.HasRandomness && s.Randomness < s.Threshold }
+// isInconsistent reports whether a span with this threshold and randomness would not have been
+// sampled.
+func (s *State) isInconsistent() bool { return s.HasRandomness && s.Randomness < s.Threshold }
 
-// Rate is the share of spans that were kept, as the agent reads it: by the threshold, whatever the
-// randomness, or as older samplers say it, by p of OpenTelemetry's entry, one of 2^p.
+// Rate returns the sampling rate as the agent interprets it: from the threshold, regardless of the
+// randomness, or from p in OpenTelemetry's entry, which older samplers write and which means 2^-p.
 func (s *State) Rate() (rate float64, ok bool) {
 	if s.HasThreshold {
 		return float64(Never-s.Threshold) / Never, true
 	}
-	for value, more := s.own, s.own != nil; more; {
+	for value, more := s.entry, s.entry != nil; more; {
 		var pair []byte
 		pair, value, more = bytes.Cut(value, []byte{';'})
-		if said, is := bytes.CutPrefix(pair, []byte("p:")); is {
-			p, err := strconv.ParseUint(string(said), 10, 64)
+		if power, is := bytes.CutPrefix(pair, []byte("p:")); is {
+			p, err := strconv.ParseUint(string(power), 10, 64)
 			return math.Ldexp(1, -int(p)), err == nil && p < notKept
 		}
 	}
 	return 0, false
 }
 
-// notKept is the power that says that a span was not kept at all.
+// notKept is the value of p for a span that was not sampled.
 const notKept = 63
 
-// AppendWith writes the tracestate, which stands in text, with another threshold. What was
-// changed stands first, as W3C wants it, and what finds no room behind it ends, the last first.
+// AppendWith appends the tracestate in text with another threshold. As W3C requires, the modified
+// entry is first, and entries that no longer fit are removed from the end.
 func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
-	begin := len(dst)
+	start := len(dst)
 	dst = append(dst, "ot="...)
-	for value, more := s.own, s.own != nil; more; {
+	for value, more := s.entry, s.entry != nil; more; {
 		var pair []byte
 		pair, value, more = bytes.Cut(value, []byte{';'})
-		isFull := len(dst)-begin-len("ot=")+len(pair)+len(";th:")+digits > maxValue
+		isFull := len(dst)-start-len("ot=")+len(pair)+len(";th:")+digits > maxValue
 		if !isFull && !bytes.HasPrefix(pair, []byte("th:")) {
 			dst = append(append(dst, pair...), ';')
 		}
@@ -147,7 +149,7 @@ func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 		if member = bytes.Trim(member, " \t"); len(member) == 0 || bytes.HasPrefix(member, []byte("ot=")) {
 			continue
 		}
-		if members++; members > maxMembers || len(dst)-begin+1+len(member) > maxBytes {
+		if members++; members > maxMembers || len(dst)-start+1+len(member) > maxBytes {
 			break
 		}
 		dst = append(append(dst, ','), member...)
@@ -155,25 +157,25 @@ func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 	return dst
 }
 
-// The limits of a tracestate, those of W3C and of OpenTelemetry's entry in it.
+// Limits of a tracestate by W3C, and of OpenTelemetry's entry.
 const (
 	maxBytes   = 1024
 	maxMembers = 32
 	maxValue   = 256
 )
 
-// isKey says whether a key is one of W3C's: a name, or a name at a system's.
+// isKey reports whether a key is valid according to W3C: a name, or tenant@system.
 func isKey(key []byte) bool {
 	tenant, system, hasSystem := bytes.Cut(key, []byte{'@'})
 	if !hasSystem {
 		return isName(key, 256)
 	}
-	isTenant := len(tenant) > 0 && len(tenant) <= 241 && !isMark(tenant[0]) && areAll(tenant, isOfKey)
+	isTenant := len(tenant) > 0 && len(tenant) <= 241 && !isSpecial(tenant[0]) && areAll(tenant, isKeyChar)
 	return isTenant && isName(system, 14)
 }
 
-func isName(name []byte, most int) bool {
-	return len(name) > 0 && len(name) <= most && isLower(name[0]) && areAll(name, isOfKey)
+func isName(name []byte, limit int) bool {
+	return len(name) > 0 && len(name) <= limit && isLower(name[0]) && areAll(name, isKeyChar)
 }
 
 func isValue(value []byte) bool {
@@ -181,42 +183,42 @@ func isValue(value []byte) bool {
 		areAll(value, func(c byte) bool { return ' ' <= c && c <= '~' && c != ',' && c != '=' })
 }
 
-// isSubkey says whether a key is one of OpenTelemetry's entry.
+// isSubkey reports whether a key is valid in OpenTelemetry's entry.
 func isSubkey(key []byte) bool {
 	return len(key) > 0 && isLower(key[0]) &&
 		areAll(key, func(c byte) bool { return isLower(c) || isDigit(c) })
 }
 
-// isSaid says whether a value is one of OpenTelemetry's entry.
-func isSaid(said []byte) bool {
-	return areAll(said, func(c byte) bool {
+// isSubvalue reports whether a value is valid in OpenTelemetry's entry.
+func isSubvalue(value []byte) bool {
+	return areAll(value, func(c byte) bool {
 		return isLower(c) || isDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'
 	})
 }
 
-func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-func isMark(c byte) bool  { return c == '_' || c == '-' || c == '*' || c == '/' }
+func isLower(c byte) bool   { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool   { return '0' <= c && c <= '9' }
+func isSpecial(c byte) bool { return c == '_' || c == '-' || c == '*' || c == '/' }
 
-func isOfKey(c byte) bool { return isLower(c) || isDigit(c) || isMark(c) }
+func isKeyChar(c byte) bool { return isLower(c) || isDigit(c) || isSpecial(c) }
 
-func areAll(text []byte, is func(byte) bool) bool {
+// areAll reports whether all bytes satisfy a condition.
+func areAll(text []byte, cond func(byte) bool) bool {
 	for _, c := range text {
-		if !is(c) {
+		if !cond(c) {
 			return false
 		}
 	}
 	return true
 }
 
-// Memo remembers the last tracestate that was read: spans of one trace have one, and stand
-// together.
+// Memo caches the last parsed tracestate, because adjacent spans of one trace have the same.
 type Memo struct {
 	text  []byte
 	state State
 }
 
-// Read reads a tracestate, which is good as long as its text is.
+// Read parses a tracestate. The result is valid as long as text is.
 func (m *Memo) Read(text []byte) *State {
 	if m.text == nil || !bytes.Equal(m.text, text) {
 		m.text, m.state = text, Read(text)
@@ -224,11 +226,11 @@ func (m *Memo) Read(text []byte) *State {
 	return &m.state
 }
 
-// Forget lets go of the text.
+// Forget removes the reference to the text.
 func (m *Memo) Forget() { *m = Memo{} }
 
-// Never is the threshold of what is never kept. Thresholds and randomness have 56 bits, and a
-// span is kept where its trace's randomness is not less than the threshold.
+// Never is the threshold of a trace that is never sampled. Thresholds and randomness have 56 bits.
+// A span is sampled if the randomness of its trace is at least the threshold.
 const Never = 1 << randomBits
 
 const (
@@ -236,16 +238,18 @@ const (
 	digits     = randomBits / 4 // in hexadecimal
 )
 
-// GrowthBytes is by how much a tracestate may become longer with another threshold.
+// GrowthBytes is the maximum number of bytes by which another threshold lengthens a tracestate.
 const GrowthBytes = len("ot=th:,") + digits
 
-// precision is how many digits a threshold has behind those that are all f. More would make a
-// share more exact than anybody can tell, and each tracestate longer.
+// precision is the number of significant digits of a threshold, after leading digits that are all
+// f. More digits would lengthen each tracestate without a noticeable effect.
 const precision = 4
 
-// ThresholdOf is the threshold by which a share of all traces is kept.
+// ThresholdOf returns the threshold that samples the given share of all traces.
 func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
 
+// thresholdOf returns the threshold of a share, rounded to a number of significant hexadecimal
+// digits.
 func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:
@@ -262,11 +266,11 @@ func thresholdOf(share float64, precision int) uint64 {
 	return threshold
 }
 
-// appendThreshold writes a threshold, below Never, without the zeros at its end.
+// appendThreshold appends a threshold, which is less than Never, without trailing zeros.
 func appendThreshold(dst []byte, threshold uint64) []byte {
-	for left := threshold << (64 - randomBits); ; {
-		dst = append(dst, "0123456789abcdef"[left>>60])
-		if left <<= 4; left == 0 {
+	for rest := threshold << (64 - randomBits); ; {
+		dst = append(dst, "0123456789abcdef"[rest>>60])
+		if rest <<= 4; rest == 0 {
 			return dst
 		}
 	}

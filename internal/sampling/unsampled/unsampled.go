@@ -1,14 +1,14 @@
-// Package unsampled cuts traces that a tracer's sampling has thrown away out of a body of the
-// agent's trace formats. Once they are counted nobody looks at them again, so they need not leave
-// the pod; the agent is told how many they were, which its samplers want to know.
+// Package unsampled removes traces that a tracer's sampling has rejected from request bodies in the
+// agent's trace formats. Once they are counted they are not needed any more, so they need not leave the
+// pod; the agent is told their number, which its samplers use.
 //
-// A body is cut where it lies, and never becomes longer. Of a body of v1.0 the strings that a
-// trace brought are sent ahead (v1.go), since what is left of the body may ask for them.
+// Bodies are modified in place, and never become longer. In a v1.0 body, traces can refer to strings of
+// earlier traces, so strings of removed traces are moved to the start of the body.
 //
-// # Bounds and threading
+// # Concurrency and limits
 //
-// Cut takes no memory but for the strings that are sent ahead, maxAhead bytes in the table's own
-// room. The goroutine that has the table and its decoder calls it.
+// Cut allocates no memory except for these strings, up to maxAhead bytes in the table's own buffer. It is
+// called by the goroutine that owns the table and its decoder.
 package unsampled
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// Cut takes the unsampled traces out of the body that a table was read of, which is written over,
-// and returns what is left and how much is not.
-func Cut(t *spantable.Table, d *decode.Decoder) (left []byte, traces, spans int) {
+// Cut removes the unsampled traces from the body that t was decoded from, in place. It returns the
+// remaining body, and the number of traces and spans removed.
+func Cut(t *spantable.Table, d *decode.Decoder) (rest []byte, traces, spans int) {
 	body, list := t.Body, d.TraceList()
-	isCut := func(g spantable.Group) bool { return isUnsampled(t, &g) }
-	if list.End == 0 || !slices.ContainsFunc(t.Groups, isCut) {
-		return body, 0, 0 // before anything is moved
+	unsampled := func(g spantable.Group) bool { return isUnsampled(t, &g) }
+	if list.End == 0 || !slices.ContainsFunc(t.Groups, unsampled) {
+		return body, 0, 0
 	}
 	if list.FieldCount > 0 {
 		return cutV1(t, list, d.Strings())
 	}
-	at := list.First
+	length := list.First
 	for i := range t.Groups {
 		g := &t.Groups[i]
 		if isUnsampled(t, g) {
@@ -40,19 +40,20 @@ func Cut(t *spantable.Table, d *decode.Decoder) (left []byte, traces, spans int)
 			spans += len(t.SpansOf(g))
 			continue
 		}
-		at += copy(body[at:], body[g.At:g.End])
+		length += copy(body[length:], body[g.At:g.End])
 	}
-	// Chunks that hold nothing are in no list of ours, and were not kept either.
+	// Empty chunks are not in t.Groups, so they have been removed as well.
 	setCount(body[list.Header:list.First], len(t.Groups)-traces)
-	at += copy(body[at:], body[list.End:])
-	return body[:at], traces, spans
+	length += copy(body[length:], body[list.End:])
+	return body[:length], traces, spans
 }
 
-// noPriority is what two of the formats write where a trace has none: then the agent decides.
+// noPriority is the value in two of the formats for a trace without a sampling priority. The agent
+// makes the decision then.
 const noPriority = math.MinInt8
 
-// isUnsampled says whether a tracer's sampling threw a trace away, and nothing in it asks to be
-// kept: an error, a span that was sampled for itself, an event.
+// isUnsampled reports whether a tracer's sampling has rejected a trace that contains nothing to
+// keep it for: no error, no individually sampled span, no event.
 func isUnsampled(t *spantable.Table, g *spantable.Group) bool {
 	if !g.HasPriority || g.Priority > 0 || g.Priority == noPriority || g.First == g.Last {
 		return false
@@ -71,7 +72,7 @@ func isUnsampled(t *spantable.Table, g *spantable.Group) bool {
 	return true
 }
 
-// setCount writes another, smaller count into the header of an array.
+// setCount replaces the count in the header of an array by a smaller one.
 func setCount(header []byte, count int) {
 	switch len(header) {
 	case 1:
@@ -83,29 +84,30 @@ func setCount(header []byte, count int) {
 	}
 }
 
-// In a v1 body the strings of a trace are numbered for what comes after it. So that a trace can be
-// cut out, all strings up to it are sent ahead, in their order: then each has the number that it
-// had, also where it stands in a trace that is left, for a string that comes twice gets no second
-// number. Traces at the end have nothing behind them that asks for theirs.
+// In a v1 body, strings are numbered in order of their first occurrence, and later traces refer to the
+// strings of earlier ones by number. Before a trace is removed, all strings up to its end are moved to the
+// start of the body in their order. So each string keeps its number, even if it occurs again in a remaining
+// trace, because a repeated string gets no second number. This is unnecessary for traces after which
+// nothing remains.
 
-// maxAhead bounds the bytes of strings that are sent ahead: many times those of a request.
+// maxAhead limits the bytes of strings moved to the start. A request normally has much fewer.
 const maxAhead = 128 << 10
 
-// cutV1 is Cut for a v1 body. What would be longer than it is stays as it is.
-func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (left []byte, traces, spans int) {
+// cutV1 is Cut for a v1 body. It removes nothing if the body would become longer.
+func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (rest []byte, traces, spans int) {
 	body, saved, numbered := t.Body, 0, 0
-	isBehind := list.End < len(body) // something is, that is left
+	remainsAfter := list.End < len(body) // whether anything after the current trace remains
 	for i := len(t.Groups) - 1; i >= 0; i-- {
 		g := &t.Groups[i]
 		if !isUnsampled(t, g) {
-			isBehind = true
+			remainsAfter = true
 			continue
 		}
 		traces++
 		spans += len(t.SpansOf(g))
 		saved += int(g.End - g.At)
-		if isBehind {
-			numbered = max(numbered, int(g.Strings))
+		if remainsAfter {
+			numbered = max(numbered, int(g.Strings)) // strings that must keep their numbers
 		}
 	}
 	ahead := body[:list.FieldsStart]
@@ -115,26 +117,27 @@ func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (l
 	if ahead == nil || len(ahead) >= list.FieldsStart+saved {
 		return body, 0, 0
 	}
-	// What is left goes to the end of the body, the last first, and the strings before it.
-	at := len(body)
-	keep := func(piece []byte) {
-		at -= len(piece)
-		copy(body[at:], piece)
+	// Write the new body backwards at the end of the old one, from its last part to the strings.
+	start := len(body)
+	prepend := func(part []byte) {
+		start -= len(part)
+		copy(body[start:], part)
 	}
-	keep(body[list.End:])
+	prepend(body[list.End:])
 	for i := len(t.Groups) - 1; i >= 0; i-- {
 		if g := &t.Groups[i]; !isUnsampled(t, g) {
-			keep(body[g.At:g.End])
+			prepend(body[g.At:g.End])
 		}
 	}
 	setCount(body[list.Header:list.First], len(t.Groups)-traces)
-	keep(body[list.FieldsStart:list.First])
-	keep(ahead)
-	return body[at:], traces, spans
+	prepend(body[list.FieldsStart:list.First])
+	prepend(ahead)
+	return body[start:], traces, spans
 }
 
-// stringsAhead is what a body of so many fields begins with that sends strings ahead, without the
-// empty one, which every body has; nil where they are too many.
+// stringsAhead returns the start of a body with the given number of fields and a list of strings,
+// except for the empty string, which has number 0 in every body. It returns nil if the strings are
+// too long.
 func stringsAhead(t *spantable.Table, fields int, texts []spantable.Text) []byte {
 	const header = 5 // of a map, a list or a long string
 	size := 3 * header
@@ -144,21 +147,21 @@ func stringsAhead(t *spantable.Table, fields int, texts []spantable.Text) []byte
 	if size > maxAhead {
 		return nil
 	}
-	to := append32(t.Derived[:0], msgpack.Map32, fields+1)    // the body
-	to = append32(append(to, 1), msgpack.Array32, len(texts)) // the strings' number, and their list
+	dst := append32(t.Derived[:0], msgpack.Map32, fields+1)        // the body
+	dst = append32(append(dst, 1), msgpack.Array32, len(texts)) // field 1, the list of strings
 	for _, s := range texts {
 		if s.Len < 32 {
-			to = append(to, msgpack.FixStr|byte(s.Len))
+			dst = append(dst, msgpack.FixStr|byte(s.Len))
 		} else {
-			to = append32(to, msgpack.Str32, int(s.Len))
+			dst = append32(dst, msgpack.Str32, int(s.Len))
 		}
-		to = append(to, t.Bytes(s)...)
+		dst = append(dst, t.Bytes(s)...)
 	}
-	t.Derived = to
-	return to
+	t.Derived = dst
+	return dst
 }
 
-// append32 appends what msgpack writes before a list or a text of any length.
-func append32(to []byte, lead byte, length int) []byte {
-	return binary.BigEndian.AppendUint32(append(to, lead), uint32(length))
+// append32 appends a msgpack header with a 32-bit length.
+func append32(dst []byte, lead byte, length int) []byte {
+	return binary.BigEndian.AppendUint32(append(dst, lead), uint32(length))
 }

@@ -2,7 +2,7 @@ package doctor
 
 import "github.com/spanstatsd/spanstatsd/internal/status"
 
-// sums are those of the way: what was received, and where all of it is.
+// sums checks the accounting: how many spans were received, and what happened to them.
 func (f *Findings) sums(s *status.Status) {
 	const about = "sums"
 	dropped := uint64(0)
@@ -28,7 +28,7 @@ func (f *Findings) sums(s *status.Status) {
 			"%d spans could not be counted here and went on, for the agent to count", n)
 	}
 	f.reasons(Wrong, about, s.ClientLost, lostFixes, "%d spans never came, as their clients say: %s")
-	for _, name := range sortedOf(s.Collapsed) {
+	for _, name := range sortedNonZero(s.Collapsed) {
 		fix := "find what has so many values and shorten it, or raise --cardinality-limit " + name + "=N"
 		switch name {
 		case "whole_key":
@@ -44,7 +44,7 @@ func (f *Findings) sums(s *status.Status) {
 	}
 }
 
-// requestFixes are for requests that were not counted, by their result.
+// requestFixes are fixes for requests that were not counted, by result.
 var requestFixes = map[string]string{
 	"unread":     "what its sender writes is no valid body; spanstatsd's log says what is wrong with it",
 	"no_room":    "there is too little CPU or memory to count it: raise --ring-slots, or the limits",
@@ -58,7 +58,7 @@ var requestFixes = map[string]string{
 
 const clientFix = "a client writes what the protocol does not allow: spanstatsd-lab check-client says what"
 
-// unsentFixes are for spans in payloads that were given up, by their reason.
+// unsentFixes are fixes for spans in abandoned payloads, by reason.
 var unsentFixes = map[string]string{
 	"expired":     "it was away for longer than --retry-age: see why, or raise that",
 	"queue_full":  "it was away for too long: raise --retry-bytes",
@@ -69,7 +69,7 @@ var unsentFixes = map[string]string{
 	"unencodable": requestFixes["bug"],
 }
 
-// droppedFixes are for spans that were received and not counted, by their reason.
+// droppedFixes are fixes for spans that were received and not counted, by reason.
 var droppedFixes = map[string]string{
 	"ring_full":       "the drainers can't keep up: give CPU, or raise --drainers or --ring-slots",
 	"over_share":      "one tracer sends more than can be counted: give CPU, or raise --ring-slots",
@@ -82,7 +82,7 @@ var droppedFixes = map[string]string{
 	"shutdown":        unsentFixes["shutdown"],
 }
 
-// lostFixes are for spans that clients say they have lost before they came here.
+// lostFixes are fixes for spans that clients have lost, by reason.
 var lostFixes = map[string]string{
 	"buffer_full":  "the daemon was slower than the client: give it CPU, or the client a larger buffer",
 	"closed":       "the application ended before its client was closed",

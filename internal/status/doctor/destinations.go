@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// mostAhead is how far two clocks may differ: the agent puts what is older into its current bucket.
-	mostAhead = 5 * time.Second
-	// longUnscraped is after how long a Prometheus has forgotten a series.
-	longUnscraped = 5 * time.Minute
+	// mostAhead is the maximum difference between clocks. The agent counts older buckets as current ones.
+	maxClockDiff = 5 * time.Second
+	// longUnscraped is the time after which Prometheus considers a series stale.
+	staleAfter = 5 * time.Minute
 )
 
+// destinations checks each destination: its state, unsent spans, queue and clock.
 func (f *Findings) destinations(s *status.Status) {
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
 		about := "destination " + d.Name
 		if d.Scraped == nil {
-			f.state(about, d.URL, string(d.State), lastSaid(d.Flushes))
+			f.state(about, d.URL, string(d.State), lastError(d.Flushes))
 		} else {
 			f.scraped(about, s, d)
 		}
@@ -34,7 +35,7 @@ func (f *Findings) destinations(s *status.Status) {
 	}
 }
 
-// state is how a destination does to which something is sent.
+// state reports the state of a push destination or an upstream.
 func (f *Findings) state(about, url, state, said string) {
 	if said != "" {
 		said = ": " + said
@@ -54,37 +55,39 @@ func (f *Findings) state(about, url, state, said string) {
 	}
 }
 
-// lastSaid is what a destination has said of the last payload that it did not take.
-func lastSaid(flushes []export.Flush) string {
+// lastError returns the error of the last payload that a destination did not accept.
+func lastError(flushes []export.Flush) string {
 	for i := len(flushes) - 1; i >= 0; i-- {
-		if said := strings.TrimSpace(flushes[i].Said); said != "" {
+		if said := strings.TrimSpace(flushes[i].LastError); said != "" {
 			return said
 		}
 	}
 	return ""
 }
 
+// scraped checks when a destination was last scraped.
 func (f *Findings) scraped(about string, s *status.Status, d *status.DestinationStatus) {
-	since, says := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
+	since, message := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
 	if d.Scraped.Last.IsZero() {
-		since, says = s.At.Sub(s.Started), "nobody has scraped it since the start, %.0f s ago"
+		since, message = s.At.Sub(s.Started), "nobody has scraped it since the start, %.0f s ago"
 	}
-	if since > longUnscraped {
-		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr", says,
+	if since > staleAfter {
+		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr", message,
 			since.Seconds())
 		return
 	}
-	f.ok(about, says, since.Seconds())
+	f.ok(about, message, since.Seconds())
 }
 
+// clock checks the difference between a destination's clock and the daemon's.
 func (f *Findings) clock(about string, c *status.Clock) {
 	if c == nil {
 		return
 	}
-	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > mostAhead {
+	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > maxClockDiff {
 		f.add(Wrong, about, "set both clocks by NTP; until then statistics lie in other buckets than traces",
 			"its clock differs by %.0f s from the daemon's", c.AheadSeconds)
 		return
 	}
-	f.ok(about, "its clock is the daemon's within %.0f s", mostAhead.Seconds())
+	f.ok(about, "its clock is the daemon's within %.0f s", maxClockDiff.Seconds())
 }

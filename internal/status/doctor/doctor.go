@@ -8,10 +8,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Verdict is how right something is.
+// Verdict is the severity of a finding.
 type Verdict string
 
-// The verdicts, the best first.
+// The verdicts, from good to bad.
 const (
 	OK     Verdict = "ok"
 	Notice Verdict = "notice"
@@ -26,7 +26,7 @@ type Finding struct {
 	Fix     string  `json:"mend,omitempty"`
 }
 
-// Findings are those of a daemon, in the order of a span's way.
+// Findings are the findings about a daemon, in the order of the data flow.
 type Findings []Finding
 
 func (f *Findings) ok(about, format string, args ...any) {
@@ -37,18 +37,18 @@ func (f *Findings) add(v Verdict, about, fix, format string, args ...any) {
 	*f = append(*f, Finding{Subject: about, Verdict: v, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// reasons adds a finding for each reason that has a count, if a table has a fix for it.
+// reasons adds a finding for each reason with a count that has an entry in fixes.
 func (f *Findings) reasons(v Verdict, about string, counts map[string]uint64, fixes map[string]string,
 	format string,
 ) {
-	for _, reason := range sortedOf(counts) {
+	for _, reason := range sortedNonZero(counts) {
 		if fix, known := fixes[reason]; known {
 			f.add(v, about, fix, format, counts[reason], reason)
 		}
 	}
 }
 
-// Wrong returns how many findings are to be fixed.
+// Wrong returns the number of findings that need a fix.
 func (f Findings) Wrong() (n int) {
 	for i := range f {
 		if f[i].Verdict == Wrong {
@@ -58,7 +58,7 @@ func (f Findings) Wrong() (n int) {
 	return n
 }
 
-// setting is the value of a flag.
+// setting returns the value of a flag.
 func setting(s *status.Status, name string) string {
 	for i := range s.Config {
 		if s.Config[i].Name == name {
@@ -68,8 +68,8 @@ func setting(s *status.Status, name string) string {
 	return ""
 }
 
-// sortedOf are the names that have a count.
-func sortedOf(counts map[string]uint64) (names []string) {
+// sortedNonZero returns the sorted keys of the counts that are not 0.
+func sortedNonZero(counts map[string]uint64) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if counts[name] > 0 {
 			names = append(names, name)
@@ -78,7 +78,7 @@ func sortedOf(counts map[string]uint64) (names []string) {
 	return names
 }
 
-// Look looks at a daemon. The version is that of the program that looks.
+// Look checks the status of a daemon. version is that of this program.
 func Look(s *status.Status, version string) Findings {
 	var f Findings
 	f.program(s, version)
@@ -91,6 +91,7 @@ func Look(s *status.Status, version string) Findings {
 	return f
 }
 
+// program checks readiness, the version, and crashed predecessors.
 func (f *Findings) program(s *status.Status, version string) {
 	const about = "program"
 	switch {

@@ -29,10 +29,10 @@ func healthy() *status.Status {
 	s.Killed = recovery.Losses{}
 	s.Cycle.IntervalSeconds = 10
 	s.Connections = status.Connections{Live: 1, Total: 2, Faults: map[string]uint64{"bad_frame": 0}}
-	s.Doors = map[string]*status.OnwardDoor{"otlp": {
-		Brings:  "OTLP",
-		Door:    status.Door{Requests: map[string]uint64{"counted": 3}, LastHeard: at.Add(-time.Second)},
-		Forward: &status.Forward{URL: "http://collector:4318", State: "takes"},
+	s.Receivers = map[string]*status.ForwardingReceiver{"otlp": {
+		Receives: "OTLP",
+		Receiver: status.Receiver{Requests: map[string]uint64{"counted": 3}, LastHeard: at.Add(-time.Second)},
+		Forward:  &status.Forward{URL: "http://collector:4318", State: "takes"},
 	}}
 	s.SDKs = &sdkmetrics.Sums{Started: 7, Sampled: 7, Exported: 7}
 	s.APM = &status.APM{Statistics: map[string]uint64{}}
@@ -88,39 +88,39 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		},
 		{doctor.Notice, "program: the daemon is version 2", func(s *status.Status) { s.Version = "2" }},
 		{doctor.Wrong, "program: 2 daemons before this one were killed; 5 spans", func(s *status.Status) {
-			s.Died, s.Killed.Doors = 2, map[string]recovery.Loss{"otlp": {Lost: 5}}
+			s.Died, s.Killed.Receivers = 2, map[string]recovery.Loss{"otlp": {Lost: 5}}
 		}},
 		{doctor.Notice, "door socket: no client has connected", func(s *status.Status) {
-			s.Connections.Total, s.Doors = 0, nil
+			s.Connections.Total, s.Receivers = 0, nil
 		}},
 		{doctor.Wrong, "door socket: 4 connections were closed: not_allowed", func(s *status.Status) {
 			s.Connections.Faults["not_allowed"] = 4
 		}},
 		{doctor.Notice, "door otlp: it is open, and nobody has sent OTLP", func(s *status.Status) {
-			s.Doors["otlp"].LastHeard = time.Time{}
+			s.Receivers["otlp"].LastHeard = time.Time{}
 		}},
 		{doctor.Wrong, "door otlp: 3 connections found no room", func(s *status.Status) {
-			s.Doors["otlp"].Refused = 3
+			s.Receivers["otlp"].Refused = 3
 		}},
 		{doctor.Wrong, "door otlp: 6 requests were not counted: too_large", func(s *status.Status) {
-			s.Doors["otlp"].Requests["too_large"] = 6
+			s.Receivers["otlp"].Requests["too_large"] = 6
 		}},
 		{doctor.Wrong, "door otlp: 6 requests were not counted: refused", func(s *status.Status) {
-			d := s.Doors["otlp"]
+			d := s.Receivers["otlp"]
 			d.Requests["refused"], d.RefusedSignals = 9, map[string]uint64{"metrics": 2, "logs": 1}
 		}},
 		{doctor.Notice, "door otlp: 2 requests with metrics were refused", func(s *status.Status) {
-			d := s.Doors["otlp"]
+			d := s.Receivers["otlp"]
 			d.Requests["refused"], d.RefusedSignals = 2, map[string]uint64{"metrics": 2, "logs": 0}
 		}},
 		{
 			doctor.Wrong, "door otlp forward: http://collector:4318 does not answer: refused",
 			func(s *status.Status) {
-				s.Doors["otlp"].Forward.State, s.Doors["otlp"].Forward.Said = "silent", "refused"
+				s.Receivers["otlp"].Forward.State, s.Receivers["otlp"].Forward.Said = "silent", "refused"
 			},
 		},
 		{doctor.Notice, "counted twice: door otlp: of 2 requests the sender", func(s *status.Status) {
-			s.Doors["otlp"].Requests["by_tracer"] = 2
+			s.Receivers["otlp"].Requests["by_tracer"] = 2
 		}},
 		{
 			doctor.Notice, "counted twice: door otlp: what goes on to http://collector:4318",
@@ -135,7 +135,7 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 			doctor.Wrong, "destination agent: http://agent:8126 answers, and takes nothing: 400",
 			func(s *status.Status) {
 				s.Destinations[0].State, s.Destinations[0].Flushes = "answers", []export.Flush{
-					{Said: "400"},
+					{LastError: "400"},
 					{},
 				}
 			},
@@ -177,7 +177,7 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		{
 			doctor.Notice, "door apm: 6 requests were left to the agent to count: unread",
 			func(s *status.Status) {
-				s.Doors["apm"] = &status.OnwardDoor{Door: status.Door{
+				s.Receivers["apm"] = &status.ForwardingReceiver{Receiver: status.Receiver{
 					Requests:  map[string]uint64{"unread": 6},
 					LastHeard: s.At,
 				}}
@@ -237,7 +237,7 @@ func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 // --otlp-forward are no loss of spans, and nothing that a destination refused.
 func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
 	s := healthy()
-	d := s.Doors["otlp"]
+	d := s.Receivers["otlp"]
 	d.Forward, d.RefusedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
 	d.Requests["refused"] = 5
 	mends := map[string]string{}
@@ -322,7 +322,7 @@ func TestWhereNotAllIsReceivedNothingIsMissing(t *testing.T) {
 		"reading": func(s *status.Status) {
 			s.Config = append(s.Config, status.Setting{Name: "otlp-reading", Value: "datadog"})
 		},
-		"counted before": func(s *status.Status) { s.Doors["otlp"].Requests["by_tracer"] = 1 },
+		"counted before": func(s *status.Status) { s.Receivers["otlp"].Requests["by_tracer"] = 1 },
 	} {
 		s := healthy()
 		s.SDKs.Exported = 20

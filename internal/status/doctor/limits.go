@@ -7,9 +7,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// nearly is from which share of a limit on it is nearly reached.
+// nearly is the share of a limit at which it counts as nearly reached.
 const nearly = 0.9
 
+// limits checks the usage of memory, CPU and open files.
 func (f *Findings) limits(s *status.Status) {
 	const about = "limits"
 	m, of := &s.Machine, &s.Memory
@@ -30,7 +31,7 @@ func (f *Findings) limits(s *status.Status) {
 		f.ok(about, "%s of memory are used, of %s", size(m.ResidentBytes), size(of.LimitBytes))
 	}
 	if m.Processors == 0 {
-		return // a daemon of before there was such a section
+		return // an older daemon without this section
 	}
 	switch throttled := m.ThrottledSeconds / max(s.UptimeSeconds, 1); {
 	case m.CPULimit > 0 && throttled > 0.01:

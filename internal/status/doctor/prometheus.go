@@ -13,17 +13,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// CallsQuery is the sum of the calls of all daemons, in either dialect.
+// CallsQuery is a PromQL query for the sum of calls of all daemons, in both dialects.
 const CallsQuery = `sum({__name__=~"traces_span_metrics_calls_total|traces_spanmetrics_calls_total"})`
 
 // maxPrometheusAnswer limits a response of Prometheus, which is one number.
 const maxPrometheusAnswer = 64 << 10
 
-// Arrival is the result of a query to Prometheus.
+// Arrival is the result of AskPrometheus.
 type Arrival struct {
 	Has   bool // there are such series, in the last five minutes
 	Calls float64
-	At    time.Time // clock of Prometheus
+	At    time.Time // time by the clock of Prometheus
 }
 
 // AskPrometheus queries the calls that have arrived at a Prometheus.
@@ -61,9 +61,10 @@ func AskPrometheus(ctx context.Context, base *url.URL) (a Arrival, err error) {
 	return a, nil
 }
 
-// Arrived compares it with what the daemon has given out. A Prometheus has the calls of other daemons too,
-// and a span may stand for several calls, so it may well have more. It has less by what was counted since it
-// last scraped, and by series that have ended.
+// Arrived compares the calls in Prometheus with the spans exported by the daemon. Prometheus can
+// have more calls, because it scrapes other daemons as well, and because a span can represent
+// several calls. It can have fewer because of spans counted since the last scrape, and of series
+// that have ended.
 func (f *Findings) Arrived(s *status.Status, a Arrival) {
 	const about = "prometheus"
 	flushed := uint64(0)
@@ -86,7 +87,7 @@ func (f *Findings) Arrived(s *status.Status, a Arrival) {
 	default:
 		f.ok(about, "it has %.0f calls of all daemons, and this one has given out %d spans", a.Calls, flushed)
 	}
-	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > mostAhead {
+	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > maxClockDiff {
 		f.add(Wrong, about, "set both clocks by NTP", "its clock differs by %.0f s from the daemon's",
 			ahead.Seconds())
 	}

@@ -11,18 +11,18 @@ import (
 
 func (f *Findings) doors(s *status.Status) {
 	f.socket(s)
-	for _, name := range slices.Sorted(maps.Keys(s.Doors)) {
-		f.door(name, s.Doors[name], s.At)
+	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
+		f.door(name, s.Receivers[name], s.At)
 	}
 }
 
-// socket is our own door.
+// socket checks the native socket.
 func (f *Findings) socket(s *status.Status) {
 	const about = "door socket"
 	switch c := &s.Connections; {
 	case c.Total > 0:
 		f.ok(about, "%d clients are connected, %d were in all", c.Live, c.Total)
-	case len(s.Doors) > 0:
+	case len(s.Receivers) > 0:
 		f.ok(about, "no client of the socket has connected; other doors are open")
 	default:
 		f.add(Notice, about, "mount the directory of "+setting(s, "socket")+" into the application's "+
@@ -40,12 +40,13 @@ func (f *Findings) socket(s *status.Status) {
 	}, "%d connections were closed: %s")
 }
 
-func (f *Findings) door(name string, d *status.OnwardDoor, now time.Time) {
+// door checks an HTTP receiver: its connections, uncounted requests, and its upstream.
+func (f *Findings) door(name string, d *status.ForwardingReceiver, now time.Time) {
 	about := "door " + name
 	switch {
 	case d.LastHeard.IsZero() && d.Connections.Live == 0:
 		f.add(Notice, about, "point the sender's endpoint at --"+name+"-addr or --"+name+"-socket",
-			"it is open, and nobody has sent %s", d.Brings)
+			"it is open, and nobody has sent %s", d.Receives)
 	default:
 		f.ok(about, "%d connections, %d requests counted, heard %.0f s ago", d.Connections.Live,
 			d.Requests["counted"], now.Sub(d.LastHeard).Seconds())
@@ -64,11 +65,11 @@ func (f *Findings) door(name string, d *status.OnwardDoor, now time.Time) {
 	}
 }
 
-// signals adds a finding for refused metrics and logs, which lose no span, and returns the other requests by
-// result.
-func (f *Findings) signals(about string, d *status.OnwardDoor) map[string]uint64 {
+// signals adds a finding for refused metrics and logs, which do not lose spans. It returns the
+// other requests by result.
+func (f *Findings) signals(about string, d *status.ForwardingReceiver) map[string]uint64 {
 	requests := maps.Clone(d.Requests)
-	for _, signal := range sortedOf(d.RefusedSignals) {
+	for _, signal := range sortedNonZero(d.RefusedSignals) {
 		n := d.RefusedSignals[signal]
 		requests["refused"] -= min(n, requests["refused"])
 		f.add(Notice, about, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or give the "+
@@ -78,59 +79,59 @@ func (f *Findings) signals(about string, d *status.OnwardDoor) map[string]uint64
 	return requests
 }
 
-// sdks says what SDKs did with their spans before anybody else had them, as they say themselves. What they
-// exported is as of their last report, so that more has come here in the meantime, and never less.
+// sdks reports the metrics of SDKs about spans that they did not export. The number of exported
+// spans is from their last report, so the number of spans received since may be higher.
 func (f *Findings) sdks(s *status.Status) {
-	said := s.SDKs
-	if said == nil {
+	sdks := s.SDKs
+	if sdks == nil {
 		return
 	}
 	const about = "sdks"
-	if said.Started == 0 { // Java does not say that
-		f.ok(about, "by their own metrics they exported %d spans", said.Exported)
+	if sdks.Started == 0 { // not reported by the Java SDK
+		f.ok(about, "by their own metrics they exported %d spans", sdks.Exported)
 	} else {
-		f.ok(about, "by their own metrics they began %d spans, sampled %d, and exported %d", said.Started,
-			said.Sampled, said.Exported)
+		f.ok(about, "by their own metrics they began %d spans, sampled %d, and exported %d", sdks.Started,
+			sdks.Sampled, sdks.Exported)
 	}
-	if n := said.Started - min(said.Started, said.Sampled); n > 0 {
+	if n := sdks.Started - min(sdks.Started, sdks.Sampled); n > 0 {
 		f.add(Notice, about, "OTEL_TRACES_SAMPLER=parentbased_always_on, or a sampler that writes "+
 			"thresholds (ot=th), by which what is left out is counted all the same",
-			"of %d spans they sampled %d away, which nobody counts but by their thresholds", said.Started, n)
+			"of %d spans they sampled %d away, which nobody counts but by their thresholds", sdks.Started, n)
 	}
-	if said.Dropped > 0 {
+	if sdks.Dropped > 0 {
 		f.add(Wrong, about, "raise OTEL_BSP_MAX_QUEUE_SIZE, or lower OTEL_BSP_SCHEDULE_DELAY",
-			"%d spans never left their SDK, nearly always because its queue was full", said.Dropped)
+			"%d spans never left their SDK, nearly always because its queue was full", sdks.Dropped)
 	}
-	if said.Failed > 0 {
+	if sdks.Failed > 0 {
 		f.add(Wrong, about, "the log of the application says why; see the line of door otlp forward",
-			"%d spans were given up by their exporter", said.Failed)
+			"%d spans were given up by their exporter", sdks.Failed)
 	}
-	if s.Books.Received < said.Exported && countsAll(s) {
+	if s.Books.Received < sdks.Exported && countsAll(s) {
 		f.add(Notice, about,
 			"look at OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and at a second exporter",
-			"they exported %d spans, of which at most %d came here", said.Exported, s.Books.Received)
+			"they exported %d spans, of which at most %d came here", sdks.Exported, s.Books.Received)
 	}
 }
 
-// countsAll says whether each span that an SDK exports here is received.
+// countsAll reports whether each span that an SDK exports to the daemon is counted as received.
 func countsAll(s *status.Status) bool {
-	d := s.Doors["otlp"]
+	d := s.Receivers["otlp"]
 	return setting(s, "otlp-reading") != "datadog" && d != nil && d.Requests["by_tracer"] == 0
 }
 
-// twice says who else counts the same spans.
+// twice reports other components that count the same spans.
 func (f *Findings) twice(s *status.Status) {
 	const about = "counted twice"
 	before := len(*f)
-	for _, name := range slices.Sorted(maps.Keys(s.Doors)) {
-		d := s.Doors[name]
+	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
+		d := s.Receivers[name]
 		if n := d.Requests["by_tracer"]; n > 0 {
 			f.add(Notice, about, "have the daemon count them: DD_TRACE_STATS_COMPUTATION_ENABLED=false",
 				"door %s: of %d requests the sender has counted the spans itself "+
 					"(Datadog-Client-Computed-Stats), so they are not counted here", name, n)
 		}
 	}
-	if d := s.Doors["otlp"]; d != nil && d.Forward != nil && setting(s, "otlp-mark") == "header" {
+	if d := s.Receivers["otlp"]; d != nil && d.Forward != nil && setting(s, "otlp-mark") == "header" {
 		f.add(Notice, about, "where a Collector is there, give --otlp-mark=attribute and have what counts "+
 			"behind it leave out what has it, or count there no more (an agent, a connector)",
 			"door otlp: what goes on to %s says in a header that it is counted; an agent heeds that, and a "+

@@ -1,12 +1,11 @@
-// Package sanitize makes text from outside safe to show. A client chooses its labels: with control characters
-// of a terminal, of bidirectional text or without any width it could make a page, a log or a response read as
-// something else. Such a character is shown as its escape, \u202e. The web page does the same by itself.
+// Package sanitize makes text from clients safe to show. Labels can contain control characters of a terminal,
+// of bidirectional text, or of zero width, which could make a page, a log or a response appear as something
+// else. Such characters are replaced by escapes such as \u202e. The web page does the same itself.
 //
-// The package owns the set of these characters: all that Go does not call printable, except for the space. In
-// JSON an escape is the same character to a program, so only what a person sees changes.
+// The set of these characters is everything that Go does not call printable, except for the space. In JSON an
+// escape is equivalent to the character, so only the appearance changes.
 //
-// All functions depend on their arguments only, are safe for concurrent use, and take memory in proportion to
-// the text.
+// All functions are pure, safe for concurrent use, and take memory in proportion to the text.
 package sanitize
 
 import (
@@ -20,14 +19,14 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a text with the escapes of what can't be seen in it.
+// Text returns s with invisible characters escaped.
 func Text(s string) string {
-	if strings.IndexFunc(s, unseen) < 0 {
+	if strings.IndexFunc(s, isInvisible) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unseen(r) {
+		if isInvisible(r) {
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		} else {
 			b.WriteRune(r)
@@ -36,7 +35,7 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Lines is as Text, but line breaks are kept.
+// Lines is like Text, but keeps line breaks.
 func Lines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
@@ -45,12 +44,12 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// unseen is a control or format character, or no character at all. A space of another
-// kind than ' ' is one too.
-func unseen(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
+// isInvisible reports whether r is a control or format character, a space other than ' ', or
+// invalid.
+func isInvisible(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
 
-// JSON is the same document with the escapes of what can't be seen in its strings. The
-// encoder has escaped the control characters of ASCII but one already.
+// JSON returns a JSON document with invisible characters in strings escaped. The encoder has
+// escaped ASCII control characters except for one already.
 func JSON(document []byte) []byte {
 	hidden := func(r rune) bool { return r > '~' && !unicode.IsPrint(r) }
 	if bytes.IndexFunc(document, hidden) < 0 {
@@ -73,7 +72,8 @@ func JSON(document []byte) []byte {
 	return b.Bytes()
 }
 
-// JSONLines passes documents of JSON on to w, each as JSON has it: one whole a Write.
+// JSONLines returns a writer that writes JSON documents to w, escaped by JSON. Each Write must
+// contain a complete document.
 func JSONLines(w io.Writer) io.Writer { return jsonLines{w} }
 
 type jsonLines struct{ to io.Writer }

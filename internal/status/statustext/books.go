@@ -7,6 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
+// books writes the accounting as a tree with rates, and counts that are not part of it.
 func (t *statusText) books() {
 	b := &t.now.Books
 	t.line("%s\n", t.summary(b))
@@ -31,8 +32,8 @@ func (t *statusText) books() {
 	t.besides("lost by tracers", t.now.ClientLost)
 }
 
-// summary is the first thing to know. While spans move the books are off by those
-// between two rooms, which one look can't tell from a defect.
+// summary returns the most important message. While spans are moving, an imbalance is not reported,
+// because it can't be distinguished from a bug in one snapshot.
 func (t *statusText) summary(b *status.Books) string {
 	trouble, onward := t.trouble(), t.forwardTrouble()
 	switch lost := b.DroppedTotal() + t.mostUnsent(); {
@@ -52,7 +53,7 @@ func (t *statusText) summary(b *status.Books) string {
 	return t.good("No span is lost.")
 }
 
-// transit says how many spans are between two rooms at the moment.
+// transit describes how many spans are in the rings.
 func (t *statusText) transit(b *status.Books) string {
 	if b.InTransit <= 0 {
 		return ""
@@ -60,15 +61,15 @@ func (t *statusText) transit(b *status.Books) string {
 	return t.dim(count(b.InTransit) + " on their way through the rings")
 }
 
-// besides shows a count that the books do not have, if it is not 0.
+// besides writes a count that is not part of the accounting, if it is not 0.
 func (t *statusText) besides(name string, by map[string]uint64) {
 	if text := nonZeroCounts(by); text != "" {
 		t.line("  %-16s  %s", name, t.warn(text))
 	}
 }
 
-// rateSince is how fast a count rose since an earlier status; false where there was
-// none, or where the daemon is another one since.
+// rateSince returns the rate of a count since an earlier status. It returns false if there is none,
+// or if the daemon was restarted since.
 func rateSince(last, now *status.Status, count func(*status.Status) uint64) (perSecond float64, known bool) {
 	if last == nil || !last.Started.Equal(now.Started) || !now.At.After(last.At) {
 		return 0, false

@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations are where statistics go, what waits, and the books of each but an agent that comes first,
-// whose books stand above.
+// destinations writes the state and the queue of each destination, and its accounting unless it is
+// an agent in the first place, whose accounting is above.
 func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
@@ -21,7 +21,7 @@ func (t *statusText) destinations() {
 		}
 		state, well := t.destinationState(d)
 		t.state(name, where, state, well)
-		if (i > 0 || d.Name != agentName) && d.State != export.LookedFor {
+		if (i > 0 || d.Name != agentName) && d.State != export.StateDiscovering {
 			t.line("  %s flushed, %s held, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
 				count(d.Books.Unsent), t.warn(nonZeroCounts(d.Books.UnsentBy)))
 		}
@@ -32,59 +32,59 @@ func (t *statusText) destinations() {
 	}
 }
 
-// doors are those beside the agent's API, in the order of their names.
-func (t *statusText) doors() (all []*status.OnwardDoor) {
-	for _, name := range slices.Sorted(maps.Keys(t.now.Doors)) {
+// receivers returns the receivers except for the Datadog one, sorted by name.
+func (t *statusText) receivers() (all []*status.ForwardingReceiver) {
+	for _, name := range slices.Sorted(maps.Keys(t.now.Receivers)) {
 		if name != "apm" {
-			all = append(all, t.now.Doors[name])
+			all = append(all, t.now.Receivers[name])
 		}
 	}
 	return all
 }
 
-// forward is where requests of doors go on to, and what became of them there.
+// forward writes the state of each upstream, and the results of the requests forwarded to it.
 func (t *statusText) forward() {
-	for _, d := range t.doors() {
-		to := d.Forward
-		if to == nil {
+	for _, d := range t.receivers() {
+		upstream := d.Forward
+		if upstream == nil {
 			continue
 		}
-		state, well := forwardState(to)
-		t.state(d.Brings+" goes on to", sanitize.Text(to.URL), state, well)
+		state, well := forwardState(upstream)
+		t.state(d.Receives+" goes on to", sanitize.Text(upstream.URL), state, well)
 		if requests := nonZeroCounts(d.Forwarded); requests != "" {
 			t.line("  requests: %s", requests)
 		}
-		if to.Said != "" {
-			t.line("  %s", t.warn(clip(sanitize.Text(to.Said), 4*shownLabel)))
+		if upstream.Said != "" {
+			t.line("  %s", t.warn(clip(sanitize.Text(upstream.Said), 4*shownLabel)))
 		}
 	}
 }
 
-// forwardState is how such a destination does, and whether that is well.
-func forwardState(to *status.Forward) (text string, well bool) {
-	switch to.State {
-	case export.Silent:
+// forwardState describes the state of an upstream, and reports whether it is good.
+func forwardState(upstream *status.Forward) (text string, well bool) {
+	switch upstream.State {
+	case export.StateSilent:
 		return "does not answer", false
-	case export.Answers:
+	case export.StateRejecting:
 		return "answers, and did not take the last request", false
 	}
 	return "takes requests", true
 }
 
-// forwardTrouble is the same in a sentence, of the first that is not well; "" where all are.
+// forwardTrouble describes the first upstream in a bad state, or returns "".
 func (t *statusText) forwardTrouble() string {
-	for _, d := range t.doors() {
+	for _, d := range t.receivers() {
 		if d.Forward == nil {
 			continue
 		}
 		if state, well := forwardState(d.Forward); !well {
-			return "destination of " + d.Brings + " " + state
+			return "destination of " + d.Receives + " " + state
 		}
 	}
 	return ""
 }
 
-// state is the head of a destination.
+// state writes the header of a destination.
 func (t *statusText) state(name, where, state string, well bool) {
 	if well {
 		state = t.good(state)
@@ -102,7 +102,7 @@ func (t *statusText) waiting(r *status.Retry) {
 	}
 }
 
-// trouble says of the first destination that does not do well how it does, "" where all do.
+// trouble describes the first destination in a bad state, or returns "".
 func (t *statusText) trouble() string {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
@@ -115,8 +115,8 @@ func (t *statusText) trouble() string {
 	return ""
 }
 
-// mostUnsent is what the destination with the most of them never gets: a span that is
-// unsent to two is one span.
+// mostUnsent returns the largest number of unsent spans of a destination, because a span that is
+// unsent at two destinations is one span.
 func (t *statusText) mostUnsent() uint64 {
 	most := t.now.Books.Unsent
 	for i := range t.now.Destinations {
@@ -125,23 +125,23 @@ func (t *statusText) mostUnsent() uint64 {
 	return most
 }
 
-// agentName is the agent's among destinations.
+// agentName is the name of the agent among the destinations.
 const agentName = "agent"
 
-// destinationState is how a destination does, and whether that is well.
+// destinationState describes the state of a destination, and reports whether it is good.
 func (t *statusText) destinationState(d *status.DestinationStatus) (text string, well bool) {
 	switch {
 	case d.Scraped != nil && d.Scraped.Last.IsZero():
 		return "nobody has scraped it yet", true
 	case d.Scraped != nil:
 		return "scraped " + ago(t.now.At.Sub(d.Scraped.Last)) + " ago", true
-	case d.State == export.LookedFor:
+	case d.State == export.StateDiscovering:
 		return "looked for there, not found", true
-	case d.State == export.Silent:
+	case d.State == export.StateSilent:
 		return "does not answer", false
 	case d.Name == agentName && !t.now.Agent.Stats:
 		return "takes no statistics", false
-	case d.State == export.Answers:
+	case d.State == export.StateRejecting:
 		return "answers, and does not take payloads", false
 	}
 	return "takes payloads", true

@@ -25,7 +25,7 @@ func TestStatusSaysWhenSomebodyScraped(t *testing.T) {
 				Destinations: []status.DestinationStatus{{
 					Name:    "prometheus",
 					URL:     "/metrics/spans",
-					State:   export.Takes,
+					State:   export.StateAccepting,
 					Scraped: &status.Scraped{Last: last},
 				}},
 			},

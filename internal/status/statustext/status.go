@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// These lengths bound what a person is shown of each list; --json has all of it.
+// Limits of the lists in the text; --json contains all entries.
 const (
 	shownBusiest = 8
 	shownFlushes = 5
@@ -22,21 +22,19 @@ const (
 	shownLabel   = 40 // characters of a label
 )
 
-// statusText writes one status for a person: whether anything is lost comes
-// first, what is only interesting last.
+// statusText writes one status as text, from the most to the least important information.
 type statusText struct {
 	strings.Builder
 	paint
 	now  *status.Status
-	last *status.Status // an earlier one, or nil
+	last *status.Status // earlier status; can be nil
 }
 
 func (t *statusText) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
 func (t *statusText) section(name, note string) { t.line("\n%s  %s", t.bold(name), t.dim(note)) }
 
-// table writes rows of cells that line up. Colours would be counted as width, so
-// there are none within it.
+// table writes rows of aligned cells. Cells must not contain colors, which would count as width.
 func (t *statusText) table(rows [][]string) {
 	table := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
 	for _, cells := range rows {
@@ -45,8 +43,8 @@ func (t *statusText) table(rows [][]string) {
 	table.Flush() // to memory
 }
 
-// Render is the text of a status, with colours for a terminal that shows them; last is an
-// earlier one, for rates, or nil.
+// Render returns the text of a status, optionally with terminal colors. last is an earlier status,
+// for rates, or nil.
 func Render(s *status.Status, last *status.Status, colours bool) string {
 	t := &statusText{paint: paint(colours), now: s, last: last}
 	t.head()
@@ -60,6 +58,7 @@ func Render(s *status.Status, last *status.Status, colours bool) string {
 	return trimLines(t.String())
 }
 
+// head writes the version, uptime, readiness, and crashed predecessors.
 func (t *statusText) head() {
 	s := t.now
 	ready := t.good("ready")
@@ -71,7 +70,7 @@ func (t *statusText) head() {
 	t.killed()
 }
 
-// killed says what the daemons before this one took with them.
+// killed writes the losses of crashed predecessors.
 func (t *statusText) killed() {
 	s := t.now
 	if s.Died == 0 {
@@ -88,6 +87,7 @@ func (t *statusText) killed() {
 	}
 }
 
+// rings writes the usage of each drainer's ring.
 func (t *statusText) rings() {
 	s := t.now
 	t.section(
@@ -111,6 +111,7 @@ func (t *statusText) rings() {
 	}
 }
 
+// flushes writes a table of the last flushes.
 func (t *statusText) flushes() {
 	if len(t.now.Flushes) == 0 {
 		return
@@ -120,13 +121,13 @@ func (t *statusText) flushes() {
 	for _, f := range t.now.Flushes[:min(len(t.now.Flushes), shownFlushes)] {
 		rows = append(rows, []string{
 			f.Sealed.Local().Format(time.TimeOnly), count(f.Spans), count(f.Payloads), bytesText(f.Bytes),
-			outcome(&f), clip(sanitize.Text(f.Said), 2*shownLabel),
+			outcome(&f), clip(sanitize.Text(f.LastError), 2*shownLabel),
 		})
 	}
 	t.table(rows)
 }
 
-// outcome says what became of a flush's payloads.
+// outcome describes the results of a flush's payloads.
 func outcome(f *export.Flush) string {
 	var parts []string
 	for _, result := range export.Results {
@@ -140,6 +141,7 @@ func outcome(f *export.Flush) string {
 	return strings.Join(parts, ", ")
 }
 
+// busiest writes a table of the aggregates with the most spans.
 func (t *statusText) busiest() {
 	b := &t.now.Busiest
 	if len(b.Rows) == 0 {
@@ -164,8 +166,8 @@ func (t *statusText) busiest() {
 	t.table(rows)
 }
 
-// usedColumns are the curve's columns that any row has something in, so that
-// the curves are as narrow as they can be and still stand on one axis.
+// usedColumns returns the range of columns that are used by any row, so that all curves are as
+// narrow as possible and have the same axis.
 func usedColumns(b *export.Busiest) (first, last int) {
 	first = b.Curve.Columns
 	for _, r := range b.Rows {
@@ -178,6 +180,7 @@ func usedColumns(b *export.Busiest) (first, last int) {
 	return min(first, last), last
 }
 
+// tracers writes the requests by receiver, and a table of the connected tracers.
 func (t *statusText) tracers() {
 	s := t.now
 	t.section("Tracers",
@@ -185,8 +188,8 @@ func (t *statusText) tracers() {
 	if s.APM != nil {
 		t.line("  requests through the agent's API: %s", nonZeroCounts(s.APM.Requests))
 	}
-	for _, d := range t.doors() {
-		t.line("  requests by %s: %s", d.Brings, nonZeroCounts(d.Requests))
+	for _, d := range t.receivers() {
+		t.line("  requests by %s: %s", d.Receives, nonZeroCounts(d.Requests))
 	}
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
@@ -205,7 +208,7 @@ func (t *statusText) tracers() {
 	}
 }
 
-// trimLines takes away the spaces at the ends of lines, which columns leave.
+// trimLines removes spaces at the ends of lines.
 func trimLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -214,7 +217,7 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// nonZeroCounts lists the counts of reasons that are not 0.
+// nonZeroCounts lists the counts that are not 0, by reason.
 func nonZeroCounts(by map[string]uint64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
@@ -227,7 +230,7 @@ func nonZeroCounts(by map[string]uint64) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// clip keeps so many characters.
+// clip truncates a text to n characters.
 func clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

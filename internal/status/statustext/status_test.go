@@ -31,8 +31,8 @@ func TestStatusTextIsSafe(t *testing.T) {
 			Agent:        status.Agent{URL: hostile, Version: hostile},
 			Destinations: []status.DestinationStatus{{Name: "agent"}, {Name: hostile, URL: hostile}},
 			Flushes: []export.Flush{{
-				Said:     hostile,
-				Outcomes: map[export.Result]int{export.ResultAccepted: 1},
+				LastError: hostile,
+				Outcomes:  map[export.Result]int{export.ResultAccepted: 1},
 			}},
 		},
 		Interval: status.Interval{
@@ -65,10 +65,10 @@ func TestStatusTextIsSafe(t *testing.T) {
 // shown as well, though nothing is lost yet.
 func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 	for want, agent := range map[string]status.Agent{
-		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: export.Answers},
-		"the agent does not answer":                     {Stats: true, State: export.Silent},
-		"the agent takes no statistics":                 {Reachable: true, State: export.Answers},
-		"Every span is accounted for":                   {Reachable: true, Stats: true, State: export.Takes},
+		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: export.StateRejecting},
+		"the agent does not answer":                     {Stats: true, State: export.StateSilent},
+		"the agent takes no statistics":                 {Reachable: true, State: export.StateRejecting},
+		"Every span is accounted for":                   {Reachable: true, Stats: true, State: export.StateAccepting},
 	} {
 		text := statustext.Render(&status.Status{
 			Spans: status.Spans{Books: status.Books{
@@ -84,7 +84,7 @@ func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 			}}},
 		}, nil, false)
 		if !strings.Contains(text, want) ||
-			strings.Contains(text, "accounted for") != (agent.State == export.Takes) ||
+			strings.Contains(text, "accounted for") != (agent.State == export.StateAccepting) ||
 			!strings.Contains(text, "the oldest for 1m 1s of 2m 0s") {
 			t.Errorf("want %q:\n%s", want, text)
 		}
@@ -102,11 +102,11 @@ func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
 			DeliveryBooks: status.DeliveryBooks{Flushed: 7},
 		}},
 		Delivery: status.Delivery{
-			Agent: status.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: export.Takes},
+			Agent: status.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: export.StateAccepting},
 			Destinations: []status.DestinationStatus{
-				{Name: "agent", State: export.Takes, Books: status.DeliveryBooks{Flushed: 7}},
+				{Name: "agent", State: export.StateAccepting, Books: status.DeliveryBooks{Flushed: 7}},
 				{
-					Name: "otlp", URL: "http://collector:4318", State: export.Silent,
+					Name: "otlp", URL: "http://collector:4318", State: export.StateSilent,
 					Books: status.DeliveryBooks{Held: 7, HeldInPayloads: 7},
 					Retry: status.Retry{
 						Payloads:      1,
@@ -146,10 +146,10 @@ func TestAnAgentThatIsLookedForIsNoTrouble(t *testing.T) {
 			Received: 7, Aggregated: 7, Balanced: true, DeliveryBooks: status.DeliveryBooks{Flushed: 7},
 		}},
 		Delivery: status.Delivery{
-			Agent: status.Agent{URL: "http://127.0.0.1:8126", Stats: true, State: export.LookedFor},
+			Agent: status.Agent{URL: "http://127.0.0.1:8126", Stats: true, State: export.StateDiscovering},
 			Destinations: []status.DestinationStatus{
-				{Name: "prometheus", State: export.Takes, Books: status.DeliveryBooks{Flushed: 7}},
-				{Name: "agent", State: export.LookedFor, Books: status.DeliveryBooks{BeforeFound: 7}},
+				{Name: "prometheus", State: export.StateAccepting, Books: status.DeliveryBooks{Flushed: 7}},
+				{Name: "agent", State: export.StateDiscovering, Books: status.DeliveryBooks{BeforeFound: 7}},
 			},
 		},
 	}, nil, false)
@@ -167,14 +167,14 @@ func TestAnAgentThatIsLookedForIsNoTrouble(t *testing.T) {
 // with what became of requests and its own words; every span is counted all the same.
 func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	for state, want := range map[export.State]string{
-		export.Takes:   "Every span is accounted for",
-		export.Answers: "No span is lost, but the destination of OTLP answers, and did not take the last request.",
-		export.Silent:  "No span is lost, but the destination of OTLP does not answer.",
+		export.StateAccepting: "Every span is accounted for",
+		export.StateRejecting: "No span is lost, but the destination of OTLP answers, and did not take the last request.",
+		export.StateSilent:    "No span is lost, but the destination of OTLP does not answer.",
 	} {
 		text := statustext.Render(&status.Status{
 			Spans: status.Spans{Books: status.Books{Received: 7, Balanced: true}},
-			Senders: status.Senders{Doors: map[string]*status.OnwardDoor{"apm": {}, "otlp": {
-				Brings:    "OTLP",
+			Senders: status.Senders{Receivers: map[string]*status.ForwardingReceiver{"apm": {}, "otlp": {
+				Receives:  "OTLP",
 				Forwarded: map[string]uint64{"taken": 2, "refused": 5, "left": 0},
 				Forward: &status.Forward{
 					URL: "http://collector:4318", State: state,
@@ -196,9 +196,9 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 // TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
 func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	killed := recovery.Losses{
-		Unknown: 1,
-		Doors:   map[string]recovery.Loss{"apm": {Lost: 11}, "otlp": {Lost: 3, Ambiguous: 5}},
-		Awaited: 7,
+		Unknown:   1,
+		Receivers: map[string]recovery.Loss{"apm": {Lost: 11}, "otlp": {Lost: 3, Ambiguous: 5}},
+		Awaited:   7,
 	}
 	const held = " killed: 14 spans are lost, 5 more may have arrived, 7 are awaited from clients.\n" +
 		"Nobody knows what 1 of them held."

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// paint colours text for a terminal, if it is true.
+// paint adds colors to text for a terminal, if true.
 type paint bool
 
 func (p paint) with(code, text string) string {
@@ -25,7 +25,7 @@ func (p paint) warn(s string) string   { return p.with("33", s) }
 func (p paint) bad(s string) string    { return p.with("1;31", s) }
 func (p paint) accent(s string) string { return p.with("36", s) }
 
-// count writes a whole number in groups of three digits.
+// count formats an integer with thousands separators.
 func count[T int | int64 | uint64](n T) string {
 	text := strconv.FormatInt(int64(n), 10)
 	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
@@ -34,7 +34,7 @@ func count[T int | int64 | uint64](n T) string {
 	return text
 }
 
-// perSecond writes a rate.
+// perSecond formats a rate.
 func perSecond(rate float64) string {
 	if rate != 0 && math.Abs(rate) < 10 {
 		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
@@ -42,7 +42,7 @@ func perSecond(rate float64) string {
 	return count(int64(math.Round(rate))) + "/s"
 }
 
-// bytesText writes a size.
+// bytesText formats a size.
 func bytesText(n int) string {
 	switch {
 	case n < 1<<10:
@@ -53,7 +53,7 @@ func bytesText(n int) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// latency writes seconds with three digits.
+// latency formats seconds with three significant digits.
 func latency(seconds float64) string {
 	switch {
 	case seconds == 0:
@@ -68,6 +68,7 @@ func latency(seconds float64) string {
 	return threeDigits(seconds) + " s"
 }
 
+// threeDigits formats a number of at least 1 with three significant digits.
 func threeDigits(v float64) string {
 	switch {
 	case v < 10:
@@ -78,7 +79,7 @@ func threeDigits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// ago writes a long time in its two largest units.
+// ago formats a duration in its two largest units.
 func ago(d time.Duration) string {
 	d = d.Round(time.Second)
 	switch {
@@ -92,7 +93,7 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// bar draws a share of a whole, with a mark where it once was at most.
+// bar draws a usage from 0 to 1, with a mark at its maximum so far.
 func bar(share, most float64, width int) string {
 	cells := []rune(strings.Repeat("·", width))
 	at := func(share float64) int { return min(int(math.Ceil(share*float64(width))), width) }
@@ -107,7 +108,7 @@ func bar(share, most float64, width int) string {
 
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws a curve of counts.
+// sparkline draws a histogram as one line of text.
 func sparkline(counts []uint64) string {
 	most := uint64(1)
 	for _, n := range counts {

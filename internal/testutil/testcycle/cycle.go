@@ -146,7 +146,7 @@ func Merged(t testing.TB, now time.Time, groups ...aggregate.Group) (sealed *agg
 	guard := a.NewGuard()
 	cycle := guard.Enter()
 	origin, _ := cycle.AdmitOrigin(span.Origin{})
-	merging := cycle.Merging()
+	merging := cycle.LockGroups()
 	if err := merging.Reserve(groups, uint64(Width), now); err != nil {
 		t.Fatal(err)
 	}

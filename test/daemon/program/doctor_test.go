@@ -167,7 +167,7 @@ func everyReasonHasAMend(t *testing.T, at string) {
 	try("dropped", func(s *status.Status) map[string]uint64 { return s.Books.Dropped })
 	try("unsent", func(s *status.Status) map[string]uint64 { return s.Destinations[0].Books.UnsentBy })
 	try("closed", func(s *status.Status) map[string]uint64 { return s.Connections.Faults })
-	try("requests", func(s *status.Status) map[string]uint64 { return s.Doors["otlp"].Requests })
+	try("requests", func(s *status.Status) map[string]uint64 { return s.Receivers["otlp"].Requests })
 	right = right[:1]
 	try("lost", func(s *status.Status) map[string]uint64 { return s.ClientLost })
 }

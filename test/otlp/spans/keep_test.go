@@ -24,7 +24,7 @@ var shares = []struct {
 
 // keeper is the specification's sampler, for a share with this threshold.
 type keeper struct {
-	sampling.Keeping
+	sampling.Policy
 	th string
 }
 
@@ -132,19 +132,19 @@ func (k *keeper) keep(request *trace.TracesData) (kept, gone sampling.Tally) {
 }
 
 // leftOf is what goes on of a body that was counted.
-func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Keeping) (left []byte, kept,
+func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Policy) (left []byte, kept,
 	gone sampling.Tally,
 ) {
 	t.Helper()
 	var sample sampling.Sample
 	found := sample.Measure(c.Request(), k, false)
 	if left = body; !found.IsWhole {
-		left = sample.AppendLeft(nil)
+		left = sample.AppendRest(nil)
 	}
 	if len(left) != found.Size {
 		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))
 	}
-	return left, found.Kept, found.Gone
+	return left, found.Kept, found.Dropped
 }
 
 // checkKeep compares what goes on of a body with what a plain sampler leaves of it.
@@ -154,11 +154,11 @@ func checkKeep(t testing.TB, c *otel.Counter, body []byte, k keeper) {
 		return
 	}
 	before := bytes.Clone(body)
-	left, kept, gone := leftOf(t, c, body, &k.Keeping)
+	left, kept, gone := leftOf(t, c, body, &k.Policy)
 	if !bytes.Equal(body, before) {
 		t.Fatal("the body was written to")
 	}
-	if len(left) > sampling.LeftBytes(len(body)) {
+	if len(left) > sampling.RestBytes(len(body)) {
 		t.Fatalf("%d bytes of %d", len(left), len(body))
 	}
 	got, isRequest := decode(left)
@@ -217,7 +217,7 @@ func TestASampleOfASampleIsTheSmallerOne(t *testing.T) {
 			if err := c.Count(body, policy); err != nil {
 				t.Fatal(err)
 			}
-			left, _, _ := leftOf(t, c, body, &sampling.Keeping{Share: share})
+			left, _, _ := leftOf(t, c, body, &sampling.Policy{Share: share})
 			return left
 		}
 		direct, _ := decode(keep(once, body, 0.25))

@@ -57,14 +57,14 @@ func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
 	if c.Count(body, policy) != nil {
 		return
 	}
-	var keeping *sampling.Keeping
+	var keeping *sampling.Policy
 	if k != nil {
-		keeping = &k.Keeping
+		keeping = &k.Policy
 	}
 	var sample sampling.Sample
 	found, left := sample.Measure(c.Request(), keeping, true), body
 	if !found.IsWhole {
-		left = sample.AppendLeft(nil)
+		left = sample.AppendRest(nil)
 	}
 	if len(left) != found.Size {
 		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))

@@ -11,7 +11,7 @@ import (
 func TestSettledIsNeverMoreThanHasHadItsOutcome(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 1))
 	for range 300 {
-		s := NewSettling(nil)
+		s := NewSettlementTracker(nil)
 		var byCycle []uint64 // what was given in each
 		given, through, settled, longest := uint64(0), uint64(0), uint64(0), uint64(0)
 		pace := 1 + rnd.IntN(19) // with the least, more cycles wait for their outcomes than there are marks
@@ -19,7 +19,7 @@ func TestSettledIsNeverMoreThanHasHadItsOutcome(t *testing.T) {
 			cycle := uint64(len(byCycle))
 			byCycle = append(byCycle, 0)
 			for range rnd.IntN(3) {
-				s.Join(cycle)
+				s.EnterCycle(cycle)
 				spans := rnd.Uint64N(100)
 				s.Receive(spans)
 				byCycle[cycle] += spans
@@ -32,7 +32,7 @@ func TestSettledIsNeverMoreThanHasHadItsOutcome(t *testing.T) {
 			for _, spans := range byCycle[:through] {
 				most += spans
 			}
-			now := s.Through(through)
+			now := s.SettledUpTo(through)
 			if now > most || now < settled {
 				t.Fatalf("%d of %d spans are settled, after %d, where %d have had their outcome", now, given,
 					settled, most)
@@ -44,7 +44,7 @@ func TestSettledIsNeverMoreThanHasHadItsOutcome(t *testing.T) {
 			}
 			settled = now
 		}
-		if all := s.Through(uint64(len(byCycle))); all != given {
+		if all := s.SettledUpTo(uint64(len(byCycle))); all != given {
 			t.Fatalf("%d of %d spans are settled in the end", all, given)
 		}
 	}

@@ -19,14 +19,14 @@ import (
 type model struct {
 	rnd     *rand.Rand
 	file    *File
-	states  []state // by cycle
+	states  []cycleState // by cycle
 	conns   map[*client]struct{}
-	left    [doors]map[uint64]uint64 // spans by cycle that nobody else has
+	left    [receivers]map[uint64]uint64 // spans by cycle that nobody else has
 	through uint64
 }
 
 type client struct {
-	*Settling
+	*SettlementTracker
 	cycles []uint64 // of each span
 	token  string
 }
@@ -40,13 +40,13 @@ func (m *model) step(t *testing.T) {
 		m.file.Begin(now + 1)
 	case 1:
 		if len(m.conns) < 4 {
-			c := &client{Settling: NewSettling(m.file)}
+			c := &client{SettlementTracker: NewSettlementTracker(m.file)}
 			c.token = c.Token()
 			m.conns[c] = struct{}{}
 		}
 	case 2, 3, 4:
 		for c := range m.conns {
-			c.Join(now)
+			c.EnterCycle(now)
 			spans := m.rnd.Uint64N(5)
 			c.Receive(spans)
 			c.cycles = append(c.cycles, slices.Repeat([]uint64{now}, int(spans))...)
@@ -58,8 +58,8 @@ func (m *model) step(t *testing.T) {
 		m.left[door][now] += spans
 	case 6: // a payload of a sealed cycle begins, or turns out not to have arrived
 		if number := m.sealed(); m.states[number] < settled && number < now {
-			m.states[number] ^= doubtful
-			m.file.Doubt(number, m.states[number] == doubtful)
+			m.states[number] ^= inDoubt
+			m.file.SetInDoubt(number, m.states[number] == inDoubt)
 		}
 	case 7:
 		if number := m.sealed(); number < now {
@@ -69,7 +69,7 @@ func (m *model) step(t *testing.T) {
 				m.through++
 			}
 			for c := range m.conns {
-				if told := c.Through(m.through); m.rnd.IntN(2) == 0 {
+				if told := c.SettledUpTo(m.through); m.rnd.IntN(2) == 0 {
 					m.check(t, c, told)
 				}
 			}
@@ -108,7 +108,7 @@ func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
 	for seed := range uint64(100) {
 		path := filepath.Join(t.TempDir(), "s")
 		m := &model{
-			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []state{open},
+			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []cycleState{open},
 			conns: map[*client]struct{}{},
 		}
 		for door := range m.left {
@@ -136,7 +136,7 @@ func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
 				}
 			}
 		}
-		if err := next.Done(); err != nil {
+		if err := next.Remove(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -161,32 +161,32 @@ func TestLossesAreThoseThatNobodyHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
 		f := start(t, path, 0)
-		begin := func(cycle, spans uint64, of ...*Settling) {
+		begin := func(cycle, spans uint64, of ...*SettlementTracker) {
 			f.Begin(cycle)
 			for _, s := range of {
-				s.Join(cycle)
+				s.EnterCycle(cycle)
 				s.Receive(spans)
 			}
 		}
-		gone, back, never := NewSettling(f), NewSettling(f), NewSettling(f)
+		gone, back, never := NewSettlementTracker(f), NewSettlementTracker(f), NewSettlementTracker(f)
 		for cycle := range uint64(3) {
 			begin(cycle, 10, gone, back, never)
 			f.Count(cycle, APM, 100)
 			f.Count(cycle, Zipkin, 1000)
 		}
 		f.Settle(0)
-		f.Doubt(1, true)
+		f.SetInDoubt(1, true)
 		gone.Close()
 		token, late := back.Token(), never.Token()
 		kill(t, f)
 		next := start(t, path, 1)
-		defer func() { _ = next.Done() }()
+		defer func() { _ = next.Remove() }()
 		want := func(socket Loss, awaited uint64) {
 			t.Helper()
 			got := next.Losses()
-			if got.Doors["socket"] != socket || got.Awaited != awaited ||
-				got.Doors["apm"] != (Loss{100, 100}) || got.Doors["zipkin"] != (Loss{1000, 1000}) ||
-				got.Doors["otlp"] != (Loss{}) || got.Unknown != 0 {
+			if got.Receivers["socket"] != socket || got.Awaited != awaited ||
+				got.Receivers["apm"] != (Loss{100, 100}) || got.Receivers["zipkin"] != (Loss{1000, 1000}) ||
+				got.Receivers["otlp"] != (Loss{}) || got.Unknown != 0 {
 				t.Errorf("lost %+v, want of the socket %+v, awaited %d", got, socket, awaited)
 			}
 		}
@@ -203,10 +203,10 @@ func TestLossesAreThoseThatNobodyHas(t *testing.T) {
 		}
 		want(Loss{20, 20}, 0)
 		later := start(t, path, 0)
-		if all := later.Losses(); all.Awaited != 0 || all.Doors["apm"] != (Loss{}) {
+		if all := later.Losses(); all.Awaited != 0 || all.Receivers["apm"] != (Loss{}) {
 			t.Errorf("another daemon counts them again: %+v", all)
 		}
-		_ = later.Done()
+		_ = later.Remove()
 	})
 }
 
@@ -223,7 +223,7 @@ func TestAFileThatSaysNothingIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s")
 			f := start(t, path, 0)
-			token := NewSettling(f).Token()
+			token := NewSettlementTracker(f).Token()
 			kill(t, f)
 			if err := change(f.file.Name()); err != nil {
 				t.Fatal(err)
@@ -235,7 +235,7 @@ func TestAFileThatSaysNothingIsSaid(t *testing.T) {
 			if says := next.Earlier(token); of(says, 1) != wire.Doubtful || of(says, 1<<40) != wire.Doubtful {
 				t.Errorf("of a connection of which nobody knows it says %d", says)
 			}
-			if err := next.Done(); err != nil {
+			if err := next.Remove(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -272,7 +272,7 @@ func FuzzDamagedFile(f *testing.F) {
 		if _, err := file.WriteAt(words, 0); err != nil {
 			t.Fatal(err)
 		}
-		d := &Dead{isBack: make([]bool, 2)}
+		d := &Predecessor{isBack: make([]bool, 2)}
 		if d.layout, d.records = contents(file); d.layout == nil {
 			return
 		}
@@ -285,7 +285,7 @@ func FuzzDamagedFile(f *testing.F) {
 				before = upTo
 			}
 		}
-		d.countCycles(&[doors]Loss{})
+		d.countCycles(&[receivers]Loss{})
 		d.connected()
 	})
 }
@@ -294,7 +294,7 @@ func FuzzDamagedFile(f *testing.F) {
 func TestTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
-	s := NewSettling(f)
+	s := NewSettlementTracker(f)
 	if got := of(f.Earlier(s.Token()), 1<<40); got != wire.Settled {
 		t.Errorf("a connection of a daemon that lives is %d", got)
 	}
@@ -310,24 +310,24 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	var nobody *File
-	if nobody.Earlier(s.Token()) != nil || NewSettling(nobody).Token() != "" {
+	if nobody.Earlier(s.Token()) != nil || NewSettlementTracker(nobody).Token() != "" {
 		t.Error("a daemon without a file has a token")
 	}
-	all := []*Settling{s}
+	all := []*SettlementTracker{s}
 	for range 3 {
-		all = append(all, NewSettling(f))
+		all = append(all, NewSettlementTracker(f))
 	}
-	if NewSettling(f).Token() != "" {
+	if NewSettlementTracker(f).Token() != "" {
 		t.Error("a connection that found no room has a token")
 	}
 	before := all[2].Token()
 	all[2].Receive(7)
 	all[2].Close()
-	if again := NewSettling(f); again.Token() == "" || again.Token() == before || again.Received() != 0 ||
-		all[2].Received() != 7 || all[2].Through(1<<50) != 0 {
+	if again := NewSettlementTracker(f); again.Token() == "" || again.Token() == before || again.Received() != 0 ||
+		all[2].Received() != 7 || all[2].SettledUpTo(1<<50) != 0 {
 		t.Errorf("the room of one that left is %q with %d", again.Token(), again.Received())
 	}
-	if err := f.Done(); err != nil {
+	if err := f.Remove(); err != nil {
 		t.Error(err)
 	}
 }
@@ -338,7 +338,7 @@ func TestFilesThatWereReadAreForgotten(t *testing.T) {
 	var tokens []string
 	for i := range mostKept + 3 {
 		f := start(t, path, min(i, 1))
-		tokens = append(tokens, NewSettling(f).Token())
+		tokens = append(tokens, NewSettlementTracker(f).Token())
 		kill(t, f)
 	}
 	old, err := filepath.Glob(path + "*" + readSuffix)
@@ -352,10 +352,10 @@ func TestFilesThatWereReadAreForgotten(t *testing.T) {
 	for _, name := range old {
 		_ = os.Chtimes(name, time.Time{}, time.Now().Add(-keptFor))
 	}
-	if err := last.Done(); err != nil {
+	if err := last.Remove(); err != nil {
 		t.Error(err)
 	}
-	if err := start(t, path, 0).Done(); err != nil {
+	if err := start(t, path, 0).Remove(); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
@@ -367,10 +367,10 @@ func TestFilesThatWereReadAreForgotten(t *testing.T) {
 func TestWhatIsLeftBehindLiesWhereItIsNotSettled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
-	s := NewSettling(f)
+	s := NewSettlementTracker(f)
 	for cycle := range uint64(marks + 3) { // the last mark is of several
 		f.Begin(cycle)
-		s.Join(cycle)
+		s.EnterCycle(cycle)
 		s.Receive(1)
 	}
 	for cycle := range uint64(marks + 3) {
@@ -381,8 +381,8 @@ func TestWhatIsLeftBehindLiesWhereItIsNotSettled(t *testing.T) {
 	s.Close()
 	kill(t, f)
 	next := start(t, path, 1)
-	defer func() { _ = next.Done() }()
-	if lost := next.Losses().Doors["socket"]; lost.Lost != 3 {
+	defer func() { _ = next.Remove() }()
+	if lost := next.Losses().Receivers["socket"]; lost.Lost != 3 {
 		t.Errorf("lost %+v, want the 3 of the last mark", lost)
 	}
 }
@@ -392,11 +392,11 @@ func TestWhatIsLeftBehindLiesWhereItIsNotSettled(t *testing.T) {
 func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
-	s := NewSettling(f)
+	s := NewSettlementTracker(f)
 	for cycle := range uint64(mostCycles + 2) {
 		f.Begin(cycle)
 		f.Count(cycle, OTLP, 1+cycle)
-		if s.Join(cycle); cycle == 0 {
+		if s.EnterCycle(cycle); cycle == 0 {
 			s.Receive(5)
 		}
 		if cycle > 0 {
@@ -405,12 +405,12 @@ func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
 	}
 	f.Settle(0) // too late
 	f.Count(0, OTLP, 100)
-	f.Doubt(1, true)
+	f.SetInDoubt(1, true)
 	token := s.Token()
 	kill(t, f)
 	next := start(t, path, 1)
-	defer func() { _ = next.Done() }()
-	if lost := next.Losses().Doors["otlp"]; lost != (Loss{Lost: 1}) {
+	defer func() { _ = next.Remove() }()
+	if lost := next.Losses().Receivers["otlp"]; lost != (Loss{Lost: 1}) {
 		t.Errorf("lost %+v, want the one of the first cycle", lost)
 	}
 	if got := of(next.Earlier(token), 5); got != wire.Doubtful {
@@ -424,25 +424,25 @@ func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
 func TestWhoSaidByeCanBeAskedAbout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
-	hadLeft, stays := NewSettling(f), NewSettling(f)
+	hadLeft, stays := NewSettlementTracker(f), NewSettlementTracker(f)
 	tokens := [2]string{hadLeft.Token(), stays.Token()}
 	for cycle := range uint64(3) {
 		f.Begin(cycle)
-		hadLeft.Join(cycle)
+		hadLeft.EnterCycle(cycle)
 		hadLeft.Receive(5)
-		stays.Join(cycle)
+		stays.EnterCycle(cycle)
 		stays.Receive(7)
 	}
 	f.Settle(0)
 	hadLeft.Close()
-	f.Stopping()
+	f.SetStopping()
 	stays.Close()
-	f.Doubt(1, true)
+	f.SetInDoubt(1, true)
 	kill(t, f)
 	next := start(t, path, 1)
-	defer func() { _ = next.Done() }()
+	defer func() { _ = next.Remove() }()
 	all := next.Losses()
-	if want := (Loss{Lost: 5, Ambiguous: 5}); all.Doors["socket"] != want || all.Awaited != 14 {
+	if want := (Loss{Lost: 5, Ambiguous: 5}); all.Receivers["socket"] != want || all.Awaited != 14 {
 		t.Errorf("before anybody is back it says %+v", all)
 	}
 	if says := next.Earlier(tokens[0]); says != nil {

@@ -1,0 +1,256 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/agent"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// New creates a daemon. Its error tells the operator what to do.
+func New(config Config) (*Daemon, error) {
+	d := &Daemon{config: config, stopping: make(chan struct{})}
+	if err := errors.Join(config.checkDestinations(), config.checkGrace(), config.checkMemory(),
+		config.checkDescriptors()); err != nil {
+		return nil, err
+	}
+	if err := d.newFlusher(config); err != nil {
+		return nil, err
+	}
+	if err := d.newPipeline(config); err != nil {
+		d.flusher.Close(context.Background()) // it has nothing to send yet
+		return nil, err
+	}
+	return d, nil
+}
+
+// newFlusher creates the destinations. The agent is the first one, whose accounting is shown first,
+// or the last one if it is auto-discovered.
+func (d *Daemon) newFlusher(config Config) (err error) {
+	exporters := config.exporters()
+	if !config.Agent.Off() {
+		config.Agent.Version, config.Agent.Log = config.Version, config.Log
+		if d.agent, err = agent.New(config.Agent); err != nil {
+			return err
+		}
+		position := 0
+		if config.Agent.AutoDiscovered {
+			position = len(exporters)
+		}
+		exporters = slices.Insert(exporters, position, d.agent.Describe())
+	}
+	for _, x := range exporters {
+		if x.LimitTotals != nil {
+			x.LimitTotals(config.totals(x))
+		}
+	}
+	config.Flush.Log = config.Log
+	d.flusher, err = export.New(config.Flush, exporters...)
+	return err
+}
+
+// newPipeline creates everything except the destinations, and reports crashed predecessors.
+func (d *Daemon) newPipeline(config Config) (err error) {
+	if err = d.newRecoveryFile(&config); err != nil {
+		return err
+	}
+	if err = d.newComponents(config); err != nil {
+		return errors.Join(err, d.recoveryFile.Remove())
+	}
+	d.reportCrashes(config)
+	return nil
+}
+
+// newRecoveryFile creates the recovery file, which the next daemon reads if this one crashes.
+func (d *Daemon) newRecoveryFile(config *Config) (err error) {
+	if config.Ingest.Socket.Inherited == nil {
+		if err := config.Ingest.Socket.PrepareDirectory(); err != nil {
+			return err //nolint:wrapcheck // it says what to do
+		}
+	}
+	var unmapped error
+	d.recoveryFile, unmapped, err = recovery.Create(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
+	if unmapped != nil {
+		config.Log.Warn("should this daemon be killed, what it holds is lost, and counted by nobody, since "+
+			"its running file can't be mapped; give the directory of --socket some room", "error", unmapped)
+	}
+	config.Aggregate.Running, config.Admit.Running, config.Ingest.Running = d.recoveryFile, d.recoveryFile, d.recoveryFile
+	return err
+}
+
+// newComponents creates the components in the order in which they depend on each other: from the
+// aggregator to the receivers, then the status server.
+func (d *Daemon) newComponents(config Config) (err error) {
+	config.Aggregate = config.aggregateConfig()
+	if config.Aggregate.Grid, err = gridFor(config.exporters()); err != nil {
+		return err
+	}
+	config.Aggregate.Deliver = d.flusher.Accept
+	if d.aggregator, err = aggregate.New(config.Aggregate); err != nil {
+		return err
+	}
+	config.Admit = config.admitConfig()
+	config.Admit.Aggregator = d.aggregator
+	if d.admit, err = admit.New(config.Admit); err != nil {
+		return err
+	}
+	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
+	config.Ingest.Interval = config.Aggregate.FlushInterval
+	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Report = d.admit, d.features, d.flushNow
+	config.Ingest.Settled = d.aggregator.Settled
+	if d.ingest, err = ingest.New(config.Ingest); err != nil {
+		return err
+	}
+	if err = d.openReceivers(&config); err == nil {
+		if err = d.newStatusServer(config); err != nil {
+			d.closeReceivers()
+		}
+	}
+	if err != nil {
+		d.ingest.Abandon()
+	}
+	return err
+}
+
+// newStatusServer creates the servers for status, metrics and scrapes.
+func (d *Daemon) newStatusServer(config Config) (err error) {
+	d.sources.Ingest, d.sources.Admit, d.sources.Aggregate = d.ingest, d.admit, d.aggregator
+	d.sources.Flush, d.sources.Agent, d.sources.Exemplars = d.flusher, d.agent, config.Exemplars
+	d.sources.Prometheus = config.Prometheus
+	if err = d.newScrapeServer(&config); err != nil {
+		return err
+	}
+	d.statusServer, err = status.New(status.Config{
+		Addr: config.HTTPAddr, Hosts: config.HTTPHosts, WebConfigFile: config.WebConfigFile,
+		Debug:   config.Debug,
+		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
+		Settings: config.Settings,
+		Limits: status.Limits{
+			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
+			Connections: config.Ingest.MaxConnections,
+		},
+		Memory: config.Memory(), MemoryLimit: config.MemoryLimit, Preset: config.Preset,
+		Sources: d.sources, Spans: config.PrometheusAddr == "",
+		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.crashes },
+		LostToKills: d.recoveryFile.Losses,
+	})
+	if err != nil && d.scrapeServer != nil {
+		d.scrapeServer.Abandon()
+	}
+	return err
+}
+
+// newScrapeServer creates the server for scrapes on an address of its own, if one is configured.
+func (d *Daemon) newScrapeServer(config *Config) (err error) {
+	if config.PrometheusAddr != "" {
+		d.scrapeServer, err = status.New(status.Config{
+			Addr: config.PrometheusAddr, WebConfigFile: config.WebConfigFile, Log: config.Log,
+			Sources: status.Sources{Prometheus: config.Prometheus}, Spans: true, OnlySpans: true,
+		})
+	}
+	return err
+}
+
+// reportDelay is enough time for a log line to be written.
+const reportDelay = time.Second
+
+// reportCrashes logs how many predecessors have crashed, and their losses. After reportDelay it
+// marks them as reported. If this daemon crashes before, the next one reports them again, with the
+// same names. It is called last, when nothing can prevent the start any more.
+func (d *Daemon) reportCrashes(config Config) {
+	died, unknown := d.recoveryFile.FindCrashed()
+	if d.crashes = len(died); unknown != nil {
+		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books",
+			"error", unknown)
+	}
+	if d.crashes > 0 {
+		all := d.recoveryFile.Losses()
+		attributes := []any{"daemons", d.crashes, "names", died, "unknown", all.Unknown, "awaited", all.Awaited}
+		for _, door := range slices.Sorted(maps.Keys(all.Receivers)) {
+			if loss := all.Receivers[door]; loss != (recovery.Loss{}) {
+				attributes = append(attributes, door+"_lost", loss.Lost, door+"_ambiguous", loss.Ambiguous)
+			}
+		}
+		config.Log.Warn("the daemon before this one was killed: spans that it held and nobody else has are "+
+			"lost, clients hand over again what they keep; look for a SIGKILL, for want of memory or after "+
+			"the grace", attributes...)
+		time.AfterFunc(reportDelay, d.markCrashesReported)
+	}
+}
+
+// markCrashesReported marks crashed predecessors as reported, so that later daemons do not report
+// them again.
+func (d *Daemon) markCrashesReported() {
+	if err := d.recoveryFile.MarkReported(); err != nil {
+		d.config.Log.Warn("the next daemon will say again who was killed before this one", "error", err)
+	}
+}
+
+// flushNow requests an early end of the cycle. It returns when all spans counted before the call
+// are delivered, when delivery fails, or when ctx is done.
+func (d *Daemon) flushNow(ctx context.Context) error {
+	deliveries, err := d.aggregator.RequestFlush(ctx)
+	if err == nil {
+		err = deliveries.Wait(ctx)
+	}
+	return err
+}
+
+// wantedFeatures returns the requirements for clients: those of the agent, except that statistics
+// are always wanted if there are other destinations. If there is no agent, or it has not been
+// found, they are those of an agent with its default configuration.
+func (d *Daemon) wantedFeatures() (agent.Features, <-chan struct{}) {
+	if d.agent == nil {
+		return agent.DefaultFeatures(), nil
+	}
+	f, changed := d.agent.WatchFeatures()
+	f.Stats = f.Stats || len(d.config.exporters()) > 0
+	return f, changed
+}
+
+// receiverFeatures converts features for receivers.
+func receiverFeatures(f agent.Features, changed <-chan struct{}) (receiver.Features, <-chan struct{}) {
+	return receiver.Features{
+		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+		IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
+	}, changed
+}
+
+// features returns the requirements for native clients.
+func (d *Daemon) features() (wire.Features, <-chan struct{}) {
+	f, changed := d.wantedFeatures()
+	return wire.Features{
+		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+		IgnoreResources: f.IgnoreResources, ObfuscationVersion: f.ObfuscationVersion,
+	}, changed
+}
+
+// followFeatures admits batches only while a destination accepts statistics. When no destination
+// does any more, it clears the current tables, whose memory would otherwise be in use for nothing.
+func (d *Daemon) followFeatures() {
+	wanted := true
+	for {
+		features, changed := d.wantedFeatures()
+		d.admit.SetWanted(features.Stats)
+		if wanted && !features.Stats {
+			d.aggregator.Clear()
+		}
+		wanted = features.Stats
+		select {
+		case <-changed:
+		case <-d.stopping:
+			return
+		}
+	}
+}

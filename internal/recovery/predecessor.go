@@ -1,0 +1,323 @@
+package recovery
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// A client that reconnects within keptFor can still ask about the outcomes of its spans, unless more
+	// than mostKept daemons have crashed since.
+	keptFor  = 10 * time.Minute
+	mostKept = 16
+
+	mostRecords = 1 << 17 // limit for files that are read
+
+	// comesBack is the time after which the spans of a client that has not reconnected count as lost.
+	// Clients try every few seconds.
+	comesBack = time.Minute
+)
+
+// Predecessor is the content of the recovery file of a daemon that was killed. Only isBack changes.
+type Predecessor struct {
+	name    string
+	layout  *layout // nil if the file can't be read
+	records []*record
+	isBack  []bool // by record: the client has reconnected
+	isNew   bool   // not reported by an earlier daemon
+}
+
+// predecessors are the daemons of a socket that were killed.
+type predecessors struct {
+	prefix string // prefix of all recovery files of the socket
+
+	mu      sync.Mutex // guards dead, found and isBack of each
+	crashed []*Predecessor
+	found   time.Time
+}
+
+// find reads the recovery files of crashed daemons, and returns the names of those that have not
+// been reported.
+func (p *predecessors) find() (died []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(p.prefix))
+	if err != nil {
+		return nil, fmt.Errorf("look for running files: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.found = time.Now()
+	for _, entry := range entries {
+		name := filepath.Join(filepath.Dir(p.prefix), entry.Name())
+		if !strings.HasPrefix(name, p.prefix) || !entry.Type().IsRegular() {
+			continue
+		}
+		dead, bad := p.read(name)
+		err = errors.Join(err, bad)
+		if dead == nil {
+			continue
+		}
+		p.crashed = append(p.crashed, dead)
+		if dead.isNew {
+			died = append(died, dead.name)
+		}
+	}
+	return died, err
+}
+
+// markReported renames the files of reported crashes, so that later daemons do not report them
+// again. It removes old files.
+func (p *predecessors) markReported() (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range p.crashed {
+		name := p.prefix + d.name
+		if !d.isNew {
+			continue
+		}
+		renameErr := os.Rename(name, name+readSuffix)
+		if renameErr != nil && !errors.Is(renameErr, fs.ErrNotExist) { // if it does not exist, it was renamed before
+			err = errors.Join(err, fmt.Errorf("rename running file: %w", renameErr))
+		}
+		_ = os.Chtimes(name+readSuffix, time.Time{}, time.Now()) // forget computes its age from this
+	}
+	return errors.Join(err, p.forget())
+}
+
+// isAwaited reports whether clients of crashed daemons are still expected to reconnect.
+func (p *predecessors) isAwaited() bool { return time.Since(p.found) < comesBack }
+
+// readSuffix is appended to the names of reported files.
+const readSuffix = ".read"
+
+// read reads a recovery file. It returns nil if the file's daemon is running, or has just shut
+// down.
+func (p *predecessors) read(name string) (*Predecessor, error) {
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // its daemon has shut down since the directory was read
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at running file: %w; remove %s if no daemon runs", err, name)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	defer file.Close()
+	if tryLock(file) != nil {
+		return nil, nil
+	}
+	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // its daemon has shut down between Open and Flock
+	}
+	base, wasRead := strings.CutSuffix(name, readSuffix)
+	dead := &Predecessor{name: strings.TrimPrefix(base, p.prefix), isNew: !wasRead}
+	dead.layout, dead.records = contents(file)
+	dead.isBack = make([]bool, len(dead.records))
+	return dead, nil
+}
+
+// contents parses a recovery file, and returns the records that are in use. It returns nil if the
+// file has another layout or is truncated.
+func contents(file *os.File) (*layout, []*record) {
+	in, l := bufio.NewReader(file), new(layout)
+	if _, err := io.ReadFull(in, bytesOf(l)); err != nil || l.magic.Load() != magic ||
+		l.records.Load() > mostRecords {
+		return nil, nil
+	}
+	var records []*record
+	for range l.records.Load() {
+		r := new(record)
+		if _, err := io.ReadFull(in, bytesOf(r)); err != nil {
+			return nil, nil
+		}
+		if r.id.Load() != 0 {
+			records = append(records, r)
+		}
+	}
+	return l, records
+}
+
+// bytesOf returns the memory of a struct as bytes.
+func bytesOf[T layout | record](words *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(words)), unsafe.Sizeof(*words))
+}
+
+// forget removes reported files that are older than keptFor, and the oldest ones if there are more
+// than mostKept.
+func (p *predecessors) forget() (err error) {
+	type kept struct {
+		name string
+		read time.Time
+	}
+	var all []kept
+	names, _ := filepath.Glob(escapeGlob(p.prefix) + "*" + readSuffix)
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			all = append(all, kept{name, info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return b.read.Compare(a.read) })
+	for i, k := range all {
+		if i < mostKept && time.Since(k.read) < keptFor {
+			continue
+		}
+		removeErr := os.Remove(k.name)
+		if removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("remove running file: %w", removeErr))
+		}
+	}
+	return err
+}
+
+// escapeGlob returns a pattern that matches only path.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// earlier returns the outcomes of the spans of a connection to a crashed daemon, given the names of
+// the daemon and the ID of the connection. If the daemon's file can't be read, any of the spans may
+// have been delivered.
+func (p *predecessors) earlier(name string, id uint64) []uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range p.crashed {
+		if d.name != name {
+			continue
+		}
+		if d.layout == nil {
+			return wire.AppendOutcome(wire.AppendOutcome(nil, 0, wire.Settled), math.MaxInt64, wire.Doubtful)
+		}
+		for i := range d.records {
+			if d.records[i].id.Load() == id {
+				d.isBack[i] = d.isBack[i] || p.isAwaited() // later, its spans have been counted as lost
+				return d.outcomes(d.records[i])
+			}
+		}
+	}
+	return nil
+}
+
+// outcomes returns the encoded outcomes of a connection's spans. It skips ranges that are out of
+// order, as in a damaged file.
+func (d *Predecessor) outcomes(r *record) []uint64 {
+	end := r.settled.Load()
+	list := wire.AppendOutcome(nil, end, wire.Settled)
+	for m := range r.ranges {
+		if m.upTo <= end || m.last < m.first {
+			continue
+		}
+		end = m.upTo
+		list = wire.AppendOutcome(list, end, outcomeOf[d.layout.combined(m.first, m.last)])
+	}
+	return list
+}
+
+var outcomeOf = [...]wire.Outcome{
+	open: wire.Resend, inDoubt: wire.Doubtful, settled: wire.Settled, 3: wire.Doubtful,
+}
+
+// Losses counts the spans lost by crashes.
+type Losses struct {
+	// Unknown is the number of daemons whose losses are unknown, because their files are damaged or of
+	// another version.
+	Unknown   int             `json:"unknown_daemons"`
+	Receivers map[string]Loss `json:"doors"`
+	Awaited   uint64          `json:"awaited"` // unsettled spans of clients that may reconnect
+}
+
+// Loss counts the lost spans of one receiver.
+type Loss struct {
+	Lost      uint64 `json:"lost"`      // no destination has them
+	Ambiguous uint64 `json:"ambiguous"` // a destination may have them
+}
+
+// Sum returns the sum over all receivers.
+func (l *Losses) Sum() (sum Loss) {
+	for _, loss := range l.Receivers {
+		sum.add(loss)
+	}
+	return sum
+}
+
+// losses returns the losses of crashes that no daemon had reported before this one. The numbers
+// never decrease.
+func (p *predecessors) losses() Losses {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := Losses{Receivers: map[string]Loss{}}
+	var losses [receivers]Loss
+	for _, d := range p.crashed {
+		switch {
+		case !d.isNew:
+		case d.layout == nil:
+			all.Unknown++
+		default:
+			d.countCycles(&losses)
+			connected := d.connected()
+			if p.isAwaited() {
+				all.Awaited += connected.Lost + connected.Ambiguous
+			} else {
+				losses[Socket].add(connected)
+			}
+		}
+	}
+	for door := range losses {
+		all.Receivers[Receiver(door).String()] = losses[door]
+	}
+	return all
+}
+
+func (l *Loss) add(more Loss) { l.Lost, l.Ambiguous = l.Lost+more.Lost, l.Ambiguous+more.Ambiguous }
+
+// countCycles adds the spans recorded in unsettled cycles to the losses, by receiver.
+func (d *Predecessor) countCycles(losses *[receivers]Loss) {
+	for door := range losses {
+		losses[door].Lost += d.layout.older[door].Load()
+	}
+	for i := range d.layout.cycles {
+		c := &d.layout.cycles[i]
+		for door := range losses {
+			losses[door].add(lossIn(cycleState(c.state.Load()&3), c.spans[door].Load()))
+		}
+	}
+}
+
+// connected returns the losses of clients that were connected and have not reconnected.
+func (d *Predecessor) connected() (loss Loss) {
+	for i, r := range d.records {
+		if d.isBack[i] {
+			continue
+		}
+		end := r.settled.Load()
+		for m := range r.ranges {
+			if m.upTo > end && m.last >= m.first {
+				loss.add(lossIn(d.layout.combined(m.first, m.last), m.upTo-end))
+				end = m.upTo
+			}
+		}
+	}
+	return loss
+}
+
+// lossIn returns the loss of spans in cycles with the given state.
+func lossIn(s cycleState, spans uint64) Loss {
+	switch s {
+	case settled:
+		return Loss{}
+	case open:
+		return Loss{Lost: spans}
+	}
+	return Loss{Ambiguous: spans}
+}
