@@ -87,28 +87,40 @@ const (
 	// SharedOrigin marks a span that is counted under an origin which says less than its sender does,
 	// because its request has too many. It is on no wire.
 	SharedOrigin Flags = 1 << 6
-	// Ignored marks a span that nobody wants counted, as far as a door knows. It is on no wire.
+	// Ignored marks a span that is not counted, for an attribute that is in no key. It is on no wire.
 	Ignored Flags = 1 << 7
 )
 
-// Batch is spans of one origin that were counted of a body: their snapshots, and the bytes of
-// their keys as our protocol writes them, in one piece of memory.
+// Batch is the spans of one origin that a receiver counted from one body. It is valid as long as the body.
 type Batch struct {
-	Keys      []byte
-	Snapshots []Snapshot
+	Snapshots    []Snapshot
+	Fingerprints []byte // of all snapshots
+	Labeller     Labeller
 }
 
 // Snapshot is one finished span of a batch.
 type Snapshot struct {
-	Key, KeyEnd uint32  // of its key's bytes among the batch's
-	Duration    uint64  // nanoseconds
-	End         int64   // nanoseconds since 1970
-	Weight      float64 // how many spans it stands for
-	Flags       Flags
+	Fingerprint, FingerprintEnd uint32  // in Batch.Fingerprints
+	Duration                    uint64  // nanoseconds
+	End                         int64   // nanoseconds since 1970
+	Weight                      float64 // how many spans it stands for
+	Span                        uint32  // its number for Batch.Labeller
+	Flags                       Flags
 }
 
-// KeyOf is the bytes of a snapshot's key.
-func (b *Batch) KeyOf(s *Snapshot) []byte { return b.Keys[s.Key:s.KeyEnd:s.KeyEnd] }
+// FingerprintOf returns the fingerprint of a snapshot: the parts of the span that its key is made of, as they
+// are in the body. Snapshots with equal fingerprints have equal keys. It is empty if the span is ignored, or those
+// parts are too long for a cache.
+func (b *Batch) FingerprintOf(s *Snapshot) []byte {
+	return b.Fingerprints[s.Fingerprint:s.FingerprintEnd:s.FingerprintEnd]
+}
+
+// Labeller makes the keys of the spans of one body.
+type Labeller interface {
+	// Label returns the key of a span that is not ignored. It is not normalized, may be changed, and is valid
+	// until the next call.
+	Label(span uint32) *Key
+}
 
 // The longest label of each kind, in bytes: the agent's own limits. A longer label is cut,
 // never refused, because a tracer's span is worth counting even where its label is not worth

@@ -13,6 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -309,7 +310,9 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 		defer r.Release()
 		var all []byte
 		for _, batch := range r.Batches {
-			all = append(all, batch.Keys...)
+			for i := range batch.Snapshots {
+				all = wire.AppendKey(all, batch.Labeller.Label(batch.Snapshots[i].Span))
+			}
 		}
 		return string(all)
 	}

@@ -138,6 +138,9 @@ func LabelsOf(all ...Label) (s LabelSet) {
 // Add adds a label.
 func (s *LabelSet) Add(l Label) { s[l>>6] |= 1 << (l & 63) }
 
+// Remove removes a label.
+func (s *LabelSet) Remove(l Label) { s[l>>6] &^= 1 << (l & 63) }
+
 // Has says whether a label is in the set.
 func (s *LabelSet) Has(l Label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
 

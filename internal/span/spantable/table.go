@@ -154,6 +154,8 @@ type Span struct {
 	// IsDoubtful says that only the agent knows what its type is: whoever would count it leaves
 	// the body to the agent.
 	IsDoubtful bool
+	// IsSynthetic reports whether the span is part of a synthetic test. A rule sets it.
+	IsSynthetic bool
 }
 
 // Status is how a span ended.
