@@ -29,15 +29,15 @@ func decoded(body []byte) *otlp.Request {
 }
 
 // leftOf appends what goes on of a body, or is that body where all of it does.
-func leftOf(t testing.TB, dst, body []byte, k *sampling.Keeping, isMarked bool) ([]byte, sampling.Left) {
+func leftOf(t testing.TB, dst, body []byte, k *sampling.Keeping, isMarked bool) ([]byte, sampling.Selection) {
 	t.Helper()
 	var s sampling.Sample
 	before := bytes.Clone(body)
-	left := s.Measure(decoded(body), k, isMarked)
-	if left.IsWhole {
+	left := s.Select(decoded(body), k, isMarked)
+	if left.IsUnchanged {
 		return body, left
 	}
-	got := s.AppendLeft(dst)
+	got := s.AppendSelected(dst)
 	if len(got)-len(dst) != left.Size {
 		t.Fatalf("%d bytes were measured, %d written", left.Size, len(got)-len(dst))
 	}
@@ -59,8 +59,8 @@ func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight 
 			t.Fatalf("it is not appended: %q", got)
 		}
 		got = got[len(prefix):]
-		if len(got) > sampling.LeftBytes(len(body)) {
-			t.Fatalf("%d bytes of %d, %d promised", len(got), len(body), sampling.LeftBytes(len(body)))
+		if len(got) > sampling.SelectionBytes(len(body)) {
+			t.Fatalf("%d bytes of %d, %d promised", len(got), len(body), sampling.SelectionBytes(len(body)))
 		}
 	}
 	all, r := len(decoded(body).Spans), decoded(got)
@@ -69,7 +69,7 @@ func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight 
 		said += r.String(r.Spans[i].Name)
 		weight += state.Weight()
 	}
-	if kept, gone = left.Kept, left.Gone; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
+	if kept, gone = left.Sampled, left.SampledOut; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
 		t.Fatalf("%d spans go on, it says %+v and %+v of %d", len(r.Spans), kept, gone, all)
 	}
 	return said, weight, kept, gone
@@ -232,8 +232,8 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 			Scopes:     [][]otlptest.Span{{test.span}},
 		})
 		got, left := leftOf(t, nil, body, &test.k, false)
-		if &got[0] != &body[0] || len(got) != len(body) || left.Kept != tally(1, 1) ||
-			left.Gone != tally(0, 0) {
+		if &got[0] != &body[0] || len(got) != len(body) || left.Sampled != tally(1, 1) ||
+			left.SampledOut != tally(0, 0) {
 			t.Errorf("%s: %d bytes of %d", name, len(got), len(body))
 		}
 	}
@@ -242,7 +242,7 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 		t.Fatal("it was read")
 	}
 	if got, left := leftOf(t, nil, cut, &sampling.Keeping{}, true); !bytes.Equal(got, cut) ||
-		left.Kept != tally(0, 0) || left.Gone != tally(0, 0) {
+		left.Sampled != tally(0, 0) || left.SampledOut != tally(0, 0) {
 		t.Errorf("of a body that was not read goes on %q", got)
 	}
 }
@@ -317,14 +317,14 @@ func TestASampleHoldsWhatItPromises(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
 		for name, body := range otlptest.Greedy(length) {
 			s, r := &sampling.Sample{}, decoded(body)
-			room := make([]byte, 0, sampling.LeftBytes(len(body)))
+			room := make([]byte, 0, sampling.SelectionBytes(len(body)))
 			before := otlptest.InUse()
-			left := s.Measure(r, &sampling.Keeping{Share: 0.5}, true)
-			if !left.IsWhole && left.Size <= cap(room) {
-				room = s.AppendLeft(room)
+			left := s.Select(r, &sampling.Keeping{Share: 0.5}, true)
+			if !left.IsUnchanged && left.Size <= cap(room) {
+				room = s.AppendSelected(room)
 			}
 			held := otlptest.InUse() - before
-			if held > sampling.Bytes(len(body)) || len(room) > sampling.LeftBytes(len(body)) {
+			if held > sampling.Bytes(len(body)) || len(room) > sampling.SelectionBytes(len(body)) {
 				t.Errorf("%d bytes of %s made it hold %d, %d promised", len(body), name, held,
 					sampling.Bytes(len(body)))
 			}
@@ -341,10 +341,10 @@ func TestAWarmSampleAllocatesNothing(t *testing.T) {
 		Errors: true,
 	}, &sampling.Sample{}, []byte(nil)
 	round := func() {
-		if s.Measure(r, k, true).IsWhole {
+		if s.Select(r, k, true).IsUnchanged {
 			t.Fatal("all goes on")
 		}
-		left = s.AppendLeft(left[:0])
+		left = s.AppendSelected(left[:0])
 		s.Release()
 	}
 	for range 3 {
@@ -366,12 +366,12 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 		&sampling.Keeping{}, false,
 		false,
 	}, {&sampling.Keeping{Share: 1}, true, true}} {
-		if s.Measure(r, test.k, false); s.GoesOn(0) != test.first || s.GoesOn(1) != test.second {
-			t.Errorf("%+v: %v, %v", test.k, s.GoesOn(0), s.GoesOn(1))
+		if s.Select(r, test.k, false); s.IsSelected(0) != test.first || s.IsSelected(1) != test.second {
+			t.Errorf("%+v: %v, %v", test.k, s.IsSelected(0), s.IsSelected(1))
 		}
 	}
-	s.Measure(r, &sampling.Keeping{}, false)
-	if s.Release(); !s.GoesOn(1) {
+	s.Select(r, &sampling.Keeping{}, false)
+	if s.Release(); !s.IsSelected(1) {
 		t.Error("the last body's fate holds for the next one")
 	}
 }
@@ -380,7 +380,7 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 func BenchmarkKeep(b *testing.B) {
 	r, s, left := decoded(otlptest.Web(128)), &sampling.Sample{}, []byte(nil)
 	for b.Loop() {
-		s.Measure(r, &sampling.Keeping{Share: 0.05, Errors: true, Slow: time.Second}, false)
-		left = s.AppendLeft(left[:0])
+		s.Select(r, &sampling.Keeping{Share: 0.05, Errors: true, Slow: time.Second}, false)
+		left = s.AppendSelected(left[:0])
 	}
 }

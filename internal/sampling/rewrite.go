@@ -111,8 +111,8 @@ func stateField(place *otlp.Place) (begin, end uint32) {
 	return place.StateField, place.State.At + place.State.Len
 }
 
-// AppendLeft appends what Measure has found to be left.
-func (s *Sample) AppendLeft(dst []byte) []byte {
+// AppendSelected appends the part of the request that Select has chosen.
+func (s *Sample) AppendSelected(dst []byte) []byte {
 	r, from := s.request, 0
 	for i := range r.Resources {
 		of := &r.Resources[i]

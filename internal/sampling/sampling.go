@@ -25,7 +25,7 @@
 //
 // # Bounds
 //
-// What is left of a body is no longer than LeftBytes says. Bytes is what a Sample takes.
+// The forwarded part of a body is no longer than SelectionBytes. Bytes is what a Sample takes.
 //
 // # Threading
 //
@@ -45,7 +45,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Sample is what of one request of OTLP goes on: Measure finds it out, and AppendLeft writes it.
+// Sample is the part of one OTLP request that is forwarded: Select chooses it, and AppendSelected writes it.
 type Sample struct {
 	request   *otlp.Request
 	threshold uint64 // that spans are raised to
@@ -100,8 +100,8 @@ func Bytes(body int) int {
 	return int(spantable.Grown * float64(spantable.MaxSpans(body)*each))
 }
 
-// GoesOn says whether a span goes on, by what Measure found where it was asked.
-func (s *Sample) GoesOn(span int) bool { return len(s.fates) == 0 || s.fates[span] != ended }
+// IsSelected reports whether a span is forwarded. Without a call of Select every span is.
+func (s *Sample) IsSelected(span int) bool { return len(s.fates) == 0 || s.fates[span] != ended }
 
 // Release lets go of the request.
 func (s *Sample) Release() {
@@ -206,38 +206,37 @@ func ParseKeeping(text string) (k Keeping, err error) {
 // Tally is how many traces there are, and how many spans.
 type Tally struct{ Traces, Spans int }
 
-// Left is what of a body goes on.
-type Left struct {
-	IsWhole    bool  // all of it, as it came
-	Size       int   // bytes
-	Kept, Gone Tally // counted where a Keeping says which traces go on
+// Selection describes the part of a request that is forwarded.
+type Selection struct {
+	IsUnchanged         bool  // the whole request, as it came
+	Size                int   // bytes
+	Sampled, SampledOut Tally // traces that are forwarded and that are not; 0 without a Keeping
 }
 
-// LeftBytes is the most that is left of a body of that length where some of its traces go on:
-// each span may have a tracestate where it had none.
-func LeftBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
+// SelectionBytes is the maximum size of the part of a body of that length that is forwarded: each span may get a
+// tracestate.
+func SelectionBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
 
 // raisedBytes is by how much a span may become longer: by the tag and the length of a
 // tracestate, what is written into it, and the length of what it is in.
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
-// Measure finds out what is left of a request: of a Keeping the traces that go on, all where
-// there is none. If isMarked, each resource of which a span goes on says then that its spans are
-// counted, or keeps what it says where they were counted before. A request that was not read
-// goes on as it is.
-func (s *Sample) Measure(r *otlp.Request, k *Keeping, isMarked bool) (left Left) {
+// Select chooses the part of a request that is forwarded: the traces that a Keeping samples, or all of them without
+// one. If isMarked, each of its resources gets the mark that its spans are counted, unless it has one. A request that
+// could not be read is forwarded unchanged.
+func (s *Sample) Select(r *otlp.Request, k *Keeping, isMarked bool) (part Selection) {
 	s.request, s.threshold, s.fates = r, 0, s.fates[:0]
-	left.IsWhole = true
-	if left.Size = len(r.Body); r.Err() != nil {
-		return left
+	part.IsUnchanged = true
+	if part.Size = len(r.Body); r.Err() != nil {
+		return part
 	}
 	for range r.Spans {
 		s.fates = append(s.fates, goesOn)
 	}
 	if k != nil {
 		s.threshold = tracestate.ThresholdOf(k.Share)
-		left.IsWhole = s.judge(k)
-		left.Kept, left.Gone = s.tally()
+		part.IsUnchanged = s.judge(k)
+		part.Sampled, part.SampledOut = s.tally()
 	}
 	s.resources = s.resources[:0]
 	for i := range r.Resources {
@@ -246,10 +245,10 @@ func (s *Sample) Measure(r *otlp.Request, k *Keeping, isMarked bool) (left Left)
 			one.markedSize, one.isMarked = marked(r.Bytes(of.Said))
 		}
 		s.resources = append(s.resources, one)
-		left.IsWhole = left.IsWhole && !one.isMarked
+		part.IsUnchanged = part.IsUnchanged && !one.isMarked
 	}
-	if !left.IsWhole {
-		left.Size = s.measure()
+	if !part.IsUnchanged {
+		part.Size = s.measure()
 	}
-	return left
+	return part
 }

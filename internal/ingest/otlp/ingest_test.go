@@ -269,7 +269,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, no := h.measure(c, w); no.result != ResultTooLarge ||
+	if _, no := h.selectSpans(c, w); no.result != ResultTooLarge ||
 		!strings.Contains(no.Said, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
@@ -280,7 +280,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: newWishes().features}}}
 	s.learn()
-	w, body := &worker{reader: newIngest(&s.agentPolicy)}, exported("shop", 0, 500, 5)
+	w, body := &worker{reader: newAgentReader(&s.agentPolicy)}, exported("shop", 0, 500, 5)
 	r := w.reader
 	round := func() {
 		if result, err := r.read(body, false); result != ResultCounted {
@@ -288,7 +288,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 		}
 		for range r.Batches {
 		}
-		w.sample.Measure(r.Request(), nil, true)
+		w.sample.Select(r.Request(), nil, true)
 		w.release()
 	}
 	round()
@@ -302,7 +302,7 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: w.features}}}
 	s.learn()
-	r, body := newIngest(&s.agentPolicy), webRequest(1)
+	r, body := newAgentReader(&s.agentPolicy), webRequest(1)
 	keys := func() string {
 		if result, err := r.read(body, false); result != ResultCounted {
 			t.Fatal(result, err)
@@ -359,7 +359,7 @@ func TestAgentReadersKeepTheirPromise(t *testing.T) {
 		}}
 		s.learn()
 		before := inUse()
-		r := newIngest(&s.agentPolicy)
+		r := newAgentReader(&s.agentPolicy)
 		result, err := r.read(body, false)
 		held, promised := inUse()-before, ReadingDatadog.countingBytes(len(body))
 		t.Logf("%d KiB of %s: %d KiB held, %d promised: %s %v", len(body)>>10, name, held>>10, promised>>10,
