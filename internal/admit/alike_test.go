@@ -18,7 +18,7 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	_, hash := k.find(other)
 	first := k.add(one, hash, keyCached)
 	if index, _ := k.find(other); index != none {
-		t.Fatalf("%q is found as %q", other, k.known[index].raw)
+		t.Fatalf("%q is found as %q", other, k.known[index].cacheKey)
 	}
 	if second := k.add(other, hash, keyCached); second == first {
 		t.Fatal("both keys have one place")

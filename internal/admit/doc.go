@@ -1,7 +1,13 @@
 // Package admit publishes spans: it finds the key of each span, makes the span's slot,
 // claims room in the rings, publishes, and accounts for all of that. Each receiver has a
-// Publisher for each origin, and gives it batches in the form of the native protocol. So keys,
-// budgets, cycles and accounting are the same for all.
+// Publisher for each origin, and gives it batches: messages of the native protocol, or spans that
+// were counted from a body. So keys, budgets, cycles and accounting are the same for all.
+//
+// # One cache of keys
+//
+// Each publisher caches the keys of its spans (keyTable). The cache key is the bytes of the span's key in the
+// native protocol, or the fingerprint of a span from a body. On a miss the labels are read from those bytes, or
+// made by the batch's labeller, normalized, and admitted by the registry. Nothing else in the daemon caches keys.
 //
 // # A batch is admitted whole or dropped whole
 //

@@ -9,6 +9,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
+// snapshot is a span of a batch, from a message of the native protocol or from a body that a receiver has
+// counted.
+type snapshot struct {
+	wire.Snapshot               // Key is the fingerprint if there is a labeller
+	labeller      span.Labeller // nil for the native protocol
+	span          uint32        // its number for the labeller
+}
+
 // finder finds the keys of one publisher's spans. It owns the publisher's key table, with the
 // numbers that stand for keys, and the scratch of the key at hand.
 type finder struct {
@@ -29,30 +37,30 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 	f.originID, f.interval = origin, interval
 }
 
-// A snapshot's key is found in the first of these ways that fits:
+// A snapshot's key is found in the first of these ways that fits. The table is searched by the snapshot's cache
+// key: its fingerprint, or the bytes of its key in the native protocol.
 //
 //	way        when                                 cost                            what follows
 //	numbered   the snapshot has a number for a key  an index                        nothing
 //	predicted  it is the key that followed the      a comparison of bytes           nothing
 //	           last one the last time
-//	cached     the key's bytes are in the table     a hash, a comparison            it is predicted next
-//	admitted   they are not, or this is the first   its labels are read,            the table takes it
+//	cached     the cache key is in the table        a hash, a comparison            it is predicted next
+//	admitted   it is not, or this is the first      its labels are read,            the table takes it
 //	           or second use in the interval        normalized and looked up in     if there is room
 //	                                                the registry
 //
-// A key that lost a label to a budget, or has a mask, is put into the table at its second use,
-// because each key of a flood comes once. A key of the table is admitted at its first two uses
-// in an interval: so the registry knows that it recurs, and keeps its row in the next interval.
-// An undefined number is malformed. A span that its receiver has marked as ignored is looked up
-// nowhere, and a key that a rule ignores is cached like any other, and admitted to no registry.
-// The result is valid until the next call.
-func (f *finder) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
+// A key that lost a label to a budget, or has a mask, is put into the table at its second use, because each key
+// of a flood comes once. A key of the table is admitted at its first two uses in an interval: so the registry
+// knows that it recurs, and keeps its row in the next interval. An undefined number is malformed. A span that its
+// receiver marked as ignored is not looked up, and a key that a rule ignores is cached like any other, and
+// admitted to no registry. The result is valid until the next call.
+func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
-	if s.Flags&span.Ignored != 0 {
+	switch {
+	case s.Flags&span.Ignored != 0:
 		f.uncached = resolved{id: ignoredKey}
 		return &f.uncached, nil
-	}
-	if s.Numbered {
+	case s.Numbered:
 		if index = f.keys.numbered(s.Number); index == none {
 			if f.keys.isUnlabelled(s.Number) {
 				f.uncached = f.resolved(cycle.AdmitUnlabelled(f.originID))
@@ -60,33 +68,36 @@ func (f *finder) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, erro
 			}
 			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
-	} else if index = f.keys.predict(s.Key); index == none {
+	default:
+		if index = f.keys.predict(s.Key); index != none {
+			break
+		}
 		if index, hash = f.keys.find(s.Key); index == none {
-			return f.findNew(cycle, s.Key, hash)
+			return f.findNew(cycle, s, hash)
 		}
 		f.keys.train(index)
 	}
 	known := &f.keys.known[index]
 	if known.used != useIn(f.interval).second() {
-		if err := f.admitKnown(cycle, known); err != nil {
+		if err := f.admitKnown(cycle, s, known); err != nil {
 			return nil, err
 		}
 	}
 	return &known.resolved, nil
 }
 
-// findNew admits a key that is not in the table, and puts it there if there is room.
-func (f *finder) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
-	admission, changed, err := f.admit(cycle, raw)
+// findNew admits a key that is not in the table, and puts it there if it has a fingerprint and there is room.
+func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
+	admission, changed, err := f.admit(cycle, s, s.Key)
 	if err != nil {
 		return nil, err
 	}
 	f.misses.count(changed)
 	f.uncached = f.resolved(admission)
-	if !admission.Whole() && !admission.Recurs {
+	if len(s.Key) == 0 || !admission.Whole() && !admission.Recurs {
 		return &f.uncached, nil
 	}
-	index := f.keys.add(raw, hash, keyCached)
+	index := f.keys.add(s.Key, hash, keyCached)
 	if index == none {
 		f.misses.uncached++
 		return &f.uncached, nil
@@ -99,9 +110,9 @@ func (f *finder) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*reso
 }
 
 // admitKnown admits a key of the table at its first and at its second use in an interval.
-func (f *finder) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
+func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
 	isFirst, isSecond := known.used == 0, known.used.isIn(f.interval) // at 0 it was only defined
-	admission, changed, err := f.admit(cycle, known.raw)
+	admission, changed, err := f.admit(cycle, s, known.cacheKey)
 	if err != nil {
 		return err
 	}
@@ -114,18 +125,22 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 	return nil
 }
 
-// admit charges a raw key to its origin's budgets, unless its spans are ignored.
+// admit charges the key of a snapshot to its origin's budgets, unless its spans are ignored. native is the key in
+// the native protocol, if the snapshot has no labeller.
 func (f *finder) admit(
-	cycle *aggregate.Cycle, raw []byte,
+	cycle *aggregate.Cycle, s *snapshot, native []byte,
 ) (a registry.Admission, changed bool, err error) {
-	if err = wire.ReadKey(&f.key, raw); err != nil {
+	key := &f.key
+	if s.labeller != nil {
+		key = s.labeller.Label(s.span)
+	} else if err = wire.ReadKey(key, native); err != nil {
 		return a, false, err //nolint:wrapcheck // the message's own words
 	}
-	changed = f.normalize(&f.key)
-	if f.shared.config.Ignore.Key(&f.key) {
+	changed = f.normalize(key)
+	if f.shared.config.Ignore.Key(key) {
 		return registry.Admission{ID: ignoredKey}, changed, nil
 	}
-	return cycle.Admit(f.originID, &f.key), changed, nil
+	return cycle.Admit(f.originID, key), changed, nil
 }
 
 func (f *finder) resolved(a registry.Admission) resolved {

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -66,25 +67,42 @@ func (h *harness) offer(p *Publisher, body []byte) (DropReason, bool) {
 	return h.PublishTogether(func() {}, BatchPart{p, list})
 }
 
-// listed is the batch in a body, unless that has keys by their numbers.
+// listed is the batch in a body as a receiver would count it, unless that has keys by their numbers.
 func listed(body []byte) (list *span.Batch, ok bool) {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
 		panic(err)
 	}
-	list = &span.Batch{}
+	labels := &labeller{}
+	list = &span.Batch{Labeller: labels}
 	for s := (wire.Snapshot{}); walker.Next(&s); {
 		if s.Numbered {
 			return nil, false
 		}
-		key := len(list.Keys)
-		list.Keys = append(list.Keys, s.Key...)
+		from := len(list.Fingerprints)
+		list.Fingerprints = append(list.Fingerprints, s.Key...)
 		list.Snapshots = append(list.Snapshots, span.Snapshot{
-			Key: uint32(key), KeyEnd: uint32(len(list.Keys)),
-			Duration: s.Duration, End: s.End, Weight: s.Weight, Flags: s.Flags,
+			Fingerprint: uint32(from), FingerprintEnd: uint32(len(list.Fingerprints)),
+			Duration: s.Duration, End: s.End, Weight: s.Weight, Flags: s.Flags, Span: uint32(len(labels.keys)),
 		})
+		labels.keys = append(labels.keys, slices.Clone(s.Key))
 	}
 	return list, walker.Err() == nil
+}
+
+// labeller labels spans from keys in the native protocol.
+type labeller struct {
+	keys [][]byte
+	key  span.Key
+	made int // keys
+}
+
+func (l *labeller) Label(number uint32) *span.Key {
+	l.made++
+	if err := wire.ReadKey(&l.key, l.keys[number]); err != nil {
+		panic(err)
+	}
+	return &l.key
 }
 
 // batchOf is a batch of n spans with one key.

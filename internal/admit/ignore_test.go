@@ -83,14 +83,14 @@ func TestWhatIsIgnoredIsInTheBooksAlone(t *testing.T) {
 	}
 }
 
-// TestADoorMayMarkASpanAsIgnored: it needs no key then, and stands in nobody's way.
-func TestADoorMayMarkASpanAsIgnored(t *testing.T) {
+// TestReceiver_MayMarkASpanAsIgnored: the span needs no fingerprint, and the others of the batch are counted.
+func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "web"})
 	batch := batchOf(6)
 	for _, at := range []int{0, 2, 3} {
 		s := &batch.Snapshots[at]
-		s.Flags, s.KeyEnd = s.Flags|span.Ignored, s.Key
+		s.Flags, s.FingerprintEnd = s.Flags|span.Ignored, s.Fingerprint
 	}
 	counting := -1
 	if _, ok := h.PublishTogether(func() { counting = p.Counting() }, BatchPart{p, batch}); !ok || counting != 3 {

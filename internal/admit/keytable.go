@@ -35,23 +35,23 @@ func (u use) second() use { return u | 1 }
 // isIn reports whether a use is in that interval.
 func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
 
-// knownKey is a key that the publisher has used, as it came. It is admitted at its
-// first two uses in an interval, from its bytes: its labels would take three times the memory,
-// and be work for the collector.
+// knownKey is a key that the publisher has used, found by its cache key: the fingerprint of its spans, or its bytes
+// in the native protocol. It is admitted at its first two uses in an interval, for which its labels are made again:
+// kept, they would take three times the memory, and be work for the garbage collector.
 type knownKey struct {
 	resolved
-	raw       []byte
-	hash      uint64 // of raw
+	cacheKey  []byte
+	hash      uint64 // of cacheKey
 	pins      int32  // numbers that stand for it
 	successor uint32 // index of the key that followed it the last time
 }
 
 // cost is what a known key holds: its bytes, itself and the room that the list has
 // for more, and its places in a table that has just grown.
-func (k *knownKey) cost() int { return costOf(cap(k.raw)) }
+func (k *knownKey) cost() int { return costOf(cap(k.cacheKey)) }
 
 // room is what is set aside for the bytes of a key: so much that others like it fit.
-func room(raw []byte) int { return (len(raw) + roomUnit - 1) / roomUnit * roomUnit }
+func room(cacheKey []byte) int { return (len(cacheKey) + roomUnit - 1) / roomUnit * roomUnit }
 
 const roomUnit = 32
 
@@ -65,8 +65,8 @@ type keySlot struct {
 	key uint32 // index into known plus one, 0 for none
 }
 
-// keyTable is one publisher's table from raw key bytes, or numbers, to what they
-// resolve to: open addressing, linear probing, at most half full.
+// keyTable is the key cache of one publisher: a table from cache keys, or numbers, to the aggregates that
+// they resolve to, with open addressing, linear probing, at most half full.
 //
 // It never throws out a key to make room within an interval: once full, new keys
 // are admitted at each use, which costs their sender, and the hot ones stay. At a
@@ -109,12 +109,12 @@ const unlabelled = math.MaxUint32
 
 // find returns the index of the known key with these bytes, or none, and their
 // hash.
-func (k *keyTable) find(raw []byte) (index int, hash uint64) {
-	hash = maphash.Bytes(k.seed, raw)
+func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
+	hash = maphash.Bytes(k.seed, cacheKey)
 	tag := uint32(hash >> 32)
 	mask := uint32(len(k.slots) - 1)
 	for i := uint32(hash) & mask; k.slots[i].key != 0; i = (i + 1) & mask {
-		if k.slots[i].tag == tag && bytes.Equal(k.known[k.slots[i].key-1].raw, raw) {
+		if k.slots[i].tag == tag && bytes.Equal(k.known[k.slots[i].key-1].cacheKey, cacheKey) {
 			return int(k.slots[i].key - 1), hash
 		}
 	}
@@ -124,12 +124,12 @@ func (k *keyTable) find(raw []byte) (index int, hash uint64) {
 // predict returns the index of the key that followed the last one when that was found the
 // last time, if it has these bytes, or none. Spans repeat in the order in which their code
 // runs, and then neither a hash nor a probe is needed.
-func (k *keyTable) predict(raw []byte) int {
+func (k *keyTable) predict(cacheKey []byte) int {
 	if uint(k.last) >= uint(len(k.known)) {
 		return none
 	}
 	next := k.known[k.last].successor
-	if uint(next) >= uint(len(k.known)) || !bytes.Equal(k.known[next].raw, raw) {
+	if uint(next) >= uint(len(k.known)) || !bytes.Equal(k.known[next].cacheKey, cacheKey) {
 		return none
 	}
 	k.last = next
@@ -145,8 +145,8 @@ func (k *keyTable) train(index int) {
 }
 
 // add puts a key in that find did not find, or returns none where there is no room.
-func (k *keyTable) add(raw []byte, hash uint64, use keyUse) int {
-	if len(k.known) >= 2*k.maxKeys || !k.take(costOf(room(raw)), use) {
+func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
+	if len(k.known) >= 2*k.maxKeys || !k.take(costOf(room(cacheKey)), use) {
 		k.full = true
 		return none
 	}
@@ -156,7 +156,7 @@ func (k *keyTable) add(raw []byte, hash uint64, use keyUse) int {
 	if n := len(k.known); n == cap(k.known) {
 		k.known = append(make([]knownKey, 0, max(leastKeys, n+n/4)), k.known...)
 	}
-	k.known = append(k.known, knownKey{raw: append(make([]byte, 0, room(raw)), raw...), hash: hash})
+	k.known = append(k.known, knownKey{cacheKey: append(make([]byte, 0, room(cacheKey)), cacheKey...), hash: hash})
 	k.insert(len(k.known) - 1)
 	return len(k.known) - 1
 }
@@ -255,12 +255,12 @@ func (k *keyTable) disown(number uint32) {
 
 // assign makes a number stand for a key that find has found, or has not. It reports false
 // where there is no room.
-func (k *keyTable) assign(number uint32, raw []byte, index int, hash uint64) bool {
+func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64) bool {
 	if index == none {
-		if k.replace(number, raw, hash) {
+		if k.replace(number, cacheKey, hash) {
 			return true
 		}
-		if index = k.add(raw, hash, keyNumbered); index == none {
+		if index = k.add(cacheKey, hash, keyNumbered); index == none {
 			return false
 		}
 	}
@@ -274,13 +274,13 @@ func (k *keyTable) assign(number uint32, raw []byte, index int, hash uint64) boo
 // replace makes a number stand for a key that is not known in the place of the key that
 // it stood for, if no other number stands for that one, and the place is large enough. So
 // a tracer that defines a number anew for each of its spans takes no memory for that.
-func (k *keyTable) replace(number uint32, raw []byte, hash uint64) bool {
+func (k *keyTable) replace(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
-	if index == none || k.known[index].pins > 1 || len(raw) > cap(k.known[index].raw) {
+	if index == none || k.known[index].pins > 1 || len(cacheKey) > cap(k.known[index].cacheKey) {
 		return false
 	}
 	k.remove(index)
-	k.known[index] = knownKey{raw: append(k.known[index].raw[:0], raw...), hash: hash, pins: 1}
+	k.known[index] = knownKey{cacheKey: append(k.known[index].cacheKey[:0], cacheKey...), hash: hash, pins: 1}
 	k.insert(index)
 	return true
 }

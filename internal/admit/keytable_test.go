@@ -25,7 +25,7 @@ func (k *keyTable) held() int {
 	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) +
 		cap(k.numbers)*numberBytes
 	for i := range k.known {
-		held += cap(k.known[i].raw)
+		held += cap(k.known[i].cacheKey)
 	}
 	return held
 }
@@ -75,7 +75,7 @@ func TestFarNumberIsPaidFor(t *testing.T) {
 	if other.defined(8191, "key") {
 		t.Error("there is room for another")
 	}
-	if !other.defined(0, "key") || string(other.known[other.numbered(0)].raw) != "key" {
+	if !other.defined(0, "key") || string(other.known[other.numbered(0)].cacheKey) != "key" {
 		t.Error("there is no room for a first one")
 	}
 }
@@ -128,7 +128,7 @@ func TestKeysAgainstMap(t *testing.T) {
 			}
 			if index != none {
 				k.known[index].used, used[raw] = useIn(interval), interval
-				if got := string(k.known[index].raw); got != raw {
+				if got := string(k.known[index].cacheKey); got != raw {
 					t.Fatalf("step %d: %q stands for %q", step, raw, got)
 				}
 			}
@@ -136,7 +136,7 @@ func TestKeysAgainstMap(t *testing.T) {
 		number := uint32(rnd.IntN(40))
 		index := k.numbered(number)
 		if want := numbers[number]; (index != none) != (want != "") || index != none &&
-			string(k.known[index].raw) != want {
+			string(k.known[index].cacheKey) != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
 		pinned := numberBytes * len(k.numbers)
@@ -245,11 +245,11 @@ func TestRedefinedKeysAgainstMap(t *testing.T) {
 		number = uint32(rnd.IntN(40))
 		index := k.numbered(number)
 		if want := numbers[number]; (index != none) != (want != "") || index != none &&
-			string(k.known[index].raw) != want {
+			string(k.known[index].cacheKey) != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
 		if index != none {
-			if found, _ := k.find(k.known[index].raw); found != index {
+			if found, _ := k.find(k.known[index].cacheKey); found != index {
 				t.Fatalf("step %d: the key at %d is found at %d", step, index, found)
 			}
 		}
@@ -279,7 +279,7 @@ func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
 		t.Error("a number that was defined is not, or there is no room")
 	}
 	for number, want := range map[uint32]string{3: "before", 200: "afterwards"} {
-		if index := k.numbered(number); index == none || string(k.known[index].raw) != want {
+		if index := k.numbered(number); index == none || string(k.known[index].cacheKey) != want {
 			t.Errorf("number %d does not stand for the key of %s", number, want)
 		}
 	}

@@ -21,7 +21,7 @@ func (p *Publisher) Publish(body []byte) error {
 	}
 	spans := uint64(walker.Len())
 	if spans == 0 {
-		walker.Next(&p.snapshot)
+		walker.Next(&p.snapshot.Snapshot)
 		return walker.Err() //nolint:wrapcheck // the message's own words
 	}
 	entry := p.shared.books.begin(spans, DropBug)
@@ -147,7 +147,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	b, s, window := &p.batch, &p.snapshot, cycle.Window()
 	b.reset(from.len())
 	p.route.Begin()
-	for i := 0; from.read(s, i) || from.walker.Next(s); i++ {
+	for i := 0; from.next(s, i); i++ {
 		key, err := p.finder.find(cycle, s)
 		if err != nil {
 			return err
@@ -259,7 +259,7 @@ func (p *Publisher) leave() {
 	for i := range p.batch.runs {
 		p.batch.runs[i].claim.Abandon()
 	}
-	p.snapshot.Key = nil // or it would keep the message's buffer
+	p.snapshot = snapshot{} // or it would keep the message's buffer
 	p.guard.Exit()
 }
 
@@ -269,29 +269,34 @@ func (p *Publisher) finish(maxBatch int) {
 	p.batch.trim(maxBatch)
 }
 
-// source is where the snapshots of a batch come from: a message of our protocol, or the list that
-// somebody has counted of a body. The other one is empty.
+// source is where the snapshots of a batch come from: a message of the native protocol, or a body that a receiver
+// has counted. The other one is empty.
 type source struct {
 	walker wire.SpansWalker
-	list   *span.Batch // nil of a message
+	batch  *span.Batch // nil for a message
 }
 
 func (f *source) len() int {
-	if f.list != nil {
-		return len(f.list.Snapshots)
+	if f.batch != nil {
+		return len(f.batch.Snapshots)
 	}
 	return f.walker.Len()
 }
 
-// read reads one of the list's snapshots, and reports false behind the last one.
-func (f *source) read(s *wire.Snapshot, number int) bool {
-	if f.list == nil || number == len(f.list.Snapshots) {
+// next reads the snapshot with that number, and reports false after the last one. The walker's Err tells the end
+// from a fault.
+func (f *source) next(s *snapshot, number int) bool {
+	if f.batch == nil {
+		return f.walker.Next(&s.Snapshot)
+	}
+	if number == len(f.batch.Snapshots) {
 		return false
 	}
-	one := &f.list.Snapshots[number]
-	*s = wire.Snapshot{
-		Key: f.list.KeyOf(one), Duration: one.Duration, End: one.End, Flags: one.Flags, Weight: one.Weight,
+	one := &f.batch.Snapshots[number]
+	s.Snapshot = wire.Snapshot{
+		Key: f.batch.FingerprintOf(one), Duration: one.Duration, End: one.End, Flags: one.Flags, Weight: one.Weight,
 	}
+	s.labeller, s.span = f.batch.Labeller, one.Span
 	return true
 }
 
@@ -334,7 +339,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 		reason = DropBatchTooLarge
 	}
 	for i := 0; i < len(parts) && reason == admitted; i++ {
-		reason, _ = parts[i].Publisher.reserve(source{list: parts[i].Batch})
+		reason, _ = parts[i].Publisher.reserve(source{batch: parts[i].Batch})
 	}
 	if reason != admitted {
 		if isLast {

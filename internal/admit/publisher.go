@@ -9,7 +9,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // Publisher admits the batches of one origin. One goroutine at a time uses it; the
@@ -23,7 +22,7 @@ type Publisher struct {
 	guard    *aggregate.Guard
 	route    *routing.Route
 	finder   finder
-	snapshot wire.Snapshot // at hand; after each batch it holds nothing of its bytes
+	snapshot snapshot // at hand; after each batch it holds nothing of its bytes
 	batch    batch
 	shares   []ringShare // by drainer
 	wait     waitBudget

@@ -14,16 +14,17 @@ const (
 	MaxBatches = MaxOrigins + 1
 )
 
-// SnapshotBytes is what a snapshot takes beside its key.
+// SnapshotBytes is the memory for a snapshot without its fingerprint.
 const SnapshotBytes = int(unsafe.Sizeof(span.Snapshot{}))
 
 // Batches are the snapshots of one body by their origins.
 type Batches struct {
-	all  []batch // behind its length with the memory of earlier ones
-	keys []byte  // of all snapshots
+	all          []batch // up to its capacity with the memory of earlier bodies
+	fingerprints []byte  // of all snapshots
+	labeller     span.Labeller
 }
 
-// Origin is that of a batch: a number that the rules give it, and a service.
+// Origin is the origin of a batch: a number that the rules give it, and a service.
 type Origin struct {
 	Number  int
 	Service string
@@ -32,15 +33,16 @@ type Origin struct {
 type batch struct {
 	span.Batch
 	origin  Origin
-	service []byte // of the origin, since the one that is given may lie in memory that is used again
+	service []byte // of the origin; a copy, as the given one may be in memory that is reused
 }
 
-// Reset forgets all of them.
-func (b *Batches) Reset() {
+// Reset begins a body, whose spans the labeller makes keys of.
+func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
-		b.all[i].Keys, b.all[i].origin = nil, Origin{}
+		b.all[i].Batch = span.Batch{Snapshots: b.all[i].Snapshots}
+		b.all[i].origin = Origin{}
 	}
-	b.all, b.keys = b.all[:0], b.keys[:0]
+	b.all, b.fingerprints, b.labeller = b.all[:0], b.fingerprints[:0], labeller
 }
 
 // Of returns the number of an origin's batch, and begins the batch if there is none. It reports false if
@@ -67,29 +69,29 @@ func (b *Batches) Of(origin Origin) (number int, ok bool) {
 	return number, true
 }
 
-// Add appends a span's snapshot to a batch, with a copy of its key.
-func (b *Batches) Add(number int, key []byte, s span.Snapshot) {
-	s.Key = uint32(len(b.keys))
-	b.keys = append(b.keys, key...)
-	s.KeyEnd = uint32(len(b.keys))
+// Add appends a span's snapshot to a batch, with a copy of its fingerprint.
+func (b *Batches) Add(number int, fingerprint []byte, s span.Snapshot) {
+	s.Fingerprint = uint32(len(b.fingerprints))
+	b.fingerprints = append(b.fingerprints, fingerprint...)
+	s.FingerprintEnd = uint32(len(b.fingerprints))
 	to := &b.all[number]
 	to.Snapshots = append(to.Snapshots, s)
 }
 
-// KeyBytes is how many bytes the keys of all snapshots have.
-func (b *Batches) KeyBytes() int { return len(b.keys) }
+// FingerprintBytes returns the length of all fingerprints.
+func (b *Batches) FingerprintBytes() int { return len(b.fingerprints) }
 
-// Len is how many snapshots a batch has.
+// Len returns the number of snapshots of a batch.
 func (b *Batches) Len(number int) int { return len(b.all[number].Snapshots) }
 
-// Count is how many batches there are.
+// Count returns the number of batches.
 func (b *Batches) Count() int { return len(b.all) }
 
-// All visits the batches, by number. They are good until the next Reset.
+// All visits the batches, by number. They are valid until the next Reset.
 func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
 	for i := range b.all {
 		one := &b.all[i]
-		one.Keys = b.keys
+		one.Fingerprints, one.Labeller = b.fingerprints, b.labeller
 		if !yield(one.origin, &one.Batch) {
 			return
 		}
@@ -99,13 +101,13 @@ func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
 // keptBytes bounds the memory that is kept from one body to the next.
 const keptBytes = 4 << 20
 
-// Release lets go of the last body's batches, and of the memory that only a very large one needed.
+// Release releases the batches of the last body, and memory that only a very large body needed.
 func (b *Batches) Release() {
-	bytes := cap(b.keys)
+	bytes := cap(b.fingerprints)
 	for _, one := range b.all[:cap(b.all)] {
 		bytes += cap(one.Snapshots)*SnapshotBytes + cap(one.service)
 	}
-	if b.Reset(); bytes > keptBytes {
+	if b.Reset(nil); bytes > keptBytes {
 		*b = Batches{}
 	}
 }

@@ -11,46 +11,31 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// source is what a key is made of.
-type source struct {
-	facts uint64
-	texts []string
-	tags  []spantable.Tag
-}
-
-// keyOf is the key of a source, by k, and whether that knew it.
-func keyOf(k *rules.Keys, t *spantable.Table, s source, made *span.Key) (key string, isKnown bool) {
-	k.Begin(s.facts)
-	for _, text := range s.texts {
-		k.Put([]byte(text))
+// TestFingerprint_DiffersIfAnyPartDoes, and is empty if its parts are too long.
+func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
+	type parts struct {
+		policy rules.PolicyID
+		facts  uint32
+		texts  []string
+		tags   []spantable.Tag
 	}
-	for i := range s.tags {
-		if !k.PutTag(t, &s.tags[i]) {
-			break
-		}
-	}
-	if key := k.Find(); key != nil {
-		return string(key), true
-	}
-	key = string(k.Encode(made))
-	k.Keep()
-	return key, false
-}
-
-// TestAKeyIsRememberedByItsSource and by no source that differs in anything.
-func TestAKeyIsRememberedByItsSource(t *testing.T) {
 	table := &spantable.Table{}
 	table.Reset([]byte("abc"), spantable.LimitsOf(3, 8))
 	text := func(at, n uint32) uint64 { return spantable.TextBits(spantable.Text{At: at, Len: n}) }
-	long := strings.Repeat("x", rules.MaxSource+64)
-	sources := []source{
+	long := strings.Repeat("x", rules.MaxFingerprint-32)
+	tags := make([]spantable.Tag, rules.MaxFingerprint)
+	seen := map[string]int{}
+	for i, one := range []parts{
 		{facts: 1},
 		{facts: 2},
+		{policy: 1},
+		{policy: 2},
 		{facts: 1, texts: []string{"a"}},
 		{facts: 1, texts: []string{"a", "b"}},
+		{facts: 1, texts: []string{"ab", ""}},
+		{facts: 1, texts: []string{"", "ab"}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(0, 1)}}},
 		{tags: []spantable.Tag{{Label: 2, Value: spantable.IsText, Bits: text(0, 1)}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(1, 1)}}},
@@ -60,44 +45,36 @@ func TestAKeyIsRememberedByItsSource(t *testing.T) {
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsInteger, Bits: 2}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsBool, Bits: 1}}},
 		{texts: []string{long}},
-		{texts: []string{long[1:], "y"}},
+		{texts: []string{long[1:] + "y"}},
 		{texts: []string{long, "y"}},
-	}
-	k := &rules.Keys{}
-	k.Use(table)
-	for round := range 3 {
-		for i, s := range sources {
-			made := &span.Key{Service: fmt.Sprint("made of ", i)}
-			want := string(wire.AppendKey(nil, made))
-			got, isKnown := keyOf(k, table, s, made)
-			isLong := len(strings.Join(s.texts, "")) > rules.MaxSource
-			if got != want || isKnown != (round > 0 && !isLong) {
-				t.Errorf("round %d: source %d has the key %q, known %v", round, i, got, isKnown)
+		{texts: []string{long + long, "y"}},
+		{tags: tags},
+	} {
+		f := &rules.Fingerprint{}
+		f.AppendText(long + long) // of an earlier span
+		f.Reset(one.policy, one.facts)
+		size := 8
+		for _, text := range one.texts {
+			f.AppendText(text)
+			size += 8 + len(text)
+		}
+		for j := range one.tags {
+			f.AppendTag(table, &one.tags[j])
+			if size += 16; one.tags[j].HasText() {
+				size += int(one.tags[j].Text().Len) - 8
 			}
 		}
-	}
-	many := source{}
-	for range rules.MaxSource {
-		many.tags = append(many.tags, spantable.Tag{Label: 1, Value: spantable.IsInteger})
-	}
-	for range 2 {
-		if _, isKnown := keyOf(k, table, many, &span.Key{}); isKnown {
-			t.Error("a source that is too long is remembered")
+		got := string(f.Bytes())
+		if isLong := size > rules.MaxFingerprint; (got == "") != isLong || f.Size() != uint32(size) {
+			t.Errorf("parts %d of %d bytes have a fingerprint of %d, and are said to have %d", i, size, len(got), f.Size())
 		}
-	}
-}
-
-// TestKeysAreOfOnePolicy: those of another are forgotten.
-func TestKeysAreOfOnePolicy(t *testing.T) {
-	k, first, second := &rules.Keys{}, new(int), new(int)
-	for _, c := range []struct {
-		policy  *int
-		isKnown bool
-	}{{first, false}, {first, true}, {second, false}, {second, true}, {first, false}} {
-		k.Use(c.policy)
-		if _, isKnown := keyOf(k, nil, source{facts: 1}, &span.Key{}); isKnown != c.isKnown {
-			t.Errorf("known: %v", isKnown)
+		if other, isKnown := seen[got]; isKnown && got != "" {
+			t.Errorf("parts %d and %d have the fingerprint %q", other, i, got)
 		}
+		seen[got] = i
+	}
+	if one, other := rules.NewPolicyID(), rules.NewPolicyID(); one == other {
+		t.Errorf("two policies have the ID %d", one)
 	}
 }
 
@@ -106,7 +83,7 @@ func TestKeysAreOfOnePolicy(t *testing.T) {
 func TestThereIsABatchAnOriginAndService(t *testing.T) {
 	b := &rules.Batches{}
 	for round := range 2 { // the second with the memory of the first
-		b.Reset()
+		b.Reset(nil)
 		for i := range 2 * rules.MaxOrigins {
 			number, ok := b.Of(rules.Origin{
 				Number:  i % rules.MaxOrigins,
@@ -128,7 +105,7 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 			var got []string
 			for i := range batch.Snapshots {
 				got = append(got,
-					fmt.Sprint(string(batch.KeyOf(&batch.Snapshots[i])), " ", batch.Snapshots[i].Duration))
+					fmt.Sprint(string(batch.FingerprintOf(&batch.Snapshots[i])), " ", batch.Snapshots[i].Duration))
 			}
 			want := []string{
 				fmt.Sprintf("key %d %d", origin, origin),
@@ -140,7 +117,7 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 			}
 			seen++
 		}
-		if seen != rules.MaxOrigins || b.Count() != seen || b.KeyBytes() == 0 {
+		if seen != rules.MaxOrigins || b.Count() != seen || b.FingerprintBytes() == 0 {
 			t.Errorf("there are %d batches", seen)
 		}
 		for range 2 {
@@ -157,13 +134,13 @@ func TestReleasedBatchesHoldNothing(t *testing.T) {
 	var memory weak.Pointer[byte]
 	for _, size := range []int{1, 4<<20 + 1} {
 		number, _ := b.Of(rules.Origin{Service: "a service"})
-		if b.Add(number, make([]byte, size), span.Snapshot{}); b.KeyBytes() != size {
-			t.Fatalf("%d bytes of keys", b.KeyBytes())
+		if b.Add(number, make([]byte, size), span.Snapshot{}); b.FingerprintBytes() != size {
+			t.Fatalf("%d bytes of fingerprints", b.FingerprintBytes())
 		}
 		for _, batch := range b.All {
-			memory = weak.Make(&batch.Keys[0])
+			memory = weak.Make(&batch.Fingerprints[0])
 		}
-		if b.Release(); b.Count() != 0 || b.KeyBytes() != 0 {
+		if b.Release(); b.Count() != 0 || b.FingerprintBytes() != 0 {
 			t.Errorf("%d batches are left", b.Count())
 		}
 	}

@@ -28,15 +28,15 @@ func decoded(body []byte) *otlp.Request {
 }
 
 // leftOf appends what goes on of a body, or is that body where all of it does.
-func leftOf(t testing.TB, dst, body []byte, k *sampling.Policy, isMarked bool) ([]byte, sampling.Rest) {
+func leftOf(t testing.TB, dst, body []byte, k *sampling.Policy, isMarked bool) ([]byte, sampling.Selection) {
 	t.Helper()
 	var s sampling.Sample
 	before := bytes.Clone(body)
-	left := s.Measure(decoded(body), k, isMarked)
-	if left.IsWhole {
+	left := s.Select(decoded(body), k, isMarked)
+	if left.IsUnchanged {
 		return body, left
 	}
-	got := s.AppendRest(dst)
+	got := s.AppendSelected(dst)
 	if len(got)-len(dst) != left.Size {
 		t.Fatalf("%d bytes were measured, %d written", left.Size, len(got)-len(dst))
 	}
@@ -58,8 +58,8 @@ func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight f
 			t.Fatalf("it is not appended: %q", got)
 		}
 		got = got[len(prefix):]
-		if len(got) > sampling.RestBytes(len(body)) {
-			t.Fatalf("%d bytes of %d, %d promised", len(got), len(body), sampling.RestBytes(len(body)))
+		if len(got) > sampling.SelectionBytes(len(body)) {
+			t.Fatalf("%d bytes of %d, %d promised", len(got), len(body), sampling.SelectionBytes(len(body)))
 		}
 	}
 	all, r := len(decoded(body).Spans), decoded(got)
@@ -68,7 +68,7 @@ func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight f
 		said += r.String(r.Spans[i].Name)
 		weight += state.Weight()
 	}
-	if kept, gone = left.Kept, left.Dropped; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
+	if kept, gone = left.Sampled, left.SampledOut; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
 		t.Fatalf("%d spans go on, it says %+v and %+v of %d", len(r.Spans), kept, gone, all)
 	}
 	return said, weight, kept, gone
@@ -231,8 +231,8 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 			Scopes:     [][]otlptest.Span{{test.span}},
 		})
 		got, left := leftOf(t, nil, body, &test.k, false)
-		if &got[0] != &body[0] || len(got) != len(body) || left.Kept != tally(1, 1) ||
-			left.Dropped != tally(0, 0) {
+		if &got[0] != &body[0] || len(got) != len(body) || left.Sampled != tally(1, 1) ||
+			left.SampledOut != tally(0, 0) {
 			t.Errorf("%s: %d bytes of %d", name, len(got), len(body))
 		}
 	}
@@ -241,7 +241,7 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 		t.Fatal("it was read")
 	}
 	if got, left := leftOf(t, nil, cut, &sampling.Policy{}, true); !bytes.Equal(got, cut) ||
-		left.Kept != tally(0, 0) || left.Dropped != tally(0, 0) {
+		left.Sampled != tally(0, 0) || left.SampledOut != tally(0, 0) {
 		t.Errorf("of a body that was not read goes on %q", got)
 	}
 }
@@ -318,10 +318,10 @@ func TestAWarmSampleAllocatesNothing(t *testing.T) {
 		Errors: true,
 	}, &sampling.Sample{}, []byte(nil)
 	round := func() {
-		if s.Measure(r, k, true).IsWhole {
+		if s.Select(r, k, true).IsUnchanged {
 			t.Fatal("all goes on")
 		}
-		left = s.AppendRest(left[:0])
+		left = s.AppendSelected(left[:0])
 		s.Release()
 	}
 	for range 3 {
@@ -343,12 +343,12 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 		&sampling.Policy{}, false,
 		false,
 	}, {&sampling.Policy{Share: 1}, true, true}} {
-		if s.Measure(r, test.k, false); s.IsForwarded(0) != test.first || s.IsForwarded(1) != test.second {
-			t.Errorf("%+v: %v, %v", test.k, s.IsForwarded(0), s.IsForwarded(1))
+		if s.Select(r, test.k, false); s.IsSelected(0) != test.first || s.IsSelected(1) != test.second {
+			t.Errorf("%+v: %v, %v", test.k, s.IsSelected(0), s.IsSelected(1))
 		}
 	}
-	s.Measure(r, &sampling.Policy{}, false)
-	if s.Release(); !s.IsForwarded(1) {
+	s.Select(r, &sampling.Policy{}, false)
+	if s.Release(); !s.IsSelected(1) {
 		t.Error("the last body's fate holds for the next one")
 	}
 }
@@ -357,7 +357,7 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 func BenchmarkKeep(b *testing.B) {
 	r, s, left := decoded(otlptest.Web(128)), &sampling.Sample{}, []byte(nil)
 	for b.Loop() {
-		s.Measure(r, &sampling.Policy{Share: 0.05, Errors: true, Slow: time.Second}, false)
-		left = s.AppendRest(left[:0])
+		s.Select(r, &sampling.Policy{Share: 0.05, Errors: true, Slow: time.Second}, false)
+		left = s.AppendSelected(left[:0])
 	}
 }

@@ -111,8 +111,8 @@ func stateField(place *otlp.SpanExtra) (begin, end uint32) {
 	return place.StateField, place.State.At + place.State.Len
 }
 
-// AppendRest appends the body that Measure has measured.
-func (s *Sample) AppendRest(dst []byte) []byte {
+// AppendSelected appends the body that Measure has measured.
+func (s *Sample) AppendSelected(dst []byte) []byte {
 	r, from := s.request, 0
 	for i := range r.Resources {
 		of := &r.Resources[i]

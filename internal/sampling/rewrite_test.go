@@ -108,10 +108,10 @@ func TestWhatOthersHaveCountedIsNotMarked(t *testing.T) {
 	r := decoded(otlptest.Request(theirs, otlptest.Resource{Scopes: spans}))
 	r.Resources[0].IsCounted = true
 	var s sampling.Sample
-	if left := s.Measure(r, nil, true); left.IsWhole {
+	if left := s.Select(r, nil, true); left.IsUnchanged {
 		t.Fatal("nothing is marked")
 	}
-	got := s.AppendRest(nil)
+	got := s.AppendSelected(nil)
 	if alone := otlptest.Request(theirs); !bytes.HasPrefix(got, alone) ||
 		bytes.Count(got, []byte(goldenMark)) != 1 {
 		t.Errorf("goes on %q", got)

@@ -1,4 +1,4 @@
-// Package sampling decides which spans of a counted OTLP request are forwarded, and writes the rest of the
+// Package sampling decides which spans of a counted OTLP request are forwarded, and writes the selection of the
 // request.
 //
 // # Which spans are forwarded
@@ -23,7 +23,7 @@
 //
 // # Limits
 //
-// RestBytes is the maximum length of the rest of a body. Bytes is the memory of a Sample.
+// SelectionBytes is the maximum length of the selection of a body. Bytes is the memory of a Sample.
 //
 // # Concurrency
 //
@@ -43,8 +43,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Sample determines which part of one OTLP request is forwarded. Measure makes the decisions, and
-// AppendRest writes the rest of the request.
+// Sample determines which part of one OTLP request is forwarded. Select makes the decisions, and
+// AppendSelected writes the selection of the request.
 type Sample struct {
 	request   *otlp.Request
 	threshold uint64 // that thresholds of spans are raised to
@@ -99,8 +99,8 @@ func Bytes(body int) int {
 	return int(spantable.GrowthFactor * float64(spantable.MaxSpans(body)*each))
 }
 
-// IsForwarded reports whether a span is forwarded. If Measure had nothing to decide, all are.
-func (s *Sample) IsForwarded(span int) bool {
+// IsSelected reports whether a span is forwarded. If Select had nothing to decide, all are.
+func (s *Sample) IsSelected(span int) bool {
 	return len(s.decisions) == 0 || s.decisions[span] != dropped
 }
 
@@ -209,37 +209,37 @@ func ParsePolicy(text string) (k Policy, err error) {
 // Tally is a number of traces and of their spans.
 type Tally struct{ Traces, Spans int }
 
-// Rest describes the part of a body that is forwarded.
-type Rest struct {
-	IsWhole       bool  // the body is forwarded unchanged
-	Size          int   // bytes
-	Kept, Dropped Tally // only counted with a Policy
+// Selection describes the part of a body that is forwarded.
+type Selection struct {
+	IsUnchanged         bool  // the body is forwarded unchanged
+	Size                int   // bytes
+	Sampled, SampledOut Tally // only counted with a Policy
 }
 
-// RestBytes returns the maximum length of the rest of a body, in which each span may have got a
+// SelectionBytes returns the maximum length of the selection of a body, in which each span may have got a
 // tracestate.
-func RestBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
+func SelectionBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
 
 // raisedBytes is the maximum number of bytes by which a span becomes longer: tag and length of the
 // tracestate, its entry, and longer lengths of the enclosing messages.
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
-// Measure decides which part of a request is forwarded. Without a policy, that is all of it. If
+// Select decides which part of a request is forwarded. Without a policy, that is all of it. If
 // isMarked is true, each resource with a forwarded span is marked as counted, unless it was counted
 // by the client. A request that could not be parsed is forwarded unchanged.
-func (s *Sample) Measure(r *otlp.Request, policy *Policy, isMarked bool) (rest Rest) {
+func (s *Sample) Select(r *otlp.Request, policy *Policy, isMarked bool) (selection Selection) {
 	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
-	rest.IsWhole = true
-	if rest.Size = len(r.Body); r.Err() != nil {
-		return rest
+	selection.IsUnchanged = true
+	if selection.Size = len(r.Body); r.Err() != nil {
+		return selection
 	}
 	for range r.Spans {
 		s.decisions = append(s.decisions, forwarded)
 	}
 	if policy != nil {
 		s.threshold = tracestate.ThresholdOf(policy.Share)
-		rest.IsWhole = s.decide(policy)
-		rest.Kept, rest.Dropped = s.tally()
+		selection.IsUnchanged = s.decide(policy)
+		selection.Sampled, selection.SampledOut = s.tally()
 	}
 	s.resources = s.resources[:0]
 	for i := range r.Resources {
@@ -248,10 +248,10 @@ func (s *Sample) Measure(r *otlp.Request, policy *Policy, isMarked bool) (rest R
 			result.markedSize, result.isMarked = markedSize(r.Bytes(resource.Message))
 		}
 		s.resources = append(s.resources, result)
-		rest.IsWhole = rest.IsWhole && !result.isMarked
+		selection.IsUnchanged = selection.IsUnchanged && !result.isMarked
 	}
-	if !rest.IsWhole {
-		rest.Size = s.measure()
+	if !selection.IsUnchanged {
+		selection.Size = s.measure()
 	}
-	return rest
+	return selection
 }

@@ -83,29 +83,42 @@ const (
 	// SharedOrigin marks a span that is counted under a less specific origin than its own, because its
 	// request contains too many origins. It is used within the daemon only.
 	SharedOrigin Flags = 1 << 6
-	// Ignored marks a span that an ignore rule excludes, as far as the receiver can evaluate the rules. It
-	// is used within the daemon only.
+	// Ignored marks a span that an ignore rule excludes because of an attribute that is in no key. It is
+	// used within the daemon only.
 	Ignored Flags = 1 << 7
 )
 
-// Batch contains the snapshots of one origin that were read from a request body, and the keys that they
-// refer to, encoded as in the native protocol.
+// Batch contains the spans of one origin that a receiver counted from one body. It is valid as long as
+// the body.
 type Batch struct {
-	Keys      []byte
-	Snapshots []Snapshot
+	Snapshots    []Snapshot
+	Fingerprints []byte // of all snapshots
+	Labeller     Labeller
 }
 
 // Snapshot is one finished span of a batch.
 type Snapshot struct {
-	Key, KeyEnd uint32  // range of the key in Batch.Keys
-	Duration    uint64  // nanoseconds
-	End         int64   // nanoseconds since the Unix epoch
-	Weight      float64 // number of spans that this span represents, if it was sampled
-	Flags       Flags
+	Fingerprint, FingerprintEnd uint32  // range in Batch.Fingerprints
+	Duration                    uint64  // nanoseconds
+	End                         int64   // nanoseconds since the Unix epoch
+	Weight                      float64 // number of spans that this span represents, if it was sampled
+	Span                        uint32  // argument of Batch.Labeller.Label
+	Flags                       Flags
 }
 
-// KeyOf returns the encoded key of a snapshot.
-func (b *Batch) KeyOf(s *Snapshot) []byte { return b.Keys[s.Key:s.KeyEnd:s.KeyEnd] }
+// FingerprintOf returns the fingerprint of a snapshot: the parts of the span that its key is made of, as they
+// are in the body. Snapshots with equal fingerprints have equal keys. It is empty if the span is ignored, or those
+// parts are too long for a cache.
+func (b *Batch) FingerprintOf(s *Snapshot) []byte {
+	return b.Fingerprints[s.Fingerprint:s.FingerprintEnd:s.FingerprintEnd]
+}
+
+// Labeller makes the keys of the spans of one body.
+type Labeller interface {
+	// Label returns the key of a span that is not ignored. It is not normalized, may be changed, and is valid
+	// until the next call.
+	Label(span uint32) *Key
+}
 
 // Maximum lengths of labels in bytes, and maximum numbers of tags; the Datadog agent has the same limits.
 // Longer labels are truncated rather than rejected, so that the span is counted nevertheless.

@@ -69,7 +69,7 @@ func (c *Config) LeastBodyBytes() int {
 		return c.MaxBody
 	}
 	const step = 64 << 10 // a human-readable number
-	return (2*c.MaxBody + sampling.RestBytes(c.MaxBody) + step - 1) / step * step
+	return (2*c.MaxBody + sampling.SelectionBytes(c.MaxBody) + step - 1) / step * step
 }
 
 // Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.

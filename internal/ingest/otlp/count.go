@@ -80,7 +80,7 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	if result != ResultCounted {
 		return result, nil
 	}
-	left, no := s.measure(c, w)
+	part, no := s.selectSpans(c, w)
 	if no != nil {
 		return 0, no
 	}
@@ -91,7 +91,7 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	if isDuplicate {
 		result = ResultCountedBefore
 	}
-	s.sample(c, w, left, isDuplicate)
+	s.writeSelected(c, w, part, isDuplicate)
 	return result, nil
 }
 

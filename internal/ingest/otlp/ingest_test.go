@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -267,7 +268,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, no := h.measure(c, w); no.result != ResultTooLarge ||
+	if _, no := h.selectSpans(c, w); no.result != ResultTooLarge ||
 		!strings.Contains(no.Message, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
@@ -278,7 +279,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: newWishes().features}}}
 	s.loadFeatures()
-	w, body := &worker{reader: newIngest(&s.agentPolicy)}, exported("shop", 0, 500, 5)
+	w, body := &worker{reader: newAgentReader(&s.agentPolicy)}, exported("shop", 0, 500, 5)
 	r := w.reader
 	round := func() {
 		if result, err := r.read(body, false); result != ResultCounted {
@@ -286,7 +287,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 		}
 		for range r.Batches {
 		}
-		w.sample.Measure(r.Request(), nil, true)
+		w.sample.Select(r.Request(), nil, true)
 		w.release()
 	}
 	round()
@@ -300,7 +301,7 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: w.features}}}
 	s.loadFeatures()
-	r, body := newIngest(&s.agentPolicy), webRequest(1)
+	r, body := newAgentReader(&s.agentPolicy), webRequest(1)
 	keys := func() string {
 		if result, err := r.read(body, false); result != ResultCounted {
 			t.Fatal(result, err)
@@ -308,7 +309,9 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 		defer r.Release()
 		var all []byte
 		for _, batch := range r.Batches {
-			all = append(all, batch.Keys...)
+			for i := range batch.Snapshots {
+				all = wire.AppendKey(all, batch.Labeller.Label(batch.Snapshots[i].Span))
+			}
 		}
 		return string(all)
 	}

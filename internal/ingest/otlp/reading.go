@@ -52,17 +52,17 @@ type reader interface {
 	Release()
 }
 
-// conventions is the reading by OpenTelemetry's semantic conventions.
-type conventions struct {
+// otelReader counts spans by OpenTelemetry's semantic conventions.
+type otelReader struct {
 	*otel.Counter
 	policy *otel.Policy
 }
 
-func newConventions(policy *otel.Policy) *conventions {
-	return &conventions{otel.NewCounter(), policy}
+func newOTelReader(policy *otel.Policy) *otelReader {
+	return &otelReader{otel.NewCounter(), policy}
 }
 
-func (r *conventions) read(message []byte, isCounted bool) (Result, error) {
+func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	if isCounted {
 		return ResultByTracer, nil
 	}
@@ -72,22 +72,22 @@ func (r *conventions) read(message []byte, isCounted bool) (Result, error) {
 	return ResultCounted, nil
 }
 
-// ingest is the reading of the agent's own OTLP ingest: a Translator makes traces of a message as the ingest
-// would do, and they are counted as those of the agent's API.
-type ingest struct {
-	wanted     *atomic.Pointer[agent.Policy] // nil: nothing can be counted here
-	policy     *agent.Policy                 // that the translator was made for
+// agentReader counts spans as the Datadog agent's own OTLP ingest does: a Translator makes Datadog traces of a message,
+// and the agent's rules count those.
+type agentReader struct {
+	wanted     *atomic.Pointer[agent.Policy] // the current policy; nil while only the agent can count
+	policy     *agent.Policy                 // policy of the translator
 	message    otlp.Request
 	translator *translate.Translator
 	traces     spantable.Table
 	counter    *agent.Counter
 }
 
-func newIngest(wanted *atomic.Pointer[agent.Policy]) *ingest {
-	return &ingest{wanted: wanted, counter: agent.NewCounter()}
+func newAgentReader(wanted *atomic.Pointer[agent.Policy]) *agentReader {
+	return &agentReader{wanted: wanted, counter: agent.NewCounter()}
 }
 
-func (r *ingest) read(message []byte, isCounted bool) (Result, error) {
+func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 	policy := r.wanted.Load()
 	if policy == nil {
 		return ResultNotWanted, nil
@@ -117,14 +117,16 @@ func (r *ingest) read(message []byte, isCounted bool) (Result, error) {
 	return ResultCounted, nil
 }
 
-func (r *ingest) Batches(yield func(span.Origin, *span.Batch) bool) { r.counter.IngestedBatches(yield) }
+func (r *agentReader) Batches(yield func(span.Origin, *span.Batch) bool) {
+	r.counter.IngestedBatches(yield)
+}
 
 // Counted visits none: the agent's rules choose among the spans and renumber them.
-func (r *ingest) Counted(func(otel.Counted) bool) {}
+func (r *agentReader) Counted(func(otel.Counted) bool) {}
 
-func (r *ingest) Request() *otlp.Request { return &r.message }
+func (r *agentReader) Request() *otlp.Request { return &r.message }
 
-func (r *ingest) Release() {
+func (r *agentReader) Release() {
 	r.counter.Release()
 	r.traces.Release()
 	r.message.Release()
@@ -149,7 +151,7 @@ func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	r := w.reader.Request()
 	for s := range w.reader.Counted {
 		place, id := &r.Extras[s.Span], r.Spans[s.Span].ID
-		if !w.sample.IsForwarded(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
+		if !w.sample.IsSelected(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
 			continue
 		}
 		if !yield(receiver.ForwardedSpan{

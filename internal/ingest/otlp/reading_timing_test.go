@@ -102,8 +102,8 @@ func BenchmarkRead(b *testing.B) {
 						b.Fatal(result, err)
 					}
 					if marks {
-						w.sample.Measure(r.Request(), nil, true)
-						left = w.sample.AppendRest(left[:0])
+						w.sample.Select(r.Request(), nil, true)
+						left = w.sample.AppendSelected(left[:0])
 					}
 					w.release()
 				}

@@ -9,8 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// sampled is the message that is forwarded if it is not the one that came: a part of its traces, or all of
-// them with the mark.
+// sampled is the forwarded message if it is not the received one: some of its traces, or all of them with the mark.
 type sampled struct {
 	reserved    *bodies.Body // memory for body before it is written
 	body        *bodies.Body // in protobuf, compressed with gzip if the call was compressed
@@ -26,52 +25,53 @@ func (k *sampled) releaseUnused() {
 	}
 }
 
-// measure finds out which part of a call is forwarded, and reserves memory for it, before anything is
-// counted: a call that finds none is retried as a whole.
-func (s *Server) measure(c *call, w *worker) (left sampling.Rest, no *reply) {
-	left.IsWhole = true
+// selectSpans chooses the spans of a call that are forwarded, and reserves memory for writing them, before anything is
+// counted: a call that finds no memory is retried as a whole.
+func (s *Server) selectSpans(c *call, w *worker) (part sampling.Selection, no *reply) {
+	part.IsUnchanged = true
 	if s.config.Keep == nil && !s.config.Marks {
-		return left, nil
+		return part, nil
 	}
-	left = w.sample.Measure(w.reader.Request(), s.config.Keep, s.config.Marks)
+	part = w.sample.Select(w.reader.Request(), s.config.Keep, s.config.Marks)
 	switch {
-	case left.IsWhole || s.isEmpty(left):
-		return left, nil
-	case c.Size()+left.Size > s.config.MaxBodyBytes:
-		return left, refuse(ResultTooLarge, otlpanswer.ResourceExhausted, "what goes on of the request "+
+	case part.IsUnchanged || s.isEmpty(part):
+		return part, nil
+	case c.Size()+part.Size > s.config.MaxBodyBytes:
+		return part, refuse(ResultTooLarge, otlpanswer.ResourceExhausted, "what goes on of the request "+
 			"finds no room beside it; have the SDK export less at a time, or raise --otlp-max-body-bytes")
 	}
-	if c.sampled.reserved = s.Bodies.Take(left.Size); c.sampled.reserved == nil {
-		return left, s.notRead(bodies.ErrNoRoom, ResultBusy)
+	if c.sampled.reserved = s.Bodies.Take(part.Size); c.sampled.reserved == nil {
+		return part, s.notRead(bodies.ErrNoRoom, ResultBusy)
 	}
-	return left, nil
+	return part, nil
 }
 
 // isEmpty reports whether no trace is forwarded.
-func (s *Server) isEmpty(left sampling.Rest) bool {
-	return s.config.Keep != nil && !left.IsWhole && left.Kept.Spans == 0
+func (s *Server) isEmpty(part sampling.Selection) bool {
+	return s.config.Keep != nil && !part.IsUnchanged && part.Sampled.Spans == 0
 }
 
-// sample writes the part of a counted call that is forwarded. It releases the message that came, since the
-// upstream may take its time.
-func (s *Server) sample(c *call, w *worker, left sampling.Rest, isDuplicate bool) {
-	came := len(c.message)
+// writeSelected writes the selected spans of a counted call, if they are not the received message. It releases the
+// received message, since the upstream may take its time.
+func (s *Server) writeSelected(c *call, w *worker, part sampling.Selection, isDuplicate bool) {
+	saved := 0 // bytes
 	switch {
-	case left.IsWhole:
-		came = 0
-	case s.isEmpty(left):
+	case part.IsUnchanged:
+	case s.isEmpty(part):
+		saved = len(c.message)
 		c.sampled.isEmpty = true
 		c.Release()
 	default:
-		c.sampled.reserved.Bytes = w.sample.AppendRest(c.sampled.reserved.Bytes)
+		saved = len(c.message)
+		c.sampled.reserved.Bytes = w.sample.AppendSelected(c.sampled.reserved.Bytes)
 		c.Release()
 		c.message, c.protobuf = nil, nil
 		c.sampled.body, c.sampled.reserved = c.Own(c.sampled.reserved), nil
 		s.compress(c, w)
-		came -= len(c.sampled.body.Bytes)
+		saved -= len(c.sampled.body.Bytes)
 	}
 	if s.config.Keep != nil && !isDuplicate {
-		s.sampling.note(left.Kept, left.Dropped, came)
+		s.sampling.note(part.Sampled, part.SampledOut, saved)
 	}
 }
 

@@ -84,9 +84,9 @@ func New(config Config) (*Server, error) {
 // newReader returns a reader of the configured reading.
 func (s *Server) newReader() reader {
 	if s.config.Reading == ReadingDatadog {
-		return newIngest(&s.agentPolicy)
+		return newAgentReader(&s.agentPolicy)
 	}
-	return newConventions(s.policy)
+	return newOTelReader(s.policy)
 }
 
 // loadFeatures applies the agent's features if its rules are followed.

@@ -70,7 +70,7 @@ func keysOf(t *testing.T, c *datadog.Counter, body []byte, lang string,
 // that it has alone.
 func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	policy := policyOf(t)
-	long := strings.Repeat("10.0.0.1,", rules.MaxSource/9+9) // of which the key has a word
+	long := strings.Repeat("10.0.0.1,", rules.MaxFingerprint/9+9) // of which the key has a word
 	database := uint64(policy.Names().Find([]byte("db.name")))
 	// of a database's name of one byte
 	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|uint64(spantable.IsText)<<8|database))

@@ -89,8 +89,7 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, topLevel b
 	c.counts = policy.kinds & c.book.counts
 	c.tracer = topLevel || !c.book.mending // whose statistics go by its own marks
 	c.services.reset(lang)
-	c.keys.Use(policy)
-	c.batches.Reset()
+	c.batches.Reset(c)
 	c.origins.Reset()
 	c.kept, c.made, c.senders = c.kept[:0], c.made[:0], c.senders[:0]
 }
@@ -156,6 +155,7 @@ func (c *Counter) countTrace(number int) {
 		return
 	}
 	c.readRoot(root, g)
+	isSynthetic := c.book.isSynthetic(c.table.String(g.Origin))
 	c.group, c.keeps = number, c.policy.traceIDs && g.HasPriority && g.Priority > 0 && g.TraceLow != 0
 	for i := range spans {
 		if c.table.Err() != nil {
@@ -163,11 +163,12 @@ func (c *Counter) countTrace(number int) {
 		}
 		s := &spans[i]
 		c.Select(c.table, s.First, s.Last)
+		s.IsSynthetic = isSynthetic
 		if !c.book.mending {
 			c.readOwn(s)
 		}
 		if top := c.isTopLevel(i); c.eligible(s, top) {
-			c.add(s, top)
+			c.add(g.First+uint32(i), top)
 			if c.keeps {
 				c.keep(int(g.First) + i)
 			}
@@ -217,7 +218,6 @@ func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
 		c.weight = 1
 	}
 	c.findBatch(g, c.mainService(root))
-	c.isSynth = c.book.isSynthetic(c.table.String(g.Origin))
 }
 
 // findBatch finds the batch of a trace by its sender and its base service. A body of a tracer with too many base
@@ -300,8 +300,9 @@ func (c *Counter) ignored(root *spantable.Span) bool {
 	return c.policy.ignores(resource)
 }
 
-// add appends the selected span to its batch.
-func (c *Counter) add(s *spantable.Span, top bool) {
+// add appends the selected span, which has that number, to its batch.
+func (c *Counter) add(number uint32, top bool) {
+	s := &c.table.Spans[number]
 	if s.HasUnknownType {
 		c.table.Fail(decode.ErrUnparsable)
 		return
@@ -314,16 +315,26 @@ func (c *Counter) add(s *spantable.Span, top bool) {
 	if top {
 		flags |= span.TopLevel
 	}
-	key := c.encode(s)
-	if len(key) == 0 {
+	var fingerprint []byte
+	if c.isIgnored() {
 		flags |= span.Ignored
+	} else if fingerprint = c.fingerprintOf(s); len(fingerprint) == 0 {
+		c.label(s) // fails the table now if only the agent can tell how a tag reads
 	}
-	c.batches.Add(c.batch, key, span.Snapshot{
-		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Flags: flags,
+	c.batches.Add(c.batch, fingerprint, span.Snapshot{
+		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: number, Flags: flags,
 	})
-	if c.batches.KeyBytes() > c.table.Limits.DerivedBytes {
+	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
 		c.table.Fail(spantable.ErrTooMuch)
 	}
+}
+
+// Label returns the key of a span of the last body, see span.Labeller.
+func (c *Counter) Label(number uint32) *span.Key {
+	s := &c.table.Spans[number]
+	c.made = c.made[:0]
+	c.Select(c.table, s.First, s.Last)
+	return c.label(s)
 }
 
 // keep notes a span of the current trace that was counted last.
@@ -397,5 +408,5 @@ const (
 )
 
 // anyCounter is what a counter takes for any body: the names and the labels of a span that it
-// mends, what it remembers of those before, and strings that are sent ahead.
-const anyCounter = rules.KeysBytes + 160<<10
+// mends, its fingerprint, and strings that are sent ahead.
+const anyCounter = rules.MaxFingerprint + 160<<10

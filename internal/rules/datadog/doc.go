@@ -17,7 +17,7 @@
 // By default a span counts, and has its labels, by the agent's rules. A policy with
 // Labels.OfTracer has the tracers' own instead: those by which the tracer of that language
 // computes statistics itself. A rulebook a language holds all that differs (rulebook.go); the
-// loops and the remembered keys know no language.
+// loops know no language.
 //
 // # All or nothing
 //
@@ -32,5 +32,6 @@
 // # Threading
 //
 // One goroutine at a time uses a Counter. Its memory is used again for the next body, and nothing
-// is allocated a span once it is warm. A Policy never changes.
+// is allocated a span once it is warm. Label is called by the goroutine that publishes the batches, before the
+// next body. A Policy never changes.
 package datadog

@@ -3,6 +3,7 @@ package datadog_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -233,24 +234,39 @@ var examples = []struct {
 	{"v1.0", decode.FormatV1, bodyV1},
 }
 
-// counted is a span that was counted, with the base service of its batch.
+// counted is a span that was counted, with the base service of its batch, and its key in the native protocol: empty
+// if it is ignored.
 type counted struct {
 	span.Snapshot
 	base, key string
 }
 
-// countedBy are the spans of the last body. Each must have a key and a weight that our protocol
-// takes.
+// keyByFingerprint are the keys of all spans of all tests, by their fingerprints.
+var keyByFingerprint sync.Map
+
+// countedBy are the spans of the last body. Each must have a weight that the native protocol takes, and spans with
+// equal fingerprints must have equal keys.
 func countedBy(t testing.TB, c *datadog.Counter) (all []counted) {
 	t.Helper()
 	for base, batch := range c.Batches {
 		for i := range batch.Snapshots {
 			s := &batch.Snapshots[i]
-			if err := wire.ReadKey(&span.Key{}, batch.KeyOf(s)); err != nil || !wire.ValidWeight(s.Weight) {
-				t.Fatal(err, s.Weight)
+			if !wire.ValidWeight(s.Weight) {
+				t.Fatal(s.Weight)
 			}
-			one := counted{*s, base, string(batch.KeyOf(s))}
-			one.Key, one.KeyEnd = 0, 0 // which is where it lies
+			one := counted{*s, base, ""}
+			fingerprint := string(batch.FingerprintOf(s))
+			if s.Flags&span.Ignored == 0 {
+				one.key = string(wire.AppendKey(nil, batch.Labeller.Label(s.Span)))
+			} else if fingerprint != "" {
+				t.Errorf("an ignored span has the fingerprint %q", fingerprint)
+			}
+			if fingerprint != "" {
+				if other, _ := keyByFingerprint.LoadOrStore(fingerprint, one.key); other != one.key {
+					t.Errorf("the fingerprint %q has the keys\n%q and\n%q", fingerprint, other, one.key)
+				}
+			}
+			one.Fingerprint, one.FingerprintEnd = 0, 0 // places in the batch
 			all = append(all, one)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
-	"strings"
 
 	agent "github.com/spanstatsd/spanstatsd/client/rules"
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
@@ -16,14 +15,13 @@ import (
 // labeller makes the key of the selected span.
 type labeller struct {
 	tags
-	policy   *Policy
-	own      *labelsOf
-	services serviceNames
-	source   source
-	id       rulebookID
-	keys     rules.Keys
-	isSynth  bool     // its trace, or the span itself, is of a synthetic test
-	key      span.Key // that was made last
+	policy      *Policy
+	own         *labelsOf
+	services    serviceNames
+	source      source
+	id          rulebookID
+	fingerprint rules.Fingerprint
+	key         span.Key // that was made last
 }
 
 // source is where a table comes from, as far as a rule has to know.
@@ -78,7 +76,7 @@ func (r *labeller) readOwn(s *spantable.Span) {
 	if s.Kind = spantable.KindUnknown; t != nil && t.Value == spantable.IsText {
 		s.Kind = r.book.kindOf(r.table.Bytes(t.Text()))
 	}
-	r.isSynth = r.book.isSynthetic(r.plain(decode.LabelOrigin))
+	s.IsSynthetic = r.book.isSynthetic(r.plain(decode.LabelOrigin))
 }
 
 // kindOf is the kind of a name.
@@ -134,31 +132,6 @@ func (r *labeller) baseService() string {
 	return ""
 }
 
-// encode makes the selected span's key, empty where the span is ignored. It is good until the next.
-func (r *labeller) encode(s *spantable.Span) []byte {
-	if !r.collect(s) {
-		if r.isIgnored() {
-			return r.keys.Ignore()
-		}
-		return r.keys.Encode(r.label(s))
-	}
-	r.table.Charge(r.keys.Length())
-	if key := r.keys.Find(); key != nil {
-		return key
-	}
-	if r.isIgnored() {
-		defer r.keys.Keep()
-		return r.keys.Ignore()
-	}
-	k := r.label(s)
-	encoded := r.keys.Encode(k)
-	// The name of a service without one depends on the language of its tracer, too.
-	if r.table.Err() == nil && !strings.HasPrefix(k.Service, "unnamed-") {
-		r.keys.Keep()
-	}
-	return encoded
-}
-
 // isIgnored says whether a tag of the selected span is one that is ignored.
 func (r *labeller) isIgnored() bool {
 	return slices.ContainsFunc(r.policy.labels.ignorable, func(l label) bool {
@@ -168,40 +141,37 @@ func (r *labeller) isIgnored() bool {
 	})
 }
 
-// collect collects what the selected span's key is made of. It reports false where that is too
-// much to be remembered, or can't be.
-func (r *labeller) collect(s *spantable.Span) bool {
-	service, name := uint64(s.Service.Len), uint64(s.Name.Len)
-	resource, work := uint64(s.Resource.Len), uint64(s.Type.Len)
-	if service+name+resource+work > rules.MaxSource-8 {
-		return false
-	}
-	facts := uint64(s.Kind) | service<<8 | name<<20 | resource<<32 | work<<44 | uint64(r.id)<<56
+// fingerprintOf returns the fingerprint of the selected span. It is empty if the span has a nested tag, which
+// may fail its labelling, or is too long.
+func (r *labeller) fingerprintOf(s *spantable.Span) []byte {
+	facts := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.id)<<16
 	if s.Parent == 0 {
-		facts |= 1 << 4
+		facts |= 1 << 24
 	}
-	if r.isSynth {
-		facts |= 1 << 5
+	if s.IsSynthetic {
+		facts |= 1 << 25
 	}
-	if r.source == fromOTLP {
-		facts |= 1 << 6
-	}
-	k, t := &r.keys, r.table
-	k.Begin(facts)
-	k.Put(t.Bytes(s.Service))
-	k.Put(t.Bytes(s.Name))
-	k.Put(t.Bytes(s.Resource))
-	k.Put(t.Bytes(s.Type))
+	f, t := &r.fingerprint, r.table
+	f.Reset(r.policy.id, facts)
+	f.AppendText(t.String(s.Service))
+	f.AppendText(t.String(s.Name))
+	f.AppendText(t.String(s.Resource))
+	f.AppendText(t.String(s.Type))
+	f.AppendText(r.services.lang) // a part of the name of a service without one
+	isNested := false
 	wanted := &r.own.inKey[s.Kind]
 	for i := range wanted {
 		for set := r.Set[i] & wanted[i]; set != 0; set &= set - 1 {
 			tag := &t.Tags[r.At(label(i<<6+bits.TrailingZeros64(set)))]
-			if tag.Value == spantable.IsNested || !k.PutTag(t, tag) {
-				return false
-			}
+			isNested = isNested || tag.Value == spantable.IsNested
+			f.AppendTag(t, tag)
 		}
 	}
-	return k.Length() <= rules.MaxSource
+	t.Charge(f.Size())
+	if isNested {
+		return nil
+	}
+	return f.Bytes()
 }
 
 // label makes the key of the selected span. It is good until the next, and its labels until the
@@ -214,7 +184,7 @@ func (r *labeller) label(s *spantable.Span) *span.Key {
 		Resource: r.view(s.Resource), Type: r.view(s.Type),
 		Kind: r.kindName(s), TraceRoot: r.traceRoot(s),
 		HTTPStatus: r.httpStatus(), GRPCStatus: r.grpcStatus(s),
-		ServiceSource: r.written(labelServiceSource), Synthetics: r.isSynth,
+		ServiceSource: r.written(labelServiceSource), Synthetics: s.IsSynthetic,
 	}
 	k.PeerTags = r.peerTags(peers, s.Kind)
 	k.AdditionalTags = r.additionalTags(additional, s.Kind)

@@ -9,6 +9,7 @@ import (
 
 	agent "github.com/spanstatsd/spanstatsd/client/rules"
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
@@ -134,8 +135,7 @@ func (l *labels) keyOf(id rulebookID, k spantable.Kind) spantable.LabelSet {
 	all := []label{
 		labelHTTPStatus, labelOTelHTTPStatus, labelRPCSystemName, labelRPCSystem, labelServiceSource,
 	}
-	all = append(append(append(append(all, d.status.grpc...), own.additional...), own.endpoints...),
-		l.ignorable...)
+	all = append(append(append(all, d.status.grpc...), own.additional...), own.endpoints...)
 	if own.endpoints != nil {
 		all = append(all, labelHTTPMethod)
 	}
@@ -227,6 +227,7 @@ func (l *Labels) Check() (err error) {
 
 // Policy is what the agent wants counted, and what it would leave out.
 type Policy struct {
+	id       rules.PolicyID
 	labels   *labels
 	ignored  *ignore.List      // spans that are not counted for their tags
 	kinds    spantable.KindSet // counted for their kind alone
@@ -239,7 +240,7 @@ type Policy struct {
 // do: its traces are then left to it.
 func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Policy, bool) {
 	l, ok := newLabels(peerTags, more)
-	p := &Policy{labels: l, ignored: more.Ignore, ofTracer: more.OfTracer, traceIDs: more.TraceIDs}
+	p := &Policy{id: rules.NewPolicyID(), labels: l, ignored: more.Ignore, ofTracer: more.OfTracer, traceIDs: more.TraceIDs}
 	for k := range spantable.Kinds {
 		if k != spantable.KindOther && slices.Contains(spanKinds, k.String()) {
 			p.kinds |= spantable.KindsOf(k)

@@ -40,9 +40,8 @@ func (a *attributes) text(labels ...spantable.Label) string {
 	return spantable.View(a.scratch[start:])
 }
 
-// Said is what package work asks for. A messaging operation that says nothing by one name may by
-// another.
-func (a *attributes) Said(attribute work.Attribute) string {
+// Value implements work.Span. A messaging operation may be empty under one name and not under another.
+func (a *attributes) Value(attribute work.Attribute) string {
 	labels := workAttributes[attribute]
 	if attribute != work.MessagingOperation {
 		return a.text(labels...)

@@ -16,12 +16,18 @@ import (
 // Counter turns bodies into batches of snapshots.
 type Counter struct {
 	keys      keys
-	service   []byte // of the origin whose spans are being counted
 	states    tracestate.Memo
 	batches   rules.Batches
 	origins   rules.Origins
 	places    []rules.Place // by resource that has spans
-	resources []int         // by resource, the number of its batch, less than 0 if it has no spans
+	resources []resource    // by resource
+}
+
+// resource is what the spans of a resource have in common.
+type resource struct {
+	batch       int    // its number, less than 0 if the resource has no spans
+	service     string // of its origin
+	first, last uint32 // tags of the resource that an operator named as labels of spans
 }
 
 // NewCounter makes a counter.
@@ -30,9 +36,8 @@ func NewCounter() *Counter { return &Counter{} }
 // CounterBytes is the most that a counter takes for bodies of that length.
 func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) + anyCounter }
 
-// anyCounter is what a counter takes for any body: what it remembers of keys, its origins, and the
-// labels of a span.
-const anyCounter = rules.KeysBytes + 256<<10
+// anyCounter is what a counter takes for any body: a fingerprint, its origins, and the labels of a span.
+const anyCounter = rules.MaxFingerprint + 256<<10
 
 // Decode fills a request from a body, with the tags that have a label.
 type Decode func(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error
@@ -45,8 +50,7 @@ func (c *Counter) Count(body []byte, policy *Policy) error {
 // CountBy is the same of a body of another format.
 func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.keys.policy = policy
-	c.keys.memory.Use(policy)
-	c.batches.Reset()
+	c.batches.Reset(c)
 	c.states.Forget()
 	c.resources = c.resources[:0]
 	r := &c.keys.request
@@ -58,12 +62,12 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	for i := range r.Resources {
 		of := &r.Resources[i]
 		if first, last := r.SpansOf(of); first == last {
-			c.resources = append(c.resources, -1)
+			c.resources = append(c.resources, resource{batch: -1})
 			continue
 		}
-		c.resource(of, c.places[placed])
+		c.countResource(of, c.places[placed])
 		if placed++; r.Err() != nil {
-			c.batches.Reset()
+			c.batches.Reset(nil)
 			return r.Err()
 		}
 	}
@@ -81,27 +85,26 @@ func (c *Counter) senders(yield func(span.Origin) bool) {
 	}
 }
 
-// resource counts the spans of a resource under an origin.
-func (c *Counter) resource(of *otlp.Resource, under rules.Place) {
+// countResource counts the spans of a resource under an origin.
+func (c *Counter) countResource(of *otlp.Resource, under rules.Place) {
 	r := &c.keys.request
 	number := int(under.Number)
 	batch, _ := c.batches.Of(rules.Origin{Number: number})
-	c.resources = append(c.resources, batch)
 	service := c.origins.Of(number).Service
 	if number == rules.Common {
 		service = origin(r, of, nil).Service
 	}
-	c.service = append(c.service[:0], service...)
 	var flags span.Flags
 	if under.IsShared {
 		flags = span.SharedOrigin
 	}
-	own, ownEnd := ownTags(r, of, c.keys.policy.names.Len())
+	firstTag, lastTag := ownTags(r, of, c.keys.policy.names.Len())
+	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag})
 	first, last := r.SpansOf(of)
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
 		end := int64(min(s.Start+s.Duration, math.MaxInt64))
-		snapshot := span.Snapshot{Duration: s.Duration, End: end, Weight: 1, Flags: flags}
+		snapshot := span.Snapshot{Duration: s.Duration, End: end, Weight: 1, Span: uint32(i), Flags: flags}
 		if s.Status == spantable.StatusError {
 			snapshot.Flags |= span.Error
 		}
@@ -111,16 +114,29 @@ func (c *Counter) resource(of *otlp.Resource, under rules.Place) {
 		if state := r.Extras[i].State; state.Len > 0 {
 			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 		}
-		key := c.keys.of(s, own, ownEnd, c.service)
-		if len(key) == 0 {
+		var fingerprint []byte
+		if c.keys.isIgnored(s, firstTag, lastTag) {
 			snapshot.Flags |= span.Ignored
+		} else {
+			fingerprint = c.keys.fingerprintOf(s, service, firstTag, lastTag)
 		}
-		c.batches.Add(batch, key, snapshot)
-		if c.batches.KeyBytes() > r.Limits.DerivedBytes {
+		c.batches.Add(batch, fingerprint, snapshot)
+		if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
 			r.Fail(spantable.ErrTooMuch)
+		}
+		if r.Err() != nil {
 			return
 		}
 	}
+}
+
+// Label returns the key of a span of the last body, see span.Labeller.
+func (c *Counter) Label(number uint32) *span.Key {
+	r := &c.keys.request
+	of := &c.resources[r.Extras[number].Resource]
+	s := &r.Spans[number]
+	c.keys.selectSpan(s, of.first, of.last)
+	return c.keys.label(s, of.service)
 }
 
 // ownTags sorts the tags of a resource by their labels, and returns where those begin and end that an
@@ -159,7 +175,7 @@ type Counted struct{ Span, Batch, At int }
 func (c *Counter) Counted(yield func(Counted) bool) {
 	var next [rules.MaxBatches]int
 	for i := range c.keys.request.Extras {
-		batch := c.resources[c.keys.request.Extras[i].Resource]
+		batch := c.resources[c.keys.request.Extras[i].Resource].batch
 		if !yield(Counted{i, batch, next[batch]}) {
 			return
 		}
@@ -173,6 +189,7 @@ func (c *Counter) Release() {
 	c.keys.key.Clear()
 	c.batches.Release()
 	c.origins.Reset()
+	clear(c.resources) // or they would keep the names of services
 	if c.keys.request.Release() {
 		c.keys.scratch, c.resources, c.places = nil, nil, nil
 	}

@@ -86,11 +86,11 @@ func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 		tags != "tenant:a zone:b" {
 		t.Errorf("%q, want %q; tags %q", got, want, tags)
 	}
-	c, without := otel.NewCounter(), otel.NewCounter()
-	countedOf(t, c, otlptest.Request(resource(otlptest.Attribute{"k8s.pod.name", "p"})), policy)
-	countedOf(t, without, otlptest.Request(resource()), policy)
-	if c.SourceLength() != without.SourceLength() {
-		t.Errorf("each span's key is found by %d bytes, want %d", c.SourceLength(), without.SourceLength())
+	with := countedOf(t, otel.NewCounter(),
+		otlptest.Request(resource(otlptest.Attribute{"k8s.pod.name", "p"})), policy)[0].fingerprint
+	without := countedOf(t, otel.NewCounter(), otlptest.Request(resource()), policy)[0].fingerprint
+	if with != without || with == "" {
+		t.Errorf("a span has the fingerprint %q, want %q", with, without)
 	}
 	var many []otlptest.Resource
 	for i := range 100 {
@@ -276,32 +276,31 @@ func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
 	return s
 }
 
-// TestACachedKeyIsTheKeyThatWouldBeMade: a counter that remembers keys makes of each body
-// what one makes that has met none, whatever policy came before.
-func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
+// TestFingerprint_DecidesTheKey of random spans by two policies.
+func TestFingerprint_DecidesTheKey(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	names := append([]string{"tenant", "zone"}, otel.AttributeNames...)
 	policies := []*otel.Policy{
 		otel.NewPolicy(otel.Labels{Attributes: []string{"zone", "http.route"}}),
 		otel.NewPolicy(otel.Labels{Attributes: []string{"tenant"}}),
 	}
-	c := otel.NewCounter()
-	for range 200 {
-		var spans []otlptest.Span
+	c, fingerprints, spans := otel.NewCounter(), map[string]bool{}, 0
+	for range 400 {
+		var request []otlptest.Span
 		for range 50 {
-			spans = append(spans, randomSpan(rnd, names[:2+rnd.IntN(len(names)-2)]))
+			request = append(request, randomSpan(rnd, names[:2+rnd.IntN(len(names)-2)]))
 		}
-		body, policy := otlptest.Request(otlptest.Resource{
+		body := otlptest.Request(otlptest.Resource{
 			Attributes: otlptest.SDK("s"),
-			Scopes:     [][]otlptest.Span{spans},
-		}), policies[rnd.IntN(2)]
-		fresh := otel.NewCounter()
-		got, want := countedOf(t, c, body, policy), countedOf(t, fresh, body, policy)
-		for i := range want {
-			if !bytes.Equal(got[i].bytes, want[i].bytes) {
-				t.Fatalf("span %d has the key\n%q, alone\n%q", i, got[i].bytes, want[i].bytes)
-			}
+			Scopes:     [][]otlptest.Span{request},
+		})
+		for _, s := range countedOf(t, c, body, policies[rnd.IntN(2)]) { // which compares the keys
+			fingerprints[s.fingerprint] = true
+			spans++
 		}
+	}
+	if repeated := spans - len(fingerprints); repeated < 100 {
+		t.Errorf("only %d of %d spans have the fingerprint of another one", repeated, spans)
 	}
 }
 
@@ -317,7 +316,7 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	tagged := func(name string, value any) otlptest.Span {
 		return with(func(s *otlptest.Span) { s.Attributes = []otlptest.Attribute{{name, value}} })
 	}
-	long := strings.Repeat("x", rules.MaxSource+64)
+	long := strings.Repeat("x", rules.MaxFingerprint+64)
 	for what, pair := range map[string][2]otlptest.Span{
 		"the name":                  {base, with(func(s *otlptest.Span) { s.Name = "ac" })},
 		"the kind":                  {base, with(func(s *otlptest.Span) { s.Kind = spantable.KindServer })},

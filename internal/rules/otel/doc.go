@@ -31,5 +31,6 @@
 // # Threading
 //
 // One goroutine at a time uses a Counter. Its memory is used again for the next body, and nothing
-// is allocated a span once it is warm. A Policy never changes.
+// is allocated a span once it is warm. Label is called by the goroutine that publishes the batches, before the
+// next body. A Policy never changes.
 package otel

@@ -1,6 +1,7 @@
 package otel_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
@@ -12,12 +13,16 @@ import (
 // counted is a snapshot with its key, and who sent it.
 type counted struct {
 	span.Snapshot
-	origin span.Origin
-	key    span.Key
-	bytes  []byte // of the key
+	origin      span.Origin
+	key         span.Key
+	bytes       []byte // of the key in the native protocol, nil if the span is ignored
+	fingerprint string
 }
 
-// countedOf are the spans that a counter makes of a body.
+// keyByFingerprint are the keys of all spans of all tests, by their fingerprints.
+var keyByFingerprint sync.Map
+
+// countedOf are the spans that a counter makes of a body. Spans with equal fingerprints must have equal keys.
 func countedOf(t testing.TB, c *otel.Counter, body []byte, policy *otel.Policy) (all []counted) {
 	t.Helper()
 	if err := c.Count(body, policy); err != nil {
@@ -27,10 +32,21 @@ func countedOf(t testing.TB, c *otel.Counter, body []byte, policy *otel.Policy) 
 		for i := range batch.Snapshots {
 			s := counted{
 				Snapshot: batch.Snapshots[i], origin: origin,
-				bytes: batch.KeyOf(&batch.Snapshots[i]),
+				fingerprint: string(batch.FingerprintOf(&batch.Snapshots[i])),
 			}
-			if err := wire.ReadKey(&s.key, s.bytes); err != nil {
-				t.Fatal(err)
+			if s.Flags&span.Ignored == 0 {
+				s.bytes = wire.AppendKey(nil, batch.Labeller.Label(s.Span))
+				if err := wire.ReadKey(&s.key, s.bytes); err != nil {
+					t.Fatal(err)
+				}
+			} else if s.fingerprint != "" {
+				t.Errorf("an ignored span has the fingerprint %q", s.fingerprint)
+			}
+			if s.fingerprint != "" {
+				other, _ := keyByFingerprint.LoadOrStore(s.fingerprint, string(s.bytes))
+				if other != string(s.bytes) {
+					t.Errorf("the fingerprint %q has the keys\n%q and\n%q", s.fingerprint, other, s.bytes)
+				}
 			}
 			all = append(all, s)
 		}

@@ -9,55 +9,56 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// keys makes the keys of spans.
+// keys makes the fingerprints and keys of spans.
 type keys struct {
 	attributes
-	memory rules.Keys
-	policy *Policy
-	key    span.Key
-	name   []byte // of an operation, while it is made
+	fingerprint rules.Fingerprint
+	policy      *Policy
+	key         span.Key
+	name        []byte // of an operation, while it is made
 }
 
-// of is the key of a span, whose resource gives it the tags from first to last that an operator
-// named. It is empty where the span is ignored, and good until the next.
-func (k *keys) of(s *spantable.Span, first, last uint32, service []byte) []byte {
-	table := &k.request.Table
-	facts := uint64(s.Kind) | uint64(len(service))<<16 | uint64(s.Name.Len)<<32
+// selectSpan selects a span, whose resource gives it the tags from first to last.
+func (k *keys) selectSpan(s *spantable.Span, first, last uint32) {
+	k.selected.Set = spantable.LabelSet{}
+	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
+	k.selected.AddMissing(&k.request.Table, first, last)
+	k.scratch = k.scratch[:0]
+}
+
+// fingerprintOf returns the fingerprint of a span of a service, whose resource gives it the tags from first to
+// last.
+func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint32) []byte {
+	table, f := &k.request.Table, &k.fingerprint
+	facts := uint32(s.Kind)
 	if s.Parent == 0 {
 		facts |= 1 << 8
 	}
 	if s.Status == spantable.StatusOK {
 		facts |= 1 << 9
 	}
-	k.memory.Begin(facts)
-	k.memory.Put(service)
-	k.memory.Put(table.Bytes(s.Name))
-	for i := s.First; i < s.Last && k.memory.PutTag(table, &table.Tags[i]); i++ {
+	f.Reset(k.policy.id, facts)
+	f.AppendText(service)
+	f.AppendText(table.String(s.Name))
+	inKey := &k.policy.inKey[s.Kind]
+	for _, tags := range [...][]spantable.Tag{table.Tags[s.First:s.Last], table.Tags[first:last]} {
+		for i := range tags {
+			if inKey.Has(tags[i].Label) {
+				f.AppendTag(table, &tags[i])
+			}
+		}
 	}
-	for i := first; i < last && k.memory.PutTag(table, &table.Tags[i]); i++ {
-	}
-	if key := k.memory.Find(); key != nil {
-		return key
-	}
-	k.selected.Set = spantable.LabelSet{}
-	k.selected.AddMissing(table, s.First, s.Last)
-	k.selected.AddMissing(table, first, last)
-	key := k.encoded(s, service)
-	k.memory.Keep()
-	return key
+	table.Charge(f.Size())
+	return f.Bytes()
 }
 
-// encoded makes the key of the selected span.
-func (k *keys) encoded(s *spantable.Span, service []byte) []byte {
-	k.scratch = k.scratch[:0]
-	if k.isIgnored() {
-		return k.memory.Ignore()
+// isIgnored reports whether a span has an attribute that is ignored. It selects the span if rules ask for
+// attributes.
+func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
+	if len(k.policy.ignorable) == 0 {
+		return false
 	}
-	return k.memory.Encode(k.label(s, spantable.View(service)))
-}
-
-// isIgnored says whether an attribute of the selected span is one that is ignored.
-func (k *keys) isIgnored() bool {
+	k.selectSpan(s, first, last)
 	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
 		return k.policy.ignore.Attribute(k.policy.names.Name(l), k.text(l))
 	})

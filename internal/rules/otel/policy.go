@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
@@ -13,10 +14,12 @@ import (
 
 // Policy is what of a span its labels are made of.
 type Policy struct {
-	names         *spantable.Names  // of a span's attributes
-	resourceNames *spantable.Names  // of a resource's
-	tags          []spantable.Label // of peer tags
-	ofEveryKind   []spantable.Label // peer labels that an operator named
+	id            rules.PolicyID
+	names         *spantable.Names                    // of a span's attributes
+	resourceNames *spantable.Names                    // of a resource's
+	tags          []spantable.Label                   // of peer tags
+	inKey         [spantable.Kinds]spantable.LabelSet // by the kind of a span: the labels that its key is made of
+	ofEveryKind   []spantable.Label                   // peer labels that an operator named
 	ignore        *ignore.List
 	ignorable     []spantable.Label // of the attributes that its rules ask for
 	keep          []keptAttribute   // of a resource, by name
@@ -71,7 +74,7 @@ func NewPolicy(l Labels) *Policy {
 		ofResource = append(ofResource, name)
 		return spantable.Label(len(names) - 1)
 	}
-	p := &Policy{tags: slices.Clone(tagLabels[:]), ignore: l.Ignore}
+	p := &Policy{id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore}
 	for _, name := range l.Attributes {
 		at := label(name)
 		if peerLabels.Has(at) {
@@ -84,9 +87,30 @@ func NewPolicy(l Labels) *Policy {
 	for _, name := range l.Ignore.Attributes() {
 		p.ignorable = append(p.ignorable, label(name))
 	}
+	for kind := range spantable.Kinds {
+		p.inKey[kind] = p.labelsInKey(kind)
+	}
 	p.keep, ofResource = keep(l.Resource, ofResource)
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(ofResource)
 	return p
+}
+
+// labelsInKey returns the labels that the keys of a kind of spans are made of.
+func (p *Policy) labelsInKey(kind spantable.Kind) spantable.LabelSet {
+	all := spantable.LabelsOf(p.tags...)
+	for l := spantable.Other + 1; l < fixedLabels; l++ {
+		all.Add(l)
+	}
+	for _, l := range []spantable.Label{labelPeerService, labelServerAddress} {
+		if !p.hasTag(kind, l) {
+			all.Remove(l)
+		}
+	}
+	if !p.hasTag(kind, labelServerAddress) {
+		all.Remove(labelOldPeerName)
+		all.Remove(labelOldHostName)
+	}
+	return all
 }
 
 // hasTag reports whether spans of a kind have a tag. Peer labels are those of clients, producers and consumers.

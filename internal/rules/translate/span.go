@@ -36,7 +36,7 @@ func (t *maker) readScope(tags []spantable.Tag) {
 	t.tags.reset()
 	for i := range tags {
 		if l := t.plain[tags[i].Label]; t.isRead(&tags[i], l) {
-			t.tags.replaceText(l, t.value(&tags[i]))
+			t.tags.replaceText(l, t.asText(&tags[i]))
 		}
 	}
 	t.ofScope = t.tags.appendTexts(t.ofScope[:0])
@@ -87,7 +87,7 @@ func (t *maker) collect(tags []spantable.Tag, hasNumbers bool) {
 			continue
 		}
 		if n, is := tag.Float(); !is || tag.Value == spantable.IsBool || !hasNumbers {
-			t.tags.setText(l, t.value(tag))
+			t.tags.setText(l, t.asText(tag))
 		} else {
 			t.tags.setNumber(l, n)
 		}

@@ -96,7 +96,7 @@ func (t *Translator) isCounted(said bool) bool {
 	if !t.process.Set.Has(attrComputed) {
 		return said
 	}
-	value := t.to.String(t.asked.said(attrComputed))
+	value := t.to.String(t.resourceTag(attrComputed))
 	return value != "" && value != "false"
 }
 

@@ -8,7 +8,7 @@ package work
 
 import "github.com/spanstatsd/spanstatsd/internal/span/spantable"
 
-// Attribute is what is asked of a span.
+// Attribute is an attribute that names are made of.
 type Attribute uint8
 
 // The attributes that names are made of.
@@ -27,8 +27,8 @@ const (
 	Attributes // how many there are
 )
 
-// Span is a span that is asked for its attributes. What it has not is empty.
-type Span interface{ Said(Attribute) string }
+// Span returns the values of its attributes, empty for those that it does not have.
+type Span interface{ Value(Attribute) string }
 
 // messaging are the kinds of spans that may be about a message.
 var messaging = spantable.KindsOf(
@@ -40,39 +40,39 @@ var messaging = spantable.KindsOf(
 func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	isClient, isServer := kind == spantable.KindClient, kind == spantable.KindServer
 	isRequest := isClient || isServer
-	if isRequest && s.Said(HTTPMethod) != "" {
+	if isRequest && s.Value(HTTPMethod) != "" {
 		return appendRequest(dst, "http", isServer)
 	}
 	if isClient {
-		if system := s.Said(DBSystem); system != "" {
+		if system := s.Value(DBSystem); system != "" {
 			return append(appendLower(dst, system), ".query"...)
 		}
 	}
 	if messaging.Has(kind) {
-		if system, done := s.Said(MessagingSystem), s.Said(MessagingOperation); system != "" && done != "" {
+		if system, done := s.Value(MessagingSystem), s.Value(MessagingOperation); system != "" && done != "" {
 			return appendLower(append(appendLower(dst, system), '.'), done)
 		}
 	}
 	if isRequest {
-		if system := s.Said(RPCSystem); system != "" {
+		if system := s.Value(RPCSystem); system != "" {
 			return appendCall(dst, s, system, isServer)
 		}
 	}
 	if isClient {
-		if provider, name := s.Said(FaaSProvider), s.Said(FaaSName); provider != "" && name != "" {
+		if provider, name := s.Value(FaaSProvider), s.Value(FaaSName); provider != "" && name != "" {
 			return append(appendLower(append(appendLower(dst, provider), '.'), name), ".invoke"...)
 		}
 	}
 	if isServer {
-		if trigger := s.Said(FaaSTrigger); trigger != "" {
+		if trigger := s.Value(FaaSTrigger); trigger != "" {
 			return append(appendLower(dst, trigger), ".invoke"...)
 		}
 	}
 	switch {
-	case s.Said(GraphQLType) != "":
+	case s.Value(GraphQLType) != "":
 		return append(dst, "graphql.server.request"...)
 	case isRequest:
-		return appendRequest(dst, s.Said(Protocol), isServer)
+		return appendRequest(dst, s.Value(Protocol), isServer)
 	case kind == spantable.KindProducer:
 		return append(dst, "Producer"...)
 	case kind == spantable.KindConsumer:
@@ -86,7 +86,7 @@ func appendCall(dst []byte, s Span, system string, isServer bool) []byte {
 	if system != "aws-api" || isServer {
 		return appendRequest(dst, system, isServer)
 	}
-	if service := s.Said(RPCService); service != "" {
+	if service := s.Value(RPCService); service != "" {
 		return append(appendLower(append(dst, "aws."...), service), ".request"...)
 	}
 	return append(dst, "aws.client.request"...)
@@ -121,7 +121,7 @@ func Type(s Span, kind spantable.Kind) string {
 	case spantable.KindServer:
 		return "web"
 	case spantable.KindClient:
-		if system := s.Said(DBSystem); system != "" {
+		if system := s.Value(DBSystem); system != "" {
 			return databaseType(system)
 		}
 		return "http"

@@ -147,7 +147,7 @@ func stringsAhead(t *spantable.Table, fields int, texts []spantable.Text) []byte
 	if size > maxAhead {
 		return nil
 	}
-	dst := append32(t.Derived[:0], msgpack.Map32, fields+1)        // the body
+	dst := append32(t.Derived[:0], msgpack.Map32, fields+1)     // the body
 	dst = append32(append(dst, 1), msgpack.Array32, len(texts)) // field 1, the list of strings
 	for _, s := range texts {
 		if s.Len < 32 {

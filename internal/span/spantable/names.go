@@ -148,6 +148,9 @@ func LabelsOf(all ...Label) (s LabelSet) {
 // Add adds a label to the set.
 func (s *LabelSet) Add(l Label) { s[l>>6] |= 1 << (l & 63) }
 
+// Remove removes a label from the set.
+func (s *LabelSet) Remove(l Label) { s[l>>6] &^= 1 << (l & 63) }
+
 // Has reports whether a label is in the set.
 func (s *LabelSet) Has(l Label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
 

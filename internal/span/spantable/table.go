@@ -155,6 +155,8 @@ type Span struct {
 	// HasUnknownType marks a span whose type only the Datadog agent can determine. A body with such a span
 	// is not counted here but by the agent.
 	HasUnknownType bool
+	// IsSynthetic reports whether the span is part of a synthetic test. A rule sets it.
+	IsSynthetic bool
 }
 
 // Status is the outcome of a span.

@@ -83,18 +83,33 @@ func (t *timed) list(snapshots int) (b *span.Batch, rewrites int) {
 	all := make([]workload.Snapshot, snapshots)
 	t.gen.Fill(all, time.Now().UnixNano())
 	b = &span.Batch{}
+	b.Labeller = &labeller{b, &t.key}
 	for i := range all {
-		s, key := &all[i], len(b.Keys)
+		s, from := &all[i], len(b.Fingerprints)
 		rewrites += toRewrite(s.Key)
-		b.Keys = wire.AppendKey(b.Keys, s.Key)
+		b.Fingerprints = wire.AppendKey(b.Fingerprints, s.Key)
 		b.Snapshots = append(b.Snapshots, span.Snapshot{
-			Key:      uint32(key),
-			KeyEnd:   uint32(len(b.Keys)),
-			Duration: s.Duration,
-			End:      s.End,
-			Weight:   1,
-			Flags:    s.Flags,
+			Fingerprint:    uint32(from),
+			FingerprintEnd: uint32(len(b.Fingerprints)),
+			Duration:       s.Duration,
+			End:            s.End,
+			Weight:         1,
+			Span:           uint32(i),
+			Flags:          s.Flags,
 		})
 	}
 	return b, rewrites
+}
+
+// labeller reads the keys of a batch whose fingerprints are keys in the native protocol.
+type labeller struct {
+	batch *span.Batch
+	key   *span.Key
+}
+
+func (l *labeller) Label(number uint32) *span.Key {
+	if err := wire.ReadKey(l.key, l.batch.FingerprintOf(&l.batch.Snapshots[number])); err != nil {
+		panic(err)
+	}
+	return l.key
 }

@@ -147,6 +147,7 @@ func (p *path) measure(b *testing.B) {
 
 // timed is what of a daemon lies behind its sockets.
 type timed struct {
+	key        span.Key // of all labellers
 	b          testing.TB
 	name       string
 	gen        *workload.Generator

@@ -14,7 +14,6 @@ import (
 	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"github.com/tinylib/msgp/msgp"
 )
 
@@ -93,7 +92,7 @@ func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 		for _, batch := range c.Batches {
 			for i := range batch.Snapshots {
 				one := &batch.Snapshots[i]
-				got = append(got, labelsOf(groupOf(t, batch.KeyOf(one), one)))
+				got = append(got, labelsOf(groupOf(batch.Labeller.Label(one.Span), one)))
 			}
 		}
 		var want []string
@@ -112,12 +111,7 @@ func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 }
 
 // groupOf is a snapshot as a group of one.
-func groupOf(t *testing.T, key []byte, s *span.Snapshot) *pb.ClientGroupedStats {
-	t.Helper()
-	var k span.Key
-	if err := wire.ReadKey(&k, key); err != nil {
-		t.Fatal(err)
-	}
+func groupOf(k *span.Key, s *span.Snapshot) *pb.ClientGroupedStats {
 	k.Normalize("go")
 	g := &pb.ClientGroupedStats{
 		Service: k.Service, Name: k.Operation, Resource: k.Resource, Type: k.Type, SpanKind: k.Kind,

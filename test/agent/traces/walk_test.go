@@ -14,7 +14,6 @@ import (
 	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -52,10 +51,8 @@ func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string,
 	oldest := since.UnixNano() - since.UnixNano()%10e9
 	for baseService, batch := range batches {
 		for i := range batch.Snapshots {
-			s, k := &batch.Snapshots[i], span.Key{}
-			if err := wire.ReadKey(&k, batch.KeyOf(s)); err != nil {
-				t.Fatal(err)
-			}
+			s := &batch.Snapshots[i]
+			k := batch.Labeller.Label(s.Span)
 			k.Normalize(lang)
 			bucket := max(s.End-s.End%10e9, oldest)
 			if now := time.Now().UnixNano(); bucket > now {

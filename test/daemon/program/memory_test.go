@@ -124,7 +124,7 @@ func floodReceivers(t *testing.T, limit int, args []string) {
 	if filled.Collapsed["whole_key"] == 0 {
 		t.Errorf("the table of aggregates was never full: %v", filled.Collapsed)
 	}
-	for door, d := range filled.Doors {
+	for door, d := range filled.Receivers {
 		if d.Requests["counted"] == 0 {
 			t.Errorf("%s counted nothing: %v", door, d.Requests)
 		}

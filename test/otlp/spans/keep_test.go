@@ -137,14 +137,14 @@ func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Policy) (lef
 ) {
 	t.Helper()
 	var sample sampling.Sample
-	found := sample.Measure(c.Request(), k, false)
-	if left = body; !found.IsWhole {
-		left = sample.AppendRest(nil)
+	found := sample.Select(c.Request(), k, false)
+	if left = body; !found.IsUnchanged {
+		left = sample.AppendSelected(nil)
 	}
 	if len(left) != found.Size {
 		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))
 	}
-	return left, found.Kept, found.Dropped
+	return left, found.Sampled, found.SampledOut
 }
 
 // checkKeep compares what goes on of a body with what a plain sampler leaves of it.
@@ -158,7 +158,7 @@ func checkKeep(t testing.TB, c *otel.Counter, body []byte, k keeper) {
 	if !bytes.Equal(body, before) {
 		t.Fatal("the body was written to")
 	}
-	if len(left) > sampling.RestBytes(len(body)) {
+	if len(left) > sampling.SelectionBytes(len(body)) {
 		t.Fatalf("%d bytes of %d", len(left), len(body))
 	}
 	got, isRequest := decode(left)

@@ -62,9 +62,9 @@ func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
 		keeping = &k.Policy
 	}
 	var sample sampling.Sample
-	found, left := sample.Measure(c.Request(), keeping, true), body
-	if !found.IsWhole {
-		left = sample.AppendRest(nil)
+	found, left := sample.Select(c.Request(), keeping, true), body
+	if !found.IsUnchanged {
+		left = sample.AppendSelected(nil)
 	}
 	if len(left) != found.Size {
 		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))
@@ -105,7 +105,7 @@ func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
 	if err := again.Count(left, policy); err != nil {
 		t.Fatalf("what goes on can't be counted: %v", err)
 	}
-	if !sample.Measure(again.Request(), nil, true).IsWhole {
+	if !sample.Select(again.Request(), nil, true).IsUnchanged {
 		t.Fatal("what says that it is counted says so once more")
 	}
 }

@@ -1,7 +1,6 @@
 package spans
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -163,12 +162,13 @@ func (s *sealing) count(t *testing.T, c *otel.Counter) {
 		}
 		for i := range batch.Snapshots {
 			snapshot := &batch.Snapshots[i]
-			name := fmt.Sprint(place, string(batch.KeyOf(snapshot)))
+			key := wire.AppendKey(nil, batch.Labeller.Label(snapshot.Span))
+			name := fmt.Sprint(place, string(key))
 			id, is := s.known[name]
 			if !is {
 				id = registry.KeyID(len(s.keys))
 				entry := registry.KeyEntry{Origin: registry.OriginID(place)}
-				if err := wire.ReadKey(&entry.Key, bytes.Clone(batch.KeyOf(snapshot))); err != nil {
+				if err := wire.ReadKey(&entry.Key, key); err != nil {
 					t.Fatal(err)
 				}
 				entry.Key.Normalize(origin.Lang)

@@ -11,8 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// asked is a span and its resource, which are asked for attributes, and where texts are made.
-type asked struct {
+// spanAttributes finds the attributes of a span and its resource, and makes texts of them.
+type spanAttributes struct {
 	request *otlp.Request
 	to      *spantable.Table // with the body of the request, so a text of that is one of this
 	span    spantable.Selected
@@ -22,14 +22,14 @@ type asked struct {
 }
 
 // selectProcess selects a resource, and no span.
-func (a *asked) selectProcess(of *otlp.Resource) {
+func (a *spanAttributes) selectProcess(of *otlp.Resource) {
 	a.process.Set = spantable.LabelSet{}
 	a.process.AddMissing(&a.request.Table, of.FirstTag, of.LastTag)
 	a.span.Set, a.either = spantable.LabelSet{}, a.process.Set
 }
 
 // selectSpan selects a span of the selected resource.
-func (a *asked) selectSpan(s *spantable.Span) {
+func (a *spanAttributes) selectSpan(s *spantable.Span) {
 	a.span.Set, a.scratch = spantable.LabelSet{}, a.scratch[:0]
 	a.span.AddMissing(&a.request.Table, s.First, s.Last)
 	for i := range a.either {
@@ -38,14 +38,14 @@ func (a *asked) selectSpan(s *spantable.Span) {
 }
 
 // text is an attribute that the span, or else its resource, has as a text that is not empty.
-func (a *asked) text(l spantable.Label) spantable.Text {
+func (a *spanAttributes) text(l spantable.Label) spantable.Text {
 	if !a.either.Has(l) {
 		return spantable.Text{}
 	}
 	return a.found(l)
 }
 
-func (a *asked) found(l spantable.Label) spantable.Text {
+func (a *spanAttributes) found(l spantable.Label) spantable.Text {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
 			return t.Text()
@@ -55,7 +55,7 @@ func (a *asked) found(l spantable.Label) spantable.Text {
 }
 
 // first is the first of two attributes that is such a text.
-func (a *asked) first(l, or spantable.Label) spantable.Text {
+func (a *spanAttributes) first(l, or spantable.Label) spantable.Text {
 	if text := a.text(l); text.Len > 0 {
 		return text
 	}
@@ -63,7 +63,7 @@ func (a *asked) first(l, or spantable.Label) spantable.Text {
 }
 
 // integer is an attribute that the span, or else its resource, has as an integer.
-func (a *asked) integer(l spantable.Label) (int64, bool) {
+func (a *spanAttributes) integer(l spantable.Label) (int64, bool) {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
 			return int64(t.Bits), true
@@ -72,18 +72,18 @@ func (a *asked) integer(l spantable.Label) (int64, bool) {
 	return 0, false
 }
 
-// said is what the resource says, of any type, as the value of a tag.
-func (a *asked) said(l spantable.Label) spantable.Text {
+// resourceTag returns an attribute of the resource, of any type, as the value of a tag.
+func (a *spanAttributes) resourceTag(l spantable.Label) spantable.Text {
 	t := a.process.Tag(&a.request.Table, l)
 	if t == nil {
 		return spantable.Text{}
 	}
-	return a.normal(a.value(t))
+	return a.normal(a.asText(t))
 }
 
-// Said is what package work asks for: as the value of a tag, but for a method, of which it only
-// asks whether there is one. It is good until the next span.
-func (a *asked) Said(attribute work.Attribute) string {
+// Value implements work.Span. It returns an attribute as the value of a tag, except for a method, of which package
+// work asks only whether there is one. It is valid until the next span.
+func (a *spanAttributes) Value(attribute work.Attribute) string {
 	text := a.to.Bytes(a.first(workAttributes[attribute][0], workAttributes[attribute][1]))
 	if attribute == work.HTTPMethod || rules.IsTagValue(text) {
 		return spantable.View(text)
@@ -93,8 +93,8 @@ func (a *asked) Said(attribute work.Attribute) string {
 	return spantable.View(a.scratch[start:])
 }
 
-// value is an attribute as text.
-func (a *asked) value(t *spantable.Tag) spantable.Text {
+// asText returns an attribute as text.
+func (a *spanAttributes) asText(t *spantable.Tag) spantable.Text {
 	if t.Value == spantable.IsText {
 		return t.Text()
 	}
@@ -104,7 +104,7 @@ func (a *asked) value(t *spantable.Tag) spantable.Text {
 }
 
 // normal is a text as the value of a tag, which most are as they are.
-func (a *asked) normal(text spantable.Text) spantable.Text {
+func (a *spanAttributes) normal(text spantable.Text) spantable.Text {
 	if rules.IsTagValue(a.to.Bytes(text)) {
 		return text
 	}
@@ -114,7 +114,7 @@ func (a *asked) normal(text spantable.Text) spantable.Text {
 }
 
 // join is a text of several parts.
-func (a *asked) join(all ...string) spantable.Text {
+func (a *spanAttributes) join(all ...string) spantable.Text {
 	start := len(a.to.Derived)
 	for _, part := range all {
 		a.to.Derived = append(a.to.Derived, part...)
@@ -123,14 +123,14 @@ func (a *asked) join(all ...string) spantable.Text {
 }
 
 // decimal is an integer as a text.
-func (a *asked) decimal(n int64) spantable.Text {
+func (a *spanAttributes) decimal(n int64) spantable.Text {
 	start := len(a.to.Derived)
 	a.to.Derived = strconv.AppendInt(a.to.Derived, n, 10)
 	return a.to.DerivedSince(start)
 }
 
 // naming is what spans are called.
-type naming struct{ asked }
+type naming struct{ spanAttributes }
 
 // names gives a span, which is selected, its names. Its Name is that of OTLP until then.
 func (n *naming) names(s *spantable.Span) {
@@ -215,10 +215,10 @@ func (n *naming) with(text, behind spantable.Text) spantable.Text {
 }
 
 // sender is what the selected resource says of its process.
-func (a *asked) sender() spantable.Sender {
+func (a *spanAttributes) sender() spantable.Sender {
 	return spantable.Sender{
-		Lang:          a.said(attrLanguage),
-		TracerVersion: a.join(span.OTLPVersion, a.to.String(a.said(attrSDKVersion))),
+		Lang:          a.resourceTag(attrLanguage),
+		TracerVersion: a.join(span.OTLPVersion, a.to.String(a.resourceTag(attrSDKVersion))),
 		Container:     a.normal(a.text(attrContainer)),
 		Host:          a.host(),
 		Env:           a.normal(a.first(attrEnvironment, attrOldEnvironment)),
@@ -240,14 +240,14 @@ var local = map[string]bool{
 
 // host is the name of the resource's host as the ingest finds it, empty where the agent takes
 // its own: it knows that one.
-func (a *asked) host() spantable.Text {
+func (a *spanAttributes) host() spantable.Text {
 	if name := a.anyHost(); !local[a.to.String(name)] {
 		return name
 	}
 	return spantable.Text{}
 }
 
-func (a *asked) anyHost() spantable.Text {
+func (a *spanAttributes) anyHost() spantable.Text {
 	says := func(l spantable.Label) string { return a.to.String(a.text(l)) }
 	first := func(labels ...spantable.Label) spantable.Text {
 		for _, l := range labels {
@@ -261,7 +261,7 @@ func (a *asked) anyHost() spantable.Text {
 	case hostless[says(attrPlatform)]:
 		return spantable.Text{}
 	case a.process.Set.Has(attrHost):
-		return a.value(a.process.Tag(&a.request.Table, attrHost)) // of any type
+		return a.asText(a.process.Tag(&a.request.Table, attrHost)) // of any type
 	case a.process.Set.Has(attrDatadogHost):
 		return a.text(attrDatadogHost)
 	case says(attrLaunchType) == "fargate":
@@ -280,7 +280,7 @@ func (a *asked) anyHost() spantable.Text {
 
 // hostOfGCP is the name of a host there: that of the machine, without its domain, and its
 // project.
-func (a *asked) hostOfGCP() spantable.Text {
+func (a *spanAttributes) hostOfGCP() spantable.Text {
 	if !a.process.Set.Has(attrHostName) || !a.process.Set.Has(attrAccount) {
 		return spantable.Text{}
 	}

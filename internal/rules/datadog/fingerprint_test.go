@@ -1,6 +1,7 @@
 package datadog_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -44,40 +45,43 @@ func randomSpan(rnd *rand.Rand, id int) map[string]any {
 	}
 }
 
-// TestACachedKeyIsTheKeyThatWouldBeMade: a counter that remembers keys makes of each body what one makes that
-// has met none, whatever language and policy came before.
-func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
+// TestFingerprint_DecidesTheKey of random spans, whatever their language and policy.
+func TestFingerprint_DecidesTheKey(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	few, ok := datadog.NewPolicy([]string{"out.host"}, []string{"client"}, nil, datadog.Labels{})
 	if !ok {
 		t.Fatal("refused")
 	}
-	policy := []*datadog.Policy{policyOf(t), few}
-	c := datadog.NewCounter()
-	for range 60 {
+	policies := []*datadog.Policy{policyOf(t), few, tracersPolicy(t)}
+	var pool []map[string]any
+	for range 500 {
+		pool = append(pool, randomSpan(rnd, 0))
+	}
+	c, fingerprints, spans := datadog.NewCounter(), map[string]bool{}, 0
+	for range 200 {
 		var traces []any
 		for range 20 {
-			var spans []any
+			var trace []any
 			for id := range 1 + rnd.IntN(8) {
-				spans = append(spans, randomSpan(rnd, id))
+				s := maps.Clone(pool[rnd.IntN(len(pool))])
+				s["span_id"], s["parent_id"] = id+1, rnd.IntN(2)*id
+				trace = append(trace, s)
 			}
-			traces = append(traces, spans)
+			traces = append(traces, trace)
 		}
-		body, w, lang, top := encode(t, traces), policy[rnd.IntN(2)], []string{
-			"go",
-			"python",
-		}[rnd.IntN(2)], rnd.IntN(2) == 0
-		fresh := datadog.NewCounter()
-		if a, b := c.Count(decode.FormatV04, body, lang, top, w), fresh.Count(decode.FormatV04, body, lang,
-			top, w); a != nil || b != nil {
-			t.Fatal(a, b)
+		lang, isTop := []string{"go", "python"}[rnd.IntN(2)], rnd.IntN(2) == 0
+		if err := c.Count(decode.FormatV04, encode(t, traces), lang, isTop, policies[rnd.IntN(3)]); err != nil {
+			t.Fatal(err)
 		}
-		same(t, c, fresh)
-		fresh = datadog.NewCounter()
-		if c.Count(decode.FormatV04, body, lang, top, w) != nil ||
-			fresh.Count(decode.FormatV04, body, lang, top, w) != nil {
-			t.Fatal("the second time")
+		countedBy(t, c) // compares the keys
+		for _, batch := range c.Batches {
+			for i := range batch.Snapshots {
+				fingerprints[string(batch.FingerprintOf(&batch.Snapshots[i]))] = true
+				spans++
+			}
 		}
-		same(t, c, fresh)
+	}
+	if repeated := spans - len(fingerprints); repeated < 100 {
+		t.Errorf("only %d of %d spans have the fingerprint of another one", repeated, spans)
 	}
 }
