@@ -152,7 +152,7 @@ func shown(r *otlp.Request) (all []string) {
 	return all
 }
 
-// want is what a span must say, as docs/zipkin.md has it; "" of one that is not finished.
+// want is what a span must say, as docs/semantics.md has it; "" of one that is not finished.
 func (s *reported) want() string {
 	if s.duration == 0 {
 		return ""
