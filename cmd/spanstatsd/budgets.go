@@ -21,32 +21,33 @@ type nameOptions struct {
 }
 
 func (o *nameOptions) group(c *daemon.Config) *commandline.Group {
-	g := commandline.NewGroup("Names and budgets")
+	g := commandline.NewGroup("Cardinality")
 	agg := &c.Aggregate
 	f := g.First
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates,
-		"most aggregates of an interval, of all origins together; a key beyond them is counted in its "+
-			"origin's overflow aggregate")
+		"maximum number of aggregates per interval, for all origins; further keys are counted in "+
+			"their origin's overflow aggregate")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil,
-		"most distinct values of a field, for each origin and interval, as field=N,field=N, or of one tag "+
-			"as tag:NAME=N; may be repeated (default: a budget for each field, see docs/tuning.md)")
+		"maximum number of distinct values per label, origin and interval: label=N,label=N, or "+
+			"tag:NAME=N for one tag; repeatable (default: a budget for each label, see "+
+			"docs/configuration.md)")
 	f.Var(&agg.Masking, "mask-names",
-		"when identifiers in resources and endpoints become placeholders, as in /users/{id}: over-budget "+
-			"where the name would be lost otherwise, always, or never")
+		"when to replace identifiers in resources and endpoints by placeholders, as in /users/{id}: "+
+			"over-budget, always, or never")
 
 	f = g.Rest
 	f.StringArrayVar(&o.ignore, "ignore", nil,
-		"spans that are not counted, wherever they come from, as resource=GET /healthz, span.kind=internal, "+
-			"service=~^test- or attribute.url.path=~^/static/, where ~ begins a pattern; may be repeated "+
-			"(default: none)")
+		"spans that are not counted, as field=value or field=~regexp, such as resource=GET /healthz, "+
+			"span.kind=internal, service=~^test- or attribute.url.path=~^/static/; repeatable (default: "+
+			"none)")
 	f.Lookup("ignore").DefValue = ""
 	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",
-		"memory for the labels of an interval's keys; a key beyond it is counted in its origin's overflow "+
+		"memory for the labels of an interval; further keys are counted in their origin's overflow "+
 			"aggregate")
 	f.Var(commandline.Size(&agg.SketchBytes), "sketch-bytes",
-		"memory for the bins of all sketches; beyond it the lowest bins of a sketch become one")
+		"memory for the bins of all sketches; beyond it, the lowest bins of a sketch are merged")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins,
-		"most origins of an interval; those beyond them are counted as one")
+		"maximum number of origins per interval; further ones are counted as one")
 	return g
 }
 

@@ -21,47 +21,47 @@ func (o *limitOptions) group(c *daemon.Config) *commandline.Group {
 	in, adm, agg, out, apm, otel := &c.Ingest, &c.Admit, &c.Aggregate, &c.Flush, &c.APM, &c.OTLP
 	f := g.First
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections,
-		"most tracers that are connected to --socket at once")
+		"maximum number of concurrent connections to --socket")
 
 	f = g.Rest
 	drainers := &drainers{number: &agg.Drainers}
 	_ = drainers.Set("cpu:1")
 	f.Var(drainers, "drainers",
-		"how many goroutines count: cpu:1 for one a core, cpu+1:0.25 for one and a quarter of the cores, "+
-			"fixed:4 for four")
+		"number of goroutines that aggregate spans: cpu:1 for one per core, cpu+1:0.25 for one plus "+
+			"a quarter of the cores, fixed:4 for four")
 	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots,
-		"slots of the ring before each drainer, a power of two")
+		"slots of the ring in front of each drainer, a power of two")
 	f.Var(commandline.Choice(&o.buffer, "drop", "drop", "block"), "buffer",
-		"what happens to a batch that finds a ring full: drop loses it, block lets its tracer wait")
+		"what to do when a ring is full: drop the batch, or block the client")
 	f.Var(commandline.Size(&in.MaxByteRate), "max-byte-rate",
-		"most bytes a second that are read from one connection to --socket; 0 for any")
+		"maximum bytes per second read from one connection to --socket; 0 for unlimited")
 	f.Var(commandline.Size(&adm.MaxKeyBytes), "max-key-bytes",
-		"memory for the keys that one connection to --socket has remembered, of which tracers are told "+
-			"seven eighths")
+		"memory for the keys of one connection to --socket; clients may use seven eighths for "+
+			"numbered keys")
 	f.Var(commandline.Size(&adm.MaxKeyBytesInAll), "max-key-bytes-in-all",
-		"memory for the keys that all connections have remembered")
+		"memory for the keys of all connections to --socket")
 	f.Var(commandline.Size(&out.RetryBytes), "retry-bytes",
-		"memory for payloads that wait for a destination, for each destination")
-	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for its destination")
+		"memory for queued payloads, per destination")
+	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload is queued before it is dropped")
 	f.IntVar(&apm.MaxConnections, "apm-max-connections", apm.MaxConnections,
-		"most tracers that are connected to --apm-socket and --apm-addr at once")
+		"maximum number of concurrent connections to --apm-socket and --apm-addr")
 	f.Var(commandline.Size(&apm.MaxBody), "apm-max-body",
-		"longest request with traces to --apm-socket or --apm-addr that is counted; a longer one is left "+
-			"to the agent")
+		"maximum size of a trace request to --apm-socket or --apm-addr; a larger one is left to the "+
+			"agent to count")
 	f.Var(commandline.Size(&apm.MaxBodyBytes), "apm-max-body-bytes",
-		"memory for all requests to --apm-socket and --apm-addr at a time")
+		"memory for all concurrent requests to --apm-socket and --apm-addr")
 	f.IntVar(&otel.MaxConnections, "otlp-max-connections", otel.MaxConnections,
-		"most SDKs that are connected to --otlp-addr and --otlp-socket at once")
+		"maximum number of concurrent connections to --otlp-addr and --otlp-socket")
 	f.Var(commandline.Size(&otel.MaxBody), "otlp-max-body",
-		"longest request of OTLP that is taken, as it comes and uncompressed")
+		"maximum size of an OTLP request, compressed and decompressed")
 	f.Var(commandline.Size(&otel.MaxBodyBytes), "otlp-max-body-bytes",
-		"memory for all requests of OTLP at a time")
+		"memory for all concurrent OTLP requests")
 	f.IntVar(&c.Zipkin.MaxConnections, "zipkin-max-connections", c.Zipkin.MaxConnections,
-		"most senders that are connected to --zipkin-addr and --zipkin-socket at once")
+		"maximum number of concurrent connections to --zipkin-addr and --zipkin-socket")
 	f.Var(commandline.Size(&c.Zipkin.MaxBody), "zipkin-max-body",
-		"longest request of Zipkin that is taken, as it comes and uncompressed")
+		"maximum size of a Zipkin request, compressed and decompressed")
 	f.Var(commandline.Size(&c.Zipkin.MaxBodyBytes), "zipkin-max-body-bytes",
-		"memory for all requests of Zipkin at a time")
+		"memory for all concurrent Zipkin requests")
 	return g
 }
 

@@ -27,7 +27,7 @@ type runOptions struct {
 	process    processOptions
 }
 
-// addTo adds the flags of run to a command, as help, the manual page and docs/tuning.md show them.
+// addTo adds the flags of run to a command, as help, the manual page and docs/configuration.md show them.
 func (o *runOptions) addTo(cmd *cobra.Command) {
 	groups := o.groups()
 	commandline.AddGroups(cmd, groups)

@@ -27,29 +27,27 @@ type scrapedOptions struct {
 
 func (o *scrapedOptions) addFirst(f *pflag.FlagSet) {
 	f.Var(&o.choice, "prometheus",
-		"whether a Prometheus can scrape statistics at "+prometheus.Path+" of --http-addr: on, also without "+
-			"a value, or off (default: on where no destination is named)")
+		"serve statistics for Prometheus at /metrics/spans of --http-addr: on (also without a value) "+
+			"or off (default: on if no other destination is set)")
 	f.Lookup("prometheus").NoOptDefVal = on
 }
 
 func (o *scrapedOptions) addRest(f *pflag.FlagSet) {
 	f.Var(commandline.Text(&o.addr, "address"), "prometheus-addr",
-		"address of its own at which a Prometheus scrapes statistics, as :9127 (default: that of "+
+		"separate listen address for Prometheus scrapes, such as :9127 (default: that of "+
 			"--http-addr)")
 	f.Var(commandline.Choice(&o.histograms, "both", "both", onlyNative, onlyClassic), "prometheus-histograms",
-		"which buckets a Prometheus gets: native ones where it asks for protobuf, "+
-			"classic ones, or both")
+		"histograms for Prometheus: classic, native over protobuf, or both")
 	f.Var(commandline.Parsed(&o.bounds, connectorBounds, "bounds", parseBounds), "prometheus-buckets",
-		"upper bounds of classic buckets in seconds, with commas; connector for those of the Collector's "+
-			"spanmetrics connector, sdk for those of OpenTelemetry's conventions for HTTP")
+		"upper bounds of classic buckets in seconds, separated by commas; connector for the "+
+			"Collector's spanmetrics connector, sdk for OpenTelemetry's HTTP conventions")
 	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Tempo),
-		"prometheus-dialect", "names of metrics and labels for a Prometheus: spanmetrics as the "+
-			"Collector's connector has them, tempo as the metrics generator of Grafana's Tempo has them")
+		"prometheus-dialect", "names of metrics and labels for Prometheus: spanmetrics as in the Collector's connector, "+
+			"tempo as in Grafana Tempo's metrics-generator")
 	f.Var(commandline.Text(&o.dimensions, "names"), "prometheus-dimensions",
-		"labels for a Prometheus beside service, name, kind and status, as attributes: all, none, or names "+
-			"with commas as http.route,peer.service, or all but some as all,-peer.service; up to eight may be "+
-			"any attribute of a span or its resource, each with a budget as tenant.id=200 where it has one of "+
-			"its own")
+		"optional labels for Prometheus, as attribute names: all, none, or a list such as "+
+			"http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
+			"attribute, with an optional budget: tenant.id=200")
 }
 
 // complete makes the exporter, which it is by itself where no other destination is named.

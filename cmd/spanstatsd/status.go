@@ -54,7 +54,7 @@ Exits with 3 if no daemon answers there.`,
 	}
 	f := cmd.Flags()
 	o.daemon.add(f)
-	f.BoolVar(&o.asJSON, "json", false, "the daemon's own JSON, see docs/status.md")
+	f.BoolVar(&o.asJSON, "json", false, "the daemon's own JSON, see docs/status-api.md")
 	f.BoolVar(&o.watch, "watch", false, "go on until it is interrupted; on a terminal in place, as top does")
 	f.DurationVar(&o.interval, "interval", 2*time.Second, "between two looks of --watch")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Second, "for an answer")
