@@ -143,31 +143,31 @@ var doorMetrics = []struct {
 	of         func(s *receiver.Shown) float64
 }{
 	{
-		"connections", "Connections of senders.",
+		"connections", "Connected senders.",
 		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.Connections) },
 	},
 	{
-		"refused_connections_total", "Connections that were refused because there were too many.",
+		"refused_connections_total", "Connections over the limit, in total or for one process.",
 		prometheus.CounterValue, func(s *receiver.Shown) float64 { return float64(s.Refused) },
 	},
 	{
-		"waited_requests_total", "Requests that waited for who is behind, who was away.",
+		"waited_requests_total", "Requests that waited for an unreachable destination.",
 		prometheus.CounterValue, func(s *receiver.Shown) float64 { return float64(s.Waited) },
 	},
 	{
-		"waiting_requests", "Requests that wait for who is behind.",
+		"waiting_requests", "Requests waiting for an unreachable destination.",
 		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.Waiting) },
 	},
 	{
-		"walked_bytes_total", "Bytes that were walked to be counted.",
+		"walked_bytes_total", "Bytes of requests parsed.",
 		prometheus.CounterValue, func(s *receiver.Shown) float64 { return float64(s.Bytes) },
 	},
 	{
-		"origins", "Origins that are known.",
+		"origins", "Remembered origins.",
 		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.Origins) },
 	},
 	{
-		"buffered_bytes", "Bytes of requests that are held.",
+		"buffered_bytes", "Bytes of buffered requests.",
 		prometheus.GaugeValue, func(s *receiver.Shown) float64 { return float64(s.BufferedBytes) },
 	},
 }
@@ -179,10 +179,10 @@ func (d *DoorSource) metrics(shown *receiver.Shown) (all []metric) {
 		all = append(all,
 			counters(d.Name+name, help, "result", func(*scrape) map[string]uint64 { return by }))
 	}
-	of("_requests_total", "Requests of "+d.Brings+", by what became of the count of their spans.",
+	of("_requests_total", "Requests received over "+d.Brings+", by the result of counting.",
 		shown.Requests)
 	if shown.Forwarded != nil {
-		of("_forwarded_total", "Requests of "+d.Brings+" that were to go on, by what became of them.",
+		of("_forwarded_total", "Requests received over "+d.Brings+" to forward, by result.",
 			shown.Forwarded)
 	}
 	for _, m := range doorMetrics {
