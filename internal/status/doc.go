@@ -7,7 +7,7 @@
 // library, and a scrape never makes it wait. It writes to nobody.
 //
 // The page is a few files in the binary. It knows nothing of its own: it asks /status, which
-// is a contract (docs/status.md), and draws the answer. Values from tracers become text in it
+// is a contract (docs/status-api.md), and draws the answer. Values from tracers become text in it
 // and nothing else; the policy that is sent with the page has the browser refuse anything
 // else.
 //

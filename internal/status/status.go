@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
-// StatusSchema is the version of the contract below: docs/status.md. A field
+// StatusSchema is the version of the contract below: docs/status-api.md. A field
 // may be added within a version; none is removed, renamed or given another
 // meaning without a new one.
 const StatusSchema = 1
