@@ -250,7 +250,7 @@ test-tracers: ## tracers as they are published (Go, Python, JavaScript, Java), a
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -count=1 -v ./...
 
-java-interceptor: ## what dd-java-agent shows to a TraceInterceptor, in the tables of docs/tracers.md (3 minutes)
+java-interceptor: ## what dd-java-agent shows to a TraceInterceptor, in the tables of docs/design/dd-java-agent.md (3 minutes)
 	@sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers >/dev/null
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -vet=off -tags languages -timeout 30m -count=1 -run JavaInterceptor -v .
 

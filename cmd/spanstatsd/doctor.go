@@ -63,7 +63,8 @@ Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
 	}
 	f := cmd.Flags()
 	daemon.addTo(f)
-	f.StringVar(&prometheus, "prometheus", "", "a Prometheus to ask what arrived there, http://host:port")
+	f.StringVar(&prometheus, "prometheus", "", "serve statistics for Prometheus at /metrics/spans of --http-addr: on (also without a value) "+
+		"or off (default: on if no other destination is set)")
 	f.BoolVar(&asJSON, "json", false, "findings as JSON, see docs/doctor.md")
 	f.DurationVar(&timeout, "timeout", 5*time.Second, "for an answer")
 	return cmd

@@ -50,71 +50,63 @@ const (
 )
 
 func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
-	g := commandline.NewGroup("Where statistics go")
+	g := commandline.NewGroup("Exporters")
 	f := g.Flags
 	o.dimensions, o.prometheusDimensions = points.AllDimensions, points.AllDimensions
 	f.Var(commandline.Text(&o.agentURL, "url"), "agent-url",
-		"where the agent takes statistics, http://host:port or unix:///path; off for no agent (default: "+
-			"DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126, where "+
-			"it is looked for, unless --apm-socket or --apm-addr needs it; off where another destination "+
-			"is named)")
+		"URL of the Datadog agent, http://host:port or unix:///path; off for none (default: "+
+			"DD_TRACE_AGENT_URL, or DD_AGENT_HOST and DD_TRACE_AGENT_PORT; otherwise "+
+			"http://127.0.0.1:8126, auto-discovered unless --apm-socket or --apm-addr needs it; off if "+
+			"another destination is set)")
 	f.Var(commandline.Text(&o.endpoint, "url"), "otlp-metrics-endpoint",
-		"where statistics go as OTLP metrics, http://host:4318/v1/metrics, https://... or unix:///path; "+
-			"off for nowhere (default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or "+
-			"OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
+		"export statistics as OTLP metrics to this URL, http://host:4318/v1/metrics, https://... or "+
+			"unix:///path; off for none (default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or "+
+			"OTEL_EXPORTER_OTLP_ENDPOINT with /v1/metrics; otherwise none)")
 	f.Var(commandline.Choice(&o.prometheus, "", on, off), "prometheus",
-		"whether a Prometheus can scrape statistics at "+prometheus.Path+" of --http-addr: on, also without "+
-			"a value, or off (default: on where no destination is named)")
+		"serve statistics for Prometheus at /metrics/spans of --http-addr: on (also without a value) "+
+			"or off (default: on if no other destination is set)")
 	f.Lookup("prometheus").NoOptDefVal = on
 	f.DurationVar(&c.Aggregate.FlushInterval, "flush-interval", c.Aggregate.FlushInterval,
-		"how often statistics are sent, and how long an interval is, 1s to 10s")
+		"length of an interval, after which statistics are exported, 1s to 10s")
 	f.BoolVar(&c.Aggregate.ConflateRuntimes, "conflate-runtimes", c.Aggregate.ConflateRuntimes,
-		"send origins that differ only in runtime id as one")
+		"merge origins that differ only in their runtime ID")
 	f.Var(commandline.Choice(&o.temporality, "", otlp.Delta, otlp.Cumulative), "otlp-temporality",
-		"what OTLP metrics hold: delta for what an interval has counted, cumulative for running totals "+
-			"(default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
+		"temporality of OTLP metrics: delta, or cumulative for totals since the start of a series "+
+			"(default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, otherwise delta)")
 	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Datadog),
-		"otlp-dialect", "names of OTLP metrics and their attributes: spanmetrics as the Collector's "+
-			"connector has them, datadog as Datadog's tracers have them")
+		"otlp-dialect", "names of OTLP metrics and attributes: spanmetrics as in the Collector's connector, datadog "+
+			"as in Datadog's tracers")
 	f.Var(commandline.Parsed(&o.histogram, points.Exponential, "kind[:bounds]", points.ParseHistogram),
-		"otlp-histogram", "buckets of durations in OTLP metrics: exponential, or explicit for classic ones, with "+
-			"the upper bounds of --prometheus-buckets behind a colon as explicit:sdk or explicit:0.01,0.1,1 "+
-			"(explicit alone has the connector's); explicit-ms sends them in milliseconds, as the "+
-			"connector does without unit: s")
+		"otlp-histogram", "histograms of OTLP metrics: exponential, explicit with optional bounds in seconds "+
+			"(explicit:sdk, explicit:0.01,0.1,1), or explicit-ms to export milliseconds")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
-		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
-			"all, none, or names with commas as http.route,peer.service, or all but some as "+
-			"all,-peer.service; up to eight may be any attribute of a span or its resource, each with a budget "+
-			"as tenant.id=200 where it has one of its own")
+		"optional attributes of OTLP metrics in the dialect spanmetrics: all, none, or a list such "+
+			"as http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
+			"attribute, with an optional budget: tenant.id=200")
 	f.Var(commandline.Parsed(&o.resource, "identifying", "names", otel.ParseResource), "otlp-resource-attributes",
-		"attributes of a resource which OTLP metrics keep of spans by OTLP, beside service, version, "+
-			"environment, host and container: names with commas, identifying for service.instance.id, "+
-			"service.namespace and Kubernetes' names, or none; resources that differ in any are origins "+
-			"of their own, see --max-origins")
+		"resource attributes of OTLP input that are kept, and that distinguish origins: identifying "+
+			"for service.instance.id, service.namespace and Kubernetes attributes, a list of names, or "+
+			"none")
 	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit,
-		"most exemplars of an interval in OTLP metrics and for a Prometheus, which are slow and failed "+
-			"spans of traces that --apm-socket, --apm-addr, --otlp-forward or --zipkin-forward has handed "+
-			"on; 0 for none")
+		"maximum number of exemplars per interval, in OTLP metrics and for Prometheus; 0 for none")
 	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id",
-		"attribute collector.instance.id of OTLP metrics in the dialect spanmetrics, which tells daemons "+
-			"apart; none to leave it out (default: drawn at each start)")
+		"attribute collector.instance.id in the dialect spanmetrics, different for each daemon; none "+
+			"to leave the attribute out (default: random)")
 	f.Var(commandline.Text(&o.prometheusAddr, "address"), "prometheus-addr",
-		"address of its own at which a Prometheus scrapes statistics, as :9127 (default: that of "+
+		"separate listen address for Prometheus scrapes, such as :9127 (default: that of "+
 			"--http-addr)")
 	f.Var(commandline.Choice(&o.prometheusHistograms, "both", "both", onlyNative, onlyClassic),
-		"prometheus-histograms", "which buckets a Prometheus gets: native ones where it asks for protobuf, "+
-			"classic ones, or both")
+		"prometheus-histograms", "histograms for Prometheus: classic, native over protobuf, or both")
 	f.Var(commandline.Parsed(&o.prometheusBounds, points.ConnectorBounds, "bounds", points.ParseBounds),
-		"prometheus-buckets", "upper bounds of classic buckets in seconds, with commas; connector for those of "+
-			"the Collector's spanmetrics connector, sdk for those of OpenTelemetry's conventions for HTTP")
+		"prometheus-buckets", "upper bounds of classic buckets in seconds, separated by commas; connector for the "+
+			"Collector's spanmetrics connector, sdk for OpenTelemetry's HTTP conventions")
 	f.Var(commandline.Choice(&o.prometheusDialect, points.Spanmetrics, points.Spanmetrics, points.Tempo),
-		"prometheus-dialect", "names of metrics and labels for a Prometheus: spanmetrics as the "+
-			"Collector's connector has them, tempo as the metrics generator of Grafana's Tempo has them")
+		"prometheus-dialect", "names of metrics and labels for Prometheus: spanmetrics as in the Collector's connector, "+
+			"tempo as in Grafana Tempo's metrics-generator")
 	f.Var(commandline.Text(&o.prometheusDimensions, "names"), "prometheus-dimensions",
-		"labels for a Prometheus beside service, name, kind and status, as attributes: all, none, or names "+
-			"with commas as http.route,peer.service, or all but some as all,-peer.service; up to eight may be "+
-			"any attribute of a span or its resource, each with a budget as tenant.id=200 where it has one of "+
-			"its own")
+		"optional labels for Prometheus, as attribute names: all, none, or a list such as "+
+			"http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
+			"attribute, with an optional budget: tenant.id=200")
 	return g
 }
 

@@ -31,9 +31,9 @@ func wanted() (all, common []listed) {
 	return all, common
 }
 
-// TestHelpManualAndTuningListTheSameFlags under the same headings, in the same order and with
-// the same texts; and help without --all the common ones, and how to see all.
-func TestHelpManualAndTuningListTheSameFlags(t *testing.T) {
+// TestFlags_AreListedAlike compares help, manual page and docs/configuration.md with the flags:
+// headings, order and texts. Help without --all has the common flags only.
+func TestFlags_AreListedAlike(t *testing.T) {
 	all, common := wanted()
 	if len(common) != len(commonFlags) {
 		t.Errorf("%d of %d common flags are flags", len(common), len(commonFlags))
@@ -51,7 +51,7 @@ func TestHelpManualAndTuningListTheSameFlags(t *testing.T) {
 		{"run --help --all", listedInHelp(helpOf(t, "run", "--help", "--all")), all},
 		{"config --help --all", listedInHelp(helpOf(t, "config", "--all", "--help")), all},
 		{"the manual page", listedInHelp(pageText(t, filepath.Join(dir, "spanstatsd-run.1"))), all},
-		{"docs/tuning.md", listedInTables(t, "../../docs/tuning.md"), all},
+		{configurationPage, listedInDocument(t), all},
 	} {
 		if len(list.got) != len(list.want) {
 			t.Errorf("%s lists %d flags of %d", list.of, len(list.got), len(list.want))
@@ -105,23 +105,57 @@ func listedInHelp(help string) (list []listed) {
 	return slices.DeleteFunc(list, func(l listed) bool { return l.group == "Other flags" })
 }
 
-// listedInTables are the flags in the first column of tables, and the texts in the third.
-func listedInTables(t *testing.T, file string) (list []listed) {
+const configurationPage = "../../docs/configuration.md"
+
+// listedInDocument returns the flags that docs/configuration.md describes, with their texts.
+func listedInDocument(t *testing.T) (list []listed) {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(configurationPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^## (.*)$|^\\| `--([a-z-]+)` \\| [^|]+ \\| (.*) \\|$")
+	entry := regexp.MustCompile("(?m)^## (.*)$|^- \\*\\*`--([a-z-]+)`\\*\\*: (.*(?:\n  .*)*)$")
 	group := ""
-	for _, parts := range row.FindAllStringSubmatch(string(text), -1) {
+	for _, parts := range entry.FindAllStringSubmatch(string(text), -1) {
 		if parts[1] != "" {
 			group = parts[1]
 			continue
 		}
-		list = append(list, listed{group, parts[2], strings.ReplaceAll(parts[3], "`", "")})
+		words := strings.Join(strings.Fields(parts[3]), " ")
+		list = append(list, listed{group, parts[2], strings.ReplaceAll(words, "`", "")})
 	}
 	return list
+}
+
+// TestConfigurationTables_MatchFlags compares the tables of docs/configuration.md with the flags: their
+// order, variables, and defaults that are values.
+func TestConfigurationTables_MatchFlags(t *testing.T) {
+	text, err := os.ReadFile(configurationPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| ([^|]+) \\| `(SPANSTATSD_[A-Z_]+)` \\|$")
+	rows := row.FindAllStringSubmatch(string(text), -1)
+	var flags []*pflag.Flag
+	for _, g := range (&runOptions{}).groups() {
+		g.Flags.VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
+	}
+	if len(rows) != len(flags) {
+		t.Fatalf("%d rows of flags, want %d", len(rows), len(flags))
+	}
+	for i, f := range flags {
+		name, value, variable := rows[i][1], rows[i][2], rows[i][3]
+		if name != f.Name {
+			t.Fatalf("row %d is of --%s, want --%s", i, name, f.Name)
+		}
+		want := "SPANSTATSD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		if variable != want {
+			t.Errorf("--%s has the variable %s, want %s", name, variable, want)
+		}
+		if f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(value, "`"+f.DefValue+"`") {
+			t.Errorf("--%s has the default %s, want %s", name, value, f.DefValue)
+		}
+	}
 }
 
 // TestAFlagsTextStandsAlone: none leans on a neighbour that stands elsewhere in another list.

@@ -23,29 +23,30 @@ type limitOptions struct {
 }
 
 func (o *limitOptions) names(c *daemon.Config) commandline.Group {
-	g := commandline.NewGroup("Names and budgets")
+	g := commandline.NewGroup("Cardinality")
 	f, agg := g.Flags, &c.Aggregate
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates,
-		"most aggregates of an interval, of all origins together; a key beyond them is counted in its "+
-			"origin's overflow aggregate")
+		"maximum number of aggregates per interval, for all origins; further keys are counted in "+
+			"their origin's overflow aggregate")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil,
-		"most distinct values of a field, for each origin and interval, as field=N,field=N, or of one tag "+
-			"as tag:NAME=N; may be repeated (default: a budget for each field, see docs/tuning.md)")
+		"maximum number of distinct values per label, origin and interval: label=N,label=N, or "+
+			"tag:NAME=N for one tag; repeatable (default: a budget for each label, see "+
+			"docs/configuration.md)")
 	f.Var(&agg.Masking, "mask-names",
-		"when identifiers in resources and endpoints become placeholders, as in /users/{id}: over-budget "+
-			"where the name would be lost otherwise, always, or never")
+		"when to replace identifiers in resources and endpoints by placeholders, as in /users/{id}: "+
+			"over-budget, always, or never")
 	f.StringArrayVar(&o.ignore, "ignore", nil,
-		"spans that are not counted, wherever they come from, as resource=GET /healthz, span.kind=internal, "+
-			"service=~^test- or attribute.url.path=~^/static/, where ~ begins a pattern; may be repeated "+
-			"(default: none)")
+		"spans that are not counted, as field=value or field=~regexp, such as resource=GET /healthz, "+
+			"span.kind=internal, service=~^test- or attribute.url.path=~^/static/; repeatable (default: "+
+			"none)")
 	f.Lookup("ignore").DefValue = ""
 	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",
-		"memory for the labels of an interval's keys; a key beyond it is counted in its origin's overflow "+
+		"memory for the labels of an interval; further keys are counted in their origin's overflow "+
 			"aggregate")
 	f.Var(commandline.Size(&agg.SketchBytes), "sketch-bytes",
-		"memory for the bins of all sketches; beyond it the lowest bins of a sketch become one")
+		"memory for the bins of all sketches; beyond it, the lowest bins of a sketch are merged")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins,
-		"most origins of an interval; those beyond them are counted as one")
+		"maximum number of origins per interval; further ones are counted as one")
 	return g
 }
 
@@ -53,44 +54,44 @@ func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Limits")
 	f := g.Flags
 	f.IntVar(&c.Ingest.MaxConnections, "max-connections", c.Ingest.MaxConnections,
-		"most tracers that are connected to --socket at once")
+		"maximum number of concurrent connections to --socket")
 	f.Var(commandline.Parsed(&c.Aggregate.Drainers, "cpu:1", "policy", aggregate.ParseDrainers), "drainers",
-		"how many goroutines count: cpu:1 for one a core, cpu+1:0.25 for one and a quarter of the cores, "+
-			"fixed:4 for four")
+		"number of goroutines that aggregate spans: cpu:1 for one per core, cpu+1:0.25 for one plus "+
+			"a quarter of the cores, fixed:4 for four")
 	f.IntVar(&c.Aggregate.RingSlots, "ring-slots", c.Aggregate.RingSlots,
-		"slots of the ring before each drainer, a power of two")
+		"slots of the ring in front of each drainer, a power of two")
 	f.Var(commandline.Choice(&o.buffer, "drop", "drop", "block"), "buffer",
-		"what happens to a batch that finds a ring full: drop loses it, block lets its tracer wait")
+		"what to do when a ring is full: drop the batch, or block the client")
 	f.Var(commandline.Size(&c.Ingest.MaxByteRate), "max-byte-rate",
-		"most bytes a second that are read from one connection to --socket; 0 for any")
+		"maximum bytes per second read from one connection to --socket; 0 for unlimited")
 	f.Var(commandline.Size(&c.Admit.MaxKeyBytes), "max-key-bytes",
-		"memory for the keys that one connection to --socket has remembered, of which tracers are told "+
-			"seven eighths")
+		"memory for the keys of one connection to --socket; clients may use seven eighths for "+
+			"numbered keys")
 	f.Var(commandline.Size(&c.Admit.MaxKeyBytesInAll), "max-key-bytes-in-all",
-		"memory for the keys that all connections have remembered")
+		"memory for the keys of all connections to --socket")
 	f.Var(commandline.Size(&c.Flush.RetryBytes), "retry-bytes",
-		"memory for payloads that wait for a destination, for each destination")
+		"memory for queued payloads, per destination")
 	f.DurationVar(&c.Flush.RetryAge, "retry-age", c.Flush.RetryAge,
-		"how long a payload may wait for its destination")
+		"how long a payload is queued before it is dropped")
 	f.IntVar(&c.APM.MaxConnections, "apm-max-connections", c.APM.MaxConnections,
-		"most tracers that are connected to --apm-socket and --apm-addr at once")
+		"maximum number of concurrent connections to --apm-socket and --apm-addr")
 	f.Var(commandline.Size(&c.APM.MaxBody), "apm-max-body",
-		"longest request with traces to --apm-socket or --apm-addr that is counted; a longer one is left "+
-			"to the agent")
+		"maximum size of a trace request to --apm-socket or --apm-addr; a larger one is left to the "+
+			"agent to count")
 	f.Var(commandline.Size(&c.APM.MaxBodyBytes), "apm-max-body-bytes",
-		"memory for all requests to --apm-socket and --apm-addr at a time")
+		"memory for all concurrent requests to --apm-socket and --apm-addr")
 	f.IntVar(&c.OTLP.MaxConnections, "otlp-max-connections", c.OTLP.MaxConnections,
-		"most SDKs that are connected to --otlp-addr and --otlp-socket at once")
+		"maximum number of concurrent connections to --otlp-addr and --otlp-socket")
 	f.Var(commandline.Size(&c.OTLP.MaxBody), "otlp-max-body",
-		"longest request of OTLP that is taken, as it comes and uncompressed")
+		"maximum size of an OTLP request, compressed and decompressed")
 	f.Var(commandline.Size(&c.OTLP.MaxBodyBytes), "otlp-max-body-bytes",
-		"memory for all requests of OTLP at a time")
+		"memory for all concurrent OTLP requests")
 	f.IntVar(&c.Zipkin.MaxConnections, "zipkin-max-connections", c.Zipkin.MaxConnections,
-		"most senders that are connected to --zipkin-addr and --zipkin-socket at once")
+		"maximum number of concurrent connections to --zipkin-addr and --zipkin-socket")
 	f.Var(commandline.Size(&c.Zipkin.MaxBody), "zipkin-max-body",
-		"longest request of Zipkin that is taken, as it comes and uncompressed")
+		"maximum size of a Zipkin request, compressed and decompressed")
 	f.Var(commandline.Size(&c.Zipkin.MaxBodyBytes), "zipkin-max-body-bytes",
-		"memory for all requests of Zipkin at a time")
+		"memory for all concurrent Zipkin requests")
 	return g
 }
 

@@ -15,26 +15,26 @@ import (
 type processOptions struct{ logLevel, logFormat string }
 
 func (o *processOptions) group(c *daemon.Config) commandline.Group {
-	g := commandline.NewGroup("The process")
+	g := commandline.NewGroup("Process")
 	f := g.Flags
 	f.Var(commandline.Text(&c.HTTPAddr, "host:port"), "http-addr",
-		"address that answers metrics, probes, /status, and a page for a person at /")
+		"listen address for metrics, probes, /status, and the web page at /")
 	f.Var(commandline.Choice(&o.logLevel, "info", "debug", "info", "warn", "error"), "log-level",
-		"least important line that is logged")
+		"minimum level to log")
 	f.Var(commandline.Choice(&o.logFormat, "auto", "auto", "text", "json"), "log-format",
-		"how lines are logged: auto for text on a terminal and JSON elsewhere")
+		"log format: text, json, or auto for text on a terminal and JSON otherwise")
 	f.StringSliceVar(&c.HTTPHosts, "http-hosts", nil,
-		"more names by which a browser may ask --http-addr for the page and /status, as name,name; "+
-			"addresses, localhost and the machine's own names need none (default: none)")
+		"additional host names that browsers may use for --http-addr, separated by commas; IP "+
+			"addresses, localhost and the machine's names are always allowed (default: none)")
 	f.Var(commandline.Text(&c.WebConfigFile, commandline.Path), "web-config-file",
-		"file with TLS and basic auth of --http-addr, in the format that Prometheus's exporters have in "+
-			"common (default: none)")
+		"file with TLS and basic auth settings for --http-addr, in the format of Prometheus "+
+			"exporters (default: none)")
 	f.DurationVar(&c.ShutdownGrace, "shutdown-grace", c.ShutdownGrace,
-		"time to deliver everything after SIGTERM, SIGINT or SIGHUP")
-	f.BoolVar(&c.Debug, "debug", false, "answer /debug/pprof at --http-addr, which only a developer asks for")
+		"time for a graceful shutdown after SIGTERM, SIGINT or SIGHUP")
+	f.BoolVar(&c.Debug, "debug", false, "serve /debug/pprof at --http-addr")
 	f.Var(commandline.Text(&c.Agent.DebugDir, commandline.Directory), "debug-dir",
-		"directory that keeps payloads which the agent refuses, for spanstatsd dump (default: with "+
-			"--debug the directory of temporary files, else none)")
+		"directory for payloads that the agent rejected, for spanstatsd dump (default: with --debug "+
+			"the directory of temporary files, otherwise none)")
 	return g
 }
 

@@ -43,81 +43,77 @@ const (
 )
 
 func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
-	g := commandline.NewGroup("Where spans come from")
+	g := commandline.NewGroup("Receivers")
 	f, native, apm, sdk, zip := g.Flags, &c.Ingest.Socket, &c.APM, &c.OTLP, &c.Zipkin
 	f.Var(commandline.Text(&native.Path, commandline.Path), "socket",
-		"Unix socket that tracers write their spans to; where the directory of the default is not there or "+
-			"may not be written, spans.sock below XDG_RUNTIME_DIR/spanstatsd or the directory of temporary "+
-			"files")
+		"path of the Unix socket for native clients; if the default's directory is not writable, a "+
+			"directory of the user")
 	f.Var(commandline.Parsed(&native.Mode, "0660", "octal", socket.ParseMode), "socket-mode",
 		"permissions of --socket, --apm-socket, --otlp-socket and --zipkin-socket")
 	f.Var(commandline.Text(&apm.Socket.Path, commandline.Path), "apm-socket",
-		"Unix socket that takes the agent's place for Datadog's tracers: their traces are counted and "+
-			"forwarded to the agent (default: none)")
+		"Unix socket that emulates the Datadog agent's trace API; traces are counted and forwarded "+
+			"to the agent (default: none)")
 	f.Var(commandline.Text(&apm.Addr, "host:port"), "apm-addr",
-		"address on loopback that takes the agent's place for Datadog's tracers: their traces are counted "+
-			"and forwarded to the agent (default: none)")
+		"loopback address that emulates the Datadog agent's trace API; traces are counted and "+
+			"forwarded to the agent (default: none)")
 	f.Var(commandline.Text(&sdk.Addr, "host:port"), "otlp-addr",
-		"address on loopback that takes OTLP from OpenTelemetry's SDKs, by HTTP and gRPC, and counts the "+
-			"spans of their traces (default: none)")
+		"loopback address that receives OTLP over HTTP and gRPC, such as 127.0.0.1:4318; spans are "+
+			"counted (default: none)")
 	f.Var(commandline.Text(&o.otlpForward, "url"), "otlp-forward",
-		"where OTLP goes on to from --otlp-addr and --otlp-socket, traces, metrics and logs: "+
-			"http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path (default: it ends "+
-			"here)")
+		"forward received OTLP traces, metrics and logs to this URL: http://host:4318, "+
+			"grpc://host:4317, https://, grpcs:// or unix:///path (default: not forwarded)")
 	f.Var(commandline.Text(&o.otlpKeep, "share"), "otlp-keep",
-		"which traces go on to --otlp-forward: a share of all, and what goes on beside it, as 0.05 or "+
-			"0.05,errors,slow:500ms; all are counted (default: all go on)")
+		"fraction of traces to forward, optionally with error and slow traces: 0.05 or "+
+			"0.05,errors,slow:500ms; all spans are counted regardless (default: all)")
 	f.Var(commandline.Parsed(&native.Owner, "", "UID:GID", socket.ParseOwner), "socket-owner",
-		"owner of --socket, --apm-socket, --otlp-socket and --zipkin-socket (default: the daemon's own)")
+		"owner of --socket, --apm-socket, --otlp-socket and --zipkin-socket (default: the daemon's "+
+			"own)")
 	f.UintSliceVar(&o.allowedUIDs, "allow-uid", nil,
-		"user, by number, that may connect to --socket, --apm-socket, --otlp-socket and --zipkin-socket; "+
-			"may be repeated (default: whoever may open the socket)")
+		"numeric user ID that may connect to --socket, --apm-socket, --otlp-socket and "+
+			"--zipkin-socket; repeatable (default: every user with access to the socket)")
 	f.Lookup("allow-uid").DefValue = ""
 	f.Var(commandline.Choice(&apm.DropUnsampled, datadog.DropAuto, datadog.DropAuto, datadog.DropOn, datadog.DropOff),
-		"drop-unsampled", "whether traces that sampling threw away are counted and not forwarded to the agent: "+
-			"auto where the agent says that it does without them, on, off")
+		"drop-unsampled", "don't forward unsampled traces to the agent (they are still counted): on, off, or auto to "+
+			"follow the agent's client_drop_p0s setting")
 	f.Lookup("drop-unsampled").NoOptDefVal = on
 	f.Var(commandline.Choice(&o.labels, labelsOfAgent, labelsOfAgent, labelsOfTracer), "apm-labels",
-		"labels of traces from --apm-socket and --apm-addr: agent for those that the agent gives them, "+
-			"tracer for those that the statistics of tracers have, HTTP method and endpoint for instance")
+		"labels of traces from --apm-socket and --apm-addr: agent as the Datadog agent computes "+
+			"them, or tracer as in the tracers' own statistics, with HTTP method and endpoint")
 	f.StringSliceVar(&apm.Labels.AdditionalTags, "apm-additional-tags", nil,
-		"tags that become labels with --apm-labels=tracer, as tag,tag, each with a budget as tag=200 where "+
-			"it has one of its own (default: DD_TRACE_STATS_ADDITIONAL_TAGS)")
+		"span tags that become labels with --apm-labels=tracer, separated by commas, each with an "+
+			"optional budget: tag=200 (default: DD_TRACE_STATS_ADDITIONAL_TAGS)")
 	f.DurationVar(&apm.Buffer, "apm-buffer", apm.Buffer,
-		"how long a request to --apm-socket or --apm-addr waits for an agent that is away; 0 for not at "+
-			"all")
+		"how long a request to --apm-socket or --apm-addr waits for an unreachable agent; 0 to fail "+
+			"immediately")
 	f.Var(commandline.Text(&sdk.Socket.Path, commandline.Path), "otlp-socket",
-		"Unix socket that takes OTLP from OpenTelemetry's SDKs, by HTTP and gRPC, and counts the spans of "+
-			"their traces (default: none)")
+		"Unix socket that receives OTLP over HTTP and gRPC; spans are counted (default: none)")
 	f.Var(commandline.Choice(&sdk.Reading, sdk.Reading, otlp.ReadingOTel, otlp.ReadingDatadog), "otlp-reading",
-		"whose rules say which spans of OTLP count, and under which labels: otel for OpenTelemetry's "+
-			"semantic conventions, datadog for the OTLP ingest of Datadog's agent")
+		"rules for counting OTLP spans: otel for OpenTelemetry's semantic conventions, datadog for "+
+			"the Datadog agent's OTLP ingest")
 	f.Var(commandline.Choice(&o.otlpMark, "", markHeader, markAttribute), "otlp-mark",
-		"how OTLP is marked as counted where it goes on to --otlp-forward: by a header of its request, or "+
-			"by an attribute of each resource too (default: header, with --otlp-reading=datadog "+
-			"attribute)")
+		"how forwarded OTLP requests are marked as counted: header, or attribute for a resource "+
+			"attribute as well (default: header, with --otlp-reading=datadog attribute)")
 	f.Var(commandline.Text(&o.otlpCA, commandline.Path), "otlp-forward-ca",
-		"file in PEM with the authorities that the certificate of --otlp-forward is checked by (default: "+
-			"the system's)")
+		"PEM file with the certificate authorities for --otlp-forward (default: the system's)")
 	f.StringSliceVar(&o.corsOrigins, "otlp-cors-origin", nil,
-		"origin of pages whose scripts may send OTLP from a browser, as https://shop.example, with * as one "+
-			"label of the host, or * for all; may be repeated (default: none, no browser is answered)")
+		"origin of web pages that may send OTLP: https://shop.example, with * for one label of the "+
+			"host, or * for all; repeatable (default: none)")
 	f.Lookup("otlp-cors-origin").DefValue = ""
 	f.DurationVar(&sdk.Buffer, "otlp-buffer", sdk.Buffer,
-		"how long a request of OTLP waits for a --otlp-forward that is away; 0 for not at all")
+		"how long an OTLP request waits for an unreachable --otlp-forward; 0 to fail immediately")
 	f.Var(commandline.Text(&zip.Addr, "host:port"), "zipkin-addr",
-		"address on loopback that takes spans as Zipkin does, POST /api/v2/spans, and counts them (default: "+
-			"none)")
+		"loopback address that receives Zipkin spans (POST /api/v2/spans), such as 127.0.0.1:9411; "+
+			"spans are counted (default: none)")
 	f.Var(commandline.Text(&zip.Socket.Path, commandline.Path), "zipkin-socket",
-		"Unix socket that takes spans as Zipkin does, and counts them (default: none)")
+		"Unix socket that receives Zipkin spans (POST /api/v2/spans); spans are counted (default: "+
+			"none)")
 	f.Var(commandline.Text(&o.zipkinForward, "url"), "zipkin-forward",
-		"where requests go on to from --zipkin-addr and --zipkin-socket: http://host:9411, https:// or "+
-			"unix:///path (default: they end here)")
+		"forward received Zipkin requests to this URL: http://host:9411, https:// or unix:///path "+
+			"(default: not forwarded)")
 	f.Var(commandline.Text(&o.zipkinCA, commandline.Path), "zipkin-forward-ca",
-		"file in PEM with the authorities that the certificate of --zipkin-forward is checked by (default: "+
-			"the system's)")
+		"PEM file with the certificate authorities for --zipkin-forward (default: the system's)")
 	f.DurationVar(&zip.Buffer, "zipkin-buffer", zip.Buffer,
-		"how long a request of Zipkin waits for a --zipkin-forward that is away; 0 for not at all")
+		"how long a Zipkin request waits for an unreachable --zipkin-forward; 0 to fail immediately")
 	return g
 }
 

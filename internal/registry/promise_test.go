@@ -199,7 +199,7 @@ func namesBelow(below int, family string, flood func(*rand.Rand, int) []string) 
 	}
 }
 
-// TestRecurringValues_KeepTheirRows is the promise of docs/tuning.md: a value that comes at
+// TestRecurringValues_KeepTheirRows is the promise of docs/cardinality.md: a value that comes at
 // least twice in every interval has its own row from the second interval on while such values are
 // fewer than half of the budget, and from the fourth on while they are fewer than seven eighths,
 // whatever else arrives; masks never take more than a quarter. It holds from the value's first

@@ -81,12 +81,12 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// TestDocumentListsEveryField holds docs/status.md and the type equal, path for
+// TestDocumentListsEveryField holds docs/status-api.md and the type equal, path for
 // path: list elements as [], map values as {}.
 func TestDocumentListsEveryField(t *testing.T) {
 	program := map[string]bool{}
 	paths(reflect.TypeFor[Status](), "", program)
-	text, err := os.ReadFile("../../docs/status.md")
+	text, err := os.ReadFile("../../docs/status-api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestDocumentListsEveryField(t *testing.T) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(program)) {
 		if !document[path] {
-			t.Errorf("docs/status.md does not list %s", path)
+			t.Errorf("docs/status-api.md does not list %s", path)
 		}
 	}
 	for path := range document {
 		if !program[path] {
-			t.Errorf("docs/status.md lists %s, which does not exist", path)
+			t.Errorf("docs/status-api.md lists %s, which does not exist", path)
 		}
 	}
 }

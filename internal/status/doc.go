@@ -4,7 +4,7 @@
 // which count with atomics of their own: the hot path never uses a metrics library, and never waits for a
 // scrape. It changes nothing.
 //
-// The page consists of static files. It requests /status, which is a stable format (docs/status.md), and renders
+// The page consists of static files. It requests /status, which is a stable format (docs/status-api.md), and renders
 // the response. Values from clients are shown as text only; the page's content security policy makes the browser
 // reject anything else. Page and status are served only for known host names (hosts), so that other web pages
 // can't read them. Metrics and probes are served for any.

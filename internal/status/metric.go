@@ -143,31 +143,31 @@ var receiverMetrics = []struct {
 	of         func(s *receiver.Status) float64
 }{
 	{
-		"connections", "Connections of senders.",
+		"connections", "Connected senders.",
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Connections) },
 	},
 	{
-		"refused_connections_total", "Connections that were refused because there were too many.",
+		"refused_connections_total", "Connections over the limit, in total or for one process.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Refused) },
 	},
 	{
-		"waited_requests_total", "Requests that waited for who is behind, who was away.",
+		"waited_requests_total", "Requests that waited for an unreachable destination.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Waited) },
 	},
 	{
-		"waiting_requests", "Requests that wait for who is behind.",
+		"waiting_requests", "Requests waiting for an unreachable destination.",
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Waiting) },
 	},
 	{
-		"walked_bytes_total", "Bytes that were walked to be counted.",
+		"walked_bytes_total", "Bytes of requests parsed.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Bytes) },
 	},
 	{
-		"origins", "Origins that are known.",
+		"origins", "Remembered origins.",
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Origins) },
 	},
 	{
-		"buffered_bytes", "Bytes of requests that are held.",
+		"buffered_bytes", "Bytes of buffered requests.",
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.BufferedBytes) },
 	},
 }
@@ -179,10 +179,10 @@ func (d *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
 		all = append(all,
 			counters(d.Name+name, help, "result", func(*scrape) map[string]uint64 { return byResult }))
 	}
-	addCounters("_requests_total", "Requests of "+d.Receives+", by what became of the count of their spans.",
+	addCounters("_requests_total", "Requests received over "+d.Receives+", by the result of counting.",
 		stats.Requests)
 	if stats.Forwarded != nil {
-		addCounters("_forwarded_total", "Requests of "+d.Receives+" that were to go on, by what became of them.",
+		addCounters("_forwarded_total", "Requests received over "+d.Receives+" to forward, by result.",
 			stats.Forwarded)
 	}
 	for _, m := range receiverMetrics {

@@ -10,160 +10,167 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 )
 
-// metrics are all metrics except those of receivers. docs/metrics.md describes them.
+// metrics has all metrics except those of receivers. docs/metrics.md explains each.
 var metrics = []metric{
-	counter("spans_received_total", "Spans that tracers handed over.",
+	counter("spans_received_total", "Spans received.",
 		func(s *scrape) uint64 { return s.admitted.Received }),
-	{describe("spans_aggregated_total", "Spans counted into a table.", "drainer"), emitAggregated},
-	counters("spans_dropped_total", "Spans handed over and not counted, by reason.", "reason",
+	{describe("spans_aggregated_total",
+		"Spans counted, by drainer; merged for statistics that tracers computed.", "drainer"), emitAggregated},
+	counters("spans_dropped_total", "Spans received but not counted, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.admitted.Dropped }),
-	counters("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.",
+	counters("spans_collapsed_total",
+		"Spans counted with a label replaced because its budget is exhausted, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.admitted.Collapsed }),
-	counter("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.",
+	counter("spans_late_total", "Spans that ended before the window, counted in its oldest bucket.",
 		func(s *scrape) uint64 { return s.late }),
-	counter("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket "+
-		"of now.", func(s *scrape) uint64 { return s.early }),
-	gauge("span_age_max_seconds", "Longest of those times since the start.",
+	counter("spans_early_total", "Spans that end in the future, counted in the current bucket.",
+		func(s *scrape) uint64 { return s.early }),
+	gauge("span_age_max_seconds", "Highest sampled time from a span's end to its being counted.",
 		func(s *scrape) float64 { return s.agg.Ages.Highest }),
-	perDestination(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination "+
-		"accepted.", func(_ *scrape, d *export.Stats) uint64 { return d.Flushed }),
-	byReason("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason",
+	perDestination(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination accepted.",
+		func(_ *scrape, d *export.Stats) uint64 { return d.Flushed }),
+	byReason("spans_unsent_total", "Spans in abandoned payloads, by reason.", "reason",
 		func(d *export.Stats) map[export.Reason]uint64 { return d.Unsent }),
-	perDestination(prometheus.GaugeValue, "spans_held", "Spans in open tables and in payloads not "+
-		"delivered yet.", func(s *scrape, d *export.Stats) uint64 { return s.agg.Held + d.Held }),
-	perDestination(prometheus.CounterValue, "spans_before_found_total", "Spans counted before a destination "+
-		"was found that nobody had named; it is not sent them.",
+	perDestination(prometheus.GaugeValue, "spans_held", "Spans counted, without an outcome at the destination.",
+		func(s *scrape, d *export.Stats) uint64 { return s.agg.Held + d.Held }),
+	perDestination(prometheus.CounterValue, "spans_before_found_total",
+		"Spans of intervals that ended before the agent was auto-discovered.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.BeforeFound }),
-	counters("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, "+
-		"by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
+	counters("client_lost_spans_total", "Spans that native clients report as lost, by reason.", "reason",
+		func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
 
-	ringGauge("ring_slots", "Size of a ring.", func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
-	ringGauge("ring_used_slots", "Slots of a ring that are not drained yet.",
+	ringGauge("ring_slots", "Size of a ring in slots.",
+		func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
+	ringGauge("ring_used_slots", "Slots of a ring that are in use.",
 		func(d *aggregate.DrainerStats) int { return d.Ring.Used }),
-	ringGauge("ring_high_water_slots", "Most slots of a ring ever in use at once.",
+	ringGauge("ring_high_water_slots", "Highest number of slots of a ring ever in use.",
 		func(d *aggregate.DrainerStats) int { return d.Ring.HighWater }),
 
-	gauge("partitions", "Shares that the key space is cut into.",
+	gauge("partitions", "Partitions of the key space.",
 		func(s *scrape) int { return s.agg.Partitions.Partitions }),
 	gauge("spread_partitions", "Partitions that several drainers share.",
 		func(s *scrape) int { return s.agg.Partitions.Spread }),
-	counter("partition_moves_total", "Partitions that got another drainer to level the load.",
+	counter("partition_moves_total", "Partitions moved to another drainer to balance the load.",
 		func(s *scrape) uint64 { return s.agg.Partitions.Moves }),
-	counter("partition_spreads_total", "Partitions that were spread over more drainers because they were "+
-		"too much for one.", func(s *scrape) uint64 { return s.agg.Partitions.Spreads }),
-	counter("partition_gathers_total", "Spread partitions that went back to one drainer.",
+	counter("partition_spreads_total", "Partitions spread over more drainers.",
+		func(s *scrape) uint64 { return s.agg.Partitions.Spreads }),
+	counter("partition_gathers_total", "Spread partitions returned to one drainer.",
 		func(s *scrape) uint64 { return s.agg.Partitions.Gathers }),
-	gauge("drainer_load_ratio", "Spans offered to the busiest drainer over those to the idlest, in the "+
-		"last interval of levelling.", func(s *scrape) float64 { return s.agg.Partitions.LoadRatio }),
+	gauge("drainer_load_ratio", "Spans offered to the busiest drainer over spans offered to the idlest, sampled.",
+		func(s *scrape) float64 { return s.agg.Partitions.LoadRatio }),
 
 	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.agg.Aggregates }),
 	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.agg.Origins }),
-	counters("keys_masked_total", "Keys that were counted with a mask in the place of a value, by field.",
+	counters("keys_masked_total", "Keys counted with a mask instead of a value, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.agg.Masked }),
-	gauge("sketch_bytes", "Memory that tables have taken for the bins of their sketches.",
+	gauge("sketch_bytes", "Memory used for sketch bins.",
 		func(s *scrape) int64 { return int64(s.agg.SketchBytes) }),
-	counter("spans_coarsened_total", "Times a span went into a higher bin than its own, for want of memory "+
-		"for that bin.", func(s *scrape) uint64 { return s.agg.Coarsened }),
+	counter("spans_coarsened_total", "Spans counted in a higher bin because the memory for sketch bins is used up.",
+		func(s *scrape) uint64 { return s.agg.Coarsened }),
 
-	gauge("connections", "Tracers connected.", func(s *scrape) int64 { return int64(s.in.Connections) }),
-	counter("connections_total", "Connections accepted.",
+	gauge("connections", "Connected native clients.",
+		func(s *scrape) int64 { return int64(s.in.Connections) }),
+	counter("connections_total", "Accepted connections of native clients.",
 		func(s *scrape) uint64 { return s.in.ConnectionsTotal }),
-	counter("keys_decoded_total", "Keys that a connection met for the first time, or had no room to keep.",
+	counter("keys_decoded_total", "Keys decoded because their connection did not know them.",
 		func(s *scrape) uint64 { return s.admitted.KeysDecoded }),
-	counter("keys_uncached_total", "Keys that found no room in their connection's table.",
+	counter("keys_uncached_total", "Keys that did not fit in the table of their connection.",
 		func(s *scrape) uint64 { return s.admitted.KeysUncached }),
-	counter("keys_unnumbered_total", "Definitions of keys with numbers that found no room, so that their "+
-		"spans are counted without labels.", func(s *scrape) uint64 { return s.admitted.KeysUnnumbered }),
-	counter("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.",
+	counter("keys_unnumbered_total", "Definitions of numbered keys that did not fit; their spans are counted without labels.",
+		func(s *scrape) uint64 { return s.admitted.KeysUnnumbered }),
+	counter("keys_normalised_total", "Keys with a label that was cut or rewritten.",
 		func(s *scrape) uint64 { return s.admitted.KeysNormalised }),
-	counter("reads_throttled_total", "Reads put off to hold a connection to its byte rate.",
+	counter("reads_throttled_total", "Reads delayed to limit the byte rate of a connection.",
 		func(s *scrape) uint64 { return s.in.ReadsThrottled }),
-	counter("large_frames_waited_total", "Frames over 64 KiB that waited for room among those of others.",
+	counter("large_frames_waited_total", "Frames over 64 KiB that waited for memory.",
 		func(s *scrape) uint64 { return s.in.FramesWaited }),
-	counter("frames_total", "Frames read.", func(s *scrape) uint64 { return s.in.Frames }),
-	counters("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason",
+	counter("frames_total", "Frames read from native clients.",
+		func(s *scrape) uint64 { return s.in.Frames }),
+	counters("protocol_errors_total",
+		"Connections of native clients closed by the daemon, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.in.Faults }),
 
-	counters("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became "+
-		"of them.", "result", func(s *scrape) map[string]uint64 { return s.apm.Merges }),
-	counter("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.",
+	counters("apm_stats_requests_total", "Requests with statistics that Datadog tracers computed, by result.", "result",
+		func(s *scrape) map[string]uint64 { return s.apm.Merges }),
+	counter("apm_other_requests_total", "Requests of Datadog tracers without traces or statistics.",
 		func(s *scrape) uint64 { return s.apm.Other }),
-	counter("apm_failed_requests_total", "Requests of tracers that the agent did not answer.",
+	counter("apm_failed_requests_total", "Requests of Datadog tracers without a response from the agent.",
 		func(s *scrape) uint64 { return s.apm.Failed }),
-	gauge("apm_drops_unsampled", "1 if traces that sampling threw away are counted and not forwarded just "+
-		"now, else 0.", func(s *scrape) int { return oneIf(s.apm.DropsUnsampled) }),
-	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling "+
-		"threw them away.", func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
-	counter("apm_unsampled_spans_total", "Spans of those traces.",
+	gauge("apm_drops_unsampled", "1 if unsampled traces are currently not forwarded to the agent, otherwise 0.",
+		func(s *scrape) int { return oneIf(s.apm.DropsUnsampled) }),
+	counter("apm_unsampled_traces_total", "Unsampled traces that were counted and not forwarded.",
+		func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
+	counter("apm_unsampled_spans_total", "Spans of unsampled traces that were counted and not forwarded.",
 		func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
-	counter("apm_saved_bytes_total", "Bytes of those traces.",
+	counter("apm_saved_bytes_total", "Bytes of unsampled traces that were counted and not forwarded.",
 		func(s *scrape) uint64 { return s.apm.SavedBytes }),
 
-	counter("otlp_kept_traces_total", "Traces of OTLP of which --otlp-keep had something go on.",
+	counter("otlp_kept_traces_total", "OTLP traces forwarded by --otlp-keep, completely or partly.",
 		func(s *scrape) uint64 { return s.otlp.KeptTraces }),
-	counter("otlp_kept_spans_total", "Spans that it had go on.",
+	counter("otlp_kept_spans_total", "OTLP spans forwarded by --otlp-keep.",
 		func(s *scrape) uint64 { return s.otlp.KeptSpans }),
-	counter("otlp_gone_traces_total", "Traces of OTLP that were counted and went no further, by --otlp-keep.",
+	counter("otlp_gone_traces_total", "OTLP traces counted and not forwarded because of --otlp-keep.",
 		func(s *scrape) uint64 { return s.otlp.GoneTraces }),
-	counter("otlp_gone_spans_total", "Spans that were counted and went no further, by --otlp-keep.",
+	counter("otlp_gone_spans_total", "OTLP spans counted and not forwarded because of --otlp-keep.",
 		func(s *scrape) uint64 { return s.otlp.GoneSpans }),
-	counter("otlp_saved_bytes_total", "Bytes that went no further, by --otlp-keep.",
+	counter("otlp_saved_bytes_total", "Bytes not forwarded because of --otlp-keep.",
 		func(s *scrape) uint64 { return s.otlp.SavedBytes }),
 
 	byReason("payloads_total", "Outcomes of payloads, by result.", "result",
 		func(d *export.Stats) map[export.Result]uint64 { return d.Payloads }),
-	perDestination(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of payloads that wait for the "+
-		"destination.", func(_ *scrape, d *export.Stats) int { return d.QueueBytes }),
-	perDestination(prometheus.GaugeValue, "retry_queue_limit_bytes", "What may wait, as --retry-bytes says.",
+	perDestination(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of queued payloads.",
+		func(_ *scrape, d *export.Stats) int { return d.QueueBytes }),
+	perDestination(prometheus.GaugeValue, "retry_queue_limit_bytes",
+		"Limit of queued payloads in bytes: --retry-bytes.",
 		func(_ *scrape, d *export.Stats) int { return d.QueueMaxBytes }),
-	perDestination(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an "+
-		"outcome, 0 where there is none.", func(_ *scrape,
-		d *export.Stats,
-	) float64 {
-		return d.OldestAge.Seconds()
-	}),
-	perDestination(prometheus.GaugeValue, "retry_age_limit_seconds", "Age at which a payload that waits is "+
-		"given up, as --retry-age says.", func(_ *scrape,
-		d *export.Stats,
-	) float64 {
-		return d.MaxAge.Seconds()
-	}),
-	perKnownDestination("destination_reachable", "1 if the destination answered the last request, else 0.",
+	perDestination(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an outcome, 0 without one.",
+		func(_ *scrape,
+			d *export.Stats,
+		) float64 {
+			return d.OldestAge.Seconds()
+		}),
+	perDestination(prometheus.GaugeValue, "retry_age_limit_seconds", "Age at which a queued payload is dropped: --retry-age.",
+		func(_ *scrape,
+			d *export.Stats,
+		) float64 {
+			return d.MaxAge.Seconds()
+		}),
+	perKnownDestination("destination_reachable", "1 if the destination answered the last request, otherwise 0.",
 		func(d *export.Stats) bool { return d.Reachable }),
-	perKnownDestination("destination_takes", "1 if the destination took the last payload that it was offered, or was "+
-		"offered none, else 0.", func(d *export.Stats) bool { return d.IsAccepting }),
+	perKnownDestination("destination_takes", "1 if the destination accepted the last payload or was offered none yet, otherwise 0.",
+		func(d *export.Stats) bool { return d.IsAccepting }),
 
-	perDestination(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination "+
-		"is sent.", func(_ *scrape, d *export.Stats) int { return d.Totals.Series }),
+	perDestination(prometheus.GaugeValue, "running_totals", "Series of cumulative metrics.",
+		func(_ *scrape, d *export.Stats) int { return d.Totals.Series }),
 	perDestination(prometheus.CounterValue, "running_totals_ended_total",
-		"Running totals that ended, because nothing was added to them or to make room.",
+		"Cumulative series that ended after an hour without spans, or to make room.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Totals.Ended }),
-	perDestination(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a "+
-		"running total of their own, and were counted in that of their resource.",
+	perDestination(prometheus.CounterValue, "spans_overflowed_total",
+		"Spans counted in the overflow series of their resource.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Totals.Overflowed }),
-	gauge("prometheus_last_scrape_timestamp_seconds", "When somebody last scraped all statistics that "+
-		"are kept for that, seconds since the Unix epoch; 0 before.",
+	gauge("prometheus_last_scrape_timestamp_seconds",
+		"Unix time of the last complete scrape of request metrics, 0 before the first.",
 		func(s *scrape) int64 { return lastScrape(s.sources.Prometheus) }),
-	counters("exemplar_candidates_total", "Spans of forwarded traces that were slower than the exemplar of "+
-		"their series, by whether there was room for them.", "result",
+	counters("exemplar_candidates_total",
+		"Forwarded spans slower than the exemplar of their series, by result.", "result",
 		func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
 
-	gauge("memory_budget_bytes", "What the limits of the configuration may come to.",
+	gauge("memory_budget_bytes", "Worst case of all configured limits.",
 		func(s *scrape) int64 { return s.budget }),
-	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where "+
-		"nothing says so.", func(s *scrape) (bytes int64) {
-		if s.limit.Known() {
-			bytes = s.limit.Bytes
-		}
-		return bytes
-	}),
-	counter("http_refused_total", "Connections to the HTTP address that were closed because there were too "+
-		"many.", func(s *scrape) uint64 { return s.refused() }),
-	gauge("predecessors_died", "Daemons before this one at its socket that were killed.",
+	gauge("memory_limit_bytes", "Memory limit from control groups or GOMEMLIMIT, 0 without one.",
+		func(s *scrape) (bytes int64) {
+			if s.limit.Known() {
+				bytes = s.limit.Bytes
+			}
+			return bytes
+		}),
+	counter("http_refused_total", "Connections to --http-addr evicted because too many were open.",
+		func(s *scrape) uint64 { return s.refused() }),
+	gauge("predecessors_died", "Previous daemons at this socket that were killed.",
 		func(s *scrape) int { return s.died() }),
 	{
-		describe("lost_to_kills_total", "Spans that daemons before this one held when they were killed, and "+
-			"that nobody has any more; ambiguous: a destination may have them.", "door", "reason"),
+		describe("lost_to_kills_total",
+			"Spans lost with previous daemons that were killed, by receiver; ambiguous if a destination may have them.", "door", "reason"),
 		func(s *scrape, emit emitter) {
 			for door, loss := range s.lostToKills().Receivers {
 				emit.value(prometheus.CounterValue, float64(loss.Lost), door, "lost")
@@ -171,12 +178,12 @@ var metrics = []metric{
 			}
 		},
 	},
-	gauge("awaited_after_kills_spans", "Spans that clients had handed over to daemons that were killed, and "+
-		"have not come back with yet.", func(s *scrape) uint64 { return s.lostToKills().Awaited }),
-	counter("log_lines_lost_total", "Log lines that nobody read in time, or that could not be written.",
+	gauge("awaited_after_kills_spans", "Spans that native clients are expected to resend after a crash.",
+		func(s *scrape) uint64 { return s.lostToKills().Awaited }),
+	counter("log_lines_lost_total", "Log lines that were not read in time or could not be written.",
 		func(s *scrape) uint64 { return s.logLinesLost() }),
 	{
-		describe("build_info", "Always 1; what was built.", "version", "goversion"),
+		describe("build_info", "Always 1; version of the program.", "version", "goversion"),
 		func(s *scrape, emit emitter) {
 			emit.value(prometheus.GaugeValue, 1, s.version, runtime.Version())
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
-// StatusSchema is the version of the JSON format in docs/status.md. Within a version fields can be
+// StatusSchema is the version of the JSON format in docs/status-api.md. Within a version fields can be
 // added, but not removed, renamed or given another meaning.
 const StatusSchema = 1
 

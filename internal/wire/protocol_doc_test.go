@@ -13,21 +13,27 @@ import (
 
 func readProtocol(t *testing.T) string {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatalf("read protocol: %v", err)
-	}
-	return string(doc)
+	return readPage(t, "protocol.md")
 }
 
-// The examples in the documentation are equal to the test vectors that they name.
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatalf("read documentation: %v", err)
+	}
+	return string(page)
+}
+
+// TestDocumentedBytesAreTheVectors compares the hex in docs/write-a-client.md with the vectors that it names.
 func TestDocumentedBytesAreTheVectors(t *testing.T) {
 	frames := map[string]string{}
 	for _, v := range loadVectors(t) {
 		frames[v.Name] = v.Frame
 	}
 	comment := regexp.MustCompile(`(?m)#.*$|\s`)
-	blocks := regexp.MustCompile("(?ms)^```hex (\\w+)\n(.*?)^```$").FindAllStringSubmatch(readProtocol(t), -1)
+	hex := regexp.MustCompile("(?ms)^```hex (\\w+)\n(.*?)^```$")
+	blocks := hex.FindAllStringSubmatch(readPage(t, "write-a-client.md"), -1)
 	if len(blocks) != 7 {
 		t.Errorf("found %d blocks of bytes, want 7", len(blocks))
 	}

@@ -6,7 +6,7 @@
 //
 // And beside those, what needs no tiers: a Prometheus that scrapes a daemon (scraped_test.go,
 // exemplars_test.go, dashboards_test.go), which `make test-scrape` runs by themselves. And views that
-// others have made, with the flags that docs/views.md names for each (views_test.go, jaeger_test.go).
+// others have made, with the flags that docs/dashboards.md names for each (views_test.go, jaeger_test.go).
 //
 // The collectors, Prometheus and Jaeger are built from their Go modules by `make test-fleet`, into
 // bin/fleet; the collectors are one program, collector/, with the components that a fleet

@@ -62,7 +62,7 @@ func TestJaegersLatenciesNeedClassicBuckets(t *testing.T) {
 	flags := shownFlags(t, "Jaeger", 1)
 	at := slices.Index(flags, "--otlp-histogram")
 	if at < 0 {
-		t.Fatalf("docs/views.md has no --otlp-histogram: %q", flags)
+		t.Fatalf("docs/dashboards.md has no --otlp-histogram: %q", flags)
 	}
 	s := showTraffic(t, slices.Delete(flags, at, at+2)...)
 	j := startJaeger(t, s.prometheus)
@@ -90,7 +90,7 @@ func TestTheShownJaegerIsTheOneTested(t *testing.T) {
 		}
 	}
 	if strings.Count(block, "\n") < 3 {
-		t.Errorf("docs/views.md shows %q of Jaeger", block)
+		t.Errorf("docs/dashboards.md shows %q of Jaeger", block)
 	}
 }
 

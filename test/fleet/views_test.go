@@ -17,7 +17,7 @@ import (
 )
 
 // view is a ready-made view and what it asks of a Prometheus, in our words, with where that was read; and
-// which command of docs/views.md makes it work.
+// which command of docs/dashboards.md makes it work.
 type view struct {
 	View, From, Section string
 	Command             int // of that section, from 1
@@ -96,7 +96,7 @@ func (a *ask) want(d *daemon, second float64) map[string]float64 {
 }
 
 // Each view of testdata/views.json shows what was published, of a daemon that has the flags that
-// docs/views.md names for it and no others.
+// docs/dashboards.md names for it and no others.
 func TestScrapedOrSentViews(t *testing.T) {
 	var views []view
 	text, err := os.ReadFile("testdata/views.json")
@@ -208,13 +208,13 @@ func mustAgree(t *testing.T, query string, got, want map[string]float64) {
 	}
 }
 
-// shownFlags are the flags of a command of docs/views.md, but for the doors that spans come in by.
+// shownFlags are the flags of a command of docs/dashboards.md, but for the doors that spans come in by.
 func shownFlags(t *testing.T, section string, command int) (flags []string) {
 	t.Helper()
 	lines := regexp.MustCompile(`(?m)^    bin/spanstatsd run .*$`).FindAllString(
 		strings.ReplaceAll(sectionOf(t, section), "\\\n", " "), -1)
 	if len(lines) < command {
-		t.Fatalf("docs/views.md has %d commands in %q, not %d", len(lines), section, command)
+		t.Fatalf("docs/dashboards.md has %d commands in %q, not %d", len(lines), section, command)
 	}
 	flags = strings.Fields(lines[command-1])[2:]
 	if at := slices.Index(flags, "--otlp-addr"); at >= 0 {
@@ -223,16 +223,16 @@ func shownFlags(t *testing.T, section string, command int) (flags []string) {
 	return flags
 }
 
-// sectionOf is a section of docs/views.md.
+// sectionOf is a section of docs/dashboards.md.
 func sectionOf(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/views.md")
+	text, err := os.ReadFile("../../docs/dashboards.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, is := strings.Cut(string(text), "\n## "+name+"\n")
 	if !is {
-		t.Fatalf("docs/views.md has no section %q", name)
+		t.Fatalf("docs/dashboards.md has no section %q", name)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	return section

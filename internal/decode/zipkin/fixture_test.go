@@ -152,7 +152,7 @@ func shown(r *otlp.Request) (all []string) {
 	return all
 }
 
-// want returns the text that shown must return for a span, according to docs/zipkin.md; "" if the
+// want returns the text that shown must return for a span, according to docs/semantics.md; "" if the
 // span is not finished.
 func (s *reported) want() string {
 	if s.duration == 0 {

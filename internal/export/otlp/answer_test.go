@@ -14,7 +14,7 @@ func partialBody(rejected int64, said string) []byte {
 	return protolite.AppendBytes(nil, 1, protolite.AppendBytes(protolite.AppendVarint(nil, 1, uint64(rejected)), 2, said))
 }
 
-// TestWhatAnAnswerMeans is the table of docs/otlp.md, each row over a real socket.
+// TestWhatAnAnswerMeans is the table of docs/otlp-metrics.md, each row over a real socket.
 func TestWhatAnAnswerMeans(t *testing.T) {
 	for name, test := range map[string]struct {
 		status   int

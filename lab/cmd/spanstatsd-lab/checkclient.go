@@ -30,7 +30,7 @@ func newCheckClientCommand() *cobra.Command {
 		Long: `Listen where a tracer can connect, as the daemon would, and say of each message what
 was understood, what of it would be normalised, what it costs and what is malformed:
 the reason, the place, and the bytes around it. Nothing is counted and no agent is
-needed. docs/protocol.md shows it at work.
+needed. docs/write-a-client.md shows it at work.
 
 It ends after --connections, or when it is interrupted. Exits with 1 if a connection
 sent what is malformed or what would be dropped, or if none came.`,

@@ -65,7 +65,7 @@ func measureCosts(o *options) (costs, error) {
 	return all, nil
 }
 
-// memoryLimit is that of the smallest pod of docs/tuning.md.
+// memoryLimit is that of the smallest pod of docs/configuration.md.
 const memoryLimit = "64MiB"
 
 // measureDaemon floods a whole daemon as fast as it goes. Its tracer waits for room, so that

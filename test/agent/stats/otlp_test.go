@@ -196,7 +196,7 @@ func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
 				o.Stop()
 				if counted := hits(o.Computed.Payloads()) > 0; counted != again {
 					t.Errorf("the agent counts again: %v; if it reads the header of gRPC by this version, "+
-						"say so in docs/otlp-in.md", counted)
+						"say so in docs/opentelemetry.md", counted)
 				}
 				if hits(o.Received.Payloads()) == 0 || o.Spans.Load() != int64(spans) {
 					t.Errorf("%d spans of %d went on, and %d were counted", o.Spans.Load(), spans,
@@ -220,7 +220,7 @@ func TestTheAgentReadsNoHeaderOfGRPC(t *testing.T) {
 	}
 	o.Stop()
 	if hits(o.Computed.Payloads()) == 0 {
-		t.Error("it does by this version: say so in docs/otlp-in.md")
+		t.Error("it does by this version: say so in docs/opentelemetry.md")
 	}
 }
 

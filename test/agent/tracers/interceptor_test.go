@@ -12,7 +12,7 @@ import (
 )
 
 // TestJavaInterceptor measures what dd-java-agent shows to a TraceInterceptor of what statistics
-// need, and what becomes of its answer. It holds the verdicts that docs/tracers.md draws from it,
+// need, and what becomes of its answer. It holds the verdicts that docs/design/dd-java-agent.md draws from it,
 // and prints its tables, which `make java-interceptor` does alone.
 
 // fact is one that a span is counted by.

@@ -14,10 +14,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// difference is a span that the connector counts otherwise than the daemon, by design: what of
-// it is not as of every other span here.
+// difference is a span that the connector deliberately counts differently from the daemon.
 type difference struct {
-	what         string // as the list in docs/otlp-in.md has it
+	what         string // first column of the table in docs/semantics.md
 	change       func(resource pcommon.Map, s ptrace.Span)
 	theirs, ours string
 }
@@ -33,21 +32,21 @@ func sampledBy(state string) func(pcommon.Map, ptrace.Span) {
 
 var differences = []difference{
 	{
-		"a span that stands for several", sampledBy("ot=th:c"), "4 calls, 4 spans of 4 s",
+		"a span with an adjusted count above 1", sampledBy("ot=th:c"), "4 calls, 4 spans of 4 s",
 		"4 calls, 1 spans of 1 s",
 	},
 	{
-		"a span that stands for more than 2^32", sampledBy("ot=th:ffffffffffffff"),
+		"a span with an adjusted count above 2^32", sampledBy("ot=th:ffffffffffffff"),
 		"72057594037927936 calls, 72057594037927936 spans of 7.205759403792794e+16 s",
 		"4294967296 calls, 1 spans of 1 s",
 	},
 	{"a tracestate with two thresholds", sampledBy("ot=th:8;th:c"), "4 calls, 4 spans of 4 s", ""},
 	{
-		"a threshold above the randomness beside it", sampledBy("ot=th:c;rv:00000000000000"),
+		"a threshold above the randomness value", sampledBy("ot=th:c;rv:00000000000000"),
 		"4 calls, 4 spans of 4 s", "",
 	},
 	{
-		"a duration of more than ten bits", func(_ pcommon.Map,
+		"a duration with more than ten significant bits", func(_ pcommon.Map,
 			s ptrace.Span,
 		) {
 			s.SetStartTimestamp(s.EndTimestamp() - 1e9 - 1)
@@ -60,14 +59,14 @@ var differences = []difference{
 		resource.Remove("service.name")
 	}, "nothing", `service.name="unknown_service"`},
 	{
-		"a service whose name is empty", func(resource pcommon.Map,
+		"a service with an empty name", func(resource pcommon.Map,
 			_ ptrace.Span,
 		) {
 			resource.PutStr("service.name", "")
 		}, `service.name=""`,
 		`service.name="unknown_service"`,
 	},
-	{"a service whose name is no text", func(resource pcommon.Map,
+	{"a service name that is not a string", func(resource pcommon.Map,
 		_ ptrace.Span,
 	) {
 		resource.PutInt("service.name", 5)
@@ -86,14 +85,14 @@ var differences = []difference{
 		fmt.Sprintf("span.name=%q", strings.Repeat("x", 5000)),
 	},
 	{
-		"a kind that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.SetKind(6) }, `span.kind=""`,
+		"a kind that OTLP does not define", func(_ pcommon.Map, s ptrace.Span) { s.SetKind(6) }, `span.kind=""`,
 		`span.kind="SPAN_KIND_UNSPECIFIED"`,
 	},
 	{
-		"a status that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.Status().SetCode(3) },
+		"a status that OTLP does not define", func(_ pcommon.Map, s ptrace.Span) { s.Status().SetCode(3) },
 		`status.code=""`, "",
 	},
-	{"an attribute that is empty", attributed("peer.service", ""), `peer.service=""`, ""},
+	{"an empty attribute", attributed("peer.service", ""), `peer.service=""`, ""},
 	{
 		"an attribute that is a list, a map or bytes", attributed("peer.service", []any{"a"}),
 		`peer.service="[\"a\"]"`, "",
@@ -109,18 +108,18 @@ var differences = []difference{
 		`peer.service="x"`, "",
 	},
 	{
-		"a status of HTTP that is none", attributed("http.response.status_code", "OK"),
+		"an HTTP status that is not a number", attributed("http.response.status_code", "OK"),
 		`http.response.status_code="OK"`, "",
 	},
 	{
-		"a status of gRPC by its name", attributed("rpc.grpc.status_code", "NOT_FOUND"),
+		"a gRPC status given by name", attributed("rpc.grpc.status_code", "NOT_FOUND"),
 		`rpc.grpc.status_code="NOT_FOUND"`, `rpc.grpc.status_code="5"`,
 	},
-	{"a status of gRPC under its present name", func(_ pcommon.Map, s ptrace.Span) {
+	{"a gRPC status under its present name", func(_ pcommon.Map, s ptrace.Span) {
 		s.Attributes().PutStr("rpc.system.name", "grpc")
 		s.Attributes().PutStr("rpc.response.status_code", "5")
 	}, `rpc.system.name="grpc"`, `rpc.grpc.status_code="5" rpc.system.name="grpc"`},
-	{"a peer of a server, of work inside or of no kind", func(_ pcommon.Map, s ptrace.Span) {
+	{"a peer of a server, internal or unspecified span", func(_ pcommon.Map, s ptrace.Span) {
 		s.Attributes().PutStr("peer.service", "p")
 		s.Attributes().PutStr("server.address", "h")
 	}, `peer.service="p" server.address="h"`, ""},
@@ -175,7 +174,7 @@ func (all allSeries) seen(number int) string {
 	return "nothing"
 }
 
-// TestWhatDiffersByDesign is what docs/otlp-in.md says of it, line by line.
+// TestWhatDiffersByDesign checks each row of the table in docs/semantics.md.
 func TestWhatDiffersByDesign(t *testing.T) {
 	d := startDaemon(t)
 	s := newSender(t, d)
@@ -196,12 +195,12 @@ func TestWhatDiffersByDesign(t *testing.T) {
 			t.Errorf("%s: the daemon has %.200s, want %.200s", d.what, got, d.ours)
 		}
 	}
-	text, err := os.ReadFile("../../../docs/otlp-in.md")
+	text, err := os.ReadFile("../../../docs/semantics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, found := strings.Cut(string(text), "### What differs from the connector")
-	list, _, _ = strings.Cut(list, "\n## ")
+	_, list, found := strings.Cut(string(text), "### Differences from the spanmetrics connector")
+	list, _, _ = strings.Cut(list, "\n##")
 	documented := map[string]bool{}
 	for _, row := range regexp.MustCompile(`(?m)^\| (an? [^|]*) \|`).FindAllStringSubmatch(list, -1) {
 		documented[row[1]] = true

@@ -9,6 +9,6 @@
 // Two things are made alike beforehand. The connector knows attributes by one name, so those
 // that instrumentations have written under older ones are compared under their present ones
 // (present). And durations are such that cutting them to ten significant bits changes nothing.
-// What differs by design else is a list of docs/otlp-in.md, and differences_test.go has a span
+// Other deliberate differences are listed in docs/semantics.md, and differences_test.go has a span
 // for each line of it.
 package connector
