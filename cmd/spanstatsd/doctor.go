@@ -64,7 +64,7 @@ Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
 	f := cmd.Flags()
 	daemon.addTo(f)
 	f.StringVar(&prometheus, "prometheus", "", "a Prometheus to ask what arrived there, http://host:port")
-	f.BoolVar(&asJSON, "json", false, "findings as JSON, see docs/doctor.md")
+	f.BoolVar(&asJSON, "json", false, "findings as JSON, see docs/troubleshooting.md")
 	f.DurationVar(&timeout, "timeout", 5*time.Second, "for an answer")
 	return cmd
 }
