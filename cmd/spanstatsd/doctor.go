@@ -63,10 +63,9 @@ Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
 	}
 	f := cmd.Flags()
 	daemon.addTo(f)
-	f.StringVar(&prometheus, "prometheus", "", "serve statistics for Prometheus at /metrics/spans of --http-addr: on (also without a value) "+
-		"or off (default: on if no other destination is set)")
-	f.BoolVar(&asJSON, "json", false, "findings as JSON, see docs/doctor.md")
-	f.DurationVar(&timeout, "timeout", 5*time.Second, "for an answer")
+	f.StringVar(&prometheus, "prometheus", "", "URL of a Prometheus, http://host:port, to check that statistics have arrived there")
+	f.BoolVar(&asJSON, "json", false, "print findings as JSON, see docs/troubleshooting.md")
+	f.DurationVar(&timeout, "timeout", 5*time.Second, "maximum time to wait for a response")
 	return cmd
 }
 

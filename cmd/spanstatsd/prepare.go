@@ -33,8 +33,7 @@ owners; the daemon itself then needs neither.`,
 	}
 	f := cmd.Flags()
 	f.Var(commandline.Text(&directory.Path, commandline.Path), "socket",
-		"path of the Unix socket for native clients; if the default's directory is not writable, a "+
-			"directory of the user")
+		"path of the Unix socket that the daemon will listen on")
 	f.Var(commandline.Parsed(&directory.DirectoryMode, "0755", "octal", socket.ParseMode), "directory-mode",
 		"permissions of the socket's directory")
 	f.Var(commandline.Parsed(&directory.DirectoryOwner, "65532:65532", "UID:GID", socket.ParseOwner),

@@ -56,7 +56,7 @@ Exits with 3 if no daemon answers there.`,
 	}
 	f := cmd.Flags()
 	daemon.addTo(f)
-	f.BoolVar(&asJSON, "json", false, "the daemon's own JSON, see docs/status-api.md")
+	f.BoolVar(&asJSON, "json", false, "print the status as JSON, see docs/status-api.md")
 	f.BoolVar(&isWatching, "watch", false, "go on until it is interrupted; on a terminal in place, as top does")
 	f.DurationVar(&interval, "interval", 2*time.Second, "between two looks of --watch")
 	f.DurationVar(&timeout, "timeout", 5*time.Second, "for an answer")

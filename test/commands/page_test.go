@@ -108,7 +108,7 @@ func TestTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range append(names, repository+"/README.md") {
+	for _, path := range append(names, repository+"/README.md", repository+"/CONTRIBUTING.md") {
 		for _, made := range regexp.MustCompile("(?m)(?:`|^    )make ([a-z][a-z-]*)").FindAllStringSubmatch(
 			readFile(t, path), -1) {
 			if !regexp.MustCompile(`(?m)^` + made[1] + `:`).MatchString(makefile) {

@@ -10,8 +10,8 @@
 //     which another test holds equal to the program, or those of requests.
 //   - The example for `docker compose up` is loaded by Compose's own code: what it names is there.
 //     Its commands and files also run as plain processes, before a real Prometheus.
-//   - The steps of the documents are taken as they stand there: the two files of the
-//     README, the installation on a host, the name of the image.
+//   - The steps of docs/install.md are taken as they are written: the two files for a sidecar,
+//     the installation on a host, the name of the image.
 //   - A real Prometheus server scrapes a real daemon under load and is asked for
 //     the books.
 //   - The image's root runs the daemon: alone, read-only, as its own user.

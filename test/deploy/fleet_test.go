@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestFleetDocument: docs/fleet.md shows the configurations that `make test-fleet` runs, to the letter.
+// TestFleetDocument: docs/scaling.md shows the configurations that `make test-fleet` runs, to the letter.
 func TestFleetDocument(t *testing.T) {
-	document := string(readFile(t, "../../docs/fleet.md"))
+	document := string(readFile(t, "../../docs/scaling.md"))
 	for _, name := range []string{"loadbalancer.yaml", "gateway.yaml", "prometheus.yaml"} {
 		if config := string(readFile(t, filepath.Join("../fleet/config", name))); !strings.Contains(document,
 			"```yaml\n"+config+"```\n") {
-			t.Errorf("docs/fleet.md shows another %s than test/fleet/config has", name)
+			t.Errorf("docs/scaling.md shows another %s than test/fleet/config has", name)
 		}
 	}
 }

@@ -11,7 +11,7 @@
 // The collectors, Prometheus and Jaeger are built from their Go modules by `make test-fleet`, into
 // bin/fleet; the collectors are one program, collector/, with the components that a fleet
 // needs and no others. config/ holds their configurations, the same bytes that
-// docs/fleet.md shows: what differs between a test and a cluster comes from variables.
+// docs/scaling.md shows: what differs between a test and a cluster comes from variables.
 //
 // Three parts are ours. The oracle counts the spans themselves, with OpenTelemetry's own SDK, into
 // the buckets that must come out in the end. A tap before each gateway keeps what that

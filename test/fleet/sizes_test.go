@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSizes measures what docs/fleet.md sizes a fleet by: the processor's time that each tier
+// TestSizes measures what docs/scaling.md sizes a fleet by: the processor's time that each tier
 // takes for a point, the memory that it takes for a stream, and the bytes that a point has on its
 // way.
 func TestSizes(t *testing.T) {

@@ -92,10 +92,10 @@ func (c *cluster) tryLimits(t *testing.T, namespace string, of core.ResourceRequ
 	return c.CoreV1().Pods(namespace).Create(t.Context(), p, meta.CreateOptions{DryRun: []string{"All"}})
 }
 
-// documentedResources reads the resources that docs/operations.md recommends where a LimitRange applies.
+// documentedResources reads the resources that docs/install.md recommends where a LimitRange applies.
 func documentedResources(t *testing.T) map[string]any {
 	t.Helper()
-	document, err := os.ReadFile("../../docs/operations.md")
+	document, err := os.ReadFile("../../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func documentedResources(t *testing.T) map[string]any {
 		Resources map[string]any `json:"resources"`
 	}
 	if err := yaml.Unmarshal([]byte(block), &values); err != nil || !found || values.Resources == nil {
-		t.Fatalf("docs/operations.md has no resources after LimitRange: %v in %q", err, block)
+		t.Fatalf("docs/install.md has no resources after LimitRange: %v in %q", err, block)
 	}
 	return values.Resources
 }

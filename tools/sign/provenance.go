@@ -14,7 +14,7 @@ const (
 	statementType = "https://in-toto.io/Statement/v1"
 	predicateType = "https://slsa.dev/provenance/v1"
 	buildType     = "https://github.com/spanstatsd/spanstatsd/blob/main/" +
-		"docs/operations.md#where-a-release-comes-from"
+		"docs/install.md#verify-a-release"
 )
 
 // origin is what the files of a release were made from, and how.

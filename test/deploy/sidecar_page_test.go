@@ -16,15 +16,15 @@ import (
 const componentAddress = "https://github.com/spanstatsd/spanstatsd//" +
 	"deploy/kubernetes/components/sidecar?ref=main"
 
-// TestReadmeToTheLetter writes the files that the README shows for a pod, applies
+// TestInstallPage_Sidecar writes the files that docs/install.md shows for a sidecar, applies
 // them as it says, except that the component comes from here, and expects a pod
 // that keeps every promise, is scraped, and needs no CRD.
-func TestReadmeToTheLetter(t *testing.T) {
-	readme := string(readFile(t, "../../README.md"))
-	_, section, found := strings.Cut(readme, "\n## In one pod\n")
+func TestInstallPage_Sidecar(t *testing.T) {
+	page := string(readFile(t, "../../docs/install.md"))
+	_, section, found := strings.Cut(page, "\n## Kubernetes: as a sidecar\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	if !found || strings.Count(section, componentAddress) != 1 {
-		t.Fatal("the README has no section on one pod, or it names the component otherwise")
+		t.Fatal("docs/install.md has no section about a sidecar, or it does not name the component once")
 	}
 	// Kustomize takes components by relative paths only, so ours come along.
 	copied := t.TempDir()
