@@ -20,16 +20,18 @@ func (f *fault) key() string { return f.folder + " " + f.test }
 // document is the list, below the root.
 const document = "docs/faults.md"
 
-// readFaults reads the rows with this text.
+// readFaults reads the rows that contain a text, in all tables whose first column is called "fault".
 func readFaults(root, only string) (faults []fault, err error) {
 	text, err := os.ReadFile(filepath.Join(root, document))
 	if err != nil {
 		return nil, fmt.Errorf("read list: %w", err)
 	}
+	isFaults := false // whether the current table lists faults
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "|") || strings.Contains(line, "---") ||
-			strings.TrimSpace(cells[0]) == "fault" {
+		isHead := strings.TrimSpace(cells[0]) == "fault"
+		isFaults = strings.HasPrefix(line, "|") && (isFaults || isHead)
+		if !isFaults || isHead || strings.Contains(line, "---") {
 			continue
 		}
 		if len(cells) != 3 {
