@@ -18,8 +18,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestARequestBecomesTraces: a sender for each resource with spans, with a group for each trace of
-// it. test/agent compares what is in them with the agent's own code.
+// TestARequestBecomesTraces: each resource with spans becomes a sender, and each of its traces a
+// group. test/agent compares the spans with the agent's own code.
 func TestARequestBecomesTraces(t *testing.T) {
 	c := translator(t, wantedTags...)
 	spans := []otlptest.Span{
@@ -88,8 +88,8 @@ func TestARequestBecomesTraces(t *testing.T) {
 	}
 }
 
-// TestWhatSpansSayOfTheirSender: of a trace the first span that says something counts, and of a
-// sender the last trace, but for what its resource says.
+// TestWhatSpansSayOfTheirSender: for a trace, the first span with an attribute counts; for a
+// sender, the last trace, unless the resource has the attribute.
 func TestWhatSpansSayOfTheirSender(t *testing.T) {
 	c := translator(t, wantedTags...)
 	says := func(trace uint64, name, value string) otlptest.Span {
@@ -112,7 +112,7 @@ func TestWhatSpansSayOfTheirSender(t *testing.T) {
 	}
 }
 
-// TestWhatWasCountedBeforeIsNotTranslated: its resource says so, or else its request.
+// TestWhatWasCountedBeforeIsNotTranslated: the resource or the request is marked as counted.
 func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 	c := translator(t)
 	spans := [][]otlptest.Span{{{Name: "x"}}, {{Name: "y"}, {Name: "z"}}}
@@ -141,8 +141,8 @@ func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 	check("nothing", body, true, 3)
 }
 
-// TestWhichValueOfATagCounts where there is a text and a number: of each kind of tag the one that
-// the agent's statistics read.
+// TestWhichValueOfATagCounts: if a tag has a text and a number, the value counts that the agent's
+// statistics read.
 func TestWhichValueOfATagCounts(t *testing.T) {
 	c := translator(t, "_sample_rate", "grpc.code", "http.status_code", "peer.service")
 	for name, want := range map[string]string{
@@ -180,7 +180,7 @@ func TestWhichValueOfATagCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTranslated: a list that would become a tag, what would be too long, and tags of too
+// TestWhatIsNotTranslated: a list that would become a tag, text beyond the limit, and tags with too
 // many attributes.
 func TestWhatIsNotTranslated(t *testing.T) {
 	c := translator(t, wantedTags...)
@@ -232,7 +232,8 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	}
 }
 
-// TestTheHostIsTheIngests: what a resource says of it, in the order in which the ingest asks.
+// TestTheHostIsTheIngests: the host name is determined from the resource in the order of the
+// ingest.
 func TestTheHostIsTheIngests(t *testing.T) {
 	check := func(want string, said ...otlptest.Attribute) {
 		t.Helper()
@@ -282,8 +283,7 @@ func TestTheHostIsTheIngests(t *testing.T) {
 	}
 }
 
-// TestASpanIsMadeAsIfItWereTheFirst: a span that refers to an earlier one says what it would say
-// alone, whatever there was before.
+// TestASpanIsMadeAsIfItWereTheFirst: no span depends on the spans before it.
 func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	names := append(slices.Clone(translate.AttributeNames), "peer.service", "env", "_dd.origin")
@@ -344,8 +344,8 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	}
 }
 
-// TestWhatAResourceSaysIsReadOnce, and what a scope says: each of its spans is given a tag once, however
-// often it is said, so that a request takes time in proportion to its length.
+// TestWhatAResourceSaysIsReadOnce: each tag of a resource or scope is added once to each span,
+// however often it occurs, so that the time is proportional to the length of the request.
 func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 	c := translator(t, wantedTags...)
 	var said []otlptest.Attribute
@@ -365,8 +365,8 @@ func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 		if err := c.translate(body, false); err != nil {
 			t.Fatal(err)
 		}
-		if ofResource, ofScope := translate.Given(c.Translator); ofResource+ofScope != 1 {
-			t.Errorf("each span is given %d tags by its resource and %d by its scope", ofResource, ofScope)
+		if resourceTags, scopeTags := translate.Given(c.Translator); resourceTags+scopeTags != 1 {
+			t.Errorf("each span is given %d tags by its resource and %d by its scope", resourceTags, scopeTags)
 		}
 		if got := c.sent()[0].Traces[0][0].Texts["peer.service"]; got != want {
 			t.Errorf("the tag is %q, not %q", got, want)
@@ -374,7 +374,8 @@ func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestAttributesOfAResourceCountInTheirOrder where two of them become one tag.
+// TestAttributesOfAResourceCountInTheirOrder: if two attributes become one tag, the first one
+// counts.
 func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
 	c := translator(t, wantedTags...)
 	server, host := otlptest.Attribute{"server.address", "server"}, otlptest.Attribute{
@@ -392,7 +393,8 @@ func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestATranslatorHoldsNothingOfABody that its request and its table have released.
+// TestATranslatorHoldsNothingOfABody: a translator does not retain a body that its request and
+// table released.
 func TestATranslatorHoldsNothingOfABody(t *testing.T) {
 	c := translator(t, wantedTags...)
 	last := func() weak.Pointer[byte] {
@@ -412,7 +414,8 @@ func TestATranslatorHoldsNothingOfABody(t *testing.T) {
 	}
 }
 
-// TestAWarmTranslatorAllocatesNothing a span.
+// TestAWarmTranslatorAllocatesNothing: translating a span allocates nothing once the translator is
+// warm.
 func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 	body, c := otlptest.Web(100), translator(t, wantedTags...)
 	round := func() {
@@ -426,8 +429,8 @@ func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzTranslate: whatever the bytes are, each span of the request is in one trace or was counted
-// before, and all texts lie in the table.
+// FuzzTranslate verifies that each span of any request is in one trace or was counted before, and
+// that all texts are within the table.
 func FuzzTranslate(f *testing.F) {
 	f.Add(otlptest.Web(2))
 	f.Add(otlptest.SDKRequest(otlptest.Span{
@@ -453,7 +456,7 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// BenchmarkTranslate is what it costs to decode a request and make traces of it.
+// BenchmarkTranslate measures decoding and translating a request.
 func BenchmarkTranslate(b *testing.B) {
 	c, body := translator(b, wantedTags...), otlptest.Web(128)
 	b.ReportAllocs()
