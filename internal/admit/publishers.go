@@ -24,7 +24,7 @@ type Config struct {
 	MaxKeyBytes      int // limit on the key table of one publisher
 	MaxKeyBytesInAll int // limit on the key tables of all publishers in total
 	MaxResource      int // limit on the bytes of a resource label; longer ones are cut
-	Connections      int // number of equal shares that half of MaxKeyBytesInAll is reserved in
+	Connections      int // number of connections that have a reserved share of MaxKeyBytesInAll
 	Block            bool
 	WaitBudget       time.Duration // how long a connection can wait for a full ring unless Block is set, see waitBudget
 	DefaultHost      string        // host of origins that name none

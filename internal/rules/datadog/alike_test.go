@@ -38,7 +38,7 @@ func bodyOfAlike(t *testing.T, spans ...alike) []byte {
 		origin, service, name, resource := s.of(span.origin), s.of(span.service), s.of(span.name), s.of("GET /")
 		attributes := []any{s.of("_dd.measured"), 3, 1.0}
 		for _, v := range span.attributes {
-			if text, is := v.(string); is {
+			if text, ok := v.(string); ok {
 				v = s.of(text)
 			}
 			attributes = append(attributes, v)

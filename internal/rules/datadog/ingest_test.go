@@ -40,7 +40,7 @@ func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
 	s.Service, s.Name, s.Resource, s.Type = in.text("shop"), in.text("op"), in.text("r"), in.text("custom")
 	for name, value := range tags {
 		tag := spantable.Tag{Label: in.names.Find([]byte(name))}
-		if n, is := value.(float64); is {
+		if n, ok := value.(float64); ok {
 			tag.Value, tag.Bits = spantable.IsNumber, math.Float64bits(n)
 		} else {
 			tag.Value, tag.Bits = spantable.IsText, spantable.TextBits(in.text(value.(string)))

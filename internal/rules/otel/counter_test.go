@@ -182,7 +182,7 @@ func TestAnyNumberOfOriginsIsCounted(t *testing.T) {
 					s.origin.Service != "" && s.origin.Service != s.key.Service {
 					t.Errorf("%v: %q of %s is counted under %+v", test, s.key.Resource, s.key.Service, s.origin)
 				}
-				if _, is := s.origin.OTLP(); !is {
+				if _, ok := s.origin.OTLP(); !ok {
 					t.Errorf("%v: %+v has no SDK", test, s.origin)
 				}
 				names[s.key.Resource] = true

@@ -21,9 +21,9 @@ func TestAttributesThatAreIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := func(namespace string, attributes ...otlptest.Attribute) []byte {
-		said := append(otlptest.SDK("shop"), otlptest.Attribute{"k8s.namespace.name", namespace})
+		attrs := append(otlptest.SDK("shop"), otlptest.Attribute{"k8s.namespace.name", namespace})
 		s := otlptest.Span{Name: "GET", Attributes: attributes}
-		return otlptest.Request(otlptest.Resource{Attributes: said, Scopes: [][]otlptest.Span{{s, s}}})
+		return otlptest.Request(otlptest.Resource{Attributes: attrs, Scopes: [][]otlptest.Span{{s, s}}})
 	}
 	c, policy := otel.NewCounter(), otel.NewPolicy(otel.Labels{Ignore: list})
 	for range 2 {

@@ -351,9 +351,9 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 	if want := []string{"db.system.name:redis", "tenant:a"}; !reflect.DeepEqual(got.PeerTags, want) {
 		t.Errorf("%q, want %q", got.PeerTags, want)
 	}
-	of := func(s otlptest.Span, said ...otlptest.Attribute) []string {
+	tagsOf := func(s otlptest.Span, attrs ...otlptest.Attribute) []string {
 		body := otlptest.Request(otlptest.Resource{
-			Attributes: append(otlptest.SDK("shop"), said...),
+			Attributes: append(otlptest.SDK("shop"), attrs...),
 			Scopes:     [][]otlptest.Span{{s}},
 		})
 		return countedOf(t, otel.NewCounter(), body,
@@ -362,12 +362,12 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 				"host.name",
 			}}))[0].key.PeerTags
 	}
-	if got := of(otlptest.Span{Name: "x"}, otlptest.Attribute{"k8s.namespace.name", "here"},
+	if got := tagsOf(otlptest.Span{Name: "x"}, otlptest.Attribute{"k8s.namespace.name", "here"},
 		otlptest.Attribute{"http.route", "/"}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:here"}) {
 		t.Errorf("of a resource: %q", got)
 	}
-	said := []otlptest.Attribute{{"k8s.namespace.name", "mine"}, {"host.name", "h"}}
-	if got := of(otlptest.Span{Name: "x", Attributes: said},
+	attrs := []otlptest.Attribute{{"k8s.namespace.name", "mine"}, {"host.name", "h"}}
+	if got := tagsOf(otlptest.Span{Name: "x", Attributes: attrs},
 		otlptest.Attribute{
 			"k8s.namespace.name",
 			"here",
@@ -407,19 +407,19 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 // TestWhatAResourceSaysOftenIsLookedAtOnce: if a resource repeats an attribute, the first value
 // counts for each span.
 func TestWhatAResourceSaysOftenIsLookedAtOnce(t *testing.T) {
-	said := []otlptest.Attribute{{"service.name", "shop"}}
+	attrs := []otlptest.Attribute{{"service.name", "shop"}}
 	for i := range 1000 {
-		said = append(said, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)},
+		attrs = append(attrs, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)},
 			otlptest.Attribute{"tenant", i})
 	}
-	body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: [][]otlptest.Span{{{Name: "x"}}}})
+	body := otlptest.Request(otlptest.Resource{Attributes: attrs, Scopes: [][]otlptest.Span{{{Name: "x"}}}})
 	c := otel.NewCounter()
 	counted := countedOf(t, c, body, otel.NewPolicy(otel.Labels{Attributes: []string{"zone", "tenant"}}))
 	if got := fmt.Sprint(counted[0].key.PeerTags); got != "[zone:zone-0 tenant:0]" {
 		t.Errorf("the tags are %s", got)
 	}
-	if of := c.Request().Resources[0]; of.LastTag-of.FirstTag != 3 {
-		t.Errorf("each span looks at %d attributes", of.LastTag-of.FirstTag)
+	if res := c.Request().Resources[0]; res.LastTag-res.FirstTag != 3 {
+		t.Errorf("each span looks at %d attributes", res.LastTag-res.FirstTag)
 	}
 }
 

@@ -613,7 +613,7 @@ func TestLabelsFileIsWhatIsCounted(t *testing.T) {
 			s.Kind = spantable.KindServer
 		}
 		for at := range s.Attributes {
-			if text, is := s.Attributes[at][1].(string); is {
+			if text, ok := s.Attributes[at][1].(string); ok {
 				s.Attributes[at][1] = text[:min(len(text), 60)]
 			}
 		}

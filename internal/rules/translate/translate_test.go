@@ -92,14 +92,14 @@ func TestARequestBecomesTraces(t *testing.T) {
 // sender, the last trace, unless the resource has the attribute.
 func TestWhatSpansSayOfTheirSender(t *testing.T) {
 	c := translator(t, wantedTags...)
-	says := func(trace uint64, name, value string) otlptest.Span {
+	spanWith := func(trace uint64, name, value string) otlptest.Span {
 		return otlptest.Span{Trace: trace, ID: 1, Attributes: []otlptest.Attribute{{name, value}}}
 	}
 	got := sentOf(t, c, from(nil,
-		says(1, "_dd.origin", "first"), says(1, "_dd.origin", "second"), says(2, "env", "a"),
-		says(1, "version", "v1"),
-		says(3, "env", "b"), says(2, "version", "v2"), says(4, "_dd.git.commit.sha", "c"),
-		says(4, "_dd.git.commit.sha", "d"),
+		spanWith(1, "_dd.origin", "first"), spanWith(1, "_dd.origin", "second"), spanWith(2, "env", "a"),
+		spanWith(1, "version", "v1"),
+		spanWith(3, "env", "b"), spanWith(2, "version", "v2"), spanWith(4, "_dd.git.commit.sha", "c"),
+		spanWith(4, "_dd.git.commit.sha", "d"),
 	))[0]
 	if want := []string{"first", "", "", ""}; !slices.Equal(got.Origins, want) {
 		t.Errorf("the origins are %q, want %q", got.Origins, want)
@@ -107,7 +107,7 @@ func TestWhatSpansSayOfTheirSender(t *testing.T) {
 	if got.Env != "b" || got.Version != "v2" || got.Commit != "c" {
 		t.Errorf("%+v", got)
 	}
-	if got := sentOf(t, c, from(otlptest.SDK("shop"), says(1, "env", "a")))[0]; got.Env != "prod" {
+	if got := sentOf(t, c, from(otlptest.SDK("shop"), spanWith(1, "env", "a")))[0]; got.Env != "prod" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -131,8 +131,8 @@ func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 		true: 3, "true": 3, "what": 3, 1: 3, false: 0, "false": 0,
 		"FALSE": 0, "": 0,
 	} {
-		said := []otlptest.Attribute{{otlp.StatsComputed, value}}
-		body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: spans})
+		attrs := []otlptest.Attribute{{otlp.StatsComputed, value}}
+		body := otlptest.Request(otlptest.Resource{Attributes: attrs, Scopes: spans})
 		check(value, body, false, counted)
 		check(value, body, true, counted)
 	}
@@ -189,12 +189,12 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	for i := range many {
 		many[i] = otlptest.Span{Name: fmt.Sprint(i), ID: 1, Kind: spantable.KindServer, Code: -1}
 	}
-	var said []otlptest.Attribute
+	var attrs []otlptest.Attribute
 	for _, tag := range wantedTags {
-		said = append(said, otlptest.Attribute{tag, strings.Repeat("Ä b", 60)})
+		attrs = append(attrs, otlptest.Attribute{tag, strings.Repeat("Ä b", 60)})
 	}
 	for _, name := range []string{"operation.name", "http.request.method", "http.route"} {
-		said = append(said, otlptest.Attribute{name, strings.Repeat("Ä b", 60)})
+		attrs = append(attrs, otlptest.Attribute{name, strings.Repeat("Ä b", 60)})
 	}
 	for name, test := range map[string]struct {
 		body []byte
@@ -209,7 +209,7 @@ func TestWhatIsNotTranslated(t *testing.T) {
 			otlp.ErrUnparsable,
 		},
 		"a list of a scope": {scoped(list, otlptest.Span{}), otlp.ErrUnparsable},
-		"long names":        {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
+		"long names":        {otlptest.Request(from(attrs, many...)), spantable.ErrTooMuch},
 		"no request":        {[]byte{0x0a}, otlp.ErrUnparsable},
 	} {
 		if err := c.translate(test.body, false); !errors.Is(err, test.want) ||
@@ -235,13 +235,13 @@ func TestWhatIsNotTranslated(t *testing.T) {
 // TestTheHostIsTheIngests: the host name is determined from the resource in the order of the
 // ingest.
 func TestTheHostIsTheIngests(t *testing.T) {
-	check := func(want string, said ...otlptest.Attribute) {
+	check := func(want string, attrs ...otlptest.Attribute) {
 		t.Helper()
-		if got := sentOf(t, translator(t), from(said, otlptest.Span{ID: 1}))[0].Host; got != want {
-			t.Errorf("%v: the host is %q, want %q", said, got, want)
+		if got := sentOf(t, translator(t), from(attrs, otlptest.Span{ID: 1}))[0].Host; got != want {
+			t.Errorf("%v: the host is %q, want %q", attrs, got, want)
 		}
 	}
-	for want, said := range map[string][]otlptest.Attribute{
+	for want, attrs := range map[string][]otlptest.Attribute{
 		"":        {},
 		"literal": {{"host", "literal"}, {"datadog.host.name", "custom"}, {"host.name", "h"}},
 		"5":       {{"host", 5}, {"host.name", "h"}},
@@ -270,16 +270,16 @@ func TestTheHostIsTheIngests(t *testing.T) {
 		"id2":       {{"host.id", "id2"}, {"host.name", "h"}},
 		"h":         {{"host.name", "h"}, {"service.name", "s"}},
 	} {
-		check(want, said...)
+		check(want, attrs...)
 	}
-	for _, said := range [][]otlptest.Attribute{
+	for _, attrs := range [][]otlptest.Attribute{
 		{{"host.name", "localhost"}},
 		{{"aws.ecs.launchtype", "fargate"}, {"host.name", "h"}},
 		{{"cloud.provider", "aws"}, {"host.name", "h"}},
 		{{"cloud.provider", "gcp"}, {"host.name", "h"}},
 		{{"cloud.platform", "gcp_cloud_run"}, {"host.name", "h"}},
 	} {
-		check("", said...)
+		check("", attrs...)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 		var resources []otlptest.Resource
 		var alone [][]byte
 		for range 1 + rnd.IntN(3) {
-			of := otlptest.Resource{Attributes: otlptest.SDK([]string{"a", "b"}[rnd.IntN(2)])[:1+rnd.IntN(8)]}
+			res := otlptest.Resource{Attributes: otlptest.SDK([]string{"a", "b"}[rnd.IntN(2)])[:1+rnd.IntN(8)]}
 			var spans []otlptest.Span
 			for range rnd.IntN(30) {
 				s := otlptest.Span{
@@ -313,12 +313,12 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 				spans = append(spans, s)
 				alone = append(alone,
 					otlptest.Request(otlptest.Resource{
-						Attributes: of.Attributes,
+						Attributes: res.Attributes,
 						Scopes:     [][]otlptest.Span{{s}},
 					}))
 			}
-			of.Scopes = [][]otlptest.Span{spans[:len(spans)/2], spans[len(spans)/2:]}
-			resources = append(resources, of)
+			res.Scopes = [][]otlptest.Span{spans[:len(spans)/2], spans[len(spans)/2:]}
+			resources = append(resources, res)
 		}
 		want := map[uint64]agentSpan{}
 		for _, body := range alone {
@@ -348,18 +348,18 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 // however often it occurs, so that the time is proportional to the length of the request.
 func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 	c := translator(t, wantedTags...)
-	var said []otlptest.Attribute
+	var attrs []otlptest.Attribute
 	for i := range 1002 {
 		value := []string{"", "first", "last"}[i%3]
-		said = append(said, otlptest.Attribute{"peer.service", value}, otlptest.Attribute{"grpc.code", i})
+		attrs = append(attrs, otlptest.Attribute{"peer.service", value}, otlptest.Attribute{"grpc.code", i})
 	}
 	scope := []byte(nil)
-	for _, a := range said {
+	for _, a := range attrs {
 		scope = otlptest.Field(scope, 3, a.Encode())
 	}
 	spans := otlptest.Field(otlptest.Field(nil, 1, scope), 2, otlptest.Span{ID: 1}.Encode())
 	for want, body := range map[string][]byte{
-		"first": otlptest.Request(from(said, otlptest.Span{ID: 1})),
+		"first": otlptest.Request(from(attrs, otlptest.Span{ID: 1})),
 		"last":  otlptest.Field(nil, 1, otlptest.Field(nil, 2, spans)),
 	} {
 		if err := c.translate(body, false); err != nil {
@@ -382,13 +382,13 @@ func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
 		"http.server_name",
 		"host",
 	}
-	for want, said := range map[string][]otlptest.Attribute{
+	for want, attrs := range map[string][]otlptest.Attribute{
 		"server": {server, host},
 		"host":   {host, server},
 	} {
-		got := sentOf(t, c, from(said, otlptest.Span{ID: 1}))[0].Traces[0][0].Texts["http.server_name"]
+		got := sentOf(t, c, from(attrs, otlptest.Span{ID: 1}))[0].Traces[0][0].Texts["http.server_name"]
 		if got != want {
-			t.Errorf("%v: the tag is %q", said, got)
+			t.Errorf("%v: the tag is %q", attrs, got)
 		}
 	}
 }
