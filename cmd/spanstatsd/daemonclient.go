@@ -25,6 +25,7 @@ type unreachableError struct{ error }
 
 func (u unreachableError) Unwrap() error { return u.error }
 
+// unreachable returns an unreachableError with a formatted text.
 func unreachable(format string, args ...any) error {
 	return unreachableError{fmt.Errorf("ask daemon: "+format, args...)}
 }

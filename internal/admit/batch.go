@@ -46,6 +46,7 @@ func (b *batch) reset(n int) {
 	}
 }
 
+// isResolvedIn reports whether an earlier attempt resolved the keys of the current batch in this cycle.
 func (b *batch) isResolvedIn(cycle uint64) bool { return b.isResolved && b.cycle == cycle }
 
 // noDrainer marks an ignored span in batch.drainers. It is larger than any drainer's number.

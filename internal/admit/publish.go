@@ -278,6 +278,7 @@ type source struct {
 	batch  *span.Batch // spans of a request body; nil for a message
 }
 
+// len returns the number of snapshots of the batch.
 func (src *source) len() int {
 	if src.batch != nil {
 		return len(src.batch.Snapshots)

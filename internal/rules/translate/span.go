@@ -200,6 +200,7 @@ type value struct {
 	isUsed    bool // the label is in collected.used
 }
 
+// reset removes all collected tags.
 func (c *collected) reset() {
 	for _, l := range c.used {
 		c.values[l] = value{}
