@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newConfigCommand has the flags of run, so that config can replace run in a command line.
+// newConfigCommand returns the command config. It has the flags of run, so that config can replace
+// run in a command line.
 func newConfigCommand(variables map[string]string) *cobra.Command {
 	o := &runOptions{variables: variables}
 	var check, asJSON bool
@@ -47,7 +48,7 @@ A flag that can't be parsed is named first, alone; then all variables; then the 
 	return cmd
 }
 
-// printCheck returns what is wrong with the configuration, or prints that nothing is.
+// printCheck returns the errors of the configuration, or prints that it is usable.
 func (o *runOptions) printCheck(cmd *cobra.Command) error {
 	if err := o.check(cmd); err != nil {
 		return err
@@ -60,6 +61,7 @@ func (o *runOptions) printCheck(cmd *cobra.Command) error {
 	return err
 }
 
+// writeSettings writes a table of the settings, their values and their sources.
 func writeSettings(w io.Writer, settings []status.Setting) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FLAG\tVALUE\tFROM")
@@ -82,6 +84,7 @@ func writeSettings(w io.Writer, settings []status.Setting) error {
 	return table.Flush()
 }
 
+// writeJSON writes v as indented JSON.
 func writeJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

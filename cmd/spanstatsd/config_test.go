@@ -12,7 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestConfigCommand reads values and who chose them.
+// TestConfigCommand prints each value with its source.
 func TestConfigCommand(t *testing.T) {
 	cmd := program(t, "config", "--json", "--ring-slots=1024", "--drainers=fixed:3")
 	cmd.Env = append(cmd.Env, "SPANSTATSD_MAX_ORIGINS=7", "DD_AGENT_HOST=agent.local",
@@ -53,7 +53,7 @@ func TestConfigCommand(t *testing.T) {
 	}
 }
 
-// TestConfigCheck names all that is wrong, at once, and starts nothing.
+// TestConfigCheck names all errors at once, and starts nothing.
 func TestConfigCheck(t *testing.T) {
 	cmd := program(t, "config", "--check", "--ring-slots=1000", "--shutdown-grace=0s", "--http-addr=x:none",
 		"--retry-bytes=1", "--flush-interval=1h", "--web-config-file=/none",
@@ -84,8 +84,8 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// TestConfigCheckSaysWhatIsNotHere: a configuration that is right and would end run at once, because
-// a socket's directory is not there, is not called usable without a word.
+// TestConfigCheckSaysWhatIsNotHere: if the configuration is valid but a socket's directory is
+// missing, so that run would fail, the output says so.
 func TestConfigCheckSaysWhatIsNotHere(t *testing.T) {
 	here := t.TempDir()
 	for args, lacks := range map[string]string{
@@ -103,14 +103,14 @@ func TestConfigCheckSaysWhatIsNotHere(t *testing.T) {
 	}
 }
 
-// TestMemoryMakesDefaultsSmaller holds what a limit does to the defaults, and that
-// what was set by hand stays or is refused.
+// TestMemoryMakesDefaultsSmaller: a memory limit reduces defaults. Flags that are set stay
+// unchanged or are rejected.
 func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 	for _, c := range []struct {
 		limit string
 		args  []string
-		want  map[string]string // flag to value and origin
-		says  string            // where it is refused
+		want  map[string]string // value and origin by flag
+		says  string            // part of the error; "" if the configuration is valid
 	}{
 		{
 			"10GiB", nil,
@@ -182,8 +182,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 	}
 }
 
-// TestSmallDefaultsHoldWhatWasSet: what nobody set does not become too small for what
-// somebody did.
+// TestSmallDefaultsHoldWhatWasSet: reduced defaults remain large enough for the flags that are set.
 func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
 	for _, set := range []string{
 		"--max-key-bytes=16777216", "--apm-max-body=2097152",
@@ -196,8 +195,8 @@ func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
 	}
 }
 
-// TestAdviceAtTheMemoryLimitCanBeFollowed: each flag that is named can be half of what it
-// is, and then no more is needed.
+// TestAdviceAtTheMemoryLimitCanBeFollowed: if each flag that the error names is halved, the
+// configuration fits.
 func TestAdviceAtTheMemoryLimitCanBeFollowed(t *testing.T) {
 	for _, args := range [][]string{nil, {"--apm-socket=/s"}, {"--max-connections=500"}} {
 		for _, limit := range []string{"20MiB", "30MiB"} {
@@ -216,12 +215,12 @@ func TestAdviceAtTheMemoryLimitCanBeFollowed(t *testing.T) {
 	}
 }
 
-// neededMemory is a refusal that says how much memory all limits may come to.
+// neededMemory matches an error that contains the total memory of all limits.
 var neededMemory = regexp.MustCompile(
 	`^spanstatsd: check memory: the limits may come to ([0-9]+) MiB and .*\n$`)
 
-// adviceAt is which flags config --check would have lowered at a limit, and how much it
-// says that all limits may come to. It must have nothing else to say.
+// adviceAt returns the flags that config --check recommends lowering at a memory limit, and the
+// total memory of all limits. It fails if there is another error.
 func adviceAt(t *testing.T, limit string, args []string) (flags []string, mebibytes int) {
 	t.Helper()
 	says := refusal(t, append([]string{"config", "--check"}, args...), "GOMEMLIMIT="+limit)
@@ -239,7 +238,7 @@ func adviceAt(t *testing.T, limit string, args []string) (flags []string, mebiby
 	return flags, mebibytes
 }
 
-// valueAt is what a flag is at a limit.
+// valueAt returns the value of a flag at a memory limit.
 func valueAt(t *testing.T, limit, flag string, args []string) int {
 	t.Helper()
 	cmd := program(t, append([]string{"config", "--json"}, args...)...)

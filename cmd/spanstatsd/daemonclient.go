@@ -20,18 +20,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// unreachableError is a daemon that does not answer.
+// unreachableError is the error if a daemon does not respond.
 type unreachableError struct{ error }
 
 func (u unreachableError) Unwrap() error { return u.error }
 
+// unreachable returns an unreachableError with a formatted text.
 func unreachable(format string, args ...any) error {
 	return unreachableError{fmt.Errorf("ask daemon: "+format, args...)}
 }
 
-// daemonFlags are the flags of commands that ask a daemon.
+// daemonFlags holds the flags of commands that query a daemon.
 type daemonFlags struct{ url, caFile string }
 
+// addTo adds the flags to a flag set.
 func (d *daemonFlags) addTo(f *pflag.FlagSet) {
 	f.StringVar(&d.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the "+
 		"host where it asks for them")
@@ -39,14 +41,15 @@ func (d *daemonFlags) addTo(f *pflag.FlagSet) {
 		"system's)")
 }
 
-// statusSource is a daemon that can be asked for its status.
+// statusSource queries the status of a daemon.
 type statusSource struct {
-	url    string // of /status, without the password
-	user   *url.Userinfo
+	url    string        // URL of /status, without user and password
+	user   *url.Userinfo // user and password; nil if there are none
 	client http.Client
 }
 
-// source returns the daemon that the flags name. Its errors are usage errors.
+// source returns the source for the daemon that the flags or the environment specify. All errors
+// are usage errors.
 func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	if timeout <= 0 {
 		return nil, commandline.Mistake("parse --timeout: %s is not positive", timeout)
@@ -57,7 +60,7 @@ func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// not quoted: it may hold a password
+		// the address is not quoted, because it may contain a password
 		return nil, commandline.Mistake("parse --url: it is not http://host:port or https://host:port")
 	}
 	var secure tls.Config
@@ -74,7 +77,8 @@ func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	return s, nil
 }
 
-// localDaemon returns the address of a daemon on this machine that listens on an --http-addr.
+// localDaemon returns the address for connecting to a local daemon that listens on httpAddr. If
+// httpAddr is invalid, it is the default address.
 func localDaemon(httpAddr string) string {
 	host, port, err := net.SplitHostPort(httpAddr)
 	if err != nil {
@@ -86,10 +90,10 @@ func localDaemon(httpAddr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// maxStatusBytes limits a response; that of a full daemon has some 200 KB.
+// maxStatusBytes limits the size of a response. The status of a fully used daemon has about 200 KB.
 const maxStatusBytes = 8 << 20
 
-// get asks once, and returns the response as it came and decoded.
+// get requests the status once. It returns the body of the response, and the decoded status.
 func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -118,13 +122,13 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) 
 	default:
 		return nil, nil, unreachable("%s answered %s; is this a spanstatsd?", s.url, response.Status)
 	}
-	answer := &status.Status{}
-	if err := json.Unmarshal(body, answer); err != nil || answer.Schema == 0 {
+	decoded := &status.Status{}
+	if err := json.Unmarshal(body, decoded); err != nil || decoded.Schema == 0 {
 		return nil, nil, unreachable("what %s answered is no status; is this a spanstatsd?", s.url)
 	}
-	if answer.Schema > status.StatusSchema {
+	if decoded.Schema > status.StatusSchema {
 		return nil, nil, fmt.Errorf("ask daemon: its status has schema %d, this program knows %d; use the "+
-			"daemon's own spanstatsd status", answer.Schema, status.StatusSchema)
+			"daemon's own spanstatsd status", decoded.Schema, status.StatusSchema)
 	}
-	return body, answer, nil
+	return body, decoded, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
-// completed is the configuration of a command line that can be used.
+// completed returns the configuration of a valid command line.
 func completed(t *testing.T, args ...string) *runOptions {
 	t.Helper()
 	o := &runOptions{}
@@ -24,7 +24,8 @@ func completed(t *testing.T, args ...string) *runOptions {
 	return o
 }
 
-// TestDoorsReadWhatAnExitNames, where there is that exit, and each name has its largest budget.
+// TestDoorsReadWhatAnExitNames: receivers read the attributes that an exporter's dimensions name,
+// if the exporter is enabled. Each attribute has the largest of its budgets.
 func TestDoorsReadWhatAnExitNames(t *testing.T) {
 	c := &completed(t, "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--prometheus",
 		"--otlp-dimensions=all,tenant.id=50,feature", "--prometheus-dimensions=all,tenant.id=200,zone=7",
@@ -75,7 +76,8 @@ func TestDoorsReadWhatAnExitNames(t *testing.T) {
 	}
 }
 
-// TestDoorsKeepWhatAnExitNamesOfResources, where somebody has a use for it.
+// TestDoorsKeepWhatAnExitNamesOfResources: receivers keep the resource attributes that an enabled
+// exporter names.
 func TestDoorsKeepWhatAnExitNamesOfResources(t *testing.T) {
 	const exit, door = "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--otlp-addr=127.0.0.1:4318"
 	for _, c := range []struct {

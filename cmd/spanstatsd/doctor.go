@@ -69,7 +69,7 @@ Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
 	return cmd
 }
 
-// writeFindings writes one line per finding, and a second one with its fix, if it has one.
+// writeFindings writes one line per finding, and a second line if it has a fix.
 func writeFindings(out io.Writer, findings doctor.Findings) {
 	for _, finding := range findings {
 		fmt.Fprintf(out, "%-7s %s: %s\n", finding.Verdict, finding.Subject, sanitize.Text(finding.Message))

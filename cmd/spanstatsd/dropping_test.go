@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestDropUnsampledIsAutoOnOrOff: by default what the agent says, which config shows; what
-// it took as a switch, it takes; and whatever else is named.
+// TestDropUnsampledIsAutoOnOrOff: the default is the agent's setting, which config shows. The flag
+// accepts on, off and booleans, and rejects other values.
 func TestDropUnsampledIsAutoOnOrOff(t *testing.T) {
 	for _, c := range []struct {
 		args, variables []string

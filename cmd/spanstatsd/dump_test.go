@@ -24,7 +24,7 @@ func TestUnusableDumps(t *testing.T) {
 		{"run --debug-dir=/nowhere/at/all", 2, "debug-dir"},
 	} {
 		cmd := program(t, strings.Fields(test.args)...)
-		out, _ := cmd.CombinedOutput() // the code says it
+		out, _ := cmd.CombinedOutput() // the exit code contains the result
 		if code := cmd.ProcessState.ExitCode(); code != test.code ||
 			!strings.Contains(string(out), test.says) {
 			t.Errorf("%s: code %d, %s; want %d and %q", test.args, code, out, test.code, test.says)

@@ -19,7 +19,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
-// exporterOptions are the flags of exporters.
+// exporterOptions holds the flags of exporters.
 type exporterOptions struct {
 	agentURL    string
 	endpoint    string
@@ -44,11 +44,12 @@ const (
 	off        = "off"
 	noInstance = "none"
 
-	// of --prometheus-histograms
+	// values of --prometheus-histograms
 	onlyNative  = "native"
 	onlyClassic = "classic"
 )
 
+// group declares the flags. It stores the values of some of them directly in c.
 func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Exporters")
 	f := g.Flags
@@ -110,9 +111,10 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	return g
 }
 
-// complete chooses the destinations, and makes their exporters. Without --agent-url and its variables, the agent
-// is a destination if traces are forwarded to it, or if no other destination is named: then it is discovered.
-// Without --prometheus, there is an exporter for it if no other destination is named.
+// complete selects the destinations and creates their exporters. The agent is a destination if it
+// is configured, if traces are forwarded to it, or if no other destination is configured; in the
+// last case it is auto-discovered. Prometheus is one if it is configured, or if no other
+// destination is and --prometheus is not set.
 func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	var agentVariables string
 	if o.agentURL == "" {
@@ -122,14 +124,14 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	variables, badVariables := otlp.ReadVariables(os.Getenv)
 	hasAgent := o.agentURL != off && (o.agentURL != "" || c.APM.Enabled())
 	hasOTLP := o.endpoint != off && (o.endpoint != "" || variables.From != "")
-	isNamed := hasAgent || hasOTLP || o.prometheus == on
-	hasPrometheus := o.prometheus == on || o.prometheus == "" && !isNamed
+	isConfigured := hasAgent || hasOTLP || o.prometheus == on // at least one destination
+	hasPrometheus := o.prometheus == on || o.prometheus == "" && !isConfigured
 	if o.prometheus == "" {
 		s.of("prometheus").Effective = map[bool]string{true: on, false: off}[hasPrometheus]
 	}
 
 	var badAgent, badOTLP, badPrometheus error
-	if isNamed && !hasAgent {
+	if isConfigured && !hasAgent {
 		o.agentURL = off
 	}
 	if o.agentURL != off {
@@ -150,8 +152,10 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, c.OTLP.Labels.Check())
 }
 
+// addAgent configures the agent. variables are the environment variables that its URL is from, if any.
 func (o *exporterOptions) addAgent(c *daemon.Config, s *settings, isDiscovered bool, variables string) error {
-	if c.Agent.AutoDiscovered = isDiscovered; isDiscovered {
+	c.Agent.AutoDiscovered = isDiscovered
+	if isDiscovered {
 		s.of("agent-url").Effective = "looked for"
 	}
 	c.Agent.URL, _ = agent.ParseURL(agent.DefaultURL)
@@ -163,6 +167,8 @@ func (o *exporterOptions) addAgent(c *daemon.Config, s *settings, isDiscovered b
 	return err
 }
 
+// addOTLP adds the exporter for OTLP metrics. variables are OpenTelemetry's environment variables; badVariables is the
+// error of reading them.
 func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.Variables,
 	badVariables error,
 ) error {
@@ -200,7 +206,7 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 	return nil
 }
 
-// checkDialect refuses flags that would have no effect in the dialect.
+// checkDialect rejects flags that have no effect in the dialect.
 func (o *exporterOptions) checkDialect() (err error) {
 	if o.dialect != points.Datadog {
 		return nil
@@ -219,11 +225,12 @@ func (o *exporterOptions) checkDialect() (err error) {
 // newInstance returns a random UUID.
 func newInstance() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// addPrometheus adds the exporter for Prometheus.
 func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	config := prometheus.Config{
 		URL: prometheus.Path, Dialect: o.prometheusDialect, NoNative: o.prometheusHistograms == onlyClassic,
@@ -242,8 +249,8 @@ func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	return err
 }
 
-// nameDimensions has receivers read the attributes that an exporter's dimensions name, and gives them their
-// budgets. service.instance.id is in a span's resource only.
+// nameDimensions adds the attributes that an exporter's dimensions name to those that receivers
+// read, and sets their budgets. The attribute service.instance.id is read from resources only.
 func nameDimensions(c *daemon.Config, dimensions *points.Dimensions) {
 	for name, budget := range dimensions.Named {
 		if names := c.OTLP.Labels.Attributes; !slices.Contains(names, name) {

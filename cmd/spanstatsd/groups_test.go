@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// listed is a flag as a list shows it: under a heading, with a text.
+// listed is a flag in a list: its heading, its name and its text.
 type listed struct{ group, name, text string }
 
-// wanted are the flags of run as their groups have them.
+// wanted returns the flags of run as they are grouped.
 func wanted() (all, common []listed) {
 	for _, g := range (&runOptions{}).groups() {
 		g.Flags.VisitAll(func(f *pflag.Flag) {
@@ -31,8 +31,8 @@ func wanted() (all, common []listed) {
 	return all, common
 }
 
-// TestFlags_AreListedAlike compares help, manual page and docs/configuration.md with the flags:
-// headings, order and texts. Help without --all has the common flags only.
+// TestFlags_AreListedAlike compares the headings, order and texts of flags in help, manual page and
+// docs/configuration.md. Help without --all shows only the common flags.
 func TestFlags_AreListedAlike(t *testing.T) {
 	all, common := wanted()
 	if len(common) != len(commonFlags) {
@@ -69,7 +69,7 @@ func TestFlags_AreListedAlike(t *testing.T) {
 	}
 }
 
-// helpOf returns what a command prints.
+// helpOf returns the output of a command.
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := program(t, args...).Output()
@@ -89,7 +89,7 @@ func pageText(t *testing.T, file string) string {
 	return strings.NewReplacer(`\-`, "-", `\e`, `\`).Replace(string(page))
 }
 
-// listedInHelp are the flags that help shows under headings.
+// listedInHelp returns the flags that help shows under headings.
 func listedInHelp(help string) (list []listed) {
 	group, flag := "", regexp.MustCompile(`^ +(?:-h, )?--([a-z-]+)(?: [^ ]+)?   ? *(.*)$`)
 	for line := range strings.Lines(help) {
@@ -127,7 +127,7 @@ func listedInDocument(t *testing.T) (list []listed) {
 	return list
 }
 
-// TestConfigurationTables_MatchFlags compares the tables of docs/configuration.md with the flags: their
+// TestConfigurationTables_MatchFlags compares the tables of docs/configuration.md with the flags:
 // order, variables, and defaults that are values.
 func TestConfigurationTables_MatchFlags(t *testing.T) {
 	text, err := os.ReadFile(configurationPage)
@@ -158,7 +158,8 @@ func TestConfigurationTables_MatchFlags(t *testing.T) {
 	}
 }
 
-// TestAFlagsTextStandsAlone: none leans on a neighbour that stands elsewhere in another list.
+// TestAFlagsTextStandsAlone: no text refers to the neighbor of its flag, because other lists have
+// another order.
 func TestAFlagsTextStandsAlone(t *testing.T) {
 	leans := regexp.MustCompile(
 		`\b(the same|called there|sent there|for it|of it|that (address|destination|OTLP))\b`)
@@ -170,7 +171,7 @@ func TestAFlagsTextStandsAlone(t *testing.T) {
 	}
 }
 
-// TestAShellCompletesWhatAFlagTakes: each word of a few, files, directories, and else nothing.
+// TestAShellCompletesWhatAFlagTakes: one of a few words, files or directories, otherwise nothing.
 func TestAShellCompletesWhatAFlagTakes(t *testing.T) {
 	for line, want := range map[string]string{
 		"--buffer":            "drop\nblock\n:4\n",

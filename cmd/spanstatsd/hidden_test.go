@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestControlCharactersAreShownInLogs, in either format: a label can't turn a line of the
-// log around for whoever reads it, and a program reads the label as it was.
+// TestControlCharactersAreShownInLogs: in both formats, control characters in a label are escaped,
+// so that they have no effect on a terminal. A program that parses the log reads the original
+// label.
 func TestControlCharactersAreShownInLogs(t *testing.T) {
 	const label = "GET /\u202egpj.exe\u2069\u009b2J"
 	for _, format := range []string{"text", "json"} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHistograms are exponential unless a flag asks for explicit ones.
+// TestHistograms: the default is exponential, and a flag selects explicit ones.
 func TestHistograms(t *testing.T) {
 	endpoint := "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics"
 	c := completed(t, endpoint, "--otlp-histogram=explicit:0.5,2").config
@@ -16,7 +16,7 @@ func TestHistograms(t *testing.T) {
 	if got := completed(t, endpoint).config.Exporters[0].Bounds; got != nil {
 		t.Errorf("by default it has %v", got)
 	}
-	datadog := []string{"config", "--check", endpoint, "--otlp-dialect=datadog"} // whose tracers measure in seconds
+	datadog := []string{"config", "--check", endpoint, "--otlp-dialect=datadog"} // this dialect has no milliseconds
 	if out, err := program(t, append(datadog, "--otlp-histogram=explicit")...).CombinedOutput(); err != nil {
 		t.Errorf("explicit buckets of the dialect datadog: %s", out)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestVariablesOfTracersAreDefaults: what tracers are told of limits and tags holds here where
-// no flag, and no variable of ours, says something else; config shows it and where it is from.
+// TestVariablesOfTracersAreDefaults: limits and tags in environment variables of tracers apply
+// unless a flag, or the variable of a flag, is set. config shows the value and its source.
 func TestVariablesOfTracersAreDefaults(t *testing.T) {
 	const limit, tags = "DD_TRACE_STATS_RESOURCE_CARDINALITY_LIMIT", "DD_TRACE_STATS_ADDITIONAL_TAGS"
 	type want struct{ name, value, means, origin, variable string }
@@ -81,7 +81,8 @@ func TestVariablesOfTracersAreDefaults(t *testing.T) {
 	}
 }
 
-// TestAVariableOfTracersThatCanNotBeUsedIsNamed, where it matters.
+// TestAVariableOfTracersThatCanNotBeUsedIsNamed: an invalid variable is an error if its value would
+// apply.
 func TestAVariableOfTracersThatCanNotBeUsedIsNamed(t *testing.T) {
 	for _, v := range limitVariables {
 		for _, value := range []string{"many", "0", "-1", "1048577", "1.5"} {

@@ -15,13 +15,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 )
 
-// limitOptions are the flags of budgets and limits whose texts need more than their own flag to be parsed.
+// limitOptions holds the flags of budgets and limits that have to be parsed together with others.
 type limitOptions struct {
 	cardinality []string
 	ignore      []string
 	buffer      string
 }
 
+// names declares the flags that limit labels. It stores the values of some of them directly in c.
 func (o *limitOptions) names(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Cardinality")
 	f, agg := g.Flags, &c.Aggregate
@@ -50,6 +51,7 @@ func (o *limitOptions) names(c *daemon.Config) commandline.Group {
 	return g
 }
 
+// group declares the other limits. It stores the values of most of them directly in c.
 func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Limits")
 	f := g.Flags
@@ -95,10 +97,10 @@ func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 	return g
 }
 
-// complete parses the rest into the configuration.
+// complete parses the remaining flags into c.
 func (o *limitOptions) complete(c *daemon.Config, s *settings) error {
 	var badRetries error
-	if c.Flush.RetryAge == 0 || c.Flush.RetryBytes == 0 { // they mean the default to the exporters
+	if c.Flush.RetryAge == 0 || c.Flush.RetryBytes == 0 { // exporters would replace 0 by their default
 		badRetries = fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive",
 			c.Flush.RetryAge, c.Flush.RetryBytes)
 	}
@@ -109,7 +111,7 @@ func (o *limitOptions) complete(c *daemon.Config, s *settings) error {
 	return errors.Join(badRetries, badIgnore, o.completeBudgets(c, s))
 }
 
-// limitVariables are the environment variables of tracers that limit the values of a label.
+// limitVariables contains the environment variables of tracers that limit the values of a label.
 var limitVariables = []struct {
 	name  string
 	label span.Label
@@ -120,7 +122,8 @@ var limitVariables = []struct {
 	{"DD_TRACE_STATS_ADDITIONAL_TAGS_CARDINALITY_LIMIT", span.LabelAdditionalTag},
 }
 
-// completeBudgets parses --cardinality-limit, and takes limits that it leaves out from tracers' variables.
+// completeBudgets sets the budgets of labels from --cardinality-limit, and the other ones from the
+// environment variables of tracers.
 func (o *limitOptions) completeBudgets(c *daemon.Config, s *settings) (mistakes error) {
 	isGiven := map[span.Label]bool{}
 	for _, given := range o.cardinality {

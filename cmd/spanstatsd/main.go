@@ -17,20 +17,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes of failures.
+// Exit codes of failures.
 const (
 	exitFailure     = 1
-	exitUsage       = 2 // a command line or an environment that can't be used
-	exitUnreachable = 3 // a daemon that does not answer
+	exitUsage       = 2 // invalid command line or environment
+	exitUnreachable = 3 // the daemon does not respond
 )
 
 func main() { os.Exit(execute(os.Args[1:])) }
 
-// lastLines is the maximum time that the end of a process waits until its last log lines are written.
+// lastLines is the maximum time that the process waits at its end until the last log lines are
+// written.
 const lastLines = time.Second
 
-// execute runs one command line and returns the exit code. It writes an error to stderr, one line per reason,
-// without characters that act on a terminal. A stderr that nobody reads delays nothing.
+// execute runs one command line and returns the exit code. It writes an error to stderr, one line
+// per reason, without control characters. Writing to stderr never blocks the program, even if its
+// reader is stuck.
 func execute(args []string) int {
 	stdout, stderr := bufio.NewWriter(os.Stdout), logqueue.New(os.Stderr)
 	defer stderr.Close(lastLines)
@@ -38,8 +40,8 @@ func execute(args []string) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := commandline.Run(root, args)
-	if failed := stdout.Flush(); err == nil && failed != nil {
-		err = fmt.Errorf("write output: %w", failed)
+	if flushErr := stdout.Flush(); err == nil && flushErr != nil {
+		err = fmt.Errorf("write output: %w", flushErr)
 	}
 	if err == nil {
 		return 0
@@ -57,7 +59,7 @@ func execute(args []string) int {
 }
 
 func newRootCommand() *cobra.Command {
-	variables := map[string]string{} // environment variables that have set flags, by flag
+	variables := map[string]string{} // name of the environment variable of each flag that was set by one
 	root := &cobra.Command{
 		Use:   "spanstatsd",
 		Short: "Counts finished spans into statistics, beside the process instead of in it",
@@ -69,7 +71,7 @@ and says of every span what became of it.`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			used, err := commandline.ApplyEnvironment(cmd)
 			maps.Copy(variables, used)
-			return err //nolint:wrapcheck // it names the variable
+			return err //nolint:wrapcheck // the error names the variable
 		},
 	}
 	root.AddCommand(
@@ -89,7 +91,7 @@ and says of every span what became of it.`,
 	return root
 }
 
-// newManCommand writes the manual pages that a release carries.
+// newManCommand returns the command that writes the manual pages of a release.
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIRECTORY",
@@ -102,7 +104,7 @@ func newManCommand() *cobra.Command {
 	}
 }
 
-// version is set by the Makefile's build.
+// version is set by the Makefile.
 var version = "0.1.0-dev"
 
 func newVersionCommand() *cobra.Command {
@@ -117,7 +119,8 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// versionText is one line. The commit is empty unless Go recorded one while building.
+// versionText returns the line of the command version. The commit is empty if Go did not record
+// one.
 func versionText() string {
 	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

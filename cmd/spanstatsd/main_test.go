@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runsMain makes the test binary be the program, so that the tests have a real
-// process with the race detector in it.
+// runsMain is an environment variable that makes the test binary run the program. So tests start
+// real processes, with the race detector.
 const runsMain = "TEST_RUNS_SPANSTATSD"
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is a command line of the program as a process, not started yet.
+// program returns a command that runs the program as a process.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -37,8 +37,8 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestUnusableCommandLines expects an exit code and one line that says what to
-// do, and nothing left behind.
+// TestUnusableCommandLines expects an exit code, one line that says how to fix the error, and no
+// files that remain.
 func TestUnusableCommandLines(t *testing.T) {
 	dir := t.TempDir()
 	occupied := filepath.Join(dir, "file")
@@ -119,7 +119,8 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 }
 
-// TestPrecedence: flag, then environment, then default.
+// TestPrecedence: a flag takes precedence over the environment variable, and the variable over the
+// default.
 func TestPrecedence(t *testing.T) {
 	t.Setenv("SPANSTATSD_RING_SLOTS", "1024")
 	t.Setenv("SPANSTATSD_MAX_AGGREGATES", "77")

@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 )
 
-// TestManualPages: each command that help shows has a page.
+// TestManualPages: each command in help has a manual page.
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
 	if err := commandline.WritePages(newRootCommand(), dir); err != nil {
@@ -22,7 +22,8 @@ func TestManualPages(t *testing.T) {
 	}
 }
 
-// TestPrepare makes a directory, and gives it away where the test may.
+// TestPrepare creates a directory, and changes its owner if the test runs with the privileges for
+// it.
 func TestPrepare(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made")
 	owner := "0:0"

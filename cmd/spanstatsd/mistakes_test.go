@@ -6,23 +6,23 @@ import (
 	"testing"
 )
 
-// refusal is what a command line says on stderr, which must end it with the code for
-// mistakes of use.
+// refusal returns the error that a command line writes to stderr. The process must exit with the
+// code for usage errors.
 func refusal(t *testing.T, args []string, environment ...string) string {
 	t.Helper()
 	cmd := program(t, args...)
 	cmd.Env = append(cmd.Env, environment...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	_ = cmd.Run() // the code says it
+	_ = cmd.Run() // the exit code is checked below
 	if code := cmd.ProcessState.ExitCode(); code != exitUsage {
 		t.Errorf("%v %v: exit code %d: %s", environment, args, code, stderr.String())
 	}
 	return stderr.String()
 }
 
-// TestConfigCheck_NamesEverythingAtOnce: each value that no room or all together can use is a line, and
-// nothing follows from another.
+// TestConfigCheck_NamesEverythingAtOnce: each invalid value, or invalid combination of values, is
+// one line, and no error causes another.
 func TestConfigCheck_NamesEverythingAtOnce(t *testing.T) {
 	says := refusal(t,
 		[]string{
@@ -68,7 +68,7 @@ func TestConfigCheck_NamesEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotBeUsedIsRefused before a start, by run as by config --check.
+// TestWhatCanNotBeUsedIsRefused by run before it starts anything, and by config --check.
 func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--apm-addr 9999", "apm-addr"},
@@ -91,8 +91,8 @@ func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
-// TestNoLimitIsTooLargeToBeAddedUp: each has a most, so that their sum holds what it says
-// against the memory and the descriptors there are.
+// TestNoLimitIsTooLargeToBeAddedUp: each limit has a maximum, so that the sum of all does not
+// overflow when it is compared with the available memory and file descriptors.
 func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
 	args := []string{"config", "--check", "--apm-addr=127.0.0.1:0"}
 	limits := []string{
@@ -120,8 +120,8 @@ func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
 	}
 }
 
-// TestAnUnknownVariableIsAnError, but for those of other commands and those that
-// Kubernetes makes of the name of a Service.
+// TestAnUnknownVariableIsAnError, except for variables of other commands and those that Kubernetes
+// sets for a Service.
 func TestAnUnknownVariableIsAnError(t *testing.T) {
 	for _, command := range []string{"run", "config", "config --check", "status", "wait ready"} {
 		if says := refusal(t, strings.Fields(command), "SPANSTATSD_RING_SLOT=1024"); !strings.Contains(says,
@@ -146,7 +146,7 @@ func TestAnUnknownVariableIsAnError(t *testing.T) {
 	}
 }
 
-// TestSizesTakeUnits on the command line and in variables, and are shown with them.
+// TestSizesTakeUnits on the command line and in variables, and are shown with units.
 func TestSizesTakeUnits(t *testing.T) {
 	for _, given := range []string{"3MiB", "3145728", "3072KiB"} {
 		cmd := program(t, "config", "--sketch-bytes="+given)
@@ -167,7 +167,7 @@ func TestSizesTakeUnits(t *testing.T) {
 	}
 }
 
-// TestMistakesOfUseEndWithTwo, whichever command it is.
+// TestMistakesOfUseEndWithTwo: this holds for every command.
 func TestMistakesOfUseEndWithTwo(t *testing.T) {
 	for _, line := range []string{
 		"--no", "no", "completion bash no", "version no",

@@ -9,8 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestAnAgentThatNobodyNamed is looked for, unless somebody names another destination or none; and one that
-// traces are handed on to has been named by that.
+// TestAnAgentThatNobodyNamed: without an agent URL, the agent is auto-discovered, unless another
+// destination is configured or the agent is off. If traces are forwarded to the agent, it is not
+// auto-discovered.
 func TestAnAgentThatNobodyNamed(t *testing.T) {
 	const here, otlp = "http://127.0.0.1:8126", "--otlp-metrics-endpoint=http://c"
 	for _, c := range []struct{ given, value, effective string }{
@@ -49,7 +50,8 @@ func TestAnAgentThatNobodyNamed(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatIsLookedForTakesNobodysAddress: who listens there has not to know of it.
+// TestAnAgentThatIsLookedForTakesNobodysAddress: a receiver may listen on the agent's default
+// address if the agent is only auto-discovered.
 func TestAnAgentThatIsLookedForTakesNobodysAddress(t *testing.T) {
 	if out, err := program(t, "config", "--check",
 		"--otlp-addr=127.0.0.1:8126").CombinedOutput(); err != nil {

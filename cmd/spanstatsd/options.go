@@ -16,25 +16,25 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runOptions are the flags of run and config, and the configuration that they result in.
+// runOptions holds the flags of run and config, and the configuration that results from them.
 type runOptions struct {
 	config    daemon.Config
-	flags     *pflag.FlagSet    // of run alone
-	variables map[string]string // environment variables that have set flags, by flag
+	flags     *pflag.FlagSet    // the grouped flags, without --all and --help
+	variables map[string]string // name of the environment variable of each flag that was set by one
 	receivers receiverOptions
 	exporters exporterOptions
 	limits    limitOptions
 	process   processOptions
 }
 
-// commonFlags are the flags that help shows without --all.
+// commonFlags contains the flags that help shows without --all.
 var commonFlags = []string{
 	"socket", "socket-mode", "apm-socket", "apm-addr", "otlp-addr", "otlp-forward", "otlp-keep",
 	"agent-url", "otlp-metrics-endpoint", "prometheus",
 	"max-aggregates", "cardinality-limit", "mask-names", "max-connections", "http-addr", "log-level",
 }
 
-// groups declares the flags, with the defaults of the configuration.
+// groups declares all flags, with the defaults of the configuration.
 func (o *runOptions) groups() []commandline.Group {
 	o.config = daemon.DefaultConfig()
 	return []commandline.Group{
@@ -46,6 +46,7 @@ func (o *runOptions) groups() []commandline.Group {
 	}
 }
 
+// addTo adds the flags to a command.
 func (o *runOptions) addTo(cmd *cobra.Command) {
 	groups := o.groups()
 	commandline.AddGroups(cmd, commonFlags, groups...)
@@ -55,8 +56,8 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	}
 }
 
-// complete turns the flags into a configuration, and returns an error for each that can't be used. A flag
-// that can't be parsed keeps its default, so that no second error follows from it.
+// complete converts the flags to the configuration. It returns all errors. A flag that can't be
+// parsed keeps its default, so that it does not cause a second error.
 func (o *runOptions) complete(s *settings) error {
 	o.process.complete(&o.config)
 	o.config.Version = version
@@ -84,8 +85,8 @@ func (o *runOptions) fit(s *settings) {
 	}
 }
 
-// descriptorLimit returns how many files the process may open, 0 if that is unknown. The Go runtime has
-// raised it as far as it may.
+// descriptorLimit returns how many files the process may open, or 0 if that is unknown. The Go
+// runtime has already raised the soft limit to the hard limit.
 func descriptorLimit() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -94,8 +95,8 @@ func descriptorLimit() uint64 {
 	return limit.Cur
 }
 
-// read makes the configuration from the flags and their variables. It returns everything that is wrong, and
-// has read the rest.
+// read makes the configuration from the flags and their variables. It returns all errors, and
+// applies all values that are valid.
 func (o *runOptions) read(cmd *cobra.Command) error {
 	s := newSettings(o.flags, o.variables)
 	mistakes := o.complete(s)
@@ -105,17 +106,19 @@ func (o *runOptions) read(cmd *cobra.Command) error {
 	return commandline.AsUsage(mistakes)
 }
 
-// check reads the configuration, and returns everything that is wrong with it.
+// check reads the configuration, and returns all errors of the flags and of the configuration.
 func (o *runOptions) check(cmd *cobra.Command) error {
 	return commandline.AsUsage(o.read(cmd), o.config.Check())
 }
 
-// settings are the values that the daemon runs with, and where each comes from.
+// settings holds the values that the daemon runs with, and the source of each.
 type settings struct {
 	flags  *pflag.FlagSet
 	byName map[string]*status.Setting
 }
 
+// newSettings returns the settings for parsed flags. variables contains the environment variable of each flag that was
+// set by one.
 func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
 	s := &settings{flags, map[string]*status.Setting{}}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -128,7 +131,7 @@ func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
 	return s
 }
 
-// of returns the setting of a flag. Limits without a flag have one that is not listed.
+// of returns the setting of a flag. For an unknown flag it returns a setting that is not listed.
 func (s *settings) of(flag string) *status.Setting { return cmp.Or(s.byName[flag], &status.Setting{}) }
 
 // isSet reports whether the operator has set a flag.
@@ -137,7 +140,8 @@ func (s *settings) isSet(flag string) bool {
 	return f != nil && f.Changed
 }
 
-// fromVariable records the environment variables that a value is from, unless there are none.
+// fromVariable records that a value is from environment variables. It does nothing if variables is
+// empty.
 func (s *settings) fromVariable(flag, variables string) {
 	if variables != "" {
 		s.of(flag).Origin, s.of(flag).Variable = status.FromEnvironment, variables

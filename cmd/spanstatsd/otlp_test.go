@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestWhereOTLPGoes: by a flag, by OpenTelemetry's variables, or nowhere; and config shows
-// where, but nothing that is secret.
+// TestWhereOTLPGoes: the endpoint is set by a flag or by OpenTelemetry's variables. config shows it
+// without secrets.
 func TestWhereOTLPGoes(t *testing.T) {
 	const general, metrics = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 	for _, c := range []struct {
@@ -74,7 +74,8 @@ func TestWhereOTLPGoes(t *testing.T) {
 	}
 }
 
-// TestTheTemporalityIsTheFlags, else the variable's, else delta; and config shows which.
+// TestTheTemporalityIsTheFlags: otherwise it is that of OpenTelemetry's variable, otherwise delta.
+// config shows it.
 func TestTheTemporalityIsTheFlags(t *testing.T) {
 	const preference = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
 	endpoint := "--otlp-metrics-endpoint=http://h:4318"
@@ -122,7 +123,8 @@ func TestTheTemporalityIsTheFlags(t *testing.T) {
 	}
 }
 
-// TestRunningTotalsFitTheMemoryThereIs: fewer aggregates make room for their totals.
+// TestRunningTotalsFitTheMemoryThereIs: with cumulative temporality, the default of
+// --max-aggregates is smaller.
 func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	aggregates := map[string]int{}
 	for _, temporality := range []string{"delta", "cumulative"} {
@@ -151,7 +153,7 @@ func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	}
 }
 
-// TestWhatOTLPCannotUseIsNamed.
+// TestWhatOTLPCannotUseIsNamed: invalid flags and variables of the OTLP exporter are errors.
 func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
 	const endpoint = "--otlp-metrics-endpoint=http://h:4318"
 	for _, c := range []struct {

@@ -7,12 +7,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestHowOTLPIsTaken: by which reading, and how what goes on is marked; what can't be is named.
+// TestHowOTLPIsTaken: flags select the semantic mode, and how forwarded requests are marked.
+// Invalid combinations are errors.
 func TestHowOTLPIsTaken(t *testing.T) {
 	const addr, forward = "--otlp-addr=127.0.0.1:4318", "--otlp-forward=http://collector"
 	for _, c := range []struct {
 		args []string
-		says string // of a mistake, or nothing
+		says string // part of the error; "" if the flags are valid
 	}{
 		{[]string{addr}, ""},
 		{[]string{addr, "--otlp-reading=datadog"}, ""},

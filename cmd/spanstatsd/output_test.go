@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWhatCanNotBeShownIsAnError, whatever the command, and it is not taken for a defect of
-// what was to be shown.
+// TestWhatCanNotBeShownIsAnError: if the output can't be written, each command fails, with an error
+// about the output.
 func TestWhatCanNotBeShownIsAnError(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -21,7 +21,7 @@ func TestWhatCanNotBeShownIsAnError(t *testing.T) {
 		cmd := program(t, strings.Fields(line)...)
 		var stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &stderr
-		_ = cmd.Run() // the code says it
+		_ = cmd.Run() // the exit code is checked below
 		if code, says := cmd.ProcessState.ExitCode(), stderr.String(); code != exitFailure ||
 			!strings.Contains(says, "no space left") || strings.Contains(says, "defect") {
 			t.Errorf("%s: exit code %d: %s", line, code, says)

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A directory of the host that Kubernetes makes belongs to root, and the daemon does not run
-// as root. This command does what needs root, in an init container that ends before the daemon
-// starts.
+// newPrepareCommand returns the command that prepares the socket's directory. A host directory that
+// Kubernetes creates belongs to root, but the daemon does not run as root. So an init container
+// runs this command as root before the daemon starts.
 func newPrepareCommand() *cobra.Command {
 	directory := ingest.DefaultConfig().Socket
 	cmd := &cobra.Command{

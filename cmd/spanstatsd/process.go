@@ -11,9 +11,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// processOptions are the flags of the log.
+// processOptions holds the flags of logging.
 type processOptions struct{ logLevel, logFormat string }
 
+// group declares the flags of the process. It stores the values of most of them directly in c.
 func (o *processOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Process")
 	f := g.Flags
@@ -38,14 +39,15 @@ func (o *processOptions) group(c *daemon.Config) commandline.Group {
 	return g
 }
 
-// complete chooses the directory of --debug. None is usable under a read-only root.
+// complete sets the default of --debug-dir with --debug: the directory of temporary files, if it is
+// writable.
 func (o *processOptions) complete(c *daemon.Config) {
 	if c.Debug && c.Agent.DebugDir == "" && dump.Check(os.TempDir()) == nil {
 		c.Agent.DebugDir = os.TempDir()
 	}
 }
 
-// newLogger returns a logger with a level and a format of the flags.
+// newLogger returns a logger with the level and the format that the flags specify.
 func newLogger(w io.Writer, level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: map[string]slog.Level{
 		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,

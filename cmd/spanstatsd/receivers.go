@@ -21,7 +21,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// receiverOptions are the flags of receivers whose texts need more than their own flag to be parsed.
+// receiverOptions holds the flags of receivers that have to be parsed together with others.
 type receiverOptions struct {
 	allowedUIDs   []uint
 	labels        string
@@ -34,7 +34,7 @@ type receiverOptions struct {
 	zipkinCA      string
 }
 
-// The words of --apm-labels and of --otlp-mark.
+// Values of --apm-labels and --otlp-mark.
 const (
 	labelsOfAgent  = "agent"
 	labelsOfTracer = "tracer"
@@ -42,6 +42,7 @@ const (
 	markAttribute  = "attribute"
 )
 
+// group declares the flags. It stores the values of some of them directly in c.
 func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Receivers")
 	f, native, apm, sdk, zip := g.Flags, &c.Ingest.Socket, &c.APM, &c.OTLP, &c.Zipkin
@@ -117,7 +118,7 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 	return g
 }
 
-// complete parses the rest into the configuration.
+// complete parses the remaining flags into c.
 func (o *receiverOptions) complete(c *daemon.Config, s *settings) (mistakes error) {
 	for _, uid := range o.allowedUIDs {
 		if uint64(uid) > math.MaxUint32 {
@@ -135,6 +136,7 @@ func (o *receiverOptions) complete(c *daemon.Config, s *settings) (mistakes erro
 	return errors.Join(mistakes, o.completeTags(c, s), o.completeOTLP(&c.OTLP), o.completeZipkin(&c.Zipkin))
 }
 
+// completeZipkin sets the destination of forwarded Zipkin requests.
 func (o *receiverOptions) completeZipkin(c *zipkin.Config) error {
 	if o.zipkinForward != "" && o.zipkinForward != off {
 		if err := parseInto(&c.Forward, o.zipkinForward, zipkin.Protocol.Parse); err != nil {
@@ -144,9 +146,10 @@ func (o *receiverOptions) completeZipkin(c *zipkin.Config) error {
 	if o.zipkinCA == "" {
 		return nil
 	}
-	return zipkin.Protocol.TrustIn(&c.Forward, o.zipkinCA) //nolint:wrapcheck // it says what to do
+	return zipkin.Protocol.TrustIn(&c.Forward, o.zipkinCA) //nolint:wrapcheck // the error is complete
 }
 
+// completeOTLP sets the destination of forwarded OTLP requests, which spans are forwarded and how they are marked.
 func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 	var badForward, badCA, badOrigins, badKeep, badMark error
 	if o.otlpForward != "" && o.otlpForward != off {
@@ -158,7 +161,8 @@ func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 	c.Origins, badOrigins = otlp.ParseOrigins(o.corsOrigins)
 	if o.otlpKeep != "" {
 		var keep sampling.Policy
-		if badKeep = parseInto(&keep, o.otlpKeep, sampling.ParsePolicy); badKeep == nil {
+		badKeep = parseInto(&keep, o.otlpKeep, sampling.ParsePolicy)
+		if badKeep == nil {
 			c.Keep = &keep
 		}
 	}
@@ -171,13 +175,15 @@ func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 	return errors.Join(badForward, badCA, badOrigins, badKeep, badMark)
 }
 
-// The variables that tell tracers the labels of their statistics. Set for the daemon too, they are defaults.
+// Environment variables that configure the labels of tracers' own statistics. If they are set for
+// the daemon too, they provide the defaults of flags.
 const (
 	additionalTagsVariable = "DD_TRACE_STATS_ADDITIONAL_TAGS"
 	renamingVariable       = "DD_TRACE_RESOURCE_RENAMING_ENABLED"
 )
 
-// completeTags takes the budgets of additional tags from their names, and defaults from tracers' variables.
+// completeTags sets the labels of tracers and the budgets of additional tags, from the flags and
+// from the environment variables of tracers.
 func (o *receiverOptions) completeTags(c *daemon.Config, s *settings) (mistakes error) {
 	labels := &c.APM.Labels
 	for i, given := range labels.AdditionalTags {
@@ -209,7 +215,7 @@ func (o *receiverOptions) completeTags(c *daemon.Config, s *settings) (mistakes 
 	return mistakes
 }
 
-// limitTag gives a tag the budget that a flag has for it.
+// limitTag sets the budget of a tag. flag is the flag that contains it.
 func limitTag(c *daemon.Config, flag, name, budget string) error {
 	limit, err := strconv.Atoi(budget)
 	if name == "" || err != nil {
@@ -220,7 +226,7 @@ func limitTag(c *daemon.Config, flag, name, budget string) error {
 	return nil
 }
 
-// tagNames returns the names of a list, each once.
+// tagNames returns the names in a comma-separated list, without duplicates.
 func tagNames(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {

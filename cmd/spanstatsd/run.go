@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newRunCommand returns the command that runs the daemon.
 func newRunCommand(variables map[string]string) *cobra.Command {
 	o := &runOptions{variables: variables}
 	cmd := &cobra.Command{
@@ -44,7 +45,7 @@ and all reasons, one a line.`,
 					o.config.Log.Warn("log lines were lost: nobody read them in time", "lines", lines)
 				})
 			}
-			slog.SetLogLoggerLevel(slog.LevelDebug) // of what libraries log with package log
+			slog.SetLogLoggerLevel(slog.LevelDebug) // level of lines that libraries log with package log
 			slog.SetDefault(o.config.Log)
 			if o.config.Supervisor, err = systemd.Open(o.config.Log); err != nil {
 				return commandline.AsUsage(err)
@@ -59,25 +60,27 @@ and all reasons, one a line.`,
 	return cmd
 }
 
-// takeSockets takes over the sockets that a service manager passes to the daemon.
+// takeSockets takes over the sockets that a service manager passes to the daemon. Each receiver
+// gets those at its addresses.
 func takeSockets(c *daemon.Config) error {
 	sockets, err := systemd.TakeSockets()
 	if err != nil {
-		return err //nolint:wrapcheck // it says what to do
+		return err //nolint:wrapcheck // the error is complete
 	}
 	c.Ingest.Socket.Inherited = sockets.Unix(c.Ingest.Socket.Path)
 	for _, receiver := range c.Receivers() {
 		receiver.Socket.Inherited, receiver.Given = sockets.Unix(receiver.Socket.Path), sockets.TCP(receiver.Addr)
 	}
-	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
+	return sockets.CheckTaken() //nolint:wrapcheck // the error is complete
 }
 
-// run runs the daemon until a signal. A second signal ends the process, and loses what is not delivered.
+// run runs the daemon until a signal. A second signal ends the process immediately, and undelivered
+// statistics are lost.
 func run(config daemon.Config) error {
-	signal.Ignore(syscall.SIGPIPE) // a log whose reader is gone ends nothing
+	signal.Ignore(syscall.SIGPIPE) // the daemon survives if the reader of its log exits
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	defer signal.Stop(signals)

@@ -9,7 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestPrometheusIsOnWhereNobodyNamedADestination, and as it is told.
+// TestPrometheusIsOnWhereNobodyNamedADestination: Prometheus is on if no other destination is
+// configured, unless --prometheus is set.
 func TestPrometheusIsOnWhereNobodyNamedADestination(t *testing.T) {
 	const otlp = "--otlp-metrics-endpoint=http://c"
 	for _, c := range []struct{ given, value, effective string }{
@@ -45,7 +46,8 @@ func TestPrometheusIsOnWhereNobodyNamedADestination(t *testing.T) {
 	}
 }
 
-// TestWhatPrometheusCannotBeGiven is named before anything starts.
+// TestWhatPrometheusCannotBeGiven: invalid flags of the Prometheus exporter are errors before
+// anything starts.
 func TestWhatPrometheusCannotBeGiven(t *testing.T) {
 	for given, says := range map[string]string{
 		"--prometheus=maybe": "none of on, off", "--prometheus-buckets=1,x": "no number of seconds",

@@ -17,9 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shortestInterval keeps --watch from being a load.
+// shortestInterval is the minimum of --interval, so that --watch does not load the daemon.
 const shortestInterval = 200 * time.Millisecond
 
+// newStatusCommand returns the command that shows the status of a daemon.
 func newStatusCommand() *cobra.Command {
 	var daemon daemonFlags
 	var asJSON, isWatching bool
@@ -63,8 +64,8 @@ Exits with 3 if no daemon answers there.`,
 	return cmd
 }
 
-// watch shows a status, and asks for another one until it is interrupted. A daemon that stops answering is
-// waited for, because watching an upgrade is what this is for.
+// watch shows a status and requests a new one at each interval, until it is interrupted. It
+// continues if the daemon does not respond, so that an operator can watch an upgrade.
 func watch(ctx context.Context, source *statusSource, interval time.Duration, asJSON bool, body []byte,
 	current *status.Status,
 ) error {
@@ -107,19 +108,21 @@ func watch(ctx context.Context, source *statusSource, interval time.Duration, as
 			return nil
 		case <-ticker.C:
 		}
-		if body, current, unanswered = source.get(ctx); ctx.Err() != nil {
+		body, current, unanswered = source.get(ctx)
+		if ctx.Err() != nil {
 			return nil
 		}
 	}
 }
 
-// isColored reports whether stdout is a terminal with colors whose user has not turned them off.
+// isColored reports whether stdout is a terminal with colors, and the user has not disabled them.
 func isColored() bool {
 	return isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Control sequences of terminals: another screen without a cursor that cuts long lines, and back; and for a frame
-// over the last one.
+// Control sequences of terminals. enterScreen switches to the alternate screen, without a cursor
+// and without line wrapping; leaveScreen switches back. The others draw a frame over the previous
+// one.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -128,9 +131,9 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// drawFrame draws a text over the last one, as far as it fits the window.
+// drawFrame draws a text over the previous one, cut to the height of the terminal.
 func drawFrame(text string) error {
-	height := 24 // of a terminal that doesn't say
+	height := 24 // default if the terminal does not report its size
 	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 {
 		height = int(size.Row)
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// controls is everything but lines of text.
+// controls matches everything except lines of text.
 var controls = regexp.MustCompile(`[^\P{C}\n]`)
 
-// TestStatusRefusesOthers: what answers may be no daemon, or ask for a password.
+// TestStatusRefusesOthers: the server may not be a daemon, or may require a password.
 func TestStatusRefusesOthers(t *testing.T) {
 	answer := func(code int, body string) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func TestStatusRefusesOthers(t *testing.T) {
 	}
 }
 
-// TestLocalDaemon is where a daemon is asked that listens on an address of --http-addr.
+// TestLocalDaemon: the address for connecting is derived from the listen address.
 func TestLocalDaemon(t *testing.T) {
 	for listens, want := range map[string]string{
 		"": "127.0.0.1:9126", ":80": "127.0.0.1:80", "0.0.0.0:7": "127.0.0.1:7", "[::]:7": "127.0.0.1:7",
@@ -68,8 +68,8 @@ func TestLocalDaemon(t *testing.T) {
 	}
 }
 
-// TestHostileAnswer has something that is no daemon answer with commands for a
-// terminal, where an error quotes it.
+// TestHostileAnswer: the error quotes the response of a server that is not a daemon, without the
+// control sequences in it.
 func TestHostileAnswer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,8 +93,8 @@ func TestHostileAnswer(t *testing.T) {
 	}
 }
 
-// TestWatch looks until it is interrupted, and outlives a daemon that is away for
-// a moment.
+// TestWatch: --watch continues until it is interrupted, even if the daemon is unreachable for a
+// moment.
 func TestWatch(t *testing.T) {
 	var looks atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

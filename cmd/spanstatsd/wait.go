@@ -11,16 +11,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// waitEvery is the pause between two requests, and waitTimeout the maximum time of one.
+// waitEvery is the pause between two requests, waitTimeout the timeout of one request.
 const (
 	waitEvery   = 100 * time.Millisecond
 	waitTimeout = 2 * time.Second
 )
 
-// waitConditions are what there is to wait for.
+// waitConditions contains the conditions that a user can wait for.
 var waitConditions = map[string]func(*status.Status) error{"ready": checkReady, "idle": checkIdle}
 
-// newWaitCommand is for hooks of containers: an image without a shell has nothing else that they could run.
+// newWaitCommand returns the command for container hooks. An image without a shell contains no
+// other program for them.
 func newWaitCommand() *cobra.Command {
 	var daemon daemonFlags
 	var atMost time.Duration
@@ -57,8 +58,8 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 	return cmd
 }
 
-// waitFor asks until a condition holds. When the context ends, it returns why the condition did not hold at the
-// last request that the context did not cut short.
+// waitFor requests the status until condition returns nil. When ctx ends, it returns the last
+// error, except for an error that the end of ctx itself caused.
 func waitFor(ctx context.Context, source *statusSource, condition func(*status.Status) error) error {
 	var reason error
 	for {
@@ -74,13 +75,14 @@ func waitFor(ctx context.Context, source *statusSource, condition func(*status.S
 		}
 		select {
 		case <-ctx.Done():
-			// Not wrapped: a wait that took too long exits 1, whatever the reason.
+			// The reason is not wrapped, so that the exit code of a timeout is always 1.
 			return fmt.Errorf("wait for daemon: %s; raise --at-most if that is expected", reason.Error())
 		case <-time.After(waitEvery):
 		}
 	}
 }
 
+// checkReady returns an error unless the daemon is ready.
 func checkReady(s *status.Status) error {
 	if !s.Ready {
 		return errors.New("it does not accept tracers")
@@ -88,10 +90,11 @@ func checkReady(s *status.Status) error {
 	return nil
 }
 
-// quiet is how long the agent's API must have been unused: many tracers connect for each request, and send one
-// at least every two seconds while their process lives.
+// quiet is how long the agent's API must have been unused. Many tracers open a connection per
+// request; while their process runs, they send a request at least every two seconds.
 const quiet = 3 * time.Second
 
+// checkIdle returns an error if a tracer is connected, or used the agent's API recently.
 func checkIdle(s *status.Status) error {
 	connected := s.Connections.Live
 	for _, receiver := range s.Receivers {

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestIdleWithoutConnections: a tracer of the agent's API may have none between two
-// requests, so it must also have been silent for a while.
+// TestIdleWithoutConnections: a tracer that uses the agent's API may have no connection between
+// requests, so the API must also be unused for a while.
 func TestIdleWithoutConnections(t *testing.T) {
 	now := time.Now()
 	of := func(live int, heard time.Duration) *status.APM {

@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestABuffersNextMessageIsNoneBefore: a connection's messages lie one after the other in the
-// same memory, so what stands where the last key stood says nothing of the next.
+// TestABuffersNextMessageIsNoneBefore: the messages of a connection use the same buffer, so a key
+// must not be taken for the previous one because it has the same address.
 func TestABuffersNextMessageIsNoneBefore(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
@@ -38,7 +38,8 @@ func TestABuffersNextMessageIsNoneBefore(t *testing.T) {
 	}
 }
 
-// TestAMissingResourceIsItsOwnOperation, not that of the last key, which had none either.
+// TestAMissingResourceIsItsOwnOperation: a key without resource gets its own operation, although
+// the previous key had no resource either.
 func TestAMissingResourceIsItsOwnOperation(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
@@ -57,7 +58,8 @@ func TestAMissingResourceIsItsOwnOperation(t *testing.T) {
 	}
 }
 
-// TestAResourceThatGrowsIsCut also where it is found by the spelling that was mended to it.
+// TestAResourceThatGrowsIsCut: a resource that normalization lengthens is cut again when its key is
+// found in the registry's cache.
 func TestAResourceThatGrowsIsCut(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.MaxResource = 200
@@ -86,8 +88,8 @@ func TestAResourceThatGrowsIsCut(t *testing.T) {
 	}
 }
 
-// TestALabelThatWasMendedIsMendedAgain: its mended text lay in memory that the next key's
-// labels are mended in.
+// TestALabelThatWasMendedIsMendedAgain: the normalized text of one key is in a buffer that the next
+// key reuses.
 func TestALabelThatWasMendedIsMendedAgain(t *testing.T) {
 	services := map[string]uint64{}
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) {

@@ -10,8 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestKeysWithEqualHashesStayApart: a hash only says where to look. What is there is
-// decided by the key's bytes.
+// TestKeysWithEqualHashesStayApart: keys are compared by their bytes, not only by their hashes.
 func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	k := newKeyTable(64, 1<<20, testShare(1<<30))
 	one, other := []byte("one"), []byte("two")
@@ -27,8 +26,8 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	}
 }
 
-// TestAKeyIsAdmittedAnewInEachInterval: the id that it had in the last one may be another
-// key's in this one.
+// TestAKeyIsAdmittedAnewInEachInterval: an ID is valid in one interval only, and can be another
+// key's in the next.
 func TestAKeyIsAdmittedAnewInEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -51,7 +50,7 @@ func TestAKeyIsAdmittedAnewInEachInterval(t *testing.T) {
 	})
 }
 
-// TestASlotIsHeldUntilItIsDrained: a drainer that has come up to a slot has not counted it.
+// TestASlotIsHeldUntilItIsDrained: a slot counts as held until the drainer has counted it.
 func TestASlotIsHeldUntilItIsDrained(t *testing.T) {
 	r, err := ring.New[aggregate.Slot](64)
 	if err != nil {

@@ -12,28 +12,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// batch is the scratch of one publisher for the batch that it is admitting.
+// batch is the scratch of one publisher for its current batch.
 type batch struct {
 	slots        []aggregate.Slot
-	hashes       []uint32 // of the keys of those that count, in their order
-	drainers     []uint16 // by slot; nowhere for a span that is ignored
-	runs         []run    // by drainer
-	isResolved   bool     // slots, hashes, drainers and runs are those of the batch
-	cycle        uint64   // that it is resolved in
-	ignored      int      // spans
-	shared       int      // spans that count and are marked as span.SharedOrigin
-	collapsed    [span.WholeKey + 1]uint64
+	hashes       []uint32                  // hashes of the keys of all spans that are not ignored, in order
+	drainers     []uint16                  // drainer of each slot; noDrainer for an ignored span
+	runs         []run                     // one per drainer
+	isResolved   bool                      // slots, hashes, drainers and runs are filled for the current batch
+	cycle        uint64                    // cycle in which the batch was resolved
+	ignored      int                       // number of ignored spans
+	shared       int                       // number of counted spans that are marked as span.SharedOrigin
+	collapsed    [span.WholeKey + 1]uint64 // number of spans that lost each label
 	hasCollapsed bool
 }
 
 // run is the part of a batch that goes to one drainer.
 type run struct {
 	slots  int
-	filled int // of them
+	filled int // number of slots that are copied to claim
 	claim  ring.Claim[aggregate.Slot]
 }
 
-// reset empties the batch and makes room for so many slots.
+// reset empties the batch and resizes it for n spans.
 func (b *batch) reset(n int) {
 	if cap(b.slots) < n {
 		b.slots, b.hashes, b.drainers = make([]aggregate.Slot, n), make([]uint32, n), make([]uint16, n)
@@ -46,25 +46,26 @@ func (b *batch) reset(n int) {
 	}
 }
 
+// isResolvedIn reports whether an earlier attempt resolved the keys of the current batch in this cycle.
 func (b *batch) isResolvedIn(cycle uint64) bool { return b.isResolved && b.cycle == cycle }
 
-// nowhere is no drainer's number: there are fewer.
-const nowhere = math.MaxUint16
+// noDrainer marks an ignored span in batch.drainers. It is larger than any drainer's number.
+const noDrainer = math.MaxUint16
 
-// ignore leaves a span out of what is published.
-func (b *batch) ignore(at int) {
-	b.slots[at], b.drainers[at] = aggregate.Slot{Key: ignoredKey}, nowhere
+// ignore excludes the span at index i from publishing.
+func (b *batch) ignore(i int) {
+	b.slots[i], b.drainers[i] = aggregate.Slot{Key: ignoredKey}, noDrainer
 	b.ignored++
 }
 
-// trim lets go of room that only a batch of more than so many spans needs.
-func (b *batch) trim(most int) {
-	if cap(b.slots) > most {
+// trim releases the scratch if it was grown for a batch of more than limit spans.
+func (b *batch) trim(limit int) {
+	if cap(b.slots) > limit {
 		b.slots, b.hashes, b.drainers = nil, nil, nil
 	}
 }
 
-// collapse counts a span whose key lost labels.
+// collapse counts a span whose key lost the given labels.
 func (b *batch) collapse(labels registry.LabelSet) {
 	b.hasCollapsed = true
 	for ; labels != 0; labels &= labels - 1 {
@@ -72,21 +73,20 @@ func (b *batch) collapse(labels registry.LabelSet) {
 	}
 }
 
-// Why groups are not merged, beside what a cycle says of them.
+// Reasons why Merge refuses groups, in addition to the errors of aggregate.
 var (
 	ErrStopping       = errors.New("merge groups: the daemon stops")
 	ErrNotWanted      = errors.New("merge groups: the agent takes no statistics")
 	ErrTooManyOrigins = errors.New("merge groups: the interval has no room for one more origin")
 )
 
-// Merge adds groups that a tracer has counted itself, all or none of them. A
-// group's hits are its spans in the books: received and aggregated at once, since
-// no ring is in between.
+// Merge adds groups of spans that a tracer has already aggregated: all of them or none. The spans
+// of each group count as received and as aggregated, since groups do not go through a ring. An
+// ignored group counts as dropped.
 //
-// What it refuses is the tracer's count and not one of ours, so it is in no book;
-// its caller hands it on to the agent as it came. It calls commit with the spans that it is about to
-// add before it adds the first group, as PublishTogether does: what a panic leaves after that is
-// dropped as a defect of ours. A group that is ignored is in the books, and nowhere else.
+// If Merge returns an error, the caller forwards the groups unchanged to the agent, and they are
+// not part of the accounting. Merge calls commit with the number of spans that it will add, before
+// it adds the first group. Spans that a panic after commit leaves unmerged count as DropBug.
 func (p *Publisher) Merge(
 	commit func(spans uint64), groups []aggregate.Group, width uint64, now time.Time,
 ) error {
@@ -110,7 +110,7 @@ func (p *Publisher) Merge(
 		return ErrTooManyOrigins
 	}
 	books, spans, ignored := &p.shared.books, uint64(0), uint64(0)
-	counted := groups[:0]
+	notIgnored := groups[:0]
 	for _, g := range groups {
 		if p.finder.normalize(&g.Key) {
 			books.normalised.Add(1)
@@ -120,14 +120,14 @@ func (p *Publisher) Merge(
 			continue
 		}
 		spans += g.Spans
-		counted = append(counted, g)
+		notIgnored = append(notIgnored, g)
 	}
 	commit(spans)
 	entry := books.begin(spans+ignored, DropBug)
 	entry.ignored = ignored
 	defer entry.end()
-	for i := range counted {
-		g := &counted[i]
+	for i := range notIgnored {
+		g := &notIgnored[i]
 		lost := merging.Add(p.finder.originID, g)
 		entry.published += g.Spans
 		for f := range span.WholeKey + 1 {

@@ -7,43 +7,42 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// books count what became of the spans of all publishers. Each publisher adds to them
-// once a batch or less.
+// books is the accounting of the spans of all publishers. Each publisher updates it at most once
+// per batch.
 type books struct {
 	_          cpu.CacheLinePad
 	received   atomic.Uint64
 	_          cpu.CacheLinePad
 	dropped    [drops]atomic.Uint64
 	collapsed  [span.WholeKey + 1]atomic.Uint64
-	common     atomic.Uint64 // spans counted under an origin that is not all of their own
-	decoded    atomic.Uint64 // keys
-	uncached   atomic.Uint64 // keys that were decoded and found no room in their publisher's table
-	unnumbered atomic.Uint64 // definitions of keys that found no room
-	normalised atomic.Uint64 // keys with a label that had to be changed
+	common     atomic.Uint64 // spans counted in an origin that is not their own
+	decoded    atomic.Uint64 // keys that were decoded
+	uncached   atomic.Uint64 // decoded keys that did not fit in the key table
+	unnumbered atomic.Uint64 // key definitions that did not fit in the key table
+	normalised atomic.Uint64 // keys whose labels were normalized
 }
 
-// entry is the spans of one batch, or of several that are admitted together, on their way
-// into the books. Whoever begins one defers its end, so that the books balance also after
-// a panic.
+// entry accounts for the spans of one batch, or of several that are admitted together. Its creator
+// must defer end, so that the books balance even after a panic.
 type entry struct {
 	books     *books
 	spans     uint64
-	published uint64     // of the spans
-	ignored   uint64     // of the rest
-	reason    DropReason // of those that are not published at the end
+	published uint64     // number of spans that are published
+	ignored   uint64     // number of spans that a rule ignores
+	reason    DropReason // drop reason of all other spans
 }
 
-// begin begins an entry of so many spans, none of which is published yet.
+// begin returns an entry for the given number of spans. Those that are not published or ignored
+// before its end are dropped for reason.
 func (b *books) begin(spans uint64, reason DropReason) entry {
 	return entry{books: b, spans: spans, reason: reason}
 }
 
-// end counts the spans as received, and what was not published as dropped. Received is
-// counted last, so that at any moment no part of the books exceeds the whole for longer
-// than what is admitted at a time.
+// end counts the spans as received, and the unpublished ones as dropped. It updates received last,
+// so that received never includes a batch whose drops are not counted yet.
 func (e *entry) end() {
-	if rest := e.spans - e.published - e.ignored; rest > 0 {
-		e.books.dropped[e.reason].Add(rest)
+	if dropped := e.spans - e.published - e.ignored; dropped > 0 {
+		e.books.dropped[e.reason].Add(dropped)
 	}
 	if e.ignored > 0 {
 		e.books.dropped[DropIgnored].Add(e.ignored)
@@ -51,15 +50,16 @@ func (e *entry) end() {
 	e.books.received.Add(e.spans)
 }
 
-// refuse has spans that were not admitted dropped under the reason. What passes is no drop:
-// they are refused, so that whoever sent them still has them.
+// refuse sets the drop reason of spans that were not admitted. If the reason is passing, the entry
+// counts nothing: the request is refused, and its sender retries.
 func (e *entry) refuse(reason DropReason) {
-	if e.reason = reason; reason.IsPassing() {
+	e.reason = reason
+	if reason.IsPassing() {
 		e.spans = 0
 	}
 }
 
-// collapse counts the spans that lost labels, by label.
+// collapse adds the number of spans that lost each label.
 func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
 	for f, n := range spans {
 		if n != 0 {
@@ -68,21 +68,21 @@ func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
 	}
 }
 
-// fieldOrigin stands beside the labels for spans whose origin found no room.
+// fieldOrigin is the key in Stats.Collapsed for spans whose origin did not fit in the interval.
 const fieldOrigin = "origin"
 
-// Stats is what the outside sees of all publishers. Every reason is present, also at 0.
+// Stats is a copy of the books. Dropped contains every reason, also those at 0.
 type Stats struct {
 	Received       uint64
-	Dropped        map[string]uint64 // by reason
-	Collapsed      map[string]uint64 // by field
+	Dropped        map[string]uint64 // spans by drop reason
+	Collapsed      map[string]uint64 // spans by lost label
 	KeysDecoded    uint64
 	KeysUncached   uint64
 	KeysUnnumbered uint64
 	KeysNormalised uint64
 }
 
-// DroppedTotal is the sum over all reasons.
+// DroppedTotal returns the sum over all drop reasons.
 func (s *Stats) DroppedTotal() (total uint64) {
 	for _, n := range s.Dropped {
 		total += n
@@ -90,9 +90,8 @@ func (s *Stats) DroppedTotal() (total uint64) {
 	return total
 }
 
-// stats reads the books without disturbing those who write them. Received is read last: a
-// batch counts as received after it was published or dropped, so the parts never exceed
-// the whole by a batch that is not in it yet.
+// stats returns a copy of the books without locking. It reads received last, so that the outcomes
+// exceed received at most by batches whose end is running.
 func (b *books) stats() Stats {
 	stats := Stats{
 		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(),
@@ -111,22 +110,22 @@ func (b *books) stats() Stats {
 	return stats
 }
 
-// DropReason is why a batch that was received is not counted.
+// DropReason is the reason why received spans are not counted.
 type DropReason uint8
 
 const (
-	admitted          DropReason = iota // it is counted
-	DropRingFull                        // a ring has no room: the drainers can't keep up
-	DropOverShare                       // its publisher has its share of a ring already, and there are others
-	DropRingContended                   // too many publishers claim at once
-	DropMalformed                       // the frame is not what the protocol says
-	DropBatchTooLarge                   // more snapshots than MaxBatch, or than a ring has slots
-	DropNotWanted                       // the agent does not take statistics
-	DropRefused                         // behind what ended its connection, or on one that was refused
+	admitted          DropReason = iota // not a drop: the batch is published
+	DropRingFull                        // a ring is full: the drainers can't keep up
+	DropOverShare                       // the publisher holds its share of a ring that others need too
+	DropRingContended                   // too many publishers claimed slots at the same time
+	DropMalformed                       // the message violates the protocol
+	DropBatchTooLarge                   // the batch exceeds MaxBatch or the ring's size
+	DropNotWanted                       // the agent does not accept statistics
+	DropRefused                         // received on a refused connection, or after the message that ended the connection
 	DropShutdown                        // the last cycle is sealed
-	DropLeftToAgent                     // of a trace that is forwarded for the agent to count
-	DropIgnored                         // a rule of --ignore is about it
-	DropBug                             // a defect of ours, contained
+	DropLeftToAgent                     // forwarded to the agent, which counts the spans
+	DropIgnored                         // matched by a rule of --ignore
+	DropBug                             // an internal error, such as a recovered panic
 
 	drops = int(DropBug) + 1
 )
@@ -136,14 +135,15 @@ var dropNames = [drops]string{
 	"not_wanted", "refused", "shutdown", "left_to_agent", "ignored", "bug",
 }
 
-// String is the reason's name in metrics.
+// String returns the reason's name in metrics.
 func (d DropReason) String() string { return dropNames[d] }
 
-// IsPassing reports whether the same spans may be admitted at another time, be it by the next
-// daemon.
-func (d DropReason) IsPassing() bool { return d.passes() || d == DropShutdown }
+// IsPassing reports whether a retry of the same spans can succeed, if not in this daemon then in
+// the next.
+func (d DropReason) IsPassing() bool { return d.isTransient() || d == DropShutdown }
 
-// passes reports whether the reason goes away by itself, as the drainers go on.
-func (d DropReason) passes() bool {
+// isTransient reports whether a retry in this daemon can succeed when the drainers have freed ring
+// slots.
+func (d DropReason) isTransient() bool {
 	return d == DropRingFull || d == DropOverShare || d == DropRingContended
 }

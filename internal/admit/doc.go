@@ -1,47 +1,47 @@
-// Package admit publishes spans: it finds the key of each span, makes the span's slot,
-// claims room in the rings, publishes, and accounts for all of that. Each receiver has a
-// Publisher for each origin, and gives it batches: messages of the native protocol, or spans that
-// were counted from a body. So keys, budgets, cycles and accounting are the same for all.
+// Package admit publishes spans to the aggregator: it resolves the key of each span, fills the
+// span's slot, claims ring slots, publishes them, and accounts for every outcome. Each receiver has
+// a Publisher per origin and gives it batches: messages of the native protocol, or spans that the
+// receiver counted from a request body. So keys, budgets, cycles and accounting are the same for
+// all receivers.
 //
-// # One cache of keys
+// # One key cache
 //
-// Each publisher caches the keys of its spans (keyTable). The cache key is the bytes of the span's key in the
-// native protocol, or the fingerprint of a span from a body. On a miss the labels are read from those bytes, or
-// made by the batch's labeller, normalized, and admitted by the registry. Nothing else in the daemon caches keys.
+// Each publisher caches the keys of its spans (keyTable). The cache key is the bytes of the span's
+// key in the native protocol, or the fingerprint of a span from a request body. On a miss the
+// labels are read from those bytes, or made by the batch's labeller, then normalized and admitted
+// by the registry. Nothing else in the daemon caches keys.
 //
-// # A batch is admitted whole or dropped whole
+// # A batch is admitted or dropped as a whole
 //
-// The keys of all its snapshots are found before the first slot is claimed; then each ring
-// is claimed once. If one of them has no room, the slots claimed on the others are skipped,
-// and the batch is dropped and counted under one reason. Finding and publishing happen
-// between one Enter and one Exit of the aggregates' cycle, so the boundary of a cycle
-// splits no batch. The parts of one request are admitted together or not at all. A batch
-// that is tried again in the same cycle keeps the keys that were found.
+// The keys of all snapshots are resolved before the first slot is claimed. Then each ring is
+// claimed once. If a ring is full, the slots that were claimed on the others are skipped, and the
+// batch is dropped for one reason. Resolving and publishing happen between one Enter and one Exit
+// of the aggregator's cycle, so a batch never spans two cycles. The batches of one request are
+// admitted together or not at all. A retry in the same cycle reuses the resolved keys.
 //
-// # The books balance after a panic too
+// # The books balance, even after a panic
 //
-// A function that admits spans begins an entry with their number, and defers its end. Spans
-// that are not published by then are counted as dropped, for the entry's reason: until
-// another one is known, that is a bug, or the spans are left to the agent. If a request
-// is refused so that its sender retries, its spans are in no book: they were not received.
+// A function that admits spans begins an entry with their number, and defers the entry's end. Spans
+// that are not published by then count as dropped for the entry's reason. Until the outcome is
+// known, that is DropBug or DropLeftToAgent. Spans of a refused request, which its sender retries,
+// are not counted as received.
 //
-// # A flood leaves room for the others
+// # Overload leaves room for others
 //
-// Publishers share the rings. While there is more than one, none may hold more slots of a
-// ring than it leaves free (ringShare), so a publisher that floods is dropped, or
-// waits, at its share, and another's batch still finds room. The memory for keys is shared
-// likewise (keyMemory).
+// Publishers share the rings. While several are open, none may hold more slots of a ring than it
+// leaves free (ringShare). So a publisher that sends too much waits or drops at its share, and the
+// batches of others still fit. The memory for keys is shared in a similar way (keyMemory).
 //
 // # Concurrency
 //
-// A Publisher belongs to one goroutine at a time, and takes no lock but the registry's,
-// for a key's first two uses in an interval. What all publishers share (the books, the memory
-// for keys, how many there are) is atomic.
+// A Publisher belongs to one goroutine at a time. It takes no lock except the registry's, for the
+// first two uses of a key in an interval. The state that all publishers share is atomic: the books,
+// the memory for keys and the number of publishers.
 //
 // # Limits
 //
-// Snapshots per batch, keys and their bytes per publisher and in total: each is a field of
-// Config. A publisher holds its key table and the scratch of one batch; PublisherBytes
-// is the sum. A span whose key is in the table allocates nothing, and neither does a flood
-// of keys that come once, unless their labels have to be rewritten.
+// Config limits the snapshots per batch, and the keys and their bytes per publisher and in total. A
+// publisher holds its key table and the scratch of one batch; PublisherBytes is the sum. A span
+// whose key is cached allocates nothing. Neither does a burst of keys that occur once, unless their
+// labels have to be normalized.
 package admit

@@ -9,51 +9,52 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// snapshot is a span of a batch, from a message of the native protocol or from a body that a receiver has
-// counted.
+// snapshot is one span of a batch, from a message of the native protocol or from a request body
+// that a receiver has counted.
 type snapshot struct {
-	wire.Snapshot               // Key is the fingerprint if there is a labeller
-	labeller      span.Labeller // nil for the native protocol
-	span          uint32        // its number for the labeller
+	wire.Snapshot               // Key is the span's fingerprint if labeller is set
+	labeller      span.Labeller // makes the key of a span from a request body; nil for the native protocol
+	span          uint32        // number of the span in the labeller
 }
 
-// finder finds the keys of one publisher's spans. It owns the publisher's key table, with the
-// numbers that stand for keys, and the scratch of the key at hand.
+// finder resolves the keys of one publisher's spans to aggregates. It owns the publisher's key
+// table and the scratch for one key.
 type finder struct {
 	shared   *Publishers
-	lang     string // of the origin
+	lang     string // language of the origin
 	originID registry.OriginID
-	interval uint64 // number of the interval plus one that originID is valid in
+	interval uint64 // interval in which originID is valid: its number plus one, 0 before the first
 	keys     *keyTable
 	misses   misses
 
-	key      span.Key // after each batch it holds nothing of its bytes
-	uncached resolved // what a key is that has no place in the table
+	key      span.Key // scratch; cleared after each batch, so that it does not retain the message
+	uncached resolved // result of find for a key that is not in the table
 }
 
-// begin begins an interval, in which the origin has that number.
+// begin starts an interval, in which the publisher's origin has the given ID.
 func (f *finder) begin(interval uint64, origin registry.OriginID) {
 	f.keys.sweep(f.interval)
 	f.originID, f.interval = origin, interval
 }
 
-// A snapshot's key is found in the first of these ways that fits. The table is searched by the snapshot's cache
-// key: its fingerprint, or the bytes of its key in the native protocol.
+// find resolves the key of a snapshot. It takes the first of these paths that fits. The cache key
+// of a snapshot is its fingerprint, or the bytes of its key in the native protocol.
 //
-//	way        when                                 cost                            what follows
-//	numbered   the snapshot has a number for a key  an index                        nothing
-//	predicted  it is the key that followed the      a comparison of bytes           nothing
-//	           last one the last time
-//	cached     the cache key is in the table        a hash, a comparison            it is predicted next
-//	admitted   it is not, or this is the first      its labels are read,            the table takes it
-//	           or second use in the interval        normalized and looked up in     if there is room
-//	                                                the registry
+//	path       condition                            cost                            effect on the table
+//	numbered   the snapshot has a key number        an index                        none
+//	predicted  the key followed the last key        a comparison of bytes           none
+//	           the previous time too
+//	cached     the cache key is in the table        a hash, a comparison            the key is predicted next time
+//	admitted   the cache key is not in the table,   its labels are read,            the key is added
+//	           or this is its first or second use   normalized and looked up in     if there is room
+//	           in the interval                      the registry
 //
-// A key that lost a label to a budget, or has a mask, is put into the table at its second use, because each key
-// of a flood comes once. A key of the table is admitted at its first two uses in an interval: so the registry
-// knows that it recurs, and keeps its row in the next interval. An undefined number is malformed. A span that its
-// receiver marked as ignored is not looked up, and a key that a rule ignores is cached like any other, and
-// admitted to no registry. The result is valid until the next call.
+// A key that lost a label to a budget, or has a mask, is added to the table only at its second use,
+// because a high-cardinality burst uses each key only once. A cached key is admitted at its first
+// two uses in an interval, so that the registry knows that it recurs and keeps its row in the next
+// interval. A key that a rule ignores is cached like any other key, but not admitted to the
+// registry. A span that its receiver marked as ignored is not looked up. An undefined number is an
+// error. The result is valid until the next call.
 func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
 	switch {
@@ -86,7 +87,8 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	return &known.resolved, nil
 }
 
-// findNew admits a key that is not in the table, and puts it there if it has a fingerprint and there is room.
+// findNew admits a key that is not in the table. It adds the key to the table if the key has a
+// fingerprint and there is room.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
 	admission, changed, err := f.admit(cycle, s, s.Key)
 	if err != nil {
@@ -111,7 +113,7 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 
 // admitKnown admits a key of the table at its first and at its second use in an interval.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
-	isFirst, isSecond := known.used == 0, known.used.isIn(f.interval) // at 0 it was only defined
+	neverUsed, isSecond := known.used == 0, known.used.isIn(f.interval)
 	admission, changed, err := f.admit(cycle, s, known.cacheKey)
 	if err != nil {
 		return err
@@ -119,14 +121,16 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 	if known.resolved = f.resolved(admission); isSecond {
 		known.used = known.used.second()
 	}
-	if isFirst {
+	if neverUsed {
 		f.misses.count(changed)
 	}
 	return nil
 }
 
-// admit charges the key of a snapshot to its origin's budgets, unless its spans are ignored. native is the key in
-// the native protocol, if the snapshot has no labeller.
+// admit makes the key of a snapshot, normalizes it and admits it to the registry, which charges it
+// to the budgets of its origin. A key that a rule ignores is not admitted. native is the key in the
+// native protocol; it is not used if the snapshot has a labeller. changed reports whether a label
+// was normalized.
 func (f *finder) admit(
 	cycle *aggregate.Cycle, s *snapshot, native []byte,
 ) (a registry.Admission, changed bool, err error) {
@@ -134,7 +138,7 @@ func (f *finder) admit(
 	if s.labeller != nil {
 		key = s.labeller.Label(s.span)
 	} else if err = wire.ReadKey(key, native); err != nil {
-		return a, false, err //nolint:wrapcheck // the message's own words
+		return a, false, err //nolint:wrapcheck // the decoder's error is complete
 	}
 	changed = f.normalize(key)
 	if f.shared.config.Ignore.Key(key) {
@@ -143,30 +147,31 @@ func (f *finder) admit(
 	return cycle.Admit(f.originID, key), changed, nil
 }
 
+// resolved returns the table's entry for a key that was admitted in the current interval.
 func (f *finder) resolved(a registry.Admission) resolved {
 	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed}
 }
 
-// normalize gives a key the labels that the statistics will show. The order of its tags means
-// nothing to a registry.
+// normalize changes the labels of a key to those that the statistics show, and reports whether it
+// changed any.
 func (f *finder) normalize(k *span.Key) (changed bool) {
 	changed = k.NormalizeLabels(f.lang)
-	if most := f.shared.config.MaxResource; len(k.Resource) > most {
-		k.Resource, changed = span.Shorten(k.Resource, most), true
+	if limit := f.shared.config.MaxResource; len(k.Resource) > limit {
+		k.Resource, changed = span.Shorten(k.Resource, limit), true
 	}
 	return changed
 }
 
-// define makes a number below MaxKeys stand for a key, making room for both at the cost
-// of keys that have none. If there is none left, the number is unlabelled. It admits
-// nothing: a key that is only defined costs no budget. The error says what is malformed
-// about the key.
+// define assigns a number below MaxKeys to a key. If the table is full, define sweeps keys that
+// have no number; if that does not free enough memory, the number becomes unlabelled. Defining a
+// key does not admit it, so it is not charged to any budget. The error says how the key is
+// malformed.
 func (f *finder) define(number uint32, raw []byte) error {
 	index, hash := f.keys.find(raw)
 	if index == none {
-		defer f.key.Clear() // or it would keep the message's buffer
+		defer f.key.Clear() // so that it does not retain the message's buffer
 		if err := wire.ReadKey(&f.key, raw); err != nil {
-			return err //nolint:wrapcheck // the message's own words
+			return err //nolint:wrapcheck // the decoder's error is complete
 		}
 	}
 	if f.keys.assign(number, raw, index, hash) {
@@ -184,14 +189,14 @@ func (f *finder) define(number uint32, raw []byte) error {
 	return nil
 }
 
-// misses are the keys of a batch that were not cached.
+// misses counts the keys of a batch that were decoded.
 type misses struct {
 	decoded    uint64
 	uncached   uint64
 	normalised uint64
 }
 
-// count counts a key that came for the first time.
+// count counts a key that was decoded. changed reports whether its labels had to be normalized.
 func (m *misses) count(changed bool) {
 	m.decoded++
 	if changed {
@@ -199,7 +204,7 @@ func (m *misses) count(changed bool) {
 	}
 }
 
-// countMisses adds the misses of a batch to the books.
+// countMisses adds the misses of a batch to the accounting and resets them.
 func (f *finder) countMisses() {
 	if f.misses == (misses{}) {
 		return
@@ -209,5 +214,5 @@ func (f *finder) countMisses() {
 	books.uncached.Add(f.misses.uncached)
 	books.normalised.Add(f.misses.normalised)
 	f.misses = misses{}
-	f.key.Clear() // or it would keep the message's buffer
+	f.key.Clear() // so that it does not retain the message's buffer
 }

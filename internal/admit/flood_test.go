@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestFloodsAmongUsualKeys publishes floods of keys that differ in some of their labels,
-// with usual keys among them, whole and by number, and expects what a list has kept of each.
+// TestFloodsAmongUsualKeys publishes high-cardinality bursts in some of the labels, mixed with
+// normal keys, with and without numbers. It compares the rows of each key with a model.
 func TestFloodsAmongUsualKeys(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { floodsAmongUsualKeys(t, rand.New(rand.NewPCG(seed, 2))) })
@@ -105,15 +105,14 @@ func usualKey(i int) span.Key {
 
 func nameOf(k *span.Key) string { return fmt.Sprint(k.Service, k.Operation, k.Resource, k.PeerTags) }
 
-// floods makes batches, and knows what shall become of their keys where a few values of each
-// label are kept.
+// floods generates batches, and models the rows of their keys for small label budgets.
 type floods struct {
 	rnd    *rand.Rand
 	differ int // bits: the labels in which the keys of the flood differ
 	of     int // so many keys the usual ones are 8
 	serial uint32
 	values map[span.Label][]string
-	seen   map[span.Label]map[string]bool // what waits
+	seen   map[span.Label]map[string]bool // pending
 	want   map[string]uint64              // spans by key
 	lost   map[span.Label]uint64
 }
@@ -152,7 +151,8 @@ func (f *floods) key(number int) span.Key {
 	return key
 }
 
-// keep keeps half of the values at their first sight, and the others at their second.
+// keep returns value if the model keeps it, and span.Blocked otherwise. Half of the kept values are
+// kept at their first use, the others at their second.
 func (f *floods) keep(field span.Label, value string) string {
 	if f.seen[field] == nil {
 		f.seen[field] = map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// harness is publishers before an aggregator that counts into memory.
+// harness connects publishers to an aggregator that counts into memory.
 type harness struct {
 	*Publishers
 	t          testing.TB
@@ -23,7 +23,7 @@ type harness struct {
 	rows   map[string]uint64 // spans by resource
 }
 
-// newHarness makes publishers; aggregator.Start has the rings drained.
+// newHarness returns a harness whose rings are drained only after aggregator.Start.
 func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
 	t.Helper()
 	h := &harness{t: t, rows: map[string]uint64{}}
@@ -55,8 +55,8 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	s.Release()
 }
 
-// offer publishes a batch by itself as one that can be left to the agent, unless it has keys by
-// their numbers, which only a connection sends.
+// offer publishes a batch with PublishTogether, as one that can be left to the agent. A batch with
+// numbered keys is published with Publish instead, since only connections have those.
 func (h *harness) offer(p *Publisher, body []byte) (DropReason, bool) {
 	list, ok := listed(body)
 	if !ok {
@@ -67,7 +67,8 @@ func (h *harness) offer(p *Publisher, body []byte) (DropReason, bool) {
 	return h.PublishTogether(func() {}, BatchPart{p, list})
 }
 
-// listed is the batch in a body as a receiver would count it, unless that has keys by their numbers.
+// listed returns the batch of a body as a receiver would count it. It reports false if the body is
+// malformed or has numbered keys.
 func listed(body []byte) (list *span.Batch, ok bool) {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
@@ -90,7 +91,7 @@ func listed(body []byte) (list *span.Batch, ok bool) {
 	return list, walker.Err() == nil
 }
 
-// labeller labels spans from keys in the native protocol.
+// labeller makes the keys of spans from keys in the native protocol.
 type labeller struct {
 	keys [][]byte
 	key  span.Key
@@ -105,13 +106,13 @@ func (l *labeller) Label(number uint32) *span.Key {
 	return &l.key
 }
 
-// batchOf is a batch of n spans with one key.
+// batchOf returns a batch of n spans with the same key.
 func batchOf(n int) *span.Batch {
 	list, _ := listed(body(n))
 	return list
 }
 
-// finish counts everything that was published, and checks the books.
+// finish counts all published spans and verifies that the books balance.
 func (h *harness) finish(publishers ...*Publisher) {
 	h.t.Helper()
 	h.aggregator.Start()
@@ -143,17 +144,17 @@ func key(resource string) []byte {
 	return wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: resource})
 }
 
-// spans is the body of a batch of n snapshots of the key.
+// spans returns the body of a batch with n snapshots of the key.
 func spans(n int, key []byte) []byte {
 	return bodyOf(n, func(_ int, frame []byte) []byte {
 		return wire.AppendWhole(frame, key, 1000, time.Now().UnixNano(), 0, 1)
 	})
 }
 
-// body is the body of a batch of n.
+// body returns the body of a batch with n snapshots of the key.
 func body(n int) []byte { return spans(n, key("r")) }
 
-// bodyOf is the body of a batch of n snapshots that add appends.
+// bodyOf returns the body of a batch with n snapshots, which add appends.
 func bodyOf(n int, add func(i int, frame []byte) []byte) []byte {
 	frame := wire.BeginSpans(nil)
 	for i := range n {

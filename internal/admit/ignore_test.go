@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// ignoring is publishers that leave out what the rules say.
+// ignoring returns a harness whose publishers apply the ignore rules.
 func ignoring(t *testing.T, rules ...string) *harness {
 	t.Helper()
 	list, err := ignore.Parse(rules)
@@ -23,8 +23,9 @@ func ignoring(t *testing.T, rules ...string) *harness {
 	return newHarness(t, func(c *Config, a *aggregate.Config) { c.Ignore, a.Merge = list, true })
 }
 
-// TestWhatIsIgnoredIsInTheBooksAlone, against a model: random batches of a connection, keys whole and by
-// their numbers, known and new, of which some are ignored, and some batches are ignored whole.
+// TestWhatIsIgnoredIsInTheBooksAlone compares random batches of a connection with a model. The
+// batches mix known and new keys, with and without numbers; some keys are ignored, and some batches
+// completely.
 func TestWhatIsIgnoredIsInTheBooksAlone(t *testing.T) {
 	h := ignoring(t, "resource=~^GET /static/", "resource=GET /healthz")
 	h.aggregator.Start()
@@ -83,7 +84,8 @@ func TestWhatIsIgnoredIsInTheBooksAlone(t *testing.T) {
 	}
 }
 
-// TestReceiver_MayMarkASpanAsIgnored: the span needs no fingerprint, and the others of the batch are counted.
+// TestReceiver_MayMarkASpanAsIgnored: such a span needs no fingerprint, and the rest of its batch
+// is counted.
 func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "web"})
@@ -102,9 +104,9 @@ func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
 	}
 }
 
-// TestSpansOfASharedOriginAreInTheBooks, once each, but those that are ignored.
+// TestSpansOfASharedOriginAreInTheBooks: each counted span of a shared origin is in the books once.
 func TestSpansOfASharedOriginAreInTheBooks(t *testing.T) {
-	for origins, want := range map[int]uint64{1: 3, 0: 5} { // where there is no room, all of them share one
+	for origins, want := range map[int]uint64{1: 3, 0: 5} { // without room for more origins, all spans share one
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 1 })
 		other := h.NewLastPublisher(span.Origin{Service: "other"})
 		p := h.NewLastPublisher(span.Origin{Service: "web"})
@@ -129,7 +131,7 @@ func TestSpansOfASharedOriginAreInTheBooks(t *testing.T) {
 	}
 }
 
-// TestGroupsAreIgnoredByTheirLabels, and the sender is owed the rest alone.
+// TestGroupsAreIgnoredByTheirLabels: ignored groups are not among the spans that commit gets.
 func TestGroupsAreIgnoredByTheirLabels(t *testing.T) {
 	h := ignoring(t, "resource=GET /healthz")
 	h.aggregator.Start()

@@ -6,12 +6,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestAKeyCostsNoMoreThanTheProtocolSays, with its number, whatever its length.
+// TestAKeyCostsNoMoreThanTheProtocolSays: a key of any length, with its number, costs at most
+// wire.KeyCost.
 func TestAKeyCostsNoMoreThanTheProtocolSays(t *testing.T) {
 	for length := range 6000 {
 		raw := make([]byte, length)
-		if cost, said := costOf(room(raw))+2*numberBytes, wire.KeyCost(length); cost > said {
-			t.Fatalf("a key of %d bytes costs %d, and %d are said", length, cost, said)
+		if cost, documented := costOf(keyCapacity(raw))+2*numberBytes, wire.KeyCost(length); cost > documented {
+			t.Fatalf("a key of %d bytes costs %d, and %d are said", length, cost, documented)
 		}
 	}
 }

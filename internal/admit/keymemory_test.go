@@ -12,10 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestKeyMemoryIsBoundedAndShared adds and frees at random, for as many
-// connections as there may be and some publishers more, and holds the memory
-// against its two promises: no more than its bytes in all, and each connection its
-// share at any time.
+// TestKeyMemoryIsBoundedAndShared charges and releases memory at random, for the maximum number of
+// connections and some other publishers. It verifies that their total never exceeds the limit, and
+// that each connection can always get its share.
 func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	const bytes, connections = 100_000, 10
@@ -36,7 +35,7 @@ func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
 		}
 		cost, use := 1+rnd.IntN(300), keyUse(rnd.IntN(2))
 		before := shares[i].held
-		ok := shares[i].take(cost, use)
+		ok := shares[i].charge(cost, use)
 		switch {
 		case ok && shares[i].held != before+cost, !ok && shares[i].held != before:
 			t.Fatalf("step %d: %d bytes were asked for, and %d became %d", step, cost, before, shares[i].held)
@@ -65,8 +64,8 @@ func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
 	}
 }
 
-// TestScanLeavesRoomForNumbers fills the memory with keys by their bytes, from as
-// many publishers as it takes, and then numbers keys on another.
+// TestScanLeavesRoomForNumbers fills the memory with keys without numbers, from several publishers,
+// and then defines numbered keys on another publisher.
 func TestScanLeavesRoomForNumbers(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = 1<<20, 1<<20, 8
@@ -100,9 +99,8 @@ func TestScanLeavesRoomForNumbers(t *testing.T) {
 	}
 }
 
-// TestPublishersLeaveConnectionsTheirShares has more publishers than connections
-// there may be come first, fills the common part, and then numbers a key on a
-// connection.
+// TestPublishersLeaveConnectionsTheirShares opens more publishers than there may be connections,
+// fills the common memory, and then defines a numbered key on a connection.
 func TestPublishersLeaveConnectionsTheirShares(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = minKeyBytes, minKeyBytes, 2
@@ -124,7 +122,7 @@ func TestPublishersLeaveConnectionsTheirShares(t *testing.T) {
 	}
 }
 
-// numbered is the body of a batch of one snapshot for each number.
+// numbered returns the body of a batch with one snapshot per number.
 func numbered(numbers ...uint32) []byte {
 	return bodyOf(len(numbers), func(i int, frame []byte) []byte {
 		return wire.AppendNumbered(frame, numbers[i], 1000, time.Now().UnixNano(), 0, 1)

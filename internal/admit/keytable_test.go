@@ -10,17 +10,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
-// testKeyCost is about what one of the test's keys costs.
-var testKeyCost = costOf(room([]byte("key 123")))
+// testKeyCost is roughly the memory of one test key.
+var testKeyCost = costOf(keyCapacity([]byte("key 123")))
 
-// testShare is the common part of a memory of that many bytes.
+// testShare returns a share of a memory with that many common bytes.
 func testShare(bytes int) keyShare {
 	memory := newKeyMemory(bytes, 1)
 	memory.common, memory.share = int64(bytes), 0
 	return keyShare{memory: &memory}
 }
 
-// held is what a table has set aside.
+// held returns the number of bytes that are charged for a table.
 func (k *keyTable) held() int {
 	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) +
 		cap(k.numbers)*numberBytes
@@ -30,17 +30,17 @@ func (k *keyTable) held() int {
 	return held
 }
 
-// leastHeld is what a table holds that nothing was put into.
+// leastHeld is the number of bytes that an empty table is charged for.
 const leastHeld = leastKeys * int(unsafe.Sizeof(knownKey{})+2*unsafe.Sizeof(keySlot{}))
 
-// defined makes a number stand for a key, known or not.
+// defined assigns a number to a key, known or not.
 func (k *keyTable) defined(number uint32, raw string) bool {
 	index, hash := k.find([]byte(raw))
 	return k.assign(number, []byte(raw), index, hash)
 }
 
-// TestSweptTableHoldsLittle: what a table gives back to the others it must not keep,
-// or a tracer with many connections would fill one after the other.
+// TestSweptTableHoldsLittle: a sweep frees the memory that it returns to the other publishers.
+// Otherwise a tracer with many connections could fill one table after the other.
 func TestSweptTableHoldsLittle(t *testing.T) {
 	share := testShare(1 << 30)
 	k := newKeyTable(8192, 8<<20, share)
@@ -80,7 +80,7 @@ func TestFarNumberIsPaidFor(t *testing.T) {
 	}
 }
 
-// TestKeysAgainstMap does random things to a table and to plain maps.
+// TestKeysAgainstMap compares random operations on a table with the same operations on maps.
 func TestKeysAgainstMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	share := testShare(1 << 30)
@@ -158,8 +158,7 @@ func TestKeysAgainstMap(t *testing.T) {
 	}
 }
 
-// TestScanKeepsTheHotKeys sends the working set in the midst of keys that are
-// never seen again, over several intervals.
+// TestScanKeepsTheHotKeys mixes the working set with keys that occur once, over several intervals.
 func TestScanKeepsTheHotKeys(t *testing.T) {
 	k := newKeyTable(64, 1<<20, testShare(1<<30))
 	misses := 0
@@ -189,7 +188,7 @@ func TestScanKeepsTheHotKeys(t *testing.T) {
 	}
 }
 
-// TestRedefiningInAFullTable does what would sweep the table for each key.
+// TestRedefiningInAFullTable repeats a definition that could cause a sweep for each key.
 func TestRedefiningInAFullTable(t *testing.T) {
 	share := testShare(1 << 30)
 	k := newKeyTable(1024, 1<<20, share)
@@ -223,8 +222,8 @@ func TestRedefiningInAFullTable(t *testing.T) {
 	}
 }
 
-// TestRedefinedKeysAgainstMap gives numbers to keys that come once, and to others that
-// several numbers stand for, and expects what a map has, in no more memory.
+// TestRedefinedKeysAgainstMap assigns numbers to keys that occur once and to keys with several
+// numbers, and compares the table with a map. The table must not take more memory than before.
 func TestRedefinedKeysAgainstMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	k := newKeyTable(64, 1<<20, testShare(1<<30))
@@ -259,8 +258,8 @@ func TestRedefinedKeysAgainstMap(t *testing.T) {
 	}
 }
 
-// TestWhatFoundNoRoomIsDefinedAllTheSame: where the list of numbers found no room and has some
-// again, what was defined meanwhile has no name, and is not taken for what nobody defined.
+// TestWhatFoundNoRoomIsDefinedAllTheSame: if the list of numbers does not fit and later fits again,
+// the numbers that were defined in between are unlabelled, not undefined.
 func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
 	share := testShare(40_000)
 	other := keyShare{memory: share.memory}
@@ -268,7 +267,7 @@ func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
 	if !k.defined(3, "before") || k.isUnlabelled(100) {
 		t.Fatal("the first number found no room, or one that nobody defined is taken for defined")
 	}
-	for other.take(100, keyNumbered) {
+	for other.charge(100, keyNumbered) {
 	}
 	if k.defined(100, "meanwhile") {
 		t.Fatal("there is room")

@@ -10,7 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestLabeller_MakesAKeyTwicePerInterval: at its first two uses, however many spans have the fingerprint.
+// TestLabeller_MakesAKeyTwicePerInterval: at its first two uses, however many spans have the
+// fingerprint.
 func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -38,7 +39,8 @@ func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
 	})
 }
 
-// TestLabeller_MakesTheKeyOfEachSpanWithoutFingerprint: none of them is taken for another, and none is cached.
+// TestLabeller_MakesTheKeyOfEachSpanWithoutFingerprint: such keys are never cached or confused with
+// each other.
 func TestLabeller_MakesTheKeyOfEachSpanWithoutFingerprint(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
@@ -64,7 +66,8 @@ func TestLabeller_MakesTheKeyOfEachSpanWithoutFingerprint(t *testing.T) {
 	}
 }
 
-// TestLabeller_FloodFillsNoCache: fingerprints that come once, of keys that become masks or lose their labels.
+// TestLabeller_FloodFillsNoCache: fingerprints that occur once, with keys that get masks or lose
+// labels.
 func TestLabeller_FloodFillsNoCache(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = 64 })
 	h.aggregator.Start()

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestWhatNobodyBehindCounts: what may be admitted at another time was not received yet; the
-// rest is dropped under its own reason, and none is left to an agent.
+// TestWhatNobodyBehindCounts: without an agent upstream, spans that may be admitted later do not
+// count as received. Other spans are dropped for their own reason, never as left to the agent.
 func TestWhatNobodyBehindCounts(t *testing.T) {
 	h := newHarness(t, nil)
 	p, other := h.NewLastPublisher(span.Origin{Service: "last"}), h.NewConnection(span.Origin{Service: "other"}, 0)
@@ -40,7 +40,7 @@ func TestWhatNobodyBehindCounts(t *testing.T) {
 	}
 }
 
-// TestALastPublisherPanics: without an agent upstream, a panic does not leave spans to it.
+// TestALastPublisherPanics: without an agent upstream, a panic does not leave spans to the agent.
 func TestALastPublisherPanics(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewLastPublisher(span.Origin{Service: "a"})
@@ -56,8 +56,8 @@ func TestALastPublisherPanics(t *testing.T) {
 	}
 }
 
-// TestALastPublisherHasTheCommonOrigin where there is no room for its own, and one whose spans
-// an agent can count leaves them to it.
+// TestALastPublisherHasTheCommonOrigin: a last publisher whose origin does not fit counts in the
+// common origin. A publisher with an agent upstream leaves its spans to the agent.
 func TestALastPublisherHasTheCommonOrigin(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 1 })
 	first, last, left := h.NewPublisher(span.Origin{Service: "first"}), h.NewLastPublisher(span.Origin{Service: "last"}), h.NewPublisher(span.Origin{Service: "left"})

@@ -13,9 +13,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestRecurringNames_HaveTheirRows: each name that comes twice in every interval has all of its
-// spans from the fourth interval on, beside a flood and again after a pause. The registry has more
-// such tests; this one goes through a publisher.
+// TestRecurringNames_HaveTheirRows: a name that occurs twice in every interval gets all of its
+// spans from the fourth interval on, during a high-cardinality burst and after a pause too. The
+// registry has more such tests; this one goes through a publisher.
 func TestRecurringNames_HaveTheirRows(t *testing.T) {
 	const names, pause = 600, 3
 	name := func(i int) string { return fmt.Sprint("GET /legit/route-", i) }

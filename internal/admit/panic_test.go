@@ -9,19 +9,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// never is a commit that must not be called.
+// never is a commit function that must not be called.
 func never(t *testing.T) func() {
 	return func() { t.Error("it was committed") }
 }
 
-// panics says whether f does.
+// panics reports whether f panics.
 func panics(f func()) (did bool) {
 	defer func() { did = recover() != nil }()
 	f()
 	return false
 }
 
-// TestAPanicDropsTheBatchAsADefect, where a connection publishes it.
+// TestAPanicDropsTheBatchAsADefect: a panic in Publish of a connection drops the batch as DropBug.
 func TestAPanicDropsTheBatchAsADefect(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewConnection(span.Origin{Service: "a"}, 0)
@@ -40,8 +40,8 @@ func TestAPanicDropsTheBatchAsADefect(t *testing.T) {
 	}
 }
 
-// TestPanicBeforeTheCommit: what goes wrong with a later part leaves nothing of an
-// earlier one published, and all of it to the agent.
+// TestPanicBeforeTheCommit: if a later part panics before commit, no span of an earlier part is
+// published, and all spans are left to the agent.
 func TestPanicBeforeTheCommit(t *testing.T) {
 	h := newHarness(t, nil)
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
@@ -61,15 +61,15 @@ func TestPanicBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// TestPanicAfterTheCommit: whoever was told that the spans are published has them in
-// our books, those that a defect keeps from the rings as dropped for it.
+// TestPanicAfterTheCommit: after commit, all spans are in the books; those that a panic keeps from
+// the rings count as DropBug.
 func TestPanicAfterTheCommit(t *testing.T) {
 	h := newHarness(t, nil)
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
 	committed := 0
 	commit := func() {
 		committed++
-		a.batch.hasCollapsed, a.shared = true, nil // it fails behind its own spans
+		a.batch.hasCollapsed, a.shared = true, nil // it fails after its own spans
 	}
 	if !panics(func() {
 		h.PublishTogether(commit, BatchPart{a, batchOf(100)}, BatchPart{b, batchOf(50)})
@@ -84,7 +84,7 @@ func TestPanicAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestPanicWhileMerging: the same for what a tracer has counted itself.
+// TestPanicWhileMerging: a panic in Merge drops the groups that are not merged yet as DropBug.
 func TestPanicWhileMerging(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Merge = true })
 	p := h.NewPublisher(span.Origin{Service: "a"})

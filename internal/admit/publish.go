@@ -11,48 +11,47 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Publish admits the batch of a spans message's body whole, or drops it whole, and keeps
-// the books of it. Where the rings have no room it waits, as Config says. The error says
-// what is malformed about the body.
+// Publish admits or drops the complete batch of a spans message, and accounts for it. While a ring
+// is full, it retries as long as Config allows. The error says how the body is malformed.
 func (p *Publisher) Publish(body []byte) error {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
-		return err //nolint:wrapcheck // the message's own words
+		return err //nolint:wrapcheck // the decoder's error is complete
 	}
 	spans := uint64(walker.Len())
 	if spans == 0 {
 		walker.Next(&p.snapshot.Snapshot)
-		return walker.Err() //nolint:wrapcheck // the message's own words
+		return walker.Err() //nolint:wrapcheck // the decoder's error is complete
 	}
 	entry := p.shared.books.begin(spans, DropBug)
 	defer entry.end()
 	defer p.finish(p.shared.config.MaxBatch)
 	reason := DropBatchTooLarge
-	for again := walker.Len() <= p.shared.config.MaxBatch; again; {
+	for retry := walker.Len() <= p.shared.config.MaxBatch; retry; {
 		reason, err = p.try(source{walker: walker}, &entry)
-		reason, again = p.waitForRoom(reason)
+		reason, retry = p.waitForRoom(reason)
 	}
 	if reason != admitted {
-		p.settling.Receive(spans) // now that it has joined their cycle, see Settled
+		p.settling.Receive(spans) // not earlier: try enters the cycle that Settled assigns the spans to
 		entry.reason = reason
 		p.dropped.Store(p.dropped.Load() + spans)
 	}
 	return err
 }
 
-// roomPause is how long a publisher waits between two tries while its batch finds no
-// room.
+// roomPause is the delay between two attempts to publish a batch while a ring is full.
 const roomPause = 200 * time.Microsecond
 
-// waitForRoom waits a little where a try found no room and the publisher may wait, and
-// says whether to try again. Otherwise it says what became of the batch.
-func (p *Publisher) waitForRoom(reason DropReason) (last DropReason, again bool) {
-	if !reason.passes() {
+// waitForRoom decides whether to retry a batch after try returned reason. If reason is temporary
+// and the publisher may wait longer, it waits for roomPause and returns retry. Otherwise it returns
+// the final reason.
+func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool) {
+	if !reason.isTransient() {
 		return reason, false
 	}
 	if !p.shared.config.Block && !p.wait.has(time.Now(), p.shared.config.WaitBudget) {
-		// Room is made by the drainers, who wait for a processor behind those
-		// that only drop; a flood would keep it for ten milliseconds.
+		// Only the drainers free ring slots. Without this call, a burst that only drops would keep
+		// the CPU from them for up to ten milliseconds.
 		runtime.Gosched()
 		return reason, false
 	}
@@ -67,28 +66,28 @@ func (p *Publisher) waitForRoom(reason DropReason) (last DropReason, again bool)
 	return reason, true
 }
 
-// try admits a batch within one cycle, or nothing of it.
+// try admits the complete batch within one cycle, or drops it and returns the reason.
 func (p *Publisher) try(from source, entry *entry) (DropReason, error) {
 	defer p.leave()
 	reason, err := p.reserve(from)
 	if reason == admitted {
 		p.fill()
 		p.publish(entry)
-		p.settling.Receive(entry.spans) // before the cycle can be sealed
+		p.settling.Receive(entry.spans) // before leave, so that the cycle is not sealed yet
 	}
 	return reason, err
 }
 
-// Refuse has spans in the books that a connection handed over behind what ended it.
+// Refuse counts spans as DropRefused that arrived on a connection after the message that ended it.
 func (s *Publishers) Refuse(spans uint64) {
 	entry := s.books.begin(spans, DropRefused)
 	entry.end()
 }
 
-// reserve enters the cycle, resolves the keys of a whole batch and claims room for it. Whatever it
-// returns, leave must follow; fill and publish may come before only if it is admitted. If the batch
-// is tried again in the same cycle, its keys are not resolved again, so that a retry does not look
-// like a recurrence.
+// reserve enters the cycle, resolves the keys of the batch and claims ring slots for it. The caller
+// must call leave afterwards, whatever reserve returns, and may call fill and publish before that
+// only if reserve returned admitted. A retry in the same cycle reuses the resolved keys, so that it
+// does not make the keys look like recurring ones.
 func (p *Publisher) reserve(from source) (DropReason, error) {
 	switch {
 	case p.shared.isStopped():
@@ -103,7 +102,7 @@ func (p *Publisher) reserve(from source) (DropReason, error) {
 	if !p.join(cycle) {
 		return DropLeftToAgent, nil
 	}
-	if !p.batch.isResolvedIn(cycle.Number()) { // by the try before this one
+	if !p.batch.isResolvedIn(cycle.Number()) {
 		err := p.resolve(cycle, &from)
 		p.finder.countMisses()
 		if err != nil {
@@ -118,9 +117,9 @@ func (p *Publisher) reserve(from source) (DropReason, error) {
 	return admitted, nil
 }
 
-// join makes the publisher ready for the cycle that it is in: at the first batch of an
-// interval, its origin is admitted and its key table swept. It reports false where the
-// interval has no room for the origin, and the agent can count the spans with its name.
+// join prepares the publisher for the given cycle. In a new interval it admits the origin and
+// starts the finder's interval. It reports false if the interval has no room for the origin and the
+// agent can count the spans instead.
 func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	p.settling.EnterCycle(cycle.Number())
 	interval := cycle.Interval() + 1
@@ -134,6 +133,8 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	return ok
 }
 
+// joinOrigin admits the publisher's origin to the interval of cycle. A connection, whose spans the agent
+// cannot count, gets the common origin if there is no room for its own.
 func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
 	if !p.last {
 		return cycle.AdmitOrigin(p.origin)
@@ -142,7 +143,7 @@ func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok
 	return id, true
 }
 
-// resolve makes the slot of each snapshot. It is the hot path.
+// resolve fills the batch with the slot of each snapshot. It is the hot path.
 func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	b, s, window := &p.batch, &p.snapshot, cycle.Window()
 	b.reset(from.len())
@@ -170,18 +171,19 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		slot.Key, slot.Place = key.id, window.Place(s.End)
 	}
 	if err := from.walker.Err(); err != nil {
-		return err //nolint:wrapcheck // the message's own words
+		return err //nolint:wrapcheck // the decoder's error is complete
 	}
 	p.route.Offered(b.hashes[:len(b.slots)-b.ignored])
 	b.isResolved, b.cycle = true, cycle.Number()
 	return nil
 }
 
-// claimTries bounds how often a claim that only lost races is made again.
+// claimTries is the maximum number of attempts to claim ring slots while other publishers claim at
+// the same time.
 const claimTries = 8
 
-// claim takes room for a run of the batch in its ring, unless that were more than this
-// publisher's share of it. Where it finds none, leave skips what was claimed on others.
+// claim claims ring slots for the run of the given drainer, if the publisher's share of the ring
+// allows it. If it fails, leave abandons the claims on the other rings.
 func (p *Publisher) claim(drainer int) DropReason {
 	run, aggregator := &p.batch.runs[drainer], p.shared.config.Aggregator
 	n := run.slots
@@ -194,7 +196,7 @@ func (p *Publisher) claim(drainer int) DropReason {
 	r := aggregator.Ring(drainer)
 	if alone := p.shared.isAlone(); !p.shares[drainer].allows(r, n, alone) {
 		if alone {
-			return DropRingFull // but for the room that the next one finds
+			return DropRingFull // the free slots are kept for the next publisher
 		}
 		return DropOverShare
 	}
@@ -213,11 +215,11 @@ func (p *Publisher) claim(drainer int) DropReason {
 	return admitted
 }
 
-// fill copies the slots to where reserve has claimed room for them.
+// fill copies the slots to the ring slots that reserve claimed, and adds them to the ring shares.
 func (p *Publisher) fill() {
 	b := &p.batch
 	for i, drainer := range b.drainers {
-		if drainer == nowhere {
+		if drainer == noDrainer {
 			continue
 		}
 		r := &b.runs[drainer]
@@ -231,7 +233,7 @@ func (p *Publisher) fill() {
 	}
 }
 
-// publish hands what fill has copied to the drainers.
+// publish makes the slots that fill copied visible to the drainers, and counts them in entry.
 func (p *Publisher) publish(entry *entry) {
 	b := &p.batch
 	for i := range b.runs {
@@ -253,8 +255,8 @@ func (p *Publisher) publish(entry *entry) {
 	}
 }
 
-// leave leaves the cycle. What was claimed and not published, because another ring had
-// no room or after a panic, is skipped: it must not stop its drainer.
+// leave leaves the cycle. It abandons claims that were not published, because another ring was full
+// or because of a panic, so that the drainers skip them instead of waiting for them.
 func (p *Publisher) leave() {
 	for i := range p.batch.runs {
 		p.batch.runs[i].claim.Abandon()
@@ -263,61 +265,62 @@ func (p *Publisher) leave() {
 	p.guard.Exit()
 }
 
-// finish ends a batch, however often it was tried.
+// finish resets the scratch after a batch. Retries of a batch need only one call.
 func (p *Publisher) finish(maxBatch int) {
 	p.batch.isResolved = false
 	p.batch.trim(maxBatch)
 }
 
-// source is where the snapshots of a batch come from: a message of the native protocol, or a body that a receiver
-// has counted. The other one is empty.
+// source yields the snapshots of a batch, from a message of the native protocol or from a request
+// body that a receiver has counted.
 type source struct {
 	walker wire.SpansWalker
-	batch  *span.Batch // nil for a message
+	batch  *span.Batch // spans of a request body; nil for a message
 }
 
-func (f *source) len() int {
-	if f.batch != nil {
-		return len(f.batch.Snapshots)
+// len returns the number of snapshots of the batch.
+func (src *source) len() int {
+	if src.batch != nil {
+		return len(src.batch.Snapshots)
 	}
-	return f.walker.Len()
+	return src.walker.Len()
 }
 
-// next reads the snapshot with that number, and reports false after the last one. The walker's Err tells the end
-// from a fault.
-func (f *source) next(s *snapshot, number int) bool {
-	if f.batch == nil {
-		return f.walker.Next(&s.Snapshot)
+// next reads snapshot number i into s, and reports false after the last one or on an error of the
+// walker. Calls must be in order.
+func (src *source) next(s *snapshot, i int) bool {
+	if src.batch == nil {
+		return src.walker.Next(&s.Snapshot)
 	}
-	if number == len(f.batch.Snapshots) {
+	if i == len(src.batch.Snapshots) {
 		return false
 	}
-	one := &f.batch.Snapshots[number]
+	counted := &src.batch.Snapshots[i]
 	s.Snapshot = wire.Snapshot{
-		Key: f.batch.FingerprintOf(one), Duration: one.Duration, End: one.End, Flags: one.Flags, Weight: one.Weight,
+		Key: src.batch.FingerprintOf(counted), Duration: counted.Duration, End: counted.End,
+		Flags: counted.Flags, Weight: counted.Weight,
 	}
-	s.labeller, s.span = f.batch.Labeller, one.Span
+	s.labeller, s.span = src.batch.Labeller, counted.Span
 	return true
 }
 
-// BatchPart is the batch of one publisher among those that are admitted together.
+// BatchPart is the batch of one publisher in a call of PublishTogether.
 type BatchPart struct {
 	Publisher *Publisher
 	Batch     *span.Batch
 }
 
-// PublishTogether admits the batches of several publishers, each at most once among
-// them, all or none: what a tracer sent in one request can be left to the agent, or
-// refused, only whole. It never waits for room.
+// PublishTogether admits the batches of several publishers: all of them or none, because a request
+// can be left to the agent, or refused, only as a whole. Each publisher may occur once.
+// PublishTogether does not wait while a ring is full.
 //
-// It calls commit once everything that could go wrong has gone well, and before the
-// first span is published. Whoever was told so must not have the spans counted by
-// anybody else, even if a panic comes out of here: what that leaves unpublished is
-// dropped as a defect of ours.
+// It calls commit when all batches have claimed their ring slots, before the first span is
+// published. After commit the caller must not let the agent count the spans, even if
+// PublishTogether panics: spans that a panic leaves unpublished count as DropBug.
 //
-// Before commit, the spans are left to the agent. Those of last publishers are nobody's: they
-// are dropped under the reason that is returned, unless that IsPassing, since its caller then
-// refuses them and has them once more.
+// If PublishTogether fails before commit, the spans count as DropLeftToAgent. The spans of last
+// publishers, which no agent counts, are dropped for the returned reason; if that IsPassing, they
+// are not counted as received, because the caller refuses the request and its sender retries.
 func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason DropReason, ok bool) {
 	spans := uint64(0)
 	for i := range parts {
@@ -329,8 +332,8 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	}
 	entry := s.books.begin(spans, DropLeftToAgent)
 	defer entry.end()
-	isLast := parts[0].Publisher.last
-	if isLast {
+	noAgent := parts[0].Publisher.last
+	if noAgent {
 		entry.reason = DropBug
 	}
 	defer s.leaveAll(parts)
@@ -342,7 +345,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 		reason, _ = parts[i].Publisher.reserve(source{batch: parts[i].Batch})
 	}
 	if reason != admitted {
-		if isLast {
+		if noAgent {
 			entry.refuse(reason)
 		}
 		return reason, false
@@ -358,6 +361,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	return 0, true
 }
 
+// leaveAll calls leave and finish for the publisher of each part.
 func (s *Publishers) leaveAll(parts []BatchPart) {
 	for i := range parts {
 		parts[i].Publisher.leave()

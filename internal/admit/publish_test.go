@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestShapesOfSnapshots publishes batches of every shape in which a snapshot can come,
-// mixed, through one to forty drainers, and expects of each key what a map has counted.
+// TestShapesOfSnapshots publishes batches that mix all forms of snapshots, through 1 to 40
+// drainers, and compares the statistics of each key with a map.
 func TestShapesOfSnapshots(t *testing.T) {
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -65,7 +65,7 @@ func TestShapesOfSnapshots(t *testing.T) {
 	}
 }
 
-// mixedBatch is the body of a batch, whose spans it counts.
+// mixedBatch returns the body of a batch and adds its spans to the expected counts.
 func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byte, spans uint64) {
 	n := 1 + rnd.IntN(300)
 	weighted := rnd.IntN(3) // none, some, most
@@ -103,8 +103,8 @@ func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byt
 	}), uint64(n)
 }
 
-// TestAWeightTakesNoMoreRoom: a batch as large as a ring is admitted whatever its
-// snapshots weigh, and one that is larger is not.
+// TestAWeightTakesNoMoreRoom: a batch of as many snapshots as a ring has slots is admitted whatever
+// their weights are, and a larger batch is not.
 func TestAWeightTakesNoMoreRoom(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.Block, c.MaxBatch, a.RingSlots = true, 512, 256
@@ -125,7 +125,8 @@ func TestAWeightTakesNoMoreRoom(t *testing.T) {
 	}
 }
 
-// TestAMalformedBatchIsCountedAndLeavesNothing.
+// TestAMalformedBatchIsCountedAndLeavesNothing: a malformed batch counts as dropped, and nothing is
+// published.
 func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewConnection(span.Origin{Service: "web"}, 0)
@@ -142,8 +143,8 @@ func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestKeysThatLoseNothingAreAdmittedOnce: a working set within its budgets is admitted
-// once, however large it is. Of keys that lose a label only a few are kept.
+// TestKeysThatLoseNothingAreAdmittedOnce: a working set within its budgets is admitted once,
+// however large it is. Only a few of the keys that lose a label are cached.
 func TestKeysThatLoseNothingAreAdmittedOnce(t *testing.T) {
 	const set = 1000
 	for _, budget := range []int{3 * set, 256} {

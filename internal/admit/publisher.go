@@ -11,48 +11,50 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Publisher admits the batches of one origin. One goroutine at a time uses it; the
-// counters may be read by any.
+// Publisher admits the batches of one origin. Only one goroutine may use it at a time, except for
+// the methods that say otherwise.
 type Publisher struct {
 	shared   *Publishers
 	origin   span.Origin
-	process  int32 // whose connection it is, 0 where nobody knows
-	last     bool  // its spans are nobody else's to count
-	isShared bool  // its origin is one with others', since there was no room for its own
+	process  int32 // process ID of the connection's peer; 0 if unknown
+	last     bool  // no agent upstream counts spans that are not admitted
+	isShared bool  // the spans are counted in the common origin, because their own did not fit
 	guard    *aggregate.Guard
 	route    *routing.Route
 	finder   finder
-	snapshot snapshot // at hand; after each batch it holds nothing of its bytes
+	snapshot snapshot // scratch; cleared after each batch, so that it does not retain the message
 	batch    batch
-	shares   []ringShare // by drainer
+	shares   []ringShare // one per drainer
 	wait     waitBudget
 	settling *recovery.SettlementTracker
-	dropped  atomic.Uint64 // spans
+	dropped  atomic.Uint64 // number of dropped spans
 }
 
-// NewPublisher makes a publisher for an origin, which is completed by the daemon's own
-// host and environment. It may be closed at any time between two batches.
+// NewPublisher returns a publisher for an origin. Missing parts of the origin are set to
+// DefaultHost and DefaultEnv. The publisher can be closed at any time between two batches.
 func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 	return s.newPublisher(origin, keyShare{memory: &s.keyMemory})
 }
 
-// NewConnection is NewPublisher for one of the Config.Connections, each of which has its
-// share of the memory for keys, and is known to the next daemon. Where an interval has no room for
-// its origin, or the process has its share of them, its spans are counted in the common origin.
+// NewConnection is like NewPublisher, for a connection of the native protocol. The publisher has
+// one of the Config.Connections shares of the memory for keys, and the recovery file tells the next
+// daemon what it has received. If its origin does not fit in an interval, or the process has used
+// up its share of origins, its spans are counted in the common origin.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
 	p.process, p.last, p.settling = process, true, recovery.NewSettlementTracker(s.config.Running)
 	return p
 }
 
-// NewLastPublisher is NewPublisher for spans that nobody behind counts where they are not
-// admitted: their origin has the common one where there is no room for it.
+// NewLastPublisher is like NewPublisher, for spans that no agent upstream counts. If the origin
+// does not fit in an interval, its spans are counted in the common origin.
 func (s *Publishers) NewLastPublisher(origin span.Origin) *Publisher {
 	p := s.NewPublisher(origin)
 	p.last = true
 	return p
 }
 
+// newPublisher returns a publisher whose keys are charged to share.
 func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher {
 	if origin.Host == "" {
 		origin.Host = s.config.DefaultHost
@@ -74,11 +76,10 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	}
 }
 
-// Define makes a number below MaxKeys stand for a key. The error says what is malformed about
-// the key.
+// Define assigns a number below MaxKeys to a key. The error says how the key is malformed.
 func (p *Publisher) Define(number uint32, raw []byte) error { return p.finder.define(number, raw) }
 
-// Close ends the publisher. What it published stays published.
+// Close releases the memory of the publisher. Published spans stay published.
 func (p *Publisher) Close() {
 	p.finder.keys.release()
 	p.guard.Close()
@@ -86,100 +87,100 @@ func (p *Publisher) Close() {
 	p.shared.open.Add(-1)
 }
 
-// Origin is whose spans it publishes.
+// Origin returns the publisher's origin, with the defaults applied.
 func (p *Publisher) Origin() *span.Origin { return &p.origin }
 
-// Received is how many spans it was given. Any goroutine may ask.
+// Received returns the number of spans that the publisher was given. It is safe for concurrent use.
 func (p *Publisher) Received() uint64 { return p.settling.Received() }
 
-// Token names it to the next daemon, "" where that will know nothing of it.
+// Token returns the name under which the next daemon knows the publisher. It is empty if there is
+// no recovery file.
 func (p *Publisher) Token() string { return p.settling.Token() }
 
-// Settled is how many of the spans that it was given have had their outcome, be it that
-// they were dropped, where all cycles before that one have had theirs. Any goroutine may
-// ask.
+// Settled returns how many of the received spans have an outcome, assuming that all cycles up to
+// the given one are settled. A dropped span has its outcome when its cycle has. Settled is safe for
+// concurrent use.
 func (p *Publisher) Settled(through uint64) uint64 { return p.settling.SettledUpTo(through) }
 
-// Dropped is how many of them were not admitted. Any goroutine may ask.
+// Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 
-// Counted is a span of the batch that PublishTogether is about to publish, and the number of
-// the cycle that it is counted in. Of one that is ignored the key is no row's. Only commit may ask.
-func (p *Publisher) Counted(at int) (cycle uint64, slot *aggregate.Slot) {
-	return p.settling.Cycle(), &p.batch.slots[at]
+// Counted returns the slot of span i of the current batch of PublishTogether, and the number of the
+// cycle that counts it. The slot of an ignored span has no valid key. Only commit may call Counted.
+func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
+	return p.settling.Cycle(), &p.batch.slots[i]
 }
 
-// Counting is how many spans of the batch that PublishTogether is about to publish are counted: all
-// but those that are ignored. Only commit may ask.
+// Counting returns how many spans of the current batch of PublishTogether are counted: all except
+// the ignored ones. Only commit may call Counting.
 func (p *Publisher) Counting() int { return len(p.batch.slots) - p.batch.ignored }
 
-// Cycle is the number of the cycle that its spans are about to be counted in. Only commit may ask.
+// Cycle returns the number of the cycle that counts the current batch of PublishTogether. Only
+// commit may call Cycle.
 func (p *Publisher) Cycle() uint64 { return p.settling.Cycle() }
 
-// ringShare is what one publisher has in one ring. It keeps a tracer that floods from
-// filling a ring that others need too: while there are others, a publisher that has slots
-// in a ring may take more only up to what it leaves free. One that floods thus stops at a
-// half; n of them leave 1/(n+1) where they grow together, and 1/2^n where each comes when
-// the others have stopped. A publisher that is alone leaves an eighth, for whoever comes
-// next. Whoever has nothing in the ring may take any room that there is for one batch, so
-// none is refused for its size alone; one that is larger than what floods leave free
-// waits, or is dropped, as long as they go on.
+// ringShare limits the slots of one publisher in one ring, so that a publisher that sends too much
+// cannot fill a ring that others need. While several publishers are open, a publisher that already
+// holds slots may claim more only up to the number that it leaves free: one such publisher stops at
+// half of the ring, and n that grow together leave 1/(n+1). If they grow one after the other, n
+// leave 1/2^n. A publisher that is alone leaves an eighth for the next one. A publisher that holds
+// no slots may claim any free ones for one batch, so that no batch is refused for its size alone.
 //
-// What was published is kept as marks, each for a stretch of the ring, until the drainer
-// has passed the stretch's end. That needs nobody's help but the ring's two cursors.
-// While marks are few each is of one batch, and what is held is exact; where there are
-// more, a mark is worth a part of the ring, so their number is fixed, and what is held
-// seems larger than it is by no more than one of them.
+// The share keeps a mark for each stretch of the ring with slots of the publisher, until the
+// drainer has passed the end of the stretch. The cursors of the ring are enough to tell that. The
+// first exactMarks marks cover one batch each, so held is exact. Later marks cover several batches,
+// which bounds the number of marks; held then exceeds the true number by at most one mark.
 type ringShare struct {
 	marks [shareMarks]mark
-	first int // index of the oldest
+	first int // index of the oldest mark
 	count int
-	held  int // slots, of all marks
+	held  int // number of slots in all marks
 }
 
-// mark is slots that one publisher has in a stretch of a ring.
+// mark is a stretch of a ring that contains slots of one publisher.
 type mark struct {
-	end   uint64 // the ring's position behind the last of them
-	slots int
+	end   uint64 // ring position after the last of the slots
+	slots int    // number of slots of the publisher in the stretch
 }
 
-// shareMarks is how many stretches are told apart. Beyond the first exactMarks, a
-// closed mark is worth at least 1/markPart of the ring, so what a ring can hold at
-// once needs no more than markPart of them, and the one that is open, and one more
-// that is half drained.
+// shareMarks is the maximum number of marks. Beyond exactMarks, a closed mark covers at least
+// 1/markPart of the ring, so at most markPart of them fit in a ring. The 2 are the mark that is
+// still open and the one that is partly drained.
 const (
 	markPart   = 16
 	exactMarks = 16
 	shareMarks = exactMarks + markPart + 2
 )
 
-// shareOfFree is how many slots a publisher may hold for each that it leaves
-// free. With 2 a flood could have two thirds, but then three that come one after the
-// other leave no more than a twenty-seventh. Alone it is shareOfFreeAlone.
+// shareOfFree is how many slots a publisher may hold per slot that it leaves free, and
+// shareOfFreeAlone is the same for the only publisher. With a shareOfFree of 2, one publisher could
+// hold two thirds of a ring, but three that grow one after the other would leave only 1/27.
 const (
 	shareOfFree      = 1
 	shareOfFreeAlone = 7
 )
 
-// allows says whether n slots more are within the share.
+// allows reports whether the publisher may claim n more slots of r. It first removes the marks that
+// are drained. alone reports whether no other publisher is open.
 func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, alone bool) bool {
 	for drained := r.Drained(); s.count > 0 && s.marks[s.first].end <= drained; s.count-- {
 		s.held -= s.marks[s.first].slots
 		s.first = (s.first + 1) % shareMarks
 	}
-	ofFree := shareOfFree
+	heldPerFree := shareOfFree
 	if alone {
-		ofFree = shareOfFreeAlone
+		heldPerFree = shareOfFreeAlone
 	}
-	return s.held == 0 || s.held+n <= ofFree*(r.Free()-n)
+	return s.held == 0 || s.held+n <= heldPerFree*(r.Free()-n)
 }
 
-// add notes a run that is about to be published in a ring of that size.
-func (s *ringShare) add(end uint64, n, size int) {
+// add adds n slots that are about to be published, and end at ring position end, to the marks.
+// ringSize is the number of slots of the ring.
+func (s *ringShare) add(end uint64, n, ringSize int) {
 	s.held += n
 	if s.count > exactMarks {
 		last := &s.marks[(s.first+s.count-1)%shareMarks]
-		if last.slots < size/markPart || s.count == shareMarks {
+		if last.slots < ringSize/markPart || s.count == shareMarks {
 			last.end, last.slots = end, last.slots+n
 			return
 		}
@@ -188,27 +189,27 @@ func (s *ringShare) add(end uint64, n, size int) {
 	s.count++
 }
 
-// waitBudget is what a publisher has left of Config.WaitBudget: how long it may wait for
-// room before it loses the batches that find none. A drainer that waits for a processor
-// behind others is away for some milliseconds, and what a tracer has written meanwhile can
-// as well stay in its socket. The budget comes back in ten times as long, so where
-// drainers do not keep up at all, a connection waits for a tenth of its time and loses
-// what it must.
+// waitBudget is the time that a publisher may still wait for ring slots before it drops batches.
+// Its maximum is Config.WaitBudget. Waiting bridges the few milliseconds in which a drainer waits
+// for a CPU: the spans that the tracer sends in that time can stay in the socket. The budget
+// refills at a tenth of real time. So if the drainers can't keep up at all, a connection waits for
+// a tenth of its time and drops the rest.
 type waitBudget struct {
 	left time.Duration
-	last time.Time // when that was
+	last time.Time // when left was updated
 }
 
-const budgetReturn = 10
+// budgetRefill is how much longer it takes to refill the budget than to spend it.
+const budgetRefill = 10
 
-// has says whether there is some left, of so much at most.
-func (w *waitBudget) has(now time.Time, most time.Duration) bool {
-	w.left = min(w.left+now.Sub(w.last)/budgetReturn, most)
+// has refills the budget up to limit, and reports whether any of it is left.
+func (w *waitBudget) has(now time.Time, limit time.Duration) bool {
+	w.left = min(w.left+now.Sub(w.last)/budgetRefill, limit)
 	w.last = now
 	return w.left > 0
 }
 
-// spend takes away what was waited since has.
+// spend subtracts the time since the last call of has.
 func (w *waitBudget) spend(now time.Time) {
 	w.left -= now.Sub(w.last)
 	w.last = now

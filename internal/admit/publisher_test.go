@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestFloodLeavesRoom has publishers flood a ring that nobody drains: what they
-// leave has room for the largest batch of one that does not.
+// TestFloodLeavesRoom has several publishers fill a ring that is not drained. The largest batch of
+// another publisher still fits.
 func TestFloodLeavesRoom(t *testing.T) {
 	for floods := 1; floods <= 3; floods++ {
 		t.Run(fmt.Sprint(floods, " floods"), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestFloodLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestFloodsInTurn has each flood take all that it may before the next one comes.
+// TestFloodsInTurn has each publisher claim all that it may before the next one starts.
 func TestFloodsInTurn(t *testing.T) {
 	h := newHarness(t, nil)
 	modest := h.NewPublisher(span.Origin{Service: "modest"})
@@ -78,8 +78,8 @@ func TestFloodsInTurn(t *testing.T) {
 	h.finish(publishers...)
 }
 
-// TestAloneLeavesAnEighth lets a publisher without others fill its ring: whoever
-// comes next finds room.
+// TestAloneLeavesAnEighth lets a single publisher fill its ring. The next publisher's batch still
+// fits.
 func TestAloneLeavesAnEighth(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "only"})
@@ -105,8 +105,8 @@ func TestAloneLeavesAnEighth(t *testing.T) {
 	}
 }
 
-// TestARingShareAgainstAList compares what a share says it holds with a list of all
-// runs, over any order of publishing by two and of draining.
+// TestARingShareAgainstAList compares the held slots of a share with a list of all runs, for random
+// sequences of publishing and draining.
 func TestARingShareAgainstAList(t *testing.T) {
 	const slots = 256
 	for seed := range uint64(50) {
@@ -164,8 +164,8 @@ func TestARingShareAgainstAList(t *testing.T) {
 	}
 }
 
-// TestTogetherAllOrNone: what the second of two publishers finds no room for is not
-// admitted from the first either.
+// TestTogetherAllOrNone: if the batch of the second publisher does not fit, the batch of the first
+// is not admitted either.
 func TestTogetherAllOrNone(t *testing.T) {
 	h := newHarness(t, nil)
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
@@ -193,8 +193,8 @@ func TestTogetherAllOrNone(t *testing.T) {
 	}
 }
 
-// TestPublisherKeepsLittleScratch: there are many publishers, and a body of traces is
-// much larger than a tracer's batch.
+// TestPublisherKeepsLittleScratch: a publisher releases the scratch of a large request body,
+// because there are many publishers.
 func TestPublisherKeepsLittleScratch(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "a"})
@@ -213,8 +213,8 @@ func TestPublisherKeepsLittleScratch(t *testing.T) {
 	h.finish(p)
 }
 
-// TestFloodsOfSmallBatchesLeaveRoom: they come one after the other, and a modest tracer's
-// batch still finds room.
+// TestFloodsOfSmallBatchesLeaveRoom: publishers that fill a ring with small batches leave room for
+// the batch of another one.
 func TestFloodsOfSmallBatchesLeaveRoom(t *testing.T) {
 	const slots = 4096
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { a.RingSlots, c.WaitBudget = slots, 0 })
@@ -235,7 +235,7 @@ func TestFloodsOfSmallBatchesLeaveRoom(t *testing.T) {
 	h.finish(all...)
 }
 
-// TestTheWaitBudgetComesBackSlowly holds what is left against how long was waited.
+// TestTheWaitBudgetComesBackSlowly compares the rest of the budget with the time that was waited.
 func TestTheWaitBudgetComesBackSlowly(t *testing.T) {
 	const most = 20 * time.Millisecond
 	now := time.Unix(1000, 0)
@@ -266,8 +266,8 @@ func TestTheWaitBudgetComesBackSlowly(t *testing.T) {
 	}
 }
 
-// TestDrainersThatAreAwayCostNothing: batches that find no room while drainers are away
-// are counted when they are back, within the budget.
+// TestDrainersThatAreAwayCostNothing: if drainers pause for less than the wait budget, no batch is
+// lost.
 func TestDrainersThatAreAwayCostNothing(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.WaitBudget, a.RingSlots = time.Hour, 256 })
 	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
@@ -289,7 +289,7 @@ func TestDrainersThatAreAwayCostNothing(t *testing.T) {
 	}
 }
 
-// TestWithoutAWaitBudget a batch that finds no room is lost at once.
+// TestWithoutAWaitBudget: without a budget, a batch that does not fit is dropped immediately.
 func TestWithoutAWaitBudget(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.WaitBudget, a.RingSlots = 0, 256 })
 	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
@@ -304,7 +304,7 @@ func TestWithoutAWaitBudget(t *testing.T) {
 	}
 }
 
-// TestABatchIsCountedOnceHoweverOftenItIsTried: its keys too.
+// TestABatchIsCountedOnceHoweverOftenItIsTried: retries do not count spans or keys again.
 func TestABatchIsCountedOnceHoweverOftenItIsTried(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.WaitBudget, a.RingSlots, a.Budgets[span.LabelResource] = 5*roomPause, 1024, 1
@@ -315,8 +315,8 @@ func TestABatchIsCountedOnceHoweverOftenItIsTried(t *testing.T) {
 			return wire.AppendWhole(frame, key(fmt.Sprint(name, i)), 1000, time.Now().UnixNano(), 0, 1)
 		})
 	}
-	// The registry mistakes one key in some thousand for one that came before. Keys that
-	// were taken for that because their batch was tried again would be two hundred.
+	// The registry mistakes about one key in a thousand for a recurring one. If retries made keys
+	// look like recurring ones, there would be two hundred of them.
 	const mistaken = 5
 	decoded, dropped := uint64(0), uint64(0)
 	for _, batch := range []struct {

@@ -16,24 +16,25 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Config is what publishers may use. Every field but Ignore and Running must be set.
+// Config holds the limits and defaults of all publishers. Every field except Ignore and Running
+// must be set.
 type Config struct {
-	MaxBatch         int // snapshots of a connection's batch
-	MaxKeys          int // numbers that a publisher may define, and keys that it may use without
-	MaxKeyBytes      int // of the raw keys that one publisher has in its table
-	MaxKeyBytesInAll int // the same over all publishers
-	MaxResource      int // bytes of a resource that are kept, the agent's number at most
-	Connections      int // publishers that have an equal share of MaxKeyBytesInAll each
+	MaxBatch         int // limit on snapshots per batch of a connection
+	MaxKeys          int // limit per publisher on key numbers, and on cached keys without a number
+	MaxKeyBytes      int // limit on the key table of one publisher
+	MaxKeyBytesInAll int // limit on the key tables of all publishers in total
+	MaxResource      int // limit on the bytes of a resource label; longer ones are cut
+	Connections      int // number of connections that have a reserved share of MaxKeyBytesInAll
 	Block            bool
-	WaitBudget       time.Duration // without Block: how long a connection waits for room, see waitBudget
-	DefaultHost      string        // of an origin that does not say
-	DefaultEnv       string        // of an origin that does not say
-	Ignore           *ignore.List  // spans that are not counted; nil: every span is
+	WaitBudget       time.Duration // how long a connection can wait for a full ring unless Block is set, see waitBudget
+	DefaultHost      string        // host of origins that name none
+	DefaultEnv       string        // environment of origins that name none
+	Ignore           *ignore.List  // rules for spans that are not counted; nil counts every span
 	Aggregator       *aggregate.Aggregator
-	Running          *recovery.File // that the next daemon reads; nil: none
+	Running          *recovery.File // recovery file for the next daemon; nil disables it
 }
 
-// DefaultConfig is the defaults of the command line.
+// DefaultConfig returns the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
 		MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20, MaxKeyBytesInAll: 32 << 20,
@@ -41,14 +42,16 @@ func DefaultConfig() Config {
 	}
 }
 
-// MaxNumberedBytes is what the keys with numbers of one publisher may cost, see wire.KeyCost.
-// The rest of its memory is for keys without, so that there is always something to sweep.
+// MaxNumberedBytes returns the memory limit for the numbered keys of one publisher, see
+// wire.KeyCost. The rest of MaxKeyBytes is reserved for keys without a number, so that a sweep of
+// the key table can always free memory.
 func (c *Config) MaxNumberedBytes() int { return c.MaxKeyBytes - c.MaxKeyBytes/8 }
 
-// minKeyBytes is the least of which what is announced is as much as every tracer may use.
+// minKeyBytes is the lowest MaxKeyBytes for which MaxNumberedBytes is at least wire.MinMaxKeyBytes,
+// the key memory that the protocol guarantees to every client.
 const minKeyBytes = wire.MinMaxKeyBytes * 5 / 4
 
-// Check says everything that is unusable.
+// Check validates c. The error names every invalid field.
 func (c *Config) Check() (err error) {
 	if c.MaxKeyBytesInAll < c.MaxKeyBytes {
 		err = fmt.Errorf("check max-key-bytes-in-all: %s is less than the %s of one connection; "+
@@ -60,22 +63,23 @@ func (c *Config) Check() (err error) {
 		check.Number("max-keys", c.MaxKeys, wire.MinMaxKeys, 1<<20),
 		check.Size("max-key-bytes", c.MaxKeyBytes, minKeyBytes, memory.MostBytes),
 		check.AtMost("max-key-bytes-in-all", c.MaxKeyBytesInAll, memory.MostBytes),
-		// the agent keeps no more
+		// span.MaxResource is also the agent's limit
 		check.Size("max-resource-bytes", c.MaxResource, span.MaxLabel, span.MaxResource),
 	)
 }
 
-// Publishers is what all publishers share: the rings, the memory for keys and the books.
+// Publishers is the state that all publishers share: the limits, the memory for keys and the
+// accounting.
 type Publishers struct {
 	config    Config
 	books     books
 	keyMemory keyMemory
-	open      atomic.Int64 // publishers
+	open      atomic.Int64 // number of open publishers
 	unwanted  atomic.Bool
 	stopped   chan struct{} // closed by Stop
 }
 
-// New makes publishers possible before a running aggregator.
+// New returns Publishers that publish to config.Aggregator, which must be running.
 func New(config Config) (*Publishers, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -86,21 +90,21 @@ func New(config Config) (*Publishers, error) {
 	}, nil
 }
 
-// MaxBatch is the most snapshots of a connection's batch.
+// MaxBatch returns the limit on snapshots per batch of a connection.
 func (s *Publishers) MaxBatch() int { return s.config.MaxBatch }
 
-// MaxKeys is how many numbers a publisher may define, all below it.
+// MaxKeys returns how many numbers a publisher can define. Every number is below MaxKeys.
 func (s *Publishers) MaxKeys() int { return s.config.MaxKeys }
 
-// MaxKeyBytes is what the keys with numbers of one publisher may cost, see wire.KeyCost.
+// MaxKeyBytes returns the memory limit for the numbered keys of one publisher, see wire.KeyCost.
 func (s *Publishers) MaxKeyBytes() int { return s.config.MaxNumberedBytes() }
 
-// SetWanted says whether the agent takes statistics. While it does not, batches are
-// dropped for that reason.
+// SetWanted sets whether the agent accepts statistics. While it does not, every batch is dropped as
+// DropNotWanted.
 func (s *Publishers) SetWanted(wanted bool) { s.unwanted.Store(!wanted) }
 
-// Stop has every batch dropped from here on, because the daemon stops, and ends every
-// wait for room. It is called once.
+// Stop drops all later batches as DropShutdown and ends every wait for a free ring. It must be
+// called only once.
 func (s *Publishers) Stop() { close(s.stopped) }
 
 func (s *Publishers) isStopped() bool {
@@ -112,26 +116,27 @@ func (s *Publishers) isStopped() bool {
 	}
 }
 
-// Stats is what became of the spans of all publishers.
+// Stats returns the outcomes of the spans of all publishers.
 func (s *Publishers) Stats() Stats { return s.books.stats() }
 
-// isAlone says whether there is nobody to share the rings with.
+// isAlone reports whether only one publisher is open, so that the rings are not shared.
 func (s *Publishers) isAlone() bool { return s.open.Load() == 1 }
 
-// SpanBytes is what a publisher takes for each span of the largest batch so far: its slot,
-// its key's hash and its drainer.
+// SpanBytes is the scratch memory that a publisher keeps per span of its largest batch: the slot,
+// the hash of the key and the drainer's number.
 const SpanBytes = int(unsafe.Sizeof(aggregate.Slot{}) + unsafe.Sizeof(uint32(0)) + unsafe.Sizeof(uint16(0)))
 
-// pathBytes is about what a publisher's places in the cycles and in the routing take.
+// pathBytes is roughly the memory of a publisher's guard and route in the aggregator.
 const pathBytes = 1 << 10
 
-// PublisherBytes is what a publisher takes beside its keys before so many drainers.
+// PublisherBytes returns the memory of one publisher, excluding its keys, for the given number of
+// drainers.
 func (c *Config) PublisherBytes(drainers int) int {
 	const (
-		drainer = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(run{}))
-		noKeys  = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
-		fixed   = int(unsafe.Sizeof(Publisher{})) + noKeys + pathBytes
+		perDrainer = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(run{}))
+		emptyTable = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
+		fixed      = int(unsafe.Sizeof(Publisher{})) + emptyTable + pathBytes
 	)
-	bytes := fixed + drainers*drainer + c.MaxBatch*SpanBytes
-	return bytes + bytes/8 // which the allocator's size classes may take more
+	bytes := fixed + drainers*perDrainer + c.MaxBatch*SpanBytes
+	return bytes + bytes/8 // the allocator's size classes can add an eighth
 }

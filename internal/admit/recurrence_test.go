@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// inIntervals publishes, in a daemon with a budget of two resources, one letter per batch, a
-// capital by its number. A comma ends an interval.
+// inIntervals publishes one batch per letter of the script, with a budget of two resources. A
+// capital letter is a key with a number. A comma ends an interval.
 func inIntervals(t *testing.T, letters string) (rows map[string]uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = 2 })
@@ -42,8 +42,8 @@ func inIntervals(t *testing.T, letters string) (rows map[string]uint64) {
 	return rows
 }
 
-// TestKey_RecursAndKeepsItsRow: a key that comes twice, with a row or without, has one in the
-// next interval, also while others use up the budget before it comes.
+// TestKey_RecursAndKeepsItsRow: a key that occurs twice, with or without a row, has a row in the
+// next interval, even if other keys use up the budget first.
 func TestKey_RecursAndKeepsItsRow(t *testing.T) {
 	for letters, want := range map[string]uint64{
 		"aa,xyya": 3, "AA,xyyA": 3, // had a row
@@ -56,8 +56,7 @@ func TestKey_RecursAndKeepsItsRow(t *testing.T) {
 	}
 }
 
-// TestRetry_IsNoRecurrence: a batch whose ring is full is published again until there is room,
-// and yet its keys came once.
+// TestRetry_IsNoRecurrence: retries of a batch whose ring is full count as one use of its keys.
 func TestRetry_IsNoRecurrence(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.WaitBudget, a.RingSlots = time.Hour, 256 })
 	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
@@ -87,7 +86,8 @@ func TestRetry_IsNoRecurrence(t *testing.T) {
 	h.stop(p)
 }
 
-// TestKeyWithoutItsLabels_IsCachedAtItsSecondUse: whether they collapsed or have masks.
+// TestKeyWithoutItsLabels_IsCachedAtItsSecondUse: this holds for collapsed keys and for keys with
+// masks.
 func TestKeyWithoutItsLabels_IsCachedAtItsSecondUse(t *testing.T) {
 	for _, resource := range []string{"one more", "GET /users/17"} {
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = 4 })

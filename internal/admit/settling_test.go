@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestSettledWhilePublishing asks while batches are published and cycles end: whatever is
-// said to be settled was dropped, or in a cycle that was delivered.
+// TestSettledWhilePublishing reads Settled while batches are published and cycles end. All spans
+// that it covers were dropped, or were in a delivered cycle.
 func TestSettledWhilePublishing(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
@@ -61,7 +61,7 @@ func TestSettledWhilePublishing(t *testing.T) {
 	}
 }
 
-// A batch that is dropped has its outcome with the cycle that it would have been in.
+// A dropped batch settles with the cycle that it would have been in.
 func TestABatchThatIsDroppedIsSettledToo(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()

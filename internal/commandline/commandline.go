@@ -30,7 +30,7 @@ func (u UsageError) Unwrap() error { return u.error }
 // Mistake returns a UsageError with a text.
 func Mistake(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// AsUsage joins errors to a UsageError, nil for none.
+// AsUsage joins errors to a UsageError. It returns nil if all are nil.
 func AsUsage(mistakes ...error) error {
 	if all := errors.Join(mistakes...); all != nil {
 		return UsageError{all}
@@ -80,8 +80,8 @@ func NewGroup(title string) Group {
 	return Group{title, flags}
 }
 
-// AddGroups adds the flags of groups to a command, and makes its help show them under their headings: the
-// common ones, or all of them with --all.
+// AddGroups adds the flags of groups to a command. Its help shows the flags under the headings of
+// their groups: the common flags, or all of them with --all.
 func AddGroups(cmd *cobra.Command, common []string, groups ...Group) {
 	cmd.Flags().SortFlags = false
 	for _, g := range groups {
@@ -113,8 +113,8 @@ func AddGroups(cmd *cobra.Command, common []string, groups ...Group) {
 	})
 }
 
-// CompleteValues makes a shell complete the values of all flags of a command and its subcommands: words, files
-// and directories.
+// CompleteValues enables shell completion for the values of all flags of a command and its
+// subcommands: words, files and directories.
 func CompleteValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
@@ -130,8 +130,8 @@ func CompleteValues(cmd *cobra.Command) {
 			panic("BUG: a flag can't be completed: " + err.Error())
 		}
 	})
-	for _, below := range cmd.Commands() {
-		CompleteValues(below)
+	for _, sub := range cmd.Commands() {
+		CompleteValues(sub)
 	}
 }
 
@@ -140,7 +140,7 @@ func CompleteValues(cmd *cobra.Command) {
 // and a YAML parser to the program, and has no groups of flags.)
 func WritePages(cmd *cobra.Command, dir string) error {
 	if all := cmd.Flags().Lookup(AllFlag); all != nil {
-		_ = all.Value.Set("true") // a boolean
+		_ = all.Value.Set("true") // the flag is a boolean, so this can't fail
 	}
 	cmd.InitDefaultHelpFlag()
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
@@ -152,9 +152,9 @@ func WritePages(cmd *cobra.Command, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(page), 0o644); err != nil {
 		return fmt.Errorf("write manual page: %w", err)
 	}
-	for _, below := range cmd.Commands() {
-		if below.IsAvailableCommand() && below.Name() != "completion" {
-			if err := WritePages(below, dir); err != nil {
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "completion" {
+			if err := WritePages(sub, dir); err != nil {
 				return err
 			}
 		}
@@ -162,5 +162,6 @@ func WritePages(cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-// escape keeps roff from reading a text as requests. No text begins with one.
+// escape escapes text for roff. The first line of a text must not begin with a dot or an
+// apostrophe, which would be a roff request.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'").Replace

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// program is one with a command that has flags of each kind.
+// program is a command line with a command that has flags of each kind.
 type program struct {
 	root    *cobra.Command
 	word    string
@@ -23,7 +23,7 @@ type program struct {
 	isOn    bool
 	numbers []uint
 	length  int
-	fails   error // what run returns
+	fails   error // error that run returns
 }
 
 func newProgram() *program {
@@ -102,7 +102,7 @@ func checkUsage(t *testing.T, err error, says ...string) {
 	}
 }
 
-// TestRun_UsageErrors: an error is one of usage until the command starts.
+// TestRun_UsageErrors: errors before a command starts are usage errors.
 func TestRun_UsageErrors(t *testing.T) {
 	for args, says := range map[string]string{
 		"run --wrod=one": "unknown flag: --wrod; see spanstatsd run --help",
@@ -120,7 +120,7 @@ func TestRun_UsageErrors(t *testing.T) {
 	}
 }
 
-// TestEnvironment_UnknownVariables are errors, all of them at once.
+// TestEnvironment_UnknownVariables: each unknown variable is an error, and all errors are reported.
 func TestEnvironment_UnknownVariables(t *testing.T) {
 	t.Setenv("SPANSTATSD_NUMBERR", "1")
 	t.Setenv("SPANSTATSD_ALL", "1")
@@ -130,7 +130,8 @@ func TestEnvironment_UnknownVariables(t *testing.T) {
 		"SPANSTATSD_NUMBER: invalid")
 }
 
-// TestAValueIsReadWhenItIsGiven: a word in any case, a default by what reads it.
+// TestAValueIsReadWhenItIsGiven: words are accepted in any case, and defaults are parsed like
+// values.
 func TestAValueIsReadWhenItIsGiven(t *testing.T) {
 	p := newProgram()
 	if p.word != "one" || p.length != 3 {
@@ -142,7 +143,8 @@ func TestAValueIsReadWhenItIsGiven(t *testing.T) {
 	}
 }
 
-// TestHelpShowsFirstWhatPeopleTurnFirst, the rest on demand, and says how many they are.
+// TestHelpShowsFirstWhatPeopleTurnFirst: help shows the common flags and the number of the others,
+// and all flags with --all.
 func TestHelpShowsFirstWhatPeopleTurnFirst(t *testing.T) {
 	short, err := newProgram().run("run", "--help")
 	if err != nil || strings.Contains(short, "--number") || !strings.Contains(short, "5 more: spanstatsd "+
@@ -167,7 +169,7 @@ func TestHelpShowsFirstWhatPeopleTurnFirst(t *testing.T) {
 	}
 }
 
-// TestManualPage has the help with every flag, escaped for roff.
+// TestManualPage: the page contains the help with every flag, escaped for roff.
 func TestManualPage(t *testing.T) {
 	dir := t.TempDir()
 	if err := commandline.WritePages(newProgram().root, dir); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// variablePrefix and a flag's name are the flag's environment variable: --ring-slots is SPANSTATSD_RING_SLOTS.
+// variablePrefix is the prefix of the environment variables of flags: the variable of --ring-slots
+// is SPANSTATSD_RING_SLOTS.
 const variablePrefix = "SPANSTATSD_"
 
 // Variable returns the environment variable of a flag.
@@ -19,7 +20,8 @@ func Variable(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// visitSettings visits the flags of a command, except those that only make it print something.
+// visitSettings calls visit for the flags of a command, except those that only make it print
+// something.
 func visitSettings(cmd *cobra.Command, visit func(f *pflag.Flag)) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "help" && f.Name != "version" && f.Name != AllFlag {
@@ -28,8 +30,8 @@ func visitSettings(cmd *cobra.Command, visit func(f *pflag.Flag)) {
 	})
 }
 
-// ApplyEnvironment sets each flag that the command line did not set from its variable. It returns the
-// variables that it has used by the names of their flags, and all errors.
+// ApplyEnvironment sets each flag that the command line did not set from its variable. used
+// contains the name of the variable for each flag that was set by one. mistakes joins all errors.
 func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes error) {
 	used = map[string]string{}
 	hasSettings := false
@@ -51,9 +53,9 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 	return used, AsUsage(mistakes)
 }
 
-// unknownVariables returns an error for each variable with the prefix that no command has a flag for: a
-// misspelt variable would change nothing. Variables of other commands are accepted, because a container
-// has one environment for all.
+// unknownVariables returns an error for each variable with the prefix that is not the variable of
+// any command's flag, because a misspelled variable would have no effect. Variables of other
+// commands are accepted, because a container has one environment for all commands.
 func unknownVariables(root *cobra.Command) (mistakes error) {
 	known := map[string]bool{}
 	for _, cmd := range append(root.Commands(), root) {
@@ -69,7 +71,8 @@ func unknownVariables(root *cobra.Command) (mistakes error) {
 	return mistakes
 }
 
-// serviceLink matches the variables that Kubernetes sets in every container for a Service whose name begins
-// with spanstatsd, by their names or, if a flag could have the name, by their values.
+// serviceLink matches variables that Kubernetes sets in every container for a Service whose name
+// begins with spanstatsd. It matches the name, or the value if the variable could also belong to a
+// flag.
 var serviceLink = regexp.MustCompile(`^[^=]+(_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR))=|=(tcp|udp|sctp)://)`)

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The kinds of text that a shell completes as a file or as a directory.
+// Kinds of text that a shell completes as a file or as a directory.
 const (
 	Path      = "path"
 	Directory = "directory"
 )
 
-// value is a pflag.Value of functions. Help shows its kind as the flag's placeholder.
+// value implements pflag.Value with functions. Help shows kind as the placeholder for the flag's
+// value.
 type value struct {
 	set  func(given string) error
 	text func() string
@@ -26,29 +27,31 @@ func (v value) Set(given string) error { return v.set(given) }
 func (v value) Type() string           { return v.kind }
 
 func (v value) String() string {
-	if v.text == nil { // pflag asks the zero value
+	if v.text == nil { // pflag calls String on the zero value
 		return ""
 	}
 	return v.text()
 }
 
-// Text returns a value that takes any text.
-func Text(into *string, kind string) pflag.Value {
+// Text returns a value that accepts any text, and stores it in target.
+func Text(target *string, kind string) pflag.Value {
 	set := func(given string) error {
-		*into = given
+		*target = given
 		return nil
 	}
-	return value{set, func() string { return *into }, kind}
+	return value{set, func() string { return *target }, kind}
 }
 
-// switchWords are the booleans that flags with the words on and off accept as well.
+// switchWords maps the booleans, which flags with the values on and off accept too, to those
+// values.
 var switchWords = map[string]string{"true": "on", "1": "on", "false": "off", "0": "off"}
 
-// Choice sets a default, and returns a value that takes one of a few words, in lower or upper case.
-func Choice[T ~string](into *T, from T, of ...T) pflag.Value {
-	*into = from
-	words := make([]string, len(of))
-	for i, word := range of {
+// Choice sets the target to a default, and returns a value that accepts one of a few words, in
+// lower or upper case. The default does not have to be one of the words.
+func Choice[T ~string](target *T, initial T, choices ...T) pflag.Value {
+	*target = initial
+	words := make([]string, len(choices))
+	for i, word := range choices {
 		words[i] = string(word)
 	}
 	set := func(given string) error {
@@ -56,40 +59,41 @@ func Choice[T ~string](into *T, from T, of ...T) pflag.Value {
 		if alias, ok := switchWords[word]; ok {
 			word = alias
 		}
-		if !slices.Contains(words, word) && word != string(from) {
+		if !slices.Contains(words, word) && word != string(initial) {
 			return fmt.Errorf("%q is none of %s", given, strings.Join(words, ", "))
 		}
-		*into = T(word)
+		*target = T(word)
 		return nil
 	}
-	return value{set, func() string { return string(*into) }, strings.Join(words, "|")}
+	return value{set, func() string { return string(*target) }, strings.Join(words, "|")}
 }
 
-// Parsed sets a default, if it is not empty, and returns a value whose text is parsed when it is given.
-func Parsed[T any](into *T, from, kind string, parse func(string) (T, error)) pflag.Value {
+// Parsed sets the target to the default text, if it is valid, and returns a value that is parsed
+// when it is set.
+func Parsed[T any](target *T, initial, kind string, parse func(string) (T, error)) pflag.Value {
 	text := ""
 	set := func(given string) error {
 		parsed, err := parse(given)
 		if err == nil {
-			*into, text = parsed, given
+			*target, text = parsed, given
 		}
 		return err
 	}
-	if err := set(from); err != nil && from != "" {
+	if err := set(initial); err != nil && initial != "" {
 		panic("BUG: a default is invalid: " + err.Error())
 	}
 	return value{set, func() string { return text }, kind}
 }
 
-// Size returns a value that takes a number of bytes, as 16MiB or 16777216. It is shown in the largest unit
-// that divides it.
-func Size(into *int) pflag.Value {
+// Size returns a value that accepts a number of bytes, such as 16MiB or 16777216. It is shown in
+// the largest unit that divides it.
+func Size(target *int) pflag.Value {
 	set := func(given string) error {
 		bytes, err := memory.ParseSize(given)
 		if err == nil {
-			*into = bytes
+			*target = bytes
 		}
 		return err
 	}
-	return value{set, func() string { return memory.SizeText(*into) }, "size"}
+	return value{set, func() string { return memory.SizeText(*target) }, "size"}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// MaxOrigins bounds the origins of one body, beside the common one. MaxBatches counts that too. Each
-// takes a publisher.
+// MaxOrigins limits the origins of one body, excluding the common origin. MaxBatches includes it.
+// Each batch needs a publisher.
 const (
 	MaxOrigins = 32
 	MaxBatches = MaxOrigins + 1
@@ -17,26 +17,27 @@ const (
 // SnapshotBytes is the memory for a snapshot without its fingerprint.
 const SnapshotBytes = int(unsafe.Sizeof(span.Snapshot{}))
 
-// Batches are the snapshots of one body by their origins.
+// Batches holds the snapshots of one body, grouped by origin.
 type Batches struct {
-	all          []batch // up to its capacity with the memory of earlier bodies
-	fingerprints []byte  // of all snapshots
+	all          []batch // the elements up to the capacity keep memory of earlier bodies for reuse
+	fingerprints []byte  // fingerprints of all snapshots, concatenated
 	labeller     span.Labeller
 }
 
-// Origin is the origin of a batch: a number that the rules give it, and a service.
+// Origin identifies the batch of an origin: a number that the rules assign, and a service.
 type Origin struct {
 	Number  int
 	Service string
 }
 
+// batch is the batch of one origin.
 type batch struct {
 	span.Batch
 	origin  Origin
-	service []byte // of the origin; a copy, as the given one may be in memory that is reused
+	service []byte // copy of the origin's service, because the caller may reuse the memory of its string
 }
 
-// Reset begins a body, whose spans the labeller makes keys of.
+// Reset starts a body. The labeller makes the keys of its spans.
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		b.all[i].Batch = span.Batch{Snapshots: b.all[i].Snapshots}
@@ -45,8 +46,8 @@ func (b *Batches) Reset(labeller span.Labeller) {
 	b.all, b.fingerprints, b.labeller = b.all[:0], b.fingerprints[:0], labeller
 }
 
-// Of returns the number of an origin's batch, and begins the batch if there is none. It reports false if
-// there are too many; the common origin always has one.
+// Of returns the number of the batch of an origin. It adds the batch if there is none. It reports
+// false if there are too many; the common origin always gets a batch.
 func (b *Batches) Of(origin Origin) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].origin == origin {
@@ -62,52 +63,53 @@ func (b *Batches) Of(origin Origin) (number int, ok bool) {
 	} else {
 		b.all = append(b.all, batch{})
 	}
-	begun := &b.all[number]
-	begun.service = append(begun.service[:0], origin.Service...)
-	begun.origin = Origin{origin.Number, spantable.View(begun.service)}
-	begun.Snapshots = begun.Snapshots[:0]
+	added := &b.all[number]
+	added.service = append(added.service[:0], origin.Service...)
+	added.origin = Origin{origin.Number, spantable.View(added.service)}
+	added.Snapshots = added.Snapshots[:0]
 	return number, true
 }
 
-// Add appends a span's snapshot to a batch, with a copy of its fingerprint.
+// Add appends a snapshot to the batch with this number, with a copy of its fingerprint.
 func (b *Batches) Add(number int, fingerprint []byte, s span.Snapshot) {
 	s.Fingerprint = uint32(len(b.fingerprints))
 	b.fingerprints = append(b.fingerprints, fingerprint...)
 	s.FingerprintEnd = uint32(len(b.fingerprints))
-	to := &b.all[number]
-	to.Snapshots = append(to.Snapshots, s)
+	batch := &b.all[number]
+	batch.Snapshots = append(batch.Snapshots, s)
 }
 
-// FingerprintBytes returns the length of all fingerprints.
+// FingerprintBytes returns the total length of all fingerprints.
 func (b *Batches) FingerprintBytes() int { return len(b.fingerprints) }
 
-// Len returns the number of snapshots of a batch.
+// Len returns the number of snapshots of the batch with this number.
 func (b *Batches) Len(number int) int { return len(b.all[number].Snapshots) }
 
 // Count returns the number of batches.
 func (b *Batches) Count() int { return len(b.all) }
 
-// All visits the batches, by number. They are valid until the next Reset.
+// All visits the batches in the order of their numbers. They are valid until the next Reset.
 func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
 	for i := range b.all {
-		one := &b.all[i]
-		one.Fingerprints, one.Labeller = b.fingerprints, b.labeller
-		if !yield(one.origin, &one.Batch) {
+		batch := &b.all[i]
+		batch.Fingerprints, batch.Labeller = b.fingerprints, b.labeller
+		if !yield(batch.origin, &batch.Batch) {
 			return
 		}
 	}
 }
 
-// keptBytes bounds the memory that is kept from one body to the next.
+// keptBytes is the limit on memory that is kept for the next body.
 const keptBytes = 4 << 20
 
-// Release releases the batches of the last body, and memory that only a very large body needed.
+// Release drops the batches of the last body, and frees the memory if it exceeds keptBytes.
 func (b *Batches) Release() {
 	bytes := cap(b.fingerprints)
-	for _, one := range b.all[:cap(b.all)] {
-		bytes += cap(one.Snapshots)*SnapshotBytes + cap(one.service)
+	for _, batch := range b.all[:cap(b.all)] {
+		bytes += cap(batch.Snapshots)*SnapshotBytes + cap(batch.service)
 	}
-	if b.Reset(nil); bytes > keptBytes {
+	b.Reset(nil)
+	if bytes > keptBytes {
 		*b = Batches{}
 	}
 }

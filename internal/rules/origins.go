@@ -7,100 +7,104 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Common is the number of the common origin: that of spans which have no other.
+// Common is the number of the common origin, for spans without an origin of their own.
 const Common = MaxOrigins
 
-// Place is the origin that the spans of a sender are counted under.
+// Place is the origin under which the spans of a sender are counted.
 type Place struct {
 	Number   uint8 // see Origins.Of
-	IsShared bool  // the origin says less than the sender does, because there was no room for that
+	IsShared bool  // the origin is less specific than the sender, because there were too many senders
 }
 
-// Origins numbers the origins of one body. Any number of senders is placed: if they are more than
-// MaxOrigins different ones, some share the origin of their service, and the rest the common origin.
+// Origins numbers the origins of one body. There may be any number of senders: if more than
+// MaxOrigins of them differ, some share an origin of their service, and the rest share the common
+// origin.
 type Origins struct {
-	list   []span.Origin // by number, without the common one
+	list   []span.Origin // index is the origin's number; excludes the common origin
 	common span.Origin
-	spilt  bool // something has the common origin
+	spilt  bool // the common origin is in use
 }
 
-// Place appends the place of each sender. It may visit the senders three times.
+// Place appends the place of each sender to places. It may iterate over senders up to three times.
 func (o *Origins) Place(places []Place, senders iter.Seq[span.Origin]) []Place {
 	o.Reset()
-	if all, ok := o.place(places, senders, MaxOrigins); ok {
-		return all
+	if placed, ok := o.place(places, senders, MaxOrigins); ok {
+		return placed
 	}
-	// Half of the places are for services at most, so that a body of many services does not lose
-	// what all of them say besides.
+	// At most half of the origins are for services, so that senders of a body with many services
+	// can still have an origin of their own.
 	services := o.services(senders)
 	o.Reset()
-	all, _ := o.place(places, senders, max(MaxOrigins-services, MaxOrigins/2))
-	return all
+	placed, _ := o.place(places, senders, max(MaxOrigins-services, MaxOrigins/2))
+	return placed
 }
 
-// services is how many services the senders are of, MaxOrigins at most.
+// services returns the number of different services of the senders, at most MaxOrigins.
 func (o *Origins) services(senders iter.Seq[span.Origin]) int {
 	o.Reset()
 	for sender := range senders {
-		of := sender.ServiceOnly()
-		if len(o.list) < MaxOrigins && !slices.Contains(o.list, of) {
-			o.list = append(o.list, of)
+		service := sender.ServiceOnly()
+		if len(o.list) < MaxOrigins && !slices.Contains(o.list, service) {
+			o.list = append(o.list, service)
 		}
 	}
 	return len(o.list)
 }
 
-// place gives the first senders that differ an origin of their own, up to that number. It reports
-// false if all places could be their own, and were too few.
-func (o *Origins) place(places []Place, senders iter.Seq[span.Origin], own int) (all []Place, ok bool) {
-	all = places
+// place appends the place of each sender to places. The first limit different senders get an origin
+// of their own, the others share one. With a limit of MaxOrigins nothing can be shared: it reports
+// false if that is too few.
+func (o *Origins) place(places []Place, senders iter.Seq[span.Origin], limit int) (placed []Place, ok bool) {
+	placed = places
 	owned := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		switch {
 		case number >= 0:
-		case owned < own:
+		case owned < limit:
 			owned++
 			number = o.add(sender)
-		case own == MaxOrigins:
+		case limit == MaxOrigins:
 			return places, false
 		default:
 			number = o.share(sender)
 		}
-		all = append(all, Place{uint8(number), o.Of(number) != sender})
+		placed = append(placed, Place{uint8(number), o.Of(number) != sender})
 	}
-	return all, true
+	return placed, true
 }
 
-// share is the number of the sender's service, or the common one if there is no room for that.
+// share returns the number of the origin of the sender's service, or Common if there are too many.
 func (o *Origins) share(sender span.Origin) int {
-	of := sender.ServiceOnly()
-	if number := slices.Index(o.list, of); number >= 0 {
+	service := sender.ServiceOnly()
+	if number := slices.Index(o.list, service); number >= 0 {
 		return number
 	}
 	if len(o.list) < MaxOrigins {
-		return o.add(of)
+		return o.add(service)
 	}
-	return o.Spill(of)
+	return o.Spill(service)
 }
 
+// add appends an origin and returns its number.
 func (o *Origins) add(origin span.Origin) int {
 	o.list = append(o.list, origin)
 	return len(o.list) - 1
 }
 
-// Spill makes the common origin that of one more, and returns its number. It names no service, so
-// that spans keep their own.
+// Spill merges an origin into the common origin, and returns Common. The common origin names no
+// service, so that its spans keep theirs.
 func (o *Origins) Spill(origin span.Origin) int {
 	origin = origin.ServiceOnly()
-	if origin.Service = ""; o.spilt {
+	origin.Service = ""
+	if o.spilt {
 		origin = o.common.Common(origin)
 	}
 	o.common, o.spilt = origin, true
 	return Common
 }
 
-// Of is the origin of a number. It may be kept.
+// Of returns the origin with this number. The result stays valid.
 func (o *Origins) Of(number int) span.Origin {
 	if number == Common {
 		return o.common
@@ -108,7 +112,7 @@ func (o *Origins) Of(number int) span.Origin {
 	return o.list[number]
 }
 
-// Reset forgets all of them.
+// Reset removes all origins.
 func (o *Origins) Reset() {
 	clear(o.list)
 	o.list, o.common, o.spilt = o.list[:0], span.Origin{}, false

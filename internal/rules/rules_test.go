@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// TestFingerprint_DiffersIfAnyPartDoes, and is empty if its parts are too long.
+// TestFingerprint_DiffersIfAnyPartDoes: and it is empty if its parts are too long.
 func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 	type parts struct {
 		policy rules.PolicyID
@@ -51,7 +51,7 @@ func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 		{tags: tags},
 	} {
 		f := &rules.Fingerprint{}
-		f.AppendText(long + long) // of an earlier span
+		f.AppendText(long + long) // an earlier span
 		f.Reset(one.policy, one.facts)
 		size := 8
 		for _, text := range one.texts {
@@ -78,11 +78,11 @@ func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 	}
 }
 
-// TestThereIsABatchAnOriginAndService in the order in which they came, MaxOrigins at most
-// and the common one.
+// TestThereIsABatchAnOriginAndService: in the order of their first spans, at most MaxOrigins and
+// the common one.
 func TestThereIsABatchAnOriginAndService(t *testing.T) {
 	b := &rules.Batches{}
-	for round := range 2 { // the second with the memory of the first
+	for round := range 2 { // the second round reuses the memory of the first
 		b.Reset(nil)
 		for i := range 2 * rules.MaxOrigins {
 			number, ok := b.Of(rules.Origin{
@@ -128,7 +128,7 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 	}
 }
 
-// TestReleasedBatchesHoldNothing of the last body, nor the memory of a very large one.
+// TestReleasedBatchesHoldNothing: they release the last body, and the memory of a very large one.
 func TestReleasedBatchesHoldNothing(t *testing.T) {
 	b := &rules.Batches{}
 	var memory weak.Pointer[byte]

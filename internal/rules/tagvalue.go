@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// The agent looks at no more of a tag's value.
+// The agent ignores the rest of a longer tag value.
 const (
 	maxTagRunes = 200
 	maxTagBytes = 2 * maxTagRunes
 )
 
-// AppendTagValue appends a text as the agent writes the value of a tag: letters in lower
-// case, digits and ./:- as they are, and one underscore for whatever else stands between
+// AppendTagValue appends text normalized like the agent normalizes a tag value: letters in lower
+// case, digits and ./:- unchanged, and one underscore for each sequence of other characters between
 // them.
 func AppendTagValue(dst []byte, text string) []byte {
 	runes, gap := 0, false
-	for at := 0; at < len(text); {
-		r, width := utf8.DecodeRuneInString(text[at:])
-		at += width
+	for offset := 0; offset < len(text); {
+		r, width := utf8.DecodeRuneInString(text[offset:])
+		offset += width
 		if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == width {
 			r = low
 		}
@@ -33,19 +33,20 @@ func AppendTagValue(dst []byte, text string) []byte {
 		} else {
 			gap = true
 		}
-		if at >= maxTagBytes || runes >= maxTagRunes {
+		if offset >= maxTagBytes || runes >= maxTagRunes {
 			break
 		}
 	}
-	return dst // a gap at the end is nothing
+	return dst // a gap at the end adds no underscore
 }
 
-// IsTagValue says of most texts that are values of a tag that they are. Of some it does not.
+// IsTagValue reports whether AppendTagValue would not change text. It is fast, but may report false
+// for a text with letters beyond ASCII that would not change either.
 func IsTagValue(text []byte) bool {
 	gap := false
 	for _, b := range text {
 		switch {
-		case 'a' <= b && b <= 'z', '-' <= b && b <= ':': // and digits, dots and slashes between them
+		case 'a' <= b && b <= 'z', '-' <= b && b <= ':': // '-' to ':' are also dot, slash and digits
 			gap = false
 		case b == '_' && !gap:
 			gap = true

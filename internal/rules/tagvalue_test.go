@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 )
 
-// TestValuesOfTagsAreTheAgents, from its own rules.
+// TestValuesOfTagsAreTheAgents: the cases are from the agent's own tests.
 func TestValuesOfTagsAreTheAgents(t *testing.T) {
 	long := strings.Repeat("a", 300)
 	for text, want := range map[string]string{

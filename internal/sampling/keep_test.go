@@ -14,20 +14,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// tally is so many traces with so many spans.
+// tally returns a number of traces and a number of spans.
 func tally(traces, spans int) sampling.Tally { return sampling.Tally{Traces: traces, Spans: spans} }
 
-// names are those of attributes that are asked for: none.
+// names is empty, because the tests ask for no attributes.
 var names = spantable.NewNames([]string{""})
 
-// decoded is a request, whether it can be read or not.
+// decoded returns a decoded request, whether or not decoding succeeded.
 func decoded(body []byte) *otlp.Request {
 	r := &otlp.Request{}
 	_ = r.Decode(body, names, names)
 	return r
 }
 
-// leftOf appends what goes on of a body, or is that body where all of it does.
+// leftOf appends the forwarded part of a body, or returns the body if it is forwarded unchanged.
 func leftOf(t testing.TB, dst, body []byte, k *sampling.Policy, isMarked bool) ([]byte, sampling.Selection) {
 	t.Helper()
 	var s sampling.Sample
@@ -46,7 +46,7 @@ func leftOf(t testing.TB, dst, body []byte, k *sampling.Policy, isMarked bool) (
 	return got, left
 }
 
-// keptOf is what goes on of a body, decoded again: the names and weights of its spans.
+// keptOf returns the names and weights of the forwarded spans of a body.
 func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight float64, kept,
 	gone sampling.Tally,
 ) {
@@ -74,8 +74,8 @@ func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight f
 	return said, weight, kept, gone
 }
 
-// TestWhichSpansGoOn: each case has the randomness of its traces in their ids or states, and
-// half of all traces is wanted.
+// TestWhichSpansGoOn: in each case, the randomness of traces is in their IDs or tracestates, and
+// half of all traces should be forwarded.
 func TestWhichSpansGoOn(t *testing.T) {
 	const low, high = 0x00_7f_ff_ff_ff_ff_ff_ff, 0x00_80_00_00_00_00_00_00
 	for name, test := range map[string]struct {
@@ -207,7 +207,7 @@ func TestWhichSpansGoOn(t *testing.T) {
 	}
 }
 
-// apart has each span in a resource of its own.
+// apart returns a request with one resource per span.
 func apart(spans []otlptest.Span) (all []otlptest.Resource) {
 	for _, s := range spans {
 		all = append(all, otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{{s}}})
@@ -215,8 +215,8 @@ func apart(spans []otlptest.Span) (all []otlptest.Resource) {
 	return all
 }
 
-// TestWhereAllGoesOnNothingIsWritten: the very same bytes, where the share is all, and where
-// no span needs another threshold.
+// TestWhereAllGoesOnNothingIsWritten: the body is forwarded unchanged if all traces are kept, and
+// if no span needs another threshold.
 func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		k    sampling.Policy
@@ -246,8 +246,8 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 	}
 }
 
-// TestWhatStandsAroundSpansStays: fields that we have no name for, wherever they are, and a
-// scope without spans. What ends takes its scope and its resource along.
+// TestWhatStandsAroundSpansStays: unknown fields are kept at every level, and so is a scope without
+// spans. A scope or resource whose spans are all dropped is dropped.
 func TestWhatStandsAroundSpansStays(t *testing.T) {
 	unknown := func(text string) []byte { return otlptest.Field(nil, 100, []byte(text)) }
 	here := otlptest.Span{Trace: 1 << 55, Name: "here", More: unknown("in the span")}.Encode()
@@ -277,9 +277,9 @@ func TestWhatStandsAroundSpansStays(t *testing.T) {
 	}
 }
 
-// TestWeightsStayHonest: over many traces, what goes on stands for as many spans, and as many
-// errors, as there were, whatever is kept beside the share. The bound is six times the
-// deviation of a sum of that many decisions.
+// TestWeightsStayHonest: over many traces, the weights of the forwarded spans add up to the number
+// of all spans, and of all errors, even if traces with errors are always kept. The tolerance is six
+// standard deviations.
 func TestWeightsStayHonest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const traces = 4000
@@ -311,7 +311,7 @@ func TestWeightsStayHonest(t *testing.T) {
 	}
 }
 
-// TestAWarmSampleAllocatesNothing.
+// TestAWarmSampleAllocatesNothing: a Sample allocates nothing per span after warm-up.
 func TestAWarmSampleAllocatesNothing(t *testing.T) {
 	r, k, s, left := decoded(otlptest.Web(100)), &sampling.Policy{
 		Share:  0.3,
@@ -332,7 +332,8 @@ func TestAWarmSampleAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestWhichSpansAreSaidToGoOn: the same that are written, and all where nobody has measured.
+// TestWhichSpansAreSaidToGoOn: IsSelected agrees with the forwarded body, and reports true if
+// Select made no decisions.
 func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 	r := decoded(otlptest.SDKRequest(otlptest.Span{Trace: 1}, otlptest.Span{Trace: 1 << 55}))
 	s := &sampling.Sample{}
@@ -353,7 +354,7 @@ func TestWhichSpansAreSaidToGoOn(t *testing.T) {
 	}
 }
 
-// BenchmarkKeep is finding out and writing what goes on where one trace in twenty does.
+// BenchmarkKeep measures selecting and writing one in twenty traces.
 func BenchmarkKeep(b *testing.B) {
 	r, s, left := decoded(otlptest.Web(128)), &sampling.Sample{}, []byte(nil)
 	for b.Loop() {

@@ -8,20 +8,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A body in which spans are dropped, or resources are marked, is rewritten: it contains the forwarded
-// spans, unchanged or with another tracestate, everything around spans unchanged, and the new lengths of
-// the enclosing messages. A scope or resource without a forwarded span is dropped as well.
+// A body in which spans are dropped, or resources are marked, is rewritten. The new body contains
+// the forwarded spans, unchanged or with another tracestate. Everything around spans is unchanged,
+// except for the lengths of the enclosing messages. A scope or resource without a forwarded span is
+// dropped, unless it had no spans before.
 
-// Numbers of fields that are rewritten. Each of these tags takes one byte.
+// Numbers of the fields that are rewritten. The protobuf tag of each of these fields takes one
+// byte.
 const (
-	fieldResourceSpans protolite.Number = 1 // of a request
-	fieldResource      protolite.Number = 1
-	fieldScopeSpans    protolite.Number = 2 // of a resource's spans
-	fieldSpans         protolite.Number = 2 // of a scope's spans
-	fieldTraceState    protolite.Number = 3 // of a span
+	fieldResourceSpans protolite.Number = 1 // field of a request
+	fieldResource      protolite.Number = 1 // field of a ResourceSpans message
+	fieldScopeSpans    protolite.Number = 2 // field of a ResourceSpans message
+	fieldSpans         protolite.Number = 2 // field of a ScopeSpans message
+	fieldTraceState    protolite.Number = 3 // field of a span
 )
 
-// fieldSize returns the length of a message including its tag and length, or 0 if it is dropped.
+// fieldSize returns the length of a field that contains a message of the given size: its tag, its
+// length and the message. It is 0 for droppedSize.
 func fieldSize(size int) int {
 	if size == droppedSize {
 		return 0
@@ -29,39 +32,43 @@ func fieldSize(size int) int {
 	return protolite.Size(size)
 }
 
-// measure computes the new length of each message, from the innermost outwards, and returns the
-// length of the body.
+// measure computes the new length of each message, from scopes to resources, and returns the new
+// length of the body. Each length starts from the old one, and changes by the difference of each
+// inner field. A message that had no spans before is kept.
 func (s *Sample) measure() (size int) {
 	r := s.request
 	s.scopes = s.scopes[:0]
 	for i := range r.Scopes {
 		scope := &r.Scopes[i]
-		size, isKept := scope.End-scope.Body, scope.First == scope.Last
+		scopeSize, isKept := scope.End-scope.Body, scope.First == scope.Last
 		for span := scope.First; span < scope.Last; span++ {
-			place := &r.Extras[span]
-			newSize := s.spanSize(span)
-			size += newSize - int(place.End-place.At)
-			isKept = isKept || newSize > 0
+			oldField := int(r.Extras[span].End - r.Extras[span].At)
+			newField := s.spanFieldSize(span)
+			scopeSize += newField - oldField
+			isKept = isKept || newField > 0
 		}
-		s.scopes = append(s.scopes, sizeIf(isKept, size))
+		s.scopes = append(s.scopes, sizeIf(isKept, scopeSize))
 	}
 	size = len(r.Body)
 	for i := range r.Resources {
 		resource, result := &r.Resources[i], &s.resources[i]
-		inner, isKept := resource.End-resource.Body, resource.First == resource.Last
+		resourceSize, isKept := resource.End-resource.Body, resource.First == resource.Last
 		for scope := resource.First; scope < resource.Last; scope++ {
-			inner += fieldSize(s.scopes[scope]) - (r.Scopes[scope].End - r.Scopes[scope].At)
+			oldField := r.Scopes[scope].End - r.Scopes[scope].At
+			resourceSize += fieldSize(s.scopes[scope]) - oldField
 			isKept = isKept || s.scopes[scope] != droppedSize
 		}
 		if result.isMarked {
-			inner += fieldSize(result.markedSize) - attributesBytes(resource)
+			resourceSize += fieldSize(result.markedSize) - attributesBytes(resource)
 		}
-		result.size = sizeIf(isKept, inner)
-		size += fieldSize(result.size) - (resource.End - resource.At)
+		result.size = sizeIf(isKept, resourceSize)
+		oldField := resource.End - resource.At
+		size += fieldSize(result.size) - oldField
 	}
 	return size
 }
 
+// sizeIf returns size if isKept is true, otherwise droppedSize.
 func sizeIf(isKept bool, size int) int {
 	if isKept {
 		return size
@@ -69,7 +76,8 @@ func sizeIf(isKept bool, size int) int {
 	return droppedSize
 }
 
-// attributesBytes returns the length of a resource's field that contains its attributes.
+// attributesBytes returns the length of the field that contains a resource's attributes, or 0 if
+// there is no such field.
 func attributesBytes(resource *otlp.Resource) int {
 	if resource.MessageField == 0 {
 		return 0
@@ -77,53 +85,55 @@ func attributesBytes(resource *otlp.Resource) int {
 	return int(resource.Message.At+resource.Message.Len) - resource.MessageField
 }
 
-// spanSize returns the new length of a span including its tag and length.
-func (s *Sample) spanSize(span int) int {
-	place := &s.request.Extras[span]
+// spanFieldSize returns the new length of a span's field, or 0 if the span is dropped.
+func (s *Sample) spanFieldSize(span int) int {
+	extra := &s.request.Extras[span]
 	switch s.decisions[span] {
 	case dropped:
 		return 0
 	case raised:
-		return fieldSize(s.raisedSize(place))
+		return fieldSize(s.raisedSize(extra))
 	}
-	return int(place.End - place.At)
+	return int(extra.End - extra.At)
 }
 
-// raisedSize returns the length of a span's message with another threshold.
-func (s *Sample) raisedSize(place *otlp.SpanExtra) int {
-	begin, end := stateField(place)
-	return int(place.End-place.Body) - int(end-begin) + fieldSize(len(s.raisedState(place)))
+// raisedSize returns the length of a span's message after its threshold is raised.
+func (s *Sample) raisedSize(extra *otlp.SpanExtra) int {
+	begin, end := stateField(extra)
+	return int(extra.End-extra.Body) - int(end-begin) + fieldSize(len(s.raisedState(extra)))
 }
 
-// raisedState returns a span's tracestate with another threshold. It is valid until the next call.
-func (s *Sample) raisedState(place *otlp.SpanExtra) []byte {
-	text := s.request.Bytes(place.State)
+// raisedState returns a span's tracestate with the raised threshold. It is valid until the next
+// call.
+func (s *Sample) raisedState(extra *otlp.SpanExtra) []byte {
+	text := s.request.Bytes(extra.State)
 	s.raised = s.states.Read(text).AppendWith(s.raised[:0], text, s.threshold)
 	return s.raised
 }
 
-// stateField returns the offsets of a span's tracestate field. If there is none, both are the end
-// of the span.
-func stateField(place *otlp.SpanExtra) (begin, end uint32) {
-	if place.StateField == 0 {
-		return place.End, place.End
+// stateField returns the start and end offsets of a span's tracestate field. A span without the
+// field gets one at its end, so both are the end of the span.
+func stateField(extra *otlp.SpanExtra) (begin, end uint32) {
+	if extra.StateField == 0 {
+		return extra.End, extra.End
 	}
-	return place.StateField, place.State.At + place.State.Len
+	return extra.StateField, extra.State.At + extra.State.Len
 }
 
-// AppendSelected appends the body that Measure has measured.
+// AppendSelected appends the forwarded part of the request. It must not be called if
+// Selection.IsUnchanged is set.
 func (s *Sample) AppendSelected(dst []byte) []byte {
-	r, from := s.request, 0
+	r, copied := s.request, 0 // copied is the offset up to which the body is processed
 	for i := range r.Resources {
-		of := &r.Resources[i]
-		dst = append(dst, r.Body[from:of.At]...)
-		dst, from = s.appendResource(dst, of, &s.resources[i]), of.End
+		resource := &r.Resources[i]
+		dst = append(dst, r.Body[copied:resource.At]...)
+		dst, copied = s.appendResource(dst, resource, &s.resources[i]), resource.End
 	}
-	return append(dst, r.Body[from:]...)
+	return append(dst, r.Body[copied:]...)
 }
 
-// appendResource appends a resource with its forwarded scopes, and its attributes marked if
-// necessary.
+// appendResource appends a resource with its forwarded scopes. If the resource is marked, its
+// attributes are replaced by marked ones, or added at the start if it has none.
 func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
 	if result.size == droppedSize {
 		return dst
@@ -167,29 +177,30 @@ func (s *Sample) appendScope(dst []byte, scope int) []byte {
 		if s.decisions[span] == forwarded {
 			continue // copied with the bytes around it
 		}
-		place := &r.Extras[span]
-		dst, from = append(dst, r.Body[from:place.At]...), int(place.End)
+		extra := &r.Extras[span]
+		dst, from = append(dst, r.Body[from:extra.At]...), int(extra.End)
 		if s.decisions[span] == raised {
-			dst = s.appendRaised(dst, place)
+			dst = s.appendRaised(dst, extra)
 		}
 	}
 	return append(dst, r.Body[from:bounds.End]...)
 }
 
-// appendRaised appends a span with another threshold.
-func (s *Sample) appendRaised(dst []byte, place *otlp.SpanExtra) []byte {
+// appendRaised appends a span with the raised threshold.
+func (s *Sample) appendRaised(dst []byte, extra *otlp.SpanExtra) []byte {
 	body := s.request.Body
-	begin, end := stateField(place)
-	dst = protolite.AppendHead(dst, fieldSpans, s.raisedSize(place))
-	dst = append(dst, body[place.Body:begin]...)
-	state := s.raisedState(place)
+	begin, end := stateField(extra)
+	dst = protolite.AppendHead(dst, fieldSpans, s.raisedSize(extra))
+	dst = append(dst, body[extra.Body:begin]...)
+	state := s.raisedState(extra)
 	dst = append(protolite.AppendHead(dst, fieldTraceState, len(state)), state...)
-	return append(dst, body[end:place.End]...)
+	return append(dst, body[end:extra.End]...)
 }
 
-// A resource attribute states that the spans of the resource have been counted. It takes precedence over
-// the request header with the same meaning, and reaches servers that the header does not: a Collector
-// forwards messages but not headers, and the agent's gRPC server does not read headers.
+// The mark is a resource attribute that tells the receiver that the spans of the resource have been
+// counted. It takes precedence over the request header with the same meaning, and reaches servers
+// that the header does not: a Collector forwards messages but not headers, and the agent's gRPC
+// server does not read headers.
 
 // Numbers of fields of a resource and of an attribute.
 const (
@@ -199,22 +210,22 @@ const (
 	fieldText       protowire.Number = 1
 )
 
-// mark is the attribute with the value true, as a field of a resource.
+// mark is the encoded field of a resource that contains the mark with the value true.
 var mark = func() []byte {
 	pair := protolite.AppendBytes(nil, fieldKey, otlp.StatsComputed)
 	pair = protolite.AppendBytes(pair, fieldValue, protolite.AppendBytes(nil, fieldText, "true"))
 	return protolite.AppendBytes(nil, fieldAttributes, pair)
 }()
 
-// eachField calls visit for each field of a resource. isMark reports whether the field is the
-// attribute, with any value. The decoder has validated the resource before.
+// eachField calls visit for each field of a resource message. isMark reports whether the field is
+// the mark, with any value. The decoder must have validated the message.
 func eachField(resource []byte, visit func(field []byte, isMark bool)) {
 	for len(resource) > 0 {
-		number, as, size := protowire.ConsumeField(resource)
+		number, wireType, size := protowire.ConsumeField(resource)
 		isMark := false
-		if number == fieldAttributes && as == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(resource)
-			pair, _ := protowire.ConsumeBytes(resource[tag:])
+		if number == fieldAttributes && wireType == protowire.BytesType {
+			_, _, tagSize := protowire.ConsumeTag(resource)
+			pair, _ := protowire.ConsumeBytes(resource[tagSize:])
 			isMark = string(keyOf(pair)) == otlp.StatsComputed
 		}
 		visit(resource[:size], isMark)
@@ -222,7 +233,7 @@ func eachField(resource []byte, visit func(field []byte, isMark bool)) {
 	}
 }
 
-// keyOf returns the key of an attribute.
+// keyOf returns the key of a resource attribute, an encoded KeyValue message.
 func keyOf(pair []byte) (key []byte) {
 	for f := range protolite.Fields(pair) {
 		if f.Number == fieldKey && f.Bytes != nil {
@@ -232,8 +243,8 @@ func keyOf(pair []byte) (key []byte) {
 	return key
 }
 
-// markedSize returns the length of a resource that has the mark exactly once. isChanged is false if
-// the resource has that already.
+// markedSize returns the length of a resource message after the mark is set. isChanged is false if
+// the message contains the mark already, exactly once and with the value true.
 func markedSize(resource []byte) (size int, isChanged bool) {
 	size = len(resource) + len(mark)
 	marks, isTrue := 0, false
@@ -247,7 +258,7 @@ func markedSize(resource []byte) (size int, isChanged bool) {
 	return size, marks != 1 || !isTrue
 }
 
-// appendMarked appends a resource with the mark exactly once.
+// appendMarked appends a resource message with the mark set exactly once.
 func appendMarked(dst, resource []byte) []byte {
 	eachField(resource, func(field []byte, isMark bool) {
 		if !isMark {

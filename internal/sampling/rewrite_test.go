@@ -9,18 +9,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// goldenMark is the attribute as every encoder of protobuf writes it.
+// goldenMark is the mark as protobuf encoders write it.
 const goldenMark = "\n\x1c\n\x12_dd.stats_computed\x12\x06\n\x04true"
 
-// marked is what goes on of a body, where that says that it is counted.
+// marked returns the forwarded part of a body with marks.
 func markedSize(t *testing.T, body []byte, k *sampling.Policy) []byte {
 	t.Helper()
 	got, _ := leftOf(t, nil, body, k, true)
 	return got
 }
 
-// TestResourcesSayThatTheyAreCounted: each with spans does so once, and nothing else of a body
-// changes, wherever the resource stands in it.
+// TestResourcesSayThatTheyAreCounted: each resource with spans is marked once, and nothing else in
+// the body changes, wherever the resource is.
 func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	unknown := func(text string) []byte { return otlptest.Field(nil, 100, []byte(text)) }
@@ -101,7 +101,8 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhatOthersHaveCountedIsNotMarked: a resource that said so keeps its words, whatever they are.
+// TestWhatOthersHaveCountedIsNotMarked: a resource that the client marked as counted is not
+// changed, whatever the value of its mark is.
 func TestWhatOthersHaveCountedIsNotMarked(t *testing.T) {
 	spans := [][]otlptest.Span{{{Name: "x", ID: 1}}}
 	theirs := otlptest.Resource{Attributes: []otlptest.Attribute{{otlp.StatsComputed, "yes"}}, Scopes: spans}

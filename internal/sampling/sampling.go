@@ -1,34 +1,36 @@
-// Package sampling decides which spans of a counted OTLP request are forwarded, and writes the selection of the
-// request.
+// Package sampling decides which spans of a counted OTLP request are forwarded, and writes the body
+// of the forwarded request.
 //
 // # Which spans are forwarded
 //
 // A Policy samples consistently, according to OpenTelemetry's tracestate-probability-sampling. The
-// randomness R of a trace is the rv of its tracestate, or otherwise the lowest 56 bits of its ID. A span is
-// forwarded if R is at least the threshold T of the configured share. So all pods, and also downstream
-// samplers, make the same decision. The forwarded tracestate contains th:T. A span with a higher threshold
-// was sampled at a lower rate already, and is forwarded unchanged.
+// randomness R of a trace is the rv value of its tracestate, or otherwise the lowest 56 bits of its
+// ID. A span is forwarded if R is at least the threshold T of the configured share. So all pods,
+// and also downstream samplers, make the same decision. The forwarded tracestate contains th:T. A
+// span with a higher threshold was sampled at a lower rate already, and is forwarded unchanged.
 //
-// A trace that has a span with an error, or a slow root, in the request is forwarded completely, regardless
-// of its randomness, and its spans keep their thresholds. This is correct, because the threshold is the
-// probability with which they were sampled, and no trace like these is dropped here. Writing th:T into those
-// whose R is high enough would be wrong, since errors would then be overestimated. Spans of the same trace
-// in another request, or in another pod, are decided independently. The threshold of each span is correct
-// for that span, so sums over spans are correct, but the trace may be forwarded only in part.
+// A trace that has a span with an error, or a slow root, in the request is forwarded completely,
+// regardless of its randomness, and its spans keep their thresholds. This is correct, because the
+// threshold is the probability with which they were sampled, and no trace like these is dropped
+// here. Writing th:T into those whose R is high enough would be wrong, since errors would then be
+// overestimated. Spans of the same trace in another request, or in another pod, are decided
+// independently. The threshold of each span is correct for that span, so sums over spans are
+// correct, but the trace may be forwarded only in part.
 //
-// A span whose tracestate can't be parsed is treated like one without, and gets a tracestate with its
-// threshold; if the tracestate is full, its last entries are removed.
+// A span whose tracestate can't be parsed is treated like one without. It gets a tracestate with
+// its threshold; if the tracestate is full, its last entries are removed.
 //
 // Forwarded resources can be marked as counted (rewrite.go), by an attribute that the agent reads.
 //
 // # Limits
 //
-// SelectionBytes is the maximum length of the selection of a body. Bytes is the memory of a Sample.
+// SelectionBytes is the maximum length of the forwarded body. Bytes is the maximum memory of a
+// Sample.
 //
 // # Concurrency
 //
-// One goroutine at a time uses a Sample. Its memory is reused for the next body; after warm-up nothing is
-// allocated per span. A Policy is immutable.
+// One goroutine at a time may use a Sample. The next body reuses its memory, so that nothing is
+// allocated per span after warm-up. A Policy is immutable.
 package sampling
 
 import (
@@ -44,15 +46,15 @@ import (
 )
 
 // Sample determines which part of one OTLP request is forwarded. Select makes the decisions, and
-// AppendSelected writes the selection of the request.
+// AppendSelected writes the forwarded part.
 type Sample struct {
 	request   *otlp.Request
-	threshold uint64 // that thresholds of spans are raised to
+	threshold uint64 // threshold of the configured share
 	states    tracestate.Memo
 	traces    traces
-	decisions []decision       // by span
+	decisions []decision       // one per span
 	scopes    []int            // new length of each scope's message; droppedSize if it is dropped
-	resources []resourceResult // by resource
+	resources []resourceResult // one per resource
 	raised    []byte           // scratch for a tracestate with another threshold
 }
 
@@ -67,15 +69,15 @@ const (
 
 const decisionBytes = int(unsafe.Sizeof(forwarded))
 
-// traces are the traces of one request.
+// traces assigns a state to each trace of one request.
 type traces struct {
 	numbers spantable.TraceNumbers
-	all     []trace // by number
+	all     []trace // by trace number
 }
 
 // trace is the state of one trace.
 type trace struct {
-	isWanted bool // has an error or is slow
+	isWanted bool // has an error or is slow, so all of its spans are forwarded
 	isKept   bool // at least one of its spans is forwarded
 }
 
@@ -86,20 +88,20 @@ const droppedSize = -1
 
 // resourceResult is the decision about a resource.
 type resourceResult struct {
-	size       int // new length of its message; droppedSize if it is dropped
-	isMarked   bool
-	markedSize int // new length of its attributes, if marked
+	size       int  // new length of its message; droppedSize if it is dropped
+	isMarked   bool // the attribute that marks the resource as counted is added
+	markedSize int  // new length of its attributes, if marked
 }
 
-// Bytes returns the maximum memory of a Sample for bodies of the given length, which have at most
-// as many resources and scopes as spans.
+// Bytes returns the maximum memory of a Sample for bodies of the given length. A body has at most
+// as many resources, and as many scopes, as spans.
 func Bytes(body int) int {
 	const parts = int(unsafe.Sizeof(resourceResult{}) + unsafe.Sizeof(0))
-	const each = spantable.TraceNumberBytes + traceBytes + decisionBytes + parts
-	return int(spantable.GrowthFactor * float64(spantable.MaxSpans(body)*each))
+	const perSpan = spantable.TraceNumberBytes + traceBytes + decisionBytes + parts
+	return int(spantable.GrowthFactor * float64(spantable.MaxSpans(body)*perSpan))
 }
 
-// IsSelected reports whether a span is forwarded. If Select had nothing to decide, all are.
+// IsSelected reports whether a span is forwarded. If Select made no decisions, all spans are.
 func (s *Sample) IsSelected(span int) bool {
 	return len(s.decisions) == 0 || s.decisions[span] != dropped
 }
@@ -126,17 +128,17 @@ func (s *Sample) decide(policy *Policy) (isUnchanged bool) {
 	s.traces.numbers.Reset(len(r.Spans))
 	s.traces.all = s.traces.all[:0]
 	for i := range r.Spans {
-		span, place := &r.Spans[i], &r.Extras[i]
-		t := s.traces.get(place.TraceHigh, place.TraceLow)
+		span, extra := &r.Spans[i], &r.Extras[i]
+		t := s.traces.get(extra.TraceHigh, extra.TraceLow)
 		isSlow := policy.Slow > 0 && span.Parent == 0 && span.Duration >= uint64(policy.Slow)
 		t.isWanted = t.isWanted || isSlow || policy.Errors && span.Status == spantable.StatusError
 	}
 	isUnchanged = true
 	for i := range r.Spans {
-		place := &r.Extras[i]
-		t := s.traces.get(place.TraceHigh, place.TraceLow)
+		extra := &r.Extras[i]
+		t := s.traces.get(extra.TraceHigh, extra.TraceLow)
 		if !t.isWanted && s.threshold > 0 {
-			s.decisions[i] = decideSpan(s.states.Read(r.Bytes(place.State)), place.TraceLow, s.threshold)
+			s.decisions[i] = decideSpan(s.states.Read(r.Bytes(extra.State)), extra.TraceLow, s.threshold)
 		}
 		isUnchanged = isUnchanged && s.decisions[i] == forwarded
 		t.isKept = t.isKept || s.decisions[i] != dropped
@@ -160,11 +162,12 @@ func decideSpan(state *tracestate.State, low, threshold uint64) decision {
 	return dropped
 }
 
-// tally counts the decisions. A trace with at least one forwarded span counts as kept.
-func (s *Sample) tally() (kept, gone Tally) {
-	for _, f := range s.decisions {
-		if f == dropped {
-			gone.Spans++
+// tally counts the kept and the dropped spans and traces. A trace with at least one forwarded span counts as
+// kept.
+func (s *Sample) tally() (kept, sampledOut Tally) {
+	for _, d := range s.decisions {
+		if d == dropped {
+			sampledOut.Spans++
 		}
 	}
 	for i := range s.traces.all {
@@ -172,13 +175,13 @@ func (s *Sample) tally() (kept, gone Tally) {
 			kept.Traces++
 		}
 	}
-	kept.Spans, gone.Traces = len(s.decisions)-gone.Spans, len(s.traces.all)-kept.Traces
-	return kept, gone
+	kept.Spans, sampledOut.Traces = len(s.decisions)-sampledOut.Spans, len(s.traces.all)-kept.Traces
+	return kept, sampledOut
 }
 
 // Policy determines which traces are forwarded.
 type Policy struct {
-	Share  float64       // of all traces, from 0 to 1
+	Share  float64       // fraction of all traces, from 0 to 1
 	Errors bool          // also traces that have a span with an error in the request
 	Slow   time.Duration // also traces whose root takes at least this long; 0 disables this
 }
@@ -216,21 +219,23 @@ type Selection struct {
 	Sampled, SampledOut Tally // only counted with a Policy
 }
 
-// SelectionBytes returns the maximum length of the selection of a body, in which each span may have got a
+// SelectionBytes returns the maximum length of the forwarded part of a body, if each span gets a
 // tracestate.
 func SelectionBytes(body int) int { return body + spantable.MaxSpans(body)*raisedBytes }
 
 // raisedBytes is the maximum number of bytes by which a span becomes longer: tag and length of the
-// tracestate, its entry, and longer lengths of the enclosing messages.
+// tracestate field, the tracestate, and longer lengths of the enclosing messages.
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
-// Select decides which part of a request is forwarded. Without a policy, that is all of it. If
-// isMarked is true, each resource with a forwarded span is marked as counted, unless it was counted
-// by the client. A request that could not be parsed is forwarded unchanged.
-func (s *Sample) Select(r *otlp.Request, policy *Policy, isMarked bool) (selection Selection) {
+// Select decides which part of a request is forwarded: all of it if policy is nil, or if the
+// request could not be parsed. If marks is true, it adds to each resource with spans the attribute
+// that tells the receiver that the spans have been counted, except if the client had counted them
+// itself.
+func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection Selection) {
 	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
 	selection.IsUnchanged = true
-	if selection.Size = len(r.Body); r.Err() != nil {
+	selection.Size = len(r.Body)
+	if r.Err() != nil {
 		return selection
 	}
 	for range r.Spans {
@@ -244,7 +249,7 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, isMarked bool) (selecti
 	s.resources = s.resources[:0]
 	for i := range r.Resources {
 		resource, result := &r.Resources[i], resourceResult{}
-		if isMarked && !resource.IsCounted && r.HasSpans(resource) {
+		if marks && !resource.IsCounted && r.HasSpans(resource) {
 			result.markedSize, result.isMarked = markedSize(r.Bytes(resource.Message))
 		}
 		s.resources = append(s.resources, result)

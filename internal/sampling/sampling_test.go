@@ -8,7 +8,7 @@ import (
 	. "github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// TestAShareIsRead as it is given, and what is none is refused.
+// TestAShareIsRead as it is given, and an invalid share is rejected.
 func TestAShareIsRead(t *testing.T) {
 	for text, want := range map[string]Policy{
 		"0.05":                {Share: 0.05},

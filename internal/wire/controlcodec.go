@@ -223,8 +223,8 @@ func (r *controlReader) readInto(field reflect.Value) {
 	}
 }
 
-// value reads a value with the function read, or returns the zero value for nil. expected describes the value for an
-// error message.
+// value reads a value by calling read. It returns the zero value if the next value is nil, or if
+// read fails; then it sets the error of r, which names the expected kind of value.
 func value[V any](r *controlReader, read func() V, expected string) (v V) {
 	if r.IsNil() {
 		return v

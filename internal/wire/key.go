@@ -97,8 +97,8 @@ func appendTraceRoot(dst []byte, root span.TraceRoot) []byte {
 	return append(dst, msgpack.Nil)
 }
 
-// appendTags appends a list of tags, without those that exceed the limit of the reader. The statistics keep
-// far fewer tags than this limit.
+// appendTags appends a list of tags. It omits all tags after the first maxKeyTags, because ReadKey
+// rejects a longer list. The statistics keep far fewer tags.
 func appendTags(dst []byte, tags []string) []byte {
 	if len(tags) == 0 {
 		return append(dst, msgpack.Nil)
@@ -318,8 +318,9 @@ func (w *DefineWalker) Err() error { return w.err }
 // Left returns the number of bytes that have not been read.
 func (w *DefineWalker) Left() int { return len(w.rest) }
 
-// Next returns the next definition. The key is a part of the message. ok is false at the end of the message
-// or after an error, which Err returns.
+// Next returns the next definition: a number, and the encoded key that it stands for. The key
+// shares the memory of the message. ok is false at the end of the message, or after an error, which
+// Err returns.
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	if w.left == 0 {
 		if len(w.rest) != 0 && w.err == nil {

@@ -27,8 +27,8 @@ func ValidWeight(weight float64) bool {
 	return weight > 0 && weight <= MaxWeight
 }
 
-// BeginSpans begins a spans message. The caller appends snapshots, then calls EndSpans with the length that
-// dst had before.
+// BeginSpans appends the start of a spans message. The caller then appends snapshots, and calls
+// EndSpans, whose argument start is the length of dst before BeginSpans.
 func BeginSpans(dst []byte) []byte { return beginList(dst, TypeSpans) }
 
 // EndSpans ends the spans message that starts at dst[start] and contains count snapshots.

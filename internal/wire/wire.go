@@ -97,8 +97,9 @@ type malformedError struct {
 func (e *malformedError) Error() string { return e.message + ": " + ErrMalformed.Error() }
 func (e *malformedError) Unwrap() error { return ErrMalformed }
 
-// Left returns the position of a decoding error, as the number of bytes from there to the end of the
-// message or key. ok is false if err was not returned by a decoder or a walker.
+// Left returns the position of a decoding error, counted from the end: the number of bytes from the
+// error to the end of the message or key. ok is false if err is not an error of a decoder or a
+// walker.
 func Left(err error) (left int, ok bool) {
 	var e *malformedError
 	if !errors.As(err, &e) {

@@ -21,9 +21,11 @@ func (d v05) readPayload() {
 	d.endPayload()
 }
 
-// readDictionary reads the strings, and looks up the tag label of each one once instead of once per
-// span. It rejects a dictionary that contains a labelled name twice, because the agent compares names
-// by index and treats the two as different tags.
+// readDictionary reads the strings of the payload, and looks up the label of each string once
+// instead of once per span. It fails if a name with a label occurs twice: the agent compares names
+// by index, so it would treat the two as different tags. The empty string is normally the first
+// one. If it is at another index, it gets labelMisplacedEmpty, and checkEmptyStrings checks each
+// span that refers to it. A second empty string fails.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
@@ -33,11 +35,12 @@ func (d v05) readDictionary() {
 			d.Fail()
 		}
 		seen.Add(label)
-		if s := &d.strings; text.Len == 0 && len(s.texts) > 0 {
-			if s.hasMisplacedEmpty || s.texts[0].Len == 0 {
+		isFirst := len(d.strings.texts) == 0
+		if text.Len == 0 && !isFirst {
+			if d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0 {
 				d.Fail() // a second empty string
 			}
-			s.hasMisplacedEmpty, label = true, labelMisplacedEmpty
+			d.strings.hasMisplacedEmpty, label = true, labelMisplacedEmpty
 		}
 		d.addString(text, label)
 	}

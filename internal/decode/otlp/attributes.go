@@ -60,12 +60,15 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 	return pos
 }
 
-// readCommonValue reads an AnyValue message of at least two bytes. end is its end in the request body.
-// ok is false if the value is not in the most common encoding: one field, with a length below 128 bytes.
+// readCommonValue reads an AnyValue message of at least two bytes. end is the offset in the request
+// body at which the message ends. ok is false if the value is not in the most common encoding: one
+// field, with a length below 128 bytes. The field of a text is a tag, a length and the text.
 func readCommonValue(b []byte, end int) (t spantable.Tag, ok bool) {
+	const textHeader = 2 // tag and length, one byte each
 	switch uint32(b[0]) {
 	case valueText:
-		return textTag(textBetween(end-len(b)+2, end)), int(b[1]) == len(b)-2
+		text := textBetween(end-len(b)+textHeader, end)
+		return textTag(text), int(b[1]) == len(b)-textHeader
 	case valueInt:
 		v, next := readVarint(b, 1)
 		return spantable.Tag{Value: spantable.IsInteger, Bits: v}, next == len(b)

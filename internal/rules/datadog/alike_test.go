@@ -14,13 +14,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// alike is a span of a body of v1.0, and what of it other tests leave alone.
+// alike is a span of a v1.0 body, with the fields that other tests do not vary.
 type alike struct {
 	service, name string
 	kind          int
 	parent        int
-	origin        string // of its trace
-	attributes    []any  // name, type and value of each; a text as it is
+	origin        string // origin of its trace
+	attributes    []any  // name, type and value of each; for a text only the text
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 	client = 3
 )
 
-// bodyOfAlike has each span in a trace of its own.
+// bodyOfAlike returns a body with one trace per span.
 func bodyOfAlike(t *testing.T, spans ...alike) []byte {
 	t.Helper()
 	s := streamedV1{"": 0}
@@ -38,7 +38,7 @@ func bodyOfAlike(t *testing.T, spans ...alike) []byte {
 		origin, service, name, resource := s.of(span.origin), s.of(span.service), s.of(span.name), s.of("GET /")
 		attributes := []any{s.of("_dd.measured"), 3, 1.0}
 		for _, v := range span.attributes {
-			if text, is := v.(string); is {
+			if text, ok := v.(string); ok {
 				v = s.of(text)
 			}
 			attributes = append(attributes, v)
@@ -51,7 +51,7 @@ func bodyOfAlike(t *testing.T, spans ...alike) []byte {
 	return encode(t, ordered{11, chunks})
 }
 
-// keysOf are the keys of a body's spans, in their order.
+// keysOf returns the keys of a body's spans, in order.
 func keysOf(t *testing.T, c *datadog.Counter, body []byte, lang string,
 	policy *datadog.Policy,
 ) (keys [][]byte) {
@@ -65,14 +65,13 @@ func keysOf(t *testing.T, c *datadog.Counter, body []byte, lang string,
 	return keys
 }
 
-// TestSpansThatAreAlikeKeepTheirKeys counts two spans after one another that differ in one
-// of all the things that a key is made of, and by as little as they can: each has the key
-// that it has alone.
+// TestSpansThatAreAlikeKeepTheirKeys counts pairs of spans that differ slightly in one part of the
+// key. The second span must have the key that it has without the first.
 func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	policy := policyOf(t)
-	long := strings.Repeat("10.0.0.1,", rules.MaxFingerprint/9+9) // of which the key has a word
+	long := strings.Repeat("10.0.0.1,", rules.MaxFingerprint/9+9) // normalized to one word in the key
 	database := uint64(policy.Names().Find([]byte("db.name")))
-	// of a database's name of one byte
+	// a database name of one byte
 	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|uint64(spantable.IsText)<<8|database))
 	for what, pair := range map[string][2]alike{
 		"where one text ends and the next begins": {{service: "ab", name: "c"}, {service: "a", name: "bc"}},
@@ -117,8 +116,8 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	}
 }
 
-// TestAKeyIsOfItsLanguageAndPolicy: of two languages a span without a service has two keys,
-// and so has a tag of two agents that number their tags alike.
+// TestAKeyIsOfItsLanguageAndPolicy: a span without a service has different keys for two languages,
+// and so has a tag for two agents that assign it the same number.
 func TestAKeyIsOfItsLanguageAndPolicy(t *testing.T) {
 	policyWith := func(peer string) *datadog.Policy {
 		policy, ok := datadog.NewPolicy([]string{peer}, nil, nil, datadog.Labels{})

@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Counter turns bodies into batches of snapshots.
+// Counter converts bodies to batches of snapshots.
 type Counter struct {
-	// Now is the clock. Only spans without a start ask for it.
+	// Now returns the current time. It is called only for spans without a valid start.
 	Now func() time.Time
 
 	labeller
@@ -25,40 +25,41 @@ type Counter struct {
 	links   []agent.Link
 	spans   agent.Spans
 	batches rules.Batches
-	origins rules.Origins // of the senders, where the body has several
-	senders []rules.Place // by sender
+	origins rules.Origins // origins of the senders of an OTLP request
+	senders []rules.Place // place of each sender of an OTLP request
 
-	// Of the body that is being counted.
-	counts spantable.KindSet // for their kind alone
-	tracer bool              // its tracer marked top-level spans itself
+	// State of the current body.
+	counts spantable.KindSet // kinds of spans that are always counted
+	marked bool              // the tracer marked top-level spans itself
 	kept   []Kept
 
-	// Of the trace that is being counted.
-	batch  int        // its number
-	shared span.Flags // whether it shares its origin
-	weight float64
-	keeps  bool // its spans are noted in kept
-	group  int  // its number in the table
+	// State of the current trace.
+	batch  int        // number of its batch
+	shared span.Flags // span.SharedOrigin or 0
+	weight float64    // weight of each span
+	keeps  bool       // counted spans are added to kept
+	group  int        // number of the trace in the table
 }
 
-// Kept is a counted span of a trace that sampling keeps for certain: when the agent has taken the
-// body, the backend will have it, and somebody can look at it there. Of a trace that has no
-// priority the agent decides, and of what it rejects the agent may keep what has an error, or may
-// not. An agent that samples by trace ids whatever tracers say keeps less.
+// Kept is a counted span of a trace that sampling certainly keeps: the trace will be in the backend
+// once the agent has accepted the body. A trace without a priority is not included, because the
+// agent decides about it, nor is a trace with a rejecting priority, although the agent may keep its
+// errors. An agent that samples by trace ID keeps fewer traces.
 type Kept struct {
-	Batch, At   int32 // which of Batches it is in, and which of its spans it is
-	span, group int32
+	Batch, At   int32 // number of the batch, and index of the span in the batch
+	span, group int32 // index of the span and of its trace in the table
 }
 
-// MaxBaseServices bounds the base services of one body of a tracer. Each takes a publisher.
+// MaxBaseServices is the maximum number of base services in a body of a tracer. Each needs a
+// publisher.
 const MaxBaseServices = rules.MaxOrigins
 
-// NewCounter makes a counter.
+// NewCounter returns a counter.
 func NewCounter() *Counter { return &Counter{Now: time.Now} }
 
-// Count reads a body and makes batches of what the agent would count of it. lang is the language
-// that the request's header names; topLevel says that the tracer marked top-level spans itself.
-// With an error the body is left to the agent.
+// Count decodes a body and counts its spans. lang is the language in the request's header. topLevel
+// reports whether the tracer marked top-level spans itself. On an error no span is counted, and the
+// body must be left to the agent.
 func (c *Counter) Count(format decode.Format, body []byte, lang string, topLevel bool, policy *Policy) error {
 	from := fromTags
 	if format == decode.FormatV1 {
@@ -66,34 +67,35 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, topLevel
 	}
 	c.begin(&c.decoded, from, lang, topLevel, policy)
 	if err := c.decoder.Decode(format, body, policy.Names(), c.table); err != nil {
-		return err //nolint:wrapcheck // it says that traces can't be read
+		return err //nolint:wrapcheck // the decoder's error is complete
 	}
 	return c.countTraces()
 }
 
-// CountIngested makes batches of what the agent would count of a table that its own OTLP ingest
-// has made: each group is a trace, of a sender of its own. The table is changed.
+// CountIngested counts the spans of a table that package translate filled from an OTLP request.
+// Each group is a trace. CountIngested changes the table.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	c.begin(t, fromOTLP, "", false, policy)
 	c.senders = c.origins.Place(c.senders, c.eachSender)
 	return c.countTraces()
 }
 
-// begin makes the counter ready for a body.
+// begin resets the counter for a body.
 func (c *Counter) begin(t *spantable.Table, from source, lang string, topLevel bool, policy *Policy) {
 	c.table, c.source, c.policy, c.id = t, from, policy, ofAgent
 	if policy.ofTracer {
 		c.id = rulebookOf(lang)
 	}
-	c.book, c.own = &rulebooks[c.id], &policy.labels.of[c.id]
+	c.book, c.own = &rulebooks[c.id], &policy.labels.byBook[c.id]
 	c.counts = policy.kinds & c.book.counts
-	c.tracer = topLevel || !c.book.mending // whose statistics go by its own marks
+	c.marked = topLevel || !c.book.normalizing // tracers' rules use only the marks
 	c.services.reset(lang)
 	c.batches.Reset(c)
 	c.origins.Reset()
 	c.kept, c.made, c.senders = c.kept[:0], c.made[:0], c.senders[:0]
 }
 
+// countTraces counts all traces of the table, until one fails.
 func (c *Counter) countTraces() error {
 	for i := range c.table.Groups {
 		if c.table.Err() != nil {
@@ -101,11 +103,11 @@ func (c *Counter) countTraces() error {
 		}
 		c.countTrace(i)
 	}
-	return c.table.Err() //nolint:wrapcheck // it says that traces can't be read
+	return c.table.Err() //nolint:wrapcheck // the decoder's error is complete
 }
 
-// Batches are what the last body held: the snapshots of each base service. They are good until the
-// next body.
+// Batches iterates over the base services of the last body and their batches. They are valid until
+// the next body.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
 	for origin, batch := range c.batches.All {
 		if !yield(origin.Service, batch) {
@@ -114,7 +116,8 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 	}
 }
 
-// IngestedBatches are the same of a table of CountIngested, each with an origin that may be kept.
+// IngestedBatches iterates over the origins of the last table of CountIngested and their batches.
+// The origins stay valid; the batches are valid until the next body.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
 	for from, batch := range c.batches.All {
 		origin := c.origins.Of(from.Number)
@@ -124,10 +127,10 @@ func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Bat
 	}
 }
 
-// Decoded is the table of the last body, and what has read it.
+// Decoded returns the table of the last body and its decoder.
 func (c *Counter) Decoded() (*spantable.Table, *decode.Decoder) { return &c.decoded, &c.decoder }
 
-// Release lets go of the last body, and of the memory that only a very large one needed.
+// Release drops the last body, and frees the memory that only a very large body needs.
 func (c *Counter) Release() {
 	c.decoder.Release()
 	if c.decoded.Release() || cap(c.made) > keptText || cap(c.kept)*keptBytes > keptText {
@@ -140,18 +143,19 @@ func (c *Counter) Release() {
 	c.table, c.kept = &c.decoded, c.kept[:0]
 }
 
-// countTrace counts the spans of one trace, as one that the agent would take whole or not at all.
+// countTrace counts the spans of trace number of the table. It counts none of them if the agent
+// would drop the trace.
 func (c *Counter) countTrace(number int) {
 	g := &c.table.Groups[number]
 	spans := c.table.SpansOf(g)
 	if len(spans) == 0 || !c.normalize(spans) {
 		return
 	}
-	if !c.tracer {
+	if !c.marked {
 		c.relate(spans)
 	}
 	root := c.root(spans)
-	if c.book.heedsIgnored && c.ignored(root) {
+	if c.book.honorsIgnored && c.ignored(root) {
 		return
 	}
 	c.readRoot(root, g)
@@ -159,16 +163,16 @@ func (c *Counter) countTrace(number int) {
 	c.group, c.keeps = number, c.policy.traceIDs && g.HasPriority && g.Priority > 0 && g.TraceLow != 0
 	for i := range spans {
 		if c.table.Err() != nil {
-			return // it is left to the agent, however much there is left of it
+			return // the agent counts the body
 		}
 		s := &spans[i]
 		c.Select(c.table, s.First, s.Last)
 		s.IsSynthetic = isSynthetic
-		if !c.book.mending {
+		if !c.book.normalizing {
 			c.readOwn(s)
 		}
-		if top := c.isTopLevel(i); c.eligible(s, top) {
-			c.add(g.First+uint32(i), top)
+		if topLevel := c.isTopLevel(i); c.eligible(s, topLevel) {
+			c.add(g.First+uint32(i), topLevel)
 			if c.keeps {
 				c.keep(int(g.First) + i)
 			}
@@ -176,11 +180,11 @@ func (c *Counter) countTrace(number int) {
 	}
 }
 
-// year2000 is the earliest start of a span that the agent believes.
+// year2000 is the earliest start of a span that the agent accepts.
 const year2000 = 946684800e9
 
-// normalize mends what the agent mends, before anything is asked of the spans. A span without an
-// id costs its trace, as there.
+// normalize normalizes the spans of a trace like the agent. It reports false if the trace is
+// dropped because a span has no ID, and fails the table if only the agent can read a span.
 func (c *Counter) normalize(spans []spantable.Span) bool {
 	for i := range spans {
 		s := &spans[i]
@@ -191,7 +195,7 @@ func (c *Counter) normalize(spans []spantable.Span) bool {
 			s.Parent = 0
 		}
 		if s.Start > math.MaxInt64 {
-			c.table.Fail(decode.ErrUnparsable) // before 1970: no tracer writes that
+			c.table.Fail(decode.ErrUnparsable) // a negative time, before 1970
 			return false
 		}
 		if s.Duration > math.MaxInt64-s.Start {
@@ -207,7 +211,7 @@ func (c *Counter) normalize(spans []spantable.Span) bool {
 	return true
 }
 
-// readRoot reads what a trace's root says for all of its spans.
+// readRoot sets the state of the current trace that depends on its root: weight, batch and shared.
 func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
 	c.Select(c.table, root.First, root.Last)
 	if c.weight = 1; c.book.weighs {
@@ -220,51 +224,54 @@ func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
 	c.findBatch(g, c.mainService(root))
 }
 
-// findBatch finds the batch of a trace by its sender and its base service. A body of a tracer with too many base
-// services is left to the agent. OTLP may have no agent upstream, and shares the common origin.
+// findBatch sets the batch of the current trace by its sender and base service. If a tracer's body
+// has too many base services, it fails the table, so that the body is left to the agent. An OTLP
+// request may have no agent upstream, so its trace is counted in the common origin instead.
 func (c *Counter) findBatch(g *spantable.Group, baseService string) {
-	var under rules.Place
+	var place rules.Place
 	if len(c.senders) > 0 {
-		under = c.senders[g.Sender]
+		place = c.senders[g.Sender]
 	}
-	of, ok := rules.Origin{Number: int(under.Number), Service: baseService}, false
-	if of.Number == rules.Common {
-		of.Service = ""
+	origin := rules.Origin{Number: int(place.Number), Service: baseService}
+	if origin.Number == rules.Common {
+		origin.Service = ""
 	}
-	if c.batch, ok = c.batches.Of(of); !ok && c.source != fromOTLP {
+	batch, ok := c.batches.Of(origin)
+	if !ok && c.source != fromOTLP {
 		c.table.Fail(spantable.ErrTooMuch)
 	} else if !ok {
-		of = rules.Origin{Number: c.origins.Spill(c.origins.Of(of.Number))}
-		c.batch, _ = c.batches.Of(of)
-		under.IsShared = true
+		origin = rules.Origin{Number: c.origins.Spill(c.origins.Of(origin.Number))}
+		batch, _ = c.batches.Of(origin)
+		place.IsShared = true
 	}
-	c.shared = 0
-	if under.IsShared {
+	c.batch, c.shared = batch, 0
+	if place.IsShared {
 		c.shared = span.SharedOrigin
 	}
 }
 
-// root is the span that speaks for the trace: as nearly always, the last one without a parent,
-// which is found without relating them.
+// root returns the root of a trace. Nearly always that is the last span without a parent. Otherwise
+// relate is needed to find it.
 func (c *Counter) root(spans []spantable.Span) *spantable.Span {
 	for i := len(spans) - 1; i >= 0; i-- {
 		if spans[i].Parent == 0 {
 			return &spans[i]
 		}
 	}
-	if c.tracer {
+	if c.marked {
 		c.relate(spans)
 	}
 	return &spans[c.spans.Root()]
 }
 
-// relate relates the spans of a trace to each other, where that has to be known.
+// relate fills c.spans with the parent of each span. Services are read only if they are needed to
+// find top-level spans.
 func (c *Counter) relate(spans []spantable.Span) {
 	c.links = c.links[:0]
 	for i := range spans {
 		s := &spans[i]
 		link := agent.Link{Span: s.ID, Parent: s.Parent}
-		if !c.tracer && c.table.Err() == nil {
+		if !c.marked && c.table.Err() == nil {
 			link.Service = c.services.service(c.text(s.Service))
 		}
 		c.links = append(c.links, link)
@@ -272,13 +279,16 @@ func (c *Counter) relate(spans []spantable.Span) {
 	c.spans.Reset(c.links)
 }
 
+// isTopLevel reports whether span i of the current trace is top-level. The span must be selected.
 func (c *Counter) isTopLevel(i int) bool {
-	return !c.tracer && c.spans.IsTopLevel(i) || c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
+	return !c.marked && c.spans.IsTopLevel(i) || c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
 }
 
-// eligible says what agent.Eligible says, for tags as the agent's receiver reads them.
-func (c *Counter) eligible(s *spantable.Span, top bool) bool {
-	if !top && !c.counts.Has(s.Kind) && !c.isOne(labelMeasured) || c.book.lastingOnly && s.Duration == 0 {
+// eligible reports whether the selected span is counted, see agent.Eligible. It reads tags like the
+// agent's receiver.
+func (c *Counter) eligible(s *spantable.Span, topLevel bool) bool {
+	isRelevant := topLevel || c.counts.Has(s.Kind) || c.isOne(labelMeasured)
+	if !isRelevant || c.book.nonzeroOnly && s.Duration == 0 {
 		return false
 	}
 	version, ok := c.number(labelPartialVersion)
@@ -286,7 +296,7 @@ func (c *Counter) eligible(s *spantable.Span, top bool) bool {
 	return !isPartial
 }
 
-// ignored says whether the agent would leave the trace out for its root's resource.
+// ignored reports whether the agent ignores the trace because of its root's resource.
 func (c *Counter) ignored(root *spantable.Span) bool {
 	if len(c.policy.ignore) == 0 {
 		return false
@@ -300,8 +310,9 @@ func (c *Counter) ignored(root *spantable.Span) bool {
 	return c.policy.ignores(resource)
 }
 
-// add appends the selected span, which has that number, to its batch.
-func (c *Counter) add(number uint32, top bool) {
+// add appends a snapshot of the selected span, whose index in the table is number, to the batch of
+// its trace.
+func (c *Counter) add(number uint32, topLevel bool) {
 	s := &c.table.Spans[number]
 	if s.HasUnknownType {
 		c.table.Fail(decode.ErrUnparsable)
@@ -312,14 +323,14 @@ func (c *Counter) add(number uint32, top bool) {
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
 	}
-	if top {
+	if topLevel {
 		flags |= span.TopLevel
 	}
 	var fingerprint []byte
 	if c.isIgnored() {
 		flags |= span.Ignored
 	} else if fingerprint = c.fingerprintOf(s); len(fingerprint) == 0 {
-		c.label(s) // fails the table now if only the agent can tell how a tag reads
+		c.label(s) // fails the table now if only the agent can read a tag
 	}
 	c.batches.Add(c.batch, fingerprint, span.Snapshot{
 		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: number, Flags: flags,
@@ -329,7 +340,7 @@ func (c *Counter) add(number uint32, top bool) {
 	}
 }
 
-// Label returns the key of a span of the last body, see span.Labeller.
+// Label returns the key of span number of the last body, see span.Labeller.
 func (c *Counter) Label(number uint32) *span.Key {
 	s := &c.table.Spans[number]
 	c.made = c.made[:0]
@@ -337,7 +348,7 @@ func (c *Counter) Label(number uint32) *span.Key {
 	return c.label(s)
 }
 
-// keep notes a span of the current trace that was counted last.
+// keep adds the last counted span to kept. span is its index in the table.
 func (c *Counter) keep(span int) {
 	c.kept = append(c.kept, Kept{
 		Batch: int32(c.batch), At: int32(c.batches.Len(c.batch) - 1),
@@ -345,11 +356,11 @@ func (c *Counter) keep(span int) {
 	})
 }
 
-// Kept are those of the last body, where the policy asks for the ids of traces. They are good
-// until the body is changed.
+// Kept returns the spans of the last body that sampling keeps, if the policy asks for trace IDs.
+// The result is valid until the next body. IDs must be called before the body is modified.
 func (c *Counter) Kept() []Kept { return c.kept }
 
-// IDs are those of a span and its trace, of which the high half is 0 where the tracer has none.
+// IDs returns the IDs of a span and its trace. traceHigh is 0 if the tracer did not send it.
 func (c *Counter) IDs(k Kept) (traceHigh, traceLow, span uint64) {
 	g := &c.table.Groups[k.group]
 	if !g.IsHighRead {
@@ -358,10 +369,11 @@ func (c *Counter) IDs(k Kept) (traceHigh, traceLow, span uint64) {
 	return g.TraceHigh, g.TraceLow, c.table.Spans[k.span].ID
 }
 
-// highDigits is how many digits the tag has that the older formats write the high half as.
+// highDigits is the number of hexadecimal digits of the tag that contains the upper half of a trace
+// ID in v0.4 to v0.7.
 const highDigits = 16
 
-// traceHigh is what the first span of a trace says that has the tag.
+// traceHigh returns the upper half of a trace ID, from the first span that has a valid tag for it.
 func (c *Counter) traceHigh(g *spantable.Group) uint64 {
 	for i := range c.table.SpansOf(g) {
 		tags := c.table.TagsOf(&c.table.SpansOf(g)[i])
@@ -379,34 +391,34 @@ func (c *Counter) traceHigh(g *spantable.Group) uint64 {
 	return 0
 }
 
-// keptBytes is what a span takes that is kept, keptText what a counter keeps of texts from one
-// body to the next.
+// keptBytes is the memory of an element of Counter.kept. keptText is the limit on memory for texts
+// and for kept that a counter keeps for the next body.
 const (
 	keptBytes = int(unsafe.Sizeof(Kept{}))
 	keptText  = 4 << 20
 )
 
-// countingBytes is what counting a span takes: its link with its place among the trace's, and its
+// countingBytes is the memory for counting a span: its link, its entry in agent.Spans, and its
 // snapshot.
 const countingBytes = int(unsafe.Sizeof(agent.Link{})) + 8 + rules.SnapshotBytes
 
-// CounterBytes is the most that a counter takes for bodies of that length, where the ids of traces
-// are asked for or not.
+// CounterBytes returns the maximum memory of a counter for bodies of the given length. traceIDs
+// reports whether the policy asks for trace IDs.
 func CounterBytes(body int, traceIDs bool) int {
-	each := countingBytes
+	perSpan := countingBytes
 	if traceIDs {
-		each += keptBytes
+		perSpan += keptBytes
 	}
-	return decode.Bytes(body, each) + anyCounter
+	return decode.Bytes(body, perSpan) + anyCounter
 }
 
-// IngestedBytes is what CountIngested takes for each span beside the table that it is given, and
-// for any table.
+// IngestedBytes is the memory of CountIngested per span, in addition to the table. AnyCounter is
+// the memory that does not depend on the table.
 const (
 	IngestedBytes = countingBytes
 	AnyCounter    = anyCounter
 )
 
-// anyCounter is what a counter takes for any body: the names and the labels of a span that it
-// mends, its fingerprint, and strings that are sent ahead.
+// anyCounter is the memory of a counter that does not depend on the body: the normalized labels of
+// a span, its fingerprint, and shared strings of the body.
 const anyCounter = rules.MaxFingerprint + 160<<10

@@ -17,8 +17,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// TestFormatsAgree: the same traces give the same batches in each format. Of four
-// spans each, the inner one is measured in every other trace.
+// TestFormatsAgree: the same traces yield the same batches in each format. In every other trace,
+// the inner one of four spans is measured.
 func TestFormatsAgree(t *testing.T) {
 	for _, f := range examples {
 		c := datadog.NewCounter()
@@ -34,7 +34,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// TestIgnoredResources: a trace is left out by its root's resource.
+// TestIgnoredResources: a trace is ignored because of its root's resource.
 func TestIgnoredResources(t *testing.T) {
 	w, ok := datadog.NewPolicy(nil, []string{"server", "client"}, []string{"^GET /route/3$"},
 		datadog.Labels{})
@@ -53,8 +53,8 @@ func TestIgnoredResources(t *testing.T) {
 	}
 }
 
-// TestCut: what is cut out of a body is exactly its unsampled traces, and what is
-// left is a body of the same form.
+// TestCut: exactly the unsampled traces are cut out of a body, and the rest is a body of the same
+// format.
 func TestCut(t *testing.T) {
 	for _, f := range examples {
 		for _, traces := range []int{1, 2, 15, 16, 40} {
@@ -83,8 +83,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestABodyWithoutAnUnsampledTraceStaysAsItIs: also where a trace without spans stands
-// before others, which what is left of a cut body does not have.
+// TestABodyWithoutAnUnsampledTraceStaysAsItIs: the body stays unchanged even if a trace without
+// spans precedes others. A cut body does not contain empty traces.
 func TestABodyWithoutAnUnsampledTraceStaysAsItIs(t *testing.T) {
 	type object = map[string]any
 	chunk := func(spans ...any) object { return object{"priority": 1, "spans": append([]any{}, spans...)} }
@@ -110,7 +110,7 @@ func TestABodyWithoutAnUnsampledTraceStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestCountAlloc: once warm, a body allocates nothing.
+// TestCountAlloc: counting a body allocates nothing once the counter is warm.
 func TestCountAlloc(t *testing.T) {
 	for _, f := range examples {
 		for _, topLevel := range []bool{true, false} {
@@ -142,11 +142,11 @@ func TestCountAlloc(t *testing.T) {
 	}
 }
 
-// languages are those of tracers that have rules of their own, and any other.
+// languages contains the languages of tracers with a rulebook, and another one.
 var languages = []string{"", "go", "python", "nodejs", "java"}
 
-// FuzzCount: no bytes make a counter panic, or write what our protocol would not take,
-// or something else because of what it has met before.
+// FuzzCount: a counter does not panic on any bytes, its snapshots are valid in the native protocol,
+// and the result does not depend on earlier bodies.
 func FuzzCount(f *testing.F) {
 	for _, b := range examples {
 		f.Add(uint8(b.format), true, b.body(f, 2))
@@ -186,7 +186,7 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-// checkKept: what is kept are spans of the batches, in their order, of traces that have ids.
+// checkKept verifies that the kept spans are spans of the batches, in order, of traces with IDs.
 func checkKept(t *testing.T, c *datadog.Counter) {
 	t.Helper()
 	var sizes []int32
@@ -206,7 +206,7 @@ func checkKept(t *testing.T, c *datadog.Counter) {
 	}
 }
 
-// keepingPolicy asks for the ids of traces.
+// keepingPolicy returns a policy that asks for trace IDs.
 func keepingPolicy(t testing.TB) *datadog.Policy {
 	t.Helper()
 	p, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil,
@@ -217,10 +217,10 @@ func keepingPolicy(t testing.TB) *datadog.Policy {
 	return p
 }
 
-// sampledTrace is one of two spans that count and one between them that does not.
+// sampledTrace is a trace of two counted spans with an uncounted span between them.
 type sampledTrace struct {
 	base      string // service
-	priority  any    // nil: none
+	priority  any    // nil if the trace has no priority
 	high, low uint64
 }
 
@@ -245,7 +245,7 @@ func (s *sampledTrace) spans(number int) (spans []spanV04) {
 		if i == 0 && s.priority != nil {
 			span.Metrics["_sampling_priority_v1"] = float64(s.priority.(int))
 		}
-		if i == 1 && s.high != 0 { // the tag may stand on any span
+		if i == 1 && s.high != 0 { // any span can have the tag
 			span.Meta["_dd.p.tid"] = fmt.Sprintf("%016x", s.high)
 		}
 		spans = append(spans, span)
@@ -253,7 +253,7 @@ func (s *sampledTrace) spans(number int) (spans []spanV04) {
 	return spans
 }
 
-// sampled are traces of each kind. Where spans have a base service, theirs are another batch.
+// sampled returns traces of each kind. Spans with a base service are in another batch.
 var sampled = []sampledTrace{
 	{"", 1, 0x66f0a9b300000000, 1<<63 + 5},
 	{"other", 2, 0, 6},
@@ -264,7 +264,7 @@ var sampled = []sampledTrace{
 	{"other", 1, 3, 10},
 }
 
-// formsOf are the bodies of the traces in each format.
+// formsOf returns the bodies of the traces in each format.
 func formsOf(t *testing.T, all []sampledTrace) map[decode.Format][]byte {
 	var v04, v05, chunks07, chunks1 []any
 	dict := []string{""}
@@ -320,9 +320,8 @@ func formsOf(t *testing.T, all []sampledTrace) map[decode.Format][]byte {
 	}
 }
 
-// TestSpansOfTracesThatAreKept: in each format those that count, of each trace that sampling
-// keeps and that has an id, with the ids that the tracer gave them and the place at which
-// their batch has them.
+// TestSpansOfTracesThatAreKept: in each format, Kept returns the counted spans of each sampled
+// trace that has an ID, with their IDs and their indexes in the batches.
 func TestSpansOfTracesThatAreKept(t *testing.T) {
 	for format, body := range formsOf(t, sampled) {
 		c := datadog.NewCounter()
@@ -355,7 +354,7 @@ func TestSpansOfTracesThatAreKept(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAskedForIDs: without a policy that asks for them nothing is noted.
+// TestNobodyIsAskedForIDs: a policy without trace IDs keeps no spans.
 func TestNobodyIsAskedForIDs(t *testing.T) {
 	c, body := datadog.NewCounter(), formsOf(t, sampled)[decode.FormatV04]
 	if err := c.Count(decode.FormatV04, body, "go", false, policyOf(t)); err != nil || len(c.Kept()) != 0 {
@@ -363,8 +362,8 @@ func TestNobodyIsAskedForIDs(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreNone: the half that is no number of 16 digits is 0, and an id of another length
-// than 16 bytes is that of no trace.
+// TestIDsThatAreNone: an upper half without 16 hexadecimal digits is 0, and an ID whose length is
+// not 16 bytes is not used.
 func TestIDsThatAreNone(t *testing.T) {
 	for _, tag := range []string{
 		"", "1", "66f0a9b30000000", "66f0a9b3000000000", "66f0a9b30000000g",
@@ -383,7 +382,7 @@ func TestIDsThatAreNone(t *testing.T) {
 	}
 	for _, id := range [][]byte{nil, make([]byte, 15), make([]byte, 17), make([]byte, 16)} {
 		for i := range id {
-			id[i] = byte(len(id) % 16) // 0 of 16 bytes
+			id[i] = byte(len(id) % 16) // all bytes are 0 if the length is 16
 		}
 		span := ordered{1, "s", 2, "n", 3, "r", 4, 1, 6, uint64(2e18), 16, 2}
 		body := encode(t, ordered{11, []any{ordered{1, 1, 6, id, 4, []any{span}}}})
@@ -395,7 +394,8 @@ func TestIDsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestSpansWithoutIDsLeaveNoneToTheNextTrace, nor to the next body.
+// TestSpansWithoutIDsLeaveNoneToTheNextTrace: their missing IDs do not affect the next trace or
+// body.
 func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
 	c := datadog.NewCounter()
 	with, without := sampled[0].spans(1), map[string]any{
@@ -415,7 +415,7 @@ func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
 	}
 }
 
-// inUse is the memory of the heap and of the stacks.
+// inUse returns the memory of the heap and the stacks.
 func inUse() int {
 	runtime.GC()
 	runtime.GC()
@@ -424,11 +424,11 @@ func inUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// keptAtMost is what a counter may hold between two bodies.
+// keptAtMost is the limit on memory that a counter keeps between bodies.
 const keptAtMost = 16 << 20
 
-// TestCountersKeepTheirPromise: whatever a body is made of, counting it makes a counter
-// hold no more than its part of the budget, with the ids of traces or without.
+// TestCountersKeepTheirPromise: whatever a body contains, a counter does not exceed its part of the
+// memory limit, with or without trace IDs.
 func TestCountersKeepTheirPromise(t *testing.T) {
 	checkPromise(t, policyOf(t), false)
 	checkPromise(t, keepingPolicy(t), true)
@@ -460,8 +460,8 @@ func checkPromise(t *testing.T, w *datadog.Policy, traceIDs bool) {
 	}
 }
 
-// TestLimitsGoByTheBodyAlone: a counter that has met a longer body takes no more of a shorter
-// one than a new counter does.
+// TestLimitsGoByTheBodyAlone: the limits for a short body are the same for a counter that counted a
+// longer body before.
 func TestLimitsGoByTheBodyAlone(t *testing.T) {
 	c, w := datadog.NewCounter(), policyOf(t)
 	for _, length := range []int{1 << 20, 64 << 10} {
@@ -471,8 +471,8 @@ func TestLimitsGoByTheBodyAlone(t *testing.T) {
 	}
 }
 
-// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: neither where it was counted, nor where
-// it was left to the agent.
+// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: a counter releases a body, whether it was
+// counted or left to the agent.
 func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		c, w := datadog.NewCounter(), policyOf(t)
@@ -493,12 +493,12 @@ func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	}
 }
 
-// array32 begins an array, or a map with another lead.
+// array32 appends the header of an array, or of a map for another lead byte.
 func array32(lead byte, n int) []byte {
 	return binary.BigEndian.AppendUint32([]byte{lead}, uint32(n))
 }
 
-// greedy are bodies of that length which are made of what costs most of ours.
+// greedy returns bodies of the given length whose contents need the most memory.
 func greedy(length int) map[string][]byte {
 	dict := append([]byte{0x92, 0x96, 0xa0, 0xa1, 's', 0xa1, 'o', 0xac}, "_dd.measured"...)
 	dict = append(append(dict, 0xad), "_dd.base_service"[:13]...)

@@ -8,8 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// cpuTime is the processor's time that this process has used, since the clock on the
-// wall tells little on a busy machine.
+// cpuTime returns the CPU time of this process. Wall-clock time is not reliable on a busy machine.
 func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -18,8 +17,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkCount is counting alone, from a body to the batches that a ring would
-// take, with the agent's 44 peer tags.
+// BenchmarkCount measures counting a body to batches of snapshots, with the agent's 44 peer tags.
 func BenchmarkCount(b *testing.B) {
 	for _, f := range examples {
 		b.Run(f.name, func(b *testing.B) {

@@ -1,37 +1,36 @@
-// Package datadog counts the spans of a body as the Datadog agent would, or as the tracers do that
+// Package datadog counts the spans of a body like the Datadog agent, or like the tracers that
 // compute statistics themselves.
 //
 // # Counting
 //
-// A Counter takes one body at a time. It has it decoded into a table of spans, and then counts
-// trace by trace, as the agent's receiver and concentrator do: it mends what they mend, finds the
-// trace's root, decides which spans are top-level and which are counted, and makes their keys.
-// What comes out are batches of snapshots, one for each base service, and the origin that the
+// A Counter processes one body at a time. It decodes the body into a table of spans. Then it counts
+// trace by trace, like the agent's receiver and concentrator: it normalizes the spans, finds the
+// root of the trace, decides which spans are top-level and which are counted, and makes their
+// fingerprints. The result is one batch of snapshots per base service, and the origin that the
 // payload states.
 //
-// Where the policy asks for it, the counter also notes the counted spans of traces that sampling
-// keeps, with what finds their ids: Counter.Kept.
+// If the policy asks for trace IDs, the counter also records the counted spans of sampled traces,
+// see Counter.Kept.
 //
-// # Whose rules
+// # Rules
 //
-// By default a span counts, and has its labels, by the agent's rules. A policy with
-// Labels.OfTracer has the tracers' own instead: those by which the tracer of that language
-// computes statistics itself. A rulebook a language holds all that differs (rulebook.go); the
-// loops know no language.
+// By default a span counts, and has its labels, by the agent's rules. With Labels.OfTracer, the
+// rules of the span's tracer apply instead: those by which the tracer of that language computes
+// statistics. All differences between languages are in the rulebooks (rulebook.go).
 //
 // # All or nothing
 //
-// A body is counted whole or not at all. Count fails for what the decoder can't read, for what
-// only the agent can judge, and for what would exceed a bound: the body is then left to the
-// agent, which counts all of it.
+// A body is counted completely or not at all. Count fails for a body that the decoder cannot read,
+// that only the agent can interpret, or that exceeds a limit. The body is then left to the agent,
+// which counts all of it.
 //
-// # Bounds
+// # Limits
 //
-// CounterBytes is the most that a counter takes, by the length of bodies.
+// CounterBytes returns the maximum memory of a counter for a given length of bodies.
 //
-// # Threading
+// # Concurrency
 //
-// One goroutine at a time uses a Counter. Its memory is used again for the next body, and nothing
-// is allocated a span once it is warm. Label is called by the goroutine that publishes the batches, before the
-// next body. A Policy never changes.
+// One goroutine at a time may use a Counter. The next body reuses its memory, so that counting a
+// span allocates nothing once the counter is warm. Label is called by the goroutine that publishes
+// the batches, before the next body. A Policy is immutable.
 package datadog

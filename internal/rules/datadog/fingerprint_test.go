@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// randomSpan has labels of which each is likely to differ from that of another span by
-// little: in one place, in length, in what it was written as.
+// randomSpan returns a span whose labels are likely to differ from those of another span in one
+// detail: a byte, the length, or the type.
 func randomSpan(rnd *rand.Rand, id int) map[string]any {
 	label := func() string {
 		return []string{
@@ -45,7 +45,8 @@ func randomSpan(rnd *rand.Rand, id int) map[string]any {
 	}
 }
 
-// TestFingerprint_DecidesTheKey of random spans, whatever their language and policy.
+// TestFingerprint_DecidesTheKey: random spans with equal fingerprints have equal keys, for all
+// languages and policies.
 func TestFingerprint_DecidesTheKey(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	few, ok := datadog.NewPolicy([]string{"out.host"}, []string{"client"}, nil, datadog.Labels{})

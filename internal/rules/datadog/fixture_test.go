@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// agentPeerTags are as many as the agent asks for by default.
+// agentPeerTags has as many tags as the agent's default.
 var agentPeerTags = []string{
 	"_dd.base_service", "active_record.db.vendor", "amqp.destination", "amqp.exchange", "amqp.queue",
 	"aws.queue.name", "aws.s3.bucket", "bucketname", "cassandra.keyspace", "db.cassandra.contact.points",
@@ -38,7 +38,8 @@ func policyOf(t testing.TB) *datadog.Policy {
 	return w
 }
 
-// tracersPolicy asks for the labels of tracers, with additional tags that every span has.
+// tracersPolicy returns a policy with the tracers' labels, and with additional tags that every span
+// has.
 func tracersPolicy(t testing.TB) *datadog.Policy {
 	t.Helper()
 	p, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil,
@@ -67,9 +68,9 @@ type spanV04 struct {
 	Type     string             `msgpack:"type"`
 }
 
-// webTraces are requests to a web application as tracers write them: half of the
-// spans of the server, a quarter clients with three peer tags, a quarter internal,
-// some of them measured. There are 64 keys, and every other trace is unsampled.
+// webTraces returns requests to a web application like those of tracers: half of the spans are
+// server spans, a quarter client spans with three peer tags, and a quarter internal, some of them
+// measured. There are 64 keys, and every other trace is unsampled.
 func webTraces(traces int) (all [][]spanV04) {
 	start := time.Now().Add(-time.Second).UnixNano()
 	for i := range traces {
@@ -162,7 +163,7 @@ func bodyV05(t testing.TB, traces int) []byte {
 	return encode(t, []any{dict, all})
 }
 
-// streamedV1 writes a string where it is first used, and its number from then on.
+// streamedV1 writes a string at its first use, and its number at later ones.
 type streamedV1 map[string]int
 
 func (s streamedV1) of(text string) any {
@@ -173,7 +174,7 @@ func (s streamedV1) of(text string) any {
 	return text
 }
 
-// ordered is a map whose pairs are written in that order.
+// ordered is a map whose pairs are encoded in the given order.
 type ordered []any
 
 func (o ordered) EncodeMsgpack(e *msgpack.Encoder) error {
@@ -234,18 +235,18 @@ var examples = []struct {
 	{"v1.0", decode.FormatV1, bodyV1},
 }
 
-// counted is a span that was counted, with the base service of its batch, and its key in the native protocol: empty
-// if it is ignored.
+// counted is a counted span, with the base service of its batch and its key in the native protocol.
+// The key is empty if the span is ignored.
 type counted struct {
 	span.Snapshot
 	base, key string
 }
 
-// keyByFingerprint are the keys of all spans of all tests, by their fingerprints.
+// keyByFingerprint contains the keys of all spans of all tests, by fingerprint.
 var keyByFingerprint sync.Map
 
-// countedBy are the spans of the last body. Each must have a weight that the native protocol takes, and spans with
-// equal fingerprints must have equal keys.
+// countedBy returns the spans of the last body. It fails if a weight is invalid in the native
+// protocol, or if spans with equal fingerprints have different keys.
 func countedBy(t testing.TB, c *datadog.Counter) (all []counted) {
 	t.Helper()
 	for base, batch := range c.Batches {
@@ -266,7 +267,7 @@ func countedBy(t testing.TB, c *datadog.Counter) (all []counted) {
 					t.Errorf("the fingerprint %q has the keys\n%q and\n%q", fingerprint, other, one.key)
 				}
 			}
-			one.Fingerprint, one.FingerprintEnd = 0, 0 // places in the batch
+			one.Fingerprint, one.FingerprintEnd = 0, 0 // offsets in the batch
 			all = append(all, one)
 		}
 	}
@@ -278,7 +279,7 @@ func countedSpans(t testing.TB, c *datadog.Counter) int {
 	return len(countedBy(t, c))
 }
 
-// same compares what two counters made of one body.
+// same compares the results of two counters for one body.
 func same(t testing.TB, one, other *datadog.Counter) {
 	t.Helper()
 	if a, b := countedBy(t, one), countedBy(t, other); !slices.Equal(a, b) {

@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// spansV05 is a body of one trace of that many equal spans, whose strings stand in
-// its dictionary once.
+// spansV05 returns a body of one trace with n equal spans, whose dictionary contains each string
+// once.
 func spansV05(t testing.TB, spans int, service, resource string, meta map[string]string) []byte {
 	t.Helper()
 	dict := []string{"", service, "op", resource}
@@ -30,8 +30,8 @@ func spansV05(t testing.TB, spans int, service, resource string, meta map[string
 	return encode(t, []any{dict, []any{trace}})
 }
 
-// TestWrittenOnceUsedOften: a string that a body brings once and refers to from
-// each of its spans costs us no more than a body may: it is left to the agent.
+// TestWrittenOnceUsedOften: a body that refers to a long string from each of its spans must not
+// exceed the limits; it is left to the agent.
 func TestWrittenOnceUsedOften(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for name, body := range map[string][]byte{
@@ -48,8 +48,8 @@ func TestWrittenOnceUsedOften(t *testing.T) {
 	}
 }
 
-// TestLongTags: what the agent would cut, and lists that would cost more memory
-// than they are long, are left to it.
+// TestLongTags: tags that the agent would cut, and lists that would need more memory than their
+// length, are left to the agent.
 func TestLongTags(t *testing.T) {
 	for _, value := range []string{strings.Repeat(",", 1<<20), strings.Repeat("x", (16<<10)+1)} {
 		body := spansV05(t, 1, "shop", "GET /", map[string]string{"span.kind": "client", "out.host": value})
@@ -64,8 +64,8 @@ func TestLongTags(t *testing.T) {
 	}
 }
 
-// TestManyBaseServices: each is a publisher with keys of its own; a body with more
-// of them than any process has is left to the agent.
+// TestManyBaseServices: each base service needs a publisher, so a body with more of them than a
+// process usually has is left to the agent.
 func TestManyBaseServices(t *testing.T) {
 	body := func(n int) []byte {
 		var traces []any
@@ -91,8 +91,8 @@ func TestManyBaseServices(t *testing.T) {
 	}
 }
 
-// TestManyOfNothing: traces without spans, and strings that no span refers to, take
-// one or two bytes of a body, and many times that of ours.
+// TestManyOfNothing: traces without spans and unused strings take one or two bytes of a body, and
+// many times as much memory.
 func TestManyOfNothing(t *testing.T) {
 	strings := []byte{0x92, 0xdd, 0, 0x20, 0, 0}
 	for i := range 1 << 21 {
@@ -118,8 +118,8 @@ func TestManyOfNothing(t *testing.T) {
 	}
 }
 
-// TestABodyHasAsManySpansAsItMay: as many as its length allows are read, and one more is
-// left to the agent.
+// TestABodyHasAsManySpansAsItMay: the maximum number of spans for the body's length is counted;
+// with one more, the body is left to the agent.
 func TestABodyHasAsManySpansAsItMay(t *testing.T) {
 	bodyOf := func(spans int) []byte {
 		return append(append([]byte{0x91}, array32(0xdd, spans)...), bytes.Repeat([]byte{0x80}, spans)...)
@@ -137,7 +137,7 @@ func TestABodyHasAsManySpansAsItMay(t *testing.T) {
 	}
 }
 
-// TestADurationReachesNoEndBeyondTime: the agent takes such a one for none.
+// TestADurationReachesNoEndBeyondTime: the agent sets such a duration to 0.
 func TestADurationReachesNoEndBeyondTime(t *testing.T) {
 	const start = int64(1e18)
 	body := encode(t, []any{[]any{map[string]any{

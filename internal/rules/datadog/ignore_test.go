@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 )
 
-// TestTagsThatAreIgnored: a span with such a tag is ignored, by the rules of the agent and of tracers, and its
-// neighbors are not; also if they are too long for a fingerprint.
+// TestTagsThatAreIgnored: a span with a matching tag is ignored, by the rules of the agent and of
+// tracers, even if it is too long for a fingerprint. Other spans of the trace are counted.
 func TestTagsThatAreIgnored(t *testing.T) {
 	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/", "attribute.db.name=scratch"})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestTagsThatAreIgnored(t *testing.T) {
 	}
 }
 
-// TestIgnore_LooksAtAPrefix of a long tag, and counts its span when only the rest would match.
+// TestIgnore_LooksAtAPrefix: rules compare only a prefix of a long tag.
 func TestIgnore_LooksAtAPrefix(t *testing.T) {
 	list, err := ignore.Parse([]string{"attribute.url.query=~secret"})
 	if err != nil {

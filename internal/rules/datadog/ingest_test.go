@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// ingested is a table as the reading of OTLP makes one for the agent's rules.
+// ingested is a table like those of package translate.
 type ingested struct {
 	spantable.Table
 	names *spantable.Names
@@ -32,7 +32,7 @@ func (in *ingested) text(s string) spantable.Text {
 	return in.DerivedSince(start)
 }
 
-// add adds a trace of one span with these tags: a text, or a number.
+// add adds a trace of one span with these tags, which are texts or numbers.
 func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
 	g := spantable.Group{First: uint32(len(in.Spans)), Priority: 1, HasPriority: true}
 	s := in.AddSpan(kind)
@@ -40,7 +40,7 @@ func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
 	s.Service, s.Name, s.Resource, s.Type = in.text("shop"), in.text("op"), in.text("r"), in.text("custom")
 	for name, value := range tags {
 		tag := spantable.Tag{Label: in.names.Find([]byte(name))}
-		if n, is := value.(float64); is {
+		if n, ok := value.(float64); ok {
 			tag.Value, tag.Bits = spantable.IsNumber, math.Float64bits(n)
 		} else {
 			tag.Value, tag.Bits = spantable.IsText, spantable.TextBits(in.text(value.(string)))
@@ -51,7 +51,7 @@ func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
 	in.AddGroup(g)
 }
 
-// sentBy says who sent what was added.
+// sentBy sets the sender of the added traces.
 func (in *ingested) sentBy(host, env string) {
 	in.Senders = append(in.Senders, spantable.Sender{
 		Host:          in.text(host),
@@ -62,8 +62,8 @@ func (in *ingested) sentBy(host, env string) {
 	})
 }
 
-// TestWhatTheIngestHasMadeIsReadAsThat: a kind that is not specified stays so, and a number is a
-// status whatever it is. One counter tells both from a tracer's body.
+// TestWhatTheIngestHasMadeIsReadAsThat: an unspecified span kind stays unspecified, and any number
+// is accepted as a status. The same counter handles a tracer's body differently.
 func TestWhatTheIngestHasMadeIsReadAsThat(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for _, test := range []struct {
@@ -114,7 +114,7 @@ func TestWhatTheIngestHasMadeIsReadAsThat(t *testing.T) {
 	}
 }
 
-// TestAPolicyNamesItsTags: those that rules ask for, and those of peers.
+// TestAPolicyNamesItsTags: Tags returns the tags of the rules and the peer tags.
 func TestAPolicyNamesItsTags(t *testing.T) {
 	named := map[string]bool{}
 	for _, name := range policyOf(t).Tags() {
@@ -126,8 +126,8 @@ func TestAPolicyNamesItsTags(t *testing.T) {
 	}
 }
 
-// TestEachSenderOfARequestHasItsOwn batch, and those that nothing tells apart, perhaps because
-// what would is cut off, have one.
+// TestEachSenderOfARequestHasItsOwn batch. Senders that do not differ, perhaps because a long value
+// is cut, share one.
 func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 	long, policy := strings.Repeat("x", span.MaxOriginField), policyOf(t)
 	c := datadog.NewCounter()
@@ -179,8 +179,8 @@ func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 	}
 }
 
-// TestAnyNumberOfSendersIsCounted: hosts, environments or base services, each span once, and those marked
-// whose origin says less than their sender.
+// TestAnyNumberOfSendersIsCounted: with many hosts, environments or base services, each span is
+// counted once, and is marked if its origin is less specific than its sender.
 func TestAnyNumberOfSendersIsCounted(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for _, test := range []struct {
@@ -236,8 +236,8 @@ func TestAnyNumberOfSendersIsCounted(t *testing.T) {
 	}
 }
 
-// TestAnEnvironmentThatTheAgentWritesAsNothingIsNone, of what tracers send and of OTLP: the agent has its
-// own then, and would have none if it were told.
+// TestAnEnvironmentThatTheAgentWritesAsNothingIsNone: if the normalized environment of a tracer or
+// an OTLP request is empty, the origin has none, so that the agent uses its own.
 func TestAnEnvironmentThatTheAgentWritesAsNothingIsNone(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for env, want := range map[string]string{
@@ -275,8 +275,8 @@ func TestAnEnvironmentThatTheAgentWritesAsNothingIsNone(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatABodyBringsIsLookedAt: a text of a table that is referred to too often is left to
-// the agent, and so is more than may be made of a body.
+// TestOnlyWhatABodyBringsIsLookedAt: a table that refers to a text too often, or needs too many
+// derived texts, is left to the agent.
 func TestOnlyWhatABodyBringsIsLookedAt(t *testing.T) {
 	policy := policyOf(t)
 	in := newIngested(policy)

@@ -12,30 +12,31 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// labeller makes the key of the selected span.
+// labeller makes the fingerprint and the key of the selected span.
 type labeller struct {
 	tags
 	policy      *Policy
-	own         *labelsOf
+	own         *bookLabels // labels of the rulebook
 	services    serviceNames
 	source      source
 	id          rulebookID
 	fingerprint rules.Fingerprint
-	key         span.Key // that was made last
+	key         span.Key // last key, reused for the next
 }
 
-// source is where a table comes from, as far as a rule has to know.
+// source is where the table of spans comes from.
 type source uint8
 
 const (
-	fromTags   source = iota // a span's kind and its trace's origin are tags
-	fromFields               // they are fields of their own, as in v1.0
-	fromOTLP                 // the agent's own ingest has made it of OTLP
+	fromTags   source = iota // a body of v0.4 to v0.7: the span kind and the trace's origin are tags
+	fromFields               // a body of v1.0: the span kind and the trace's origin are fields
+	fromOTLP                 // an OTLP request, translated like the agent's OTLP ingest
 )
 
+// traceRoot returns whether the span is its trace's root, or that the tracer does not tell.
 func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	switch {
-	case r.book.rootUnsaid:
+	case r.book.omitsTraceRoot:
 		return span.TraceRootNotSet
 	case s.Parent == 0:
 		return span.TraceRootTrue
@@ -43,11 +44,11 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// kindName is the label: for the agent one of those that it knows, for a tracer what the span
-// says.
+// kindName returns the span kind for the key: a known one by the agent's rules, the tracer's value
+// by others.
 func (r *labeller) kindName(s *spantable.Span) string {
 	switch {
-	case r.book.mending:
+	case r.book.normalizing:
 		return s.Kind.String()
 	case r.source != fromFields:
 		return r.plain(decode.LabelKind)
@@ -57,7 +58,7 @@ func (r *labeller) kindName(s *spantable.Span) string {
 	return s.Kind.String()
 }
 
-// endpoint is what a tracer says of a request over HTTP.
+// endpoint returns the HTTP endpoint of the selected span, by a tracer's rules.
 func (r *labeller) endpoint() (endpoint string) {
 	for _, l := range r.own.endpoints {
 		if endpoint = r.plain(l); endpoint != "" || r.book.emptyEndpoint && r.tag(l) != nil {
@@ -67,7 +68,8 @@ func (r *labeller) endpoint() (endpoint string) {
 	return endpoint
 }
 
-// readOwn reads of the selected span what decides whether it counts, as its tracer does.
+// readOwn sets the kind of s, which must be selected, and whether it is synthetic, by a tracer's
+// rules. In a body of v1.0 both are set already.
 func (r *labeller) readOwn(s *spantable.Span) {
 	if r.source == fromFields {
 		return
@@ -79,7 +81,7 @@ func (r *labeller) readOwn(s *spantable.Span) {
 	s.IsSynthetic = r.book.isSynthetic(r.plain(decode.LabelOrigin))
 }
 
-// kindOf is the kind of a name.
+// kindOf returns the span kind with this name.
 func (b *rulebook) kindOf(name []byte) spantable.Kind {
 	for k := spantable.KindInternal; k < spantable.KindOther; k++ {
 		if string(name) == k.String() || b.foldsKind && isFolded(name, k.String()) {
@@ -92,8 +94,8 @@ func (b *rulebook) kindOf(name []byte) spantable.Kind {
 	return spantable.KindOther
 }
 
-// isFolded says whether a text is a name, but for its capitals. Letters beyond ASCII are no
-// letters of a kind.
+// isFolded reports whether text equals name, which is in lower case, ignoring the case of ASCII
+// letters.
 func isFolded(text []byte, name string) bool {
 	if len(text) != len(name) {
 		return false
@@ -109,12 +111,12 @@ func isFolded(text []byte, name string) bool {
 	return true
 }
 
-// mainService is the one that payloads with the spans of a trace name, by its root, which is
-// selected. The agent takes the root's base service alone; a tracer names what its process is
-// configured as, and a span of that service has no base service.
+// mainService returns the service of the payload that reports the trace's statistics. root must be
+// selected. By the agent's rules it is the root's base service. By a tracer's rules it is the
+// configured service of the process; a root of that service has no base service tag.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
-	case r.book.mending:
+	case r.book.normalizing:
 		return r.baseService()
 	case r.book.noMainService:
 		return ""
@@ -124,7 +126,8 @@ func (r *labeller) mainService(root *spantable.Span) string {
 	return r.view(root.Service)
 }
 
-// baseService is the service that the selected span's process is configured as.
+// baseService returns the base service of the selected span, or an empty string. It is the
+// configured service of the process.
 func (r *labeller) baseService() string {
 	if t := r.tag(labelBaseService); t != nil && t.Value == spantable.IsText {
 		return r.services.peer(r.text(t.Text()))
@@ -132,17 +135,17 @@ func (r *labeller) baseService() string {
 	return ""
 }
 
-// isIgnored says whether a tag of the selected span is one that is ignored.
+// isIgnored reports whether an ignore rule matches a tag of the selected span.
 func (r *labeller) isIgnored() bool {
 	return slices.ContainsFunc(r.policy.labels.ignorable, func(l label) bool {
 		t := r.tag(l)
 		return t != nil && t.Value != spantable.IsNested &&
-			r.policy.ignored.Attribute(r.policy.labels.names[l], r.written(l))
+			r.policy.ignored.Attribute(r.policy.labels.names[l], r.formatted(l))
 	})
 }
 
-// fingerprintOf returns the fingerprint of the selected span. It is empty if the span has a nested tag, which
-// may fail its labelling, or is too long.
+// fingerprintOf returns the fingerprint of the selected span. It is empty if its parts are too
+// long, or if the span has a nested tag, because then making the key can fail.
 func (r *labeller) fingerprintOf(s *spantable.Span) []byte {
 	facts := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.id)<<16
 	if s.Parent == 0 {
@@ -157,7 +160,7 @@ func (r *labeller) fingerprintOf(s *spantable.Span) []byte {
 	f.AppendText(t.String(s.Name))
 	f.AppendText(t.String(s.Resource))
 	f.AppendText(t.String(s.Type))
-	f.AppendText(r.services.lang) // a part of the name of a service without one
+	f.AppendText(r.services.lang) // affects the name of a service without a name
 	isNested := false
 	wanted := &r.own.inKey[s.Kind]
 	for i := range wanted {
@@ -174,8 +177,8 @@ func (r *labeller) fingerprintOf(s *spantable.Span) []byte {
 	return f.Bytes()
 }
 
-// label makes the key of the selected span. It is good until the next, and its labels until the
-// body is used again.
+// label makes the key of the selected span. The key is valid until the next call, and its texts
+// until the next body.
 func (r *labeller) label(s *spantable.Span) *span.Key {
 	k := &r.key
 	peers, additional := k.PeerTags[:0], k.AdditionalTags[:0]
@@ -184,7 +187,7 @@ func (r *labeller) label(s *spantable.Span) *span.Key {
 		Resource: r.view(s.Resource), Type: r.view(s.Type),
 		Kind: r.kindName(s), TraceRoot: r.traceRoot(s),
 		HTTPStatus: r.httpStatus(), GRPCStatus: r.grpcStatus(s),
-		ServiceSource: r.written(labelServiceSource), Synthetics: s.IsSynthetic,
+		ServiceSource: r.formatted(labelServiceSource), Synthetics: s.IsSynthetic,
 	}
 	k.PeerTags = r.peerTags(peers, s.Kind)
 	k.AdditionalTags = r.additionalTags(additional, s.Kind)
@@ -194,7 +197,8 @@ func (r *labeller) label(s *spantable.Span) *span.Key {
 	return k
 }
 
-// peerTags appends the tags that agent.PeerTags would, for a span as the rulebook sees it.
+// peerTags appends the peer tags of the selected span by the rulebook. For the agent's rules, see
+// agent.PeerTags.
 func (r *labeller) peerTags(dst []string, kind spantable.Kind) []string {
 	peers := &r.book.peers
 	switch {
@@ -203,21 +207,21 @@ func (r *labeller) peerTags(dst []string, kind spantable.Kind) []string {
 			dst = r.peerTag(dst, l, kind)
 		}
 	case !peers.base.Has(kind) || len(r.policy.labels.peers) == 0 && !peers.baseAlways:
-	case !r.book.mending || r.baseService() != "":
+	case !r.book.normalizing || r.baseService() != "":
 		dst = r.peerTag(dst, labelBaseService, kind)
 	}
 	return dst
 }
 
-// peerTag appends one, if the selected span has it.
+// peerTag appends the peer tag l, if the selected span has it.
 func (r *labeller) peerTag(dst []string, l label, kind spantable.Kind) []string {
-	from := r.named(l, kind)
-	t := r.tag(from)
+	source := r.resolveAlias(l, kind)
+	t := r.tag(source)
 	if t == nil || t.Value != spantable.IsText && r.book.peers.textOnly {
 		return dst
 	}
-	value := r.written(from)
-	if r.book.mending && t.Value == spantable.IsText && (l == labelPeerService || l == labelBaseService) {
+	value := r.formatted(source)
+	if r.book.normalizing && t.Value == spantable.IsText && (l == labelPeerService || l == labelBaseService) {
 		value = r.services.peer(r.text(t.Text()))
 	}
 	if value == "" {
@@ -229,22 +233,23 @@ func (r *labeller) peerTag(dst []string, l label, kind spantable.Kind) []string 
 	return append(dst, r.joined(r.policy.labels.names[l], value))
 }
 
-// additionalTags appends the tags that the rulebook adds.
+// additionalTags appends the additional tags of the selected span.
 func (r *labeller) additionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.own.additional {
-		from := r.named(l, kind)
-		if t := r.tag(from); t == nil || t.Value != spantable.IsText && r.book.peers.textOnly {
+		source := r.resolveAlias(l, kind)
+		if t := r.tag(source); t == nil || t.Value != spantable.IsText && r.book.peers.textOnly {
 			continue
 		}
-		if value := r.written(from); value != "" {
+		if value := r.formatted(source); value != "" {
 			dst = append(dst, r.joined(r.policy.labels.names[l], value))
 		}
 	}
 	return dst
 }
 
-// named is the tag that the selected span has by that name, be it the second of the tag.
-func (r *labeller) named(l label, kind spantable.Kind) label {
+// resolveAlias returns the tag to read for l: if the selected span does not have l, the tag that is
+// sent instead according to the rulebook's aliases.
+func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	for _, a := range r.own.aliases {
 		if a.second == l && a.kinds.Has(kind) && !r.Set.Has(l) {
 			return a.first
@@ -253,11 +258,11 @@ func (r *labeller) named(l label, kind spantable.Kind) label {
 	return l
 }
 
-// httpStatus is agent.HTTPStatus for a span as the rulebook sees it: the agent's receiver takes
-// away what can't be one.
+// httpStatus returns the HTTP status of the selected span by the rulebook, see agent.HTTPStatus.
+// The agent's receiver removes a status that is invalid.
 func (r *labeller) httpStatus() uint32 {
 	if t := r.tag(labelHTTPStatus); t != nil {
-		if !r.mendsStatus(t) || agent.ValidHTTPStatus(r.written(labelHTTPStatus)) {
+		if !r.validatesStatus(t) || agent.ValidHTTPStatus(r.formatted(labelHTTPStatus)) {
 			if code, ok := r.statusCode(t); ok {
 				return agent.StatusOf(code)
 			}
@@ -271,17 +276,17 @@ func (r *labeller) httpStatus() uint32 {
 	return 0
 }
 
-// mendsStatus says whether the agent takes away what can't be a status: not where its OTLP ingest
-// has made a number of it.
-func (r *labeller) mendsStatus(t *spantable.Tag) bool {
-	return r.book.mending && (r.source != fromOTLP || t.Value == spantable.IsText)
+// validatesStatus reports whether the agent removes t if it is not a valid HTTP status. It keeps
+// numbers of its own OTLP ingest.
+func (r *labeller) validatesStatus(t *spantable.Tag) bool {
+	return r.book.normalizing && (r.source != fromOTLP || t.Value == spantable.IsText)
 }
 
-// statusCode reads a tag as a whole number, also from text.
+// statusCode returns the value of a tag as an integer. Text is parsed.
 func (r *labeller) statusCode(t *spantable.Tag) (int64, bool) {
 	switch {
 	case t.Value != spantable.IsText:
-		return whole(t)
+		return integer(t)
 	case r.book.status.digitsOnly:
 		code, err := strconv.ParseUint(r.view(t.Text()), 10, 32)
 		return int64(code), err == nil
@@ -289,12 +294,13 @@ func (r *labeller) statusCode(t *spantable.Tag) (int64, bool) {
 	return agent.ParseStatus(r.view(t.Text()))
 }
 
-// grpcStatus is agent.GRPCStatus for tags of any type, where the rulebook asks for them.
+// grpcStatus returns the gRPC status of the selected span by the rulebook, see agent.GRPCStatus.
+// Tags may have any type.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.book.status
 	if rule.rawGRPC {
 		if string(r.table.Bytes(s.Type)) == "rpc" {
-			return r.written(rule.grpc[0])
+			return r.formatted(rule.grpc[0])
 		}
 		return ""
 	}
@@ -310,14 +316,14 @@ func (r *labeller) grpcStatus(s *spantable.Span) string {
 		if t == nil {
 			continue
 		}
-		isOfGRPC := l != labelRPCResponseStatus || rule.anySystem
-		if !isOfGRPC && !agent.CallsGRPC(r.plain(labelRPCSystemName), r.plain(labelRPCSystem)) {
+		needsGRPC := l == labelRPCResponseStatus && !rule.anySystem
+		if needsGRPC && !agent.CallsGRPC(r.plain(labelRPCSystemName), r.plain(labelRPCSystem)) {
 			continue
 		}
 		if t.Value == spantable.IsText && t.Text().Len > 0 && !rule.textFirst {
 			return agent.ParseGRPCStatus(r.view(t.Text()))
 		}
-		if code, ok := whole(t); ok {
+		if code, ok := integer(t); ok {
 			start := len(r.made)
 			r.made = strconv.AppendInt(r.made, code, 10)
 			return agent.ParseGRPCStatus(spantable.View(r.made[start:]))

@@ -15,39 +15,37 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// labels are the tags that some rule asks for. They never change; another agent's policy make
-// others.
+// labels numbers the tags that the rules of a policy ask for. It is immutable.
 type labels struct {
-	names []string // by label
-	peers []label  // in the order of their names
-	of    [rulebookCount]labelsOf
-	table *spantable.Names
-
-	ignorable []label // of the tags that rules of Labels.Ignore ask for
+	names     []string // name of each label
+	peers     []label  // peer tags, sorted by name
+	byBook    [rulebookCount]bookLabels
+	table     *spantable.Names // names for the decoder
+	ignorable []label          // tags that the rules of Labels.Ignore match
 }
 
-// labelsOf is what keys are made of by the rules of one rulebook.
-type labelsOf struct {
-	inKey      [spantable.Kinds]spantable.LabelSet // by the kind of a span
-	endpoints  []label                             // nil where neither HTTP method nor endpoint is a label
+// bookLabels contains the labels of one rulebook.
+type bookLabels struct {
+	inKey      [spantable.Kinds]spantable.LabelSet // for each kind of spans, the tags that affect the key
+	endpoints  []label                             // tags of the HTTP endpoint; nil if keys have no HTTP method and endpoint
 	additional []label
 	aliases    []labelAlias
 }
 
-// labelAlias is an alias of a tag that is asked for.
+// labelAlias is an alias, see rulebook, by label.
 type labelAlias struct {
 	second, first label
 	kinds         spantable.KindSet
 }
 
-// newLabels numbers the fixed tags, those that the agent wants of a peer, and those that tracers
-// add. It reports false where those are too many, or are such as the agent itself no longer keeps
-// among a span's tags.
+// newLabels returns the labels for the fixed tags, the agent's peer tags, and the tags of the
+// tracers' rules. It reports false if they are too many, or if the agent asks for a peer tag that
+// it no longer keeps in a span's tags.
 func newLabels(peerTags []string, more Labels) (*labels, bool) {
 	l := &labels{names: slices.Clone(fixedTags[:])}
 	copy(l.names, decode.TraceTags[:])
 	if !more.OfTracer {
-		clear(l.names[labelHTTPMethod : labelHTTPRoute+1]) // no tags to look for
+		clear(l.names[labelHTTPMethod : labelHTTPRoute+1]) // the agent's rules read no HTTP tags
 	}
 	if !more.TraceIDs {
 		l.names[decode.LabelTraceHigh] = ""
@@ -61,35 +59,36 @@ func newLabels(peerTags []string, more Labels) (*labels, bool) {
 		case agent.TagKind, "env", "version", "component":
 			return nil, false
 		}
-		at, ok := l.number(name)
+		peer, ok := l.number(name)
 		if !ok {
 			return nil, false
 		}
-		l.peers = append(l.peers, at)
+		l.peers = append(l.peers, peer)
 	}
 	for _, name := range more.Ignore.Attributes() {
-		at, ok := l.number(name)
+		tag, ok := l.number(name)
 		if !ok {
 			return nil, false
 		}
-		l.ignorable = append(l.ignorable, at)
+		l.ignorable = append(l.ignorable, tag)
 	}
-	for id := range l.of {
+	for id := range l.byBook {
 		if ok := id == int(ofAgent) || !more.OfTracer || l.addTracers(rulebookID(id), more); !ok {
 			return nil, false
 		}
-		for k := range l.of[id].inKey {
-			l.of[id].inKey[k] = l.keyOf(rulebookID(id), spantable.Kind(k))
+		for k := range l.byBook[id].inKey {
+			l.byBook[id].inKey[k] = l.keyOf(rulebookID(id), spantable.Kind(k))
 		}
 	}
 	l.table = spantable.NewNames(l.names)
 	return l, true
 }
 
-// number gives a tag a label, unless it has one or there are too many.
-func (l *labels) number(name string) (at label, ok bool) {
-	if at := slices.Index(l.names, name); at > int(spantable.Other) {
-		return label(at), true
+// number returns the label of a tag. A tag without a label gets the next one. It reports false if
+// there are too many.
+func (l *labels) number(name string) (tag label, ok bool) {
+	if i := slices.Index(l.names, name); i > int(spantable.Other) {
+		return label(i), true
 	}
 	if len(l.names) == spantable.MaxLabels {
 		return spantable.Other, false
@@ -98,27 +97,28 @@ func (l *labels) number(name string) (at label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracers adds the labels that a language's tracer has and the agent has not.
+// addTracers adds the labels that a rulebook has in addition to the agent's. It reports false if
+// there are too many.
 func (l *labels) addTracers(id rulebookID, more Labels) bool {
-	d, own := &rulebooks[id], &l.of[id]
-	if !d.renamedOnly || more.RenamesResources {
-		own.endpoints = d.endpoints
+	book, own := &rulebooks[id], &l.byBook[id]
+	if !book.needsRenaming || more.RenamesResources {
+		own.endpoints = book.endpoints
 	}
 	names := slices.Clone(more.AdditionalTags)
-	if d.sortsTags {
+	if book.sortsTags {
 		slices.Sort(names)
 	}
-	for _, name := range names[:min(d.additional, len(names))] {
-		at, ok := l.number(name)
+	for _, name := range names[:min(book.additional, len(names))] {
+		tag, ok := l.number(name)
 		if !ok {
 			return false
 		}
-		own.additional = append(own.additional, at)
+		own.additional = append(own.additional, tag)
 	}
-	for _, a := range d.peers.aliases {
+	for _, a := range book.peers.aliases {
 		second := slices.Index(l.names, a.second)
 		if second < 0 {
-			continue // nobody asks for it
+			continue // no rule asks for the tag
 		}
 		first, ok := l.number(a.first)
 		if !ok {
@@ -129,26 +129,26 @@ func (l *labels) addTracers(id rulebookID, more Labels) bool {
 	return true
 }
 
-// keyOf are the labels that the key of a span of that kind is made of.
+// keyOf returns the labels of the tags that affect the key of a span of kind k by a rulebook.
 func (l *labels) keyOf(id rulebookID, k spantable.Kind) spantable.LabelSet {
-	d, own := &rulebooks[id], &l.of[id]
+	book, own := &rulebooks[id], &l.byBook[id]
 	all := []label{
 		labelHTTPStatus, labelOTelHTTPStatus, labelRPCSystemName, labelRPCSystem, labelServiceSource,
 	}
-	all = append(append(append(all, d.status.grpc...), own.additional...), own.endpoints...)
+	all = append(append(append(all, book.status.grpc...), own.additional...), own.endpoints...)
 	if own.endpoints != nil {
 		all = append(all, labelHTTPMethod)
 	}
 	for _, a := range own.aliases {
 		all = append(all, a.first)
 	}
-	if !d.mending {
+	if !book.normalizing {
 		all = append(all, decode.LabelKind)
 	}
-	if d.peers.kinds.Has(k) {
+	if book.peers.kinds.Has(k) {
 		all = append(all, l.peers...)
 	}
-	if d.peers.base.Has(k) {
+	if book.peers.base.Has(k) {
 		all = append(all, labelBaseService)
 	}
 	return spantable.LabelsOf(all...)
@@ -157,19 +157,18 @@ func (l *labels) keyOf(id rulebookID, k spantable.Kind) spantable.LabelSet {
 // label is the number of a tag's name.
 type label = spantable.Label
 
-// The labels of tags that a rule asks for whatever the agent wants, behind those that the decoder
-// needs itself.
+// Labels of the tags that the rules always ask for. They follow the labels of the decoder.
 const (
-	// What decides whether a span is counted, and how often.
+	// Tags that decide whether and with which weight a span is counted.
 	labelTopLevel label = iota + decode.TraceLabels
 	labelTracerTopLevel
 	labelMeasured
 	labelPartialVersion
 	labelSampleRate
-	// What keys are made of.
+	// Tags that keys are made of.
 	labelHTTPStatus
 	labelOTelHTTPStatus
-	labelGRPCStatus // and the four after it, in the order of agent.GRPCStatusTags
+	labelGRPCStatus // the first of five, in the order of agent.GRPCStatusTags
 	_
 	_
 	_
@@ -185,7 +184,7 @@ const (
 	fixedLabels
 )
 
-// fixedTags are the names of the tags above.
+// fixedTags contains the names of the tags above.
 var fixedTags = [fixedLabels]string{
 	labelTopLevel: agent.TagTopLevel, labelTracerTopLevel: agent.TagTracerTopLevel,
 	labelMeasured: agent.TagMeasured, labelPartialVersion: agent.TagPartialVersion,
@@ -198,23 +197,23 @@ var fixedTags = [fixedLabels]string{
 	labelHTTPRoute: "http.route", labelBaseService: agent.TagBaseService, labelPeerService: "peer.service",
 }
 
-// Labels are which labels spans have.
+// Labels configures the labels of spans.
 type Labels struct {
-	// OfTracer: those that the tracer's own statistics would have. Otherwise those that the agent
-	// gives the same spans.
+	// OfTracer selects the labels of the tracer's own statistics instead of the agent's.
 	OfTracer bool
-	// AdditionalTags are the names of tags that tracers make labels of, as the operator has told
-	// them. Of a tracer that takes fewer, the first are.
+	// AdditionalTags are the names of tags that become labels, as the operator configured the
+	// tracers. If a tracer accepts fewer, the first ones count.
 	AdditionalTags []string
-	// RenamesResources: some tracers have HTTP labels only with this.
+	// RenamesResources reports whether tracers rename resources. Some tracers have HTTP labels only
+	// then.
 	RenamesResources bool
-	// Ignore says which spans are not counted, as far as their tags say; nil: none is left out.
+	// Ignore contains the rules for spans that are not counted; nil counts every span.
 	Ignore *ignore.List
-	// TraceIDs: spans can be asked for the ids of their traces, see Counter.Kept.
+	// TraceIDs enables Counter.Kept.
 	TraceIDs bool
 }
 
-// Check says what is unusable.
+// Check validates l. The error names everything that is invalid.
 func (l *Labels) Check() (err error) {
 	for _, name := range l.AdditionalTags {
 		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
@@ -225,19 +224,19 @@ func (l *Labels) Check() (err error) {
 	return err
 }
 
-// Policy is what the agent wants counted, and what it would leave out.
+// Policy defines which spans are counted, and under which labels.
 type Policy struct {
 	id       rules.PolicyID
 	labels   *labels
-	ignored  *ignore.List      // spans that are not counted for their tags
-	kinds    spantable.KindSet // counted for their kind alone
-	ignore   []*regexp.Regexp  // of a root's resource: its trace is not counted
+	ignored  *ignore.List      // rules for spans that are not counted because of their tags
+	kinds    spantable.KindSet // kinds of spans that are always counted
+	ignore   []*regexp.Regexp  // a trace is not counted if its root's resource matches
 	ofTracer bool
-	traceIDs bool // are asked for
+	traceIDs bool // Counter.Kept is enabled
 }
 
-// NewPolicy reads an agent's features. It reports false where the agent asks for what only it can
-// do: its traces are then left to it.
+// NewPolicy returns the policy for the features of an agent. It reports false if the agent asks for
+// a feature that only the agent implements; traces must then be left to the agent.
 func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Policy, bool) {
 	l, ok := newLabels(peerTags, more)
 	p := &Policy{id: rules.NewPolicyID(), labels: l, ignored: more.Ignore, ofTracer: more.OfTracer, traceIDs: more.TraceIDs}
@@ -256,16 +255,16 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Pol
 	return p, ok
 }
 
-// Tags are the names of all tags that some rule asks for: nothing else of a span's tags changes
-// what it is counted as.
+// Tags returns the names of all tags that rules ask for. Other tags do not affect how a span is
+// counted.
 func (p *Policy) Tags() []string {
 	return slices.DeleteFunc(slices.Clone(p.labels.names), func(name string) bool { return name == "" })
 }
 
-// Names are those tags with their labels, for a decoder.
+// Names returns the tags with their labels, for a decoder.
 func (p *Policy) Names() *spantable.Names { return p.labels.table }
 
-// ignores says whether the agent would leave a trace out for its root's resource.
+// ignores reports whether the agent ignores a trace because of its root's resource.
 func (p *Policy) ignores(resource []byte) bool {
 	return slices.ContainsFunc(p.ignore, func(r *regexp.Regexp) bool { return r.Match(resource) })
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestAMainServiceIsItsBatchsOwn also where it is no UTF-8, so that its text is made: whatever texts
-// are made of later spans, it stays, and is one for all traces that have it.
+// TestAMainServiceIsItsBatchsOwn: a main service that is not valid UTF-8 is repaired in reused
+// memory. It must not change when later spans are counted, and traces with the same service share a
+// batch.
 func TestAMainServiceIsItsBatchsOwn(t *testing.T) {
 	for name, policy := range map[string]*datadog.Policy{"agent": policyOf(t), "tracer": tracersPolicy(t)} {
 		c := datadog.NewCounter()
-		for round := range 4 { // so that there is memory, and new keys
+		for round := range 4 { // later rounds reuse memory
 			traces := webTraces(40)
 			for _, trace := range traces {
 				for i := range trace {

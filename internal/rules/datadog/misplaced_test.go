@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// TestMisplacedEmptyString: a v0.5 body whose empty string is not the first is
-// counted where only what does not count means it, and left to the agent otherwise.
+// TestMisplacedEmptyString: a v0.5 body whose empty string is not the first one is counted if only
+// uncounted spans refer to it, and left to the agent otherwise.
 func TestMisplacedEmptyString(t *testing.T) {
 	const empty = 3
 	dict := []string{
@@ -21,7 +21,7 @@ func TestMisplacedEmptyString(t *testing.T) {
 		meta                         map[int]int
 		metrics                      map[int]float64
 	}
-	root := fields{0, 1, 2, 4, map[int]int{5: 6}, nil} // counted, as a server's
+	root := fields{0, 1, 2, 4, map[int]int{5: 6}, nil} // counted because it is a server span
 	inner := fields{0, 1, 2, 4, nil, nil}              // not counted
 	with := func(f fields, change func(*fields)) fields { change(&f); return f }
 	for name, test := range map[string]struct {

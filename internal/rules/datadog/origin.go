@@ -9,14 +9,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Origin is who sent the last body: said, which are the request's headers, completed by what the
-// payload says, as the agent tells payloads of statistics apart. The base service, which goes by
-// the trace, is each batch's own.
-func (c *Counter) Origin(said span.Origin) span.Origin {
-	s, o := &c.table.Senders[0], said
+// Origin returns the origin of the last body. headers is the origin in the request's headers; the
+// fields that distinguish the agent's statistics payloads are replaced by those of the trace
+// payload. The base service is not set, because it differs between batches.
+func (c *Counter) Origin(headers span.Origin) span.Origin {
+	s, o := &c.table.Senders[0], headers
 	o.Env, o.Version, o.Host = c.env(s.Env), c.clone(s.Version), c.clone(s.Host)
 	o.GitCommitSHA = c.clone(s.Commit)
-	o.ProcessTags = c.processTags(said.ProcessTags)
+	o.ProcessTags = c.processTags(headers.ProcessTags)
 	if format := c.decoder.Format(); format == decode.FormatV07 || format == decode.FormatV1 {
 		o.Lang = c.clone(s.Lang)
 		if s.LangVersion.Len > 0 {
@@ -35,18 +35,20 @@ func (c *Counter) Origin(said span.Origin) span.Origin {
 	return o
 }
 
-// env is an environment. The agent writes that of traces as the value of a tag before it looks whether
-// there is one, and that of statistics behind: so what becomes nothing there is none here.
-func (c *Counter) env(said spantable.Text) string {
-	env := c.clone(said)
+// env returns the environment of a sender. If its normalized form is empty, env returns an empty
+// string, because the agent then uses its own environment: it normalizes the environment of traces
+// before it tests whether it is empty.
+func (c *Counter) env(text spantable.Text) string {
+	env := c.clone(text)
 	if !rules.IsTagValue([]byte(env)) && len(rules.AppendTagValue(nil, env)) == 0 {
 		return ""
 	}
 	return env
 }
 
-// processTags are the payload's, else its first span's, else those that were said.
-func (c *Counter) processTags(said string) string {
+// processTags returns the process tags of the payload, otherwise those of its first span, otherwise
+// those of the request's headers.
+func (c *Counter) processTags(header string) string {
 	if s := &c.table.Senders[0]; s.HasProcessTags {
 		return c.clone(s.ProcessTags)
 	}
@@ -57,10 +59,10 @@ func (c *Counter) processTags(said string) string {
 			}
 		}
 	}
-	return said
+	return header
 }
 
-// eachSender visits the senders of OTLP. Each may be kept as it is.
+// eachSender iterates over the origins of the senders of an OTLP request. The origins stay valid.
 func (c *Counter) eachSender(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
@@ -75,26 +77,24 @@ func (c *Counter) eachSender(yield func(span.Origin) bool) {
 	}
 }
 
-// serviceNames remembers what became of service names that the agent rewrites, so that
-// rewriting one again allocates nothing.
+// serviceNames caches normalized service names, so that normalizing a name again allocates nothing.
 type serviceNames struct {
 	lang  string
-	known map[string]string
+	known map[string]string // normalized name by name
 }
 
-// maxNames bounds them. Somebody who makes up names gets each rewritten anew.
+// maxNames is the maximum number of cached names. Further names are normalized at each use.
 const maxNames = 1024
 
-// reset keeps the names for the next tracer, if it speaks the same language: that
-// is in the name of a service without one.
+// reset prepares for a body of the given language. It clears the cache if the language changes,
+// because the default name of a service contains the language.
 func (n *serviceNames) reset(lang string) {
 	if n.known == nil || n.lang != lang {
 		n.lang, n.known = lang, map[string]string{}
 	}
 }
 
-// service is the name as the agent writes it. It is good for as long as the bytes
-// are.
+// service returns the service name as the agent normalizes it. The result is valid as long as raw.
 func (n *serviceNames) service(raw []byte) string {
 	if span.IsServiceName(spantable.View(raw)) {
 		return spantable.View(raw)
@@ -104,14 +104,13 @@ func (n *serviceNames) service(raw []byte) string {
 	}
 	name := span.ServiceName(spantable.View(raw), n.lang)
 	if len(n.known) < maxNames && len(raw) <= span.MaxOriginField {
-		name = strings.Clone(name) // which may be a part of them
+		name = strings.Clone(name) // name may be a part of raw
 		n.known[string(raw)] = name
 	}
 	return name
 }
 
-// peer is the name of another service, or of the process's own, "" where there
-// is nothing to call it by.
+// peer returns the name of a peer's or a base service as the agent normalizes it.
 func (n *serviceNames) peer(raw []byte) string {
 	if len(raw) == 0 || span.IsServiceName(spantable.View(raw)) {
 		return spantable.View(raw)

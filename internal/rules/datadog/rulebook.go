@@ -5,68 +5,68 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// rulebook is whose rules say which spans count and under which labels: the agent's, or those of
-// one language's tracer, which has rules of its own for the statistics that it computes itself.
-// What differs between them stands in this one table, read from the tracers' sources.
+// rulebook defines which spans count, and under which labels: by the agent's rules, or by the rules
+// of one language's tracer for the statistics that it computes itself. The rules of the tracers are
+// taken from their source code.
 type rulebook struct {
-	lang      string // of the headers of its traces, "" for the agent's rules
-	statsLang string // of its statistics, where they call the language something else
+	lang      string // language in the headers of trace requests; "" for the agent's rules
+	statsLang string // language in the tracer's statistics, if it differs from lang
 	counting
 	labelling
 	peers  peerRules
 	status statusRules
 }
 
-// counting is which spans count, besides those that are top-level or measured.
+// counting defines which spans count, in addition to top-level and measured ones.
 type counting struct {
-	counts       spantable.KindSet        // of a kind that the agent wants counted, those of these kinds
-	lastingOnly  bool                     // none that took no time
-	heedsIgnored bool                     // none of a trace that the agent leaves out for its root's resource
-	weighs       bool                     // each stands for as many as its trace's sample rate says
-	isSynthetic  func(origin string) bool // whether an origin is that of a synthetic test
+	counts        spantable.KindSet        // kinds that count if the agent asks for them
+	nonzeroOnly   bool                     // spans with a duration of 0 do not count
+	honorsIgnored bool                     // traces that the agent ignores because of the root's resource do not count
+	weighs        bool                     // the sample rate of the trace determines the weight
+	isSynthetic   func(origin string) bool // reports whether an origin is a synthetic test
 }
 
-// labelling is under which labels they count.
+// labelling defines the labels of counted spans.
 type labelling struct {
-	mending       bool    // the agent's: on tags as its receiver leaves them, and a kind that it knows
-	foldsKind     bool    // a kind in capitals is one
-	rootUnsaid    bool    // whether a span is its trace's root is not told
-	noMainService bool    // its payloads do not say which service the process is
-	endpoints     []label // that an HTTP endpoint is read from: the first that says something
-	emptyEndpoint bool    // the first that is there, though it says nothing
-	renamedOnly   bool    // no HTTP method and endpoint unless resources are renamed
-	additional    int     // how many additional tags at most, the first that the operator names
-	sortsTags     bool    // the first in the order of their names
+	normalizing    bool    // the agent's rules: labels are read after the normalization in its receiver
+	foldsKind      bool    // the case of a span kind is ignored
+	omitsTraceRoot bool    // keys do not tell whether a span is the root of its trace
+	noMainService  bool    // payloads do not contain the service of the process
+	endpoints      []label // tags of the HTTP endpoint; the first non-empty one counts
+	emptyEndpoint  bool    // the first existing one of endpoints counts, even if it is empty
+	needsRenaming  bool    // HTTP method and endpoint are labels only if resources are renamed
+	additional     int     // limit on additional tags; the first that the operator names count
+	sortsTags      bool    // additional tags are sorted by name before the limit applies
 }
 
-// peerRules are which tags are labels of a span's peer.
+// peerRules defines which tags are peer tags.
 type peerRules struct {
-	kinds      spantable.KindSet // of spans whose peer tags are labels
-	base       spantable.KindSet // for which the base service alone is one
-	baseAlways bool              // also where the agent asks for no peer tags
-	raw        bool              // addresses in peer tags are not blocked
-	textOnly   bool              // what was written as a number is no peer or additional tag
-	aliases    []alias           // names that a tag of another name answers to
+	kinds      spantable.KindSet // kinds of spans that have all peer tags
+	base       spantable.KindSet // kinds of spans whose only peer tag is the base service
+	baseAlways bool              // base applies even if the agent asks for no peer tags
+	raw        bool              // addresses in peer tags are not masked
+	textOnly   bool              // numbers are ignored in peer tags and additional tags
+	aliases    []alias           // peer and additional tags that are sent under another name
 }
 
-// alias is a tag that a tracer knows by a second name, and sends by the first, on spans of some
-// kinds.
+// alias is a tag that a tracer knows under the name second, but sends under the name first, on
+// spans of some kinds.
 type alias struct {
 	second, first string
 	kinds         spantable.KindSet
 }
 
-// statusRules are where the status of a call is read from.
+// statusRules defines which tags the status of a call is read from.
 type statusRules struct {
-	grpc       []label // that a gRPC status is read from, in this order
-	textFirst  bool    // all that were written as text before all numbers
-	anySystem  bool    // also where the tags do not say that it is one of gRPC
-	rawGRPC    bool    // as it stands there, and only of a span of type "rpc"
-	otel       bool    // an HTTP status may stand where OpenTelemetry puts it
-	digitsOnly bool    // in text an HTTP status is digits and nothing else
+	grpc       []label // tags of the gRPC status, in order of preference
+	textFirst  bool    // texts take precedence over numbers
+	anySystem  bool    // rpc.response.status_code counts even if no tag says that the call is a gRPC call
+	rawGRPC    bool    // the gRPC status is not parsed, and is read only from spans of type "rpc"
+	otel       bool    // OpenTelemetry's attribute of the HTTP status is read too
+	digitsOnly bool    // an HTTP status in text may contain only digits
 }
 
-// rulebookID numbers them. It is part of what a remembered key is made of.
+// rulebookID identifies a rulebook. It is part of fingerprints.
 type rulebookID uint8
 
 const (
@@ -79,9 +79,9 @@ const (
 )
 
 var (
-	talking    = spantable.KindsOf(spantable.KindClient, spantable.KindProducer, spantable.KindConsumer)
-	calling    = spantable.KindsOf(spantable.KindClient, spantable.KindProducer)
-	called     = spantable.KindsOf(spantable.KindServer, spantable.KindConsumer)
+	peerKinds  = spantable.KindsOf(spantable.KindClient, spantable.KindProducer, spantable.KindConsumer)
+	callers    = spantable.KindsOf(spantable.KindClient, spantable.KindProducer)
+	callees    = spantable.KindsOf(spantable.KindServer, spantable.KindConsumer)
 	internal   = spantable.KindsOf(spantable.KindInternal)
 	unknown    = spantable.KindsOf(spantable.KindUnknown)
 	everyKind  = ^spantable.KindsOf(spantable.KindUnspecified)
@@ -91,39 +91,42 @@ var (
 	}
 )
 
-func isSyntheticsItself(origin string) bool { return origin == "synthetics" }
+// isSyntheticsOnly reports whether origin is exactly "synthetics". The agent compares only the
+// prefix.
+func isSyntheticsOnly(origin string) bool { return origin == "synthetics" }
 
+// rulebooks contains all rulebooks, by ID.
 var rulebooks = [rulebookCount]rulebook{
 	ofAgent: {
 		counting: counting{
-			counts: everyKind, heedsIgnored: true, weighs: true, isSynthetic: agent.Synthetics,
+			counts: everyKind, honorsIgnored: true, weighs: true, isSynthetic: agent.Synthetics,
 		},
-		labelling: labelling{mending: true},
-		peers:     peerRules{kinds: talking, base: internal},
+		labelling: labelling{normalizing: true},
+		peers:     peerRules{kinds: peerKinds, base: internal},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
 	ofGo: {
 		lang:      "go",
-		counting:  counting{counts: everyKind, heedsIgnored: true, isSynthetic: agent.Synthetics},
+		counting:  counting{counts: everyKind, honorsIgnored: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{foldsKind: true, endpoints: []label{labelHTTPEndpoint}, additional: 6},
-		peers:     peerRules{kinds: talking, base: internal | unknown, textOnly: true},
+		peers:     peerRules{kinds: peerKinds, base: internal | unknown, textOnly: true},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
 	ofPython: {
 		lang:     "python",
-		counting: counting{counts: everyKind, heedsIgnored: true, isSynthetic: agent.Synthetics},
+		counting: counting{counts: everyKind, honorsIgnored: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{
 			foldsKind: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, emptyEndpoint: true,
 			additional: 4, sortsTags: true,
 		},
-		peers:  peerRules{kinds: talking, base: everyKind &^ talking, baseAlways: true, textOnly: true},
+		peers:  peerRules{kinds: peerKinds, base: everyKind &^ peerKinds, baseAlways: true, textOnly: true},
 		status: statusRules{grpc: grpcLabels[:4], textFirst: true, digitsOnly: true},
 	},
 	ofNode: {
 		lang: "nodejs", statsLang: "javascript",
-		counting: counting{isSynthetic: isSyntheticsItself},
+		counting: counting{isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
-			rootUnsaid: true, noMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
+			omitsTraceRoot: true, noMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
 		},
 		status: statusRules{
 			grpc:      []label{labelGRPCStatus + 3, labelGRPCStatus, labelRPCResponseStatus},
@@ -132,21 +135,21 @@ var rulebooks = [rulebookCount]rulebook{
 	},
 	ofJava: {
 		lang:     "java",
-		counting: counting{counts: everyKind, lastingOnly: true, isSynthetic: isSyntheticsItself},
+		counting: counting{counts: everyKind, nonzeroOnly: true, isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
-			endpoints: []label{labelHTTPEndpoint}, renamedOnly: true, additional: 4, sortsTags: true,
+			endpoints: []label{labelHTTPEndpoint}, needsRenaming: true, additional: 4, sortsTags: true,
 		},
-		peers: peerRules{kinds: talking, base: internal, baseAlways: true, raw: true, aliases: []alias{
+		peers: peerRules{kinds: peerKinds, base: internal, baseAlways: true, raw: true, aliases: []alias{
 			{"db.system", "db.type", everyKind},
-			{"server.address", "peer.hostname", calling},
-			{"server.address", "http.hostname", called},
+			{"server.address", "peer.hostname", callers},
+			{"server.address", "http.hostname", callees},
 		}},
 		status: statusRules{grpc: []label{labelGRPCStatus}, rawGRPC: true, digitsOnly: true},
 	},
 }
 
-// rulebookOf is the rulebook of a language's tracer. One whose rules are not known is counted by
-// those of the agent.
+// rulebookOf returns the rulebook of the tracer for a language. For an unknown language it is the
+// agent's.
 func rulebookOf(lang string) rulebookID {
 	for id := ofAgent + 1; id < rulebookCount; id++ {
 		if rulebooks[id].lang == lang {

@@ -18,13 +18,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// What follows says for one span after the other what each tracer's source says, on two maps,
-// and knows nothing of rulebooks. The tracers themselves are asked in test/agent/tracers.
+// The model implements the rules of each tracer's source code on two maps, independent of the
+// rulebooks. test/agent/tracers compares the rulebooks with the tracers themselves.
 
-// modelSpan is a span as its tracer has it.
+// modelSpan is a span as its tracer sees it.
 type modelSpan struct {
 	spanV04
-	peers, additional []string // the names that are asked for
+	peers, additional []string // names of the wanted tags
 }
 
 func (s *modelSpan) tags() rules.Maps { return rules.Maps{Meta: s.Meta, Metrics: s.Metrics} }
@@ -40,7 +40,7 @@ func (s *modelSpan) isMarked(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.Metrics[name] == 1 })
 }
 
-// key has what is alike in all languages.
+// key returns the labels that are the same in all languages.
 func (s *modelSpan) key() span.Key {
 	k := span.Key{
 		Service: s.Service, Operation: s.Name, Resource: s.Resource, Type: s.Type, Kind: s.Meta["span.kind"],
@@ -111,7 +111,7 @@ func pythonModel(s *modelSpan) (k span.Key, counts bool) {
 func nodeModel(s *modelSpan) (k span.Key, counts bool) {
 	k = s.key()
 	k.TraceRoot = span.TraceRootNotSet
-	// It writes every status as text.
+	// This tracer sends every status as text.
 	if code, err := strconv.ParseFloat(s.any("http.status_code"), 64); err == nil &&
 		code == math.Trunc(code) {
 		k.HTTPStatus = uint32(code)
@@ -180,7 +180,7 @@ func firstFour(names []string) []string {
 	return names[:min(4, len(names))]
 }
 
-// mainService is what a tracer's payloads say, by the span that speaks for the trace.
+// mainService returns the service in the tracer's payloads. s is the root of the trace.
 func mainService(lang string, s *modelSpan) string {
 	if base := s.Meta["_dd.base_service"]; base != "" && lang != "nodejs" {
 		return base
@@ -191,7 +191,7 @@ func mainService(lang string, s *modelSpan) string {
 	return s.Service
 }
 
-// randomModelSpan has tags of which any may decide about a label, each as text or a number.
+// randomModelSpan returns named with random names, and random tags that affect its labels.
 func randomModelSpan(rnd *rand.Rand, id uint64, named modelSpan) modelSpan {
 	pick := func(all ...string) string { return all[rnd.IntN(len(all))] }
 	named.spanV04 = spanV04{
@@ -245,7 +245,7 @@ func randomModelSpan(rnd *rand.Rand, id uint64, named modelSpan) modelSpan {
 			continue
 		}
 		value := values[rnd.IntN(len(values))]
-		if number, is := strings.CutPrefix(value, "#"); is {
+		if number, ok := strings.CutPrefix(value, "#"); ok {
 			named.Metrics[name], _ = strconv.ParseFloat(number, 64)
 		} else {
 			named.Meta[name] = value
@@ -254,8 +254,8 @@ func randomModelSpan(rnd *rand.Rand, id uint64, named modelSpan) modelSpan {
 	return named
 }
 
-// TestTracersHaveTheirLabels: of random spans each rulebook counts those that its tracer would
-// count, under the same labels and with its own main service, whatever was counted before.
+// TestTracersHaveTheirLabels: for random spans, each rulebook counts the same spans as the model,
+// under the same labels and main service, independent of earlier bodies.
 func TestTracersHaveTheirLabels(t *testing.T) {
 	asked := modelSpan{
 		peers: []string{
@@ -306,8 +306,8 @@ func TestTracersHaveTheirLabels(t *testing.T) {
 	}
 }
 
-// modelKeys are the keys of the spans that a tracer would count, whose agent leaves out
-// traces by the resource r.
+// modelKeys returns the keys of the spans that a tracer would count, if the agent ignores traces
+// whose resource is r.
 func modelKeys(lang string, model func(*modelSpan) (span.Key, bool), spans []modelSpan) (keys []string) {
 	if spans[0].Resource == "r" && (lang == "go" || lang == "python") {
 		return nil
@@ -321,8 +321,8 @@ func modelKeys(lang string, model func(*modelSpan) (span.Key, bool), spans []mod
 	return keys
 }
 
-// countedKeys are the keys of the one batch of a body, as the statistics show them, and its
-// main service. Each span must stand for itself alone.
+// countedKeys returns the normalized keys of the only batch of a body, and its main service. Each
+// span must have weight 1.
 func countedKeys(t *testing.T, c *datadog.Counter) (keys []string, main string) {
 	t.Helper()
 	for _, s := range countedBy(t, c) {
@@ -336,7 +336,7 @@ func countedKeys(t *testing.T, c *datadog.Counter) (keys []string, main string) 
 	return keys, main
 }
 
-// TestATextIsNoMark: the agent reads a mark that was written as text, a tracer does not.
+// TestATextIsNoMark: the agent accepts a mark such as _dd.measured as text, a tracer does not.
 func TestATextIsNoMark(t *testing.T) {
 	for policy, want := range map[*datadog.Policy]int{policyOf(t): 1, tracersPolicy(t): 0} {
 		c := datadog.NewCounter()
@@ -353,8 +353,8 @@ func TestATextIsNoMark(t *testing.T) {
 	}
 }
 
-// TestAnUnknownTracerHasTheAgentsLabels: a language without a rulebook, and every language
-// where tracers' labels are not asked for.
+// TestAnUnknownTracerHasTheAgentsLabels: this applies to a language without a rulebook, and to
+// every language if the policy does not ask for tracers' labels.
 func TestAnUnknownTracerHasTheAgentsLabels(t *testing.T) {
 	tracers, ok := datadog.NewPolicy(agentPeerTags, rules.Kinds, nil,
 		datadog.Labels{OfTracer: true, AdditionalTags: []string{"language"}})
@@ -381,7 +381,7 @@ func TestAnUnknownTracerHasTheAgentsLabels(t *testing.T) {
 	}
 }
 
-// policyWithout asks for tracers' labels and for no tags.
+// policyWithout returns a policy with tracers' labels and without tags.
 func policyWithout(t testing.TB) *datadog.Policy {
 	t.Helper()
 	p, ok := datadog.NewPolicy(nil, nil, nil, datadog.Labels{OfTracer: true})
@@ -391,8 +391,8 @@ func policyWithout(t testing.TB) *datadog.Policy {
 	return p
 }
 
-// TestAFewTagsMoreAreTooMany: an agent that asks for as many tags as there may be leaves no
-// room for those that tracers add.
+// TestAFewTagsMoreAreTooMany: if the agent asks for the maximum number of tags, those that tracers
+// add do not fit.
 func TestAFewTagsMoreAreTooMany(t *testing.T) {
 	var peers []string
 	for i := range spantable.MaxLabels - policyWithout(t).Names().Len() {

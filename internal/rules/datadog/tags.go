@@ -10,18 +10,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// tags are those of the selected span, as a rulebook reads them.
+// tags reads the tags of the selected span by the rules of a rulebook.
 type tags struct {
 	spantable.Selected
 	table *spantable.Table
 	book  *rulebook
-	made  []byte // texts that do not stand in the body as they must be
+	made  []byte // texts that differ from the body, or are not in it
 }
 
-// tag is the selected span's, nil where it has none.
+// tag returns a tag of the selected span, or nil.
 func (r *tags) tag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 
-// text is a text as valid UTF-8, repaired as the agent does it.
+// text returns a text as valid UTF-8. Like the agent, it replaces invalid bytes.
 func (r *tags) text(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
 	r.table.Charge(t.Len)
@@ -38,13 +38,13 @@ func (r *tags) text(t spantable.Text) []byte {
 	return r.made[start:]
 }
 
-// clone is a copy of a text.
+// clone returns a copy of a text.
 func (r *tags) clone(t spantable.Text) string { return string(r.text(t)) }
 
-// view is a text that is good for as long as the body.
+// view returns a text that is valid until the next body.
 func (r *tags) view(t spantable.Text) string { return spantable.View(r.text(t)) }
 
-// plain is a tag's text, where it was written as text.
+// plain returns the value of a tag that is text, otherwise an empty string.
 func (r *tags) plain(l label) string {
 	if t := r.tag(l); t != nil && t.Value == spantable.IsText {
 		return r.view(t.Text())
@@ -52,8 +52,8 @@ func (r *tags) plain(l label) string {
 	return ""
 }
 
-// written is a tag's value as the agent writes any as text.
-func (r *tags) written(l label) string {
+// formatted returns the value of a tag as text. It formats other types like the agent.
+func (r *tags) formatted(l label) string {
 	t := r.tag(l)
 	if t == nil {
 		return ""
@@ -71,12 +71,12 @@ func (r *tags) written(l label) string {
 	case spantable.IsBytes:
 		return r.table.String(t.Text())
 	default:
-		r.table.Fail(decode.ErrUnparsable) // only the agent can say how that reads
+		r.table.Fail(decode.ErrUnparsable) // only the agent can convert a nested value
 	}
 	return spantable.View(r.made[start:])
 }
 
-// number is a tag's value as the agent reads a number, also from text, or as a tracer does.
+// number returns the value of a tag as a number. By the agent's rules, text is parsed.
 func (r *tags) number(l label) (float64, bool) {
 	t := r.tag(l)
 	switch {
@@ -84,7 +84,7 @@ func (r *tags) number(l label) (float64, bool) {
 		return 0, false
 	case t.Value != spantable.IsText:
 		return t.Float()
-	case !r.book.mending:
+	case !r.book.normalizing:
 		return 0, false
 	}
 	if s := r.table.Bytes(t.Text()); len(s) > 0 && s[0] <= '9' || len(s) > 2 { // "1", "-1", ".5", "inf"
@@ -94,13 +94,14 @@ func (r *tags) number(l label) (float64, bool) {
 	return 0, false
 }
 
+// isOne reports whether the value of a tag is 1.
 func (r *tags) isOne(l label) bool {
 	n, ok := r.number(l)
 	return ok && n == 1
 }
 
-// whole is the value as the agent reads a whole number: not from text.
-func whole(t *spantable.Tag) (int64, bool) {
+// integer returns the value of a tag as an integer. Like the agent, it does not parse text.
+func integer(t *spantable.Tag) (int64, bool) {
 	switch t.Value {
 	case spantable.IsInteger:
 		return int64(t.Bits), true
@@ -110,7 +111,7 @@ func whole(t *spantable.Tag) (int64, bool) {
 	return 0, false
 }
 
-// joined is a tag in one text.
+// joined returns a tag as name:value.
 func (r *tags) joined(name, value string) string {
 	start := len(r.made)
 	r.made = append(append(append(r.made, name...), ':'), value...)

@@ -14,8 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// TestTheVectorsOfSpansAreCountedAlike: what client/rules make of a trace, this room makes
-// of the same trace's body, once names are normalised. An absent kind is internal here.
+// TestTheVectorsOfSpansAreCountedAlike: client/rules and this package count the same spans of a
+// trace under the same keys, once names are normalized. A missing span kind counts as internal
+// here.
 func TestTheVectorsOfSpansAreCountedAlike(t *testing.T) {
 	file, err := os.ReadFile("../../../client/rules/testdata/spans.json")
 	if err != nil {
@@ -71,7 +72,7 @@ func TestTheVectorsOfSpansAreCountedAlike(t *testing.T) {
 	}
 }
 
-// normal is a key as the statistics show it.
+// normal returns a normalized key.
 func normal(t *testing.T, raw []byte) string {
 	t.Helper()
 	var k span.Key

@@ -9,14 +9,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// attributes are those of the span whose key is being made.
+// attributes reads the attributes of the selected span.
 type attributes struct {
 	request  otlp.Request
 	selected spantable.Selected
-	scratch  []byte // texts that do not stand in the body as they must be
+	scratch  []byte // texts of values that are not text in the body
 }
 
-// tag is the span's first tag of some labels, nil where it has none.
+// tag returns the tag of the first of the labels that the selected span has, or nil.
 func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	for _, l := range labels {
 		if a.selected.Set.Has(l) {
@@ -26,7 +26,8 @@ func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	return nil
 }
 
-// text is the value of the first tag of some labels as text, whatever it was written as.
+// text returns the value of the first of the labels that the selected span has, of any type, as
+// text.
 func (a *attributes) text(labels ...spantable.Label) string {
 	t := a.tag(labels...)
 	switch {
@@ -40,20 +41,22 @@ func (a *attributes) text(labels ...spantable.Label) string {
 	return spantable.View(a.scratch[start:])
 }
 
-// Value implements work.Span. A messaging operation may be empty under one name and not under another.
+// Value implements work.Span. For the messaging operation, an empty attribute falls back to the
+// next name.
 func (a *attributes) Value(attribute work.Attribute) string {
 	labels := workAttributes[attribute]
 	if attribute != work.MessagingOperation {
 		return a.text(labels...)
 	}
-	if done := a.text(labels[:2]...); done != "" {
-		return done
+	if operation := a.text(labels[:2]...); operation != "" {
+		return operation
 	}
 	return a.text(labels[2])
 }
 
-// whole is a value as a whole number, also from text.
-func (a *attributes) whole(t *spantable.Tag) (int64, bool) {
+// integer returns a value as an integer. Text is parsed, and a float without a fraction is
+// accepted.
+func (a *attributes) integer(t *spantable.Tag) (int64, bool) {
 	switch t.Value {
 	case spantable.IsInteger:
 		return int64(t.Bits), true
@@ -65,18 +68,18 @@ func (a *attributes) whole(t *spantable.Tag) (int64, bool) {
 	return 0, false
 }
 
-// httpStatus is the status of a response over HTTP, 0 where there is none.
+// httpStatus returns the HTTP response status, or 0.
 func (a *attributes) httpStatus() uint32 {
 	if t := a.tag(labelHTTPStatus, labelOldHTTPStatus); t != nil {
-		if code, ok := a.whole(t); ok {
+		if code, ok := a.integer(t); ok {
 			return rules.StatusOf(code)
 		}
 	}
 	return 0
 }
 
-// grpcStatus is the status of a call by gRPC, empty where there is none. Other systems have
-// statuses under the present name too.
+// grpcStatus returns the gRPC status, or an empty string. The current attribute is read only if the
+// call is a gRPC call, because other RPC systems use it too.
 func (a *attributes) grpcStatus() string {
 	l := labelGRPCStatus
 	if a.tag(labelGRPCStatus) == nil && rules.CallsGRPC(a.text(labelRPCSystem), a.text(labelOldRPCSystem)) {
@@ -85,8 +88,8 @@ func (a *attributes) grpcStatus() string {
 	return rules.ParseGRPCStatus(a.text(l))
 }
 
-// serverAddress is the server's name. Before there was an attribute for it, a client named its
-// peer and a server itself.
+// serverAddress returns the server's name. For spans without server.address, it is the older
+// attribute for the peer of a client, or for the host of a server.
 func (a *attributes) serverAddress(kind spantable.Kind) string {
 	if kind == spantable.KindServer {
 		return a.text(labelServerAddress, labelOldHostName)

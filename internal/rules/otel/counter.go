@@ -13,41 +13,43 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Counter turns bodies into batches of snapshots.
+// Counter converts bodies to batches of snapshots.
 type Counter struct {
 	keys      keys
 	states    tracestate.Memo
 	batches   rules.Batches
 	origins   rules.Origins
-	places    []rules.Place // by resource that has spans
-	resources []resource    // by resource
+	places    []rules.Place // one per resource with spans
+	resources []resource    // one per resource
 }
 
-// resource is what the spans of a resource have in common.
+// resource is the state that the spans of a resource share.
 type resource struct {
-	batch       int    // its number, less than 0 if the resource has no spans
-	service     string // of its origin
-	first, last uint32 // tags of the resource that an operator named as labels of spans
+	batch       int    // number of the batch; negative if the resource has no spans
+	service     string // service of the origin
+	first, last uint32 // range of resource tags that can be labels of spans
 }
 
-// NewCounter makes a counter.
+// NewCounter returns a counter.
 func NewCounter() *Counter { return &Counter{} }
 
-// CounterBytes is the most that a counter takes for bodies of that length.
+// CounterBytes returns the maximum memory of a counter for bodies of the given length.
 func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) + anyCounter }
 
-// anyCounter is what a counter takes for any body: a fingerprint, its origins, and the labels of a span.
+// anyCounter is the memory of a counter that does not depend on the body: a fingerprint, the
+// origins, and the labels of a span.
 const anyCounter = rules.MaxFingerprint + 256<<10
 
-// Decode fills a request from a body, with the tags that have a label.
+// Decode decodes a body into a request. It keeps only the attributes of spans and resources that
+// are in the names.
 type Decode func(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error
 
-// Count decodes a body of OTLP and makes batches of its spans. With an error nothing of it is counted.
+// Count decodes an OTLP body and counts its spans. On an error no span is counted.
 func (c *Counter) Count(body []byte, policy *Policy) error {
 	return c.CountBy((*otlp.Request).Decode, body, policy)
 }
 
-// CountBy is the same of a body of another format.
+// CountBy is like Count for a body in another format.
 func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.keys.policy = policy
 	c.batches.Reset(c)
@@ -55,18 +57,19 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.resources = c.resources[:0]
 	r := &c.keys.request
 	if err := decode(r, body, policy.names, policy.resourceNames); err != nil {
-		return err //nolint:wrapcheck // it says what to do
+		return err //nolint:wrapcheck // the decoder's error is complete
 	}
 	c.places = c.origins.Place(c.places[:0], c.senders)
 	placed := 0
 	for i := range r.Resources {
-		of := &r.Resources[i]
-		if first, last := r.SpansOf(of); first == last {
+		res := &r.Resources[i]
+		if first, last := r.SpansOf(res); first == last {
 			c.resources = append(c.resources, resource{batch: -1})
 			continue
 		}
-		c.countResource(of, c.places[placed])
-		if placed++; r.Err() != nil {
+		c.countResource(res, c.places[placed])
+		placed++
+		if r.Err() != nil {
 			c.batches.Reset(nil)
 			return r.Err()
 		}
@@ -74,33 +77,34 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	return nil
 }
 
-// senders visits the origins of all resources that have spans.
+// senders iterates over the origins of all resources with spans.
 func (c *Counter) senders(yield func(span.Origin) bool) {
 	r := &c.keys.request
 	for i := range r.Resources {
-		of := &r.Resources[i]
-		if first, last := r.SpansOf(of); first < last && !yield(origin(r, of, c.keys.policy.keep)) {
+		res := &r.Resources[i]
+		first, last := r.SpansOf(res)
+		if first < last && !yield(origin(r, res, c.keys.policy.keep)) {
 			return
 		}
 	}
 }
 
-// countResource counts the spans of a resource under an origin.
-func (c *Counter) countResource(of *otlp.Resource, under rules.Place) {
+// countResource adds the snapshots of a resource's spans to the batch of the origin at place.
+func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	r := &c.keys.request
-	number := int(under.Number)
+	number := int(place.Number)
 	batch, _ := c.batches.Of(rules.Origin{Number: number})
 	service := c.origins.Of(number).Service
 	if number == rules.Common {
-		service = origin(r, of, nil).Service
+		service = origin(r, res, nil).Service
 	}
 	var flags span.Flags
-	if under.IsShared {
+	if place.IsShared {
 		flags = span.SharedOrigin
 	}
-	firstTag, lastTag := ownTags(r, of, c.keys.policy.names.Len())
+	firstTag, lastTag := ownTags(r, res, c.keys.policy.names.Len())
 	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag})
-	first, last := r.SpansOf(of)
+	first, last := r.SpansOf(res)
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
 		end := int64(min(s.Start+s.Duration, math.MaxInt64))
@@ -130,48 +134,50 @@ func (c *Counter) countResource(of *otlp.Resource, under rules.Place) {
 	}
 }
 
-// Label returns the key of a span of the last body, see span.Labeller.
+// Label returns the key of span number of the last body, see span.Labeller.
 func (c *Counter) Label(number uint32) *span.Key {
 	r := &c.keys.request
-	of := &c.resources[r.Extras[number].Resource]
+	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
-	c.keys.selectSpan(s, of.first, of.last)
-	return c.keys.label(s, of.service)
+	c.keys.selectSpan(s, res.first, res.last)
+	return c.keys.label(s, res.service)
 }
 
-// ownTags sorts the tags of a resource by their labels, and returns where those begin and end that an
-// operator named as labels: those that spans may have too, of which there are so many. Of two with one
-// label it leaves the first, which counts: each span may have to look through all that are left.
-func ownTags(r *otlp.Request, of *otlp.Resource, ofSpans int) (first, last uint32) {
-	tags := r.Tags[of.FirstTag:of.LastTag]
+// ownTags returns the range of resource tags that an operator named as labels of spans: those with
+// a label from ownLabels to spanLabels, the number of labels that spans can have. It sorts the tags
+// of the resource by label, and removes all except the first tag of a label, because each span may
+// have to search all of them.
+func ownTags(r *otlp.Request, res *otlp.Resource, spanLabels int) (first, last uint32) {
+	tags := r.Tags[res.FirstTag:res.LastTag]
 	slices.SortStableFunc(tags, func(a, b spantable.Tag) int { return cmp.Compare(a.Label, b.Label) })
 	tags = slices.CompactFunc(tags, func(a, b spantable.Tag) bool { return a.Label == b.Label })
-	of.LastTag = of.FirstTag + uint32(len(tags))
-	before := func(label int) uint32 {
+	res.LastTag = res.FirstTag + uint32(len(tags))
+	indexOf := func(label int) uint32 {
 		byLabel := func(t spantable.Tag, label int) int { return int(t.Label) - label }
 		n, _ := slices.BinarySearchFunc(tags, label, byLabel)
-		return of.FirstTag + uint32(n)
+		return res.FirstTag + uint32(n)
 	}
-	return before(int(ownLabels)), before(ofSpans)
+	return indexOf(int(ownLabels)), indexOf(spanLabels)
 }
 
-// Request is the last body, decoded.
+// Request returns the last body, decoded.
 func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 
-// Batches are what the last body held: an origin, and the snapshots of its spans. Both are good
-// until the next Count.
+// Batches iterates over the origins of the last body and their batches. Both are valid until the
+// next Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
-	for of, batch := range c.batches.All {
-		if !yield(c.origins.Of(of.Number), batch) {
+	for id, batch := range c.batches.All {
+		if !yield(c.origins.Of(id.Number), batch) {
 			return
 		}
 	}
 }
 
-// Counted is a span of a body: its number, the number of its batch, and its place in that.
+// Counted identifies a span of a body: its number, the number of its batch, and its index in the
+// batch.
 type Counted struct{ Span, Batch, At int }
 
-// Counted visits the spans of the last body.
+// Counted iterates over the spans of the last body.
 func (c *Counter) Counted(yield func(Counted) bool) {
 	var next [rules.MaxBatches]int
 	for i := range c.keys.request.Extras {
@@ -183,13 +189,13 @@ func (c *Counter) Counted(yield func(Counted) bool) {
 	}
 }
 
-// Release lets go of the last body, and of the memory that only a very large one needed.
+// Release drops the last body, and frees the memory that only a very large body needs.
 func (c *Counter) Release() {
 	c.states.Forget()
 	c.keys.key.Clear()
 	c.batches.Release()
 	c.origins.Reset()
-	clear(c.resources) // or they would keep the names of services
+	clear(c.resources) // so that they do not retain the names of services
 	if c.keys.request.Release() {
 		c.keys.scratch, c.resources, c.places = nil, nil, nil
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestAnOriginIsWhatItsResourceSays, by the present names and by those before.
+// TestAnOriginIsWhatItsResourceSays: it is read from the current and the older names of attributes.
 func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
 	of := func(attributes []otlptest.Attribute) span.Origin {
 		return countedOf(t, otel.NewCounter(),
@@ -58,8 +58,8 @@ func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
 	}
 }
 
-// TestAnOriginKeepsWhatIsNamedOfItsResource, in one order, beside what is a label too; of more
-// than a body has places for, the last ones are their service.
+// TestAnOriginKeepsWhatIsNamedOfItsResource: the named attributes are kept in sorted order, even if
+// they are labels too. If a body has too many origins, the last ones are reduced to their service.
 func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 	policy := otel.NewPolicy(otel.Labels{
 		Attributes: []string{"tenant", "zone"},
@@ -112,7 +112,8 @@ func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 	}
 }
 
-// TestThereIsABatchAnOrigin, however many resources say the same, and in whatever order.
+// TestThereIsABatchAnOrigin: resources with equal origins share a batch, in whatever order they
+// are.
 func TestThereIsABatchAnOrigin(t *testing.T) {
 	resource := func(service string, names ...string) otlptest.Resource {
 		var spans []otlptest.Span
@@ -141,8 +142,9 @@ func TestThereIsABatchAnOrigin(t *testing.T) {
 	}
 }
 
-// TestAnyNumberOfOriginsIsCounted: each span once and under its own service, and marked where its origin
-// says less than its resource. As many services as there are places for keep an origin.
+// TestAnyNumberOfOriginsIsCounted: each span is counted once and under its own service, and is
+// marked if its origin is less specific than its resource. As many services as fit have an origin
+// of their own.
 func TestAnyNumberOfOriginsIsCounted(t *testing.T) {
 	c, keeping := otel.NewCounter(), otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
 	for _, test := range []struct {
@@ -180,7 +182,7 @@ func TestAnyNumberOfOriginsIsCounted(t *testing.T) {
 					s.origin.Service != "" && s.origin.Service != s.key.Service {
 					t.Errorf("%v: %q of %s is counted under %+v", test, s.key.Resource, s.key.Service, s.origin)
 				}
-				if _, is := s.origin.OTLP(); !is {
+				if _, ok := s.origin.OTLP(); !ok {
 					t.Errorf("%v: %+v has no SDK", test, s.origin)
 				}
 				names[s.key.Resource] = true
@@ -210,7 +212,8 @@ func TestAnyNumberOfOriginsIsCounted(t *testing.T) {
 	}
 }
 
-// TestTheCommonOriginSaysWhatIsTrueOfAll: an environment that they do not have in common is blocked.
+// TestTheCommonOriginSaysWhatIsTrueOfAll: an environment that is not common to all of its senders
+// is blocked.
 func TestTheCommonOriginSaysWhatIsTrueOfAll(t *testing.T) {
 	var all []otlptest.Resource
 	for i := range 2 * rules.MaxOrigins {
@@ -236,7 +239,7 @@ func TestTheCommonOriginSaysWhatIsTrueOfAll(t *testing.T) {
 	}
 }
 
-// batchesOf is how many batches a counter has.
+// batchesOf returns the number of batches of a counter.
 func batchesOf(c *otel.Counter) (n int) {
 	for range c.Batches {
 		n++
@@ -244,8 +247,8 @@ func batchesOf(c *otel.Counter) (n int) {
 	return n
 }
 
-// randomSpan has labels of which each is likely to differ from that of another span by
-// little: in one place, in length, in what it was written as.
+// randomSpan returns a span whose labels are likely to differ from those of another span in one
+// detail: a byte, the length, or the type.
 func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
 	text := func() string {
 		return []string{"", "a", "ab", "b", "200", "grpc", strings.Repeat("x", rnd.IntN(700))}[rnd.IntN(7)]
@@ -276,7 +279,8 @@ func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
 	return s
 }
 
-// TestFingerprint_DecidesTheKey of random spans by two policies.
+// TestFingerprint_DecidesTheKey: random spans with equal fingerprints have equal keys, under two
+// policies.
 func TestFingerprint_DecidesTheKey(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	names := append([]string{"tenant", "zone"}, otel.AttributeNames...)
@@ -294,7 +298,7 @@ func TestFingerprint_DecidesTheKey(t *testing.T) {
 			Attributes: otlptest.SDK("s"),
 			Scopes:     [][]otlptest.Span{request},
 		})
-		for _, s := range countedOf(t, c, body, policies[rnd.IntN(2)]) { // which compares the keys
+		for _, s := range countedOf(t, c, body, policies[rnd.IntN(2)]) { // countedOf compares the keys
 			fingerprints[s.fingerprint] = true
 			spans++
 		}
@@ -304,8 +308,8 @@ func TestFingerprint_DecidesTheKey(t *testing.T) {
 	}
 }
 
-// TestSpansThatAreAlikeKeepTheirKeys counts two spans after one another that differ in one
-// of all the things that a key is made of: each has the key that it has alone.
+// TestSpansThatAreAlikeKeepTheirKeys counts pairs of spans that differ in one part of the key. The
+// second span must have the key that it has without the first.
 func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	base := otlptest.Span{Name: "ab", Kind: spantable.KindClient, Parent: 1}
 	with := func(change func(*otlptest.Span)) otlptest.Span {
@@ -358,8 +362,8 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	}
 }
 
-// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: neither where it was counted, nor where
-// it was not.
+// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: the counter releases a body, whether or not it
+// was counted.
 func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		c := otel.NewCounter()
@@ -381,7 +385,8 @@ func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	}
 }
 
-// TestResourceAttributes_EachAcceptedNameIsKept, also those that an origin has a field for.
+// TestResourceAttributes_EachAcceptedNameIsKept: this includes names that have a field in the
+// origin.
 func TestResourceAttributes_EachAcceptedNameIsKept(t *testing.T) {
 	for _, name := range append([]string{
 		"service.name", "service.version", "deployment.environment.name", "deployment.environment", "host.name",
@@ -405,7 +410,7 @@ func TestResourceAttributes_EachAcceptedNameIsKept(t *testing.T) {
 	}
 }
 
-// TestBytesOfKeysAreBounded: a long name of a service is in the key of each of its spans.
+// TestBytesOfKeysAreBounded: the long name of a service is in the fingerprint of each of its spans.
 func TestBytesOfKeysAreBounded(t *testing.T) {
 	body := otlptest.CostlyBodies(1 << 20)["names"]
 	for range 2 {
@@ -429,7 +434,7 @@ func TestBytesOfKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestAWarmCounterAllocatesNothingASpan, but a few texts for the origin of a resource.
+// TestAWarmCounterAllocatesNothingASpan: only the texts of a resource's origin are allocated.
 func TestAWarmCounterAllocatesNothingASpan(t *testing.T) {
 	var body []byte
 	policy, c := standard(), otel.NewCounter()
@@ -460,7 +465,8 @@ func TestAWarmCounterAllocatesNothingASpan(t *testing.T) {
 	}
 }
 
-// TestASpanCountsForAsManyAsItStandsFor, whose weight is bounded.
+// TestASpanCountsForAsManyAsItStandsFor: the weight of a span comes from its tracestate and is
+// limited.
 func TestASpanCountsForAsManyAsItStandsFor(t *testing.T) {
 	for state, want := range map[string]float64{
 		"ot=th:c": 4, "ot=th:ffffffffffffff": 1 << 32,
@@ -481,7 +487,7 @@ func TestASpanCountsForAsManyAsItStandsFor(t *testing.T) {
 	}
 }
 
-// TestEachSpanIsFoundInItsBatch, by the number that it has in the request.
+// TestEachSpanIsFoundInItsBatch: Counted returns the batch of a span, and its index there.
 func TestEachSpanIsFoundInItsBatch(t *testing.T) {
 	of := func(service string, durations ...uint64) (r otlptest.Resource) {
 		r.Attributes = otlptest.SDK(service)

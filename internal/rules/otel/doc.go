@@ -2,35 +2,36 @@
 //
 // # Counting
 //
-// A Counter takes one body at a time. It has it decoded, makes the key of each span, and puts the
-// span's snapshot into the batch of its origin. An origin is what a resource says of who sent it.
+// A Counter processes one body at a time. It decodes the body, makes the fingerprint of each span,
+// and adds the span's snapshot to the batch of its origin. The origin is derived from the span's
+// resource.
 //
-// # What a span is counted as
+// # Keys
 //
-// Every span counts. Its name is the key's resource, and the operation is a name for its kind of
-// work, http.server.request say, since a Datadog agent rewrites the names of operations and would
-// make GET_users of "GET /users". Labels are read by the present names of attributes and by those
-// of before 2023; those that are no label of their own are peer tags under the present name. A
-// status that is OK, which nobody but an application sets, is an additional tag, see
+// Every span counts. The name of the span becomes the key's resource. The operation describes the
+// kind of work, such as http.server.request, because a Datadog agent normalizes operations and
+// would change "GET /users" to GET_users. Labels are read from the current names of attributes and
+// from those before 2023. Attributes that are not labels of their own become peer tags under their
+// current names. The status OK, which only an application sets, becomes an additional tag, see
 // span.StatusOK.
 //
-// A span counts for as many as its tracestate says, up to wire.MaxWeight: see package tracestate.
-// One that ends before it starts ends when it starts.
+// A span has the weight that its tracestate specifies, up to wire.MaxWeight, see package
+// tracestate. A span that ends before its start ends at its start.
 //
 // # All or nothing
 //
-// A body is counted whole or not at all. Count fails for what is not written as OTLP, and for
-// what would exceed a bound: the body is then left to whoever takes it. Texts are not checked to
-// be UTF-8; in labels what is not is replaced, as everywhere.
+// A body is counted completely or not at all. Count fails if the body is not valid OTLP or exceeds
+// a limit. The caller then forwards or refuses the body. Texts are not validated as UTF-8; labels
+// replace invalid bytes, as everywhere.
 //
-// # Bounds
+// # Limits
 //
-// CounterBytes is the most that a counter takes, by the length of bodies. A body
-// of any number of resources is counted under rules.MaxBatches origins at most, see rules.Origins.
+// CounterBytes returns the maximum memory of a counter for a given length of bodies. A body with
+// any number of resources is counted under at most rules.MaxBatches origins, see rules.Origins.
 //
-// # Threading
+// # Concurrency
 //
-// One goroutine at a time uses a Counter. Its memory is used again for the next body, and nothing
-// is allocated a span once it is warm. Label is called by the goroutine that publishes the batches, before the
-// next body. A Policy never changes.
+// One goroutine at a time may use a Counter. The next body reuses its memory, so that counting a
+// span allocates nothing once the counter is warm. Label is called by the goroutine that publishes
+// the batches, before the next body. A Policy is immutable.
 package otel

@@ -1,4 +1,4 @@
 package otel
 
-// AttributeNames are those of the attributes that labels are made of.
+// AttributeNames contains the names of the attributes that labels are made of.
 var AttributeNames = attributeNames[1:]

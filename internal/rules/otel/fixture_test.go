@@ -10,19 +10,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// counted is a snapshot with its key, and who sent it.
+// counted is a snapshot with its key and origin.
 type counted struct {
 	span.Snapshot
 	origin      span.Origin
 	key         span.Key
-	bytes       []byte // of the key in the native protocol, nil if the span is ignored
+	bytes       []byte // key in the native protocol; nil if the span is ignored
 	fingerprint string
 }
 
-// keyByFingerprint are the keys of all spans of all tests, by their fingerprints.
+// keyByFingerprint contains the keys of all spans of all tests, by fingerprint.
 var keyByFingerprint sync.Map
 
-// countedOf are the spans that a counter makes of a body. Spans with equal fingerprints must have equal keys.
+// countedOf returns the spans that a counter counts in a body. It fails if spans with equal
+// fingerprints have different keys.
 func countedOf(t testing.TB, c *otel.Counter, body []byte, policy *otel.Policy) (all []counted) {
 	t.Helper()
 	if err := c.Count(body, policy); err != nil {
@@ -54,7 +55,7 @@ func countedOf(t testing.TB, c *otel.Counter, body []byte, policy *otel.Policy) 
 	return all
 }
 
-// only is the one span of a request with it alone.
+// only returns the span of a request with a single span.
 func only(t testing.TB, s otlptest.Span, policy *otel.Policy) counted {
 	t.Helper()
 	all := countedOf(t, otel.NewCounter(), otlptest.SDKRequest(s), policy)

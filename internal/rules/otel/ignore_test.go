@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestAttributesThatAreIgnored, of a span or else of its resource, which no label is made of, also at the
-// second look at an equal span.
+// TestAttributesThatAreIgnored: rules match attributes of a span or its resource that are not
+// labels, and they match again for an equal span.
 func TestAttributesThatAreIgnored(t *testing.T) {
 	list, err := ignore.Parse([]string{
 		"attribute.url.path=~^/static/", "attribute.http.route=/healthz",
@@ -21,9 +21,9 @@ func TestAttributesThatAreIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := func(namespace string, attributes ...otlptest.Attribute) []byte {
-		said := append(otlptest.SDK("shop"), otlptest.Attribute{"k8s.namespace.name", namespace})
+		attrs := append(otlptest.SDK("shop"), otlptest.Attribute{"k8s.namespace.name", namespace})
 		s := otlptest.Span{Name: "GET", Attributes: attributes}
-		return otlptest.Request(otlptest.Resource{Attributes: said, Scopes: [][]otlptest.Span{{s, s}}})
+		return otlptest.Request(otlptest.Resource{Attributes: attrs, Scopes: [][]otlptest.Span{{s, s}}})
 	}
 	c, policy := otel.NewCounter(), otel.NewPolicy(otel.Labels{Ignore: list})
 	for range 2 {
@@ -52,7 +52,7 @@ func TestAttributesThatAreIgnored(t *testing.T) {
 	}
 }
 
-// TestIgnore_LooksAtAPrefix of an attribute of 8 MB, and counts its span when only the rest would match.
+// TestIgnore_LooksAtAPrefix: rules compare only a prefix of an attribute of 8 MB.
 func TestIgnore_LooksAtAPrefix(t *testing.T) {
 	list, err := ignore.Parse([]string{"attribute.url.query=~secret"})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Identifying are the attributes of a resource that say which process it is and where it runs, beside
-// those that every origin has a field for.
+// Identifying contains the resource attributes that identify a process and where it runs, except
+// those that have a field of their own in every origin.
 var Identifying = []string{
 	"service.instance.id", "service.namespace",
 	"k8s.cluster.name", "k8s.container.name", "k8s.cronjob.name", "k8s.daemonset.name",
@@ -19,11 +19,12 @@ var Identifying = []string{
 	"k8s.replicaset.name", "k8s.statefulset.name",
 }
 
-// MaxKept is how many attributes of a resource may be named.
+// MaxKept is the maximum number of resource attributes that an operator can name.
 const MaxKept = 32
 
-// ParseResource parses names of resource attributes, separated by commas. "identifying" stands for those of
-// Identifying; "none" is valid alone.
+// ParseResource parses a comma-separated list of resource attributes. The word "identifying"
+// expands to the attributes in Identifying. The text "none" is an empty list, and cannot be part of
+// a list.
 func ParseResource(text string) (names []string, err error) {
 	if text == "none" {
 		return nil, nil
@@ -42,13 +43,13 @@ func ParseResource(text string) (names []string, err error) {
 	return names, nil
 }
 
-// keptAttribute is one that an origin keeps of its resource.
+// keptAttribute is a resource attribute that becomes part of the origin.
 type keptAttribute struct {
 	name  string
 	label spantable.Label
 }
 
-// checkKept says what is unusable of the names that an operator gave.
+// checkKept validates the resource attributes that an operator named.
 func checkKept(names []string) (err error) {
 	const flag = "check otlp-resource-attributes"
 	for _, name := range names {
@@ -64,17 +65,19 @@ func checkKept(names []string) (err error) {
 	return err
 }
 
-// keep finds the labels of what is kept, in the order of the names. Those that have none get one behind
-// all others, so that no tag of a resource is taken for one that spans may have too.
+// keep returns the attributes of an origin, sorted by name, with their labels. names are the
+// attributes to keep, and labels is the list of names by label. A name without a label is appended
+// to labels. So its label is larger than those of span attributes, and the resource's tag does not
+// become a label of spans.
 func keep(names, labels []string) ([]keptAttribute, []string) {
 	var kept []keptAttribute
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		at := slices.Index(labels, name)
-		if at < 0 {
-			at = len(labels)
+		label := slices.Index(labels, name)
+		if label < 0 {
+			label = len(labels)
 			labels = append(labels, name)
 		}
-		kept = append(kept, keptAttribute{name, spantable.Label(at)})
+		kept = append(kept, keptAttribute{name, spantable.Label(label)})
 	}
 	return kept, labels
 }

@@ -15,10 +15,11 @@ type keys struct {
 	fingerprint rules.Fingerprint
 	policy      *Policy
 	key         span.Key
-	name        []byte // of an operation, while it is made
+	name        []byte // operation of key
 }
 
-// selectSpan selects a span, whose resource gives it the tags from first to last.
+// selectSpan selects a span for reading its attributes. Attributes that it does not have are read
+// from the tags first to last of its resource.
 func (k *keys) selectSpan(s *spantable.Span, first, last uint32) {
 	k.selected.Set = spantable.LabelSet{}
 	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
@@ -26,8 +27,8 @@ func (k *keys) selectSpan(s *spantable.Span, first, last uint32) {
 	k.scratch = k.scratch[:0]
 }
 
-// fingerprintOf returns the fingerprint of a span of a service, whose resource gives it the tags from first to
-// last.
+// fingerprintOf returns the fingerprint of a span. Its attributes are its own and the tags first to
+// last of its resource; service is the service of its origin.
 func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint32) []byte {
 	table, f := &k.request.Table, &k.fingerprint
 	facts := uint32(s.Kind)
@@ -52,8 +53,8 @@ func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint
 	return f.Bytes()
 }
 
-// isIgnored reports whether a span has an attribute that is ignored. It selects the span if rules ask for
-// attributes.
+// isIgnored reports whether an ignore rule matches an attribute of the span or of its resource. It
+// selects the span if there are such rules.
 func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
 	if len(k.policy.ignorable) == 0 {
 		return false
@@ -64,8 +65,8 @@ func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
 	})
 }
 
-// label makes the key of the selected span. It is good until the next, and its labels until the
-// body is used again.
+// label makes the key of the selected span. The key is valid until the next call, and its texts
+// until the next body.
 func (k *keys) label(s *spantable.Span, service string) *span.Key {
 	k.name = work.AppendOperation(k.name[:0], k, s.Kind)
 	key := &k.key
@@ -86,7 +87,7 @@ func (k *keys) label(s *spantable.Span, service string) *span.Key {
 	return key
 }
 
-// peerTags appends the tags of the selected span, under their present names.
+// peerTags appends the peer tags of the selected span, under their current names.
 func (k *keys) peerTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range k.policy.tags {
 		value := ""

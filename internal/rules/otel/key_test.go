@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestWhatASpanIsCountedAs has a span of each convention, by its present names and by those
-// before.
+// TestWhatASpanIsCountedAs has a span for each convention, with the current and the older
+// attributes.
 func TestWhatASpanIsCountedAs(t *testing.T) {
 	for name, test := range map[string]struct {
 		span otlptest.Span
@@ -253,8 +253,9 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 	}
 }
 
-// TestPeersAreThoseOfCallers: clients, producers and consumers say by default whom they call. A server's
-// address is what its callers call it, so a thousand names of it are one key, unless an operator named it.
+// TestPeersAreThoseOfCallers: by default clients, producers and consumers have peer tags. Callers
+// control the address in a server's span, so a thousand values must make one key, unless the
+// operator named the attribute.
 func TestPeersAreThoseOfCallers(t *testing.T) {
 	policies := []*otel.Policy{
 		standard(), otel.NewPolicy(otel.Labels{Attributes: []string{"server.address", "peer.service"}}),
@@ -267,7 +268,7 @@ func TestPeersAreThoseOfCallers(t *testing.T) {
 		for _, name := range []string{"server.address", "net.host.name", "net.peer.name", "peer.service"} {
 			if isServer := kind == spantable.KindServer; name == "net.host.name" && !isServer ||
 				name == "net.peer.name" && isServer {
-				continue // of older names it is another side's
+				continue // the older attribute describes the other side of the call
 			}
 			var spans []otlptest.Span
 			for i := range 1001 {
@@ -336,7 +337,7 @@ func TestOperationsAreTheAgents(t *testing.T) {
 	}
 }
 
-// TestWhatAnOperatorNamesBecomesATag, once, and under its own name.
+// TestWhatAnOperatorNamesBecomesATag: the tag occurs once, under its own name.
 func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 	policy := otel.NewPolicy(otel.Labels{Attributes: []string{
 		"tenant", "db.system", "db.namespace",
@@ -350,9 +351,9 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 	if want := []string{"db.system.name:redis", "tenant:a"}; !reflect.DeepEqual(got.PeerTags, want) {
 		t.Errorf("%q, want %q", got.PeerTags, want)
 	}
-	of := func(s otlptest.Span, said ...otlptest.Attribute) []string {
+	tagsOf := func(s otlptest.Span, attrs ...otlptest.Attribute) []string {
 		body := otlptest.Request(otlptest.Resource{
-			Attributes: append(otlptest.SDK("shop"), said...),
+			Attributes: append(otlptest.SDK("shop"), attrs...),
 			Scopes:     [][]otlptest.Span{{s}},
 		})
 		return countedOf(t, otel.NewCounter(), body,
@@ -361,12 +362,12 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 				"host.name",
 			}}))[0].key.PeerTags
 	}
-	if got := of(otlptest.Span{Name: "x"}, otlptest.Attribute{"k8s.namespace.name", "here"},
+	if got := tagsOf(otlptest.Span{Name: "x"}, otlptest.Attribute{"k8s.namespace.name", "here"},
 		otlptest.Attribute{"http.route", "/"}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:here"}) {
 		t.Errorf("of a resource: %q", got)
 	}
-	said := []otlptest.Attribute{{"k8s.namespace.name", "mine"}, {"host.name", "h"}}
-	if got := of(otlptest.Span{Name: "x", Attributes: said},
+	attrs := []otlptest.Attribute{{"k8s.namespace.name", "mine"}, {"host.name", "h"}}
+	if got := tagsOf(otlptest.Span{Name: "x", Attributes: attrs},
 		otlptest.Attribute{
 			"k8s.namespace.name",
 			"here",
@@ -403,26 +404,26 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 	}
 }
 
-// TestFactsOfASpan: when it ended, how long it took, whether it failed, and where its trace
-// TestWhatAResourceSaysOftenIsLookedAtOnce for each of its spans: the first counts.
+// TestWhatAResourceSaysOftenIsLookedAtOnce: if a resource repeats an attribute, the first value
+// counts for each span.
 func TestWhatAResourceSaysOftenIsLookedAtOnce(t *testing.T) {
-	said := []otlptest.Attribute{{"service.name", "shop"}}
+	attrs := []otlptest.Attribute{{"service.name", "shop"}}
 	for i := range 1000 {
-		said = append(said, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)},
+		attrs = append(attrs, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)},
 			otlptest.Attribute{"tenant", i})
 	}
-	body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: [][]otlptest.Span{{{Name: "x"}}}})
+	body := otlptest.Request(otlptest.Resource{Attributes: attrs, Scopes: [][]otlptest.Span{{{Name: "x"}}}})
 	c := otel.NewCounter()
 	counted := countedOf(t, c, body, otel.NewPolicy(otel.Labels{Attributes: []string{"zone", "tenant"}}))
 	if got := fmt.Sprint(counted[0].key.PeerTags); got != "[zone:zone-0 tenant:0]" {
 		t.Errorf("the tags are %s", got)
 	}
-	if of := c.Request().Resources[0]; of.LastTag-of.FirstTag != 3 {
-		t.Errorf("each span looks at %d attributes", of.LastTag-of.FirstTag)
+	if res := c.Request().Resources[0]; res.LastTag-res.FirstTag != 3 {
+		t.Errorf("each span looks at %d attributes", res.LastTag-res.FirstTag)
 	}
 }
 
-// entered a service.
+// TestFactsOfASpan: the end, the duration, whether the span failed, and whether it is top-level.
 func TestFactsOfASpan(t *testing.T) {
 	for name, test := range map[string]struct {
 		span     otlptest.Span

@@ -5,8 +5,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// The attributes of a span that labels are made of. Those that mean the same stand one
-// behind the other, the present name first.
+// Attributes of a span that labels are made of. Attributes with the same meaning are adjacent, the
+// current name first.
 const (
 	labelHTTPMethod spantable.Label = iota + 1
 	labelOldHTTPMethod
@@ -45,7 +45,7 @@ const (
 	fixedLabels
 )
 
-// attributeNames are the names of the attributes above.
+// attributeNames contains the names of the attributes above.
 var attributeNames = [fixedLabels]string{
 	labelHTTPMethod:              "http.request.method",
 	labelOldHTTPMethod:           "http.method",
@@ -83,30 +83,31 @@ var attributeNames = [fixedLabels]string{
 	labelProtocol:                "network.protocol.name",
 }
 
-// oldLabels are the labels that are the older name of the one before.
+// oldLabels contains the labels that are the older name of the label before.
 var oldLabels = spantable.LabelsOf(
 	labelOldHTTPMethod, labelOldHTTPStatus, labelOldDBSystem, labelOldDBNamespace, labelOldDBCollection,
 	labelOldDBOperation,
 	labelOldMessagingDestination, labelOldMessagingOperation, labelOldRPCSystem,
 )
 
-// keyLabels are those that a key has as labels of their own.
+// keyLabels contains the labels that have a field of their own in a key.
 var keyLabels = spantable.LabelsOf(
 	labelHTTPMethod, labelOldHTTPMethod, labelHTTPRoute, labelHTTPStatus, labelOldHTTPStatus, labelGRPCStatus,
 )
 
-// tagLabels are the labels that are peer tags, in the order of their names.
+// tagLabels contains the labels that become peer tags, sorted by name.
 var tagLabels = [...]spantable.Label{
 	labelDBCollection, labelDBNamespace, labelDBOperation, labelDBSystem,
 	labelMessagingDestination, labelMessagingOperation, labelMessagingOperationType, labelMessagingSystem,
 	labelPeerService, labelRPCMethod, labelRPCService, labelRPCSystem, labelServerAddress,
 }
 
-// peerLabels are the tag labels that identify the other side of a call. A server's are left to its callers to
-// write, as the Host header of a request.
+// peerLabels contains the tag labels that identify the peer of a call. By default they are not read
+// from a server's span: there the caller controls the values, for example with the Host header.
 var peerLabels = spantable.LabelsOf(labelPeerService, labelServerAddress)
 
-// workAttributes are those that a kind of work is named by, each by its names in their order.
+// workAttributes contains, for each attribute of package work, the labels to read it from, in order
+// of preference.
 var workAttributes = [work.Attributes][]spantable.Label{
 	work.HTTPMethod: {labelHTTPMethod, labelOldHTTPMethod}, work.DBSystem: {labelDBSystem, labelOldDBSystem},
 	work.MessagingSystem: {labelMessagingSystem},
@@ -119,7 +120,7 @@ var workAttributes = [work.Attributes][]spantable.Label{
 	work.Protocol: {labelProtocol},
 }
 
-// The attributes of a resource that an origin is made of.
+// Attributes of a resource that an origin is made of.
 const (
 	labelService = iota + fixedLabels
 	labelServiceVersion
@@ -133,10 +134,10 @@ const (
 	labelRuntimeName
 	labelRuntimeVersion
 	labelCommit
-	ownLabels // of those, of a span or its resource, that an operator names
+	ownLabels // first label of attributes that an operator named
 )
 
-// resourceNames are the names of the attributes above.
+// resourceNames contains the names of the attributes above.
 var resourceNames = [ownLabels]string{
 	labelService: "service.name", labelServiceVersion: "service.version",
 	labelInstance:    "service.instance.id",

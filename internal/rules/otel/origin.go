@@ -10,16 +10,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// unknownService is what OpenTelemetry calls a service that says no name.
+// unknownService is OpenTelemetry's name for a service without a name.
 const unknownService = "unknown_service"
 
-// origin makes the origin that a resource says, as it may be kept, with the attributes that are to be
-// kept besides. The version of its SDK is written as the agent writes it.
-func origin(r *otlp.Request, of *otlp.Resource, keep []keptAttribute) span.Origin {
-	const longest = span.MaxOriginField + utf8.UTFMax // of what is copied
-	// said is a copy of what it says by an attribute, of several by the first.
-	said := func(l spantable.Label) string {
-		tags := r.Tags[of.FirstTag:of.LastTag]
+// origin returns the origin that a resource describes, including the attributes in keep. The result
+// does not retain the request. The SDK version is formatted like the agent formats it.
+func origin(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Origin {
+	const maxCopy = span.MaxOriginField + utf8.UTFMax // bytes of a value; span.Text cuts the rest
+	// copyOf returns a copy of the first value of an attribute, or an empty string.
+	copyOf := func(l spantable.Label) string {
+		tags := r.Tags[res.FirstTag:res.LastTag]
 		i := slices.IndexFunc(tags, func(t spantable.Tag) bool { return t.Label == l })
 		if i < 0 {
 			return ""
@@ -30,24 +30,24 @@ func origin(r *otlp.Request, of *otlp.Resource, keep []keptAttribute) span.Origi
 		} else {
 			text = r.AppendValue(nil, &tags[i])
 		}
-		return span.Text(string(text[:min(len(text), longest)]), span.MaxOriginField)
+		return span.Text(string(text[:min(len(text), maxCopy)]), span.MaxOriginField)
 	}
 	o := span.Origin{
-		Service:         cmp.Or(said(labelService), unknownService),
-		Env:             cmp.Or(said(labelEnvironment), said(labelOldEnvironment)),
-		Version:         said(labelServiceVersion),
-		Host:            said(labelHost),
-		ContainerID:     said(labelContainer),
-		RuntimeID:       said(labelInstance),
-		Lang:            said(labelLanguage),
-		LangVersion:     said(labelRuntimeVersion),
-		LangInterpreter: said(labelRuntimeName),
-		TracerVersion:   span.OTLPVersion + said(labelSDKVersion),
-		GitCommitSHA:    said(labelCommit),
+		Service:         cmp.Or(copyOf(labelService), unknownService),
+		Env:             cmp.Or(copyOf(labelEnvironment), copyOf(labelOldEnvironment)),
+		Version:         copyOf(labelServiceVersion),
+		Host:            copyOf(labelHost),
+		ContainerID:     copyOf(labelContainer),
+		RuntimeID:       copyOf(labelInstance),
+		Lang:            copyOf(labelLanguage),
+		LangVersion:     copyOf(labelRuntimeVersion),
+		LangInterpreter: copyOf(labelRuntimeName),
+		TracerVersion:   span.OTLPVersion + copyOf(labelSDKVersion),
+		GitCommitSHA:    copyOf(labelCommit),
 	}
 	var attributes []byte
 	for _, kept := range keep {
-		attributes = span.AppendAttribute(attributes, kept.name, said(kept.label))
+		attributes = span.AppendAttribute(attributes, kept.name, copyOf(kept.label))
 	}
 	o.Attributes = string(attributes)
 	o.Normalize()

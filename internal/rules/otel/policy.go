@@ -12,35 +12,36 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Policy is what of a span its labels are made of.
+// Policy defines which attributes of a span its labels are made of.
 type Policy struct {
 	id            rules.PolicyID
-	names         *spantable.Names                    // of a span's attributes
-	resourceNames *spantable.Names                    // of a resource's
-	tags          []spantable.Label                   // of peer tags
-	inKey         [spantable.Kinds]spantable.LabelSet // by the kind of a span: the labels that its key is made of
-	ofEveryKind   []spantable.Label                   // peer labels that an operator named
+	names         *spantable.Names                    // attributes that are read from spans
+	resourceNames *spantable.Names                    // attributes that are read from resources
+	tags          []spantable.Label                   // attributes that become peer tags
+	inKey         [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
+	onEveryKind   []spantable.Label                   // peer labels that are read from spans of every kind
 	ignore        *ignore.List
-	ignorable     []spantable.Label // of the attributes that its rules ask for
-	keep          []keptAttribute   // of a resource, by name
+	ignorable     []spantable.Label // attributes that the rules of ignore match
+	keep          []keptAttribute   // resource attributes that the origin keeps, sorted by name
 }
 
-// Labels are which labels spans have.
+// Labels configures the labels of spans.
 type Labels struct {
-	// Attributes are the names of attributes that become tags, beside those that always do, and but for
-	// those that are labels already. What a span does not say its resource may. A peer label that is named
-	// is one of every kind of spans.
+	// Attributes are the names of additional attributes that become tags. An attribute that a span
+	// does not have is read from its resource. A peer label among them is read from spans of every
+	// kind.
 	Attributes []string
-	// Ignore says which spans are not counted, as far as their attributes say; nil: none is left out.
+	// Ignore contains the rules for spans that are not counted; nil counts every span.
 	Ignore *ignore.List
-	// Resource are the names of a resource's attributes that its origin keeps, beside its fields.
+	// Resource contains the names of resource attributes that become part of the origin, in
+	// addition to its fields.
 	Resource []string
 }
 
-// MaxAttributes is how many attributes may be named that no convention makes a label of.
+// MaxAttributes is the maximum of Labels.Attributes that are not labels by convention.
 const MaxAttributes = 8
 
-// Check says what is unusable.
+// Check validates l. The error names everything that is invalid.
 func (l *Labels) Check() (err error) {
 	own := 0
 	for _, name := range l.Attributes {
@@ -59,43 +60,43 @@ func (l *Labels) Check() (err error) {
 	return errors.Join(err, checkKept(l.Resource))
 }
 
-// NewPolicy makes a policy of labels that Check finds nothing wrong with.
+// NewPolicy returns the policy for labels that Check accepts.
 func NewPolicy(l Labels) *Policy {
-	names, ofResource := make([]string, ownLabels), slices.Clone(resourceNames[:])
+	names, inResource := make([]string, ownLabels), slices.Clone(resourceNames[:])
 	copy(names, attributeNames[:])
-	label := func(name string) spantable.Label {
-		if at := slices.Index(names, name); at >= 0 {
-			return spantable.Label(at)
+	labelOf := func(name string) spantable.Label { // adds the name if it has no label yet
+		if i := slices.Index(names, name); i >= 0 {
+			return spantable.Label(i)
 		}
 		names = append(names, name)
-		if slices.Contains(ofResource, name) {
-			name = "" // the origin says it
+		if slices.Contains(inResource, name) {
+			name = "" // part of the origin already
 		}
-		ofResource = append(ofResource, name)
+		inResource = append(inResource, name)
 		return spantable.Label(len(names) - 1)
 	}
 	p := &Policy{id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore}
 	for _, name := range l.Attributes {
-		at := label(name)
-		if peerLabels.Has(at) {
-			p.ofEveryKind = append(p.ofEveryKind, at)
+		label := labelOf(name)
+		if peerLabels.Has(label) {
+			p.onEveryKind = append(p.onEveryKind, label)
 		}
-		if !slices.Contains(p.tags, at) && !oldLabels.Has(at) && !keyLabels.Has(at) {
-			p.tags = append(p.tags, at)
+		if !slices.Contains(p.tags, label) && !oldLabels.Has(label) && !keyLabels.Has(label) {
+			p.tags = append(p.tags, label)
 		}
 	}
 	for _, name := range l.Ignore.Attributes() {
-		p.ignorable = append(p.ignorable, label(name))
+		p.ignorable = append(p.ignorable, labelOf(name))
 	}
 	for kind := range spantable.Kinds {
 		p.inKey[kind] = p.labelsInKey(kind)
 	}
-	p.keep, ofResource = keep(l.Resource, ofResource)
-	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(ofResource)
+	p.keep, inResource = keep(l.Resource, inResource)
+	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)
 	return p
 }
 
-// labelsInKey returns the labels that the keys of a kind of spans are made of.
+// labelsInKey returns the labels that affect the keys of spans of a kind.
 func (p *Policy) labelsInKey(kind spantable.Kind) spantable.LabelSet {
 	all := spantable.LabelsOf(p.tags...)
 	for l := spantable.Other + 1; l < fixedLabels; l++ {
@@ -113,11 +114,12 @@ func (p *Policy) labelsInKey(kind spantable.Kind) spantable.LabelSet {
 	return all
 }
 
-// hasTag reports whether spans of a kind have a tag. Peer labels are those of clients, producers and consumers.
+// hasTag reports whether the tag l is read from spans of a kind. By default, peer labels are read
+// only from spans of clients, producers and consumers.
 func (p *Policy) hasTag(kind spantable.Kind, l spantable.Label) bool {
 	switch kind {
 	case spantable.KindClient, spantable.KindProducer, spantable.KindConsumer:
 		return true
 	}
-	return !peerLabels.Has(l) || slices.Contains(p.ofEveryKind, l)
+	return !peerLabels.Has(l) || slices.Contains(p.onEveryKind, l)
 }

@@ -19,26 +19,26 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/labels.json from the spans in this package's tests")
 
-// vectorsFile is read by whoever makes the same labels in a traced process: the client for
-// OpenTelemetry's Java agent does.
+// vectorsFile contains test vectors for other implementations of the same labels, such as the
+// client for OpenTelemetry's Java agent.
 const vectorsFile = "testdata/labels.json"
 
-// vector is a span, and the key that it is counted under.
+// vector is a span, and the key under which it is counted.
 type vector struct {
 	Name    string `json:"name"`
-	Service string `json:"service"` // of the resource
-	Span    string `json:"span"`    // its name
+	Service string `json:"service"` // service name of the resource
+	Span    string `json:"span"`    // name of the span
 	Kind    string `json:"kind"`
 	IsRoot  bool   `json:"root"`
 	Status  string `json:"status"`
-	// name, type, and value as text; what comes twice counts as it comes first
+	// Name, type, and value as text. If a name is repeated, the first one counts.
 	Attributes [][3]string    `json:"attributes"`
 	Labels     map[string]any `json:"labels"`
-	Key        string         `json:"key"` // the labels' bytes, in hex
+	Key        string         `json:"key"` // bytes of the labels, in hex
 	Flags      span.Flags     `json:"flags"`
 }
 
-// labelsOf are the labels that are set, by the names of docs/protocol.md.
+// labelsOf returns the labels that are set, by their names in docs/protocol.md.
 func labelsOf(k *span.Key) map[string]any {
 	labels := map[string]any{"trace_root": k.TraceRoot == span.TraceRootTrue}
 	for name, text := range map[string]string{
@@ -69,7 +69,7 @@ func labelsOf(k *span.Key) map[string]any {
 
 var statusNames = [...]string{"unset", otlptest.OK: "ok", otlptest.Error: "error"}
 
-// vectorOf is what a counter makes of a span.
+// vectorOf counts a span and returns its vector.
 func vectorOf(t *testing.T, name, service string, s otlptest.Span) vector {
 	t.Helper()
 	got := countedOf(t, otel.NewCounter(),
@@ -93,8 +93,8 @@ func vectorOf(t *testing.T, name, service string, s otlptest.Span) vector {
 	return v
 }
 
-// written is the attribute as it stands in the file. Of a list there are no elements: no label is made
-// of it.
+// written returns the attribute as it is in the file. The elements of a list are omitted, because
+// lists do not become labels.
 func written(a otlptest.Attribute) [3]string {
 	switch v := a[1].(type) {
 	case bool:
@@ -109,7 +109,8 @@ func written(a otlptest.Attribute) [3]string {
 	return [3]string{a[0].(string), "string", a[1].(string)}
 }
 
-// vectorSpans are spans of each convention and what is odd about values, by names that say so.
+// vectorSpans contains spans for each convention and for unusual values. The names describe the
+// cases.
 var vectorSpans = []struct {
 	name string
 	span otlptest.Span
@@ -608,11 +609,11 @@ func TestLabelsFileIsWhatIsCounted(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(24, 24))
 	for i := range 300 {
 		s := randomSpan(rnd, otel.AttributeNames)
-		if s.Kind == spantable.KindUnknown { // which Java has none of
+		if s.Kind == spantable.KindUnknown { // Java has no such kind
 			s.Kind = spantable.KindServer
 		}
 		for at := range s.Attributes {
-			if text, is := s.Attributes[at][1].(string); is {
+			if text, ok := s.Attributes[at][1].(string); ok {
 				s.Attributes[at][1] = text[:min(len(text), 60)]
 			}
 		}

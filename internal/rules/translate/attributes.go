@@ -11,21 +11,21 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// spanAttributes finds the attributes of a span and its resource, and makes texts of them.
+// spanAttributes reads the attributes of the selected span and its resource as texts and numbers.
 type spanAttributes struct {
-	request *otlp.Request
-	to      *spantable.Table // with the body of the request, so a text of that is one of this
-	span    spantable.Selected
-	process spantable.Selected // its resource
-	either  spantable.LabelSet // what one of both has
-	scratch []byte             // texts that nothing is made of but a name
+	request       *otlp.Request
+	to            *spantable.Table   // new table; it shares the request's body, so texts of the request are valid in it
+	span          spantable.Selected // attributes of the selected span
+	resourceAttrs spantable.Selected // attributes of its resource
+	either        spantable.LabelSet // labels that the span or the resource has
+	scratch       []byte             // temporary texts of Value
 }
 
-// selectProcess selects a resource, and no span.
-func (a *spanAttributes) selectProcess(of *otlp.Resource) {
-	a.process.Set = spantable.LabelSet{}
-	a.process.AddMissing(&a.request.Table, of.FirstTag, of.LastTag)
-	a.span.Set, a.either = spantable.LabelSet{}, a.process.Set
+// selectResource selects a resource, and no span.
+func (a *spanAttributes) selectResource(r *otlp.Resource) {
+	a.resourceAttrs.Set = spantable.LabelSet{}
+	a.resourceAttrs.AddMissing(&a.request.Table, r.FirstTag, r.LastTag)
+	a.span.Set, a.either = spantable.LabelSet{}, a.resourceAttrs.Set
 }
 
 // selectSpan selects a span of the selected resource.
@@ -33,20 +33,22 @@ func (a *spanAttributes) selectSpan(s *spantable.Span) {
 	a.span.Set, a.scratch = spantable.LabelSet{}, a.scratch[:0]
 	a.span.AddMissing(&a.request.Table, s.First, s.Last)
 	for i := range a.either {
-		a.either[i] = a.span.Set[i] | a.process.Set[i]
+		a.either[i] = a.span.Set[i] | a.resourceAttrs.Set[i]
 	}
 }
 
-// text is an attribute that the span, or else its resource, has as a text that is not empty.
+// text returns the text of an attribute of the span, or of its resource if the span has none. Empty
+// texts and values of other types are ignored.
 func (a *spanAttributes) text(l spantable.Label) spantable.Text {
 	if !a.either.Has(l) {
 		return spantable.Text{}
 	}
-	return a.found(l)
+	return a.findText(l)
 }
 
-func (a *spanAttributes) found(l spantable.Label) spantable.Text {
-	for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
+// findText is the part of text that is not inlined.
+func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
+	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
 			return t.Text()
 		}
@@ -54,17 +56,18 @@ func (a *spanAttributes) found(l spantable.Label) spantable.Text {
 	return spantable.Text{}
 }
 
-// first is the first of two attributes that is such a text.
-func (a *spanAttributes) first(l, or spantable.Label) spantable.Text {
+// first returns the text of l, or of fallback if l has none, see text.
+func (a *spanAttributes) first(l, fallback spantable.Label) spantable.Text {
 	if text := a.text(l); text.Len > 0 {
 		return text
 	}
-	return a.text(or)
+	return a.text(fallback)
 }
 
-// integer is an attribute that the span, or else its resource, has as an integer.
+// integer returns the integer of an attribute of the span, or of its resource if the span has none.
+// Values of other types are ignored.
 func (a *spanAttributes) integer(l spantable.Label) (int64, bool) {
-	for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
+	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
 			return int64(t.Bits), true
 		}
@@ -72,17 +75,18 @@ func (a *spanAttributes) integer(l spantable.Label) (int64, bool) {
 	return 0, false
 }
 
-// resourceTag returns an attribute of the resource, of any type, as the value of a tag.
+// resourceTag returns an attribute of the resource, of any type, normalized as a tag value.
 func (a *spanAttributes) resourceTag(l spantable.Label) spantable.Text {
-	t := a.process.Tag(&a.request.Table, l)
+	t := a.resourceAttrs.Tag(&a.request.Table, l)
 	if t == nil {
 		return spantable.Text{}
 	}
 	return a.normal(a.asText(t))
 }
 
-// Value implements work.Span. It returns an attribute as the value of a tag, except for a method, of which package
-// work asks only whether there is one. It is valid until the next span.
+// Value implements work.Span. It returns the text of an attribute, normalized as a tag value. The
+// HTTP method is not normalized, because package work only tests whether it is empty. The result is
+// valid until the next span.
 func (a *spanAttributes) Value(attribute work.Attribute) string {
 	text := a.to.Bytes(a.first(workAttributes[attribute][0], workAttributes[attribute][1]))
 	if attribute == work.HTTPMethod || rules.IsTagValue(text) {
@@ -93,7 +97,7 @@ func (a *spanAttributes) Value(attribute work.Attribute) string {
 	return spantable.View(a.scratch[start:])
 }
 
-// asText returns an attribute as text.
+// asText returns the value of an attribute, of any type, as text.
 func (a *spanAttributes) asText(t *spantable.Tag) spantable.Text {
 	if t.Value == spantable.IsText {
 		return t.Text()
@@ -103,7 +107,7 @@ func (a *spanAttributes) asText(t *spantable.Tag) spantable.Text {
 	return a.to.DerivedSince(start)
 }
 
-// normal is a text as the value of a tag, which most are as they are.
+// normal returns text normalized as a tag value.
 func (a *spanAttributes) normal(text spantable.Text) spantable.Text {
 	if rules.IsTagValue(a.to.Bytes(text)) {
 		return text
@@ -113,26 +117,27 @@ func (a *spanAttributes) normal(text spantable.Text) spantable.Text {
 	return a.to.DerivedSince(start)
 }
 
-// join is a text of several parts.
-func (a *spanAttributes) join(all ...string) spantable.Text {
+// join returns the concatenation of parts.
+func (a *spanAttributes) join(parts ...string) spantable.Text {
 	start := len(a.to.Derived)
-	for _, part := range all {
+	for _, part := range parts {
 		a.to.Derived = append(a.to.Derived, part...)
 	}
 	return a.to.DerivedSince(start)
 }
 
-// decimal is an integer as a text.
+// decimal returns n as decimal text.
 func (a *spanAttributes) decimal(n int64) spantable.Text {
 	start := len(a.to.Derived)
 	a.to.Derived = strconv.AppendInt(a.to.Derived, n, 10)
 	return a.to.DerivedSince(start)
 }
 
-// naming is what spans are called.
+// naming derives the names of the selected span.
 type naming struct{ spanAttributes }
 
-// names gives a span, which is selected, its names. Its Name is that of OTLP until then.
+// names sets the resource, service, name and type of the selected span. Before that, s.Name must be
+// the name of the OTLP span.
 func (n *naming) names(s *spantable.Span) {
 	s.Resource = n.resource(s)
 	s.Service = n.service()
@@ -140,6 +145,7 @@ func (n *naming) names(s *spantable.Span) {
 	s.Type = n.workType(s.Kind)
 }
 
+// service returns the service, or the ingest's default.
 func (n *naming) service() spantable.Text {
 	if service := n.text(attrService); service.Len > 0 {
 		return service
@@ -147,6 +153,7 @@ func (n *naming) service() spantable.Text {
 	return n.join("otlpresourcenoservicename")
 }
 
+// operation returns the operation name: an explicit one, or the one that package work derives.
 func (n *naming) operation(kind spantable.Kind) spantable.Text {
 	if name := n.normal(n.text(attrOperation)); name.Len > 0 {
 		return name
@@ -156,6 +163,7 @@ func (n *naming) operation(kind spantable.Kind) spantable.Text {
 	return n.to.DerivedSince(start)
 }
 
+// workType returns the span type: an explicit one, or the one that package work derives.
 func (n *naming) workType(kind spantable.Kind) spantable.Text {
 	if name := n.text(attrType); name.Len > 0 {
 		return name
@@ -163,17 +171,19 @@ func (n *naming) workType(kind spantable.Kind) spantable.Text {
 	return n.join(work.Type(n, kind))
 }
 
-// maxResource is how much the ingest leaves of a resource.
+// maxResource is the length in bytes to which the ingest cuts a resource.
 const maxResource = 5000
 
-// resource is what the span was about.
+// resource returns the resource name, cut to maxResource.
 func (n *naming) resource(s *spantable.Span) spantable.Text {
-	name := n.wholeResource(s)
+	name := n.fullResource(s)
 	name.Len = min(name.Len, maxResource)
 	return name
 }
 
-func (n *naming) wholeResource(s *spantable.Span) spantable.Text {
+// fullResource returns the resource name: an explicit one, or the description of a request, message, call,
+// query or statement. Otherwise it is the name of the OTLP span.
+func (n *naming) fullResource(s *spantable.Span) spantable.Text {
 	if name := n.text(attrResource); name.Len > 0 {
 		return name
 	}
@@ -183,20 +193,20 @@ func (n *naming) wholeResource(s *spantable.Span) spantable.Text {
 		}
 		switch s.Kind {
 		case spantable.KindClient:
-			return n.with(method, n.text(attrTemplate))
+			return n.joinNonEmpty(method, n.text(attrTemplate))
 		case spantable.KindServer:
-			return n.with(method, n.text(attrRoute))
+			return n.joinNonEmpty(method, n.text(attrRoute))
 		}
 		return method
 	}
-	if done := n.text(attrMessagingOperation); done.Len > 0 {
-		return n.with(done, n.first(attrDestination, attrDestinationName))
+	if operation := n.text(attrMessagingOperation); operation.Len > 0 {
+		return n.joinNonEmpty(operation, n.first(attrDestination, attrDestinationName))
 	}
 	if method := n.text(attrRPCMethod); method.Len > 0 {
-		return n.with(method, n.text(attrRPCService))
+		return n.joinNonEmpty(method, n.text(attrRPCService))
 	}
 	if query := n.text(attrGraphQLType); query.Len > 0 {
-		return n.with(query, n.text(attrGraphQLName))
+		return n.joinNonEmpty(query, n.text(attrGraphQLName))
 	}
 	if n.first(attrDBSystem, attrOldDBSystem).Len > 0 {
 		if statement := n.first(attrStatement, attrQuery); statement.Len > 0 {
@@ -206,15 +216,15 @@ func (n *naming) wholeResource(s *spantable.Span) spantable.Text {
 	return s.Name
 }
 
-// with is a text, and behind it another, where there is one.
-func (n *naming) with(text, behind spantable.Text) spantable.Text {
-	if behind.Len == 0 {
+// joinNonEmpty returns text, followed by a space and suffix unless suffix is empty.
+func (n *naming) joinNonEmpty(text, suffix spantable.Text) spantable.Text {
+	if suffix.Len == 0 {
 		return text
 	}
-	return n.join(n.to.String(text), " ", n.to.String(behind))
+	return n.join(n.to.String(text), " ", n.to.String(suffix))
 }
 
-// sender is what the selected resource says of its process.
+// sender returns the sender that the selected resource describes.
 func (a *spanAttributes) sender() spantable.Sender {
 	return spantable.Sender{
 		Lang:          a.resourceTag(attrLanguage),
@@ -225,63 +235,65 @@ func (a *spanAttributes) sender() spantable.Sender {
 	}
 }
 
-// hostless are platforms whose processes run on no host, as far as anybody is told.
+// hostless contains cloud platforms whose resources have no host name.
 var hostless = map[string]bool{
 	"gcp_cloud_functions": true, "gcp_cloud_run": true, "azure_functions": true, "azure.functions": true,
 	"azure_app_service": true, "azure.app_service": true,
 	"azure_container_apps": true, "azure.container_apps": true,
 }
 
-// local are names that any host has.
+// local contains names that do not identify a host.
 var local = map[string]bool{
 	"0.0.0.0": true, "127.0.0.1": true, "localhost": true, "localhost.localdomain": true,
 	"localhost6.localdomain6": true, "ip6-localhost": true,
 }
 
-// host is the name of the resource's host as the ingest finds it, empty where the agent takes
-// its own: it knows that one.
+// host returns the host name of the selected resource, as the ingest determines it. It is empty if
+// the agent uses its own host name.
 func (a *spanAttributes) host() spantable.Text {
-	if name := a.anyHost(); !local[a.to.String(name)] {
+	if name := a.hostAttribute(); !local[a.to.String(name)] {
 		return name
 	}
 	return spantable.Text{}
 }
 
-func (a *spanAttributes) anyHost() spantable.Text {
-	says := func(l spantable.Label) string { return a.to.String(a.text(l)) }
+// hostAttribute returns the host name from the attributes of the selected resource, in the order of the
+// ingest.
+func (a *spanAttributes) hostAttribute() spantable.Text {
+	str := func(l spantable.Label) string { return a.to.String(a.text(l)) }
 	first := func(labels ...spantable.Label) spantable.Text {
 		for _, l := range labels {
-			if a.process.Set.Has(l) {
+			if a.resourceAttrs.Set.Has(l) {
 				return a.text(l)
 			}
 		}
 		return spantable.Text{}
 	}
-	switch provider := says(attrCloud); {
-	case hostless[says(attrPlatform)]:
+	switch provider := str(attrCloud); {
+	case hostless[str(attrPlatform)]:
 		return spantable.Text{}
-	case a.process.Set.Has(attrHost):
-		return a.asText(a.process.Tag(&a.request.Table, attrHost)) // of any type
-	case a.process.Set.Has(attrDatadogHost):
+	case a.resourceAttrs.Set.Has(attrHost):
+		return a.asText(a.resourceAttrs.Tag(&a.request.Table, attrHost)) // of any type
+	case a.resourceAttrs.Set.Has(attrDatadogHost):
 		return a.text(attrDatadogHost)
-	case says(attrLaunchType) == "fargate":
+	case str(attrLaunchType) == "fargate":
 		return spantable.Text{}
 	case provider == "aws":
 		return first(attrHostID)
 	case provider == "gcp":
 		return a.hostOfGCP()
-	case provider == "azure" || !a.process.Set.Has(attrNode):
+	case provider == "azure" || !a.resourceAttrs.Set.Has(attrNode):
 		return first(attrHostID, attrHostName)
-	case a.process.Set.Has(attrCluster):
-		return a.join(says(attrNode), "-", says(attrCluster))
+	case a.resourceAttrs.Set.Has(attrCluster):
+		return a.join(str(attrNode), "-", str(attrCluster))
 	}
 	return a.text(attrNode)
 }
 
-// hostOfGCP is the name of a host there: that of the machine, without its domain, and its
-// project.
+// hostOfGCP returns the host name of a GCP resource: the name of the machine, without its domain,
+// and the project.
 func (a *spanAttributes) hostOfGCP() spantable.Text {
-	if !a.process.Set.Has(attrHostName) || !a.process.Set.Has(attrAccount) {
+	if !a.resourceAttrs.Set.Has(attrHostName) || !a.resourceAttrs.Set.Has(attrAccount) {
 		return spantable.Text{}
 	}
 	name := a.to.String(a.text(attrHostName))

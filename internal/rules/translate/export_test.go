@@ -1,7 +1,7 @@
 package translate
 
-// AttributeNames are those of the attributes that are always read.
+// AttributeNames contains the names of the attributes that are always read.
 var AttributeNames = attrNames[1:]
 
-// Given is how many tags each span is given by the resource and by the scope that were read last.
-func Given(t *Translator) (ofResource, ofScope int) { return len(t.ofResource), len(t.ofScope) }
+// Given returns how many tags the current resource and the current scope add to each span.
+func Given(t *Translator) (resourceTags, scopeTags int) { return len(t.resourceTags), len(t.scopeTags) }

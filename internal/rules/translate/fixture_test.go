@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// agentSpan is a span of the table, in words.
+// agentSpan is a span of the table, with its texts as strings.
 type agentSpan struct {
 	Service, Name, Resource, Type    string
 	SpanID, ParentID, Start, Elapsed uint64
@@ -21,21 +21,21 @@ type agentSpan struct {
 	Numbers                          map[string]float64
 }
 
-// sent is what one sender sent: its facts, and its traces.
+// sent is one sender with its traces.
 type sent struct {
 	Lang, TracerVersion, Container, Env, Host, Version, Commit string
 	Origins                                                    []string
 	Traces                                                     [][]agentSpan
 }
 
-// wantedTags are some that statistics are made of.
+// wantedTags contains some of the tags that rules ask for.
 var wantedTags = []string{
 	"span.kind", "http.status_code", "_dd.measured", "_sample_rate", "env", "version", "db.name",
 	"peer.service",
 	"http.server_name", "rpc.grpc.status_code", "_dd.base_service", "_dd.origin", "_dd.git.commit.sha",
 }
 
-// translated is a translator with what it translates.
+// translated holds a translator with its request and its table.
 type translated struct {
 	*translate.Translator
 	names   *spantable.Names
@@ -62,12 +62,12 @@ func (c *translated) translate(body []byte, isCounted bool) error {
 	return c.Translate(&c.request, isCounted, &c.table)
 }
 
-// inWords has copies of texts, which outlive the table.
+// inWords returns copies of texts, which outlive the table.
 type inWords struct{ *spantable.Table }
 
 func (t inWords) String(text spantable.Text) string { return strings.Clone(t.Table.String(text)) }
 
-// sent is what became of the last body, sender by sender.
+// sent returns the senders of the last table.
 func (c *translated) sent() (all []sent) {
 	t := inWords{&c.table}
 	for i := range t.Senders {
@@ -115,7 +115,7 @@ func (c *translated) spanOf(s *spantable.Span) agentSpan {
 	return words
 }
 
-// sentOf is what becomes of resources.
+// sentOf returns the senders that resources are translated to.
 func sentOf(t testing.TB, c *translated, resources ...otlptest.Resource) []sent {
 	t.Helper()
 	if err := c.translate(otlptest.Request(resources...), false); err != nil {
@@ -124,12 +124,12 @@ func sentOf(t testing.TB, c *translated, resources ...otlptest.Resource) []sent 
 	return c.sent()
 }
 
-// from is a resource with some spans of one scope.
+// from returns a resource with some spans in one scope.
 func from(attributes []otlptest.Attribute, spans ...otlptest.Span) otlptest.Resource {
 	return otlptest.Resource{Attributes: attributes, Scopes: [][]otlptest.Span{spans}}
 }
 
-// scoped is a request with one span, whose scope has an attribute.
+// scoped returns a request with one span, whose scope has an attribute.
 func scoped(a otlptest.Attribute, s otlptest.Span) []byte {
 	scope := otlptest.Field(nil, 1, otlptest.Field(nil, 3, a.Encode()))
 	return otlptest.Field(nil, 1, otlptest.Field(nil, 2, otlptest.Field(scope, 2, s.Encode())))

@@ -9,102 +9,111 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// maker makes spans of those of a request, resource by resource and scope by scope.
-type maker struct {
+// spanBuilder builds Datadog spans from the OTLP spans of a request. The caller selects and reads
+// each resource and scope before it builds their spans.
+type spanBuilder struct {
 	*vocabulary
 	naming
-	tags collected // of the span that is being made
-	// What a resource and a scope give each of their spans, as tags, each label once.
-	ofResource, ofScope []spantable.Tag
-	said                ofTrace // by the resource
+	tags collected // tags of the span that is being built
+	// Tags that the current resource and scope add to each of their spans; each label occurs once.
+	resourceTags, scopeTags []spantable.Tag
+	resourceFacts           traceFacts // environment and version of the current resource
 }
 
-// readResource reads once what the selected resource gives each of its spans: of several attributes
-// that become one tag, the first that says something.
-func (t *maker) readResource(tags []spantable.Tag) {
+// readResource sets resourceTags and resourceFacts from the attributes of the selected resource. If
+// several attributes become one tag, the first non-empty one counts.
+func (t *spanBuilder) readResource(tags []spantable.Tag) {
 	t.tags.reset()
 	t.collect(tags, false)
-	t.ofResource = t.tags.appendTexts(t.ofResource[:0])
-	t.said = ofTrace{
+	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
+	t.resourceFacts = traceFacts{
 		version: t.normal(t.text(attrVersion)), env: t.normal(t.first(attrEnvironment, attrOldEnvironment)),
 	}
 }
 
-// readScope reads once what a scope gives each of its spans, whatever they say themselves: of
-// several attributes of one name, the last.
-func (t *maker) readScope(tags []spantable.Tag) {
+// readScope sets scopeTags from the attributes of a scope. The agent adds these tags to each span
+// of the scope, and they replace tags of the span with the same name. If an attribute occurs
+// several times, the last one counts.
+func (t *spanBuilder) readScope(tags []spantable.Tag) {
 	t.tags.reset()
 	for i := range tags {
 		if l := t.plain[tags[i].Label]; t.isRead(&tags[i], l) {
 			t.tags.replaceText(l, t.asText(&tags[i]))
 		}
 	}
-	t.ofScope = t.tags.appendTexts(t.ofScope[:0])
+	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
 
-// fill makes a span of one of the request, of a scope and a resource that were read.
-func (t *maker) fill(made, from *spantable.Span, state []byte) {
-	made.ID, made.Parent, made.Start, made.Duration = from.ID, from.Parent, from.Start, from.Duration
-	made.Name, made.Kind = from.Name, from.Kind
+// fill builds the span built from the OTLP span from. The resource and scope of the span must have
+// been read. state is the span's tracestate.
+func (t *spanBuilder) fill(built, from *spantable.Span, state []byte) {
+	built.ID, built.Parent, built.Start, built.Duration = from.ID, from.Parent, from.Start, from.Duration
+	built.Name, built.Kind = from.Name, from.Kind
 	if from.Status == spantable.StatusError {
-		made.Status = spantable.StatusError
+		built.Status = spantable.StatusError
 	}
 	t.selectSpan(from)
-	t.names(made)
-	// Each tag is that of the first that says something: what the ingest makes of several attributes,
-	// the span's own, and those of its resource. Its scope goes before all.
+	t.names(built)
+	// If a tag has several sources, the first non-empty one counts: values that the ingest derives,
+	// the span's attributes, then the resource's. The scope's attributes replace all of them.
 	t.tags.reset()
 	t.derive(state)
 	t.collect(t.request.TagsOf(from), true)
-	said := t.said
+	facts := t.resourceFacts
 	if t.span.Set.Has(attrVersion) {
-		said.version = t.normal(t.text(attrVersion))
+		facts.version = t.normal(t.text(attrVersion))
 	}
 	if t.span.Set.Has(attrEnvironment) || t.span.Set.Has(attrOldEnvironment) {
-		said.env = t.normal(t.first(attrEnvironment, attrOldEnvironment))
+		facts.env = t.normal(t.first(attrEnvironment, attrOldEnvironment))
 	}
-	t.tags.makeText(t.version, said.version)
-	t.tags.makeText(t.env, said.env)
-	for i := range t.ofResource {
-		t.tags.setText(t.ofResource[i].Label, t.ofResource[i].Text())
+	t.tags.makeText(t.version, facts.version)
+	t.tags.makeText(t.env, facts.env)
+	for i := range t.resourceTags {
+		t.tags.setText(t.resourceTags[i].Label, t.resourceTags[i].Text())
 	}
-	for i := range t.ofScope {
-		l, text := t.ofScope[i].Label, t.ofScope[i].Text()
-		if t.tags.replaceText(l, text); l == t.kind {
-			made.Kind = kindNamed(t.to.String(text))
+	for i := range t.scopeTags {
+		l, text := t.scopeTags[i].Label, t.scopeTags[i].Text()
+		t.tags.replaceText(l, text)
+		if l == t.kind {
+			built.Kind = kindNamed(t.to.String(text))
 		}
 	}
 	t.tags.makeText(t.dbName, t.text(attrNamespace))
-	t.tags.appendTo(t.to, made, &t.rules)
+	t.tags.appendTo(t.to, built, &t.rules)
 }
 
-// collect collects attributes of a span or its resource. Those of a span may be numbers.
-func (t *maker) collect(tags []spantable.Tag, hasNumbers bool) {
+// collect collects the tags that attributes of a span or a resource become. hasNumbers reports
+// whether numbers stay numbers, as for a span; otherwise they become text.
+func (t *spanBuilder) collect(tags []spantable.Tag, hasNumbers bool) {
 	for i := range tags {
 		tag := &tags[i]
 		l := t.targets[tag.Label]
 		if !t.isRead(tag, l) {
 			continue
 		}
-		if n, is := tag.Float(); !is || tag.Value == spantable.IsBool || !hasNumbers {
-			t.tags.setText(l, t.asText(tag))
-		} else {
+		n, isNumber := tag.Float()
+		if isNumber && tag.Value != spantable.IsBool && hasNumbers {
 			t.tags.setNumber(l, n)
+		} else {
+			t.tags.setText(l, t.asText(tag))
 		}
 	}
 }
 
-// isRead says whether an attribute becomes a tag that somebody asks for.
-func (t *maker) isRead(tag *spantable.Tag, as spantable.Label) bool {
-	if as != spantable.Other && tag.Value == spantable.IsNested {
-		t.to.Fail(otlp.ErrUnparsable) // only the agent can say how that reads
+// isRead reports whether a rule asks for target, the tag that an attribute becomes. If the
+// attribute is a list or a map, it fails the table instead, since only the agent can convert those
+// to a tag.
+func (t *spanBuilder) isRead(tag *spantable.Tag, target spantable.Label) bool {
+	if target != spantable.Other && tag.Value == spantable.IsNested {
+		t.to.Fail(otlp.ErrUnparsable)
 		return false
 	}
-	return as != spantable.Other
+	return target != spantable.Other
 }
 
-// derive collects what the ingest makes of several attributes.
-func (t *maker) derive(state []byte) {
+// derive collects the tags that the ingest derives: HTTP and gRPC status, whether the span is
+// measured, and the sample rate. state is the span's tracestate.
+func (t *spanBuilder) derive(state []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
 		t.tags.setNumber(t.httpStatus, float64(code))
 	}
@@ -114,20 +123,20 @@ func (t *maker) derive(state []byte) {
 	}
 	tag := t.span.Tag(&t.request.Table, attrSampleRate)
 	if tag != nil && tag.Value != spantable.IsBool {
-		if n, is := tag.Float(); is {
+		if n, ok := tag.Float(); ok {
 			t.tags.setNumber(t.rate, n)
 		}
 	}
 	if len(state) > 0 {
-		said := tracestate.Read(state)
-		if rate, ok := said.Rate(); ok {
+		parsed := tracestate.Read(state)
+		if rate, ok := parsed.Rate(); ok {
 			t.tags.setNumber(t.rate, rate)
 		}
 	}
 }
 
-// httpCode is the status of a response over HTTP.
-func (t *maker) httpCode() (code int64, ok bool) {
+// httpCode returns the HTTP response status of the selected span.
+func (t *spanBuilder) httpCode() (code int64, ok bool) {
 	for _, l := range [...]spantable.Label{attrHTTPStatus, attrNewHTTPStatus} {
 		if !t.either.Has(l) {
 			continue
@@ -142,14 +151,14 @@ func (t *maker) httpCode() (code int64, ok bool) {
 	return 0, false
 }
 
-// grpcCode is the status of a call by gRPC, as it was written.
-func (t *maker) grpcCode() spantable.Text {
-	says := func(l spantable.Label) string { return t.to.String(t.text(l)) }
+// grpcCode returns the gRPC status of the selected span, as it was sent.
+func (t *spanBuilder) grpcCode() spantable.Text {
+	str := func(l spantable.Label) string { return t.to.String(t.text(l)) }
 	for l := attrGRPCStatus; l <= attrRPCStatus; l++ {
 		if !t.either.Has(l) {
 			continue
 		}
-		if l == attrRPCStatus && !rules.CallsGRPC(says(attrRPCSystemName), says(attrRPCSystem)) {
+		if l == attrRPCStatus && !rules.CallsGRPC(str(attrRPCSystemName), str(attrRPCSystem)) {
 			break
 		}
 		if text := t.text(l); text.Len > 0 {
@@ -162,7 +171,7 @@ func (t *maker) grpcCode() spantable.Text {
 	return spantable.Text{}
 }
 
-// kindNamed is the kind of a name, as the agent reads it.
+// kindNamed returns the span kind with this name. As for the agent, an unknown name is internal.
 func kindNamed(name string) spantable.Kind {
 	for _, k := range [...]spantable.Kind{
 		spantable.KindServer, spantable.KindClient, spantable.KindProducer, spantable.KindConsumer,
@@ -175,21 +184,23 @@ func kindNamed(name string) spantable.Kind {
 	return spantable.KindInternal
 }
 
-// collected are the tags of one span, by the labels that rules ask for. A tag may have a text and
-// a number.
+// collected is the tags of one span that rules ask for, by label. A tag may have both a text and a
+// number.
 type collected struct {
 	values [spantable.MaxLabels]value
-	used   []spantable.Label
+	used   []spantable.Label // labels that have a value
 }
 
+// value is the value of a tag.
 type value struct {
-	text     spantable.Text
-	number   float64
-	isSaid   bool // there is a text, though it may be empty
-	isNumber bool
-	isUsed   bool
+	text      spantable.Text
+	number    float64
+	hasText   bool // text is set, though it may be empty
+	hasNumber bool
+	isUsed    bool // the label is in collected.used
 }
 
+// reset removes all collected tags.
 func (c *collected) reset() {
 	for _, l := range c.used {
 		c.values[l] = value{}
@@ -197,8 +208,8 @@ func (c *collected) reset() {
 	c.used = c.used[:0]
 }
 
-// of is the value of a tag that is about to be set.
-func (c *collected) of(l spantable.Label) *value {
+// use returns the value of a tag for setting it.
+func (c *collected) use(l spantable.Label) *value {
 	v := &c.values[l]
 	if !v.isUsed {
 		v.isUsed = true
@@ -207,38 +218,39 @@ func (c *collected) of(l spantable.Label) *value {
 	return v
 }
 
-// setText sets a text where there is none yet, or an empty one.
+// setText sets the text of a tag, unless it has one that is not empty.
 func (c *collected) setText(l spantable.Label, text spantable.Text) {
-	v := c.of(l)
-	if v.isSaid = true; v.text.Len == 0 {
+	v := c.use(l)
+	if v.hasText = true; v.text.Len == 0 {
 		v.text = text
 	}
 }
 
-// replaceText sets a text whatever there is.
+// replaceText sets the text of a tag, even if it has one.
 func (c *collected) replaceText(l spantable.Label, text spantable.Text) {
-	v := c.of(l)
-	v.text, v.isSaid = text, true
+	v := c.use(l)
+	v.text, v.hasText = text, true
 }
 
-// makeText sets a text that the ingest makes itself, unless there is one, or nobody asks for it.
+// makeText sets a text that the ingest derives, unless the tag already has a text, text is empty,
+// or no rule asks for the tag.
 func (c *collected) makeText(l spantable.Label, text spantable.Text) {
-	if l != spantable.Other && !c.values[l].isSaid && text.Len > 0 {
+	if l != spantable.Other && !c.values[l].hasText && text.Len > 0 {
 		c.setText(l, text)
 	}
 }
 
-// setNumber sets a number where there is none yet, and somebody asks for it.
+// setNumber sets the number of a tag, unless it has one or no rule asks for the tag.
 func (c *collected) setNumber(l spantable.Label, n float64) {
 	if l == spantable.Other {
 		return
 	}
-	if v := c.of(l); !v.isNumber {
-		v.number, v.isNumber = n, true
+	if v := c.use(l); !v.hasNumber {
+		v.number, v.hasNumber = n, true
 	}
 }
 
-// appendTexts appends the texts, also those that are empty, each label once.
+// appendTexts appends a tag with the text of each collected label, even if the text is empty.
 func (c *collected) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	for _, l := range c.used {
 		text := spantable.TextBits(c.values[l].text)
@@ -247,25 +259,27 @@ func (c *collected) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	return dst
 }
 
-// appendTo gives a span the tags that were collected, of each the value that counts.
-func (c *collected) appendTo(to *spantable.Table, s *spantable.Span, by *[spantable.MaxLabels]numberRule) {
+// appendTo appends the collected tags to the table to, as the tags of s. The rule of each label
+// decides between the text and the number.
+func (c *collected) appendTo(to *spantable.Table, s *spantable.Span, ruleOf *[spantable.MaxLabels]numberRule) {
 	s.First = uint32(len(to.Tags))
 	for _, l := range c.used {
 		v := &c.values[l]
 		tag := spantable.Tag{Label: l, Value: spantable.IsText, Bits: spantable.TextBits(v.text)}
-		if v.isNumber && by[l].takesNumber(v) {
+		if v.hasNumber && ruleOf[l].takesNumber(v) {
 			tag.Value, tag.Bits = spantable.IsNumber, math.Float64bits(v.number)
-		} else if v.text.Len == 0 || by[l] == numberAlone || by[l] == noTag {
+		} else if v.text.Len == 0 || ruleOf[l] == numberAlone || ruleOf[l] == noTag {
 			continue
 		}
 		to.Tags = append(to.Tags, tag)
 	}
-	if s.Last = uint32(len(to.Tags)); len(to.Tags) > to.Limits.Tags {
+	s.Last = uint32(len(to.Tags))
+	if len(to.Tags) > to.Limits.Tags {
 		to.Fail(spantable.ErrTooMuch)
 	}
 }
 
-// takesNumber says whether the number of a tag counts, and not its text.
+// takesNumber reports whether the number of a tag counts instead of its text.
 func (r numberRule) takesNumber(v *value) bool {
 	switch r {
 	case numberAlone:

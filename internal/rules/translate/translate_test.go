@@ -18,8 +18,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestARequestBecomesTraces: a sender for each resource with spans, with a group for each trace of
-// it. test/agent compares what is in them with the agent's own code.
+// TestARequestBecomesTraces: each resource with spans becomes a sender, and each of its traces a
+// group. test/agent compares the spans with the agent's own code.
 func TestARequestBecomesTraces(t *testing.T) {
 	c := translator(t, wantedTags...)
 	spans := []otlptest.Span{
@@ -88,18 +88,18 @@ func TestARequestBecomesTraces(t *testing.T) {
 	}
 }
 
-// TestWhatSpansSayOfTheirSender: of a trace the first span that says something counts, and of a
-// sender the last trace, but for what its resource says.
+// TestWhatSpansSayOfTheirSender: for a trace, the first span with an attribute counts; for a
+// sender, the last trace, unless the resource has the attribute.
 func TestWhatSpansSayOfTheirSender(t *testing.T) {
 	c := translator(t, wantedTags...)
-	says := func(trace uint64, name, value string) otlptest.Span {
+	spanWith := func(trace uint64, name, value string) otlptest.Span {
 		return otlptest.Span{Trace: trace, ID: 1, Attributes: []otlptest.Attribute{{name, value}}}
 	}
 	got := sentOf(t, c, from(nil,
-		says(1, "_dd.origin", "first"), says(1, "_dd.origin", "second"), says(2, "env", "a"),
-		says(1, "version", "v1"),
-		says(3, "env", "b"), says(2, "version", "v2"), says(4, "_dd.git.commit.sha", "c"),
-		says(4, "_dd.git.commit.sha", "d"),
+		spanWith(1, "_dd.origin", "first"), spanWith(1, "_dd.origin", "second"), spanWith(2, "env", "a"),
+		spanWith(1, "version", "v1"),
+		spanWith(3, "env", "b"), spanWith(2, "version", "v2"), spanWith(4, "_dd.git.commit.sha", "c"),
+		spanWith(4, "_dd.git.commit.sha", "d"),
 	))[0]
 	if want := []string{"first", "", "", ""}; !slices.Equal(got.Origins, want) {
 		t.Errorf("the origins are %q, want %q", got.Origins, want)
@@ -107,12 +107,12 @@ func TestWhatSpansSayOfTheirSender(t *testing.T) {
 	if got.Env != "b" || got.Version != "v2" || got.Commit != "c" {
 		t.Errorf("%+v", got)
 	}
-	if got := sentOf(t, c, from(otlptest.SDK("shop"), says(1, "env", "a")))[0]; got.Env != "prod" {
+	if got := sentOf(t, c, from(otlptest.SDK("shop"), spanWith(1, "env", "a")))[0]; got.Env != "prod" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestWhatWasCountedBeforeIsNotTranslated: its resource says so, or else its request.
+// TestWhatWasCountedBeforeIsNotTranslated: the resource or the request is marked as counted.
 func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 	c := translator(t)
 	spans := [][]otlptest.Span{{{Name: "x"}}, {{Name: "y"}, {Name: "z"}}}
@@ -131,8 +131,8 @@ func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 		true: 3, "true": 3, "what": 3, 1: 3, false: 0, "false": 0,
 		"FALSE": 0, "": 0,
 	} {
-		said := []otlptest.Attribute{{otlp.StatsComputed, value}}
-		body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: spans})
+		attrs := []otlptest.Attribute{{otlp.StatsComputed, value}}
+		body := otlptest.Request(otlptest.Resource{Attributes: attrs, Scopes: spans})
 		check(value, body, false, counted)
 		check(value, body, true, counted)
 	}
@@ -141,8 +141,8 @@ func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 	check("nothing", body, true, 3)
 }
 
-// TestWhichValueOfATagCounts where there is a text and a number: of each kind of tag the one that
-// the agent's statistics read.
+// TestWhichValueOfATagCounts: if a tag has a text and a number, the value counts that the agent's
+// statistics read.
 func TestWhichValueOfATagCounts(t *testing.T) {
 	c := translator(t, "_sample_rate", "grpc.code", "http.status_code", "peer.service")
 	for name, want := range map[string]string{
@@ -180,7 +180,7 @@ func TestWhichValueOfATagCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTranslated: a list that would become a tag, what would be too long, and tags of too
+// TestWhatIsNotTranslated: a list that would become a tag, text beyond the limit, and tags with too
 // many attributes.
 func TestWhatIsNotTranslated(t *testing.T) {
 	c := translator(t, wantedTags...)
@@ -189,12 +189,12 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	for i := range many {
 		many[i] = otlptest.Span{Name: fmt.Sprint(i), ID: 1, Kind: spantable.KindServer, Code: -1}
 	}
-	var said []otlptest.Attribute
+	var attrs []otlptest.Attribute
 	for _, tag := range wantedTags {
-		said = append(said, otlptest.Attribute{tag, strings.Repeat("Ä b", 60)})
+		attrs = append(attrs, otlptest.Attribute{tag, strings.Repeat("Ä b", 60)})
 	}
 	for _, name := range []string{"operation.name", "http.request.method", "http.route"} {
-		said = append(said, otlptest.Attribute{name, strings.Repeat("Ä b", 60)})
+		attrs = append(attrs, otlptest.Attribute{name, strings.Repeat("Ä b", 60)})
 	}
 	for name, test := range map[string]struct {
 		body []byte
@@ -209,7 +209,7 @@ func TestWhatIsNotTranslated(t *testing.T) {
 			otlp.ErrUnparsable,
 		},
 		"a list of a scope": {scoped(list, otlptest.Span{}), otlp.ErrUnparsable},
-		"long names":        {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
+		"long names":        {otlptest.Request(from(attrs, many...)), spantable.ErrTooMuch},
 		"no request":        {[]byte{0x0a}, otlp.ErrUnparsable},
 	} {
 		if err := c.translate(test.body, false); !errors.Is(err, test.want) ||
@@ -232,15 +232,16 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	}
 }
 
-// TestTheHostIsTheIngests: what a resource says of it, in the order in which the ingest asks.
+// TestTheHostIsTheIngests: the host name is determined from the resource in the order of the
+// ingest.
 func TestTheHostIsTheIngests(t *testing.T) {
-	check := func(want string, said ...otlptest.Attribute) {
+	check := func(want string, attrs ...otlptest.Attribute) {
 		t.Helper()
-		if got := sentOf(t, translator(t), from(said, otlptest.Span{ID: 1}))[0].Host; got != want {
-			t.Errorf("%v: the host is %q, want %q", said, got, want)
+		if got := sentOf(t, translator(t), from(attrs, otlptest.Span{ID: 1}))[0].Host; got != want {
+			t.Errorf("%v: the host is %q, want %q", attrs, got, want)
 		}
 	}
-	for want, said := range map[string][]otlptest.Attribute{
+	for want, attrs := range map[string][]otlptest.Attribute{
 		"":        {},
 		"literal": {{"host", "literal"}, {"datadog.host.name", "custom"}, {"host.name", "h"}},
 		"5":       {{"host", 5}, {"host.name", "h"}},
@@ -269,21 +270,20 @@ func TestTheHostIsTheIngests(t *testing.T) {
 		"id2":       {{"host.id", "id2"}, {"host.name", "h"}},
 		"h":         {{"host.name", "h"}, {"service.name", "s"}},
 	} {
-		check(want, said...)
+		check(want, attrs...)
 	}
-	for _, said := range [][]otlptest.Attribute{
+	for _, attrs := range [][]otlptest.Attribute{
 		{{"host.name", "localhost"}},
 		{{"aws.ecs.launchtype", "fargate"}, {"host.name", "h"}},
 		{{"cloud.provider", "aws"}, {"host.name", "h"}},
 		{{"cloud.provider", "gcp"}, {"host.name", "h"}},
 		{{"cloud.platform", "gcp_cloud_run"}, {"host.name", "h"}},
 	} {
-		check("", said...)
+		check("", attrs...)
 	}
 }
 
-// TestASpanIsMadeAsIfItWereTheFirst: a span that refers to an earlier one says what it would say
-// alone, whatever there was before.
+// TestASpanIsMadeAsIfItWereTheFirst: no span depends on the spans before it.
 func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	names := append(slices.Clone(translate.AttributeNames), "peer.service", "env", "_dd.origin")
@@ -296,7 +296,7 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 		var resources []otlptest.Resource
 		var alone [][]byte
 		for range 1 + rnd.IntN(3) {
-			of := otlptest.Resource{Attributes: otlptest.SDK([]string{"a", "b"}[rnd.IntN(2)])[:1+rnd.IntN(8)]}
+			res := otlptest.Resource{Attributes: otlptest.SDK([]string{"a", "b"}[rnd.IntN(2)])[:1+rnd.IntN(8)]}
 			var spans []otlptest.Span
 			for range rnd.IntN(30) {
 				s := otlptest.Span{
@@ -313,12 +313,12 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 				spans = append(spans, s)
 				alone = append(alone,
 					otlptest.Request(otlptest.Resource{
-						Attributes: of.Attributes,
+						Attributes: res.Attributes,
 						Scopes:     [][]otlptest.Span{{s}},
 					}))
 			}
-			of.Scopes = [][]otlptest.Span{spans[:len(spans)/2], spans[len(spans)/2:]}
-			resources = append(resources, of)
+			res.Scopes = [][]otlptest.Span{spans[:len(spans)/2], spans[len(spans)/2:]}
+			resources = append(resources, res)
 		}
 		want := map[uint64]agentSpan{}
 		for _, body := range alone {
@@ -344,29 +344,29 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	}
 }
 
-// TestWhatAResourceSaysIsReadOnce, and what a scope says: each of its spans is given a tag once, however
-// often it is said, so that a request takes time in proportion to its length.
+// TestWhatAResourceSaysIsReadOnce: each tag of a resource or scope is added once to each span,
+// however often it occurs, so that the time is proportional to the length of the request.
 func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 	c := translator(t, wantedTags...)
-	var said []otlptest.Attribute
+	var attrs []otlptest.Attribute
 	for i := range 1002 {
 		value := []string{"", "first", "last"}[i%3]
-		said = append(said, otlptest.Attribute{"peer.service", value}, otlptest.Attribute{"grpc.code", i})
+		attrs = append(attrs, otlptest.Attribute{"peer.service", value}, otlptest.Attribute{"grpc.code", i})
 	}
 	scope := []byte(nil)
-	for _, a := range said {
+	for _, a := range attrs {
 		scope = otlptest.Field(scope, 3, a.Encode())
 	}
 	spans := otlptest.Field(otlptest.Field(nil, 1, scope), 2, otlptest.Span{ID: 1}.Encode())
 	for want, body := range map[string][]byte{
-		"first": otlptest.Request(from(said, otlptest.Span{ID: 1})),
+		"first": otlptest.Request(from(attrs, otlptest.Span{ID: 1})),
 		"last":  otlptest.Field(nil, 1, otlptest.Field(nil, 2, spans)),
 	} {
 		if err := c.translate(body, false); err != nil {
 			t.Fatal(err)
 		}
-		if ofResource, ofScope := translate.Given(c.Translator); ofResource+ofScope != 1 {
-			t.Errorf("each span is given %d tags by its resource and %d by its scope", ofResource, ofScope)
+		if resourceTags, scopeTags := translate.Given(c.Translator); resourceTags+scopeTags != 1 {
+			t.Errorf("each span is given %d tags by its resource and %d by its scope", resourceTags, scopeTags)
 		}
 		if got := c.sent()[0].Traces[0][0].Texts["peer.service"]; got != want {
 			t.Errorf("the tag is %q, not %q", got, want)
@@ -374,25 +374,27 @@ func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestAttributesOfAResourceCountInTheirOrder where two of them become one tag.
+// TestAttributesOfAResourceCountInTheirOrder: if two attributes become one tag, the first one
+// counts.
 func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
 	c := translator(t, wantedTags...)
 	server, host := otlptest.Attribute{"server.address", "server"}, otlptest.Attribute{
 		"http.server_name",
 		"host",
 	}
-	for want, said := range map[string][]otlptest.Attribute{
+	for want, attrs := range map[string][]otlptest.Attribute{
 		"server": {server, host},
 		"host":   {host, server},
 	} {
-		got := sentOf(t, c, from(said, otlptest.Span{ID: 1}))[0].Traces[0][0].Texts["http.server_name"]
+		got := sentOf(t, c, from(attrs, otlptest.Span{ID: 1}))[0].Traces[0][0].Texts["http.server_name"]
 		if got != want {
-			t.Errorf("%v: the tag is %q", said, got)
+			t.Errorf("%v: the tag is %q", attrs, got)
 		}
 	}
 }
 
-// TestATranslatorHoldsNothingOfABody that its request and its table have released.
+// TestATranslatorHoldsNothingOfABody: a translator does not retain a body that its request and
+// table released.
 func TestATranslatorHoldsNothingOfABody(t *testing.T) {
 	c := translator(t, wantedTags...)
 	last := func() weak.Pointer[byte] {
@@ -412,7 +414,8 @@ func TestATranslatorHoldsNothingOfABody(t *testing.T) {
 	}
 }
 
-// TestAWarmTranslatorAllocatesNothing a span.
+// TestAWarmTranslatorAllocatesNothing: translating a span allocates nothing once the translator is
+// warm.
 func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 	body, c := otlptest.Web(100), translator(t, wantedTags...)
 	round := func() {
@@ -426,8 +429,8 @@ func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzTranslate: whatever the bytes are, each span of the request is in one trace or was counted
-// before, and all texts lie in the table.
+// FuzzTranslate verifies that each span of any request is in one trace or was counted before, and
+// that all texts are within the table.
 func FuzzTranslate(f *testing.F) {
 	f.Add(otlptest.Web(2))
 	f.Add(otlptest.SDKRequest(otlptest.Span{
@@ -453,7 +456,7 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// BenchmarkTranslate is what it costs to decode a request and make traces of it.
+// BenchmarkTranslate measures decoding and translating a request.
 func BenchmarkTranslate(b *testing.B) {
 	c, body := translator(b, wantedTags...), otlptest.Web(128)
 	b.ReportAllocs()

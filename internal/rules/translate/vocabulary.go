@@ -11,20 +11,21 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// vocabulary says which attributes are read, and which tags they become. It never changes.
+// vocabulary defines which attributes are read, and which tags they become. It is immutable.
 type vocabulary struct {
 	ofSpans, ofResources *spantable.Names
-	// By the label of an attribute, the label of the tag that it becomes of a span or its
-	// resource, and of a scope.
+	// Indexed by the label of an attribute: the label of the tag that the attribute becomes.
+	// targets is for attributes of a span or a resource, plain for attributes of a scope, which
+	// keep their names.
 	targets, plain [spantable.MaxLabels]spantable.Label
-	rules          [spantable.MaxLabels]numberRule // by the label of a tag
+	rules          [spantable.MaxLabels]numberRule // indexed by the label of a tag
 
-	// The labels of tags that the ingest makes itself, or that are their trace's.
+	// Labels of tags that the ingest generates, or that belong to the trace.
 	kind, httpStatus, grpcStatus, measured, rate, version, env, dbName, origin, commit spantable.Label
 }
 
-// newVocabulary makes one of the tags that rules ask for. It needs several names for some of
-// them, and fails where they are too many.
+// newVocabulary returns the vocabulary for the wanted tags. Some tags have several source
+// attributes. It fails if there are more attributes than spantable.MaxLabels.
 func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 	names := slices.Clone(attrNames[:])
 	for l := 1; l < wanted.Len(); l++ {
@@ -54,9 +55,10 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 	ofSpans := slices.Clone(names)
 	for l, name := range names {
 		v.targets[l], v.plain[l] = find(tagOf(name)), find(name)
-		isOfSpans := v.targets[l] != spantable.Other || v.plain[l] != spantable.Other
-		if attrComputed <= spantable.Label(l) && spantable.Label(l) < attrCount && !isOfSpans {
-			ofSpans[l] = "" // a resource alone says it
+		isTag := v.targets[l] != spantable.Other || v.plain[l] != spantable.Other
+		isResourceOnly := attrComputed <= spantable.Label(l) && spantable.Label(l) < attrCount
+		if isResourceOnly && !isTag {
+			ofSpans[l] = ""
 		}
 	}
 	v.ofSpans, v.ofResources = spantable.NewNames(ofSpans), spantable.NewNames(names)
@@ -67,17 +69,18 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 	return v, nil
 }
 
-// The tags that say what a span is, or its trace and its sender are, and that become no tags.
+// Tags that describe a span, its trace or its sender. They set fields and do not become tags of the
+// span.
 const (
 	tagKind    = "span.kind"
 	tagEnv     = "env"
 	tagVersion = "version"
 	tagOrigin  = "_dd.origin"
 	tagCommit  = "_dd.git.commit.sha"
-	hostTag    = "_dd.hostname" // by which a tracer says its host; of OTLP a resource alone says it
+	hostTag    = "_dd.hostname" // host name that a tracer sends; for OTLP it comes from resource attributes
 )
 
-// httpTags are the agent's names for attributes of OpenTelemetry.
+// httpTags maps OpenTelemetry attributes to the agent's names of tags.
 var httpTags = map[string]string{
 	"client.address":               "http.client_ip",
 	"http.response.body.size":      "http.response.content_length",
@@ -92,40 +95,41 @@ var httpTags = map[string]string{
 	"user_agent.original":          "http.useragent",
 }
 
-// numberRule says which value of a tag statistics are made of, where it may be a number.
+// numberRule defines which value of a tag the statistics use if the tag may be a number.
 type numberRule uint8
 
 const (
-	textAlone   numberRule = iota // as of nearly all
-	textFirst                     // the number where there is no text
-	numberAlone                   //
-	wholeFirst                    // the text where there is no whole number
-	noTag                         // what is the span's kind, or its trace's
+	textAlone   numberRule = iota // only the text; the rule of most tags
+	textFirst                     // the text if it is not empty, otherwise the number
+	numberAlone                   // only the number
+	wholeFirst                    // the number if it is an integer, otherwise the text
+	noTag                         // neither: the value is a field of the span or its trace
 )
 
-// numberRules are the tags that may be numbers.
+// numberRules is the rule of each tag that has another rule than textAlone.
 var numberRules = func() map[string]numberRule {
-	rule := map[string]numberRule{
+	all := map[string]numberRule{
 		rules.TagMeasured: numberAlone, rules.TagTopLevel: numberAlone, rules.TagTracerTopLevel: numberAlone,
 		rules.TagPartialVersion: numberAlone,
 		rules.TagSampleRate:     numberAlone, rules.TagHTTPStatus: wholeFirst,
 		rules.TagOTelHTTPStatus: wholeFirst,
 	}
 	for _, name := range []string{tagKind, tagEnv, tagVersion, tagOrigin, tagCommit} {
-		rule[name] = noTag
+		all[name] = noTag
 	}
 	for _, name := range rules.GRPCStatusTags {
-		rule[name] = textFirst
+		all[name] = textFirst
 	}
-	return rule
+	return all
 }()
 
-// tagOf is the tag that an attribute becomes, empty where it becomes none.
+// tagOf returns the tag that an attribute becomes, or an empty string if it sets a field of the
+// span instead.
 func tagOf(attribute string) string {
 	if tag, known := httpTags[attribute]; known {
 		return tag
 	}
-	if header, is := strings.CutPrefix(attribute, "http.request.header."); is {
+	if header, ok := strings.CutPrefix(attribute, "http.request.header."); ok {
 		return "http.request.headers." + header
 	}
 	switch attribute {
@@ -135,23 +139,24 @@ func tagOf(attribute string) string {
 	return attribute
 }
 
-// sourcesOf are the attributes that become a tag.
+// sourcesOf returns the attributes that become a tag.
 func sourcesOf(tag string) (all []string) {
 	if tagOf(tag) == tag {
 		all = append(all, tag)
 	}
-	if header, is := strings.CutPrefix(tag, "http.request.headers."); is {
+	if header, ok := strings.CutPrefix(tag, "http.request.headers."); ok {
 		all = append(all, "http.request.header."+header)
 	}
-	for attribute, becomes := range httpTags {
-		if becomes == tag && attribute != tag {
+	for attribute, target := range httpTags {
+		if target == tag && attribute != tag {
 			all = append(all, attribute)
 		}
 	}
 	return all
 }
 
-// The attributes that the agent's ingest reads of a span, or of its resource, to name it.
+// Attributes that the agent's ingest reads from a span or its resource. attrComputed and later ones
+// are read only from a resource.
 const (
 	attrService spantable.Label = iota + 1
 	attrOperation
@@ -188,7 +193,7 @@ const (
 	attrSDKVersion
 	attrHTTPStatus
 	attrNewHTTPStatus
-	attrGRPCStatus // and the four after it, in the order in which the agent asks for them
+	attrGRPCStatus // the first of five, in the order in which the agent reads them
 	_
 	_
 	_
@@ -196,7 +201,7 @@ const (
 	attrMeasured
 	attrSampleRate
 	attrComputed
-	attrHost // what the name of a host is found by, in a resource alone
+	attrHost // the first of the attributes that determine the host name
 	attrDatadogHost
 	attrLaunchType
 	attrCloud
@@ -209,7 +214,7 @@ const (
 	attrCount
 )
 
-// attrNames are their names.
+// attrNames contains the names of the attributes above.
 var attrNames = [attrCount]string{
 	attrService: "service.name", attrOperation: "operation.name", attrResource: "resource.name",
 	attrType:       "span.type",
@@ -241,7 +246,8 @@ var attrNames = [attrCount]string{
 	attrHostID:  "host.id", attrHostName: "host.name", attrAccount: "cloud.account.id",
 }
 
-// workAttributes are those that a kind of work is named by, each by its present and its older name.
+// workAttributes contains, for each attribute of package work, the current and the older
+// OpenTelemetry attribute.
 var workAttributes = [work.Attributes][2]spantable.Label{
 	work.HTTPMethod: {attrHTTPMethod, attrOldHTTPMethod}, work.DBSystem: {attrDBSystem, attrOldDBSystem},
 	work.MessagingSystem: {attrMessaging}, work.MessagingOperation: {attrMessagingOperation},

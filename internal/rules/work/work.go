@@ -1,17 +1,18 @@
-// Package work names what a span of OpenTelemetry did: its operation, and the type of its work,
-// as the Datadog agent does with the second version of its names. Both readings of OTLP name
-// spans so; they differ in which attributes they take, and how, so a span is whatever says its
-// attributes by the questions of this package.
+// Package work derives the operation and the type of an OpenTelemetry span, like the Datadog agent
+// with the second version of its span names. Both semantic modes of OTLP use it. The modes differ
+// in which attributes they read, so the package asks the caller for the values of attributes
+// through the interface Span.
 //
-// It owns no state, any goroutine may call it, and nothing is allocated where there is room.
+// The package has no state. It is safe for concurrent use, and allocates nothing if dst has enough
+// capacity.
 package work
 
 import "github.com/spanstatsd/spanstatsd/internal/span/spantable"
 
-// Attribute is an attribute that names are made of.
+// Attribute is an attribute that operations and types depend on.
 type Attribute uint8
 
-// The attributes that names are made of.
+// All attributes that the package asks for.
 const (
 	HTTPMethod Attribute = iota
 	DBSystem
@@ -24,19 +25,20 @@ const (
 	FaaSTrigger
 	GraphQLType
 	Protocol
-	Attributes // how many there are
+	Attributes // number of attributes
 )
 
-// Span returns the values of its attributes, empty for those that it does not have.
+// Span returns the value of an attribute of a span, or an empty string if the span does not have
+// it.
 type Span interface{ Value(Attribute) string }
 
-// messaging are the kinds of spans that may be about a message.
+// messaging contains the kinds of spans whose messaging attributes are read.
 var messaging = spantable.KindsOf(
 	spantable.KindClient, spantable.KindServer, spantable.KindProducer, spantable.KindConsumer,
 )
 
-// AppendOperation appends the name of the kind of work that a span did: http.server.request for
-// instance. What the span has said stands in it in lower case.
+// AppendOperation appends the operation of a span, such as http.server.request. Values of
+// attributes are in lower case.
 func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	isClient, isServer := kind == spantable.KindClient, kind == spantable.KindServer
 	isRequest := isClient || isServer
@@ -49,8 +51,9 @@ func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 		}
 	}
 	if messaging.Has(kind) {
-		if system, done := s.Value(MessagingSystem), s.Value(MessagingOperation); system != "" && done != "" {
-			return appendLower(append(appendLower(dst, system), '.'), done)
+		system, operation := s.Value(MessagingSystem), s.Value(MessagingOperation)
+		if system != "" && operation != "" {
+			return appendLower(append(appendLower(dst, system), '.'), operation)
 		}
 	}
 	if isRequest {
@@ -78,10 +81,10 @@ func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	case kind == spantable.KindConsumer:
 		return append(dst, "Consumer"...)
 	}
-	return append(dst, "Internal"...) // it says no more of itself than its kind
+	return append(dst, "Internal"...)
 }
 
-// appendCall appends the name of a remote call.
+// appendCall appends the operation of a remote procedure call.
 func appendCall(dst []byte, s Span, system string, isServer bool) []byte {
 	if system != "aws-api" || isServer {
 		return appendRequest(dst, system, isServer)
@@ -92,7 +95,7 @@ func appendCall(dst []byte, s Span, system string, isServer bool) []byte {
 	return append(dst, "aws.client.request"...)
 }
 
-// appendRequest appends the name of a request by a protocol, if that is known.
+// appendRequest appends the operation of a request over protocol, which may be empty.
 func appendRequest(dst []byte, protocol string, isServer bool) []byte {
 	if protocol != "" {
 		dst = append(appendLower(dst, protocol), '.')
@@ -103,10 +106,10 @@ func appendRequest(dst []byte, protocol string, isServer bool) []byte {
 	return append(dst, "client.request"...)
 }
 
-// appendLower appends what a span has said in lower case.
-func appendLower(dst []byte, said string) []byte {
-	for i := range len(said) {
-		b := said[i]
+// appendLower appends text with ASCII letters in lower case.
+func appendLower(dst []byte, text string) []byte {
+	for i := range len(text) {
+		b := text[i]
 		if 'A' <= b && b <= 'Z' {
 			b += 'a' - 'A'
 		}
@@ -115,7 +118,7 @@ func appendLower(dst []byte, said string) []byte {
 	return dst
 }
 
-// Type is the type of a span's work.
+// Type returns the type of a span.
 func Type(s Span, kind spantable.Kind) string {
 	switch kind {
 	case spantable.KindServer:
@@ -129,8 +132,8 @@ func Type(s Span, kind spantable.Kind) string {
 	return "custom"
 }
 
-// databaseType is the type of work of a call to a database, whose system has OpenTelemetry's
-// present or older name.
+// databaseType returns the type of a database call. system is the current or the older
+// OpenTelemetry name of the database system.
 func databaseType(system string) string {
 	switch system {
 	case "actian.ingres", "adabas", "aws.redshift", "cache", "clickhouse", "cloudscape", "cockroachdb",

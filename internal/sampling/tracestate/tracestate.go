@@ -117,7 +117,7 @@ func (s *State) Rate() (rate float64, ok bool) {
 	for value, more := s.entry, s.entry != nil; more; {
 		var pair []byte
 		pair, value, more = bytes.Cut(value, []byte{';'})
-		if power, is := bytes.CutPrefix(pair, []byte("p:")); is {
+		if power, ok := bytes.CutPrefix(pair, []byte("p:")); ok {
 			p, err := strconv.ParseUint(string(power), 10, 64)
 			return math.Ldexp(1, -int(p)), err == nil && p < notKept
 		}
@@ -174,10 +174,12 @@ func isKey(key []byte) bool {
 	return isTenant && isName(system, 14)
 }
 
+// isName reports whether name is valid as a key, or as the system part of a key, with at most limit bytes.
 func isName(name []byte, limit int) bool {
 	return len(name) > 0 && len(name) <= limit && isLower(name[0]) && areAll(name, isKeyChar)
 }
 
+// isValue reports whether the value of a member is valid according to W3C.
 func isValue(value []byte) bool {
 	return len(value) > 0 && len(value) <= maxValue &&
 		areAll(value, func(c byte) bool { return ' ' <= c && c <= '~' && c != ',' && c != '=' })

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestThresholdsAreThoseOfTheSpecification, by its table of shares and of thresholds with
-// precisions of 3, 4 and 5 digits.
+// TestThresholdsAreThoseOfTheSpecification: the specification has a table of shares and of
+// thresholds with a precision of 3, 4 and 5 digits.
 func TestThresholdsAreThoseOfTheSpecification(t *testing.T) {
 	for _, test := range []struct {
 		n    float64
@@ -42,7 +42,7 @@ func TestThresholdsAreThoseOfTheSpecification(t *testing.T) {
 	}
 }
 
-// TestAThresholdIsReadAsItIsWritten, with its zeros and without.
+// TestAThresholdIsReadAsItIsWritten: trailing zeros are optional.
 func TestAThresholdIsReadAsItIsWritten(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -63,7 +63,7 @@ func TestAThresholdIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestWeightsAreAdjustedCounts, by the specification's examples.
+// TestWeightsAreAdjustedCounts: the cases are the specification's examples.
 func TestWeightsAreAdjustedCounts(t *testing.T) {
 	for text, want := range map[string]float64{
 		"":                               1,
@@ -73,7 +73,7 @@ func TestWeightsAreAdjustedCounts(t *testing.T) {
 		"ot=th:fd70a4":                   100.00009536752259,
 		"ot=th:ffbe77":                   1000.012874769029,
 		"vendor=x,ot=rv:ff;th:8":         1, // malformed
-		"ot=rv:0000000000000f;th:8":      1, // it would not be there
+		"ot=rv:0000000000000f;th:8":      1, // inconsistent: the span would not have been sampled
 		"ot=rv:7fffffffffffff;th:8":      1,
 		"ot=rv:80000000000000;th:8":      2,
 		" vendor=x , ot=p:8;th:8;r:62 ,": 2,
@@ -109,8 +109,8 @@ func TestWeightsAreAdjustedCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIntoATracestate, by the specification's examples and beyond: other
-// entries stay, and OpenTelemetry's, which was changed, stands first.
+// TestWhatIsWrittenIntoATracestate: the cases include the specification's examples. Other entries
+// stay, and OpenTelemetry's entry moves to the start because it was modified.
 func TestWhatIsWrittenIntoATracestate(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "ot=th:c",
@@ -122,7 +122,7 @@ func TestWhatIsWrittenIntoATracestate(t *testing.T) {
 		"rojo=1,ot=th:8,,congo=t61": "ot=th:c,rojo=1,congo=t61",
 		"ots=1,ot=x:th":             "ot=x:th;th:c,ots=1",
 		"ot=thx:1":                  "ot=thx:1;th:c",
-		"what":                      "ot=th:c", // what can't be read is discarded
+		"what":                      "ot=th:c", // an invalid tracestate is discarded
 		"ot=th:8,x":                 "ot=th:c",
 		"ot=th:8;th:8,x=y":          "ot=th:c,x=y",
 	} {
@@ -138,8 +138,8 @@ func TestWhatIsWrittenIntoATracestate(t *testing.T) {
 	}
 }
 
-// TestWhatIsFullMakesRoom: what is written is right, has the threshold, and lacks no more than had to
-// make room.
+// TestWhatIsFullMakesRoom: the result is valid, contains the threshold, and lacks no more entries
+// than necessary.
 func TestWhatIsFullMakesRoom(t *testing.T) {
 	for what, of := range map[string]func(n int) string{
 		"an entry": func(n int) string { return "ot=x:" + strings.Repeat("y", n) },
@@ -170,7 +170,8 @@ func TestWhatIsFullMakesRoom(t *testing.T) {
 	}
 }
 
-// TestAThresholdThatIsUntrueIsNone, so that its span is judged like any other.
+// TestAThresholdThatIsUntrueIsNone: a span whose randomness is below its threshold is treated like
+// one without threshold.
 func TestAThresholdThatIsUntrueIsNone(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ot=th:fff":                   true,
@@ -191,7 +192,8 @@ func TestAThresholdThatIsUntrueIsNone(t *testing.T) {
 	}
 }
 
-// TestRatesAreReadOfTracestates: by the threshold, and by the power of older samplers.
+// TestRatesAreReadOfTracestates: the rate is read from the threshold, or from the exponent of older
+// samplers.
 func TestRatesAreReadOfTracestates(t *testing.T) {
 	for text, want := range map[string]float64{
 		"": 0, "ot=th:c": 0.25, "ot=p:2": 0.25, "ot=p:0": 1, "ot=p:62": 0x1p-62, "ot=p:63": 0, "ot=p:x": 0,

@@ -1,14 +1,14 @@
 // Package unsampled removes traces that a tracer's sampling has rejected from request bodies in the
-// agent's trace formats. Once they are counted they are not needed any more, so they need not leave the
-// pod; the agent is told their number, which its samplers use.
+// agent's trace formats. Once the traces are counted, they do not have to leave the pod. The caller
+// reports their number to the agent, whose samplers use it.
 //
-// Bodies are modified in place, and never become longer. In a v1.0 body, traces can refer to strings of
-// earlier traces, so strings of removed traces are moved to the start of the body.
+// Bodies are modified in place, and never become longer. In a v1.0 body, traces can refer to
+// strings of earlier traces, so strings of removed traces are moved to the start of the body.
 //
 // # Concurrency and limits
 //
-// Cut allocates no memory except for these strings, up to maxAhead bytes in the table's own buffer. It is
-// called by the goroutine that owns the table and its decoder.
+// Cut allocates no memory except for these strings, up to maxAhead bytes in the table's own buffer.
+// It is called by the goroutine that owns the table and its decoder.
 package unsampled
 
 import (
@@ -52,8 +52,8 @@ func Cut(t *spantable.Table, d *decode.Decoder) (rest []byte, traces, spans int)
 // makes the decision then.
 const noPriority = math.MinInt8
 
-// isUnsampled reports whether a tracer's sampling has rejected a trace that contains nothing to
-// keep it for: no error, no individually sampled span, no event.
+// isUnsampled reports whether a tracer's sampling has rejected a trace, and the trace contains no
+// error, no individually sampled span and no event.
 func isUnsampled(t *spantable.Table, g *spantable.Group) bool {
 	if !g.HasPriority || g.Priority > 0 || g.Priority == noPriority || g.First == g.Last {
 		return false
@@ -95,8 +95,10 @@ const maxAhead = 128 << 10
 
 // cutV1 is Cut for a v1 body. It removes nothing if the body would become longer.
 func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (rest []byte, traces, spans int) {
-	body, saved, numbered := t.Body, 0, 0
-	remainsAfter := list.End < len(body) // whether anything after the current trace remains
+	body := t.Body
+	saved := 0                           // bytes of removed traces
+	numbered := 0                        // how many strings must keep their numbers
+	remainsAfter := list.End < len(body) // anything after the current trace remains
 	for i := len(t.Groups) - 1; i >= 0; i-- {
 		g := &t.Groups[i]
 		if !isUnsampled(t, g) {
@@ -107,7 +109,7 @@ func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (r
 		spans += len(t.SpansOf(g))
 		saved += int(g.End - g.At)
 		if remainsAfter {
-			numbered = max(numbered, int(g.Strings)) // strings that must keep their numbers
+			numbered = max(numbered, int(g.Strings)) // number of strings up to the end of the trace
 		}
 	}
 	ahead := body[:list.FieldsStart]
@@ -139,7 +141,7 @@ func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (r
 // except for the empty string, which has number 0 in every body. It returns nil if the strings are
 // too long.
 func stringsAhead(t *spantable.Table, fields int, texts []spantable.Text) []byte {
-	const header = 5 // of a map, a list or a long string
+	const header = 5 // bytes of the header of a map, a list or a long string
 	size := 3 * header
 	for _, s := range texts {
 		size += header + int(s.Len)

@@ -14,7 +14,7 @@ import (
 
 var names = spantable.NewNames(datadog.TraceTags[:])
 
-// object is a map whose pairs are written in that order.
+// object is a map whose pairs are encoded in the given order.
 type object []any
 
 func (o object) EncodeMsgpack(e *msgpack.Encoder) error {
@@ -29,18 +29,19 @@ func (o object) EncodeMsgpack(e *msgpack.Encoder) error {
 	return nil
 }
 
-// trace is one with a number of spans that each have a service of their own.
+// trace is a trace with a number of spans, each with its own service.
 type trace struct {
 	priority int
 	spans    int
 	failed   bool
-	tag      string // of its last span
+	tag      string // tag of the last span
 }
 
-// service is that of a span, by its number in the body. Longer ones make a v1 body longer.
+// service returns the service of a span, given its number in the body. Longer services make a v1.0
+// body longer.
 func service(number int) string { return fmt.Sprintf("the service of span %032d", number) }
 
-// bodies are the traces in each format.
+// bodies returns the traces in each format.
 func bodies(t *testing.T, traces []trace) map[datadog.Format][]byte {
 	t.Helper()
 	var v04, v05, v07, v1 []any
@@ -99,7 +100,8 @@ func bodies(t *testing.T, traces []trace) map[datadog.Format][]byte {
 	return encoded
 }
 
-// cut cuts a body, and returns what is left, how much is not, and the services of what is left.
+// cut cuts a body. It returns the remaining body, the number of removed traces and spans, and the
+// remaining services.
 func cut(t *testing.T, format datadog.Format, body []byte) (left []byte, traces, spans int,
 	services []string,
 ) {
@@ -122,8 +124,8 @@ func cut(t *testing.T, format datadog.Format, body []byte) (left []byte, traces,
 	return left, traces, spans, services
 }
 
-// TestWhatIsLeftIsWhatWas of the traces that go on, in each format and wherever those stand that
-// are cut.
+// TestWhatIsLeftIsWhatWas: the remaining traces are unchanged, in each format and wherever the
+// removed traces were.
 func TestWhatIsLeftIsWhatWas(t *testing.T) {
 	kinds := []trace{
 		{priority: 1, spans: 2},
@@ -160,7 +162,7 @@ func TestWhatIsLeftIsWhatWas(t *testing.T) {
 				if !bytes.Equal(left, whole) {
 					t.Errorf("%s: nothing was cut, and it is another body", format)
 				}
-				continue // it would have become longer
+				continue // the body would have become longer
 			}
 			if cutTraces != goneTraces || cutSpans != goneSpans || !slices.Equal(services, want) {
 				t.Errorf("%s: of %v %d traces were cut with %d spans, left are %q", format, traces, cutTraces,
@@ -176,8 +178,8 @@ func TestWhatIsLeftIsWhatWas(t *testing.T) {
 	}
 }
 
-// TestABodyThatWouldGrowStaysAsItIs: where the strings that must be sent ahead are more than what
-// is cut.
+// TestABodyThatWouldGrowStaysAsItIs: nothing is removed if the strings to move are longer than the
+// removed traces.
 func TestABodyThatWouldGrowStaysAsItIs(t *testing.T) {
 	body := bodies(t,
 		[]trace{{priority: 1, spans: 20}, {priority: 0, spans: 1}, {priority: 1, spans: 1}})[datadog.FormatV1]
@@ -189,8 +191,8 @@ func TestABodyThatWouldGrowStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestFieldsBehindTheListKeepTheirStrings where a trace that is cut, though it is the last one, has
-// brought them.
+// TestFieldsBehindTheListKeepTheirStrings: fields after the list can refer to strings of a removed
+// trace, even if it is the last one.
 func TestFieldsBehindTheListKeepTheirStrings(t *testing.T) {
 	var spans []any
 	for i := range 10 {
@@ -206,11 +208,12 @@ func TestFieldsBehindTheListKeepTheirStrings(t *testing.T) {
 	}
 }
 
-// TestATraceWithoutAPriorityIsTheAgents to judge.
+// TestATraceWithoutAPriorityIsTheAgents: the agent decides about a trace without a priority, so it
+// is not removed.
 func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
 	for priority, stays := range map[int]bool{-129: false, -128: true, -127: false, 0: false, 1: true} {
 		span := object{1, "s", 4, 1}
-		// with nothing behind
+		// the traces are the last field of the body
 		body, err := msgpack.Marshal(object{7, "e", 11, []any{object{1, priority, 4, []any{span}}}})
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +228,7 @@ func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
 	}
 }
 
-// TestManyTracesAreCounted in a list whose header has one byte, three, or five.
+// TestManyTracesAreCounted in a list whose header has one, three or five bytes.
 func TestManyTracesAreCounted(t *testing.T) {
 	for _, n := range []int{15, 16, 0xffff, 0x10000} {
 		span, err := msgpack.Marshal(object{

@@ -29,16 +29,18 @@ func isBase64URL(text string) bool {
 	return s.others == 0 && hasAllClasses && hasFewDashes && changesOften && !isWords(text)
 }
 
-// wordKind returns the kind of a word, a text of letters and digits. nameLength is the number of letters in front of
-// the identifier that are not part of it, like the R of R123456789.
+// wordKind returns the kind of a word. Only a text of letters and digits can be an identifier; any
+// other text is noIdentifier. If only the end of the word is the identifier, nameLength is the
+// number of letters before it, such as 1 for R123456789.
 func wordKind(text string) (k kind, nameLength int) {
 	if !hasDigit(text) {
 		return noIdentifier, 0
 	}
 	s := statsOf(text)
-	endsInNumber := s.boundaries == 1 && isDigit(text[len(text)-1])
+	isAlphanumeric := s.others == 0 && s.dashes == 0
+	isLettersThenDigits := s.boundaries == 1 && isDigit(text[len(text)-1])
 	switch {
-	case s.others+s.dashes > 0:
+	case !isAlphanumeric:
 		return noIdentifier, 0
 	case s.digits == len(text):
 		return number, 0
@@ -46,7 +48,7 @@ func wordKind(text string) (k kind, nameLength int) {
 		return hexadecimal, 0
 	case s.isToken(len(text)) && !isVersion(text) && !isWords(text):
 		return token, 0
-	case s.digits >= 5 && endsInNumber:
+	case s.digits >= 5 && isLettersThenDigits:
 		return number, len(text) - s.digits
 	}
 	return noIdentifier, 0
@@ -65,7 +67,7 @@ func hasDigit(text string) bool {
 type stats struct {
 	digits, uppers, lowers, dashes, others int
 	hexLetters                             int // letters that are hexadecimal digits
-	boundaries                             int // pairs of a digit and another byte
+	boundaries                             int // neighboring pairs of a digit and another byte
 	changes                                int // pairs that differ in class: digit, upper case, lower case, other
 	upperPairs                             int // pairs of upper-case letters
 }

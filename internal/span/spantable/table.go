@@ -104,8 +104,8 @@ func (t *Table) AddSpan(kind Kind) *Span {
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends a group of the spans from g.First to the last one of the table. Its sender is the one
-// that will be appended to t.Senders next.
+// AddGroup appends a group of the spans from g.First to the last one of the table. Its sender is
+// the next one to be appended to t.Senders. Limits.Spans is also the limit on the number of groups.
 func (t *Table) AddGroup(g Group) {
 	if len(t.Groups) >= t.Limits.Spans {
 		t.Fail(ErrTooMuch)
