@@ -4,8 +4,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// addTraces takes in the figures, and holds what arrived at the agent against what
-// was sent.
+// addTraces adds the figures, and compares the spans received by the agent with the spans sent.
 func (t *tracesRun) addTraces(r *Report) {
 	arrived, rec := t.target.agent.Totals(), t.recording
 	byRelay, handedOn := t.loads[relayed].median(rec), t.loads[proxied].median(rec)
@@ -49,7 +48,7 @@ func (l *load) median(of *recording) TracesLoad {
 	}
 }
 
-// comparison is what all cost in one round, side by side.
+// comparison holds the costs of all loads in one round.
 type comparison struct {
 	relayed, proxied, counted TracesLoad
 	alone                     countedAlone
@@ -57,7 +56,7 @@ type comparison struct {
 
 func (c comparison) addedCPU() float64 { return c.counted.CPU - c.proxied.CPU }
 
-// compare lays the rounds that are whole side by side.
+// compare returns the complete rounds.
 func (t *tracesRun) compare() (rounds []comparison) {
 	for i, last := range t.loads[counted].turns {
 		rounds = append(rounds, comparison{

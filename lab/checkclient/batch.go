@@ -9,18 +9,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// mostParts is how many definitions or snapshots of a message are shown, and as many more
-// as have something to be noted.
+// mostParts limits how many definitions or snapshots of a message are printed regardless of
+// notes. As many again are printed if they have notes.
 const mostParts = 8
 
-// show adds a part to a message, if it is one of the first or has notes.
+// show adds a part to the event if it is one of the first parts or has notes.
 func (e *event) show(part *told, index int) {
 	if index < mostParts || len(part.notes) > 0 && len(e.parts) < 2*mostParts {
 		e.parts = append(e.parts, part)
 	}
 }
 
-// define tells of the numbers that keys get.
+// define reports the numbers that a define message assigns to keys.
 func (s *session) define(e *event, message, body []byte) *ending {
 	walker, err := wire.WalkDefine(body)
 	for index := 0; err == nil; index++ {
@@ -48,8 +48,8 @@ func (s *session) define(e *event, message, body []byte) *ending {
 	return malformed(message, err)
 }
 
-// inKey finds the place of an error in a key, which is the second value of a definition
-// or the first of a snapshot.
+// inKey locates an error in a key, which is the second value of a definition or the first value
+// of a snapshot.
 func inKey(message []byte, at int, raw []byte, err error) *ending {
 	r := msgpack.NewReaderAt(message, at)
 	r.Array()
@@ -60,7 +60,8 @@ func inKey(message []byte, at int, raw []byte, err error) *ending {
 	return badMessage(message, int(r.Bin().At)+len(raw)-left, err)
 }
 
-// spans tells of a batch. One that is too large the daemon drops without a look at it.
+// spans reports a batch of spans. Like the daemon, it drops a batch that is too large without
+// parsing it.
 func (s *session) spans(e *event, message, body []byte) *ending {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 	return malformed(message, walker.Err())
 }
 
-// keyOf tells of a snapshot's key.
+// keyOf reports the key of a snapshot.
 func (s *session) keyOf(part *told, snapshot *wire.Snapshot, message []byte, at int) *ending {
 	switch _, known := s.keys.numbers[snapshot.Number]; {
 	case snapshot.Numbered && !known:
@@ -123,14 +124,16 @@ func (s *session) keyOf(part *told, snapshot *wire.Snapshot, message []byte, at 
 	return nil
 }
 
-// longest is beyond what a span lasts, and below what has passed since 1970 in microseconds.
+// longest separates durations from timestamps: no span lasts as long, and the microseconds since
+// 1970, read as nanoseconds, are more.
 const longest = 7 * 24 * time.Hour
 
-// doubt notes what a daemon takes as it is and an author will not have meant.
+// doubt notes values that the daemon accepts, but that are probably a mistake of the tracer's
+// author.
 func (s *session) doubt(part *told, snapshot *wire.Snapshot, message []byte, at int) {
 	r := msgpack.NewReaderAt(message, at)
 	r.Array()
-	r.Skip() // the key
+	r.Skip() // key
 	if duration, isNegative := r.Integer(); isNegative {
 		s.note(part, noteNormalised, "a duration of %d becomes 0: is the clock monotonic?", int64(duration))
 	}
@@ -144,11 +147,11 @@ func (s *session) doubt(part *told, snapshot *wire.Snapshot, message []byte, at 
 	}
 }
 
-// bucket is the agent's unit of time. A daemon's window is the bucket of now and the one
-// before it; year2001 is far enough from both for another unit to have been meant.
+// bucket is the agent's unit of time. The daemon accepts the current bucket and the one before. A
+// time before year2001 is so far from both that it was probably sent in another unit.
 const bucket, year2001 = int64(10 * time.Second), int64(978307200e9)
 
-// describe tells what a snapshot says besides its key.
+// describe reports the fields of a snapshot other than its key.
 func (s *session) describe(part *told, snapshot *wire.Snapshot) {
 	now := s.config.Now()
 	age := now.Sub(time.Unix(0, snapshot.End)).Round(time.Microsecond)

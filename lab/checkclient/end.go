@@ -2,10 +2,10 @@ package checkclient
 
 import "fmt"
 
-// Where advice begins: so many spans a batch, batches, and spans whose key came again.
+// Minimum numbers for giving advice: spans per batch, batches, and spans with a repeated key.
 const fewSpans, someBatches, manyAgain = 8, 8, 64
 
-// end tells what the connection came to, and reports whether all was well.
+// end reports the totals of the connection, and returns whether it had no error.
 func (s *session) end() (well bool) {
 	t := &s.sums
 	mourned := &told{}

@@ -10,13 +10,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// isDoomed reports whether the daemon dies with this connection.
+// isDoomed reports whether the simulated crash ends this connection.
 func (s *session) isDoomed() bool { return s.death != nil && s.id == 1 }
 
-// token is what the welcome of a connection says.
+// token returns the token that the welcome of a connection carries.
 func token(id int) string { return fmt.Sprint("check-", id) }
 
-// ask compares what a hello asks with what there is to ask, and has the welcome answer.
+// ask checks the question of a hello about earlier connections, and sets the reply in the
+// welcome.
 func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 	welcome.Settled, welcome.Token = hello.Settled, token(s.id)
 	if !hello.Settled {
@@ -46,8 +47,8 @@ func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 	}
 }
 
-// keep notes a span: of the first connection as one that the client has to keep, behind a death as one
-// that comes again or is new.
+// keep records a span. Spans of the first connection are those that the client must keep until
+// they are settled. On a connection after the crash, keep compares the span with those.
 func (s *session) keep(to *told, snapshot *wire.Snapshot) {
 	key := s.keys.numbers[snapshot.Number]
 	if !snapshot.Numbered {
@@ -71,7 +72,7 @@ func (s *session) keep(to *told, snapshot *wire.Snapshot) {
 	}
 }
 
-// mourn notes what a connection behind a death has not done.
+// mourn notes what a connection after the crash failed to do.
 func (s *session) mourn(to *told) {
 	if n := len(s.after.again); n > 0 {
 		s.note(to, noteKept, "%d spans that no destination has were not handed over again as they were", n)

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// readKey tells of a key that is new, and of what the daemon makes of its labels. An
-// error is about its bytes.
+// readKey reports a key that was not seen before, and how the daemon normalizes its labels. An
+// error is about the key's encoding.
 func (s *session) readKey(to *told, raw []byte) error {
 	k := &s.key
 	if err := wire.ReadKey(k, raw); err != nil {
@@ -51,7 +51,7 @@ func (s *session) readKey(to *told, raw []byte) error {
 	return nil
 }
 
-// readTags tells of a list of tags, of which the daemon keeps the first.
+// readTags reports a list of tags. The daemon keeps the first kept of them.
 func (s *session) readTags(to *told, l span.Label, tags []string, kept int) {
 	if kept < len(tags) {
 		s.note(to, noteNormalised, "of %d %ss the first %d are kept", len(tags), l, kept)
@@ -74,10 +74,11 @@ func (s *session) readTags(to *told, l span.Label, tags []string, kept int) {
 	}
 }
 
-// kinds are those that an agent knows.
+// kinds are the span kinds that an agent knows.
 var kinds = []string{"client", "consumer", "internal", "producer", "server"}
 
-// doubtTag notes what an author will not have meant by a tag, behind the earlier ones of its list.
+// doubtTag notes a probable mistake of the tracer's author in a tag. earlier are the tags
+// before it in its list.
 func (s *session) doubtTag(to *told, l span.Label, earlier []string, name string, hasValue bool) {
 	isTwice := slices.ContainsFunc(earlier, func(tag string) bool {
 		other, _, _ := strings.Cut(tag, ":")
@@ -94,10 +95,10 @@ func (s *session) doubtTag(to *told, l span.Label, earlier []string, name string
 	}
 }
 
-// baseService is the peer tag of a span within a service, which features does not name.
+// baseService is the peer tag of spans within a service. The features do not list it.
 const baseService = "_dd.base_service"
 
-// change notes that a label becomes another text, or one too many for its budget.
+// change notes that a label is normalized to another text, or exceeds the budget of its scope.
 func (s *session) change(to *told, l span.Label, scope, before, after string) {
 	if before != after {
 		s.note(to, noteNormalised, "%s %q becomes %q", l, head(before), head(after))

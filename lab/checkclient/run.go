@@ -12,14 +12,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// run reads until the tracer leaves, which is no ending.
+// run reads messages until the connection ends. It returns nil if the client closed it in order.
 func (s *session) run() *ending {
 	hello, message, err := s.in.Hello()
 	switch {
 	case message == nil:
 		return s.unread(err)
 	case err != nil:
-		s.event("malformed", message) // to count it
+		s.event("malformed", message) // only to count the message
 		return &ending{err, message, malformed(message, err).at}
 	}
 	s.hello(hello, message)
@@ -41,14 +41,14 @@ func (s *session) run() *ending {
 	}
 }
 
-// die ends the connection as a kill does: nothing more is accepted, and there is no bye. What was
-// accepted is read, because it is to come again.
+// die ends the connection as a killed daemon does: it accepts no further data and sends no bye.
+// It reads the data accepted before, because the client has to replay it.
 func (s *session) die() *ending {
 	s.answer(wire.AppendFeatures(nil, &wire.Announcement{
 		Features: s.config.Features, Settled: uint64(len(s.death.batches[0])),
 	}), "features", "settled", len(s.death.batches[0]))
 	if socket, is := s.conn.(*net.UnixConn); is {
-		_ = socket.CloseRead() // else it ends when the client does
+		_ = socket.CloseRead() // if this fails, the connection ends when the client closes it
 	}
 	for {
 		message, err := s.in.Next()
@@ -66,8 +66,8 @@ func (s *session) die() *ending {
 	return nil
 }
 
-// behindBye tells of what lies behind a bye, which a daemon drops. From here on the tracer can write
-// no more.
+// behindBye reports data that the client sent after its bye, which a daemon drops. From here on
+// the client can write no more.
 func (s *session) behindBye() {
 	socket, is := s.conn.(*net.UnixConn)
 	if !is || socket.CloseRead() != nil {
@@ -91,7 +91,7 @@ func (s *session) behindBye() {
 	}
 }
 
-// unread is the ending of a connection within a frame, or between two.
+// unread returns the ending of a connection that ended within a frame or between two frames.
 func (s *session) unread(err error) *ending {
 	switch {
 	case errors.Is(err, io.EOF) && s.sums.messages > 0:
@@ -141,7 +141,7 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		"span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
 }
 
-// handle tells of one message. It reports whether the tracer has left.
+// handle reports one message. left reports whether the client has said bye.
 func (s *session) handle(message []byte) (left bool, ended *ending) {
 	kind, body, err := wire.Split(message)
 	e := s.event(kind.String(), message)
@@ -165,11 +165,11 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		flush, err = wire.DecodeFlush(body)
 		e.add("id", flush.ID)
 		if err == nil {
-			flush.OK = !s.isDoomed() // else what came before would be settled
+			flush.OK = !s.isDoomed() // the acknowledgement would settle the batches before it
 			defer s.answer(wire.AppendFlushAnswer(nil, &flush), "flush", "id", flush.ID, "ok", flush.OK)
 		}
 	case wire.TypeBye:
-		left = true // the daemon reads no further, not even in it
+		left = true // the daemon parses nothing after this
 	default:
 		err = fmt.Errorf("handle message: a tracer does not send %s here", kind)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
 )
 
-// startRelay starts this program as a bare relay before a receiver: of gRPC one that pumps.
+// startRelay starts this program as a bare relay to a receiver. For gRPC the relay copies bytes
+// without parsing.
 func startRelay(to string, isGRPC bool) (*process, error) {
 	path, err := os.Executable()
 	if err != nil {
