@@ -28,7 +28,7 @@ const (
 	hostLabel      = "peer.hostname:host-"
 	zeros          = "000000000000"
 	uniqueLabels   = serviceLabel + zeros + operationLabel + zeros + resourceLabel + zeros + hostLabel + zeros
-	uniqueDigits   = len(zeros) // four bytes of seed, eight of counter
+	uniqueDigits   = len(zeros) // four digits of seed, eight of counter
 
 	serviceEnd   = len(serviceLabel) + uniqueDigits
 	operationEnd = serviceEnd + len(operationLabel) + uniqueDigits
