@@ -6,9 +6,12 @@ import java.nio.channels.Selector;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Tries to connect until a daemon welcomes the client, with pauses between, and says so when none does. It is the sender's. */
+/**
+ * Tries to connect until a daemon sends a welcome, with pauses between attempts, and reports an
+ * unreachable daemon. Only the sender uses it.
+ */
 final class Dialer {
-    /** The longest pause while the client is closing. */
+    /** Longest pause while the client is closing. */
     private static final long HURRY = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final Config config;
@@ -20,10 +23,10 @@ final class Dialer {
     private final Inbox inbox = new Inbox();
     private final Backoff backoff;
     private Selector selector;
-    private String socket; // that was tried last
+    private String socket; // path of the last attempt
     private long since = System.nanoTime(); // when the last connection ended, or the client was opened
-    private boolean isAway; // the daemon is, and that was told
-    private boolean hasLeft; // and so it was that it is for too long
+    private boolean isAway; // the daemon is unreachable, and the listener was notified
+    private boolean hasLeft; // the daemon has been unreachable for too long, and the gate is shut
 
     Dialer(Config config, Shared shared, Outgoing outgoing, Herald herald, Deadline deadline, ByteBuffer scratch) {
         this.config = config;
@@ -39,14 +42,15 @@ final class Dialer {
         this.selector = selector;
     }
 
-    /** The path of the socket that was tried last. */
+    /** Returns the path of the last attempt. */
     String socket() {
         return socket;
     }
 
     /**
-     * Tries until there is a connection. Once the client is closing it tries one last time, and only if there is something to
-     * send; where a daemon is to say what became of what another had, it tries for as long as it may.
+     * Tries until there is a connection. While the client is closing it tries once, and only if
+     * there are spans to send. If a daemon has to report on spans of its predecessor, it tries
+     * until the deadline.
      */
     Connection connect() throws IOException {
         while (!config.origin.isDone() && !deadline.isSet()) {
@@ -74,10 +78,13 @@ final class Dialer {
             refuseIfLong();
             pause(isClosing);
         }
-        return null; // it is closed before anybody has said whose spans these are
+        return null; // closed before the origin was available
     }
 
-    /** Connects where the configuration says, or at the first socket path where a daemon listens. Fails with what the first says. */
+    /**
+     * Connects to the configured socket, or to the first socket path with a daemon. If all fail, it
+     * throws the error of the first.
+     */
     private Connection open() throws IOException {
         List<String> points = config.socketPaths();
         IOException first = null;
@@ -102,7 +109,10 @@ final class Dialer {
         }
     }
 
-    /** Shuts the gate once the daemon is away for longer than it is worth waiting for. What was buffered before stays for it. */
+    /**
+     * Shuts the gate when the daemon has been unreachable for too long. Spans buffered before are
+     * kept.
+     */
     private void refuseIfLong() {
         if (hasLeft || System.nanoTime() - since < config.maxAway.toNanos()) {
             return;
@@ -112,7 +122,7 @@ final class Dialer {
         herald.tell(Event.AWAY, "spanstatsd is still away from " + socket + ", spans are refused and counted until it is back");
     }
 
-    /** Waits before the next attempt. A client that begins to close does not wait for one. */
+    /** Waits before the next attempt. The wait ends when the client begins to close. */
     private void pause(boolean isClosing) throws IOException {
         long nanos = backoff.next();
         long until = System.nanoTime() + (isClosing ? Math.min(nanos, HURRY) : nanos);
@@ -124,7 +134,7 @@ final class Dialer {
         }
     }
 
-    /** A connection has ended, and another is to be tried. */
+    /** Records that a connection ended and a new one is needed. */
     void parted(Connection c) {
         since = System.nanoTime();
         backoff.reset(since - c.since);

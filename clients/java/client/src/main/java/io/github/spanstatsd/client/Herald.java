@@ -2,7 +2,7 @@ package io.github.spanstatsd.client;
 
 import java.util.concurrent.TimeUnit;
 
-/** Tells a listener, of one kind of event at most one a second. It is the sender's. */
+/** Notifies a listener, at most once per second for each kind of event. Only the sender uses it. */
 final class Herald {
     private static final long APART = TimeUnit.SECONDS.toNanos(1);
 
@@ -29,7 +29,7 @@ final class Herald {
         try {
             listener.heard(event, message + more);
         } catch (RuntimeException | LinkageError e) {
-            // It is the listener's, and nobody is left to tell.
+            // An exception of the listener is ignored.
         }
     }
 }

@@ -3,29 +3,33 @@ package io.github.spanstatsd.client;
 import java.util.List;
 
 /**
- * What a daemon says became of the spans of a connection that an earlier one died with, in the pairs of the protocol, and how many
- * were gone through of each kind. Spans are counted from the first of that connection on, so a number is a place between two.
+ * Outcomes of the spans of a connection whose daemon crashed, as reported by the next daemon in the
+ * protocol's pairs, and the number of spans processed so far by outcome. Spans are numbered from
+ * the start of that connection; a bound is a number of spans before it.
  */
 final class Outcomes {
     private enum What { SETTLED, DOUBTFUL, AGAIN, UNKNOWN }
 
-    /** A destination may have them. */
+    /** Spans that a destination might have received. */
     long ambiguous;
-    /** No destination has them, and they are handed over again. */
+    /** Spans that no destination has received, and that are replayed. */
     long again;
-    /** Nobody has them, or nobody knows. */
+    /** Spans that are lost, or whose outcome is unknown. */
     long lost;
 
     private final List<Long> pairs;
     private final long settled;
 
-    /** Takes what the daemon says, which is nothing where it does not know the connection, and how many spans the earlier one has settled itself. */
+    /**
+     * Takes the daemon's pairs, which are empty if it does not know the connection, and the number
+     * of spans that the earlier daemon settled.
+     */
     Outcomes(List<Long> pairs, long settled) {
         this.pairs = pairs;
         this.settled = settled;
     }
 
-    /** Counts the spans of one message, and says whether it is to be handed over again. */
+    /** Counts the spans of one message, and reports whether to replay it. */
     boolean isAgain(long from, long to) {
         What what = what(to);
         if (what == What.AGAIN) {
@@ -36,7 +40,7 @@ final class Outcomes {
         return what == What.AGAIN;
     }
 
-    /** Counts spans that can't be handed over again, whatever became of them. */
+    /** Counts spans that are not kept, so that they cannot be replayed. */
     void miss(long from, long to) {
         for (long at = Math.max(from, settled); at < to;) {
             long end = Math.min(to, end(at));
@@ -45,7 +49,7 @@ final class Outcomes {
         }
     }
 
-    /** Whether anything was handed over again, or may not have arrived. */
+    /** Reports whether any span was replayed, or might not have been delivered. */
     boolean isWorthTelling() {
         return again + ambiguous + lost > 0;
     }
@@ -58,7 +62,7 @@ final class Outcomes {
         }
     }
 
-    /** What became of the spans before a place, back to the bound before it. */
+    /** Returns the outcome of the spans that end at a position, back to the previous bound. */
     private What what(long upTo) {
         if (upTo <= settled) {
             return What.SETTLED;
@@ -75,7 +79,7 @@ final class Outcomes {
         return What.AGAIN;
     }
 
-    /** The next bound behind a place. */
+    /** Returns the next bound after a position. */
     private long end(long at) {
         for (int i = 0; i + 1 < pairs.size(); i += 2) {
             if (pairs.get(i) > at) {

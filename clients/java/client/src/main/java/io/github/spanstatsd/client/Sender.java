@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
-/** The thread that owns sealed buffers and the connection. */
+/** The thread that owns the connection and sealed buffers. */
 final class Sender {
     private final Config config;
     private final Shared shared;
@@ -31,7 +31,7 @@ final class Sender {
     private final ByteBuffer scratch = ByteBuffer.allocateDirect(Messages.BYTES);
     private Selector selector;
     private Schedule schedule;
-    private boolean isDue; // the clock runs for what the stripes hold, as it does while the client is armed
+    private boolean isDue; // the timer for the spans in stripes is running; it is while the client is armed
     private long dueAt;
     private boolean saidBye;
 
@@ -44,7 +44,7 @@ final class Sender {
         herald = new Herald(config.listener);
         dialer = new Dialer(config, shared, outgoing, herald, deadline, scratch);
         thread.setDaemon(true);
-        thread.setContextClassLoader(null); // the caller's may be unloaded one day
+        thread.setContextClassLoader(null); // the creator's class loader might be unloaded
     }
 
     void start() {
@@ -72,10 +72,10 @@ final class Sender {
         return answer;
     }
 
-    /** Has the sender end in so much time, and waits for it. */
+    /** Makes the sender end within a time limit, and waits for it. */
     boolean finish(Duration timeout) {
         deadline.set(timeout.toNanos());
-        selector.wakeup(); // whatever it waits for, and has word for
+        selector.wakeup(); // ends any wait of the sender
         boolean wasInterrupted = false;
         while (true) {
             try {
@@ -113,7 +113,8 @@ final class Sender {
                 try {
                     isOver = serve(connection);
                 } catch (IOException e) {
-                    // The connection says why it ended, and what was not sent waits for the next.
+                    // The connection has recorded why it ended. Unsent spans are kept for the next
+                    // connection.
                 } finally {
                     part(connection);
                 }
@@ -137,9 +138,13 @@ final class Sender {
         }
     }
 
-    /** Ends a connection. The next daemon is asked what became of what this one had and did not settle. */
+    /**
+     * Ends a connection. The next daemon is asked for the outcome of spans that this one did not
+     * settle.
+     */
     private void part(Connection c) throws IOException {
-        // A daemon that stops in order says bye behind all that it was handed, and one that died says nothing.
+        // A daemon that shuts down gracefully says bye after it has read everything. A killed one
+        // says nothing.
         long limit = System.nanoTime() + (deadline.isSet() ? 0 : Connection.LIMIT);
         c.awaitEnd(limit);
         c.close();
@@ -149,7 +154,7 @@ final class Sender {
             herald.tell(Event.DIED, "spanstatsd died, and may have taken " + c.unsettled() + " spans with it");
         }
         if (saidBye && !c.ending.isBye()) {
-            outgoing.review(); // it is over, and what is not settled stays so
+            outgoing.review(); // the connection is over, so its settlement is final
         } else {
             outgoing.end(c, died, saidBye);
         }
@@ -157,7 +162,7 @@ final class Sender {
         herald.tell(Event.DISCONNECTED, "disconnected from spanstatsd: " + c.ending.getMessage());
     }
 
-    /** Sends what comes, until the connection ends or the client has said bye. */
+    /** Sends spans until the connection ends or the client has said bye. */
     private boolean serve(Connection c) throws IOException {
         send(c);
         while (c.ending == null) {
@@ -184,7 +189,10 @@ final class Sender {
         return false;
     }
 
-    /** Sends everything that was published before, full or not, and what the daemon is to know and to be asked. */
+    /**
+     * Sends all spans published before, including partially full buffers, and pending reports and
+     * flush requests.
+     */
     private void send(Connection c) throws IOException {
         isDue = false;
         outgoing.sealAll();
@@ -198,7 +206,7 @@ final class Sender {
         keys.review();
     }
 
-    /** Sends the last of it and waits until the daemon has closed its end. */
+    /** Sends the last spans and waits until the daemon has closed its side. */
     private boolean bye(Connection c) throws IOException {
         send(c);
         settle(c);
@@ -211,8 +219,9 @@ final class Sender {
     }
 
     /**
-     * Asks for a report and waits until all that was handed over is settled, or a destination did not take it, or nine tenths
-     * of the time are over: the rest is for leaving in order. Where the daemon dies meanwhile the next one is to know of it.
+     * Requests a flush and waits until all spans are settled, a destination has rejected them, or
+     * nine tenths of the time are over; the rest is for closing the connection. If the daemon
+     * crashes during this, the next daemon is asked about the spans.
      */
     private void settle(Connection c) throws IOException {
         if (!outgoing.isKept() || c.unsettled() == 0) {
@@ -228,7 +237,7 @@ final class Sender {
         outgoing.review();
     }
 
-    /** Counts what is left as lost. */
+    /** Counts all remaining spans as lost. */
     private void giveUp() {
         shared.gate.shut(Reason.CLOSED);
         if (outgoing.isKept() && outgoing.unsettled() > 0) {

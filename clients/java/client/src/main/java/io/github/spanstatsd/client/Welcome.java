@@ -3,9 +3,12 @@ package io.github.spanstatsd.client;
 import java.io.IOException;
 import java.util.List;
 
-/** The daemon's answer to hello: what it speaks, what it takes, and what it wants. */
+/** The daemon's reply to hello: its version, limits and features. */
 final class Welcome {
-    /** The fewest numbers for keys that a daemon takes, and what they may cost where it does not say. */
+    /**
+     * Smallest limit of a daemon on key numbers, and the limit on their cost if the daemon does not
+     * report one.
+     */
     static final int LEAST_KEYS = 1024;
     static final long KEY_BYTES_UNTOLD = 64 << 10;
 
@@ -21,7 +24,7 @@ final class Welcome {
     boolean settled;
     long interval;
     String token = "";
-    List<Long> earlier = List.of(); // empty: it does not know that connection
+    List<Long> earlier = List.of(); // empty if the daemon does not know the earlier connection
 
     static Welcome read(Unpack in) throws IOException {
         Welcome welcome = new Welcome();
