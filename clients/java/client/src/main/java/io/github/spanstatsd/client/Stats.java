@@ -1,14 +1,14 @@
 package io.github.spanstatsd.client;
 
 /**
- * What a client has done since it was opened, in spans. At any moment
+ * Numbers of spans that a client has processed since it was opened. At any time
  *
  * <pre>
  * offered   = published + refused
  * published = sent + buffered + lost
  * </pre>
  *
- * where offered is what publish was called with.
+ * where offered is the number of spans passed to publish.
  */
 public final class Stats {
     final long[] refused = new long[Reason.values().length];

@@ -10,9 +10,9 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** What a daemon says of the spans of an earlier one, and what a buffer makes of it. */
+/** The outcomes of spans that were sent to an earlier daemon, and their effect on a buffer. */
 class OutcomesTest {
-    /** The example of the protocol's vectors. */
+    /** The example from the protocol's vectors. */
     @Test
     void goesByThePairs() {
         Outcomes told = new Outcomes(List.of(50L, 0L, 80L, 1L, 480L, 2L), 20);
@@ -20,14 +20,14 @@ class OutcomesTest {
         assertFalse(told.isAgain(20, 50));
         assertFalse(told.isAgain(50, 80));
         assertTrue(told.isAgain(80, 480));
-        assertTrue(told.isAgain(480, 481)); // behind the last pair
+        assertTrue(told.isAgain(480, 481)); // after the last pair
         told.miss(0, 490);
         assertEquals(30 + 30, told.ambiguous);
         assertEquals(401, told.again);
         assertEquals(410, told.lost);
     }
 
-    /** What the daemon that died has said itself stands, whatever the next one says. */
+    /** Settlement reported by the crashed daemon is final, whatever the next one reports. */
     @Test
     void whatWasSettledStays() {
         Outcomes told = new Outcomes(List.of(10L, 0L), 20);
@@ -47,7 +47,7 @@ class OutcomesTest {
         assertEquals(0, told.ambiguous + told.again);
     }
 
-    /** An outcome of a later version, and a pair that is none. */
+    /** An outcome of a later protocol version, and an invalid pair. */
     @Test
     void whatIsNotKnownIsAgain() {
         Outcomes told = new Outcomes(List.of(10L, 7L, 20L), 0);
@@ -55,12 +55,12 @@ class OutcomesTest {
         assertTrue(told.isAgain(10, 20));
     }
 
-    /** Buffers that were copied together and sifted, against lists of spans. */
+    /** Compares buffers that were merged and filtered with lists of spans. */
     @Test
     void buffersAreSifted() {
         for (int seed = 1; seed <= 200; seed++) {
             Random r = new Random(seed);
-            List<List<Long>> messages = new ArrayList<>(); // the ends of their spans
+            List<List<Long>> messages = new ArrayList<>(); // end times of their spans
             Buffer kept = null;
             for (int i = 1 + r.nextInt(8); i > 0; i--) {
                 Buffer piece = filled(messages, 1 + r.nextInt(400), seed * 100_000L + i * 1000);
@@ -72,7 +72,7 @@ class OutcomesTest {
             }
             List<Long> pairs = new ArrayList<>(List.of(0L, 0L));
             List<Long> again = new ArrayList<>();
-            long at = 70; // spans before the buffer
+            long at = 70; // number of spans before the buffer
             for (List<Long> message : messages) {
                 at += message.size();
                 int what = r.nextInt(3);
@@ -90,7 +90,7 @@ class OutcomesTest {
         }
     }
 
-    /** A buffer of which a part was handed over: the rest stays, whatever became of that part. */
+    /** A partially handed-over buffer keeps the rest, whatever the outcome of the first part. */
     @Test
     void whatWasNotHandedOverStays() {
         for (boolean isKnown : new boolean[] {true, false}) {
@@ -105,7 +105,7 @@ class OutcomesTest {
         }
     }
 
-    /** Numbers of two tables are of different keys. */
+    /** Numbers of two tables refer to different keys. */
     @Test
     void onlyBuffersOfOneTableAreCopiedTogether() {
         Buffer one = filled(new ArrayList<>(), 5, 0);
@@ -128,7 +128,10 @@ class OutcomesTest {
         return buffer;
     }
 
-    /** Has a buffer lose its first message, as one does that was cut before, on another connection. */
+    /**
+     * Removes the first message of a buffer, as if it had been handed over on an earlier
+     * connection.
+     */
     private static int drop(List<List<Long>> messages, Buffer piece) {
         int spans = piece.handOver(4 + piece.bytes().getInt(0));
         messages.remove(messages.size() - parts(piece));

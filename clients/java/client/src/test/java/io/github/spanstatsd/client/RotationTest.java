@@ -6,7 +6,7 @@ import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Keys that come in rotation are all learned, though some of them share a place where they are noted. */
+/** Keys used in rotation are all learned, although some of them share a slot for noted hashes. */
 class RotationTest {
     private static final int KEYS = 4096;
 

@@ -6,12 +6,14 @@ import io.opentelemetry.sdk.resources.Resource;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Who sends: what a resource says, as the daemon reads it of OTLP (internal/rules/otel/origin.go). */
+/**
+ * Derives the origin from a resource, as the daemon does for OTLP (internal/rules/otel/origin.go).
+ */
 final class Origins {
-    /** What OpenTelemetry calls a service that says no name. */
+    /** OpenTelemetry's name of a service without a name. */
     private static final String UNKNOWN_SERVICE = "unknown_service";
 
-    /** Begins the version of a tracer that is an SDK of OpenTelemetry. */
+    /** Prefix of the tracer version for OpenTelemetry SDKs. */
     private static final String VERSION = "otlp-";
 
     private Origins() {}
@@ -39,7 +41,7 @@ final class Origins {
         return service.isEmpty() ? UNKNOWN_SERVICE : service;
     }
 
-    /** The attributes as text, by their names. */
+    /** Returns the attributes as text, by name. */
     private static Map<String, String> said(Resource resource) {
         Map<String, String> said = new HashMap<>();
         resource.getAttributes().forEach((AttributeKey<?> key, Object value) -> said.putIfAbsent(key.getKey(), SpanValues.textOf(value)));
