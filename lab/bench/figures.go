@@ -29,13 +29,13 @@ func thousands(n float64) string {
 }
 
 // happened describes each nonzero count, as a rate over a number of seconds.
-func happened(what string, counts map[string]uint64, seconds float64) (said []string) {
+func happened(label string, counts map[string]uint64, seconds float64) (described []string) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {
-			said = append(said, what+name+" "+thousands(float64(n)/seconds))
+			described = append(described, label+name+" "+thousands(float64(n)/seconds))
 		}
 	}
-	return said
+	return described
 }
 
 // fact is a named figure of a report. The name is also a column heading.

@@ -56,7 +56,7 @@ func (p *progress) line() {
 
 // losses describes the drops and collapses per second, if there were any.
 func losses(grown metrics, seconds float64) string {
-	said := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
-	return strings.Join(append(said, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"),
+	described := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
+	return strings.Join(append(described, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"),
 		seconds)...), ", ")
 }

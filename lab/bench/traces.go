@@ -137,41 +137,41 @@ func (t *tracesRun) countBy(c *Config, count func() error) (measure.Each, error)
 // turn sends one load with tracers that begin and end with it, and returns when the sent spans
 // are counted. Regular flushes can happen in any turn: they cost about a nanosecond per span,
 // which does not matter.
-func (t *tracesRun) turn(ctx context.Context, c *Config, which int, isMeasured bool) error {
-	jobs := c.jobs(t.loads[which].socket)
+func (t *tracesRun) turn(ctx context.Context, c *Config, loadIndex int, isMeasured bool) error {
+	jobs := c.jobs(t.loads[loadIndex].socket)
 	for i := range jobs {
-		jobs[i].ComputesStats = which != counted
+		jobs[i].ComputesStats = loadIndex != counted
 	}
 	var before reading
 	var arrived uint64
 	did, err := t.drive(ctx, jobs, func() (err error) {
 		arrived = t.target.agent.Totals().Counted.Requests
-		before, err = t.readFor(which)
+		before, err = t.readFor(loadIndex)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	sending := time.Since(before.at)
-	if which == counted {
+	if loadIndex == counted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
 		if err := t.target.awaitBooks(before.books.Received +
 			arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}
 	}
-	after, err := t.readFor(which)
+	after, err := t.readFor(loadIndex)
 	if err != nil {
 		return err
 	}
 	after.at = before.at.Add(sending) // excludes the wait after sending from the load's duration
-	t.add(which, &did, &before, &after, isMeasured)
+	t.add(loadIndex, &did, &before, &after, isMeasured)
 	return nil
 }
 
 // readFor takes a reading of the process that has the turn. A relay has only CPU time.
-func (t *tracesRun) readFor(which int) (n reading, err error) {
-	if which != relayed {
+func (t *tracesRun) readFor(loadIndex int) (n reading, err error) {
+	if loadIndex != relayed {
 		return t.read()
 	}
 	n.at = time.Now()
@@ -180,8 +180,8 @@ func (t *tracesRun) readFor(which int) (n reading, err error) {
 }
 
 // add adds the result of a turn, and if it is measured its costs.
-func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasured bool) {
-	l := &t.loads[which]
+func (t *tracesRun) add(loadIndex int, did *result, before, after *reading, isMeasured bool) {
+	l := &t.loads[loadIndex]
 	l.did.merge(did)
 	l.seconds += after.at.Sub(before.at).Seconds()
 	if !isMeasured || did.Handed == 0 {
@@ -189,7 +189,7 @@ func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasur
 	}
 	var cost costs
 	cost.add(before, after)
-	if which == counted {
+	if loadIndex == counted {
 		t.costs.add(before, after)
 	}
 	spans := float64(did.Handed)

@@ -34,10 +34,10 @@ func (t *tracesRun) addTraces(r *Report) {
 	}
 }
 
-func (l *load) median(of *recording) TracesLoad {
+func (l *load) median(rec *recording) TracesLoad {
 	middle := func(figure func(TracesLoad) float64) float64 { return measure.Median(l.turns, figure) }
 	return TracesLoad{
-		Requests:       l.did.Handed / uint64(of.spans),
+		Requests:       l.did.Handed / uint64(rec.spans),
 		SpansPerSecond: middle(func(t TracesLoad) float64 { return t.SpansPerSecond }),
 		CPU:            middle(func(t TracesLoad) float64 { return t.CPU }),
 		SystemCPU:      middle(func(t TracesLoad) float64 { return t.SystemCPU }),

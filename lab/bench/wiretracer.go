@@ -230,13 +230,13 @@ func (e *encoder) encode(m *message) *message {
 const endBack = 9
 
 // define appends a message that assigns numbers to the keys of some snapshots.
-func (e *encoder) define(to []byte, first int, some []workload.Snapshot) []byte {
-	start := len(to)
-	to = wire.BeginDefine(to)
-	for i := range some {
-		e.key = wire.AppendKey(e.key[:0], some[i].Key)
-		to = wire.AppendDefinition(to, uint32(first+i), e.key)
+func (e *encoder) define(dst []byte, first int, snapshots []workload.Snapshot) []byte {
+	start := len(dst)
+	dst = wire.BeginDefine(dst)
+	for i := range snapshots {
+		e.key = wire.AppendKey(e.key[:0], snapshots[i].Key)
+		dst = wire.AppendDefinition(dst, uint32(first+i), e.key)
 	}
-	wire.EndDefine(to[start:], 0, len(some))
-	return to
+	wire.EndDefine(dst[start:], 0, len(snapshots))
+	return dst
 }

@@ -8,16 +8,16 @@ const fewSpans, someBatches, manyAgain = 8, 8, 64
 // end reports the totals of the connection, and returns whether it had no error.
 func (s *session) end() (well bool) {
 	t := &s.sums
-	mourned := &told{}
-	s.mourn(mourned)
+	unfulfilled := &described{}
+	s.noteUnfulfilled(unfulfilled)
 	well = t.notes[noteMalformed]+t.notes[noteDropped]+t.notes[noteKept] == 0
-	e := &event{s.id, "end", told{facts: []any{
+	e := &event{s.id, "end", described{facts: []any{
 		"well", well, "messages", t.messages, "bytes", t.bytes, "batches", t.batches, "spans", t.spans,
 		"by_number", t.numbered, "whole_again", t.repeated, "definitions", t.definitions,
 		"defined_again", t.redefinitions,
 		"late", t.late, "early", t.early, "normalised", t.notes[noteNormalised],
 		"dropped_batches", t.notes[noteDropped],
-	}, notes: mourned.notes}}
+	}, notes: unfulfilled.notes}}
 	advise := func(format string, args ...any) {
 		e.notes = append(e.notes, note{noteAdvice, fmt.Sprintf(format, args...)})
 	}

@@ -31,7 +31,7 @@ func newKeys() keys {
 }
 
 // define assigns a number to a key, and reports whether the number had the same key before.
-func (k *keys) define(number uint32, raw []byte) (again bool) {
+func (k *keys) define(number uint32, raw []byte) (redefined bool) {
 	hash := maphash.Bytes(seed, raw)
 	earlier, known := k.numbers[number]
 	k.numbers[number] = hash

@@ -30,7 +30,7 @@ func (s *session) run() *ending {
 		}
 		left, ended := s.handle(message)
 		if left {
-			s.behindBye()
+			s.afterBye()
 		}
 		if left || ended != nil {
 			return ended
@@ -59,16 +59,16 @@ func (s *session) die() *ending {
 			return ended
 		}
 	}
-	s.printer.print(&event{s.id, "death", told{facts: []any{"batches", len(s.death.batches)}}}, true)
+	s.printer.print(&event{s.id, "death", described{facts: []any{"batches", len(s.death.batches)}}}, true)
 	s.death.mu.Lock()
 	defer s.death.mu.Unlock()
 	s.death.isOver = true
 	return nil
 }
 
-// behindBye reports data that the client sent after its bye, which a daemon drops. From here on
+// afterBye reports data that the client sent after its bye, which a daemon drops. From here on
 // the client can write no more.
-func (s *session) behindBye() {
+func (s *session) afterBye() {
 	socket, is := s.conn.(*net.UnixConn)
 	if !is || socket.CloseRead() != nil {
 		return
@@ -82,10 +82,10 @@ func (s *session) behindBye() {
 		e := s.event(kind.String(), message)
 		if kind == wire.TypeSpans {
 			spans := wire.CountSpans(body, 0)
-			s.note(&e.told, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
+			s.note(&e.described, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
 			s.sums.spans += int(spans)
 		} else {
-			s.note(&e.told, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
+			s.note(&e.described, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
 		}
 		s.printer.print(e, false)
 	}
@@ -106,13 +106,13 @@ func (s *session) unread(err error) *ending {
 }
 
 func (s *session) hello(hello *wire.Hello, message []byte) {
-	e, from := s.event("hello", message), &told{}
+	e, from := s.event("hello", message), &described{}
 	s.lang = hello.Origin.Lang
 	origin := hello.Origin
 	origin.Normalize()
 	before := maps.Collect(wire.OriginFields(&hello.Origin))
 	e.add("version", hello.Version, "client", head(hello.Client))
-	e.parts = []*told{from}
+	e.parts = []*described{from}
 	for name, value := range wire.OriginFields(&origin) {
 		if value != "" {
 			from.add(name, head(value))
@@ -122,7 +122,7 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		}
 	}
 	if least := len(wire.AppendHello(nil, hello)) - wire.HeaderLen; least < len(message) {
-		s.note(&e.told, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
+		s.note(&e.described, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
 			"misspelt?", len(message), least)
 	}
 	f := &s.config.Features
@@ -157,7 +157,7 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		var lost wire.Lost
 		lost, err = wire.DecodeLost(body)
 		for _, reason := range slices.Sorted(maps.Keys(lost)) {
-			e.parts = append(e.parts, &told{facts: []any{"reason", head(reason), "spans", lost[reason]}})
+			e.parts = append(e.parts, &described{facts: []any{"reason", head(reason), "spans", lost[reason]}})
 		}
 		s.after.ambiguous -= min(lost["ambiguous"], s.after.ambiguous)
 	case wire.TypeFlush:

@@ -14,13 +14,13 @@ import (
 // session is one client connection. Only its own goroutine accesses it.
 type session struct {
 	*Checker
-	id   int
-	conn net.Conn
-	in   *ingest.Reader
-	lang string
-	keys keys
-	sums sums
-	told map[note]struct{}
+	id    int
+	conn  net.Conn
+	in    *ingest.Reader
+	lang  string
+	keys  keys
+	sums  sums
+	noted map[note]struct{}
 
 	after aftermath
 
@@ -30,7 +30,7 @@ type session struct {
 func newSession(c *Checker, conn net.Conn, id int) *session {
 	return &session{
 		Checker: c, id: id, conn: conn, in: ingest.NewReader(conn, &c.read),
-		keys: newKeys(), told: map[note]struct{}{}, sums: sums{notes: map[string]int{}},
+		keys: newKeys(), noted: map[note]struct{}{}, sums: sums{notes: map[string]int{}},
 	}
 }
 
@@ -38,7 +38,7 @@ func newSession(c *Checker, conn net.Conn, id int) *session {
 func (s *session) event(name string, message []byte) *event {
 	s.sums.messages++
 	s.sums.bytes += wire.HeaderLen + len(message)
-	return &event{s.id, name, told{facts: []any{"bytes", wire.HeaderLen + len(message)}}}
+	return &event{s.id, name, described{facts: []any{"bytes", wire.HeaderLen + len(message)}}}
 }
 
 // answerTimeout bounds a write to a client that does not read.
@@ -46,7 +46,7 @@ const answerTimeout = 100 * time.Millisecond
 
 // answer sends a frame, and reports it.
 func (s *session) answer(frame []byte, name string, facts ...any) {
-	e := &event{s.id, "answer", told{facts: append([]any{"type", name, "bytes", len(frame)}, facts...)}}
+	e := &event{s.id, "answer", described{facts: append([]any{"type", name, "bytes", len(frame)}, facts...)}}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(answerTimeout)) // if this fails, so does the write
 	if _, err := s.conn.Write(frame); err != nil {
 		e.add("not_sent", head(err.Error()))
@@ -57,13 +57,13 @@ func (s *session) answer(frame []byte, name string, facts ...any) {
 // fail reports why the connection ends, and sends bye as a daemon does.
 func (s *session) fail(ended *ending) {
 	at, reason := min(max(ended.at, 0), len(ended.bytes)), ingest.FaultOf(ended.err)
-	e := &event{s.id, "malformed", told{facts: []any{"reason", reason.String(), "message", s.sums.messages}}}
+	e := &event{s.id, "malformed", described{facts: []any{"reason", reason.String(), "message", s.sums.messages}}}
 	if len(ended.bytes) > 0 {
 		e.add("byte", at, "hex", hexAround(ended.bytes, at))
 	}
-	s.note(&e.told, noteMalformed, "%s", ended.err)
+	s.note(&e.described, noteMalformed, "%s", ended.err)
 	if reason == ingest.FaultTooLarge {
-		s.note(&e.told, noteAdvice, "a frame's length is big-endian; little-endian this one says %d",
+		s.note(&e.described, noteAdvice, "a frame's length is big-endian; little-endian this one says %d",
 			bits.ReverseBytes32(wire.FrameLength(ended.bytes)))
 	}
 	s.printer.print(e, true)
@@ -76,11 +76,11 @@ func (s *session) fail(ended *ending) {
 const maxTold = 512
 
 // note adds a note to a described object, unless the connection already has the same note.
-func (s *session) note(to *told, kind, format string, args ...any) {
+func (s *session) note(dst *described, kind, format string, args ...any) {
 	n := note{kind, fmt.Sprintf(format, args...)}
 	s.sums.notes[kind]++
-	if _, known := s.told[n]; !known && (len(s.told) < maxTold || kind == noteMalformed) {
-		s.told[n] = struct{}{}
-		to.notes = append(to.notes, n)
+	if _, known := s.noted[n]; !known && (len(s.noted) < maxTold || kind == noteMalformed) {
+		s.noted[n] = struct{}{}
+		dst.notes = append(dst.notes, n)
 	}
 }

@@ -129,9 +129,9 @@ func (s *scraper) total() (total Sent, err error) {
 	return total, err
 }
 
-// lately covers two intervals of the daemon, because within a single one the totals increase
+// queryRange covers two intervals of the daemon, because within a single one the totals increase
 // only once.
-const lately = "[20s]"
+const queryRange = "[20s]"
 
 func (s *scraper) rates() (list []Rate, err error) {
 	const routes = `{http_route!=""`
@@ -141,13 +141,13 @@ func (s *scraper) rates() (list []Rate, err error) {
 		note     func(*Rate, float64)
 	}{
 		{
-			"sum by (service_name, http_route) (rate(" + callsName + routes + "}" + lately + "))",
+			"sum by (service_name, http_route) (rate(" + callsName + routes + "}" + queryRange + "))",
 			func(r *Rate, v float64) { r.Rate = v },
 		},
 		{"sum by (service_name, http_route) (rate(" + callsName + routes + `, status_code="` + failedStatus +
-			`"}` + lately + "))", func(r *Rate, v float64) { r.Errors = v }},
+			`"}` + queryRange + "))", func(r *Rate, v float64) { r.Errors = v }},
 		{"histogram_quantile(0.95, sum by (service_name, http_route, le) (rate(" + durationName + "_bucket" +
-			routes + "}" + lately + ")))", func(r *Rate, v float64) { r.P95 = milliseconds(v * 1e9) }},
+			routes + "}" + queryRange + ")))", func(r *Rate, v float64) { r.P95 = milliseconds(v * 1e9) }},
 	} {
 		samples, err := s.ask(one.question)
 		if err != nil {

@@ -89,16 +89,16 @@ var otelKinds = map[string]ptrace.SpanKind{
 	"server": ptrace.SpanKindServer, "client": ptrace.SpanKindClient, "internal": ptrace.SpanKindInternal,
 }
 
-func fillOtelSpan(to ptrace.Span, s *workload.Snapshot) {
+func fillOtelSpan(dst ptrace.Span, s *workload.Snapshot) {
 	k := s.Key
-	to.SetName(k.Resource)
-	to.SetKind(otelKinds[k.Kind])
-	to.SetStartTimestamp(pcommon.Timestamp(s.End - int64(s.Duration)))
-	to.SetEndTimestamp(pcommon.Timestamp(s.End))
+	dst.SetName(k.Resource)
+	dst.SetKind(otelKinds[k.Kind])
+	dst.SetStartTimestamp(pcommon.Timestamp(s.End - int64(s.Duration)))
+	dst.SetEndTimestamp(pcommon.Timestamp(s.End))
 	if s.Flags&span.Error != 0 {
-		to.Status().SetCode(ptrace.StatusCodeError)
+		dst.Status().SetCode(ptrace.StatusCodeError)
 	}
-	attributes := to.Attributes()
+	attributes := dst.Attributes()
 	attributes.PutStr("operation", k.Operation)
 	attributes.PutStr("span.type", k.Type)
 	if k.HTTPStatus != 0 {

@@ -43,8 +43,8 @@ func (r *results) round(s system, name string, spans []workload.Snapshot, least 
 	return nil
 }
 
-func (r *results) median(at cell, of func(sample) float64) float64 {
-	return measure.Median(r.samples[at], of)
+func (r *results) median(key cell, figure func(sample) float64) float64 {
+	return measure.Median(r.samples[key], figure)
 }
 
 func cpu(s sample) float64    { return s.cpu }

@@ -14,8 +14,8 @@ var tracePaths = []string{"/v0.3/traces", "/v0.4/traces", "/v0.5/traces", "/v0.7
 // isCounted reports whether a request is marked as already counted, in the way the agent does.
 func isCounted(h http.Header) bool {
 	value := h.Get("Datadog-Client-Computed-Stats")
-	said, err := strconv.ParseBool(value)
-	return value != "" && (said || err != nil)
+	isTrue, err := strconv.ParseBool(value)
+	return value != "" && (isTrue || err != nil)
 }
 
 // serveTraces accepts a request with traces and responds with sampling rates.

@@ -65,11 +65,11 @@ func UsesNumbers(name string) bool {
 // Honest returns the keys of the regular traffic during a flood of a shape. They differ in
 // words, as the routes of an application do. Keys that differ in numbers only could match a
 // template that was found for the flood.
-func Honest(of string) []span.Key {
+func Honest(shapeName string) []span.Key {
 	keys := make([]span.Key, HonestKeys)
 	for i := range keys {
 		keys[i] = namedKey(i%services, i%operations, i, word(i))
-		if s, _, err := parseFlood(floodPrefix + of); err == nil && s.honest != nil {
+		if s, _, err := parseFlood(floodPrefix + shapeName); err == nil && s.honest != nil {
 			s.honest(i, &keys[i])
 		}
 	}
@@ -128,7 +128,7 @@ func (f *flood) fill(batch []Snapshot) {
 }
 
 // IsHostile reports whether only a malicious tracer can cause a flood of that shape.
-func IsHostile(of string) bool {
-	s, _, err := parseFlood(floodPrefix + of)
+func IsHostile(shapeName string) bool {
+	s, _, err := parseFlood(floodPrefix + shapeName)
 	return err == nil && s.hostile
 }

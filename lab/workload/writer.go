@@ -10,12 +10,12 @@ import (
 // string, so that they need one allocation together. Random parts of labels have random
 // lengths.
 type writer struct {
-	rnd    *rand.Rand
-	serial uint64 // serial number that makes labels unique
-	of     *span.Key
-	buffer []byte
-	labels []written
-	tags   []string
+	rnd     *rand.Rand
+	serial  uint64 // serial number that makes labels unique
+	current *span.Key
+	buffer  []byte
+	labels  []written
+	tags    []string
 }
 
 // serialBits is the number of low bits of a serial number that are incremented. The bits above
@@ -33,12 +33,12 @@ type written struct {
 func (w *writer) begin() { w.buffer, w.labels = w.buffer[:0], w.labels[:0] }
 
 // key starts a key.
-func (w *writer) key(k *span.Key) { w.of = k }
+func (w *writer) key(k *span.Key) { w.current = k }
 
 // label starts a text, or one more tag of a list. The tags of a list must be added
 // consecutively. It returns the writer, to append the first part of the label.
 func (w *writer) label(l span.Label) *writer {
-	w.labels = append(w.labels, written{w.of, l, len(w.buffer)})
+	w.labels = append(w.labels, written{w.current, l, len(w.buffer)})
 	return w
 }
 
@@ -66,7 +66,7 @@ func (w *writer) text(s string) *writer {
 }
 
 // one appends one of several texts.
-func (w *writer) one(of ...string) *writer { return w.text(of[w.rnd.IntN(len(of))]) }
+func (w *writer) one(texts ...string) *writer { return w.text(texts[w.rnd.IntN(len(texts))]) }
 
 // The following append a random number of characters between least and most.
 const (

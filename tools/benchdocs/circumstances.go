@@ -13,8 +13,8 @@ import (
 // circumstances describes a measurement: date, commit, machine, and load.
 func circumstances() string {
 	commit := "an unknown commit"
-	if said, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
-		commit = strings.TrimSpace(string(said))
+	if out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
+		commit = strings.TrimSpace(string(out))
 	}
 	return fmt.Sprintf("Measured %s, commit %s, %s, %d processors (%s), load %s before.",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit, runtime.Version(), runtime.NumCPU(),

@@ -73,7 +73,7 @@ var (
 	figure        = regexp.MustCompile(`(\S+) (\S+)`)
 )
 
-func readBenchmark(line string) (b benchmark, is bool) {
+func readBenchmark(line string) (b benchmark, ok bool) {
 	found := benchmarkLine.FindStringSubmatch(line)
 	if found == nil {
 		return b, false

@@ -85,7 +85,7 @@ type schema struct {
 }
 
 // rows writes a row for each described value, in the order of values.yaml.
-func (s *schema) rows(to *bytes.Buffer, path string, values *yaml.Node) error {
+func (s *schema) rows(dst *bytes.Buffer, path string, values *yaml.Node) error {
 	for i := 0; i+1 < len(values.Content); i += 2 {
 		name, value := values.Content[i].Value, values.Content[i+1]
 		is, ok := s.Properties[name]
@@ -95,7 +95,7 @@ func (s *schema) rows(to *bytes.Buffer, path string, values *yaml.Node) error {
 		case is.Description == nil && value.Kind != yaml.MappingNode:
 			return fmt.Errorf("%s%s has no description in the schema", path, name)
 		case is.Description == nil:
-			if err := is.rows(to, path+name+".", value); err != nil {
+			if err := is.rows(dst, path+name+".", value); err != nil {
 				return err
 			}
 			continue
@@ -104,7 +104,7 @@ func (s *schema) rows(to *bytes.Buffer, path string, values *yaml.Node) error {
 		if err != nil {
 			return fmt.Errorf("%s%s: %w", path, name, err)
 		}
-		fmt.Fprintf(to, "| `%s%s` | %s | %s |\n", path, name, shown, *is.Description)
+		fmt.Fprintf(dst, "| `%s%s` | %s | %s |\n", path, name, shown, *is.Description)
 	}
 	return nil
 }

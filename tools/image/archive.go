@@ -178,8 +178,8 @@ func (a *archive) write(name string) error {
 	return file.Close()
 }
 
-func writeAll(to io.Writer, files map[string][]byte, at time.Time) error {
-	w := tar.NewWriter(to)
+func writeAll(dst io.Writer, files map[string][]byte, at time.Time) error {
+	w := tar.NewWriter(dst)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := writeFile(w, name, 0o644, at, files[name]); err != nil {
 			return err

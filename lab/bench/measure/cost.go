@@ -41,8 +41,8 @@ func Of(work func() error) (Cost, error) {
 type Each struct{ CPU, Allocs float64 } // nanoseconds, and a number
 
 // Each returns the cost per unit, for a number of units.
-func (c Cost) Each(of uint64) Each {
-	return Each{CPU: float64(c.CPU) / float64(of), Allocs: float64(c.Allocs) / float64(of)}
+func (c Cost) Each(units uint64) Each {
+	return Each{CPU: float64(c.CPU) / float64(units), Allocs: float64(c.Allocs) / float64(units)}
 }
 
 // Median returns the median of a figure over the samples, or 0 if there are no samples.

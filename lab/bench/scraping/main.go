@@ -86,12 +86,12 @@ func reportFlushes(out io.Writer, rounds int, works []*work) error {
 		"hanging | times |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- |")
 	for _, w := range works {
-		alone, beside, err := flushes(rounds, w)
+		alone, duringScrapes, err := flushes(rounds, w)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %d | %.1f | %.1f | %.1f | %.2f |\n", w.spans, alone.cpu, alone.wall, beside.wall,
-			beside.wall/alone.wall)
+		fmt.Fprintf(out, "| %d | %.1f | %.1f | %.1f | %.2f |\n", w.spans, alone.cpu, alone.wall, duringScrapes.wall,
+			duringScrapes.wall/alone.wall)
 	}
 	return nil
 }

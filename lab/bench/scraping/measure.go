@@ -53,7 +53,7 @@ func median(all []sample) sample {
 }
 
 // flushes measures a flush alone and during two hanging scrapes, in turns.
-func flushes(rounds int, w *work) (alone, beside sample, err error) {
+func flushes(rounds int, w *work) (alone, duringScrapes sample, err error) {
 	var samples [2][]sample
 	for range rounds {
 		for i := range samples {
@@ -64,7 +64,7 @@ func flushes(rounds int, w *work) (alone, beside sample, err error) {
 			s, err := measured(func() (int, error) { return 0, w.flush() })
 			release()
 			if err != nil {
-				return alone, beside, err
+				return alone, duringScrapes, err
 			}
 			samples[i] = append(samples[i], s)
 		}
@@ -74,10 +74,10 @@ func flushes(rounds int, w *work) (alone, beside sample, err error) {
 
 // hanging starts some scrapes that do not read their responses before release is called. It
 // returns when all of them hang.
-func hanging(w *work, some int) (release func()) {
-	began, end := make(chan struct{}, some), make(chan struct{})
+func hanging(w *work, count int) (release func()) {
+	began, end := make(chan struct{}, count), make(chan struct{})
 	var group sync.WaitGroup
-	for range some {
+	for range count {
 		group.Go(func() {
 			once := sync.OnceFunc(func() {
 				began <- struct{}{}
@@ -86,7 +86,7 @@ func hanging(w *work, some int) (release func()) {
 			w.exporter.ServeHTTP(&thrown{before: once}, forms[0].request())
 		})
 	}
-	for range some {
+	for range count {
 		<-began
 	}
 	return func() {

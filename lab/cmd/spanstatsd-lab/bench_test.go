@@ -266,7 +266,7 @@ func TestBenchOfAnother(t *testing.T) {
 
 // runningDaemon starts a daemon that exports to a mock agent. It returns the path of its socket
 // and its HTTP address.
-func runningDaemon(t *testing.T) (socket, at string) {
+func runningDaemon(t *testing.T) (socket, address string) {
 	t.Helper()
 	agent, err := standin.Start(standin.Config{})
 	if err != nil {

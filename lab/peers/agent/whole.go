@@ -19,14 +19,14 @@ import (
 // handling, its sampling of traces, and the compression of the payload.
 
 // AppendBody appends a trace as a tracer sends it (/v0.4/traces), preceded by its length.
-func AppendBody(to []byte, spans []workload.Snapshot) ([]byte, error) {
-	at := len(to)
-	to, err := pb.Traces{Spans(spans)}.MarshalMsg(append(to, make([]byte, 4)...))
+func AppendBody(dst []byte, spans []workload.Snapshot) ([]byte, error) {
+	at := len(dst)
+	dst, err := pb.Traces{Spans(spans)}.MarshalMsg(append(dst, make([]byte, 4)...))
 	if err != nil {
 		return nil, fmt.Errorf("encode trace: %w", err)
 	}
-	binary.BigEndian.PutUint32(to[at:], uint32(len(to)-at-4))
-	return to, nil
+	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	return dst, nil
 }
 
 // Whole is the result of CountWhole, with its cost in this process.

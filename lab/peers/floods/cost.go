@@ -23,8 +23,8 @@ type cost struct {
 // costs holds the samples of all rounds, by shape.
 type costs map[string][]cost
 
-func (c costs) median(shape string, of func(cost) float64) float64 {
-	return measure.Median(c[shape], of)
+func (c costs) median(shape string, figure func(cost) float64) float64 {
+	return measure.Median(c[shape], figure)
 }
 
 // ratio returns the agent's cost divided by ours, both from socket to payload.

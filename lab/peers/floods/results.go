@@ -39,12 +39,12 @@ func printTable(out io.Writer, shapes []string, c costs, n names) error {
 
 // worstRatio returns the lowest ratio of the shapes that an application can generate, or of the
 // hostile ones, and the number of these shapes.
-func worstRatio(shapes []string, hostile bool, c costs, ratio func(cost) float64) (worst float64, of int) {
+func worstRatio(shapes []string, hostile bool, c costs, ratio func(cost) float64) (worst float64, count int) {
 	worst = math.Inf(1)
 	for _, shape := range shapes {
 		if workload.IsHostile(shape) == hostile {
-			worst, of = min(worst, c.median(shape, ratio)), of+1
+			worst, count = min(worst, c.median(shape, ratio)), count+1
 		}
 	}
-	return worst, of
+	return worst, count
 }

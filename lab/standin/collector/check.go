@@ -189,12 +189,12 @@ func (p *Point) bound(bucket int) float64 {
 }
 
 // identity formats a list of attributes independently of their order.
-func (c *checks) identity(of string, list []Attribute) string {
+func (c *checks) identity(owner string, list []Attribute) string {
 	texts, names := make([]string, len(list)), map[string]bool{}
 	for i, a := range list {
 		texts[i] = fmt.Sprintf("%s=%v", a.Key, a.Value)
 		if a.Key == "" || a.Value == nil || names[a.Key] {
-			c.problem("%s has attribute %q twice, or without a name or value", of, a.Key)
+			c.problem("%s has attribute %q twice, or without a name or value", owner, a.Key)
 		}
 		names[a.Key] = true
 	}

@@ -55,11 +55,11 @@ func each(name string, message []byte, read func(value) error) error {
 }
 
 // text reads a string, which must be UTF-8.
-func (v value) text(to *string) error {
+func (v value) text(dst *string) error {
 	if !utf8.Valid(v.bytes) {
 		return fmt.Errorf("%q is no UTF-8", v.bytes)
 	}
-	*to = string(v.bytes)
+	*dst = string(v.bytes)
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (p *Point) decodeExemplar(message []byte) error {
 	return err
 }
 
-func appendAttribute(to *[]Attribute, message []byte) error {
+func appendAttribute(dst *[]Attribute, message []byte) error {
 	var a Attribute
 	err := each("attribute", message, func(v value) (err error) {
 		switch {
@@ -253,7 +253,7 @@ func appendAttribute(to *[]Attribute, message []byte) error {
 		}
 		return errUnknown
 	})
-	*to = append(*to, a)
+	*dst = append(*dst, a)
 	return err
 }
 

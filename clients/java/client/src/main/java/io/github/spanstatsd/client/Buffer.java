@@ -203,7 +203,7 @@ final class Buffer {
     }
 
     /** Marks handed-over messages as obsolete. */
-    void letGo() {
+    void discard() {
         from = head;
         handed = 0;
     }
@@ -228,7 +228,7 @@ final class Buffer {
      * are then unsent. The buffer's first snapshot is at the given position among those of the
      * connection.
      */
-    void sift(long place, Outcomes told) {
+    void retainUndelivered(long place, Outcomes outcomes) {
         int to = 0;
         for (int next = from; next < at;) {
             int begin = next;
@@ -237,7 +237,7 @@ final class Buffer {
             if (begin < head) {
                 handed -= snapshots;
                 place += snapshots;
-                if (!told.isAgain(place - snapshots, place)) {
+                if (!outcomes.countReplayable(place - snapshots, place)) {
                     continue;
                 }
                 spans += snapshots;

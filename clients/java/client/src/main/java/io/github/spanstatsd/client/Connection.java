@@ -202,13 +202,13 @@ final class Connection {
         }
         switch (type) {
             case 2:
-                Welcome said = Welcome.read(message);
-                if (said.version != VERSION) {
-                    throw Ending.of("the daemon speaks version " + said.version + " of the protocol, this client " + VERSION
+                Welcome greeting = Welcome.read(message);
+                if (greeting.version != VERSION) {
+                    throw Ending.of("the daemon speaks version " + greeting.version + " of the protocol, this client " + VERSION
                             + ": upgrade the older");
                 }
-                welcome = said;
-                take(said.features);
+                welcome = greeting;
+                take(greeting.features);
                 break;
             case 3:
                 Welcome.Announcement announced = Welcome.Announcement.read(message);
@@ -216,10 +216,10 @@ final class Connection {
                 take(announced.features());
                 break;
             case 7:
-                answer(Told.Answer.read(message));
+                answer(DaemonMessages.Answer.read(message));
                 break;
             default:
-                throw Ending.bye(Told.Bye.read(message));
+                throw Ending.bye(DaemonMessages.Bye.read(message));
         }
     }
 
@@ -234,7 +234,7 @@ final class Connection {
         }
     }
 
-    private void answer(Told.Answer answer) {
+    private void answer(DaemonMessages.Answer answer) {
         Asked flush = asked.remove(answer.id);
         if (flush == null) {
             return;

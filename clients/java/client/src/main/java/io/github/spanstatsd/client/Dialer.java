@@ -12,12 +12,12 @@ import java.util.concurrent.TimeUnit;
  */
 final class Dialer {
     /** Longest pause while the client is closing. */
-    private static final long HURRY = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long LONGEST_WHILE_CLOSING = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final Config config;
     private final Shared shared;
     private final Outgoing outgoing;
-    private final Herald herald;
+    private final EventNotifier notifier;
     private final Deadline deadline;
     private final ByteBuffer scratch;
     private final Inbox inbox = new Inbox();
@@ -26,13 +26,13 @@ final class Dialer {
     private String socket; // path of the last attempt
     private long since = System.nanoTime(); // when the last connection ended, or the client was opened
     private boolean isAway; // the daemon is unreachable, and the listener was notified
-    private boolean hasLeft; // the daemon has been unreachable for too long, and the gate is shut
+    private boolean isRefusing; // the daemon has been unreachable for too long, and the gate is shut
 
-    Dialer(Config config, Shared shared, Outgoing outgoing, Herald herald, Deadline deadline, ByteBuffer scratch) {
+    Dialer(Config config, Shared shared, Outgoing outgoing, EventNotifier notifier, Deadline deadline, ByteBuffer scratch) {
         this.config = config;
         this.shared = shared;
         this.outgoing = outgoing;
-        this.herald = herald;
+        this.notifier = notifier;
         this.deadline = deadline;
         this.scratch = scratch;
         backoff = new Backoff(config.maxBackoff.toNanos());
@@ -55,7 +55,7 @@ final class Dialer {
     Connection connect() throws IOException {
         while (!config.origin.isDone() && !deadline.isSet()) {
             Connection.select(selector, Deadline.NEVER);
-            shared.looks();
+            shared.clearWakeup();
         }
         while (config.origin.isDone()) {
             boolean isClosing = deadline.isSet();
@@ -67,7 +67,7 @@ final class Dialer {
             }
             try {
                 Connection connection = open();
-                isAway = hasLeft = false;
+                isAway = isRefusing = false;
                 return connection;
             } catch (IOException e) {
                 away(e);
@@ -104,7 +104,7 @@ final class Dialer {
     private void away(IOException why) {
         if (!isAway) {
             isAway = true;
-            herald.tell(Event.AWAY, "cannot reach spanstatsd at " + socket + ", spans are buffered while it is tried again: "
+            notifier.tell(Event.AWAY, "cannot reach spanstatsd at " + socket + ", spans are buffered while it is tried again: "
                     + why.getMessage());
         }
     }
@@ -114,28 +114,28 @@ final class Dialer {
      * kept.
      */
     private void refuseIfLong() {
-        if (hasLeft || System.nanoTime() - since < config.maxAway.toNanos()) {
+        if (isRefusing || System.nanoTime() - since < config.maxAway.toNanos()) {
             return;
         }
-        hasLeft = true;
+        isRefusing = true;
         shared.gate.shut(Reason.DISCONNECTED);
-        herald.tell(Event.AWAY, "spanstatsd is still away from " + socket + ", spans are refused and counted until it is back");
+        notifier.tell(Event.AWAY, "spanstatsd is still away from " + socket + ", spans are refused and counted until it is back");
     }
 
     /** Waits before the next attempt. The wait ends when the client begins to close. */
     private void pause(boolean isClosing) throws IOException {
         long nanos = backoff.next();
-        long until = System.nanoTime() + (isClosing ? Math.min(nanos, HURRY) : nanos);
+        long until = System.nanoTime() + (isClosing ? Math.min(nanos, LONGEST_WHILE_CLOSING) : nanos);
         long left = until - System.nanoTime();
         while (left > 0 && deadline.left() > 0 && deadline.isSet() == isClosing) {
             Connection.select(selector, Math.min(left, deadline.left()));
-            shared.looks();
+            shared.clearWakeup();
             left = until - System.nanoTime();
         }
     }
 
     /** Records that a connection ended and a new one is needed. */
-    void parted(Connection c) {
+    void onDisconnect(Connection c) {
         since = System.nanoTime();
         backoff.reset(since - c.since);
     }

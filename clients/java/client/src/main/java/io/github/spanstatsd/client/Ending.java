@@ -22,7 +22,7 @@ final class Ending extends IOException {
         return inOrder && !died;
     }
 
-    static Ending bye(Told.Bye bye) {
+    static Ending bye(DaemonMessages.Bye bye) {
         return new Ending(bye.toString(), null, false, true);
     }
 

@@ -14,7 +14,7 @@ final class Kept {
     private final Pool pool;
     private final ArrayDeque<Buffer> buffers = new ArrayDeque<>();
     private final AtomicLong unsettled = new AtomicLong();
-    private Connection of;
+    private Connection connection;
     private long first; // spans of the connection before the first buffer
     private boolean isAsking; // the connection has ended, and the next daemon is asked for the outcome
 
@@ -24,7 +24,7 @@ final class Kept {
 
     /** Starts a new connection, without spans. */
     void begin(Connection c) {
-        of = c;
+        connection = c;
         first = 0;
         isAsking = false;
         review();
@@ -40,7 +40,7 @@ final class Kept {
 
     /** Reports whether a following daemon could report the outcome. */
     boolean isOn() {
-        return of != null && of.welcome.settled && !of.welcome.token.isEmpty();
+        return connection != null && connection.welcome.settled && !connection.welcome.token.isEmpty();
     }
 
     boolean isAsking() {
@@ -52,7 +52,7 @@ final class Kept {
      * to ask.
      */
     String earlier() {
-        return isAsking ? of.welcome.token : "";
+        return isAsking ? connection.welcome.token : "";
     }
 
     /**
@@ -69,7 +69,7 @@ final class Kept {
             pool.give(written);
         } else {
             buffers.add(written);
-            while (!buffers.isEmpty() && !pool.spares(buffers.size())) {
+            while (!buffers.isEmpty() && !pool.ensureSpare(buffers.size())) {
                 letGoFirst();
             }
         }
@@ -77,10 +77,10 @@ final class Kept {
 
     /** Releases settled spans. */
     void review() {
-        while (!buffers.isEmpty() && first + buffers.peek().handed <= of.settled()) {
+        while (!buffers.isEmpty() && first + buffers.peek().handed <= connection.settled()) {
             letGoFirst();
         }
-        unsettled.lazySet(of.unsettled());
+        unsettled.lazySet(connection.unsettled());
     }
 
     private void letGoFirst() {
@@ -97,7 +97,7 @@ final class Kept {
             buffers.add(cut);
         }
         isAsking = true;
-        unsettled.lazySet(of.unsettled());
+        unsettled.lazySet(connection.unsettled());
     }
 
     /**
@@ -105,14 +105,14 @@ final class Kept {
      * those not handed over, at the start of a list. If the earlier daemon said bye and the new one
      * does not know the connection, the earlier one delivered everything.
      */
-    Outcomes resolve(List<Long> said, List<Buffer> pending) {
-        boolean isDelivered = said.isEmpty() && of.ending.isBye();
-        Outcomes told = new Outcomes(said, isDelivered ? Long.MAX_VALUE : of.settled());
-        told.miss(0, first);
+    Outcomes resolve(List<Long> pairs, List<Buffer> pending) {
+        boolean isDelivered = pairs.isEmpty() && connection.ending.isBye();
+        Outcomes outcomes = new Outcomes(pairs, isDelivered ? Long.MAX_VALUE : connection.settled());
+        outcomes.countMissed(0, first);
         int to = 0;
         for (Buffer buffer = buffers.poll(); buffer != null; buffer = buffers.poll()) {
             int handed = buffer.handed;
-            buffer.sift(first, told);
+            buffer.retainUndelivered(first, outcomes);
             first += handed;
             if (buffer.spans > 0) {
                 pending.add(to++, buffer);
@@ -120,11 +120,11 @@ final class Kept {
                 pool.give(buffer);
             }
         }
-        return told;
+        return outcomes;
     }
 
     /** Gives up asking for outcomes, and adds spans not handed over to a list. */
-    void forgo(List<Buffer> pending) {
+    void abandonOutcomes(List<Buffer> pending) {
         for (Buffer buffer = buffers.poll(); buffer != null; buffer = buffers.poll()) {
             if (buffer.spans > 0) {
                 pending.add(buffer);
@@ -133,7 +133,7 @@ final class Kept {
     }
 
     /** Releases all buffers: no daemon can be asked, or this side has closed. */
-    void letGo() {
+    void discard() {
         while (!buffers.isEmpty()) {
             letGoFirst();
         }

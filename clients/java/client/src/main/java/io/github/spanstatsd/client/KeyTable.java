@@ -122,7 +122,7 @@ final class KeyTable {
      * has the latest hash, and one that stays for a while: otherwise keys that share a slot and are
      * used in rotation would never be recognized.
      */
-    boolean isAgain(int hash) {
+    boolean wasSeenBefore(int hash) {
         int[] notes = this.notes;
         int last = noteOf(hash, notes);
         int kept = last + 1;

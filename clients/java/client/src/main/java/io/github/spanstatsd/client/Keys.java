@@ -42,9 +42,9 @@ final class Keys {
      * Reports whether the daemon accepts the numbers of a table. A table that has exceeded the
      * limit in the meantime is replaced.
      */
-    boolean fit(KeyTable of) {
-        boolean fits = of.fits(limits);
-        if (!fits && of == table) {
+    boolean fit(KeyTable defining) {
+        boolean fits = defining.fits(limits);
+        if (!fits && defining == table) {
             replace();
         }
         return fits;
@@ -90,14 +90,14 @@ final class Keys {
      * Defines the keys of a table that are not defined on the connection yet. A change of the table
      * makes the numbers of the previous one invalid.
      */
-    void define(Connection c, KeyTable of, ByteBuffer scratch) throws IOException {
-        if (c.defined != of) {
-            c.defined = of;
+    void define(Connection c, KeyTable defining, ByteBuffer scratch) throws IOException {
+        if (c.defined != defining) {
+            c.defined = defining;
             c.definedKeys = 0;
         }
-        int count = of.count();
+        int count = defining.count();
         while (c.definedKeys < count) {
-            ByteBuffer frame = Messages.define(scratch, of, c.definedKeys, count);
+            ByteBuffer frame = Messages.define(scratch, defining, c.definedKeys, count);
             int definitions = Messages.definitions(frame);
             c.write(frame);
             c.definedKeys += definitions;

@@ -8,12 +8,12 @@ import java.util.List;
  * the start of that connection; a bound is a number of spans before it.
  */
 final class Outcomes {
-    private enum What { SETTLED, DOUBTFUL, AGAIN, UNKNOWN }
+    private enum Outcome { SETTLED, IN_DOUBT, UNDELIVERED, UNKNOWN }
 
     /** Spans that a destination might have received. */
     long ambiguous;
     /** Spans that no destination has received, and that are replayed. */
-    long again;
+    long replayed;
     /** Spans that are lost, or whose outcome is unknown. */
     long lost;
 
@@ -30,53 +30,53 @@ final class Outcomes {
     }
 
     /** Counts the spans of one message, and reports whether to replay it. */
-    boolean isAgain(long from, long to) {
-        What what = what(to);
-        if (what == What.AGAIN) {
-            again += to - from;
+    boolean countReplayable(long from, long to) {
+        Outcome outcome = outcomeAt(to);
+        if (outcome == Outcome.UNDELIVERED) {
+            replayed += to - from;
         } else {
-            count(what, to - from);
+            count(outcome, to - from);
         }
-        return what == What.AGAIN;
+        return outcome == Outcome.UNDELIVERED;
     }
 
     /** Counts spans that are not kept, so that they cannot be replayed. */
-    void miss(long from, long to) {
+    void countMissed(long from, long to) {
         for (long at = Math.max(from, settled); at < to;) {
             long end = Math.min(to, end(at));
-            count(what(end), end - at);
+            count(outcomeAt(end), end - at);
             at = end;
         }
     }
 
     /** Reports whether any span was replayed, or might not have been delivered. */
     boolean isWorthTelling() {
-        return again + ambiguous + lost > 0;
+        return replayed + ambiguous + lost > 0;
     }
 
-    private void count(What what, long spans) {
-        if (what == What.DOUBTFUL) {
+    private void count(Outcome outcome, long spans) {
+        if (outcome == Outcome.IN_DOUBT) {
             ambiguous += spans;
-        } else if (what != What.SETTLED) {
+        } else if (outcome != Outcome.SETTLED) {
             lost += spans;
         }
     }
 
     /** Returns the outcome of the spans that end at a position, back to the previous bound. */
-    private What what(long upTo) {
+    private Outcome outcomeAt(long upTo) {
         if (upTo <= settled) {
-            return What.SETTLED;
+            return Outcome.SETTLED;
         }
         if (pairs.isEmpty()) {
-            return What.UNKNOWN;
+            return Outcome.UNKNOWN;
         }
         for (int i = 0; i + 1 < pairs.size(); i += 2) {
             if (upTo <= pairs.get(i)) {
-                long what = pairs.get(i + 1);
-                return what == 0 ? What.SETTLED : what == 1 ? What.DOUBTFUL : What.AGAIN;
+                long code = pairs.get(i + 1);
+                return code == 0 ? Outcome.SETTLED : code == 1 ? Outcome.IN_DOUBT : Outcome.UNDELIVERED;
             }
         }
-        return What.AGAIN;
+        return Outcome.UNDELIVERED;
     }
 
     /** Returns the next bound after a position. */
@@ -92,6 +92,6 @@ final class Outcomes {
     @Override
     public String toString() {
         return (pairs.isEmpty() ? "does not know" : "knows") + " what became of the spans that the daemon before it had: "
-                + again + " are handed over again, " + ambiguous + " may have arrived, " + lost + " may be lost";
+                + replayed + " are handed over again, " + ambiguous + " may have arrived, " + lost + " may be lost";
     }
 }

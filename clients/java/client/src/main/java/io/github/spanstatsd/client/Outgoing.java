@@ -67,15 +67,15 @@ final class Outgoing {
      * asked for or everything was delivered.
      */
     Outcomes begin(Connection c) {
-        Outcomes told = null;
+        Outcomes outcomes = null;
         if (kept.isAsking()) {
-            told = kept.resolve(c.welcome.earlier, pending);
-            sent.addAndGet(-told.again);
-            reports.ambiguous(told.ambiguous);
-            reports.unconfirmed(told.lost);
+            outcomes = kept.resolve(c.welcome.earlier, pending);
+            sent.addAndGet(-outcomes.replayed);
+            reports.ambiguous(outcomes.ambiguous);
+            reports.unconfirmed(outcomes.lost);
         }
         kept.begin(c);
-        return told != null && told.isWorthTelling() ? told : null;
+        return outcomes != null && outcomes.isWorthTelling() ? outcomes : null;
     }
 
     /** Processes the latest settlement. */
@@ -87,9 +87,9 @@ final class Outgoing {
      * Records that the connection has ended: the daemon crashed, or it disconnected and can still
      * be killed, or this side closed it.
      */
-    void end(Connection c, boolean died, boolean hasLeft) {
+    void end(Connection c, boolean died, boolean isClosedHere) {
         boolean isCut = !pending.isEmpty() && pending.get(0).handed > 0;
-        if ((died || c.ending.isBye() && !hasLeft) && kept.isOn() && c.unsettled() > 0) {
+        if ((died || c.ending.isBye() && !isClosedHere) && kept.isOn() && c.unsettled() > 0) {
             kept.ask(isCut ? pending.remove(0) : null);
             return;
         }
@@ -97,9 +97,9 @@ final class Outgoing {
             reports.unconfirmed(c.unsettled());
         }
         if (isCut) {
-            pending.get(0).letGo();
+            pending.get(0).discard();
         }
-        kept.letGo();
+        kept.discard();
     }
 
     /** Reports whether publishers have sealed more buffers. */
@@ -163,7 +163,7 @@ final class Outgoing {
     /** Counts all remaining spans as lost, and reports whether there were none. */
     boolean loseAll(Reason reason) {
         sealAll();
-        kept.forgo(pending);
+        kept.abandonOutcomes(pending);
         boolean wasNothing = pending.isEmpty();
         for (Buffer buffer : pending) {
             lose(reason, buffer);

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Pool {
     private final Buffer[] buffers;
     private final int waiting; // number of buffers for unsent spans
-    private boolean isOut; // the virtual machine has no more memory
+    private boolean isOutOfMemory; // the virtual machine has no more memory
     private int spare; // number of additional buffers allocated so far for kept spans
     private final AtomicLong free = new AtomicLong();
     private final AtomicLong sealed = new AtomicLong();
@@ -37,15 +37,15 @@ final class Pool {
      * Ensures that a number of buffers can be kept in addition to those for unsent spans, and
      * reports whether they can. Only the sender calls it.
      */
-    boolean spares(int kept) {
-        if (kept > spare && waiting + spare < buffers.length && !isOut) {
+    boolean ensureSpare(int kept) {
+        if (kept > spare && waiting + spare < buffers.length && !isOutOfMemory) {
             try {
                 Buffer more = new Buffer(waiting + spare, ByteBuffer.allocateDirect(Buffer.BYTES));
                 buffers[more.index] = more;
                 spare++;
                 give(more);
             } catch (OutOfMemoryError e) {
-                isOut = true; // the existing buffers have to suffice
+                isOutOfMemory = true; // the existing buffers have to suffice
             }
         }
         return kept <= spare;

@@ -18,7 +18,7 @@ final class Reports {
     private final AtomicLong unconfirmed = new AtomicLong(); // lost, or possibly lost
     private final AtomicLong ambiguous = new AtomicLong(); // possibly received by a destination
     private final Consumer<long[]> addRefused;
-    private final long[] told = new long[NAMES.length];
+    private final long[] markSent = new long[NAMES.length];
     private long[] telling;
 
     Reports(Consumer<long[]> addRefused) {
@@ -49,15 +49,15 @@ final class Reports {
         long[] news = new long[NAMES.length];
         boolean isAny = false;
         for (int i = 0; i < news.length; i++) {
-            news[i] = telling[i] - told[i];
+            news[i] = telling[i] - markSent[i];
             isAny |= news[i] > 0;
         }
         return isAny ? Messages.lost(scratch, NAMES, news) : null;
     }
 
     /** Records that the report was sent. */
-    void told() {
-        System.arraycopy(telling, 0, told, 0, told.length);
+    void markSent() {
+        System.arraycopy(telling, 0, markSent, 0, markSent.length);
     }
 
     private long[] totals() {

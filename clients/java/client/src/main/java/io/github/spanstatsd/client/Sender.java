@@ -17,7 +17,7 @@ final class Sender {
     private final Keys keys;
     private final Outgoing outgoing;
     private final Reports reports;
-    private final Herald herald;
+    private final EventNotifier notifier;
     private final Dialer dialer;
     private final Flushes flushes = new Flushes();
     private final Deadline deadline = new Deadline();
@@ -41,8 +41,8 @@ final class Sender {
         keys = new Keys(config.maxKeys, stripes, table);
         reports = new Reports(addRefused);
         outgoing = new Outgoing(shared, pool, stripes, keys, reports, scratch);
-        herald = new Herald(config.listener);
-        dialer = new Dialer(config, shared, outgoing, herald, deadline, scratch);
+        notifier = new EventNotifier(config.listener);
+        dialer = new Dialer(config, shared, outgoing, notifier, deadline, scratch);
         thread.setDaemon(true);
         thread.setContextClassLoader(null); // the creator's class loader might be unloaded
     }
@@ -120,7 +120,7 @@ final class Sender {
                 }
             }
         } catch (Throwable e) {
-            herald.tell(Event.FAILED, "a defect ended the client, spans are refused and counted: " + e);
+            notifier.tell(Event.FAILED, "a defect ended the client, spans are refused and counted: " + e);
         } finally {
             giveUp();
         }
@@ -129,12 +129,12 @@ final class Sender {
     private void welcome(Connection c) {
         keys.welcome(c.welcome);
         schedule = new Schedule(config.maxAge.toNanos(), c.welcome.interval);
-        Outcomes told = outgoing.begin(c);
+        Outcomes outcomes = outgoing.begin(c);
         connects.incrementAndGet();
         daemon = c.welcome.daemon;
-        herald.tell(Event.CONNECTED, "connected to " + c.welcome.daemon + " at " + dialer.socket());
-        if (told != null) {
-            herald.tell(Event.RECOVERED, c.welcome.daemon + " " + told);
+        notifier.tell(Event.CONNECTED, "connected to " + c.welcome.daemon + " at " + dialer.socket());
+        if (outcomes != null) {
+            notifier.tell(Event.RECOVERED, c.welcome.daemon + " " + outcomes);
         }
     }
 
@@ -151,22 +151,22 @@ final class Sender {
         daemon = null;
         boolean died = c.ending.died && !saidBye;
         if (died && c.unsettled() > 0) {
-            herald.tell(Event.DIED, "spanstatsd died, and may have taken " + c.unsettled() + " spans with it");
+            notifier.tell(Event.DIED, "spanstatsd died, and may have taken " + c.unsettled() + " spans with it");
         }
         if (saidBye && !c.ending.isBye()) {
             outgoing.review(); // the connection is over, so its settlement is final
         } else {
             outgoing.end(c, died, saidBye);
         }
-        dialer.parted(c);
-        herald.tell(Event.DISCONNECTED, "disconnected from spanstatsd: " + c.ending.getMessage());
+        dialer.onDisconnect(c);
+        notifier.tell(Event.DISCONNECTED, "disconnected from spanstatsd: " + c.ending.getMessage());
     }
 
     /** Sends spans until the connection ends or the client has said bye. */
     private boolean serve(Connection c) throws IOException {
         send(c);
         while (c.ending == null) {
-            shared.looks();
+            shared.clearWakeup();
             if (deadline.isSet()) {
                 return bye(c);
             }
@@ -200,7 +200,7 @@ final class Sender {
         ByteBuffer report = reports.next(scratch);
         if (report != null) {
             c.write(report);
-            reports.told();
+            reports.markSent();
         }
         flushes.ask(c, scratch);
         keys.review();
@@ -241,7 +241,7 @@ final class Sender {
     private void giveUp() {
         shared.gate.shut(Reason.CLOSED);
         if (outgoing.isKept() && outgoing.unsettled() > 0) {
-            herald.tell(Event.UNSETTLED, "closed before a daemon has said what became of " + outgoing.unsettled() + " spans that were handed over");
+            notifier.tell(Event.UNSETTLED, "closed before a daemon has said what became of " + outgoing.unsettled() + " spans that were handed over");
         }
         lostNothing &= outgoing.loseAll(Reason.CLOSED);
         ended.countDown();
@@ -249,7 +249,7 @@ final class Sender {
         try {
             selector.close();
         } catch (IOException e) {
-            herald.tell(Event.FAILED, "cannot close the selector: " + e.getMessage());
+            notifier.tell(Event.FAILED, "cannot close the selector: " + e.getMessage());
         }
     }
 }

@@ -40,7 +40,7 @@ final class Shared {
     }
 
     /** Called by the sender before it checks for work. Later work needs another wake-up. */
-    void looks() {
+    void clearWakeup() {
         woken.set(false);
     }
 

@@ -98,7 +98,7 @@ public final class SpanstatsClient implements AutoCloseable {
         } finally {
             stripe.release();
         }
-        return told(outcome);
+        return signal(outcome);
     }
 
     /** Publishes a span with labels in an object and a weight of 1. */
@@ -129,7 +129,7 @@ public final class SpanstatsClient implements AutoCloseable {
         } finally {
             stripe.release();
         }
-        return told(outcome);
+        return signal(outcome);
     }
 
     private static String text(String label) {
@@ -162,7 +162,7 @@ public final class SpanstatsClient implements AutoCloseable {
     }
 
     /** Notifies the sender if there is new work, and reports whether the span was accepted. */
-    private boolean told(int outcome) {
+    private boolean signal(int outcome) {
         if (outcome == Stripe.ACCEPTED) {
             shared.arm();
             return true;

@@ -124,7 +124,7 @@ final class Stripe extends StripeFields {
                 httpMethod, httpEndpoint, grpcStatus, serviceSource, synthetics, additionalTags);
         buffer.endWhole(from, to, duration, end, flags, weight);
         countWhole();
-        if (table.isAgain(hash)) {
+        if (table.wasSeenBefore(hash)) {
             table.learn(to - from, hash, service, operation, resource, type, kind, traceRoot, httpStatus, peerTags, httpMethod,
                     httpEndpoint, grpcStatus, serviceSource, synthetics, additionalTags);
         }

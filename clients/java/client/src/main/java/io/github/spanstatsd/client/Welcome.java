@@ -47,9 +47,9 @@ final class Welcome {
             case "max_keys": maxKeys = in.number(Integer.MAX_VALUE); break;
             case "max_key_bytes": maxKeyBytes = in.number(Integer.MAX_VALUE); break;
             case "features":
-                Announcement said = new Announcement();
-                in.map(field -> said.entry(in, field));
-                features = said.features();
+                Announcement announcement = new Announcement();
+                in.map(field -> announcement.entry(in, field));
+                features = announcement.features();
                 break;
             case "settled": settled = in.bool(); break;
             case "token": token = in.text(); break;
@@ -69,9 +69,9 @@ final class Welcome {
         long settled;
 
         static Announcement read(Unpack in) throws IOException {
-            Announcement said = new Announcement();
-            in.body(name -> said.entry(in, name));
-            return said;
+            Announcement announcement = new Announcement();
+            in.body(name -> announcement.entry(in, name));
+            return announcement;
         }
 
         private void entry(Unpack in, String name) throws IOException {

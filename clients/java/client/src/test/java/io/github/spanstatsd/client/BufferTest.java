@@ -162,12 +162,12 @@ class BufferTest {
     void memoryForWhatIsKeptIsBounded() {
         Pool pool = new Pool(2 * Buffer.BYTES, 3 * Buffer.BYTES + 5);
         int kept = 0;
-        for (; pool.spares(kept + 1); kept++) assertTrue(pool.take(null) != null);
+        for (; pool.ensureSpare(kept + 1); kept++) assertTrue(pool.take(null) != null);
         assertEquals(3, kept);
-        assertTrue(pool.spares(3));
+        assertTrue(pool.ensureSpare(3));
         for (int i = 0; i < 2; i++) assertTrue(pool.take(null) != null);
         assertEquals(null, pool.take(null));
-        assertFalse(new Pool(2 * Buffer.BYTES, Buffer.BYTES - 1).spares(1));
+        assertFalse(new Pool(2 * Buffer.BYTES, Buffer.BYTES - 1).ensureSpare(1));
     }
 
     @Test

@@ -81,11 +81,11 @@ class DaemonTest {
         }
         assertTrue(c.close(Duration.ofMinutes(2)));
         assertEquals(0, check.waitFor(), Files.readString(output));
-        String said = Files.readString(output);
-        String end = said.lines().filter(l -> l.contains("\"event\":\"end\"")).findFirst().orElseThrow();
+        String report = Files.readString(output);
+        String end = report.lines().filter(l -> l.contains("\"event\":\"end\"")).findFirst().orElseThrow();
         assertTrue(end.contains("\"spans\":20000"), end);
         assertTrue(end.contains("\"well\":true"), end);
-        assertTrue(!said.contains("another form"), said);
+        assertTrue(!report.contains("another form"), report);
     }
 
     /** The daemon is shut down gracefully several times under load: every sent span is counted. */
@@ -210,12 +210,12 @@ class DaemonTest {
             int before = lines();
             process.destroy(); // SIGTERM
             assertEquals(0, process.waitFor(), () -> read(log));
-            List<String> said = Files.readAllLines(log).subList(before, lines());
-            for (String line : said) {
+            List<String> report = Files.readAllLines(log).subList(before, lines());
+            for (String line : report) {
                 int at = line.indexOf("\"received\":");
                 if (at >= 0) return Long.parseLong(line.substring(at + 11).split("[^0-9]")[0]);
             }
-            throw new AssertionError("the daemon does not say what it received: " + said);
+            throw new AssertionError("the daemon does not say what it received: " + report);
         }
 
         private int lines() throws IOException {

@@ -173,8 +173,8 @@ final class FakeDaemon implements AutoCloseable {
                 peer.say(greet(peer, message));
             } else if (type == 7) {
                 Map<?, ?> asked = (Map<?, ?>) ((List<?>) Msgpack.read(ByteBuffer.wrap(message))).get(1);
-                Map<String, Object> said = answer.apply((Long) asked.get("id"));
-                if (said != null) peer.say(Msgpack.frame(7, said));
+                Map<String, Object> reply = answer.apply((Long) asked.get("id"));
+                if (reply != null) peer.say(Msgpack.frame(7, reply));
             }
         }
         onMessage.accept(type);
@@ -184,8 +184,8 @@ final class FakeDaemon implements AutoCloseable {
         Map<?, ?> hello = (Map<?, ?>) ((List<?>) Msgpack.read(ByteBuffer.wrap(message))).get(1);
         origins.add((Map<?, ?>) hello.get("origin"));
         hellos.add(hello);
-        ByteBuffer said = greeting == null ? null : greeting.get();
-        if (said != null) return said;
+        ByteBuffer reply = greeting == null ? null : greeting.get();
+        if (reply != null) return reply;
         Map<String, Object> welcome = new LinkedHashMap<>();
         welcome.put("version", 1);
         welcome.put("daemon", "fake 1");

@@ -199,19 +199,19 @@ class KeyTableTest {
     void learnsAtSecondSight() throws Exception {
         KeyTable table = table(4096);
         int again = 0;
-        for (int i = 1; i <= 100_000; i++) again += table.isAgain(i * 0x9e3779b1) ? 1 : 0;
+        for (int i = 1; i <= 100_000; i++) again += table.wasSeenBefore(i * 0x9e3779b1) ? 1 : 0;
         assertEquals(0, again);
-        assertTrue(table.isAgain(100_000 * 0x9e3779b1));
+        assertTrue(table.wasSeenBefore(100_000 * 0x9e3779b1));
     }
 
     /** The number of slots for hashes grows with their number, and no hash is lost in that. */
     @Test
     void notesAsManyAsCome() throws Exception {
         KeyTable table = table(4096);
-        for (int hash = 1; hash < 4096; hash++) assertFalse(table.isAgain(hash));
-        for (int hash = 1; hash < 4096; hash++) assertTrue(table.isAgain(hash), "hash " + hash);
-        for (int hash = 4096; hash < 8192; hash++) assertFalse(table.isAgain(hash));
-        for (int hash = 4096; hash < 8192; hash++) assertTrue(table.isAgain(hash), "hash " + hash);
+        for (int hash = 1; hash < 4096; hash++) assertFalse(table.wasSeenBefore(hash));
+        for (int hash = 1; hash < 4096; hash++) assertTrue(table.wasSeenBefore(hash), "hash " + hash);
+        for (int hash = 4096; hash < 8192; hash++) assertFalse(table.wasSeenBefore(hash));
+        for (int hash = 4096; hash < 8192; hash++) assertTrue(table.wasSeenBefore(hash), "hash " + hash);
     }
 
     /** Memory is allocated as needed, not in advance. */

@@ -18,7 +18,7 @@ class RotationTest {
             waiting.add(i * i * 0x9e3779b1);
         }
         for (int round = 0; round < 1000 && !waiting.isEmpty(); round++) {
-            waiting.removeIf(table::isAgain);
+            waiting.removeIf(table::wasSeenBefore);
         }
         assertEquals(Set.of(), waiting);
     }

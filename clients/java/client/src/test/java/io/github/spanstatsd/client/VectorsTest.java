@@ -202,8 +202,8 @@ class VectorsTest {
         switch (in.type()) {
             case 2: return Welcome.read(in);
             case 3: return Welcome.Announcement.read(in);
-            case 7: return Told.Answer.read(in);
-            case 8: return Told.Bye.read(in);
+            case 7: return DaemonMessages.Answer.read(in);
+            case 8: return DaemonMessages.Bye.read(in);
             default: return null;
         }
     }
@@ -214,23 +214,23 @@ class VectorsTest {
         int read = 0;
         for (JsonObject v : VECTORS) {
             if (!v.has("type") || !v.get("meaning").isJsonObject()) continue;
-            Object said = decode(frame(v));
-            if (said == null) continue;
+            Object decoded = decode(frame(v));
+            if (decoded == null) continue;
             String name = string(v, "name");
             JsonObject m = v.getAsJsonObject("meaning");
-            if (said instanceof Welcome) {
-                compare(name, m, (Welcome) said);
-            } else if (said instanceof Welcome.Announcement) {
-                Welcome.Announcement a = (Welcome.Announcement) said;
+            if (decoded instanceof Welcome) {
+                compare(name, m, (Welcome) decoded);
+            } else if (decoded instanceof Welcome.Announcement) {
+                Welcome.Announcement a = (Welcome.Announcement) decoded;
                 compare(name, m, a.features());
                 assertEquals(m.has("settled") ? m.get("settled").getAsLong() : 0, a.settled, name);
-            } else if (said instanceof Told.Answer) {
-                Told.Answer a = (Told.Answer) said;
+            } else if (decoded instanceof DaemonMessages.Answer) {
+                DaemonMessages.Answer a = (DaemonMessages.Answer) decoded;
                 assertEquals(m.get("id").getAsLong(), a.id, name);
                 assertEquals(m.has("ok") && m.get("ok").getAsBoolean(), a.ok, name);
                 assertEquals(string(m, "error"), a.error, name);
             } else {
-                Told.Bye b = (Told.Bye) said;
+                DaemonMessages.Bye b = (DaemonMessages.Bye) decoded;
                 assertEquals(string(m, "reason"), b.reason, name);
                 assertEquals(string(m, "detail"), b.detail, name);
                 assertEquals(m.has("versions") ? m.getAsJsonArray("versions").size() : 0, b.versions.size(), name);
@@ -317,6 +317,6 @@ class VectorsTest {
         byte[] body = new String("\u0092\u0008\u0081\u00a6reason\u00a2\u00ff\u00fe").getBytes(StandardCharsets.ISO_8859_1);
         Unpack in = new Unpack(body, 0, body.length);
         assertEquals(8, in.type());
-        assertEquals("\ufffd\ufffd", Told.Bye.read(in).reason);
+        assertEquals("\ufffd\ufffd", DaemonMessages.Bye.read(in).reason);
     }
 }

@@ -27,12 +27,12 @@ final class MarkingExporter implements SpanExporter {
 
     /** A resource, and its copy with the attribute. */
     private static final class Mark {
-        final Resource said;
+        final Resource original;
         final Resource marked;
 
-        Mark(Resource said) {
-            this.said = said;
-            marked = said.toBuilder().put(COMPUTED, "true").build();
+        Mark(Resource original) {
+            this.original = original;
+            marked = original.toBuilder().put(COMPUTED, "true").build();
         }
     }
 
@@ -56,7 +56,7 @@ final class MarkingExporter implements SpanExporter {
         List<SpanData> marked = new ArrayList<>(spans.size());
         Mark last = mark; // all spans share one resource object, because exporters group spans by it
         for (SpanData span : spans) {
-            if (span.getResource() != last.said) {
+            if (span.getResource() != last.original) {
                 mark = last = new Mark(span.getResource());
             }
             marked.add(new Marked(span, last.marked));

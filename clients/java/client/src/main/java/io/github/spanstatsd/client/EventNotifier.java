@@ -3,7 +3,7 @@ package io.github.spanstatsd.client;
 import java.util.concurrent.TimeUnit;
 
 /** Notifies a listener, at most once per second for each kind of event. Only the sender uses it. */
-final class Herald {
+final class EventNotifier {
     private static final long APART = TimeUnit.SECONDS.toNanos(1);
 
     private final Listener listener;
@@ -11,7 +11,7 @@ final class Herald {
     private final long[] kept = new long[Event.values().length];
     private final boolean[] wasHeard = new boolean[Event.values().length];
 
-    Herald(Listener listener) {
+    EventNotifier(Listener listener) {
         this.listener = listener;
     }
 

@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.util.List;
 
 /** The daemon's shorter messages: the reply to a flush request, and bye. */
-final class Told {
-    private Told() {}
+final class DaemonMessages {
+    private DaemonMessages() {}
 
     /** The reply to a flush request. */
     static final class Answer {
