@@ -98,7 +98,7 @@ type TracesReport struct {
 	Counting          TracesCounting `json:"counting"`
 	TimesRelay        float64        `json:"times_relay"`          // cost of forwarding, divided by that of the relay
 	TimesWalk         float64        `json:"times_counting"`       // cost that counting adds, divided by that of parsing alone
-	TimesWhole        float64        `json:"times_counting_whole"` // cost that counting adds, divided by that of all counting alone
+	TimesWhole        float64        `json:"times_counting_whole"` // counting's cost in the daemon, divided by that of counting alone
 	LeftToAgent       uint64         `json:"left_to_agent"`
 	AllAccounted      bool           `json:"all_accounted"`
 }

@@ -14,7 +14,7 @@ import (
 const mostParts = 8
 
 // show adds a part to the event if it is one of the first parts or has notes.
-func (e *event) show(part *described, index int) {
+func (e *event) show(part *entry, index int) {
 	if index < mostParts || len(part.notes) > 0 && len(e.parts) < 2*mostParts {
 		e.parts = append(e.parts, part)
 	}
@@ -36,7 +36,7 @@ func (s *session) define(e *event, message, body []byte) *ending {
 			return badMessage(message, at, fmt.Errorf("define key: number %d is not below the %d of the "+
 				"welcome", number, s.admit.MaxKeys))
 		}
-		part := &described{facts: []any{"number", number}}
+		part := &entry{facts: []any{"number", number}}
 		if s.keys.define(number, raw) {
 			s.sums.redefinitions++
 			part.add("again", true)
@@ -76,7 +76,7 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 	}
 	e.add("spans", walker.Len())
 	if walker.Len() > s.admit.MaxBatch {
-		s.note(&e.described, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as "+
+		s.note(&e.entry, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as "+
 			"batch_too_large", walker.Len(), s.admit.MaxBatch)
 		return nil
 	}
@@ -89,7 +89,7 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 		if !walker.Next(&snapshot) {
 			break
 		}
-		part := &described{}
+		part := &entry{}
 		if ended := s.keyOf(part, &snapshot, message, at); ended != nil {
 			return ended
 		}
@@ -104,7 +104,7 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 }
 
 // keyOf reports the key of a snapshot.
-func (s *session) keyOf(part *described, snapshot *wire.Snapshot, message []byte, at int) *ending {
+func (s *session) keyOf(part *entry, snapshot *wire.Snapshot, message []byte, at int) *ending {
 	switch _, known := s.keys.numbers[snapshot.Number]; {
 	case snapshot.Numbered && !known:
 		return badMessage(message, at, fmt.Errorf("resolve key: number %d is not defined on this connection",
@@ -130,7 +130,7 @@ const longest = 7 * 24 * time.Hour
 
 // noteSuspicious notes values that the daemon accepts, but that are probably a mistake of the tracer's
 // author.
-func (s *session) noteSuspicious(part *described, snapshot *wire.Snapshot, message []byte, at int) {
+func (s *session) noteSuspicious(part *entry, snapshot *wire.Snapshot, message []byte, at int) {
 	r := msgpack.NewReaderAt(message, at)
 	r.Array()
 	r.Skip() // key
@@ -152,7 +152,7 @@ func (s *session) noteSuspicious(part *described, snapshot *wire.Snapshot, messa
 const bucket, year2001 = int64(10 * time.Second), int64(978307200e9)
 
 // describe reports the fields of a snapshot other than its key.
-func (s *session) describe(part *described, snapshot *wire.Snapshot) {
+func (s *session) describe(part *entry, snapshot *wire.Snapshot) {
 	now := s.config.Now()
 	age := now.Sub(time.Unix(0, snapshot.End)).Round(time.Microsecond)
 	part.add("duration", time.Duration(min(snapshot.Duration, 1<<63-1)), "age", age,

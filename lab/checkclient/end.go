@@ -8,10 +8,10 @@ const fewSpans, someBatches, manyAgain = 8, 8, 64
 // end reports the totals of the connection, and returns whether it had no error.
 func (s *session) end() (well bool) {
 	t := &s.sums
-	unfulfilled := &described{}
+	unfulfilled := &entry{}
 	s.noteUnfulfilled(unfulfilled)
 	well = t.notes[noteMalformed]+t.notes[noteDropped]+t.notes[noteKept] == 0
-	e := &event{s.id, "end", described{facts: []any{
+	e := &event{s.id, "end", entry{facts: []any{
 		"well", well, "messages", t.messages, "bytes", t.bytes, "batches", t.batches, "spans", t.spans,
 		"by_number", t.numbered, "whole_again", t.repeated, "definitions", t.definitions,
 		"defined_again", t.redefinitions,

@@ -12,18 +12,18 @@ import (
 type event struct {
 	connection int
 	name       string
-	described
+	entry
 }
 
-// described is an object with its description: facts, which are alternating names and values; nested parts; and
-// notes for the author of the client.
-type described struct {
+// entry describes one thing to the author of the client: facts, which are alternating names and
+// values; nested parts; and notes.
+type entry struct {
 	facts []any
-	parts []*described
+	parts []*entry
 	notes []note
 }
 
-func (t *described) add(facts ...any) { t.facts = append(t.facts, facts...) }
+func (e *entry) add(facts ...any) { e.facts = append(e.facts, facts...) }
 
 type note struct {
 	Kind string `json:"kind"`
@@ -43,10 +43,10 @@ const (
 // part. Texts from the client are quoted, so that they cannot control the terminal or reverse the
 // line.
 func (e *event) text() string {
-	return fmt.Sprintf("#%d %-9s ", e.connection, e.name) + e.described.text("   ")
+	return fmt.Sprintf("#%d %-9s ", e.connection, e.name) + e.entry.text("   ")
 }
 
-func (t *described) text(indent string) string {
+func (t *entry) text(indent string) string {
 	var said []string
 	for i := 0; i < len(t.facts); i += 2 {
 		verb := "%s %v"
@@ -71,14 +71,14 @@ func (t *described) text(indent string) string {
 // json returns the event as an object on one line, escaped as in text.
 func (e *event) json() string {
 	e.add("connection", e.connection, "event", e.name)
-	line, err := json.Marshal(&e.described)
+	line, err := json.Marshal(&e.entry)
 	if err != nil {
 		panic("BUG: an event can't be encoded: " + err.Error()) // the encoded values are texts, numbers and lists of both
 	}
 	return string(sanitize.JSON(line)) + "\n"
 }
 
-func (t *described) MarshalJSON() ([]byte, error) {
+func (t *entry) MarshalJSON() ([]byte, error) {
 	object := map[string]any{}
 	for i := 0; i < len(t.facts); i += 2 {
 		object[t.facts[i].(string)] = t.facts[i+1]

@@ -21,7 +21,7 @@ func token(id int) string { return fmt.Sprint("check-", id) }
 func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 	welcome.Settled, welcome.Token = hello.Settled, token(s.id)
 	if !hello.Settled {
-		s.note(&e.described, noteKept, "hello does not say settled: the client can't know what to keep")
+		s.note(&e.entry, noteKept, "hello does not say settled: the client can't know what to keep")
 	}
 	d := s.death
 	d.mu.Lock()
@@ -31,7 +31,7 @@ func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 		want, d.isAsked = token(1), true
 	}
 	if hello.Earlier != want {
-		s.note(&e.described, noteKept, "hello says earlier %q, and the token of the connection that a daemon has "+
+		s.note(&e.entry, noteKept, "hello says earlier %q, and the token of the connection that a daemon has "+
 			"died with is %q", head(hello.Earlier), want)
 	}
 	if want == "" {
@@ -49,7 +49,7 @@ func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 
 // keep records a span. Spans of the first connection are those that the client must keep until
 // they are settled. On a connection after the crash, keep compares the span with those.
-func (s *session) keep(dst *described, snapshot *wire.Snapshot) {
+func (s *session) keep(dst *entry, snapshot *wire.Snapshot) {
 	key := s.keys.numbers[snapshot.Number]
 	if !snapshot.Numbered {
 		key = maphash.Bytes(seed, snapshot.Key)
@@ -73,7 +73,7 @@ func (s *session) keep(dst *described, snapshot *wire.Snapshot) {
 }
 
 // noteUnfulfilled notes what a connection after the crash failed to do.
-func (s *session) noteUnfulfilled(dst *described) {
+func (s *session) noteUnfulfilled(dst *entry) {
 	if n := len(s.after.again); n > 0 {
 		s.note(dst, noteKept, "%d spans that no destination has were not handed over again as they were", n)
 	}

@@ -11,7 +11,7 @@ import (
 
 // readKey reports a key that was not seen before, and how the daemon normalizes its labels. An
 // error is about the key's encoding.
-func (s *session) readKey(dst *described, raw []byte) error {
+func (s *session) readKey(dst *entry, raw []byte) error {
 	k := &s.key
 	if err := wire.ReadKey(k, raw); err != nil {
 		return err //nolint:wrapcheck // the message's own words
@@ -52,7 +52,7 @@ func (s *session) readKey(dst *described, raw []byte) error {
 }
 
 // readTags reports a list of tags. The daemon keeps the first kept of them.
-func (s *session) readTags(dst *described, l span.Label, tags []string, kept int) {
+func (s *session) readTags(dst *entry, l span.Label, tags []string, kept int) {
 	if kept < len(tags) {
 		s.note(dst, noteNormalised, "of %d %ss the first %d are kept", len(tags), l, kept)
 		tags = tags[:kept]
@@ -79,7 +79,7 @@ var kinds = []string{"client", "consumer", "internal", "producer", "server"}
 
 // noteSuspiciousTag notes a probable mistake of the tracer's author in a tag. earlier are the tags
 // before it in its list.
-func (s *session) noteSuspiciousTag(dst *described, l span.Label, earlier []string, name string, hasValue bool) {
+func (s *session) noteSuspiciousTag(dst *entry, l span.Label, earlier []string, name string, hasValue bool) {
 	isTwice := slices.ContainsFunc(earlier, func(tag string) bool {
 		other, _, _ := strings.Cut(tag, ":")
 		return other == name
@@ -99,7 +99,7 @@ func (s *session) noteSuspiciousTag(dst *described, l span.Label, earlier []stri
 const baseService = "_dd.base_service"
 
 // change notes that a label is normalized to another text, or exceeds the budget of its scope.
-func (s *session) change(dst *described, l span.Label, scope, before, after string) {
+func (s *session) change(dst *entry, l span.Label, scope, before, after string) {
 	if before != after {
 		s.note(dst, noteNormalised, "%s %q becomes %q", l, head(before), head(after))
 	}

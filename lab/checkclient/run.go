@@ -47,7 +47,7 @@ func (s *session) die() *ending {
 	s.answer(wire.AppendFeatures(nil, &wire.Announcement{
 		Features: s.config.Features, Settled: uint64(len(s.death.batches[0])),
 	}), "features", "settled", len(s.death.batches[0]))
-	if socket, is := s.conn.(*net.UnixConn); is {
+	if socket, ok := s.conn.(*net.UnixConn); ok {
 		_ = socket.CloseRead() // if this fails, the connection ends when the client closes it
 	}
 	for {
@@ -59,7 +59,7 @@ func (s *session) die() *ending {
 			return ended
 		}
 	}
-	s.printer.print(&event{s.id, "death", described{facts: []any{"batches", len(s.death.batches)}}}, true)
+	s.printer.print(&event{s.id, "death", entry{facts: []any{"batches", len(s.death.batches)}}}, true)
 	s.death.mu.Lock()
 	defer s.death.mu.Unlock()
 	s.death.isOver = true
@@ -69,8 +69,8 @@ func (s *session) die() *ending {
 // afterBye reports data that the client sent after its bye, which a daemon drops. From here on
 // the client can write no more.
 func (s *session) afterBye() {
-	socket, is := s.conn.(*net.UnixConn)
-	if !is || socket.CloseRead() != nil {
+	socket, ok := s.conn.(*net.UnixConn)
+	if !ok || socket.CloseRead() != nil {
 		return
 	}
 	for {
@@ -82,10 +82,10 @@ func (s *session) afterBye() {
 		e := s.event(kind.String(), message)
 		if kind == wire.TypeSpans {
 			spans := wire.CountSpans(body, 0)
-			s.note(&e.described, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
+			s.note(&e.entry, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
 			s.sums.spans += int(spans)
 		} else {
-			s.note(&e.described, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
+			s.note(&e.entry, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
 		}
 		s.printer.print(e, false)
 	}
@@ -106,13 +106,13 @@ func (s *session) unread(err error) *ending {
 }
 
 func (s *session) hello(hello *wire.Hello, message []byte) {
-	e, from := s.event("hello", message), &described{}
+	e, from := s.event("hello", message), &entry{}
 	s.lang = hello.Origin.Lang
 	origin := hello.Origin
 	origin.Normalize()
 	before := maps.Collect(wire.OriginFields(&hello.Origin))
 	e.add("version", hello.Version, "client", head(hello.Client))
-	e.parts = []*described{from}
+	e.parts = []*entry{from}
 	for name, value := range wire.OriginFields(&origin) {
 		if value != "" {
 			from.add(name, head(value))
@@ -122,7 +122,7 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		}
 	}
 	if least := len(wire.AppendHello(nil, hello)) - wire.HeaderLen; least < len(message) {
-		s.note(&e.described, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
+		s.note(&e.entry, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
 			"misspelt?", len(message), least)
 	}
 	f := &s.config.Features
@@ -157,7 +157,7 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		var lost wire.Lost
 		lost, err = wire.DecodeLost(body)
 		for _, reason := range slices.Sorted(maps.Keys(lost)) {
-			e.parts = append(e.parts, &described{facts: []any{"reason", head(reason), "spans", lost[reason]}})
+			e.parts = append(e.parts, &entry{facts: []any{"reason", head(reason), "spans", lost[reason]}})
 		}
 		s.after.ambiguous -= min(lost["ambiguous"], s.after.ambiguous)
 	case wire.TypeFlush:

@@ -38,7 +38,7 @@ func newSession(c *Checker, conn net.Conn, id int) *session {
 func (s *session) event(name string, message []byte) *event {
 	s.sums.messages++
 	s.sums.bytes += wire.HeaderLen + len(message)
-	return &event{s.id, name, described{facts: []any{"bytes", wire.HeaderLen + len(message)}}}
+	return &event{s.id, name, entry{facts: []any{"bytes", wire.HeaderLen + len(message)}}}
 }
 
 // answerTimeout bounds a write to a client that does not read.
@@ -46,7 +46,7 @@ const answerTimeout = 100 * time.Millisecond
 
 // answer sends a frame, and reports it.
 func (s *session) answer(frame []byte, name string, facts ...any) {
-	e := &event{s.id, "answer", described{facts: append([]any{"type", name, "bytes", len(frame)}, facts...)}}
+	e := &event{s.id, "answer", entry{facts: append([]any{"type", name, "bytes", len(frame)}, facts...)}}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(answerTimeout)) // if this fails, so does the write
 	if _, err := s.conn.Write(frame); err != nil {
 		e.add("not_sent", head(err.Error()))
@@ -57,13 +57,13 @@ func (s *session) answer(frame []byte, name string, facts ...any) {
 // fail reports why the connection ends, and sends bye as a daemon does.
 func (s *session) fail(ended *ending) {
 	at, reason := min(max(ended.at, 0), len(ended.bytes)), ingest.FaultOf(ended.err)
-	e := &event{s.id, "malformed", described{facts: []any{"reason", reason.String(), "message", s.sums.messages}}}
+	e := &event{s.id, "malformed", entry{facts: []any{"reason", reason.String(), "message", s.sums.messages}}}
 	if len(ended.bytes) > 0 {
 		e.add("byte", at, "hex", hexAround(ended.bytes, at))
 	}
-	s.note(&e.described, noteMalformed, "%s", ended.err)
+	s.note(&e.entry, noteMalformed, "%s", ended.err)
 	if reason == ingest.FaultTooLarge {
-		s.note(&e.described, noteAdvice, "a frame's length is big-endian; little-endian this one says %d",
+		s.note(&e.entry, noteAdvice, "a frame's length is big-endian; little-endian this one says %d",
 			bits.ReverseBytes32(wire.FrameLength(ended.bytes)))
 	}
 	s.printer.print(e, true)
@@ -75,8 +75,8 @@ func (s *session) fail(ended *ending) {
 // maxTold limits the distinct notes per connection. Further notes are only counted.
 const maxTold = 512
 
-// note adds a note to a described object, unless the connection already has the same note.
-func (s *session) note(dst *described, kind, format string, args ...any) {
+// note adds a note to an entry, unless the connection already has the same note.
+func (s *session) note(dst *entry, kind, format string, args ...any) {
 	n := note{kind, fmt.Sprintf(format, args...)}
 	s.sums.notes[kind]++
 	if _, known := s.noted[n]; !known && (len(s.noted) < maxTold || kind == noteMalformed) {

@@ -46,7 +46,8 @@ func (w *writer) label(l span.Label) *writer {
 func (w *writer) end() {
 	text, end := string(w.buffer), len(w.buffer)
 	w.tags = append(w.tags[:0], make([]string, len(w.labels))...)
-	for i := len(w.labels) - 1; i >= 0; i-- { // backwards, so that the substring of a label ends where the following label begins
+	// Backwards, so that the substring of a label ends where the following label begins.
+	for i := len(w.labels) - 1; i >= 0; i-- {
 		l := w.labels[i]
 		if value := text[l.at:end]; l.label < span.FirstList {
 			*l.key.Text(l.label) = value

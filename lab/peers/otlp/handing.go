@@ -15,12 +15,12 @@ import (
 
 // Loads, in the order of their turns.
 const (
-	relayed   = iota // through the bare relay
-	handedOn         // through a daemon, marked as counted
-	counted          // through a daemon that counts the spans
-	keptShare        // through a daemon that counts the spans and forwards only a share
+	relayed        = iota // through the bare relay
+	forwarded             // through a daemon, marked as counted
+	counted               // through a daemon that counts the spans
+	forwardedShare        // through a daemon that counts the spans and forwards only a share
 
-	loads = keptShare + 1
+	loads = forwardedShare + 1
 )
 
 // share is the fraction of traces that the last load forwards.
@@ -28,8 +28,8 @@ const share = "0.05"
 
 // load is one of these loads: the process that receives the requests, and their options.
 type load struct {
-	to       *process
-	by       *sender
+	target   *process
+	source   *sender
 	isMarked bool
 	spans    uint64 // expected number of counted spans
 	turns    []turn // one per round, except the first
@@ -46,13 +46,13 @@ type row struct {
 	options
 	request *recorded.Request
 	isGRPC  bool
-	to      *receiver
+	dest    *receiver
 	loads   [loads]load
 	ends    []func() error
 }
 
-// compareHandingOn prints one row per protobuf request and protocol.
-func compareHandingOn(out io.Writer, o options, requests []*recorded.Request) error {
+// compareForwarding prints one row per protobuf request and protocol.
+func compareForwarding(out io.Writer, o options, requests []*recorded.Request) error {
 	fmt.Fprintln(out, "| request | protocol | KB | a bare relay, CPU µs a request | handing on | times | "+
 		"allocations | and counting | a share of "+share+" goes on | times a bare relay |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -107,18 +107,18 @@ func (r *row) start() (err error) {
 		return err
 	}
 	r.atEnd(agent.Close)
-	if r.to, err = startReceiver(r.isGRPC); err != nil {
+	if r.dest, err = startReceiver(r.isGRPC); err != nil {
 		return err
 	}
-	r.atEnd(func() error { r.to.close(); return nil })
-	relay, err := startRelay(r.to.address, r.isGRPC)
+	r.atEnd(func() error { r.dest.close(); return nil })
+	relay, err := startRelay(r.dest.address, r.isGRPC)
 	if err != nil {
 		return err
 	}
 	r.atEnd(relay.end)
-	forward := "http://" + r.to.address
+	forward := "http://" + r.dest.address
 	if r.isGRPC {
-		forward = "grpc://" + r.to.address
+		forward = "grpc://" + r.dest.address
 	}
 	all, err := startDaemon(r.options, filepath.Join(dir, "all.sock"), agent.URL(), forward)
 	if err != nil {
@@ -132,15 +132,15 @@ func (r *row) start() (err error) {
 	}
 	r.atEnd(sampling.end)
 	r.loads = [loads]load{
-		relayed: {to: relay}, handedOn: {to: all, isMarked: true}, counted: {to: all},
-		keptShare: {to: sampling},
+		relayed: {target: relay}, forwarded: {target: all, isMarked: true}, counted: {target: all},
+		forwardedShare: {target: sampling},
 	}
 	for i := range r.loads {
 		l := &r.loads[i]
-		if l.by, err = newSender(r.request, l.to.address, r.isGRPC); err != nil {
+		if l.source, err = newSender(r.request, l.target.address, r.isGRPC); err != nil {
 			return err
 		}
-		r.atEnd(func() error { l.by.close(); return nil })
+		r.atEnd(func() error { l.source.close(); return nil })
 	}
 	return nil
 }
@@ -158,29 +158,29 @@ func (r *row) close() (err error) {
 // turn sends one load, and compares it with what arrived.
 func (r *row) turn(which int, isMeasured bool) error {
 	l := &r.loads[which]
-	requests, bytes := r.to.requests.Load(), r.to.bytes.Load()
-	before, err := l.to.figures()
+	requests, bytes := r.dest.requests.Load(), r.dest.bytes.Load()
+	before, err := l.target.figures()
 	if err != nil {
 		return err
 	}
-	spent, err := measure.CPUOf(l.to.cmd.Process.Pid)
+	spent, err := measure.CPUOf(l.target.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
-	sent, err := l.by.sendFor(r.least, l.isMarked)
+	sent, err := l.source.sendFor(r.least, l.isMarked)
 	if err != nil {
 		return err
 	}
-	now, err := measure.CPUOf(l.to.cmd.Process.Pid)
+	now, err := measure.CPUOf(l.target.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
-	after, err := l.to.figures()
+	after, err := l.target.figures()
 	if err != nil {
 		return err
 	}
-	requests, bytes = r.to.requests.Load()-requests, r.to.bytes.Load()-bytes
-	if want := uint64(sent); which != keptShare &&
+	requests, bytes = r.dest.requests.Load()-requests, r.dest.bytes.Load()-bytes
+	if want := uint64(sent); which != forwardedShare &&
 		(requests != want || bytes != want*uint64(len(r.request.Message))) {
 		return fmt.Errorf("%d requests were sent, %d with %d bytes arrived", sent, requests, bytes)
 	}
@@ -198,9 +198,9 @@ func (r *row) turn(which int, isMeasured bool) error {
 
 // check returns an error unless the daemon counted exactly the spans of the unmarked requests.
 func (r *row) check() error {
-	for _, which := range []int{counted, keptShare} {
+	for _, which := range []int{counted, forwardedShare} {
 		l := &r.loads[which]
-		f, err := l.to.figures()
+		f, err := l.target.figures()
 		if err == nil && (f.spans != l.spans || f.dropped != 0) {
 			err = fmt.Errorf("%d spans were sent to be counted, %d received, %d of them dropped", l.spans,
 				f.spans, f.dropped)
@@ -225,11 +225,11 @@ func (r *row) print(out io.Writer) {
 	}
 	cells := []string{
 		"`" + r.request.Name + "`", r.protocol(), fmt.Sprint(len(r.request.Message) / 1000),
-		fmt.Sprintf("%.1f", cpu[relayed]), fmt.Sprintf("%.1f", cpu[handedOn]), fmt.Sprintf("%.2f",
-			times[handedOn]),
-		fmt.Sprintf("%.0f", measure.Median(r.loads[handedOn].turns, turnAllocs)), fmt.Sprintf("%.1f",
+		fmt.Sprintf("%.1f", cpu[relayed]), fmt.Sprintf("%.1f", cpu[forwarded]), fmt.Sprintf("%.2f",
+			times[forwarded]),
+		fmt.Sprintf("%.0f", measure.Median(r.loads[forwarded].turns, turnAllocs)), fmt.Sprintf("%.1f",
 			cpu[counted]),
-		fmt.Sprintf("%.1f", cpu[keptShare]), fmt.Sprintf("%.2f", times[keptShare]),
+		fmt.Sprintf("%.1f", cpu[forwardedShare]), fmt.Sprintf("%.2f", times[forwardedShare]),
 	}
 	fmt.Fprintln(out, "| "+strings.Join(cells, " | ")+" |")
 }

@@ -74,7 +74,7 @@ func run(out io.Writer, o options) error {
 	}{
 		{"counting", func() error { return compareCounting(out, o, requests) }},
 		{"labels", func() error { return compareLabels(out, requests) }},
-		{"handing-on", func() error { return compareHandingOn(out, o, requests) }},
+		{"handing-on", func() error { return compareForwarding(out, o, requests) }},
 	}
 	for _, t := range tables {
 		if o.table != "" && o.table != t.name {

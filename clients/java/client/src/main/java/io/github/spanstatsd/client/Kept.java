@@ -70,7 +70,7 @@ final class Kept {
         } else {
             buffers.add(written);
             while (!buffers.isEmpty() && !pool.ensureSpare(buffers.size())) {
-                letGoFirst();
+                releaseOldest();
             }
         }
     }
@@ -78,12 +78,12 @@ final class Kept {
     /** Releases settled spans. */
     void review() {
         while (!buffers.isEmpty() && first + buffers.peek().handed <= connection.settled()) {
-            letGoFirst();
+            releaseOldest();
         }
         unsettled.lazySet(connection.unsettled());
     }
 
-    private void letGoFirst() {
+    private void releaseOldest() {
         first += buffers.peek().handed;
         pool.give(buffers.poll());
     }
@@ -135,7 +135,7 @@ final class Kept {
     /** Releases all buffers: no daemon can be asked, or this side has closed. */
     void discard() {
         while (!buffers.isEmpty()) {
-            letGoFirst();
+            releaseOldest();
         }
         unsettled.lazySet(0);
     }

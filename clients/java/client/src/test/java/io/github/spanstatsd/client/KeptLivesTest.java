@@ -98,7 +98,7 @@ class KeptLivesTest {
                 if (upTo > 0 && random.nextBoolean()) daemon.settle(upTo);
                 break;
             case 8:
-                daemon.see(() -> daemon.greeting = () -> ByteBuffer.wrap(new byte[] {0, 0, 0, 0})); // the first bytes sent are not a valid welcome, for a while
+                daemon.see(() -> daemon.greeting = () -> ByteBuffer.wrap(new byte[] {0, 0, 0, 0})); // not a valid welcome, for a while
                 die();
                 daemon.start();
                 Thread.sleep(random.nextInt(5));

@@ -76,16 +76,16 @@ final class SpanReader {
     }
 
     /**
-     * Reports whether spans of a kind have peer tags. A server span contains the address of its
-     * client.
+     * Reports whether peer attributes in spans of this kind name the called service. In a server
+     * span they describe the client.
      */
     private static boolean hasPeer(SpanKind kind) {
         return kind == SpanKind.CLIENT || kind == SpanKind.PRODUCER || kind == SpanKind.CONSUMER;
     }
 
     /**
-     * Returns the value of a peer tag, or an empty string if spans of that kind do not have the
-     * tag. An older convention named the server in a client's net.peer.name.
+     * Returns the value of a peer tag, or an empty string if spans of this kind do not have the
+     * tag. The older name of a server's address is OLD_PEER_NAME.
      */
     private String tagged(Attribute tag, SpanKind kind) {
         boolean isPeer = tag == Attribute.PEER_SERVICE || tag == Attribute.SERVER_ADDRESS;

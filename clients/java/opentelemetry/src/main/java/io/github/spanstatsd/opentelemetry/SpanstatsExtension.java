@@ -82,7 +82,7 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
         }
         try {
             processor = SpanstatsSpanProcessor.open(Config.builder());
-        } catch (RuntimeException | LinkageError | OutOfMemoryError e) { // OutOfMemoryError: not enough memory outside of the heap
+        } catch (RuntimeException | LinkageError | OutOfMemoryError e) { // also thrown without memory off the heap
             LOG.log(Level.WARNING, NOT_COUNTED, e.toString());
         }
         return processor != null;
