@@ -36,7 +36,7 @@ func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	if !strings.Contains(out.String(), "malformed: bad_message: walk spans: expected an array") {
 		t.Error("what ended the connection is not told")
 	}
-	if len(s.noted) > maxTold+1 || len(s.keys.whole) > maxWhole || len(s.keys.numbers) > 8192 ||
+	if len(s.noted) > maxNotes+1 || len(s.keys.whole) > maxWhole || len(s.keys.numbers) > 8192 ||
 		len(s.keys.used) > maxScopes {
 		t.Errorf("kept: %d notes, %d keys, %d numbers, %d scopes", len(s.noted), len(s.keys.whole),
 			len(s.keys.numbers), len(s.keys.used))

@@ -72,14 +72,14 @@ func (s *session) fail(ended *ending) {
 	}
 }
 
-// maxTold limits the distinct notes per connection. Further notes are only counted.
-const maxTold = 512
+// maxNotes limits the distinct notes per connection. Further notes are only counted.
+const maxNotes = 512
 
 // note adds a note to an entry, unless the connection already has the same note.
 func (s *session) note(dst *entry, kind, format string, args ...any) {
 	n := note{kind, fmt.Sprintf(format, args...)}
 	s.sums.notes[kind]++
-	if _, known := s.noted[n]; !known && (len(s.noted) < maxTold || kind == noteMalformed) {
+	if _, known := s.noted[n]; !known && (len(s.noted) < maxNotes || kind == noteMalformed) {
 		s.noted[n] = struct{}{}
 		dst.notes = append(dst.notes, n)
 	}
