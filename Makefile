@@ -1,4 +1,4 @@
-# Every target says what it does in the comment behind it; `make` lists them.
+# Every target is described in the comment after it; `make` prints the list.
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -6,15 +6,14 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 FUZZ    ?= 3s
 ROUNDS  ?= 50
 
-# The race detector needs a C compiler. Without one the tests run plain, and
-# say so.
+# The race detector needs a C compiler. Without one the tests run without it, and print that.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race,)
 
-# Tests that the race detector falsifies, because it allocates, or only slows down,
-# because one goroutine compares thousands of values: their names say so.
+# Names of tests that run without the race detector: its own allocations would change their
+# result, or it only slows them down because one goroutine compares thousands of values.
 PLAIN := Alloc|Agrees|MemoryLimit_
 
-# Modules of their own, so that what they need never enters the daemon's.
+# Separate modules, so that the daemon's module does not depend on their dependencies.
 TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
 OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard lab/go.mod lab/*/go.mod))
 
@@ -25,17 +24,16 @@ OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard lab/go.mod lab/*/go.mod))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Where the time of the hot paths goes, for the compiler. It is no default.pgo, or
-# each test that builds the daemon, and each variant of it, would compile all that
-# the daemon needs once more.
+# CPU profile of the hot paths, for the compiler. It is not called default.pgo, because then
+# each test that builds the daemon, or a variant of it, would compile all dependencies again.
 PROFILE := cmd/spanstatsd/bench.pgo
 
-build: ## build the static binaries into bin/: the daemon's, and what measures it
+build: ## build the static binaries of the daemon and of spanstatsd-lab into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PROFILE) -ldflags '$(LDFLAGS)' -o bin/spanstatsd ./cmd/spanstatsd
 	cd lab && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/spanstatsd-lab
 
-# What is released says no more of where it was built than the same commit built
-# elsewhere: no paths, no working tree, the time of the commit.
+# A release contains no information on where it was built: no paths, no state of the working
+# tree, and the time of the commit. So the same commit gives the same bytes.
 EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 ARCHITECTURES := amd64 arm64
@@ -52,83 +50,85 @@ release-tools:
 image: binaries release-tools ## build the container image for each architecture, dist/spanstatsd_image.tar, an OCI archive
 	dist/parts/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_image.tar
 
-# A version without a suffix is a release, which carries no table of other code than its own.
+# A version without a suffix is a release. It must not contain tables that were measured with
+# other code.
 RELEASE := $(shell echo '$(VERSION)' | grep -xE 'v?[0-9]+(\.[0-9]+)*')
 
-dist: binaries release-tools ## build everything that a release carries into dist/, sign it (SIGN_KEY=file of cosign, or SIGN=keyless), have the chart name the image at REGISTRY, and name the tables of docs/benchmarks.md that are of other code
+dist: binaries release-tools ## build everything that a release contains into dist/, sign it (SIGN_KEY=file of cosign, or SIGN=keyless), set the image in the chart to REGISTRY, and mark tables of docs/benchmarks.md that were measured with other code
 	@dist/parts/benchdocs -stale$(if $(RELEASE),, || echo 'A release would stop here.' >&2)
 	@VERSION=$(VERSION) EPOCH=$(EPOCH) COMMIT=$(COMMIT) GO=$(GO) SIGN_KEY='$(SIGN_KEY)' SIGN='$(SIGN)' BUILDER='$(BUILDER)' REGISTRY='$(REGISTRY)' sh deploy/dist.sh
 	@cat dist/SHA256SUMS
 
-publish: ## image and chart of dist/ to REGISTRY, everything to a release of the repository; a workflow calls it
+publish: ## push image and chart of dist/ to REGISTRY, and everything to a release of the repository; called by a workflow
 	@VERSION=$(VERSION) REGISTRY='$(REGISTRY)' sh deploy/publish.sh
 
-licences: ## write THIRD_PARTY_LICENSES anew, after a module has come, gone or changed
+licences: ## update THIRD_PARTY_LICENSES after a change of modules
 	@mkdir -p bin
 	cd tools && $(GO) run ./licences > ../bin/licences && mv ../bin/licences ../THIRD_PARTY_LICENSES
 
-chart-readme: ## write the table of values in the chart's README anew, after its schema or values have changed
+chart-readme: ## update the table of values in the chart's README after a change of schema or values
 	cd tools && $(GO) run ./chart ../deploy/helm/spanstatsd
 
-dist-check: ## build a release twice, in two places, compare the bytes, and have sigstore's own library check signatures and provenance
+dist-check: ## build a release twice in two folders, compare the bytes, and verify signatures and provenance with sigstore's library
 	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) COMMIT=$(COMMIT) sh test/release/reproducible.sh
 
 TO ?= agent
 
-demo: ## watch spans of a small web shop go all the way, for 25 seconds: to a stand-in agent, or with TO=prometheus scraped
+demo: ## show the spans of a small web shop on their way to a mock agent, or with TO=prometheus to a scraper, for 25 seconds
 	cd lab && $(GO) run ./cmd/spanstatsd-lab demo --destination '$(TO)' --for 25s
 
-# What make test runs: the daemon's module, the lab's, and the daemon as a whole.
+# Modules tested by make test: the daemon's, the lab's, and the tests of the complete daemon.
 TESTED := . lab test/daemon
 
-test: ## what every change must pass: each test of the daemon and of the lab once (6 minutes from nothing, on two cores)
+test: ## test every change: each test of the daemon and of the lab once (6 minutes without a build cache, on two cores)
 	@$(if $(RACE),,echo "NOT RUN: the race detector, which needs a C compiler" >&2)
 	@set -e; for module in $(TESTED); do GO='$(GO)' RACE='$(RACE)' sh .ci/test $$module '$(PLAIN)'; done
 
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
 	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/ test/kubernetes/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && ROUNDS=10 $(GO) test -count=1 -timeout 30m $(RACE) ./...); done
 
-test-faults: ## every fault of docs/faults.md, in a table of fault, promise and verdict (2 minutes)
+test-faults: ## test every fault of docs/faults.md, and print a table of fault, promise and verdict (2 minutes)
 	cd tools && $(GO) run ./faults ..
 
 TIME ?= 20m
 
-test-hostile: ## a soak that nobody has to watch: senders polite and hostile on all doors, stand-ins that misbehave, restarts; the last line says what was lost, counted twice, past a limit (TIME=20m)
+test-hostile: ## run an unattended soak test: well-behaved and hostile senders on all receivers, mock destinations that misbehave, restarts; the last line reports spans lost, counted twice, or over a limit (TIME=20m)
 	@mkdir -p bin
 	cd test/hostile && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/hostile.log
 
-# As many kills as an hour holds, unless KILLS or TIME says less.
+# As many kills as fit into an hour, unless KILLS or TIME is set.
 test-kills: TIME := 1h
-test-kills: ## daemons killed with SIGKILL at random under clients in Go and Java; the last line says what was lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, DOOR, STARVED=1)
+test-kills: ## kill daemons with SIGKILL at random times under Go and Java clients; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, DOOR, STARVED=1)
 	@mkdir -p bin
 	cd test/kills && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/kills.log $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
 		$(if $(RATE),-rate $(RATE)) $(if $(DESTINATION),-destination $(DESTINATION)) $(if $(DOOR),-door $(DOOR)) $(if $(STARVED),-starved)
 
-# Each run has seeds of its own, and prints them.
+# Each run has new seeds, and prints them.
 test-lives: TIME := 1h
-test-lives: ## daemons that live by plans drawn from a seed: stops, second signals, successors, kills behind any store, damaged files, full disks; the last line says what was lost, counted twice, ambiguous (an hour, or TIME=2m; SEED, PLAN)
+test-lives: ## run daemons by random plans: shutdowns, second signals, successors, kills at any write to disk, damaged files, full disks; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=2m; SEED, PLAN)
 	@mkdir -p bin
 	cd test/kills && $(GO) run . -lives -time $(TIME) -log $(CURDIR)/bin/lives.log $(if $(SEED),-seed $(SEED)) $(if $(PLAN),-plan '$(PLAN)')
 
-test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
+test-agent: ## test the built daemon with the real trace agent, in ROUNDS rounds of random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
-test-otel: ## OpenTelemetry's SDKs as they are published, two pods each or three under samplers, before the built daemon; installs them into bin/ (8 minutes)
+test-otel: ## test the built daemon with OpenTelemetry's published SDKs, in two pods each, or three with samplers; installs them into bin/ (8 minutes)
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
 	cd test/otel && OTEL_DIR=$(CURDIR)/bin/otel $(GO) test -tags languages -timeout 30m -count=1 -v ./...
 
-test-zipkin: ## reporters of Zipkin as they are published, before the built daemon; installs them into bin/ (1 minute)
+test-zipkin: ## test the built daemon with Zipkin's published reporters; installs them into bin/ (1 minute)
 	sh test/zipkin/reporters.sh $(CURDIR)/bin/zipkin
 	cd test/zipkin && ZIPKIN_DIR=$(CURDIR)/bin/zipkin $(GO) test -tags languages -timeout 10m -count=1 -v ./...
 
-test-java-client: build ## the client library for Java, before daemons in Java and the built one, and the extension (2 minutes; the first time Maven gets what it needs)
+test-java-client: build ## test the Java client library with daemons written in Java and with the built one, and test the extension (2 minutes; the first time Maven downloads its dependencies)
 	SPANSTATSD_BIN=$(CURDIR)/bin/spanstatsd mvn --batch-mode --no-transfer-progress -f clients/java -pl client,opentelemetry -am verify
 
-test-java: ## both jars of clients/java with their tests, and a real application under OpenTelemetry's Java agent, span by span against an oracle, while the daemon comes, hangs and goes; installs what it needs into bin/ (7 minutes)
+test-java: ## test both jars of clients/java, and compare each span of a real application under OpenTelemetry's Java agent with an oracle, while the daemon starts, hangs and stops; installs dependencies into bin/ (7 minutes)
 	sh test/java/install.sh $(CURDIR)/bin/java
 	cd test/java && JAVA_DIR=$(CURDIR)/bin/java $(GO) test -tags languages -timeout 40m -count=1 -v ./...
 
-# Collectors and Prometheus, from their modules, without the service discovery of clouds.
+# Collectors and Prometheus, built from their modules without the service discovery of cloud
+# providers.
 scrape-programs:
 	@mkdir -p bin/fleet
 	$(GO) build -o bin/fleet/spanstatsd ./cmd/spanstatsd
@@ -138,7 +138,7 @@ fleet-programs: scrape-programs
 	cd test/fleet && $(GO) build -o $(CURDIR)/bin/fleet/ ./collector
 	cd test/fleet/jaeger && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/bin/fleet/ github.com/jaegertracing/jaeger/cmd/jaeger
 
-test-fleet: fleet-programs ## daemons before real collectors and a real Prometheus, while gateways die and come; and a real Jaeger; builds those into bin/fleet (5 minutes; the first time fifteen more)
+test-fleet: fleet-programs ## test daemons with real collectors, a real Prometheus and a real Jaeger, while gateways crash and restart; builds those into bin/fleet (5 minutes; the first time fifteen more)
 	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet $(GO) test -count=1 -timeout 20m -v ./...
 
 kubernetes-programs:
@@ -149,37 +149,37 @@ kubernetes-programs:
 		-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$$version" \
 		-o $(CURDIR)/bin/kubernetes/$$program k8s.io/kubernetes/cmd/$$program; done
 
-test-kubernetes: kubernetes-programs ## the policy that injects the daemon, the manifests and the chart in a real API server, built into bin/kubernetes: pods of some seventy shapes (1 minute; the first time some ten to build it)
+test-kubernetes: kubernetes-programs ## test the admission policy that injects the daemon, the manifests and the chart with a real API server, built into bin/kubernetes, and some seventy kinds of pods (1 minute; the first time ten more)
 	cd test/kubernetes && $(GO) test -count=1 -timeout 20m -v ./...
 
-test-scrape: scrape-programs ## of those, the tests with a real Prometheus that scrapes daemons, without the collectors; DASHBOARDS=directory asks it what the dashboards in there ask as well (3 minutes; the first time five more)
+test-scrape: scrape-programs ## run the tests of test-fleet in which a real Prometheus scrapes daemons, without the collectors; DASHBOARDS=directory also runs the queries of the dashboards in it (3 minutes; the first time five more)
 	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet DASHBOARDS=$(abspath $(DASHBOARDS)) $(GO) test -count=1 -timeout 20m -v -run '^TestScraped' .
 
-# Without the race detector: there is no concurrency of ours in it, and half a
-# cloud would be compiled a second time. Not from the cache: the go command does
-# not see that files outside of a module change.
-test-deploy: ## what stands in deploy/ keeps its promises: manifests, chart, alerts, dashboard, image
+# Without the race detector, because the tests contain no concurrency, and it would compile
+# large dependencies a second time. Without the test cache, because the go command does not
+# notice changes of files outside a module.
+test-deploy: ## test the files in deploy/: manifests, chart, alerts, dashboard, image
 	cd test/deploy && $(GO) test -count=1 ./...
 	cd tools && $(GO) vet ./... && $(GO) test -count=1 ./...
 
-test-prometheus: ## a real Prometheus server scrapes the daemon, and what examples/compose.yaml runs; needs `prometheus` (a package of Debian)
+test-prometheus: ## test that a real Prometheus server scrapes the daemon, and the parts of examples/compose.yaml; needs `prometheus` (a Debian package)
 	cd test/deploy && $(GO) test -count=1 -tags prometheus -run '^Test(Prometheus|ComposeExampleRuns)$$' -v .
 
-test-container: ## run the image's root, read-only and as its user, without a container runtime; needs root
+test-container: ## run the image's root file system, read-only and as the image's user, without a container runtime; needs root
 	cd test/deploy && $(GO) test -count=1 -tags container -run '^TestContainer$$' -v .
 
 test-requests: TIME := 5m
-test-requests: ## what a daemon takes of memory and processors in an ordinary pod is within what manifests and chart request (5 minutes)
+test-requests: ## test that the daemon's memory and CPU use in an ordinary pod is within the requests of manifests and chart (5 minutes)
 	cd test/deploy && TIME=$(TIME) $(GO) test -count=1 -timeout 20m -tags requests -run '^TestRequestsAreEnough$$' -v .
 
-test-page: ## the page of a daemon under load in Chromium, which must be there (or named in CHROMIUM)
+test-page: ## test the daemon's page under load in Chromium, which must be installed (or set CHROMIUM)
 	cd test/page && $(GO) test -count=1 -tags browser ./...
 
-test-web: ## OpenTelemetry's SDK for browsers as it is published, in Chromium before the built daemon; installs it into bin/ with npm (1 minute)
+test-web: ## test the built daemon with OpenTelemetry's published browser SDK in Chromium; installs it into bin/ with npm (1 minute)
 	sh test/page/web/install.sh $(CURDIR)/bin/web
 	cd test/page && WEB_DIR=$(CURDIR)/bin/web $(GO) test -count=1 -tags browser,languages -v -run '^TestSDKInABrowser$$' .
 
-screenshots: ## pictures of the page in each dress, into bin/screenshots
+screenshots: ## take screenshots of the page in each theme, into bin/screenshots
 	@mkdir -p bin/screenshots
 	cd test/page && SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -tags browser -run Fits ./...
 
@@ -189,15 +189,15 @@ test-fuzz:
 fuzz: ## fuzz every target for a minute
 	$(MAKE) test-fuzz FUZZ=60s
 
-# Packages that guard data. Not in ci: a mutant takes seconds, and some survive because they change nothing that
-# a user could see.
+# Packages that guard data. Not part of ci: a mutant takes seconds, and some survive because
+# they change nothing that a user can observe.
 GUARDS := internal/wire internal/admit internal/registry internal/ring internal/aggregate internal/aggregate/sketch internal/recovery
 
-mutants: ## before a release: generated mutants of the packages that guard data, or of ONLY=internal/wire; prints the mutants that no test noticed (hours)
+mutants: ## before a release: test generated mutants of the packages that guard data, or of ONLY=internal/wire; prints the mutants that no test detected (hours)
 	cd tools && $(GO) build -o ../bin/gremlins github.com/go-gremlins/gremlins/cmd/gremlins
 	@set -e; for package in $(or $(ONLY),$(GUARDS)); do echo "$$package"; bin/gremlins unleash ./$$package --workers 2 --timeout-coefficient 20 -S l; done
 
-lint: ## formatting, vet and staticcheck, in every module; the workflows
+lint: ## check formatting, vet and staticcheck in every module, and the workflows
 	@unformatted=$$(cd tools && $(GO) tool gofumpt -l ..); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
@@ -209,56 +209,57 @@ lint: ## formatting, vet and staticcheck, in every module; the workflows
 ci-lives:
 	@$(MAKE) --no-print-directory test-lives TIME=2m
 
-# What a machine may lack is left out there, and .ci/where-possible says so.
-ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## everything that must hold: make test first, then lint, the real agent, what is deployed, fuzz (50 minutes from nothing)
+# Targets that need missing programs are skipped, and .ci/where-possible prints them.
+ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## run all required checks: make test first, then lint, the real agent, deployment files, fuzzing (50 minutes without a build cache)
 	@sh .ci/where-possible test-prometheus command -v prometheus
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
 
-bench-ring: ## the ring beside channels and another queue, in one run
+bench-ring: ## compare the ring with channels and another queue, in one run
 	cd lab && $(GO) run ./bench/ring
 
-bench-ingest: ## what a snapshot costs on each path, in one table
+bench-ingest: ## measure the cost of a snapshot on each path, in one table
 	cd lab && $(GO) test -run '^$$' -bench '^BenchmarkSnapshot$$/^stable$$' -benchtime 1.5s ./bench/snapshot
 
-bench-balance: ## what levelling the drainers gains, static against balanced, in one run (4 minutes)
+bench-balance: ## measure the gain of balancing load over the drainers, static against balanced, in one run (4 minutes)
 	cd lab && $(GO) run ./bench/balance
 
-bench-apm: ## counting the spans of a tracer's request, beside the agent's own way
+bench-apm: ## compare counting the spans of a tracer's request with the agent's own code
 	cd test/agent && $(GO) test -run '^$$' -bench Body -benchtime 1s ./traces
 
-bench-traces: build ## recorded requests with traces through a whole daemon: handed on, beside a bare relay, and counted as well
+bench-traces: build ## send recorded trace requests through a complete daemon: forwarded, counted and forwarded, and through a bare relay
 	bin/spanstatsd-lab bench traces
 
-bench-traces-slow: ## the same requests at 1,000 spans a second, as most pods have it, beside the agent's own way (2 minutes)
+bench-traces-slow: ## the same requests at 1,000 spans per second, a typical rate of a pod, compared with the agent's own code (2 minutes)
 	cd test/agent && $(GO) test -run '^$$' -bench Slow -benchtime 1x ./traces
 
-bench-otlp: build ## counting what SDKs of OpenTelemetry send, beside spanmetrics, and handing it on, beside a bare relay (4 minutes)
+bench-otlp: build ## compare counting the requests of OpenTelemetry SDKs with spanmetrics, and forwarding them with a bare relay (4 minutes)
 	cd lab/peers && $(GO) run ./otlp
 
-record-otlp: ## record those requests again, from SDKs as they are published; installs them into bin/
+record-otlp: ## record those requests again from published SDKs; installs them into bin/
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
 	cd test/otel && $(GO) run ./record
 
-record-traces: ## record those requests again, from tracers as they are published; installs them into bin/
+record-traces: ## record the trace requests again from published tracers; installs them into bin/
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	bin/tracers/python/bin/pip install --quiet flask==3.1.3 requests==2.34.2
 	cd test/agent/tracers && $(GO) run ./record -python $(CURDIR)/bin/tracers/python/bin/python
 
-test-tracers: ## tracers as they are published (Go, Python, JavaScript, Java), against daemon and real agent; installs them into bin/ (4 minutes)
+test-tracers: ## test daemon and real agent with published tracers (Go, Python, JavaScript, Java); installs them into bin/ (4 minutes)
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -count=1 -v ./...
 
-java-interceptor: ## what dd-java-agent shows to a TraceInterceptor, in the tables of docs/design/dd-java-agent.md (3 minutes)
+java-interceptor: ## update the tables of docs/design/dd-java-agent.md: the data that dd-java-agent passes to a TraceInterceptor (3 minutes)
 	@sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers >/dev/null
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -vet=off -tags languages -timeout 30m -count=1 -run JavaInterceptor -v .
 
-bench-tracers: ## what computing statistics costs the processes of three tracers, on and off in turns (5 minutes)
+bench-tracers: ## measure the cost of computing statistics in the processes of three tracers, on and off in turns (5 minutes)
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
 
-# The programs of both, and what is installed for them. For bench-docs ONLY names these targets, not cells.
+# Programs of both targets, and their installed dependencies. For bench-docs, ONLY selects these
+# targets, not cells.
 pod-programs: build
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	sh test/agent/pod/install.sh $(CURDIR)/bin/tracers
@@ -267,58 +268,58 @@ pod-programs: build
 
 POD = bin/pod/pod -extension $(CURDIR)/clients/java/opentelemetry/target/spanstatsd.jar -only '$(filter-out bench-%,$(ONLY))' -ways '$(WAYS)' $(if $(QUICK),-quick) -turns $(or $(TURNS),1) $(if $(KEEP),-keep) $(if $(SHOW),-show)
 
-bench-pod: bench-pod-java bench-pod-others ## what statistics cost a whole pod, all ways side by side: both of these (45 minutes)
+bench-pod: bench-pod-java bench-pod-others ## compare the cost of statistics for a complete pod in all configurations: both targets below (45 minutes)
 
-bench-pod-java: pod-programs ## the same of Java, nine ways, of two tracers; cells that match ONLY='64 MiB, stable', QUICK=1, TURNS=3 (35 minutes)
+bench-pod-java: pod-programs ## the Java part: nine configurations of two tracers; cells that match ONLY='64 MiB, stable', QUICK=1, TURNS=3 (35 minutes)
 	@$(POD) -group java
 
-bench-pod-others: pod-programs ## the same of Python and Go, five ways (10 minutes)
+bench-pod-others: pod-programs ## the Python and Go part: five configurations (10 minutes)
 	@$(POD) -group others
 
-bench-java: build ## what publishing a span costs a Java process, beside OpenTelemetry's own histogram, with JMH; QUICK=1 (4 minutes)
+bench-java: build ## compare the cost of publishing a span in a Java process with OpenTelemetry's own histogram, with JMH; QUICK=1 (4 minutes)
 	@QUICK=$(QUICK) sh clients/java/bench/run.sh $(CURDIR)/bin/spanstatsd
 
-bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time; in both grids
+bench-sketch: ## compare our sketches with the library's: bins of 100 million durations, memory, time; in both grids
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix' ./internal/aggregate/sketch -durations 100000000
 	$(GO) test -run '^$$' -bench SketchMemory -benchtime 1x ./internal/aggregate
 	$(GO) test -run '^$$' -bench 'SketchBin|SketchAdd|TableRow' -benchtime 2s ./internal/aggregate/sketch ./internal/aggregate
 
-bench-flush: ## merging and encoding 2048 aggregates beside the agent's and the Collector's own code, in one run
+bench-flush: ## compare merging and encoding 2048 aggregates with the agent's and the Collector's own code, in one run
 	cd lab/peers && $(GO) run ./flush
 
-bench-scrape: ## a scrape of 8192 series beside client_golang's own, and a flush beside scrapes, in one run
+bench-scrape: ## compare a scrape of 8192 series with client_golang's, and a flush alone with a flush during scrapes, in one run
 	cd lab && $(GO) run ./bench/scraping
 
-bench: build ## every workload through a whole daemon, in one table (2 minutes)
+bench: build ## measure every workload with a complete daemon, in one table (2 minutes)
 	bin/spanstatsd-lab bench all -- --buffer=block
 
-bench-adversarial: build ## a minute of spans that are all new: a line each 5 s, the books, memory
+bench-adversarial: build ## send new keys in every span for a minute: a line every 5 s, the accounting, memory
 	bin/spanstatsd-lab bench --workload adversarial --for 60s --every 5s
 
-bench-peers: build ## a span's cost beside the agent's code and spanmetrics in one run, and the budgets (6 minutes)
+bench-peers: build ## compare the cost of a span with the agent's code and spanmetrics in one run, and check the budgets (6 minutes)
 	cd lab/peers && $(GO) run .
 
-bench-floods: build ## what floods of seventeen shapes cost beside the agent's code, and which honest keys keep their rows (6 minutes)
+bench-floods: build ## compare the cost of floods of seventeen shapes with the agent's code, and count the regular keys that keep their rows (6 minutes)
 	cd lab/peers && $(GO) run ./floods
 
-bench-scale: build ## cost by connections, origins, keys and cores, in one table (7 minutes)
+bench-scale: build ## measure cost by connections, origins, keys and cores, in one table (7 minutes)
 	bin/spanstatsd-lab bench scale
 
-bench-rates: build ## what publishing costs a process and the daemon at the rates that pods have (5 minutes)
+bench-rates: build ## measure the cost of publishing for a process and the daemon at typical rates of pods (5 minutes)
 	bin/spanstatsd-lab bench rates
 
-bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (31 minutes); FILE=docs/pod.md, its (45 minutes)
+bench-docs: ## repeat the measurements of docs/benchmarks.md and update its tables, or those of ONLY=bench,bench-peers,… (31 minutes); with FILE=docs/pod.md those of that file (45 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
 	bin/benchdocs -file '$(or $(FILE),docs/benchmarks.md)' -only '$(ONLY)'
 
-pgo: build ## renew the profile that the daemon is compiled with, after its hot paths have changed
+pgo: build ## update the daemon's profile for the compiler after a change of its hot paths
 	@GO=$(GO) PROFILE=$(PROFILE) sh .ci/pgo
 
-bench-save: ## make what is now the baseline, lab/bench/baseline.txt
+bench-save: ## save the current state as the baseline, lab/bench/baseline.txt
 	@mkdir -p bin
 	GO=$(GO) sh .ci/bench > bin/bench.txt && mv bin/bench.txt lab/bench/baseline.txt
 
-bench-compare: ## ten runs beside the baseline, with benchstat
+bench-compare: ## run the benchmarks ten times and compare them with the baseline, with benchstat
 	@mkdir -p bin
 	GO=$(GO) sh .ci/bench > bin/bench.txt
 	cd tools && $(GO) tool benchstat baseline=../lab/bench/baseline.txt now=../bin/bench.txt
@@ -326,5 +327,5 @@ bench-compare: ## ten runs beside the baseline, with benchstat
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh
 
-clean: ## remove what was built
+clean: ## remove build results
 	rm -rf bin dist

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Packs the chart into the file that is named, as a release has it: with the release's VERSION,
-# and with REGISTRY, if that is set, as where its image is. The same files give the same bytes.
+# Packs the chart into the named file as for a release: with VERSION, and with the image at
+# REGISTRY if that is set. The same input gives the same bytes.
 set -eu
 export LC_ALL=C TZ=UTC
 parts=$(mktemp -d)

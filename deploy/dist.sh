@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes in dist/ what a release carries: an archive for each architecture, the
-# chart, the manifests, the image, the licences, where all of them come from, and
-# their checksums. The same commit gives the same bytes on any machine with the same
-# Go: entries are sorted, belong to nobody and have the time of the commit.
-# VERSION, EPOCH, COMMIT, REGISTRY and GO come from the Makefile, and the binaries are there.
+# Builds the content of a release in dist/: an archive for each architecture, the chart, the
+# manifests, the image, the licences, the provenance of all of them, and their checksums. The
+# same commit gives the same bytes on any machine with the same Go version: entries are sorted,
+# have no owner, and have the time of the commit. The Makefile sets VERSION, EPOCH, COMMIT,
+# REGISTRY and GO, and has built the binaries.
 #
-# With SIGN_KEY each file gets a signature in sigstore's format beside it, by that key.
-# With SIGN=keyless cosign makes it, with the identity of the workflow that runs this.
+# With SIGN_KEY each file gets a signature file in sigstore's format, made with that key. With
+# SIGN=keyless cosign makes it, with the identity of the workflow that runs this script.
 set -eu
 export VERSION EPOCH REGISTRY="${REGISTRY:-}"
 export LC_ALL=C TZ=UTC

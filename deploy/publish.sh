@@ -1,7 +1,7 @@
 #!/bin/sh
-# Publishes what `make dist` left in dist/: the image and the chart to a registry, everything
-# to a release of the repository. VERSION and REGISTRY come from the Makefile; skopeo, helm and
-# gh are what a workflow's machine has.
+# Publishes the content of dist/ from `make dist`: image and chart to a registry, and everything
+# to a release of the repository. The Makefile sets VERSION and REGISTRY. Needs skopeo, helm and
+# gh, which the workflow's machine has.
 set -eu
 version=${VERSION#v}
 : "${REGISTRY:?set REGISTRY, such as registry.example/spanstatsd}"

@@ -10,16 +10,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// clientTracer publishes through the client library, with labels, or with keys
-// that it encoded once.
+// clientTracer publishes through the client library, either labels or keys encoded in advance.
 type clientTracer struct {
 	result
-	client    *client.Client // nil: it does all but publish
-	isShared  bool           // another tracer of the process speaks for the client
+	client    *client.Client // nil: does everything except publishing
+	isShared  bool           // shares the client, which another tracer of the process closes
 	generator *workload.Generator
 	drawn     []workload.Snapshot
 	batch     []client.Snapshot
-	encoded   []*client.EncodedKey // by the workload's key; none: labels
+	encoded   []*client.EncodedKey // by index of the workload's key; empty: publish labels
 }
 
 func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*clientTracer, error) {
@@ -46,8 +45,8 @@ func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*
 	return t, nil
 }
 
-// openClient returns a client that has connected. It keeps nothing, so that its Close does not wait for a
-// report, which the run asks for itself.
+// openClient returns a connected client. It keeps no spans for replay, so that Close does not
+// wait for a flush, which the run requests itself.
 func openClient(socket string, origin span.Origin) (*client.Client, error) {
 	c, err := client.Open(client.Config{
 		Socket: socket, Origin: origin, Name: "spanstatsd-bench", MaxKept: client.KeepNothing,
@@ -63,8 +62,8 @@ func openClient(socket string, origin span.Origin) (*client.Client, error) {
 	return c, nil
 }
 
-// publish draws a batch and hands it over; only the handing over is timed. A
-// refused batch is lost, as a tracer's would be.
+// publish draws a batch and publishes it; only publishing is timed. A refused batch is lost, as
+// in an application.
 func (t *clientTracer) publish(now time.Time) error {
 	t.generator.Fill(t.drawn, 0)
 	for i := range t.drawn {
@@ -87,7 +86,7 @@ func (t *clientTracer) publish(now time.Time) error {
 	return nil
 }
 
-// flush is the client's own business: it sends what is full, or old enough.
+// flush does nothing: the client sends full and old buffers by itself.
 func (t *clientTracer) flush() error { return nil }
 
 func (t *clientTracer) close() error {

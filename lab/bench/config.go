@@ -12,53 +12,53 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// How a tracer names keys, and what a tracer is.
+// Values of Load.Keys and Load.Tracer.
 const (
-	Raw      = "raw"      // all of a key's bytes with each span
-	Numbered = "numbered" // a number that was defined before
+	Raw      = "raw"      // all bytes of the key in each span
+	Numbered = "numbered" // key number, defined once
 
-	Wire   = "wire"   // messages encoded before
-	Client = "client" // the client library
-	HTTP   = "http"   // recorded requests, of the workload of traces alone
-	Bare   = "bare"   // what a client's tracer does besides publishing, of Rates alone
+	Wire   = "wire"   // sends messages encoded in advance
+	Client = "client" // publishes through the client library
+	HTTP   = "http"   // sends recorded requests; only for workload Traces
+	Bare   = "bare"   // does the work of Client except publishing; only for Rates
 )
 
-// Load is what of it a report repeats.
+// Load is the part of Config that is repeated in the report.
 type Load struct {
 	Workload    string  `json:"workload"`
 	Tracer      string  `json:"tracer"`      // Wire or Client
 	Keys        string  `json:"keys"`        // Raw or Numbered
-	Producers   int     `json:"producers"`   // processes
-	Connections int     `json:"connections"` // over all producers; at least one each
-	Origins     int     `json:"origins"`     // over all connections
-	Batch       int     `json:"batch"`       // spans of one message
-	Rate        float64 `json:"rate"`        // spans a second in all; 0: as fast as it goes
+	Producers   int     `json:"producers"`   // number of processes
+	Connections int     `json:"connections"` // total of all producers; at least one each
+	Origins     int     `json:"origins"`     // total of all connections
+	Batch       int     `json:"batch"`       // spans per message
+	Rate        float64 `json:"rate"`        // total spans per second; 0: unlimited
 }
 
-// Config is what to measure.
+// Config describes a measurement.
 type Config struct {
 	Load
-	KeyCount int    // so many keys in the shape of stable, instead of the workload's own; 0: its own
-	Format   string // of Traces, one of Recorded
-	Spans    uint64 // to send in all; 0: as many as For allows
+	KeyCount int    // number of keys in the shape of stable, instead of the workload's own keys; 0: the workload's own
+	Format   string // format of workload Traces, one of Recorded
+	Spans    uint64 // total spans to send; 0: limited by For only
 	For      time.Duration
-	WarmUp   time.Duration // the part of For that is left out of the costs
+	WarmUp   time.Duration // initial part of For that is excluded from the costs
 	CPUs     int           // processors for the daemon and the tracers together; 0: all
 
-	Daemon string // HTTP address of one that runs already; empty: start one
-	Socket string // its socket
+	Daemon string // HTTP address of a running daemon; empty: start one
+	Socket string // socket of the running daemon
 
-	Program string   // of the one that is started; empty: spanstatsd beside this program, or of PATH
-	Flags   []string // more flags for it
-	Env     []string // and more of its environment
+	Program string   // program of the daemon to start; empty: spanstatsd next to this program, or in PATH
+	Flags   []string // additional flags of the daemon
+	Env     []string // additional environment of the daemon
 
-	Profile string        // file for the daemon's CPU profile; empty: none
-	Every   time.Duration // between two lines about a run under way; 0: none
-	Out     io.Writer     `json:"-"` // takes those lines
-	Log     io.Writer     `json:"-"` // takes what the daemon warns of
+	Profile string        // file for the daemon's CPU profile; empty: no profile
+	Every   time.Duration // interval between progress lines; 0: none
+	Out     io.Writer     `json:"-"` // receives the progress lines
+	Log     io.Writer     `json:"-"` // receives the daemon's warnings
 }
 
-// DefaultConfig is the defaults of the command line.
+// DefaultConfig returns the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
 		Load: Load{
@@ -70,11 +70,11 @@ func DefaultConfig() Config {
 	}
 }
 
-// limit bounds everything that waits for another process, so that a hung one is named. It
-// measures nothing: no process that works needs as long, however busy the machine is.
+// limit bounds every wait for another process, so that the error can name a hung process. It is
+// not part of any measurement: no healthy process needs as long, even on a busy machine.
 const limit = 5 * time.Minute
 
-// Check says what can't be measured.
+// Check returns an error if the configuration cannot be measured.
 func (c *Config) Check() error {
 	if c.Workload == Traces {
 		if err := c.checkTraces(); err != nil {
@@ -123,8 +123,8 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// checkTraces says what can't be asked of recorded requests: they are what they are,
-// and who counts them is part of what is measured.
+// checkTraces returns an error for settings that don't apply to workload Traces: the recorded
+// requests are fixed, and the daemon's way of counting them is part of the measurement.
 func (c *Config) checkTraces() error {
 	if !slices.Contains(Recorded, c.Format) {
 		return fmt.Errorf("parse --format: %q is none of %s", c.Format, strings.Join(Recorded, ", "))
@@ -139,7 +139,8 @@ func (c *Config) checkTraces() error {
 	return nil
 }
 
-// ours are the flags of run without which bench could not find its daemon.
+// ours are the flags of "spanstatsd run" that bench sets itself, because it needs them to reach
+// its daemon.
 var ours = [...]string{"--socket", "--apm-socket", "--agent-url", "--http-addr", "--log-format"}
 
 func isOurs(argument string) bool {
@@ -147,5 +148,5 @@ func isOurs(argument string) bool {
 	return slices.Contains(ours[:], name)
 }
 
-// leastProfiled is how long a load must last that a profile is taken of.
+// leastProfiled is the minimum duration of a load that is profiled.
 const leastProfiled = 2 * time.Second

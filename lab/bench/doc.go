@@ -1,51 +1,46 @@
-// Package bench measures the program from outside, as a pod would meet it: the
-// daemon is a process of its own, the tracers are processes of their own, and
-// what they cost is what the kernel says that they cost.
+// Package bench measures the program from outside, as it runs in a pod: the daemon and the
+// tracers are separate processes, and their costs are those that the kernel accounts to them.
 //
-// # Who runs
+// # Processes
 //
-//	this process   starts the others, is the stand-in agent, reads figures
-//	daemon         `spanstatsd run`, or one that runs already
-//	tracers        `spanstatsd-lab bench tracer`, one process a producer
+//	this process   starts the others, runs the mock agent, reads figures
+//	daemon         `spanstatsd run`, or one that is already running
+//	tracers        `spanstatsd-lab bench tracer`, one process per producer
 //
-// A tracer is told what to do in JSON on its standard input, says when it has
-// connected, starts at the next word, stops early when the input ends, and answers
-// with what it did. Two kinds speak our protocol. "wire" writes messages that were encoded before
-// and only stamps the time of their spans, so that it is no bottleneck and the
-// daemon is what is measured. "client" links the real client and publishes
-// through it, so that what a tracer pays is what is measured.
+// A tracer reads its job as JSON from standard input, reports when it has connected, starts at
+// the next message, stops early if its input ends, and writes its result. Two kinds speak the
+// native protocol. "wire" writes messages encoded in advance and only updates the end times of
+// their spans, so that the daemon is the bottleneck and is measured. "client" links the real
+// client and publishes through it, so that the costs in the application are measured.
 //
-// A third kind, "http", is for the workload of traces alone: it sends a request that a
-// real tracer has sent to the agent's API, again and again, with its spans moved to
-// now (traces.go). There the daemon has two loads, requests that it only hands on and
-// requests that it counts as well; they take turns with one another and with a bare relay
-// (package relay) in the daemon's place, so that what each does besides is the difference of
-// neighbours.
+// The third kind, "http", is for workload traces only: it repeatedly sends a recorded request
+// of a real tracer to the agent's API, with its spans moved to the current time (traces.go).
+// The daemon then has two loads: requests that it only forwards, and requests that it counts
+// and forwards. These take turns with each other and with a bare relay instead of the daemon
+// (package relay), so that the difference of adjacent turns is the cost of each step.
 //
-// A fourth, "bare", does all that a "client" does but publish. It runs beside one, at the
-// rates that pods have, so that what publishing costs a process is the difference
+// The fourth kind, "bare", does all the work of a "client" except publishing. It runs in
+// parallel with a "client" at rates as in pods. The difference is the cost of publishing
 // (rates.go).
 //
-// # What a figure is
+// # Figures
 //
-// A run begins when the tracers are told to start, is drained when the daemon
-// has counted or dropped the last span, and ends when it has reported to the
-// agent. Throughput is accepted spans until drained. CPU time is the daemon's
-// from beginning to end, the flushes in between and the last one included,
-// divided by the spans accepted: refusing spans makes no span cheaper. How old
-// spans were when they were counted is what the daemon samples for its own
-// metrics, so looking costs the way of a span nothing.
+// A run begins when the tracers are told to start, is drained when the daemon has counted or
+// dropped the last span, and ends when the daemon has exported to the agent. Throughput is the
+// number of accepted spans until drained, per second. CPU time is the daemon's from beginning
+// to end, including all flushes, divided by the accepted spans: refused spans don't make spans
+// cheaper. The age of spans when they are counted is sampled by the daemon for its own metrics,
+// so reading it adds no cost per span.
 //
-// # Threading and bounds
+// # Concurrency and limits
 //
-// One goroutine drives a run and one reads the daemon's log; each tracer has one
-// that waits for its answer. Memory is bounded by the connections: a buffer and
-// some thousand encoded spans each. Everything that waits has a limit
-// and says so when it is reached. Every process that was started ends with
-// the run, however that ends.
+// One goroutine drives a run and one reads the daemon's log; one per tracer waits for its
+// result. Memory is bounded per connection: a buffer and some thousand encoded spans. Every
+// wait has a limit, and reaching it is reported. Every started process ends with the run, even
+// if the run fails.
 //
-// It imports the rooms that it needs to speak with a daemon (wire, client), to count what is
-// recorded (traces), to stand behind one (standin), to find its process (socket) and to read
-// its words (health's books). Only the command line imports it. What it shares with the
-// comparisons in lab/peers are the packages below it.
+// Of the daemon's packages it imports those that it needs to talk to a daemon (wire, client),
+// to count recorded requests (traces), to find the daemon's process (socket) and to parse its
+// accounting (health); standin is the mock agent. Only the command line imports bench. Packages
+// below lab/bench are shared with the comparisons in lab/peers.
 package bench

@@ -19,7 +19,7 @@ func nanoseconds(ns float64) string {
 	}
 }
 
-// thousands groups the digits of a whole number.
+// thousands formats a whole number with grouped digits.
 func thousands(n float64) string {
 	digits := strconv.FormatFloat(n, 'f', 0, 64)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -28,15 +28,15 @@ func thousands(n float64) string {
 	return digits
 }
 
-// happened is what counts above zero say, in some seconds.
-func happened(what string, counts map[string]uint64, seconds float64) (said []string) {
+// happened describes each nonzero count, as a rate over a number of seconds.
+func happened(label string, counts map[string]uint64, seconds float64) (described []string) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {
-			said = append(said, what+name+" "+thousands(float64(n)/seconds))
+			described = append(described, label+name+" "+thousands(float64(n)/seconds))
 		}
 	}
-	return said
+	return described
 }
 
-// fact is a figure of a report with its name, which heads a column of a table.
+// fact is a named figure of a report. The name is also a column heading.
 type fact struct{ name, value string }

@@ -14,8 +14,8 @@ func (r *run) newReport() *Report {
 	return report
 }
 
-// finish ends the daemon, and takes in what became of the spans, what they cost, and
-// whether the agent has counted as many.
+// finish stops the daemon. It adds to the report the outcomes of the spans, their costs, and
+// whether the agent counted the same number.
 func (r *run) finish(after *reading, cost *costs) error {
 	r.addCounts(r.report, after)
 	if err := r.addCosts(r.report, cost); err != nil {
@@ -51,7 +51,7 @@ func (r *run) addCounts(report *Report, after *reading) {
 	}
 }
 
-// costs are what the daemon spent between pairs of readings.
+// costs accumulates the daemon's costs between pairs of readings.
 type costs struct {
 	grown      metrics
 	cpu        measure.CPU

@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// httpTracer sends a recorded request again and again over one connection, as
-// tracers do: the next one when the last was answered. It connects when it has
-// something to send, for the daemon waits five seconds for a first request, and
-// another tracer may take longer to start.
+// httpTracer repeatedly sends a recorded request over one connection and waits for each
+// response, as tracers do. It connects with the first request, because the daemon closes a
+// connection without a request after five seconds, and other tracers can take longer to start.
 type httpTracer struct {
 	result
 	transport *http.Transport
 	recording *recording
 	request   *http.Request
-	body      []byte // of the recording, stamped
+	body      []byte // body of the recording, with current times
 }
 
-// spanAge is how old the last span of a request is when that is sent.
+// spanAge is the age of a request's last span when the request is sent.
 const spanAge = 10 * time.Millisecond
 
 func newHTTPTracer(j *job) (*httpTracer, error) {
@@ -44,7 +43,7 @@ func newHTTPTracer(j *job) (*httpTracer, error) {
 	return t, nil
 }
 
-// publish sends a request and waits for its answer, and both are timed.
+// publish sends a request and waits for the response. Both are timed.
 func (t *httpTracer) publish(now time.Time) error {
 	t.recording.stamp(t.body, now.Add(-spanAge))
 	t.request.Body = io.NopCloser(bytes.NewReader(t.body))
@@ -66,7 +65,7 @@ func (t *httpTracer) publish(now time.Time) error {
 	return nil
 }
 
-// flush has nothing to do: a request is sent at once.
+// flush does nothing: requests are sent immediately.
 func (t *httpTracer) flush() error { return nil }
 
 func (t *httpTracer) close() error {

@@ -6,28 +6,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// job is what one tracer's process is told to do. Of its Config, Connections are its own,
-// and Spans and Rate are of one connection.
+// job is the work of one tracer process. Connections in its Config are those of this process;
+// Spans and Rate are per connection.
 type job struct {
 	Config
-	First         int    // number of its first connection among all
-	All           int    // connections of all tracers
-	Burst         uint64 // spans of a connection's burst; 0: none
-	ComputesStats bool   // requests with traces are marked as counted
+	First         int    // number of its first connection, counted over all processes
+	All           int    // connections of all processes
+	Burst         uint64 // spans per burst and connection; 0: no bursts
+	ComputesStats bool   // mark requests with traces as already counted
 	OneClient     bool   // its connections are goroutines that publish through one client
 
-	shared []message      // encoded for all of its wire tracers
-	client *client.Client // of all of its client tracers, where it is one
+	shared []message      // encoded messages shared by its wire tracers
+	client *client.Client // shared by its client tracers if OneClient is set
 }
 
-// result is what it did.
+// result is what a tracer process did.
 type result struct {
 	Error     string            `json:"error,omitempty"`
-	Attempted uint64            `json:"attempted"` // spans that it had
-	Handed    uint64            `json:"handed"`    // spans that the socket took
-	Refused   map[string]uint64 `json:"refused"`   // the others, by the client's reasons
+	Attempted uint64            `json:"attempted"` // spans generated
+	Handed    uint64            `json:"handed"`    // spans written to the socket
+	Refused   map[string]uint64 `json:"refused"`   // spans refused, by the client's reasons
 	CPU       time.Duration     `json:"cpu"`
-	Publish   *latencies        `json:"publish"` // what handing a batch over took
+	Publish   *latencies        `json:"publish"` // durations of publish calls
 }
 
 func newResult() result { return result{Refused: map[string]uint64{}, Publish: newLatencies()} }
@@ -38,7 +38,7 @@ func (r *result) merge(other *result) {
 	r.Attempted += other.Attempted
 	r.Handed += other.Handed
 	r.CPU += other.CPU
-	if other.Publish != nil { // else it ended before it could say what it did
+	if other.Publish != nil { // nil if the process failed before it wrote its result
 		r.Publish.merge(other.Publish)
 	}
 	for reason, spans := range other.Refused {

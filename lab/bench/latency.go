@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// latencies count times in nanoseconds, by the nearest power of binGrowth. A tracer's
-// process writes them into its result, and they are merged here.
+// latencies is a histogram of durations in nanoseconds, with one bin per power of binGrowth.
+// Tracer processes write theirs into the result, and they are merged here.
 type latencies struct {
 	Bins    map[int]uint64 `json:"bins"`
 	Longest float64        `json:"longest"`
 }
 
-// binGrowth keeps a quantile within one per cent.
+// binGrowth bounds the error of a quantile to one percent.
 const binGrowth = 1.02
 
 func newLatencies() *latencies { return &latencies{Bins: map[int]uint64{}} }
@@ -33,8 +33,8 @@ func (l *latencies) merge(other *latencies) {
 	l.Longest = max(l.Longest, other.Longest)
 }
 
-// addHistogram adds what a metric of the daemon counts in seconds, each bucket in its
-// middle, and what lies beyond the last bound at that.
+// addHistogram adds a histogram of one of the daemon's metrics, in seconds. Each bucket counts
+// as its midpoint, the last one as its lower bound.
 func (l *latencies) addHistogram(buckets []bucket) {
 	from := 0.0
 	for _, b := range buckets {
@@ -49,7 +49,7 @@ func (l *latencies) addHistogram(buckets []bucket) {
 	}
 }
 
-// Times are quantiles in nanoseconds.
+// Times holds quantiles in nanoseconds.
 type Times struct {
 	P50     float64 `json:"p50_ns"`
 	P99     float64 `json:"p99_ns"`
@@ -58,7 +58,7 @@ type Times struct {
 	Samples uint64  `json:"samples"`
 }
 
-// times are the quantiles, none of them beyond the longest of all.
+// times returns the quantiles, each limited to the maximum duration.
 func (l *latencies) times() Times {
 	t := Times{Longest: l.Longest}
 	for _, count := range l.Bins {

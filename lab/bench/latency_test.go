@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Quantiles of what several tracers saw are those of all their times together, in the
-// report as in the tracers' processes.
+// TestQuantiles: the quantiles of several tracers are those of all their durations together,
+// both within one process and merged from several results.
 func TestQuantiles(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	tracers := [3]*latencies{newLatencies(), newLatencies(), newLatencies()}
@@ -44,7 +44,8 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// A metric's histogram gives quantiles within its buckets, and none beyond its last bound.
+// TestQuantilesOfAHistogram: the quantiles of a metric's histogram lie within its buckets, and
+// none is over its last bound.
 func TestQuantilesOfAHistogram(t *testing.T) {
 	if got := newLatencies().times(); got != (Times{}) {
 		t.Errorf("of nothing: %+v", got)

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// producer is a tracer's process, seen from here.
+// producer is a tracer process, as seen by bench.
 type producer struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -20,7 +20,7 @@ type producer struct {
 	result result
 }
 
-// jobs deals the connections, the rate and the spans to the producers.
+// jobs divides the connections, the rate and the spans among the producers.
 func (c *Config) jobs(socket string) []job {
 	jobs := make([]job, c.Producers)
 	all := uint64(c.Connections)
@@ -41,8 +41,8 @@ func (c *Config) jobs(socket string) []job {
 	return jobs
 }
 
-// startProducer starts a process of this program, a tracer or the relay, and tells it its
-// job. It says when it is ready.
+// startProducer starts this program as a tracer or relay process, sends the job, and waits
+// until the process is ready.
 func startProducer(c *Config, what string, job any) (*producer, error) {
 	cmd, err := thisProgram("bench", what)
 	if err != nil {
@@ -68,7 +68,7 @@ func startProducer(c *Config, what string, job any) (*producer, error) {
 	return p, nil
 }
 
-// await takes the process's next word: that it is ready, or what it did.
+// await reads the process's next message: that it is ready, or its result.
 func (p *producer) await() error {
 	if err := p.out.Decode(&p.result); err != nil {
 		return fmt.Errorf("wait for tracer: %w", err)
@@ -79,7 +79,7 @@ func (p *producer) await() error {
 	return nil
 }
 
-// begin starts it, and a goroutine that waits for its result.
+// begin tells the process to start, and starts a goroutine that waits for its result.
 func (p *producer) begin() error {
 	if _, err := io.WriteString(p.in, "true\n"); err != nil {
 		return fmt.Errorf("start tracer: %w", err)
@@ -88,13 +88,13 @@ func (p *producer) begin() error {
 	return nil
 }
 
-// end stops it early.
+// end makes the process stop early.
 func (p *producer) end() { p.in.Close() }
 
-// kill leaves nothing behind.
+// kill kills the process and releases its resources.
 func (p *producer) kill() {
 	p.in.Close()
 	timer := time.AfterFunc(time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer timer.Stop()
-	_ = p.cmd.Wait() // what it had to say has been read
+	_ = p.cmd.Wait() // the exit code adds nothing to the result that was read
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// daemonProgram is the daemon's program with these arguments: the one that is named, else
-// the spanstatsd beside this program, else that of PATH.
+// daemonProgram returns a command line of the daemon's program: the named one, otherwise
+// spanstatsd next to this program, otherwise the one in PATH.
 func daemonProgram(named string, arguments ...string) (*exec.Cmd, error) {
 	if named == "" {
 		self, err := os.Executable()
@@ -27,7 +27,7 @@ func daemonProgram(named string, arguments ...string) (*exec.Cmd, error) {
 	return process(named, arguments...), nil
 }
 
-// thisProgram is this program with other arguments.
+// thisProgram returns a command line of this program.
 func thisProgram(arguments ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,8 @@ func thisProgram(arguments ...string) (*exec.Cmd, error) {
 	return process(self, arguments...), nil
 }
 
-// process is one that a signal to this process does not reach.
+// process returns a command in its own process group, so that a terminal's signals to this
+// process do not reach it.
 func process(path string, arguments ...string) *exec.Cmd {
 	cmd := exec.Command(path, arguments...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -8,10 +8,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// progress writes a line about a run under way at each interval that was asked for.
+// progress writes a line about the running measurement at each interval.
 type progress struct {
 	run    *run
-	ticker *time.Ticker // zero: nothing is said
+	ticker *time.Ticker // nil: no progress lines
 	last   reading
 }
 
@@ -33,8 +33,8 @@ func (p *progress) end() {
 	}
 }
 
-// line says what happened since the line before. A daemon that does not answer now may
-// answer at the end.
+// line writes what happened since the last line. It skips a daemon that does not respond,
+// because that one might respond at the end.
 func (p *progress) line() {
 	now, err := p.run.read()
 	if err != nil {
@@ -54,9 +54,9 @@ func (p *progress) line() {
 	p.last = now
 }
 
-// losses are the drops and collapses that there were, a second.
+// losses describes the drops and collapses per second, if there were any.
 func losses(grown metrics, seconds float64) string {
-	said := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
-	return strings.Join(append(said, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"),
+	described := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
+	return strings.Join(append(described, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"),
 		seconds)...), ", ")
 }

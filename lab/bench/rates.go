@@ -11,19 +11,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// At the rates that pods have it is not the span that costs, but that somebody is woken
-// for it. So two processes serve the same requests side by side, where whatever else the
-// machine does meets both alike, and only one of them publishes.
+// At the rates of pods, the main cost is not the span but the wake-up of a goroutine or process
+// for it. So two processes serve the same requests in parallel, and only one of them publishes.
+// Other load on the machine affects both alike.
 
-// Rates is what to measure.
+// Rates describes a measurement of the cost of publishing.
 type Rates struct {
 	Config
-	Rounds int       // turns of each; medians are shown
-	Rates  []float64 // spans a second; 0: connected, and nothing is published
+	Rounds int       // turns per rate; medians are printed
+	Rates  []float64 // spans per second; 0: connected, but nothing is published
 }
 
-// DefaultRates is the defaults of the command line. A turn is one interval of the daemon,
-// its report included.
+// DefaultRates returns the defaults of the command line. A turn lasts one interval of the
+// daemon, including its export.
 func DefaultRates() Rates {
 	r := Rates{Config: DefaultConfig(), Rounds: 5, Rates: []float64{0, 100, 1000, 10_000, 100_000}}
 	r.Tracer, r.Workload = Client, workload.Stable
@@ -32,12 +32,12 @@ func DefaultRates() Rates {
 }
 
 const (
-	requestSpans      = 10 // of each request, published together
-	requestGoroutines = 4  // that serve requests
+	requestSpans      = 10 // spans per request, published together
+	requestGoroutines = 4  // goroutines that serve requests
 	ratesWarmUp       = 2 * time.Second
 )
 
-// Check says what can't be measured.
+// Check returns an error if the rates cannot be measured.
 func (c *Rates) Check() error {
 	if c.For <= 0 || c.Rounds < 1 || len(c.Rates) == 0 {
 		return errors.New("parse --for, --rounds and --rates: none may be nothing or negative")
@@ -50,21 +50,21 @@ func (c *Rates) Check() error {
 	return nil
 }
 
-// rateTurn is what one second of a turn cost.
+// rateTurn is the cost per second of one turn.
 type rateTurn struct {
-	bare, publishing time.Duration // of the process
-	daemon           time.Duration // while it publishes
+	bare, publishing time.Duration // CPU time of the two processes
+	daemon           time.Duration // CPU time of the daemon
 }
 
 func (t rateTurn) added() time.Duration { return t.publishing - t.bare }
 
-// ratesRun is such a measurement under way.
+// ratesRun is the state of a running measurement.
 type ratesRun struct {
 	*run
-	did result // of all that published
+	did result // results of all publishing processes
 }
 
-// MeasureRates prints a table with a row for each rate.
+// MeasureRates prints a table with one row per rate.
 func MeasureRates(ctx context.Context, c Rates) (err error) {
 	r := &ratesRun{run: &run{config: c.Config}, did: newResult()}
 	if r.target, err = startTarget(&r.config); err != nil {
@@ -92,8 +92,9 @@ func MeasureRates(ctx context.Context, c Rates) (err error) {
 	return cmp.Or(t.flush(), r.end())
 }
 
-// round says what a second at a rate costs the two processes and the daemon. Nobody is
-// asked anything meanwhile: at these rates a question costs more than what it asks for.
+// round measures the cost per second of the two processes and of the daemon at a rate. It sends
+// no requests to them during the turn: at these rates a request would cost more than the work
+// to be measured.
 func (r *ratesRun) round(ctx context.Context, rate float64) (rateTurn, error) {
 	var traced [2]*producer
 	for i, tracer := range []string{Bare, Client} {
@@ -120,12 +121,12 @@ func (r *ratesRun) round(ctx context.Context, rate float64) (rateTurn, error) {
 		}
 		r.did.merge(&p.result)
 	}
-	// Nothing of this turn is reported in the next.
+	// The flush exports this turn's spans now instead of during the next turn.
 	return rateTurn{bare: spent[0], publishing: spent[1], daemon: spent[2]}, r.askFlush()
 }
 
-// startTraced starts a process that serves requests until its input ends. One that is to
-// be idle has connected, and waits for the word to start.
+// startTraced starts a process that serves requests until its input ends. At rate 0 the process
+// connects and waits for the message to start.
 func (r *ratesRun) startTraced(rate float64, tracer string) (*producer, error) {
 	j := r.config.jobs(r.target.socket)[0]
 	j.Tracer, j.OneClient, j.For = tracer, true, 0
@@ -140,8 +141,7 @@ func (r *ratesRun) startTraced(rate float64, tracer string) (*producer, error) {
 	return p, err
 }
 
-// spend reads the accounts of some processes, lets a turn pass, reads them again, and
-// returns what a second of it cost each.
+// spend returns the CPU time per second that each of the processes used during one turn.
 func (r *ratesRun) spend(ctx context.Context, pids ...int) ([]time.Duration, error) {
 	if err := pass(ctx, r.config.WarmUp); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func cpuOf(pids []int) (spent []time.Duration, err error) {
 	return spent, nil
 }
 
-// pass waits so long.
+// pass waits until the duration is over or ctx is done.
 func pass(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-time.After(wait):
@@ -183,8 +183,8 @@ func pass(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// end has the daemon report, ends it, and fails unless every span that was published was
-// counted, by the daemon and by the agent.
+// end requests a flush, stops the daemon, and returns an error unless both the daemon and the
+// agent counted every published span.
 func (r *ratesRun) end() error {
 	r.report.addTracers(&r.did)
 	if err := r.drain(r.did.Handed); err != nil {
@@ -196,7 +196,7 @@ func (r *ratesRun) end() error {
 	return nil
 }
 
-// ratesFacts are the figures of a rate.
+// ratesFacts returns the figures of a rate.
 func ratesFacts(rate float64, turns []rateTurn) []fact {
 	median := func(figure func(rateTurn) time.Duration) float64 {
 		return measure.Median(turns, func(t rateTurn) float64 { return float64(figure(t)) })

@@ -7,16 +7,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// run is one measurement under way.
+// run is the state of a running measurement.
 type run struct {
 	config Config
 	target *target
 	report *Report
-	before reading // when the tracers may start
-	warm   reading // when the costs begin to count
+	before reading // reading when the tracers are told to start
+	warm   reading // reading at the end of the warm-up
 }
 
-// reading is everything that can be read of a daemon at one moment.
+// reading is a snapshot of all figures of a daemon at one time.
 type reading struct {
 	at      time.Time
 	cpu     measure.CPU
@@ -24,7 +24,7 @@ type reading struct {
 	books   status.Books
 }
 
-// read looks at the daemon, even when a signal has ended the load.
+// read takes a reading of the daemon. It also works after a signal has ended the load.
 func (r *run) read() (n reading, err error) {
 	if n.metrics, err = scrape(r.target.http); err != nil {
 		return n, err

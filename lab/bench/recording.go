@@ -17,32 +17,32 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// Traces is the workload of requests that real tracers have sent to the agent.
+// Traces is the workload of recorded requests that real tracers sent to the agent.
 const Traces = "traces"
 
-// Recorded are the formats of which there is a recording.
+// Recorded lists the formats of the recordings.
 var Recorded = []string{"v0.4", "v0.5", "v1.0"}
 
-// recorded are requests as they were on the wire: make record-traces. They were
-// packed just after they were sent.
+// recorded contains the requests as on the wire, created by "make record-traces". They were
+// packed immediately after they were sent.
 //
 //go:embed testdata/*.http.gz
 var recorded embed.FS
 
-// recording is one of them, and what is in it.
+// recording is a recorded request.
 type recording struct {
 	name    string
 	format  decode.Format
 	path    string
 	header  http.Header
 	body    []byte
-	starts  []int // where the spans' starts stand in the body, eight bytes each
-	latest  int64 // of them
+	starts  []int // offsets of the spans' start times in the body, eight bytes each
+	latest  int64 // latest of the start times
 	spans   int
-	counted int // of the spans, those that the agent would count
+	counted int // number of spans that the agent would count
 }
 
-// The headers that matter to counting.
+// Headers that affect counting.
 const (
 	headerLang          = "Datadog-Meta-Lang"
 	headerComputedStats = "Datadog-Client-Computed-Stats"
@@ -54,7 +54,7 @@ var formats = map[string]decode.Format{
 	"v1.0": decode.FormatV1,
 }
 
-// loadRecording reads a recording, and counts it once.
+// loadRecording loads a recording and counts its spans.
 func loadRecording(format string) (*recording, error) {
 	r := &recording{name: format, format: formats[format]}
 	if err := r.read("testdata/" + format + ".http.gz"); err != nil {
@@ -92,11 +92,11 @@ func (r *recording) read(file string) error {
 	return nil
 }
 
-// find finds the starts of the spans: in a body nothing else of eight bytes is a
-// time of the minute before it was packed.
+// find locates the start times of the spans: eight-byte integers whose value is in the minute
+// before the recording was packed. No other bytes match.
 func (r *recording) find(packed time.Time) {
 	first, last := packed.Add(-time.Minute).UnixNano(), packed.Add(time.Second).UnixNano()
-	const signed, unsigned = 0xd3, 0xcf // how msgpack says that eight bytes follow
+	const signed, unsigned = 0xd3, 0xcf // msgpack type bytes of 64-bit integers
 	for at := 1; at+8 <= len(r.body); at++ {
 		if lead := r.body[at-1]; lead != signed && lead != unsigned {
 			continue
@@ -108,7 +108,7 @@ func (r *recording) find(packed time.Time) {
 	r.spans = len(r.starts)
 }
 
-// stamp moves a copy of the body in time, so that the last of its spans began then.
+// stamp adjusts the start times in a copy of the body so that its last span began at latest.
 func (r *recording) stamp(body []byte, latest time.Time) {
 	later := uint64(latest.UnixNano() - r.latest)
 	for _, at := range r.starts {
@@ -116,8 +116,8 @@ func (r *recording) stamp(body []byte, latest time.Time) {
 	}
 }
 
-// message is the request without its body, from a tracer that computes its statistics
-// itself, so that nobody counts its spans, or from one that does not.
+// message returns the request without its body. computesStats marks it as sent by a tracer that
+// computes statistics itself, so that its spans are not counted again.
 func (r *recording) message(computesStats bool) *http.Request {
 	header := r.header.Clone()
 	header.Del(headerComputedStats)
@@ -132,8 +132,8 @@ func (r *recording) message(computesStats bool) *http.Request {
 	}
 }
 
-// Request is a recorded request of a tracer that leaves counting to others, with its last
-// span begun at that time, and how many spans are in it.
+// Request returns a recorded request of a tracer that does not compute statistics, and its
+// number of spans. Its last span begins at latest.
 func Request(format string, latest time.Time) (*http.Request, int, error) {
 	r, err := loadRecording(format)
 	if err != nil {
@@ -145,13 +145,13 @@ func Request(format string, latest time.Time) (*http.Request, int, error) {
 	return request, r.spans, nil
 }
 
-// count counts the body as the daemon does.
+// count counts the spans of the body as the daemon does.
 func (r *recording) count(c *dd.Counter, policy *dd.Policy) error {
 	return c.Count(r.format, r.body, r.header.Get(headerLang), r.header.Get(headerComputedTop) != "", policy)
 }
 
-// defaultPolicy is that of an agent that nobody has configured, which the
-// stand-in is: 44 peer tags.
+// defaultPolicy returns the policy of an agent with default configuration, such as the mock
+// agent: 44 peer tags.
 func defaultPolicy() *dd.Policy {
 	info := standin.DefaultInfo()
 	policy, ok := dd.NewPolicy(info.PeerTags, info.SpanKinds, nil, dd.Labels{})

@@ -11,7 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// startsOf are those of all spans in a body, by a decoder that knows the formats.
+// startsOf returns the start times of all spans in a body, found by a decoder of the format.
 func startsOf(t *testing.T, format string, body []byte) (starts []int64) {
 	t.Helper()
 	var decoded any
@@ -62,7 +62,8 @@ func startsOf(t *testing.T, format string, body []byte) (starts []int64) {
 	return starts
 }
 
-// Every recording is found whole: its starts, and nothing else, are moved in time.
+// TestRecordings: every recording is loaded completely, and stamp changes its start times and
+// nothing else.
 func TestRecordings(t *testing.T) {
 	for _, format := range Recorded {
 		t.Run(format, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestRecordings(t *testing.T) {
 			}
 			moved, to := bytes.Clone(r.body), time.Unix(0, r.latest).Add(time.Hour)
 			r.stamp(moved, to)
-			r.stamp(moved, to) // from the recording each time, so that it does not drift
+			r.stamp(moved, to) // always from the original, so that rounding errors don't add up
 			for i, start := range startsOf(t, format, moved) {
 				if start != before[i]+time.Hour.Nanoseconds() {
 					t.Fatalf("span %d began at %d and was moved to %d", i, before[i], start)
@@ -92,7 +93,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// A tracer sends the request as it was recorded, but for the mark.
+// TestMessageIsTheRequest: a tracer sends the request as recorded, apart from the counted
+// marker.
 func TestMessageIsTheRequest(t *testing.T) {
 	r, err := loadRecording("v0.5")
 	if err != nil {

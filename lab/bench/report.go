@@ -4,8 +4,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Report is what a run found. Its names in JSON are stable, and stand in
-// docs/benchmarks.md with their meaning.
+// Report is the result of a run. Its JSON keys are stable and documented in docs/benchmarks.md.
 type Report struct {
 	Load
 	Seconds float64 `json:"seconds"`
@@ -34,7 +33,8 @@ type Report struct {
 	Faults []string `json:"faults"`
 }
 
-// Costs are what the spans of a run cost the daemon and, where it says so, their tracers.
+// Costs are the costs of a run's spans in the daemon, and where the name says so in the
+// tracers.
 type Costs struct {
 	DaemonCPU        float64 `json:"daemon_cpu_ns_per_span"`
 	DaemonSystemCPU  float64 `json:"daemon_system_cpu_ns_per_span"`
@@ -48,7 +48,7 @@ type Costs struct {
 	DaemonCores      float64 `json:"daemon_cores"`
 }
 
-// Books are the daemon's for this run alone.
+// Books is the daemon's accounting of this run.
 type Books struct {
 	Received   uint64 `json:"received"`
 	Aggregated uint64 `json:"aggregated"`
@@ -59,8 +59,8 @@ type Books struct {
 	Balanced   bool   `json:"balanced"`
 }
 
-// booksSince takes what was there before away from the daemon's. Held is what
-// it holds now.
+// booksSince returns the difference of two readings of the daemon's accounting. Held is not a
+// difference: it is the current value.
 func booksSince(now, before *status.Books) Books {
 	return Books{
 		Received: now.Received - before.Received, Aggregated: now.Aggregated - before.Aggregated,
@@ -69,7 +69,7 @@ func booksSince(now, before *status.Books) Books {
 	}
 }
 
-// Holds says whether nothing was lost out of the books.
+// Holds reports whether all spans are accounted for.
 func (r *Report) Holds() bool {
 	return r.Books.Balanced && len(r.Faults) == 0 && (r.HitsEqualAccepted == nil || *r.HitsEqualAccepted) &&
 		(r.Traces == nil || r.Traces.AllAccounted)
@@ -84,8 +84,8 @@ func (r *Report) addTracers(did *result) {
 	}
 }
 
-// TracesReport is what a run of the workload of traces found besides. Its figures are
-// medians of the rounds, a span of all that a request brings, counted or not.
+// TracesReport is the additional result of workload Traces. Its figures are medians of the
+// rounds, per span in the requests, counted or not.
 type TracesReport struct {
 	Format            string         `json:"format"`
 	Rounds            int            `json:"rounds"`
@@ -96,14 +96,15 @@ type TracesReport struct {
 	Proxied           TracesLoad     `json:"proxied"`
 	Counted           TracesLoad     `json:"counted"`
 	Counting          TracesCounting `json:"counting"`
-	TimesRelay        float64        `json:"times_relay"`          // handing on over the relay
-	TimesWalk         float64        `json:"times_counting"`       // what counting adds over the walk alone
-	TimesWhole        float64        `json:"times_counting_whole"` // the same over all of counting alone
+	TimesRelay        float64        `json:"times_relay"`          // cost of forwarding, divided by that of the relay
+	TimesWalk         float64        `json:"times_counting"`       // cost that counting adds, divided by that of parsing alone
+	TimesWhole        float64        `json:"times_counting_whole"` // counting's cost in the daemon, divided by that of counting alone
 	LeftToAgent       uint64         `json:"left_to_agent"`
 	AllAccounted      bool           `json:"all_accounted"`
 }
 
-// TracesLoad is what requests cost that were relayed, only handed on, or counted as well.
+// TracesLoad is the cost of requests that were relayed, forwarded only, or counted and
+// forwarded.
 type TracesLoad struct {
 	Requests       uint64  `json:"requests"`
 	SpansPerSecond float64 `json:"spans_per_second"`
@@ -111,12 +112,12 @@ type TracesLoad struct {
 	SystemCPU      float64 `json:"system_cpu_ns_per_span"`
 	CPUPerSecond   float64 `json:"cpu_ns_per_second"`
 	TracerCPU      float64 `json:"tracer_cpu_ns_per_span"`
-	Allocs         float64 `json:"allocs_per_span"` // 0 of a relay, which does not tell
+	Allocs         float64 `json:"allocs_per_span"` // 0 for a relay, which does not report it
 	Answer         Times   `json:"answer"`
 }
 
-// TracesCounting is what counting costs: measured alone within a process, the walk and all
-// of it, and as what it adds to a daemon that hands the requests on.
+// TracesCounting is the cost of counting: measured alone within one process (parsing only, and
+// completely), and as the cost it adds to a daemon that forwards the requests.
 type TracesCounting struct {
 	CPU         float64 `json:"cpu_ns_per_span"`
 	WholeCPU    float64 `json:"whole_cpu_ns_per_span"`

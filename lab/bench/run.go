@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// Run measures once. An error says why there are no figures; that spans were
-// lost is no error but a finding.
+// Run performs one measurement. It returns an error if there are no figures. Lost spans are not
+// an error but part of the report.
 func Run(ctx context.Context, config Config) (*Report, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -24,9 +24,8 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	return r.runSpans(ctx)
 }
 
-// drive has tracers do their jobs, and returns what they did together. They have
-// connected when ready is called, which says that they may start. What goes wrong behind
-// that is a fault of the report.
+// drive runs the tracers' jobs and returns their combined result. It calls ready when they have
+// connected; they start when ready returns. Failures after that are recorded in the report.
 func (r *run) drive(ctx context.Context, jobs []job, ready func() error) (did result, err error) {
 	var producers []*producer
 	defer func() {
@@ -64,8 +63,8 @@ func (r *run) drive(ctx context.Context, jobs []job, ready func() error) (did re
 	return did, nil
 }
 
-// runSpans drives the load and reads the figures before, after it was counted, and
-// after it was reported.
+// runSpans drives the load and takes readings before it, after it was counted, and after it was
+// exported.
 func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
 	if r.target, err = startTarget(&r.config); err != nil {
 		return nil, err
@@ -91,9 +90,9 @@ func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
 	return r.report, nil
 }
 
-// drain waits until everything is counted, has it reported, ends the daemon, and takes
-// in what it cost. With a warm-up the costs end before that report: then they are those
-// of a time that has its own share of reports.
+// drain waits until all spans are counted, requests a flush, stops the daemon, and records its
+// costs. With a warm-up the costs end before that flush, because the measured time already
+// contains its share of flushes.
 func (r *run) drain(handed uint64) error {
 	if err := r.target.awaitBooks(r.before.books.Received + handed); err != nil {
 		r.report.fault(err)
@@ -116,7 +115,7 @@ func (r *run) drain(handed uint64) error {
 	return r.finish(&after, &cost)
 }
 
-// watch waits for the tracers, and says meanwhile how it goes.
+// watch waits for the tracers, and prints progress lines in the meantime.
 func (r *run) watch(ctx context.Context, producers []*producer) error {
 	show := newProgress(r)
 	defer show.end()
@@ -156,8 +155,8 @@ func (r *run) watch(ctx context.Context, producers []*producer) error {
 	return failed
 }
 
-// flush has the daemon report what it holds, as a tracer would ask for it, and reads it
-// then. Where a report is due anyway it may wait a second for that one.
+// flush requests a flush of the daemon, as a tracer would, and takes a reading afterwards. The
+// daemon may delay it by up to a second if a regular flush is due.
 func (r *run) flush() (reading, error) {
 	begun := time.Now()
 	if err := r.askFlush(); err != nil {

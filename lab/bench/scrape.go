@@ -15,10 +15,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// metrics are the samples of one scrape, by name and labels as they are written.
+// metrics are the samples of one scrape, by name and labels as in the text format.
 type metrics map[string]float64
 
-// ask gets a path from the daemon's HTTP address.
+// ask gets a path from the daemon's HTTP server.
 func ask(ctx context.Context, within time.Duration, base, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -37,8 +37,8 @@ func ask(ctx context.Context, within time.Duration, base, path string) ([]byte, 
 	return io.ReadAll(answer.Body)
 }
 
-// scrape reads /metrics. The text format is a line a sample; no label of ours
-// holds a space.
+// scrape reads /metrics. The text format has one sample per line; the daemon's label values
+// contain no spaces.
 func scrape(base string) (metrics, error) {
 	text, err := ask(context.Background(), limit, base, "/metrics")
 	if err != nil {
@@ -57,7 +57,7 @@ func scrape(base string) (metrics, error) {
 	return m, nil
 }
 
-// since is how much each counter has grown. A gauge's difference means nothing.
+// since returns the increase of each counter. The difference of a gauge has no meaning.
 func (m metrics) since(earlier metrics) metrics {
 	grown := make(metrics, len(m))
 	for name, value := range m {
@@ -66,7 +66,7 @@ func (m metrics) since(earlier metrics) metrics {
 	return grown
 }
 
-// by is the samples of a metric with one label, by that label's value.
+// by returns the samples of a metric with one label, by the label's value.
 func (m metrics) by(name string) map[string]uint64 {
 	values := map[string]uint64{}
 	for sample, value := range m {
@@ -78,13 +78,13 @@ func (m metrics) by(name string) map[string]uint64 {
 	return values
 }
 
-// bucket is a part of a histogram: what is at or below its bound and above the bound before.
+// bucket counts the values up to its bound and above the previous bound.
 type bucket struct {
 	bound float64
 	count uint64
 }
 
-// histogram is the buckets of a metric, in the order of their bounds.
+// histogram returns the buckets of a metric, ordered by their bounds.
 func (m metrics) histogram(name string) (buckets []bucket) {
 	for sample, value := range m {
 		rest, found := strings.CutPrefix(sample, name+`_bucket{le="`)
@@ -97,7 +97,7 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 	}
 	slices.SortFunc(buckets, func(a, b bucket) int { return cmp.Compare(a.bound, b.bound) })
 	for i := len(buckets) - 1; i > 0; i-- {
-		buckets[i].count -= buckets[i-1].count // they were cumulative
+		buckets[i].count -= buckets[i-1].count // the text format has cumulative counts
 	}
 	return buckets
 }

@@ -19,13 +19,13 @@ z_bucket{le="+Inf"} 7
 `
 
 func TestScrape(t *testing.T) {
-	said := exposition
+	response := exposition
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprint(w, said)
+		fmt.Fprint(w, response)
 	}))
 	defer server.Close()
 	m, err := scrape(server.URL)
@@ -41,7 +41,7 @@ func TestScrape(t *testing.T) {
 		want) {
 		t.Errorf("buckets %v, want counts %v", got, want)
 	}
-	said = "x many\n"
+	response = "x many\n"
 	if _, err := scrape(server.URL); err == nil {
 		t.Error("a value that is no number was read")
 	}

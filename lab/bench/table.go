@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// table is one in the form of the documentation, its columns lined up for a terminal.
+// table writes a table in the format of the documentation, with aligned columns.
 type table struct {
 	out     *tabwriter.Writer
 	hasHead bool
@@ -19,7 +19,7 @@ type table struct {
 
 func newTable(out io.Writer) *table { return &table{out: tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)} }
 
-// row writes the values of some facts, and before the first row their names.
+// row writes the values of facts. Before the first row it writes their names.
 func (t *table) row(facts []fact) {
 	line := func(cell func(fact) string) {
 		for _, f := range facts {
@@ -42,7 +42,7 @@ func (t *table) flush() error {
 	return nil
 }
 
-// exactly runs a measurement that must not lose spans out of the books.
+// exactly runs a measurement and fails if spans are missing from the accounting.
 func exactly(ctx context.Context, config Config) (*Report, error) {
 	r, err := Run(ctx, config)
 	if err == nil {
@@ -57,12 +57,12 @@ func exactly(ctx context.Context, config Config) (*Report, error) {
 	return r, nil
 }
 
-// clientRate is spans a second that the client has buffers for, whatever else the
-// machine does.
+// clientRate is a number of spans per second at which the client's buffers don't fill up, even
+// on a busy machine.
 const clientRate = 500_000
 
-// All measures every workload, keys by their bytes and by numbers, as fast as it goes,
-// and then the client library at a rate at which it refuses nothing. It prints a table.
+// All prints a table of all workloads: with keys by bytes and by number at full speed, then
+// with the client library at a rate at which it refuses no spans.
 func All(ctx context.Context, c Config) error {
 	t := newTable(c.Out)
 	for _, name := range append(workload.Names(), Client) {
@@ -81,7 +81,7 @@ func All(ctx context.Context, c Config) error {
 	return t.flush()
 }
 
-// AllTraces measures the workload of traces with every recording, and prints a table.
+// AllTraces measures workload traces with every recording, and prints a table.
 func AllTraces(ctx context.Context, c Config) error {
 	t := newTable(c.Out)
 	c.Workload = Traces
@@ -95,15 +95,14 @@ func AllTraces(ctx context.Context, c Config) error {
 	return t.flush()
 }
 
-// sweep is one question of scale: what changes, through which values.
+// sweep varies one parameter over several values.
 type sweep struct {
 	name   string
 	values []int
 	change func(c *Config, value int)
 }
 
-// roomForAll lifts every limit that would turn a question of speed into one of
-// limits.
+// roomForAll raises every limit that would otherwise affect a measurement of speed.
 var roomForAll = []string{
 	"--max-aggregates=131072", "--max-origins=2048", "--max-connections=2048",
 	"--max-key-bytes=268435456", "--max-key-bytes-in-all=1073741824",
@@ -121,7 +120,7 @@ var sweeps = []sweep{
 	}},
 }
 
-// processors are the powers of two up to what this machine has.
+// processors returns the powers of two up to the number of this machine's processors.
 func processors() (counts []int) {
 	for n := 1; n <= runtime.NumCPU(); n *= 2 {
 		counts = append(counts, n)
@@ -129,7 +128,7 @@ func processors() (counts []int) {
 	return counts
 }
 
-// ScaleNames are the questions.
+// ScaleNames returns the names of the sweeps.
 func ScaleNames() (names []string) {
 	for _, s := range sweeps {
 		names = append(names, s.name)
@@ -137,8 +136,8 @@ func ScaleNames() (names []string) {
 	return names
 }
 
-// Scale measures how the cost of a span grows with each of them, or with some, and prints
-// a table. Each point lasts as long as c says, behind a warm-up.
+// Scale measures how the cost of a span grows in the named sweeps, or in all of them, and
+// prints a table. Each point lasts as long as c says, after a warm-up.
 func Scale(ctx context.Context, c Config, only []string) error {
 	t := newTable(c.Out)
 	c.WarmUp = c.For / 4

@@ -18,19 +18,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// target is the daemon that is measured.
+// target is the measured daemon.
 type target struct {
 	socket string
-	apm    string // socket for traces, where they are measured
+	apm    string // Datadog trace socket, if it is measured
 	http   string // base URL
 	pid    int
-	agent  *standin.Agent // nil where the daemon is somebody else's
-	cmd    *exec.Cmd      // the same
+	agent  *standin.Agent // nil if the daemon was already running
+	cmd    *exec.Cmd      // nil if the daemon was already running
 	dir    string
 	exited chan error
 }
 
-// aim finds the daemon that runs already, by who listens on its socket.
+// aim returns the daemon that is already running. It finds the process that listens on the
+// daemon's socket.
 func aim(c *Config) (*target, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: c.Socket})
 	if err != nil {
@@ -47,7 +48,8 @@ func aim(c *Config) (*target, error) {
 	return &target{socket: c.Socket, http: c.Daemon, pid: int(peer.PID)}, nil
 }
 
-// startTarget starts an agent, and a daemon before it, unless one runs already.
+// startTarget starts a mock agent and a daemon that exports to it, unless a daemon is already
+// running.
 func startTarget(c *Config) (t *target, err error) {
 	if c.Daemon != "" {
 		return aim(c)
@@ -109,8 +111,8 @@ func startTarget(c *Config) (t *target, err error) {
 	}
 }
 
-// follow reads a daemon's log to its end: it says where the daemon listens, and
-// passes on what is more than information.
+// follow reads a daemon's log to its end. It sends the daemon's address on listening, and
+// copies messages above level info to warnings.
 func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 	lines := bufio.NewScanner(logs)
 	for lines.Scan() {
@@ -126,14 +128,14 @@ func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 		}
 		fmt.Fprintf(warnings, "daemon: %s\n", lines.Bytes())
 	}
-	_, _ = io.Copy(io.Discard, logs) // after a line too long, so that the daemon can go on
+	_, _ = io.Copy(io.Discard, logs) // after an overlong line, so that the daemon does not block
 }
 
-// atRest is how long the books may stand still before they are as they will be.
+// atRest is how long the accounting must be unchanged to be considered final.
 const atRest = 30 * time.Second
 
-// awaitBooks waits until the books are at rest and balance with so many spans received. That
-// they stand still without is for a daemon that has lost some.
+// awaitBooks waits until the accounting balances with the given number of received spans. If
+// the daemon lost some, it returns when the accounting has been unchanged for atRest.
 func (t *target) awaitBooks(received uint64) error {
 	var moved uint64
 	for since := time.Now(); ; time.Sleep(2 * time.Millisecond) {
@@ -152,7 +154,7 @@ func (t *target) awaitBooks(received uint64) error {
 	}
 }
 
-// stop ends a daemon that we started, in order.
+// stop shuts down a daemon that bench started.
 func (t *target) stop() error {
 	if t.cmd == nil {
 		return nil
@@ -172,10 +174,10 @@ func (t *target) stop() error {
 	}
 }
 
-// kill leaves nothing behind, whatever state it is in.
+// kill kills the daemon and releases all resources, in any state.
 func (t *target) kill() {
 	if t.cmd != nil && t.cmd.Process != nil {
-		_ = t.cmd.Process.Kill() // fails where it has ended already
+		_ = t.cmd.Process.Kill() // fails if it has already ended
 		<-t.exited
 	}
 	if t.agent != nil {

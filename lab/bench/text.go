@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// costs are the figures that every table has.
+// costs returns the figures of every table.
 func (r *Report) costs() []fact {
 	return []fact{
 		{"accepted/s", thousands(r.SpansAcceptedPerSecond)},
@@ -19,7 +19,7 @@ func (r *Report) costs() []fact {
 	}
 }
 
-// times are what else the table of every workload has.
+// times returns the additional figures of the table of all workloads.
 func (r *Report) times() []fact {
 	return []fact{
 		{"collector", fmt.Sprintf("%.2f %%", 100*r.DaemonGCShare)},
@@ -28,7 +28,7 @@ func (r *Report) times() []fact {
 	}
 }
 
-// facts are the figures of recorded requests.
+// facts returns the figures of recorded requests.
 func (t *TracesReport) facts() []fact {
 	return []fact{
 		{"requests", t.Format},
@@ -53,7 +53,7 @@ func (t *TracesReport) facts() []fact {
 	}
 }
 
-// WriteText shows a report to a person.
+// WriteText writes a report in human-readable form.
 func (r *Report) WriteText(w io.Writer) {
 	facts := append(r.costs(), r.times()...)
 	if r.Traces != nil {
@@ -87,5 +87,5 @@ func (r *Report) WriteText(w io.Writer) {
 	}
 }
 
-// pair is the median and the slowest hundredth.
+// pair formats the median and the 99th percentile.
 func (t Times) pair() string { return nanoseconds(t.P50) + " / " + nanoseconds(t.P99) }

@@ -17,18 +17,17 @@ import (
 
 // emitter sends the batches of one connection.
 type emitter interface {
-	// publish hands a batch over that ended now.
+	// publish publishes a batch of spans that end now.
 	publish(now time.Time) error
-	// flush sends what publish has kept.
+	// flush sends batches that publish has buffered.
 	flush() error
 	// close says bye, and returns when the daemon has read everything.
 	close() error
-	// did is what was done, complete when it was closed.
+	// did returns the result. It is complete after close.
 	did() *result
 }
 
-// Tracer is the process of a tracer: it reads its job, does it, and writes the
-// result.
+// Tracer runs a tracer process: it reads its job, performs it, and writes the result.
 func Tracer(in io.Reader, out io.Writer) error {
 	var j job
 	words := json.NewDecoder(in)
@@ -42,8 +41,8 @@ func Tracer(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(&r)
 }
 
-// run makes every connection, says so with an empty result, waits for the start, and
-// goes on until the job is done or the input ends.
+// run opens all connections, writes an empty result, waits for the start message, and then
+// sends until the job is done or the input ends.
 func (j *job) run(words *json.Decoder, in io.Reader, out *json.Encoder, r *result) error {
 	emitters := make([]emitter, j.Connections)
 	for i := range emitters {
@@ -62,13 +61,13 @@ func (j *job) run(words *json.Decoder, in io.Reader, out *json.Encoder, r *resul
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // its end says that whoever started us wants no more
+		_, _ = io.Copy(io.Discard, in) // the end of the input asks the process to stop
 		stop()
 	}()
 	return j.drive(ctx, emitters, r)
 }
 
-// drive runs one goroutine a connection.
+// drive runs one goroutine per connection.
 func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 	before, err := measure.OwnCPU()
 	if err != nil {
@@ -90,10 +89,10 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 	return cmp.Or(append(failed, err)...)
 }
 
-// lull is the shortest sleep of a tracer that is held to a rate.
+// lull is the shortest sleep of a tracer with a rate limit.
 const lull = time.Millisecond
 
-// send publishes batches when they are due, and one in any case.
+// send publishes batches when they are due, at least one.
 func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
 	var isOver atomic.Bool
 	defer context.AfterFunc(ctx, func() { isOver.Store(true) })()
@@ -115,8 +114,8 @@ func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
 	return e.flush()
 }
 
-// stagger is how much later than the first a connection that is held to a rate
-// begins, so that not all of them send at one moment and then none.
+// stagger returns the start delay of a connection with a rate limit, so that the connections
+// don't all send at the same time.
 func (j *job) stagger(number int) time.Duration {
 	if j.Rate == 0 {
 		return 0
@@ -125,7 +124,7 @@ func (j *job) stagger(number int) time.Duration {
 	return time.Duration(interval * float64(number) / float64(max(j.All, 1)))
 }
 
-// due is when the next batch may go, after so many spans.
+// due returns when the next batch may be sent, after a number of sent spans.
 func (j *job) due(sent uint64, begun time.Time) time.Time {
 	switch {
 	case j.Burst > 0:
@@ -136,7 +135,7 @@ func (j *job) due(sent uint64, begun time.Time) time.Time {
 	return time.Time{}
 }
 
-// connect makes the tracer of a number.
+// connect opens the connection with the given number.
 func (j *job) connect(number int) (emitter, error) {
 	if j.Tracer == HTTP {
 		return newHTTPTracer(j)

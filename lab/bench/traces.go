@@ -12,18 +12,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
 )
 
-// The workload of traces is three loads of the same requests: some whose spans their
-// tracer says it has counted, so that the daemon only hands them on, the same ones through
-// a bare relay instead of the daemon, and some whose spans the daemon has to count. They
-// take turns, and counting alone, in this process, takes turns with them, so that what else
-// the machine does meets all alike: once the walk from the body to the batch that a ring
-// takes, and once all that a daemon does to count a body that it has. The first round is left
-// out of the costs: in it, keys and memory are new.
+// Workload traces sends the same requests as three loads: marked as counted by their tracer, so
+// that the daemon only forwards them; through a bare relay instead of the daemon; and unmarked,
+// so that the daemon counts their spans. The loads take turns, so that other load on the
+// machine affects all alike. Counting alone, in this process, takes turns with them too: once
+// from the body to the batch for a ring, and once including all further counting. The first
+// round is excluded from the costs, because its keys and memory are new.
 
-// tracesRounds are measured, behind the one that is not.
+// tracesRounds is the number of measured rounds, after one that is not measured.
 const tracesRounds = 5
 
-// runTraces measures what the spans of tracers' requests cost.
+// runTraces measures the cost of spans in tracers' requests.
 func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	recording, err := loadRecording(r.config.Format)
 	if err != nil {
@@ -66,7 +65,7 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	return t.report, t.end()
 }
 
-// startRelay starts the bare relay before the stand-in that the daemon has.
+// startRelay starts the bare relay, which forwards to the daemon's mock agent.
 func (t *tracesRun) startRelay() (err error) {
 	at := filepath.Join(t.target.dir, "relay.sock")
 	t.loads[relayed].socket = at
@@ -85,7 +84,7 @@ func (t *tracesRun) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && len(t.report.Faults) == 0
 }
 
-// round has each of them take its turn.
+// round gives each load one turn.
 func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
 	const turns = (2 + loads) * (tracesRounds + 1)
 	c := t.config
@@ -105,7 +104,7 @@ func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
 }
 
 // countAlone counts the spans of the recording in this process, while nothing else of the
-// measurement runs: from the request's bytes up to the batch that a ring takes, and into
+// measurement runs: from the request's bytes to the batch for a ring, and completely into
 // tables.
 func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 	walk, err := t.countBy(c, func() error { return t.recording.count(t.counter, t.policy) })
@@ -119,7 +118,7 @@ func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 	return err
 }
 
-// countBy counts the recording again and again, and says what a span cost.
+// countBy calls count repeatedly, and returns the cost per span.
 func (t *tracesRun) countBy(c *Config, count func() error) (measure.Each, error) {
 	spans := uint64(0)
 	cost, err := measure.Of(func() error {
@@ -135,44 +134,44 @@ func (t *tracesRun) countBy(c *Config, count func() error) (measure.Each, error)
 	return cost.Each(spans), err
 }
 
-// turn sends a load with tracers that begin and end with it, and is over when what
-// they sent is counted. Reports come when they are due: they cost a span a nanosecond,
-// so it is no matter in whose turn.
-func (t *tracesRun) turn(ctx context.Context, c *Config, which int, isMeasured bool) error {
-	jobs := c.jobs(t.loads[which].socket)
+// turn sends one load with tracers that begin and end with it, and returns when the sent spans
+// are counted. Regular flushes can happen in any turn: they cost about a nanosecond per span,
+// which does not matter.
+func (t *tracesRun) turn(ctx context.Context, c *Config, loadIndex int, isMeasured bool) error {
+	jobs := c.jobs(t.loads[loadIndex].socket)
 	for i := range jobs {
-		jobs[i].ComputesStats = which != counted
+		jobs[i].ComputesStats = loadIndex != counted
 	}
 	var before reading
 	var arrived uint64
 	did, err := t.drive(ctx, jobs, func() (err error) {
 		arrived = t.target.agent.Totals().Counted.Requests
-		before, err = t.readFor(which)
+		before, err = t.readFor(loadIndex)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	sending := time.Since(before.at)
-	if which == counted {
+	if loadIndex == counted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
 		if err := t.target.awaitBooks(before.books.Received +
 			arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}
 	}
-	after, err := t.readFor(which)
+	after, err := t.readFor(loadIndex)
 	if err != nil {
 		return err
 	}
-	after.at = before.at.Add(sending) // what was waited for behind that is no time of the load
-	t.add(which, &did, &before, &after, isMeasured)
+	after.at = before.at.Add(sending) // excludes the wait after sending from the load's duration
+	t.add(loadIndex, &did, &before, &after, isMeasured)
 	return nil
 }
 
-// readFor looks at the process that has the turn: a relay has nothing but its costs.
-func (t *tracesRun) readFor(which int) (n reading, err error) {
-	if which != relayed {
+// readFor takes a reading of the process that has the turn. A relay has only CPU time.
+func (t *tracesRun) readFor(loadIndex int) (n reading, err error) {
+	if loadIndex != relayed {
 		return t.read()
 	}
 	n.at = time.Now()
@@ -180,9 +179,9 @@ func (t *tracesRun) readFor(which int) (n reading, err error) {
 	return n, err
 }
 
-// add takes in what a turn was, and if it is measured what it cost.
-func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasured bool) {
-	l := &t.loads[which]
+// add adds the result of a turn, and if it is measured its costs.
+func (t *tracesRun) add(loadIndex int, did *result, before, after *reading, isMeasured bool) {
+	l := &t.loads[loadIndex]
 	l.did.merge(did)
 	l.seconds += after.at.Sub(before.at).Seconds()
 	if !isMeasured || did.Handed == 0 {
@@ -190,7 +189,7 @@ func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasur
 	}
 	var cost costs
 	cost.add(before, after)
-	if which == counted {
+	if loadIndex == counted {
 		t.costs.add(before, after)
 	}
 	spans := float64(did.Handed)
@@ -202,7 +201,7 @@ func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasur
 	})
 }
 
-// end has the daemon report, ends it and fills the report.
+// end requests a flush, stops the daemon and fills the report.
 func (t *tracesRun) end() error {
 	after, err := t.flush()
 	if err != nil {

@@ -4,8 +4,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// addTraces takes in the figures, and holds what arrived at the agent against what
-// was sent.
+// addTraces adds the figures, and compares the spans received by the agent with the spans sent.
 func (t *tracesRun) addTraces(r *Report) {
 	arrived, rec := t.target.agent.Totals(), t.recording
 	byRelay, handedOn := t.loads[relayed].median(rec), t.loads[proxied].median(rec)
@@ -35,10 +34,10 @@ func (t *tracesRun) addTraces(r *Report) {
 	}
 }
 
-func (l *load) median(of *recording) TracesLoad {
+func (l *load) median(rec *recording) TracesLoad {
 	middle := func(figure func(TracesLoad) float64) float64 { return measure.Median(l.turns, figure) }
 	return TracesLoad{
-		Requests:       l.did.Handed / uint64(of.spans),
+		Requests:       l.did.Handed / uint64(rec.spans),
 		SpansPerSecond: middle(func(t TracesLoad) float64 { return t.SpansPerSecond }),
 		CPU:            middle(func(t TracesLoad) float64 { return t.CPU }),
 		SystemCPU:      middle(func(t TracesLoad) float64 { return t.SystemCPU }),
@@ -49,7 +48,7 @@ func (l *load) median(of *recording) TracesLoad {
 	}
 }
 
-// comparison is what all cost in one round, side by side.
+// comparison holds the costs of all loads in one round.
 type comparison struct {
 	relayed, proxied, counted TracesLoad
 	alone                     countedAlone
@@ -57,7 +56,7 @@ type comparison struct {
 
 func (c comparison) addedCPU() float64 { return c.counted.CPU - c.proxied.CPU }
 
-// compare lays the rounds that are whole side by side.
+// compare returns the complete rounds.
 func (t *tracesRun) compare() (rounds []comparison) {
 	for i, last := range t.loads[counted].turns {
 		rounds = append(rounds, comparison{

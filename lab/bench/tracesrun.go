@@ -5,20 +5,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// tracesRun is such a measurement under way.
+// tracesRun is the state of a running measurement of workload Traces.
 type tracesRun struct {
 	*run
 	recording *recording
 	counter   *dd.Counter
 	whole     *wholeCounting
 	policy    *dd.Policy
-	counting  []countedAlone // a round each
+	counting  []countedAlone // one per round
 	relay     *producer
-	loads     [loads]load // in the order in which they take turns
-	costs     costs       // of the turns in which the daemon counts
+	loads     [loads]load // in the order of their turns
+	costs     costs       // costs of the turns in which the daemon counts
 }
 
-// The loads.
+// Indexes of the loads.
 const (
 	relayed = iota
 	proxied
@@ -27,13 +27,13 @@ const (
 	loads = counted + 1
 )
 
-// load is what became of one of them.
+// load is the result of one load.
 type load struct {
-	socket  string // that its tracers connect to
-	did     result // by its tracers
+	socket  string // socket that its tracers connect to
+	did     result // combined result of its tracers
 	seconds float64
-	turns   []TracesLoad // but for the first
+	turns   []TracesLoad // one per round, except the first
 }
 
-// countedAlone is what counting alone cost in a round.
+// countedAlone is the cost of counting alone in one round.
 type countedAlone struct{ walk, whole measure.Each }

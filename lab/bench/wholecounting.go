@@ -9,13 +9,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/tables"
 )
 
-// wholeCounting is all that a daemon does with a body to count it: the walk, the sum by which
-// it is known again, publishing, and the drainers that count into tables.
+// wholeCounting does everything that a daemon does to count a body: parsing, the checksum for
+// deduplication, publishing, and counting into tables.
 type wholeCounting struct {
 	counter *dd.Counter
 	dedup   *bodies.DedupCache
 	tables  *tables.Tables
-	sums    uint64 // of all bodies, so that they are made
+	sums    uint64 // sum of all checksums, so that the compiler does not remove them
 	spans   uint64
 }
 
@@ -45,7 +45,7 @@ func (w *wholeCounting) batches(yield func(span.Origin, *span.Batch) bool) {
 	}
 }
 
-// end ends it, and looks whether every span is in the tables.
+// end stops the tables, and returns an error unless every span is in them.
 func (w *wholeCounting) end() error {
 	got, err := w.tables.Close()
 	if err == nil && got != w.spans {

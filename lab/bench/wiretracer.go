@@ -13,36 +13,37 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// writeSize is what is handed to the socket at a time, as the client does it.
+// writeSize is the size of a write to the socket, the same as the client's.
 const writeSize = 64 << 10
 
-// wireTracer writes messages. What it can encode before it starts, it does; a
-// workload without keys that come again has to be encoded on the way.
+// wireTracer writes native messages. It encodes them before it starts if possible; a workload
+// in which every key is new is encoded while sending.
 type wireTracer struct {
 	result
 	conn     *net.UnixConn
-	read     chan error // why the daemon's end was read to its end
+	read     chan error // why reading from the daemon ended
 	encoder  encoder
-	messages []message // in turns; none where keys are new with every span
+	messages []message // messages sent in rotation; empty if every key is new
 	next     int
-	fresh    message // where they are
+	fresh    message // reused message if every key is new
 
-	buffer   []byte // to be written
-	buffered uint64 // its spans
+	buffer   []byte // data to be written
+	buffered uint64 // number of spans in buffer
 }
 
-// message is a spans message, with a define message before it where one is
-// needed, and where its ends stand, to be stamped.
+// message is a spans message, preceded by a define message if needed, with the offsets of its
+// spans' end times.
 type message struct {
 	bytes []byte
-	ends  []int // a span each
+	ends  []int // offsets of the end times, one per span
 }
 
 const (
-	// minMessageSpans is how many spans are encoded before the start at least: so
-	// many that a key meets many durations, so few that they stay in the cache.
+	// minMessageSpans is the minimum number of spans that are encoded before the start. It is
+	// large enough for each key to have many durations, and small enough for the messages to
+	// stay in the processor's cache.
 	minMessageSpans = 8192
-	// defineKeys is the keys of one define message.
+	// defineKeys is the number of keys per define message.
 	defineKeys = 256
 )
 
@@ -51,7 +52,7 @@ func connectWire(j *job, number int, origin span.Origin, generator *workload.Gen
 	if err != nil {
 		return nil, fmt.Errorf("connect tracer: %w", err)
 	}
-	_ = conn.SetWriteBuffer(wire.SendBuffer) // as the client does it, too
+	_ = conn.SetWriteBuffer(wire.SendBuffer) // same size as the client's
 	t := &wireTracer{
 		conn: conn, read: make(chan error, 1), result: newResult(),
 		encoder: encoder{
@@ -71,8 +72,8 @@ func connectWire(j *job, number int, origin span.Origin, generator *workload.Gen
 			return nil, err
 		}
 	}
-	// What was encoded is only read from here on, so a process's connections share
-	// it, and each begins at another place.
+	// Encoded messages are not modified from here on. All connections of a process share them,
+	// and each begins at another message.
 	for len(j.shared)*j.Batch < max(minMessageSpans, len(keys)) {
 		j.shared = append(j.shared, *t.encoder.encode(&message{}))
 	}
@@ -112,7 +113,7 @@ func (t *wireTracer) greet(origin span.Origin) error {
 	return nil
 }
 
-// define numbers the keys of the workload in their order.
+// define sends the keys of the workload, numbered in their order.
 func (t *wireTracer) define(keys []span.Key) error {
 	all := make([]workload.Snapshot, len(keys))
 	for i := range keys {
@@ -127,8 +128,8 @@ func (t *wireTracer) define(keys []span.Key) error {
 	return nil
 }
 
-// publish stamps a batch into the buffer. What waits for the daemon is counted
-// into the time that the batch took.
+// publish copies a batch with current end times into the buffer. Its measured duration includes
+// the time that writing waits for the daemon.
 func (t *wireTracer) publish(now time.Time) error {
 	m := &t.fresh
 	if len(t.messages) == 0 {
@@ -188,7 +189,7 @@ func (t *wireTracer) close() error {
 	}
 }
 
-// encoder makes messages of a workload.
+// encoder encodes messages of a workload.
 type encoder struct {
 	generator  *workload.Generator
 	batch      []workload.Snapshot
@@ -196,13 +197,13 @@ type encoder struct {
 	key        []byte
 }
 
-// encode makes the next message in the memory of another.
+// encode encodes the next message into the memory of m.
 func (e *encoder) encode(m *message) *message {
 	e.generator.Fill(e.batch, time.Now().UnixNano())
 	m.bytes, m.ends = m.bytes[:0], m.ends[:0]
 	areNew := e.batch[0].Index < 0
 	if e.isNumbered && areNew {
-		m.bytes = e.define(m.bytes, 0, e.batch) // for this batch alone, as the Go client does it for a buffer
+		m.bytes = e.define(m.bytes, 0, e.batch) // defined for this batch only, as the Go client does per buffer
 	}
 	start := len(m.bytes)
 	m.bytes = wire.BeginSpans(m.bytes)
@@ -224,18 +225,18 @@ func (e *encoder) encode(m *message) *message {
 	return m
 }
 
-// endBack is where the eight bytes of an end begin, counted from the end of its
-// snapshot: one byte of flags follows them.
+// endBack is the offset of a snapshot's end time before the end of the snapshot: eight bytes,
+// followed by one byte of flags.
 const endBack = 9
 
-// define appends a message that numbers the keys of some snapshots.
-func (e *encoder) define(to []byte, first int, some []workload.Snapshot) []byte {
-	start := len(to)
-	to = wire.BeginDefine(to)
-	for i := range some {
-		e.key = wire.AppendKey(e.key[:0], some[i].Key)
-		to = wire.AppendDefinition(to, uint32(first+i), e.key)
+// define appends a message that assigns numbers to the keys of some snapshots.
+func (e *encoder) define(dst []byte, first int, snapshots []workload.Snapshot) []byte {
+	start := len(dst)
+	dst = wire.BeginDefine(dst)
+	for i := range snapshots {
+		e.key = wire.AppendKey(e.key[:0], snapshots[i].Key)
+		dst = wire.AppendDefinition(dst, uint32(first+i), e.key)
 	}
-	wire.EndDefine(to[start:], 0, len(some))
-	return to
+	wire.EndDefine(dst[start:], 0, len(snapshots))
+	return dst
 }

@@ -1,9 +1,8 @@
-// Package built makes the programs of this repository for tests that need them as processes.
+// Package built builds the programs of this repository for tests that run them as processes.
 //
-// A test's TestMain calls Into once, before anything else, and keeps the path. With the race
-// detector in the tests it is in the program too, so what the tests drive is watched. Any
-// goroutine may call it; what it builds is in the folder that it is given, which is the
-// caller's to remove.
+// A test's TestMain calls Into once, before anything else, and keeps the path. If the tests run
+// with the race detector, the built program does too. All functions are safe for concurrent use.
+// The caller removes the folder that it passed.
 package built
 
 import (
@@ -13,7 +12,7 @@ import (
 	"runtime"
 )
 
-// The packages of the programs, below the repository's root.
+// Packages of the programs, relative to the root of the repository.
 const (
 	Daemon = "cmd/spanstatsd"
 	Lab    = "lab/cmd/spanstatsd-lab"
@@ -27,11 +26,12 @@ func Into(folder, program string) (path string, err error) {
 	return Plain(folder, program)
 }
 
-// Plain is Into without the race detector, which takes several times as much memory: for who
-// holds a program to its limits.
+// Plain is like Into, but never enables the race detector, which uses several times as much
+// memory. It is for tests that check a program's memory limits.
 func Plain(folder, program string) (path string, err error) { return into(folder, program) }
 
-// KillPoints is Plain of a daemon that kills itself where the environment says, see internal/recovery.
+// KillPoints is like Plain, but builds a daemon that kills itself at a point named by the
+// environment; see internal/recovery.
 func KillPoints(folder, program string) (path string, err error) {
 	return into(folder, program, "-tags=killpoints")
 }

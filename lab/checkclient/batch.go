@@ -9,18 +9,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// mostParts is how many definitions or snapshots of a message are shown, and as many more
-// as have something to be noted.
+// mostParts limits how many definitions or snapshots of a message are printed regardless of
+// notes. As many again are printed if they have notes.
 const mostParts = 8
 
-// show adds a part to a message, if it is one of the first or has notes.
-func (e *event) show(part *told, index int) {
+// show adds a part to the event if it is one of the first parts or has notes.
+func (e *event) show(part *entry, index int) {
 	if index < mostParts || len(part.notes) > 0 && len(e.parts) < 2*mostParts {
 		e.parts = append(e.parts, part)
 	}
 }
 
-// define tells of the numbers that keys get.
+// define reports the numbers that a define message assigns to keys.
 func (s *session) define(e *event, message, body []byte) *ending {
 	walker, err := wire.WalkDefine(body)
 	for index := 0; err == nil; index++ {
@@ -36,7 +36,7 @@ func (s *session) define(e *event, message, body []byte) *ending {
 			return badMessage(message, at, fmt.Errorf("define key: number %d is not below the %d of the "+
 				"welcome", number, s.admit.MaxKeys))
 		}
-		part := &told{facts: []any{"number", number}}
+		part := &entry{facts: []any{"number", number}}
 		if s.keys.define(number, raw) {
 			s.sums.redefinitions++
 			part.add("again", true)
@@ -48,8 +48,8 @@ func (s *session) define(e *event, message, body []byte) *ending {
 	return malformed(message, err)
 }
 
-// inKey finds the place of an error in a key, which is the second value of a definition
-// or the first of a snapshot.
+// inKey locates an error in a key, which is the second value of a definition or the first value
+// of a snapshot.
 func inKey(message []byte, at int, raw []byte, err error) *ending {
 	r := msgpack.NewReaderAt(message, at)
 	r.Array()
@@ -60,7 +60,8 @@ func inKey(message []byte, at int, raw []byte, err error) *ending {
 	return badMessage(message, int(r.Bin().At)+len(raw)-left, err)
 }
 
-// spans tells of a batch. One that is too large the daemon drops without a look at it.
+// spans reports a batch of spans. Like the daemon, it drops a batch that is too large without
+// parsing it.
 func (s *session) spans(e *event, message, body []byte) *ending {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 	}
 	e.add("spans", walker.Len())
 	if walker.Len() > s.admit.MaxBatch {
-		s.note(&e.told, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as "+
+		s.note(&e.entry, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as "+
 			"batch_too_large", walker.Len(), s.admit.MaxBatch)
 		return nil
 	}
@@ -88,12 +89,12 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 		if !walker.Next(&snapshot) {
 			break
 		}
-		part := &told{}
+		part := &entry{}
 		if ended := s.keyOf(part, &snapshot, message, at); ended != nil {
 			return ended
 		}
 		s.describe(part, &snapshot)
-		s.doubt(part, &snapshot, message, at)
+		s.noteSuspicious(part, &snapshot, message, at)
 		if s.death != nil {
 			s.keep(part, &snapshot)
 		}
@@ -102,8 +103,8 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 	return malformed(message, walker.Err())
 }
 
-// keyOf tells of a snapshot's key.
-func (s *session) keyOf(part *told, snapshot *wire.Snapshot, message []byte, at int) *ending {
+// keyOf reports the key of a snapshot.
+func (s *session) keyOf(part *entry, snapshot *wire.Snapshot, message []byte, at int) *ending {
 	switch _, known := s.keys.numbers[snapshot.Number]; {
 	case snapshot.Numbered && !known:
 		return badMessage(message, at, fmt.Errorf("resolve key: number %d is not defined on this connection",
@@ -123,14 +124,16 @@ func (s *session) keyOf(part *told, snapshot *wire.Snapshot, message []byte, at 
 	return nil
 }
 
-// longest is beyond what a span lasts, and below what has passed since 1970 in microseconds.
+// longest separates durations from timestamps: no span lasts as long, and the microseconds since
+// 1970, read as nanoseconds, are more.
 const longest = 7 * 24 * time.Hour
 
-// doubt notes what a daemon takes as it is and an author will not have meant.
-func (s *session) doubt(part *told, snapshot *wire.Snapshot, message []byte, at int) {
+// noteSuspicious notes values that the daemon accepts, but that are probably a mistake of the tracer's
+// author.
+func (s *session) noteSuspicious(part *entry, snapshot *wire.Snapshot, message []byte, at int) {
 	r := msgpack.NewReaderAt(message, at)
 	r.Array()
-	r.Skip() // the key
+	r.Skip() // key
 	if duration, isNegative := r.Integer(); isNegative {
 		s.note(part, noteNormalised, "a duration of %d becomes 0: is the clock monotonic?", int64(duration))
 	}
@@ -144,12 +147,12 @@ func (s *session) doubt(part *told, snapshot *wire.Snapshot, message []byte, at 
 	}
 }
 
-// bucket is the agent's unit of time. A daemon's window is the bucket of now and the one
-// before it; year2001 is far enough from both for another unit to have been meant.
+// bucket is the agent's unit of time. The daemon accepts the current bucket and the one before. A
+// time before year2001 is so far from both that it was probably sent in another unit.
 const bucket, year2001 = int64(10 * time.Second), int64(978307200e9)
 
-// describe tells what a snapshot says besides its key.
-func (s *session) describe(part *told, snapshot *wire.Snapshot) {
+// describe reports the fields of a snapshot other than its key.
+func (s *session) describe(part *entry, snapshot *wire.Snapshot) {
 	now := s.config.Now()
 	age := now.Sub(time.Unix(0, snapshot.End)).Round(time.Microsecond)
 	part.add("duration", time.Duration(min(snapshot.Duration, 1<<63-1)), "age", age,

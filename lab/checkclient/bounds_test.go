@@ -12,9 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestWhatASessionKeepsIsBounded: a tracer that makes up keys, tag keys, numbers and labels to
-// normalise fills what is kept of them, and no more. The message that ends it is told all the
-// same.
+// TestWhatASessionKeepsIsBounded: a tracer that sends ever new keys, tag keys, numbers and labels
+// to normalize cannot make a session exceed its limits. The message that ends the session is
+// still printed.
 func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	all := hello()
 	for i := range 3 * maxWhole {
@@ -36,9 +36,9 @@ func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	if !strings.Contains(out.String(), "malformed: bad_message: walk spans: expected an array") {
 		t.Error("what ended the connection is not told")
 	}
-	if len(s.told) > maxTold+1 || len(s.keys.whole) > maxWhole || len(s.keys.numbers) > 8192 ||
+	if len(s.noted) > maxNotes+1 || len(s.keys.whole) > maxWhole || len(s.keys.numbers) > 8192 ||
 		len(s.keys.used) > maxScopes {
-		t.Errorf("kept: %d notes, %d keys, %d numbers, %d scopes", len(s.told), len(s.keys.whole),
+		t.Errorf("kept: %d notes, %d keys, %d numbers, %d scopes", len(s.noted), len(s.keys.whole),
 			len(s.keys.numbers), len(s.keys.used))
 	}
 	budgets := 0
@@ -50,7 +50,7 @@ func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongTextIsCut: a line does not grow with a label of a megabyte.
+// TestALongTextIsCut: a label of one megabyte does not make the printed line as long.
 func TestALongTextIsCut(t *testing.T) {
 	s := serve(t, 1, nil)
 	s.send(t, hello(), batch(keyWith(func(k *span.Key) { k.Resource = strings.Repeat("r", 1_000_000) })))
@@ -59,8 +59,9 @@ func TestALongTextIsCut(t *testing.T) {
 	}
 }
 
-// TestAnInterruptIsAShutdown: tracers are told bye as by a daemon that stops, the messages that
-// they had written are read, and the verdict is that of those who came.
+// TestAnInterruptIsAShutdown: on an interrupt, tracers are sent bye as during a daemon's
+// shutdown, messages already written are read, and the verdict covers the tracers that had
+// connected.
 func TestAnInterruptIsAShutdown(t *testing.T) {
 	s := serve(t, 0, nil)
 	conn, err := net.Dial("unix", s.path)
@@ -82,7 +83,7 @@ func TestAnInterruptIsAShutdown(t *testing.T) {
 	}
 }
 
-// TestNobodyIsNotWell: a check that no tracer came to says so.
+// TestNobodyIsNotWell: a check without any connection fails.
 func TestNobodyIsNotWell(t *testing.T) {
 	s := serve(t, 0, nil)
 	s.stop()
@@ -91,8 +92,8 @@ func TestNobodyIsNotWell(t *testing.T) {
 	}
 }
 
-// TestTracersAreServedAtOnce: one that is silent keeps no other waiting, and each is
-// judged by itself.
+// TestTracersAreServedAtOnce: tracers are served concurrently. A silent tracer does not delay the
+// others, and each gets its own verdict.
 func TestTracersAreServedAtOnce(t *testing.T) {
 	s := serve(t, 3, nil)
 	silent, err := net.Dial("unix", s.path)

@@ -7,17 +7,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
-// Checker tells what tracers send, with the limits of a daemon that nobody has configured.
+// Checker reports what tracers send. It applies the limits of a daemon with default flags.
 type Checker struct {
 	config  Config
 	printer printer
 	read    ingest.Config
 	admit   admit.Config
-	unwell  atomic.Int64 // connections
-	death   *death       // nil: the daemon does not die
+	unwell  atomic.Int64 // number of connections with an error
+	death   *death       // nil if the daemon's crash is not simulated
 }
 
-// New makes a checker.
+// New returns a Checker.
 func New(config Config) *Checker {
 	c := &Checker{
 		config: config, printer: printer{config: &config}, read: ingest.DefaultConfig(),

@@ -7,15 +7,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Config says what is told, and how. Every field must be set.
+// Config selects what is reported, and how. Every field must be set.
 type Config struct {
 	Out       io.Writer
-	JSON      bool // one object a line
-	Quiet     bool // only what is malformed, and the end of each connection
-	PerSecond int  // messages that are printed
-	Dies      bool // once, under the first connection, which is then of one that comes again
+	JSON      bool // print one JSON object per line
+	Quiet     bool // print only malformed messages and the end of each connection
+	PerSecond int  // limit on printed messages per second
+	Dies      bool // simulate a crash during the first connection; later connections are treated as reconnects
 	Now       func() time.Time
-	Version   string        // of the daemon, for the welcome
-	Features  wire.Features // likewise
-	Interval  time.Duration // likewise
+	Version   string        // daemon version in the welcome message
+	Features  wire.Features // daemon features in the welcome message
+	Interval  time.Duration // flush interval in the welcome message
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// startDaemon is a real one with a stand-in for its agent. It returns its socket.
+// startDaemon starts a real daemon that exports to a mock agent, and returns the path of its
+// socket.
 func startDaemon(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +47,7 @@ func startDaemon(t *testing.T) string {
 	return config.Ingest.Socket.Path
 }
 
-// byesOf sends bytes, and returns the byes that it is answered.
+// byesOf connects to path, writes sent, and returns the bye messages of the response.
 func byesOf(t *testing.T, path string, sent []byte) (byes []wire.Bye) {
 	t.Helper()
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
@@ -55,9 +56,9 @@ func byesOf(t *testing.T, path string, sent []byte) (byes []wire.Bye) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, _ = conn.Write(sent) // it may be cut off in the middle
+	_, _ = conn.Write(sent) // the daemon may close the connection before the end
 	_ = conn.CloseWrite()
-	answers, _ := io.ReadAll(conn) // a reset is one as well
+	answers, _ := io.ReadAll(conn) // a connection reset ends the response too
 	for len(answers) > 0 {
 		length := int(wire.FrameLength(answers))
 		kind, body, err := wire.Split(answers[wire.HeaderLen : wire.HeaderLen+length])
@@ -76,9 +77,9 @@ func byesOf(t *testing.T, path string, sent []byte) (byes []wire.Bye) {
 	return byes
 }
 
-// TestTheCheckSaysByeAsADaemonDoes: to every golden vector, with a hello before it and
-// without, and to every wrong client, the check answers with the reason and the words of a
-// daemon, or like it with none.
+// TestTheCheckSaysByeAsADaemonDoes: for every golden vector, with and without a hello before it,
+// and for every wrong client, the check replies with the same bye reason and text as a daemon, or
+// with no bye if the daemon sends none.
 func TestTheCheckSaysByeAsADaemonDoes(t *testing.T) {
 	file, err := os.ReadFile("../../internal/wire/testdata/vectors.json")
 	if err != nil {
@@ -104,7 +105,7 @@ func TestTheCheckSaysByeAsADaemonDoes(t *testing.T) {
 		compare(v.Name, frame)
 	}
 	for _, c := range wrongClients {
-		if c.name != "nothing" { // of which only the check says something
+		if c.name != "nothing" { // an empty connection; only the check reports one
 			compare(c.name, bytes.Join(c.frames, nil))
 		}
 	}
@@ -119,7 +120,8 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// TestWhoLeavesWithinAFrameIsToldNothing: nobody is there to read a bye.
+// TestWhoLeavesWithinAFrameIsToldNothing: a client that disconnects within a frame is sent no
+// bye.
 func TestWhoLeavesWithinAFrameIsToldNothing(t *testing.T) {
 	for name, path := range map[string]string{"daemon": startDaemon(t), "check": serve(t, 0, nil).path} {
 		if byes := byesOf(t, path, append(hello(), batch(webKey())[:20]...)); len(byes) != 0 {

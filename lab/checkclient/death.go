@@ -2,22 +2,23 @@ package checkclient
 
 import "sync"
 
-// dieAt is the batch of the first connection with which the daemon that is played dies, if it is to.
-// Then the first batch is settled, which it has said, the second is doubtful, and no destination has
-// those from the third on.
+// dieAt is the number of the batch, in the first connection, at which a simulated crash happens.
+// The first batch is then settled and its settlement was announced, the second is in doubt, and
+// no destination has received the batches from the third on.
 const dieAt = 3
 
-// death is what the daemon leaves behind it. Who connects next is to ask about it.
+// death is the state that a simulated crash leaves. Clients that connect afterwards have to ask
+// about it.
 type death struct {
 	mu      sync.Mutex
-	batches [][]uint64 // of the first connection, a fingerprint for each span
+	batches [][]uint64 // batches of the first connection, as one fingerprint per span
 	isOver  bool
 	isAsked bool
 }
 
-// aftermath is what the connection behind a death has to do.
+// aftermath is what a connection after a simulated crash has to do.
 type aftermath struct {
-	again     []uint64 // spans that are to come next
-	twice     []uint64 // spans that are not to come
-	ambiguous uint64   // spans to be reported
+	again     []uint64 // spans to replay, in this order
+	twice     []uint64 // spans that must not be replayed, because they were counted
+	ambiguous uint64   // number of spans to report as ambiguous
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// spansAt is a batch of two spans that no other second has.
+// spansAt returns a batch of two spans that differ from the spans of any other second.
 func spansAt(second int64) []byte {
 	b := wire.BeginSpans(nil)
 	for i := range int64(2) {
@@ -26,13 +26,14 @@ func asking(earlier string) []byte {
 	return wire.AppendHello(nil, &wire.Hello{Version: 1, Settled: true, Earlier: earlier})
 }
 
-// TestClientsOfADaemonThatDied are told what they lose, or have counted twice.
+// TestClientsOfADaemonThatDied: after a crash of the daemon, the check reports which spans a
+// client loses or counts twice.
 func TestClientsOfADaemonThatDied(t *testing.T) {
 	ambiguous := wire.AppendLost(nil, wire.Lost{"ambiguous": 2})
 	for _, test := range []struct {
 		name        string
 		first, next [][]byte
-		says        string // empty: all is well
+		says        string // expected note; empty if the client is correct
 	}{
 		{
 			"well",
@@ -116,7 +117,8 @@ func TestClientsOfADaemonThatDied(t *testing.T) {
 	}
 }
 
-// TestTheGoClientLosesNothing: the client of this repository does what the check asks for.
+// TestTheGoClientLosesNothing: the Go client of this repository replays exactly the spans that
+// the check expects.
 func TestTheGoClientLosesNothing(t *testing.T) {
 	s := serve(t, 2, func(c *Config) { c.Now, c.Dies = time.Now, true })
 	c, err := client.Open(client.Config{

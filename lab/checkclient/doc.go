@@ -1,21 +1,23 @@
-// Package checkclient is a daemon that counts nothing: it tells the author of a tracer
-// what the daemon would understand of it, message by message, and at the end what it cost.
+// Package checkclient implements a daemon that counts nothing. It tells the author of a tracer
+// how the daemon would interpret each message, and at the end of a connection what its messages
+// cost.
 //
-// It owns what is told. What it tells of is read by the daemon's own code: package ingest
-// cuts frames and says why a connection ends, wire reads messages and keys, span
-// normalises labels. So what is well here is well there, and who is told bye here is told
-// so there, in the same words. Only a flush is answered at once, for nothing is counted.
+// It owns the report only. Messages are interpreted by the daemon's own packages: ingest splits
+// frames and determines why a connection ends, wire parses messages and keys, and span normalizes
+// labels. So this package and the daemon accept the same messages, and reject others with the
+// same bye reason and text. The one difference: a flush is acknowledged immediately, because
+// nothing is counted.
 //
-// # Threading
+// # Concurrency
 //
-// Serve accepts; each connection is a session with a goroutine of its own, and only the
-// printer, behind a lock, is shared. The clock is the Config's.
+// Serve accepts connections. Each connection is a session with its own goroutine. Sessions share
+// only the printer, which has a lock. The clock is the one of Config.
 //
-// # Bounds
+// # Limits
 //
-// Sixteen connections at a time; who comes beyond them waits in the backlog. A session
-// keeps the hashes of some keys and of distinct labels, and the notes that it has made,
-// each up to a constant, and of a batch it shows the first few. Messages beyond
-// Config.PerSecond are not printed but counted; what is malformed and the end of a
-// connection always are. Texts are cut, and what could act on a terminal is escaped.
+// Sixteen connections are served at a time; further ones wait in the listen backlog. A session
+// keeps the hashes of some keys, of distinct labels and of its notes, each up to a constant
+// number. For each batch it prints only the first few spans. Messages over Config.PerSecond are
+// counted instead of printed; malformed messages and the end of a connection are always printed.
+// Texts are truncated, and characters that could control a terminal are escaped.
 package checkclient

@@ -2,22 +2,22 @@ package checkclient
 
 import "fmt"
 
-// Where advice begins: so many spans a batch, batches, and spans whose key came again.
+// Minimum numbers for giving advice: spans per batch, batches, and spans with a repeated key.
 const fewSpans, someBatches, manyAgain = 8, 8, 64
 
-// end tells what the connection came to, and reports whether all was well.
+// end reports the totals of the connection, and returns whether it had no error.
 func (s *session) end() (well bool) {
 	t := &s.sums
-	mourned := &told{}
-	s.mourn(mourned)
+	unfulfilled := &entry{}
+	s.noteUnfulfilled(unfulfilled)
 	well = t.notes[noteMalformed]+t.notes[noteDropped]+t.notes[noteKept] == 0
-	e := &event{s.id, "end", told{facts: []any{
+	e := &event{s.id, "end", entry{facts: []any{
 		"well", well, "messages", t.messages, "bytes", t.bytes, "batches", t.batches, "spans", t.spans,
 		"by_number", t.numbered, "whole_again", t.repeated, "definitions", t.definitions,
 		"defined_again", t.redefinitions,
 		"late", t.late, "early", t.early, "normalised", t.notes[noteNormalised],
 		"dropped_batches", t.notes[noteDropped],
-	}, notes: mourned.notes}}
+	}, notes: unfulfilled.notes}}
 	advise := func(format string, args ...any) {
 		e.notes = append(e.notes, note{noteAdvice, fmt.Sprintf(format, args...)})
 	}

@@ -5,19 +5,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// ending is why a daemon closes a connection, and where.
+// ending is why a daemon closes a connection, and the position of the error.
 type ending struct {
-	err   error  // with the reason, as of package ingest
-	bytes []byte // what was being read
-	at    int    // the place in it
+	err   error  // error of package ingest, with the reason
+	bytes []byte // message that was being parsed
+	at    int    // offset of the error in bytes
 }
 
-// badMessage is the ending by a message that is not what the protocol says.
+// badMessage returns the ending for a message that violates the protocol.
 func badMessage(message []byte, at int, err error) *ending {
 	return &ending{ingest.NewFault(ingest.FaultBadMessage, err), message, at}
 }
 
-// malformed finds the place of an error, if there is one, in the message that it is about.
+// malformed returns the ending for a parse error, with its position in message, or nil if err is
+// nil.
 func malformed(message []byte, err error) *ending {
 	if err == nil {
 		return nil

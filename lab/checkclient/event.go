@@ -8,29 +8,29 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// event is what is told of one message, or of a connection's end.
+// event describes one message, or the end of a connection.
 type event struct {
 	connection int
 	name       string
-	told
+	entry
 }
 
-// told is something with facts, which are names with their values in turns; with its
-// parts; and with what the author of a client should know of it.
-type told struct {
+// entry describes one thing to the author of the client: facts, which are alternating names and
+// values; nested parts; and notes.
+type entry struct {
 	facts []any
-	parts []*told
+	parts []*entry
 	notes []note
 }
 
-func (t *told) add(facts ...any) { t.facts = append(t.facts, facts...) }
+func (e *entry) add(facts ...any) { e.facts = append(e.facts, facts...) }
 
 type note struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
 
-// The kinds of notes. With one of the first three a connection is not well.
+// Kinds of notes. A note of one of the first three makes the connection fail.
 const (
 	noteMalformed  = "malformed"
 	noteDropped    = "dropped"
@@ -39,13 +39,14 @@ const (
 	noteAdvice     = "advice"
 )
 
-// text is the event for a person: a line, and one for each note and part. A text in it
-// is quoted, so that it can't act on a terminal or turn the line around.
+// text returns the event in human-readable form: one line, followed by one for each note and
+// part. Texts from the client are quoted, so that they cannot control the terminal or reverse the
+// line.
 func (e *event) text() string {
-	return fmt.Sprintf("#%d %-9s ", e.connection, e.name) + e.told.text("   ")
+	return fmt.Sprintf("#%d %-9s ", e.connection, e.name) + e.entry.text("   ")
 }
 
-func (t *told) text(indent string) string {
+func (t *entry) text(indent string) string {
 	var said []string
 	for i := 0; i < len(t.facts); i += 2 {
 		verb := "%s %v"
@@ -67,17 +68,17 @@ func (t *told) text(indent string) string {
 	return lines
 }
 
-// json is the event as an object on one line, as safe.
+// json returns the event as an object on one line, escaped as in text.
 func (e *event) json() string {
 	e.add("connection", e.connection, "event", e.name)
-	line, err := json.Marshal(&e.told)
+	line, err := json.Marshal(&e.entry)
 	if err != nil {
-		panic("BUG: an event can't be encoded: " + err.Error()) // texts, numbers and lists of them
+		panic("BUG: an event can't be encoded: " + err.Error()) // the encoded values are texts, numbers and lists of both
 	}
 	return string(sanitize.JSON(line)) + "\n"
 }
 
-func (t *told) MarshalJSON() ([]byte, error) {
+func (t *entry) MarshalJSON() ([]byte, error) {
 	object := map[string]any{}
 	for i := 0; i < len(t.facts); i += 2 {
 		object[t.facts[i].(string)] = t.facts[i+1]
@@ -91,7 +92,7 @@ func (t *told) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// head is a text, or its beginning: nothing that is told grows with what was sent.
+// head returns a text, truncated if it is long. So the output does not grow with the input.
 func head(text string) string {
 	const longest = 120
 	if len(text) <= longest {
@@ -100,7 +101,8 @@ func head(text string) string {
 	return fmt.Sprintf("%s... (%d bytes)", text[:longest], len(text))
 }
 
-// hexAround shows the bytes around a place, which stands in brackets.
+// hexAround returns the bytes around an offset in hexadecimal, with the byte at the offset in
+// brackets.
 func hexAround(b []byte, at int) string {
 	from, to := max(0, at-12), min(len(b), at+13)
 	if at == len(b) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// sent is a connection whose tracer sent these bytes and left.
+// sent is a connection whose client sent these bytes and closed its end.
 type sent struct {
 	net.Conn
 	io.Reader
@@ -26,8 +26,8 @@ func (c *sent) SetReadDeadline(time.Time) error  { return nil }
 func (c *sent) SetWriteDeadline(time.Time) error { return nil }
 func (c *sent) Close() error                     { return nil }
 
-// FuzzSession: no bytes make a session panic, print what acts on a terminal, or say that
-// all was well where it said bye.
+// FuzzSession: no input makes a session panic, print terminal control characters, or pass after
+// it has sent bye.
 func FuzzSession(f *testing.F) {
 	for _, c := range wrongClients {
 		f.Add(bytes.Join(c.frames, nil))

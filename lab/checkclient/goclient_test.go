@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// TestTheGoClientIsWell: the client of this repository sends nothing that is malformed, dropped or
-// normalised, and gets no advice.
+// TestTheGoClientIsWell: the Go client of this repository sends nothing malformed, dropped or
+// normalized, and gets no advice.
 func TestTheGoClientIsWell(t *testing.T) {
 	s := serve(t, 1, func(c *Config) {
 		c.Now, c.Features.PeerTags = time.Now, []string{"db.name", "out.host"}

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/golden.* from what is printed")
 
-// story is a tracer with a bit of everything, and a mistake at the end.
+// story returns the frames of a tracer that uses most features and ends with a mistake.
 func story() [][]byte {
 	return [][]byte{
 		hello(), define(0, webKey()), numbered(0, 0), batch(webKey(), webKey()),
@@ -28,7 +28,7 @@ func story() [][]byte {
 	}
 }
 
-// TestWhatIsPrintedStays holds the output for a person and for a program to files.
+// TestWhatIsPrintedStays compares the human-readable and the JSON output with golden files.
 func TestWhatIsPrintedStays(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"golden.txt": nil, "golden.json": func(c *Config) {
@@ -59,7 +59,7 @@ func TestWhatIsPrintedStays(t *testing.T) {
 	}
 }
 
-// TestEachLineIsAnObject: any reader of JSON reads the lines of --json, with the texts as they
+// TestEachLineIsAnObject: every line of --json is a JSON object that contains the texts as they
 // were sent.
 func TestEachLineIsAnObject(t *testing.T) {
 	s := serve(t, 1, func(c *Config) { c.JSON = true })
@@ -87,8 +87,8 @@ func TestEachLineIsAnObject(t *testing.T) {
 	}
 }
 
-// TestMessagesBeyondTheRateAreCounted: a malformed message and the end are printed however many
-// messages there are, and the number of those not printed is said.
+// TestMessagesBeyondTheRateAreCounted: malformed messages and the end are printed regardless of
+// the message rate, and the number of messages not printed is reported.
 func TestMessagesBeyondTheRateAreCounted(t *testing.T) {
 	s := serve(t, 1, func(c *Config) { c.PerSecond = 3 })
 	frames := [][]byte{hello()}

@@ -14,10 +14,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// noon is the clock of tests whose output is compared: one second into a bucket.
+// noon is the clock of tests that compare output. It is one second after the start of a bucket.
 var noon = time.Unix(1_800_000_001, 0)
 
-// buffer is what a checker writes to, from any goroutine.
+// buffer is a checker's output. It is safe for concurrent use.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -44,7 +44,7 @@ func configOf(out io.Writer) Config {
 	}
 }
 
-// serving is a checker at a socket.
+// serving is a checker that listens on a socket.
 type serving struct {
 	path string
 	stop context.CancelFunc
@@ -70,7 +70,7 @@ func serve(t *testing.T, connections int, change func(*Config)) *serving {
 	return s
 }
 
-// wait returns what was printed in all, and the verdict.
+// wait returns all output, and the verdict.
 func (s *serving) wait(t *testing.T) (string, error) {
 	t.Helper()
 	select {
@@ -82,7 +82,7 @@ func (s *serving) wait(t *testing.T) (string, error) {
 	}
 }
 
-// send sends bytes as a tracer that then leaves, and reads what it is answered.
+// send connects, writes the frames, closes its writing end, and reads the response.
 func (s *serving) send(t *testing.T, frames ...[]byte) {
 	t.Helper()
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: s.path, Net: "unix"})
@@ -118,7 +118,7 @@ func webKey() []byte {
 	})
 }
 
-// batch is a spans message of snapshots with these keys.
+// batch returns a spans message with one snapshot per key.
 func batch(keys ...[]byte) []byte {
 	b := wire.BeginSpans(nil)
 	for _, key := range keys {
@@ -143,7 +143,7 @@ func numbered(numbers ...uint32) []byte {
 	return b
 }
 
-// framed puts its length before a message.
+// framed returns a message with its length before it.
 func framed(message ...byte) []byte {
 	return append([]byte{0, 0, byte(len(message) >> 8), byte(len(message))}, message...)
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// isDoomed reports whether the daemon dies with this connection.
+// isDoomed reports whether the simulated crash ends this connection.
 func (s *session) isDoomed() bool { return s.death != nil && s.id == 1 }
 
-// token is what the welcome of a connection says.
+// token returns the token that the welcome of a connection carries.
 func token(id int) string { return fmt.Sprint("check-", id) }
 
-// ask compares what a hello asks with what there is to ask, and has the welcome answer.
+// ask checks the question of a hello about earlier connections, and sets the reply in the
+// welcome.
 func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 	welcome.Settled, welcome.Token = hello.Settled, token(s.id)
 	if !hello.Settled {
-		s.note(&e.told, noteKept, "hello does not say settled: the client can't know what to keep")
+		s.note(&e.entry, noteKept, "hello does not say settled: the client can't know what to keep")
 	}
 	d := s.death
 	d.mu.Lock()
@@ -30,7 +31,7 @@ func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 		want, d.isAsked = token(1), true
 	}
 	if hello.Earlier != want {
-		s.note(&e.told, noteKept, "hello says earlier %q, and the token of the connection that a daemon has "+
+		s.note(&e.entry, noteKept, "hello says earlier %q, and the token of the connection that a daemon has "+
 			"died with is %q", head(hello.Earlier), want)
 	}
 	if want == "" {
@@ -46,9 +47,9 @@ func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 	}
 }
 
-// keep notes a span: of the first connection as one that the client has to keep, behind a death as one
-// that comes again or is new.
-func (s *session) keep(to *told, snapshot *wire.Snapshot) {
+// keep records a span. Spans of the first connection are those that the client must keep until
+// they are settled. On a connection after the crash, keep compares the span with those.
+func (s *session) keep(dst *entry, snapshot *wire.Snapshot) {
 	key := s.keys.numbers[snapshot.Number]
 	if !snapshot.Numbered {
 		key = maphash.Bytes(seed, snapshot.Key)
@@ -65,19 +66,19 @@ func (s *session) keep(to *told, snapshot *wire.Snapshot) {
 	case len(s.after.again) > 0 && mark == s.after.again[0]:
 		s.after.again = s.after.again[1:]
 	case slices.Contains(s.after.twice, mark):
-		s.note(to, noteKept, "a span comes again that is settled or doubtful: it may count twice")
+		s.note(dst, noteKept, "a span comes again that is settled or doubtful: it may count twice")
 	case len(s.after.again) > 0:
-		s.note(to, noteKept, "a span comes before, or in the place of, one that is to be handed over again")
+		s.note(dst, noteKept, "a span comes before, or in the place of, one that is to be handed over again")
 	}
 }
 
-// mourn notes what a connection behind a death has not done.
-func (s *session) mourn(to *told) {
+// noteUnfulfilled notes what a connection after the crash failed to do.
+func (s *session) noteUnfulfilled(dst *entry) {
 	if n := len(s.after.again); n > 0 {
-		s.note(to, noteKept, "%d spans that no destination has were not handed over again as they were", n)
+		s.note(dst, noteKept, "%d spans that no destination has were not handed over again as they were", n)
 	}
 	if s.after.ambiguous > 0 {
-		s.note(to, noteKept, "%d doubtful spans were not reported as lost, with the reason ambiguous",
+		s.note(dst, noteKept, "%d doubtful spans were not reported as lost, with the reason ambiguous",
 			s.after.ambiguous)
 	}
 }

@@ -4,21 +4,21 @@ import (
 	"hash/maphash"
 )
 
-// What a session keeps of keys, as hashes.
+// Limits on the hashes of keys that a session keeps.
 const (
-	maxWhole  = 8192 // keys that came whole
+	maxWhole  = 8192 // keys sent in full
 	maxScopes = 64   // labels and tag keys whose distinct values are counted
 )
 
-// seed is one for all connections, whose spans are compared.
+// seed is shared by all connections, because their spans are compared.
 var seed = maphash.MakeSeed()
 
-// keys are those that a connection has sent.
+// keys records the keys that a connection has sent.
 type keys struct {
 	numbers map[uint32]uint64
 	whole   map[uint64]struct{}
-	values  map[uint64]struct{} // distinct ones of all scopes
-	used    map[string]int      // by scope
+	values  map[uint64]struct{} // hashes of distinct values, of all scopes
+	used    map[string]int      // number of distinct values per scope
 }
 
 func newKeys() keys {
@@ -30,15 +30,15 @@ func newKeys() keys {
 	}
 }
 
-// define makes a number stand for a key, and reports whether it did so before.
-func (k *keys) define(number uint32, raw []byte) (again bool) {
+// define assigns a number to a key, and reports whether the number had the same key before.
+func (k *keys) define(number uint32, raw []byte) (redefined bool) {
 	hash := maphash.Bytes(seed, raw)
 	earlier, known := k.numbers[number]
 	k.numbers[number] = hash
 	return known && earlier == hash
 }
 
-// met notes a key that came whole, and reports whether it had come before.
+// met records a key that was sent in full, and reports whether it had been sent before.
 func (k *keys) met(raw []byte) bool {
 	hash := maphash.Bytes(seed, raw)
 	_, known := k.whole[hash]
@@ -48,8 +48,8 @@ func (k *keys) met(raw []byte) bool {
 	return known
 }
 
-// exceeds notes a value of a label or of a tag key, and reports whether it is the first
-// one beyond the budget.
+// exceeds records a value of a label or of a tag key, and reports whether it is the first one
+// over the budget.
 func (k *keys) exceeds(scope, value string, budget int) bool {
 	hash := maphash.String(seed, scope+"\x00"+value)
 	used, known := k.used[scope]

@@ -9,15 +9,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// readKey tells of a key that is new, and of what the daemon makes of its labels. An
-// error is about its bytes.
-func (s *session) readKey(to *told, raw []byte) error {
+// readKey reports a key that was not seen before, and how the daemon normalizes its labels. An
+// error is about the key's encoding.
+func (s *session) readKey(dst *entry, raw []byte) error {
 	k := &s.key
 	if err := wire.ReadKey(k, raw); err != nil {
 		return err //nolint:wrapcheck // the message's own words
 	}
 	if canonical := wire.AppendKey(nil, k); !bytes.Equal(canonical, raw) {
-		s.note(to, noteAdvice, "its %d bytes are not the canonical %d: shortest forms, nil for what is not "+
+		s.note(dst, noteAdvice, "its %d bytes are not the canonical %d: shortest forms, nil for what is not "+
 			"set, nothing after the last label that is", len(raw), len(canonical))
 	}
 	normal := *k
@@ -26,59 +26,60 @@ func (s *session) readKey(to *told, raw []byte) error {
 	for l := range span.FirstList {
 		before, after := *k.Text(l), *normal.Text(l)
 		if before != "" {
-			to.add(l.String(), head(before))
+			dst.add(l.String(), head(before))
 		}
-		s.change(to, l, l.String(), before, after)
+		s.change(dst, l, l.String(), before, after)
 	}
 	for l := span.FirstList; l < span.EndOfLists; l++ {
-		s.readTags(to, l, *k.Tags(l), len(*normal.Tags(l)))
+		s.readTags(dst, l, *k.Tags(l), len(*normal.Tags(l)))
 	}
 	if k.TraceRoot != span.TraceRootNotSet {
-		to.add("trace_root", k.TraceRoot == span.TraceRootTrue)
+		dst.add("trace_root", k.TraceRoot == span.TraceRootTrue)
 	}
 	if k.HTTPStatus != 0 {
-		to.add("http_status", k.HTTPStatus)
+		dst.add("http_status", k.HTTPStatus)
 		if k.HTTPStatus < 100 || k.HTTPStatus > 599 {
-			s.note(to, noteAdvice, "http_status %d is none of HTTP: 100 to 599, or nil", k.HTTPStatus)
+			s.note(dst, noteAdvice, "http_status %d is none of HTTP: 100 to 599, or nil", k.HTTPStatus)
 		}
 	}
 	if k.Kind != "" && !slices.Contains(kinds, k.Kind) {
-		s.note(to, noteAdvice, "span_kind %q is none of %s", head(k.Kind), strings.Join(kinds, ", "))
+		s.note(dst, noteAdvice, "span_kind %q is none of %s", head(k.Kind), strings.Join(kinds, ", "))
 	}
 	if k.Synthetics {
-		to.add("synthetics", true)
+		dst.add("synthetics", true)
 	}
 	return nil
 }
 
-// readTags tells of a list of tags, of which the daemon keeps the first.
-func (s *session) readTags(to *told, l span.Label, tags []string, kept int) {
+// readTags reports a list of tags. The daemon keeps the first kept of them.
+func (s *session) readTags(dst *entry, l span.Label, tags []string, kept int) {
 	if kept < len(tags) {
-		s.note(to, noteNormalised, "of %d %ss the first %d are kept", len(tags), l, kept)
+		s.note(dst, noteNormalised, "of %d %ss the first %d are kept", len(tags), l, kept)
 		tags = tags[:kept]
 	}
 	list := make([]string, len(tags))
 	for i, tag := range tags {
 		list[i] = head(tag)
 		if i > 0 && tag < tags[i-1] {
-			s.note(to, noteAdvice, "%ss are not in the order of their bytes, as %q before %q: the daemon "+
+			s.note(dst, noteAdvice, "%ss are not in the order of their bytes, as %q before %q: the daemon "+
 				"sorts them at each miss, and another order is another key in its table", l, list[i-1],
 				list[i])
 		}
 		name, _, hasValue := strings.Cut(tag, ":")
-		s.doubtTag(to, l, tags[:i], name, hasValue)
-		s.change(to, l, l.String()+" "+head(name), tag, l.Tag(tag))
+		s.noteSuspiciousTag(dst, l, tags[:i], name, hasValue)
+		s.change(dst, l, l.String()+" "+head(name), tag, l.Tag(tag))
 	}
 	if kept > 0 {
-		to.add(l.String()+"s", list)
+		dst.add(l.String()+"s", list)
 	}
 }
 
-// kinds are those that an agent knows.
+// kinds are the span kinds that an agent knows.
 var kinds = []string{"client", "consumer", "internal", "producer", "server"}
 
-// doubtTag notes what an author will not have meant by a tag, behind the earlier ones of its list.
-func (s *session) doubtTag(to *told, l span.Label, earlier []string, name string, hasValue bool) {
+// noteSuspiciousTag notes a probable mistake of the tracer's author in a tag. earlier are the tags
+// before it in its list.
+func (s *session) noteSuspiciousTag(dst *entry, l span.Label, earlier []string, name string, hasValue bool) {
 	isTwice := slices.ContainsFunc(earlier, func(tag string) bool {
 		other, _, _ := strings.Cut(tag, ":")
 		return other == name
@@ -86,24 +87,24 @@ func (s *session) doubtTag(to *told, l span.Label, earlier []string, name string
 	asked := s.config.Features.PeerTags
 	switch {
 	case !hasValue:
-		s.note(to, noteAdvice, "%s %q has no colon: a tag is key:value", l, head(name))
+		s.note(dst, noteAdvice, "%s %q has no colon: a tag is key:value", l, head(name))
 	case isTwice:
-		s.note(to, noteAdvice, "%s %q stands twice in a list", l, head(name))
+		s.note(dst, noteAdvice, "%s %q stands twice in a list", l, head(name))
 	case l == span.LabelPeerTag && !slices.Contains(asked, name) && (name != baseService || len(asked) == 0):
-		s.note(to, noteAdvice, "%s %q is none that features asks for", l, head(name))
+		s.note(dst, noteAdvice, "%s %q is none that features asks for", l, head(name))
 	}
 }
 
-// baseService is the peer tag of a span within a service, which features does not name.
+// baseService is the peer tag of spans within a service. The features do not list it.
 const baseService = "_dd.base_service"
 
-// change notes that a label becomes another text, or one too many for its budget.
-func (s *session) change(to *told, l span.Label, scope, before, after string) {
+// change notes that a label is normalized to another text, or exceeds the budget of its scope.
+func (s *session) change(dst *entry, l span.Label, scope, before, after string) {
 	if before != after {
-		s.note(to, noteNormalised, "%s %q becomes %q", l, head(before), head(after))
+		s.note(dst, noteNormalised, "%s %q becomes %q", l, head(before), head(after))
 	}
 	if after != "" && s.keys.exceeds(scope, after, l.Budget()) {
-		s.note(to, noteNormalised, "%q has more than %d distinct values: what an interval meets beyond so "+
+		s.note(dst, noteNormalised, "%q has more than %d distinct values: what an interval meets beyond so "+
 			"many becomes %q", scope, l.Budget(), span.Blocked)
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// printer writes events, of all sessions, so many messages in a second and no more.
+// printer writes the events of all sessions, up to a number of messages per second.
 type printer struct {
 	config *Config
 	mu     sync.Mutex
-	second time.Time // the one that is being filled
+	second time.Time // current second
 	filled int
-	hidden int // messages since one was printed
+	hidden int // messages not printed since the last printed one
 	failed error
 }
 
-// print prints an event, if it is an important one or there is room for it.
+// print prints an event if it is important or the second's limit is not reached.
 func (p *printer) print(e *event, isImportant bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -32,7 +32,7 @@ func (p *printer) print(e *event, isImportant bool) {
 		line = e.json
 	}
 	if p.hidden > 0 && !p.config.Quiet {
-		e.add("hidden_before", p.hidden) // messages
+		e.add("hidden_before", p.hidden) // number of messages not printed
 	}
 	p.hidden = 0
 	p.filled++

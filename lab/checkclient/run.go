@@ -12,14 +12,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// run reads until the tracer leaves, which is no ending.
+// run reads messages until the connection ends. It returns nil if the client closed it in order.
 func (s *session) run() *ending {
 	hello, message, err := s.in.Hello()
 	switch {
 	case message == nil:
 		return s.unread(err)
 	case err != nil:
-		s.event("malformed", message) // to count it
+		s.event("malformed", message) // only to count the message
 		return &ending{err, message, malformed(message, err).at}
 	}
 	s.hello(hello, message)
@@ -30,7 +30,7 @@ func (s *session) run() *ending {
 		}
 		left, ended := s.handle(message)
 		if left {
-			s.behindBye()
+			s.afterBye()
 		}
 		if left || ended != nil {
 			return ended
@@ -41,14 +41,14 @@ func (s *session) run() *ending {
 	}
 }
 
-// die ends the connection as a kill does: nothing more is accepted, and there is no bye. What was
-// accepted is read, because it is to come again.
+// die ends the connection as a killed daemon does: it accepts no further data and sends no bye.
+// It reads the data accepted before, because the client has to replay it.
 func (s *session) die() *ending {
 	s.answer(wire.AppendFeatures(nil, &wire.Announcement{
 		Features: s.config.Features, Settled: uint64(len(s.death.batches[0])),
 	}), "features", "settled", len(s.death.batches[0]))
-	if socket, is := s.conn.(*net.UnixConn); is {
-		_ = socket.CloseRead() // else it ends when the client does
+	if socket, ok := s.conn.(*net.UnixConn); ok {
+		_ = socket.CloseRead() // if this fails, the connection ends when the client closes it
 	}
 	for {
 		message, err := s.in.Next()
@@ -59,18 +59,18 @@ func (s *session) die() *ending {
 			return ended
 		}
 	}
-	s.printer.print(&event{s.id, "death", told{facts: []any{"batches", len(s.death.batches)}}}, true)
+	s.printer.print(&event{s.id, "death", entry{facts: []any{"batches", len(s.death.batches)}}}, true)
 	s.death.mu.Lock()
 	defer s.death.mu.Unlock()
 	s.death.isOver = true
 	return nil
 }
 
-// behindBye tells of what lies behind a bye, which a daemon drops. From here on the tracer can write
-// no more.
-func (s *session) behindBye() {
-	socket, is := s.conn.(*net.UnixConn)
-	if !is || socket.CloseRead() != nil {
+// afterBye reports data that the client sent after its bye, which a daemon drops. From here on
+// the client can write no more.
+func (s *session) afterBye() {
+	socket, ok := s.conn.(*net.UnixConn)
+	if !ok || socket.CloseRead() != nil {
 		return
 	}
 	for {
@@ -82,16 +82,16 @@ func (s *session) behindBye() {
 		e := s.event(kind.String(), message)
 		if kind == wire.TypeSpans {
 			spans := wire.CountSpans(body, 0)
-			s.note(&e.told, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
+			s.note(&e.entry, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
 			s.sums.spans += int(spans)
 		} else {
-			s.note(&e.told, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
+			s.note(&e.entry, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
 		}
 		s.printer.print(e, false)
 	}
 }
 
-// unread is the ending of a connection within a frame, or between two.
+// unread returns the ending of a connection that ended within a frame or between two frames.
 func (s *session) unread(err error) *ending {
 	switch {
 	case errors.Is(err, io.EOF) && s.sums.messages > 0:
@@ -106,13 +106,13 @@ func (s *session) unread(err error) *ending {
 }
 
 func (s *session) hello(hello *wire.Hello, message []byte) {
-	e, from := s.event("hello", message), &told{}
+	e, from := s.event("hello", message), &entry{}
 	s.lang = hello.Origin.Lang
 	origin := hello.Origin
 	origin.Normalize()
 	before := maps.Collect(wire.OriginFields(&hello.Origin))
 	e.add("version", hello.Version, "client", head(hello.Client))
-	e.parts = []*told{from}
+	e.parts = []*entry{from}
 	for name, value := range wire.OriginFields(&origin) {
 		if value != "" {
 			from.add(name, head(value))
@@ -122,7 +122,7 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		}
 	}
 	if least := len(wire.AppendHello(nil, hello)) - wire.HeaderLen; least < len(message) {
-		s.note(&e.told, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
+		s.note(&e.entry, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
 			"misspelt?", len(message), least)
 	}
 	f := &s.config.Features
@@ -141,7 +141,7 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		"span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
 }
 
-// handle tells of one message. It reports whether the tracer has left.
+// handle reports one message. left reports whether the client has said bye.
 func (s *session) handle(message []byte) (left bool, ended *ending) {
 	kind, body, err := wire.Split(message)
 	e := s.event(kind.String(), message)
@@ -157,7 +157,7 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		var lost wire.Lost
 		lost, err = wire.DecodeLost(body)
 		for _, reason := range slices.Sorted(maps.Keys(lost)) {
-			e.parts = append(e.parts, &told{facts: []any{"reason", head(reason), "spans", lost[reason]}})
+			e.parts = append(e.parts, &entry{facts: []any{"reason", head(reason), "spans", lost[reason]}})
 		}
 		s.after.ambiguous -= min(lost["ambiguous"], s.after.ambiguous)
 	case wire.TypeFlush:
@@ -165,11 +165,11 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		flush, err = wire.DecodeFlush(body)
 		e.add("id", flush.ID)
 		if err == nil {
-			flush.OK = !s.isDoomed() // else what came before would be settled
+			flush.OK = !s.isDoomed() // the acknowledgement would settle the batches before it
 			defer s.answer(wire.AppendFlushAnswer(nil, &flush), "flush", "id", flush.ID, "ok", flush.OK)
 		}
 	case wire.TypeBye:
-		left = true // the daemon reads no further, not even in it
+		left = true // the daemon parses nothing after this
 	default:
 		err = fmt.Errorf("handle message: a tracer does not send %s here", kind)
 	}

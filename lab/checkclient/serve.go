@@ -10,11 +10,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// maxSessions is how many tracers are served at a time.
+// maxSessions limits the number of concurrent connections.
 const maxSessions = 16
 
-// Serve takes tracers until so many have come and left, or until the context ends; 0
-// stands for any number. The error says how many were not well.
+// Serve serves the given number of connections, or any number if it is 0. It returns when all of
+// them have ended or ctx is done. The error contains how many of them failed.
 func (c *Checker) Serve(ctx context.Context, listener net.Listener, connections int) (err error) {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	var sessions sync.WaitGroup
@@ -50,8 +50,8 @@ func (c *Checker) Serve(ctx context.Context, listener net.Listener, connections 
 	return c.printer.failed
 }
 
-// serve is one session. When the context ends, it reads what was written before, as a
-// daemon does that stops.
+// serve runs one session. When ctx is done, it still reads data that was already written, as a
+// daemon does during shutdown.
 func (c *Checker) serve(ctx context.Context, conn net.Conn, id int) {
 	defer conn.Close()
 	if unix, is := conn.(*net.UnixConn); is {

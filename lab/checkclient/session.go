@@ -11,59 +11,59 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// session is one tracer's connection. Its goroutine owns all of it.
+// session is one client connection. Only its own goroutine accesses it.
 type session struct {
 	*Checker
-	id   int
-	conn net.Conn
-	in   *ingest.Reader
-	lang string
-	keys keys
-	sums sums
-	told map[note]struct{}
+	id    int
+	conn  net.Conn
+	in    *ingest.Reader
+	lang  string
+	keys  keys
+	sums  sums
+	noted map[note]struct{}
 
 	after aftermath
 
-	key span.Key // scratch
+	key span.Key // reused for parsing
 }
 
 func newSession(c *Checker, conn net.Conn, id int) *session {
 	return &session{
 		Checker: c, id: id, conn: conn, in: ingest.NewReader(conn, &c.read),
-		keys: newKeys(), told: map[note]struct{}{}, sums: sums{notes: map[string]int{}},
+		keys: newKeys(), noted: map[note]struct{}{}, sums: sums{notes: map[string]int{}},
 	}
 }
 
-// event begins to tell of a message, and counts it.
+// event starts the description of a message, and counts it.
 func (s *session) event(name string, message []byte) *event {
 	s.sums.messages++
 	s.sums.bytes += wire.HeaderLen + len(message)
-	return &event{s.id, name, told{facts: []any{"bytes", wire.HeaderLen + len(message)}}}
+	return &event{s.id, name, entry{facts: []any{"bytes", wire.HeaderLen + len(message)}}}
 }
 
-// answerTimeout is for a tracer that does not read.
+// answerTimeout bounds a write to a client that does not read.
 const answerTimeout = 100 * time.Millisecond
 
-// answer sends a frame, and tells of it.
+// answer sends a frame, and reports it.
 func (s *session) answer(frame []byte, name string, facts ...any) {
-	e := &event{s.id, "answer", told{facts: append([]any{"type", name, "bytes", len(frame)}, facts...)}}
-	_ = s.conn.SetWriteDeadline(time.Now().Add(answerTimeout)) // fails only where the write does
+	e := &event{s.id, "answer", entry{facts: append([]any{"type", name, "bytes", len(frame)}, facts...)}}
+	_ = s.conn.SetWriteDeadline(time.Now().Add(answerTimeout)) // if this fails, so does the write
 	if _, err := s.conn.Write(frame); err != nil {
 		e.add("not_sent", head(err.Error()))
 	}
 	s.printer.print(e, false)
 }
 
-// fail tells of what ends the connection, and says bye as a daemon does.
+// fail reports why the connection ends, and sends bye as a daemon does.
 func (s *session) fail(ended *ending) {
 	at, reason := min(max(ended.at, 0), len(ended.bytes)), ingest.FaultOf(ended.err)
-	e := &event{s.id, "malformed", told{facts: []any{"reason", reason.String(), "message", s.sums.messages}}}
+	e := &event{s.id, "malformed", entry{facts: []any{"reason", reason.String(), "message", s.sums.messages}}}
 	if len(ended.bytes) > 0 {
 		e.add("byte", at, "hex", hexAround(ended.bytes, at))
 	}
-	s.note(&e.told, noteMalformed, "%s", ended.err)
+	s.note(&e.entry, noteMalformed, "%s", ended.err)
 	if reason == ingest.FaultTooLarge {
-		s.note(&e.told, noteAdvice, "a frame's length is big-endian; little-endian this one says %d",
+		s.note(&e.entry, noteAdvice, "a frame's length is big-endian; little-endian this one says %d",
 			bits.ReverseBytes32(wire.FrameLength(ended.bytes)))
 	}
 	s.printer.print(e, true)
@@ -72,15 +72,15 @@ func (s *session) fail(ended *ending) {
 	}
 }
 
-// maxTold is how many notes a connection has before its end; further ones are only counted.
-const maxTold = 512
+// maxNotes limits the distinct notes per connection. Further notes are only counted.
+const maxNotes = 512
 
-// note adds a note to what is told, if it is a new one.
-func (s *session) note(to *told, kind, format string, args ...any) {
+// note adds a note to an entry, unless the connection already has the same note.
+func (s *session) note(dst *entry, kind, format string, args ...any) {
 	n := note{kind, fmt.Sprintf(format, args...)}
 	s.sums.notes[kind]++
-	if _, known := s.told[n]; !known && (len(s.told) < maxTold || kind == noteMalformed) {
-		s.told[n] = struct{}{}
-		to.notes = append(to.notes, n)
+	if _, known := s.noted[n]; !known && (len(s.noted) < maxNotes || kind == noteMalformed) {
+		s.noted[n] = struct{}{}
+		dst.notes = append(dst.notes, n)
 	}
 }

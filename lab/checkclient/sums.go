@@ -1,12 +1,12 @@
 package checkclient
 
-// sums are what a connection came to.
+// sums are the totals of a connection.
 type sums struct {
 	messages, bytes            int
 	definitions, redefinitions int
 	batches, batchBytes, spans int
-	numbered, repeated         int // spans whose key was a number, or came whole though it had come before
+	numbered, repeated         int // spans with a key number; spans that repeated a full key
 	repeatedBytes              int
 	late, early                int
-	notes                      map[string]int // by kind
+	notes                      map[string]int // number of notes by kind
 }

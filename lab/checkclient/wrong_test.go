@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// keyWith is the key of a test with one thing about it changed.
+// keyWith returns the key used in tests, after change.
 func keyWith(change func(*span.Key)) []byte {
 	k := span.Key{Service: "shop", Operation: "op", Resource: "r", Type: "web"}
 	change(&k)
@@ -26,14 +26,14 @@ func batchOf(n int, key []byte) []byte {
 	return batch(keys...)
 }
 
-// endingAt is a batch of one span that ends so many nanoseconds after 1970.
+// endingAt returns a batch of one span whose end is the given number of nanoseconds since 1970.
 func endingAt(end int64) []byte {
 	b := wire.AppendWhole(wire.BeginSpans(nil), webKey(), 1, end, 0, 1)
 	wire.EndSpans(b, 0, 1)
 	return b
 }
 
-// spanOf is a batch of one span that lasts so long and stands for so many.
+// spanOf returns a batch of one span with a duration and a weight.
 func spanOf(duration uint64, weight float64) []byte {
 	b := wire.AppendWhole(wire.BeginSpans(nil), webKey(), duration, noon.UnixNano(), 0, weight)
 	wire.EndSpans(b, 0, 1)
@@ -48,7 +48,7 @@ func distinct(n int) []byte {
 	return all
 }
 
-// littleEndian has a frame's length the wrong way round.
+// littleEndian reverses the byte order of the frame's length.
 func littleEndian(frame []byte) []byte {
 	frame = bytes.Clone(frame)
 	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-wire.HeaderLen))
@@ -57,8 +57,8 @@ func littleEndian(frame []byte) []byte {
 
 func helloOf(m wire.Hello) []byte { return wire.AppendHello(nil, &m) }
 
-// wrongClients are what authors do, and what they are told. All but the well ones make
-// the command fail.
+// wrongClients are mistakes that authors of clients make, and the expected notes. All of them
+// fail except those marked as well.
 var wrongClients = []struct {
 	name   string
 	frames [][]byte
@@ -318,8 +318,8 @@ var wrongClients = []struct {
 	}))}, says: []string{`resource "a\x1b[2J\u202eb\n"`}},
 }
 
-// TestWrongClientsAreToldWhatIsWrong: each of the mistakes that authors make gets a
-// sentence of its own, and the exit says whether it costs spans.
+// TestWrongClientsAreToldWhatIsWrong: each common mistake gets its own sentence, and the exit
+// code tells whether the mistake loses spans.
 func TestWrongClientsAreToldWhatIsWrong(t *testing.T) {
 	for _, c := range wrongClients {
 		t.Run(c.name, func(t *testing.T) {

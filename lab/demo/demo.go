@@ -16,24 +16,24 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Config is what a person may choose.
+// Config holds the settings of a demo.
 type Config struct {
 	Destination string        // one of Destinations
-	For         time.Duration // 0: until the context ends
-	Rate        int           // spans a second
+	For         time.Duration // duration; 0 until the context is done
+	Rate        int           // spans per second
 	JSON        bool
 	Version     string
 	Out         io.Writer
 	Log         *slog.Logger
 }
 
-// Outcome is the last object of a demo: the books, and beside them what the
-// tracers sent and what the destination counted.
+// Outcome is the last object of a demo's output: the daemon's accounting, the totals that the
+// tracers sent, and the totals that the destination counted.
 type Outcome struct {
 	status.Books
 	Tracers     Sent     `json:"tracers"`
 	Destination string   `json:"destination"`
-	Agent       Sent     `json:"agent"` // or whatever stands in its place
+	Agent       Sent     `json:"agent"` // counted by the destination, which need not be an agent
 	Equal       bool     `json:"equal"`
 	Faults      []string `json:"faults"`
 }
@@ -45,15 +45,15 @@ type demo struct {
 	daemon      *daemon.Daemon
 	shop        *traffic
 
-	arrivals chan any      // what the destination accepted
+	arrivals chan any      // payloads accepted by the destination
 	stopped  chan struct{} // closed when the daemon has delivered everything
 	flushes  int
 	faults   []string
 
-	unwritten error // why a report was not written
+	unwritten error // first error in writing a report
 }
 
-// Run shows the demo. Its error says what was lost or counted wrongly.
+// Run runs the demo. Its error lists lost or wrongly counted spans.
 func Run(ctx context.Context, config Config) error {
 	dir, err := os.MkdirTemp("", "spanstatsd-demo")
 	if err != nil {
@@ -82,7 +82,7 @@ func Run(ctx context.Context, config Config) error {
 	return d.finish(&showing)
 }
 
-// start runs a destination, a daemon before it and the shop before that.
+// start starts the destination, then the daemon, then the shop's tracers.
 func (d *demo) start(dir string) (err error) {
 	if d.destination, err = startDestination(d.config.Destination, dir, d.take); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (d *demo) start(dir string) (err error) {
 	return err
 }
 
-// take is called for all that the destination accepted, before it answers.
+// take is called with each payload that the destination accepts, before it responds.
 func (d *demo) take(arrived any) {
 	select {
 	case d.arrivals <- arrived:
@@ -116,8 +116,8 @@ func (d *demo) take(arrived any) {
 	}
 }
 
-// quiet is the time without a payload after which a flush is over: its payloads,
-// one an origin, follow one another at once.
+// quiet is the pause without a payload that ends a flush. The payloads of one flush, one per
+// origin, follow one another without a pause.
 const quiet = 200 * time.Millisecond
 
 // show writes a report for each flush until the daemon has stopped.
@@ -139,7 +139,7 @@ func (d *demo) show() {
 	}
 }
 
-// write shows what has arrived since the last report.
+// write writes the report on the payloads since the last report.
 func (d *demo) write(arrived report) {
 	shown, books, at := arrived.table(), d.daemon.Books(), time.Now()
 	if len(shown.lines) == 0 {
@@ -164,11 +164,11 @@ func (d *demo) encode(v any) {
 	}
 }
 
-// closeGrace is for the tracers to hand over what they still hold.
+// closeGrace is how long the tracers may take to deliver their buffered spans.
 const closeGrace = 5 * time.Second
 
-// finish stops the tracers, then the daemon, and holds the books against what
-// both ends counted.
+// finish stops the tracers, then the daemon, and compares the daemon's accounting with the totals
+// of tracers and destination.
 func (d *demo) finish(showing *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()

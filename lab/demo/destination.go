@@ -14,33 +14,34 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
-// destination is where the demo's daemon sends statistics, and nowhere else.
+// destination receives the statistics of the demo's daemon.
 type destination interface {
-	// choose has the daemon send there.
+	// choose configures the daemon to export to this destination.
 	choose(c *daemon.Config) error
-	// begin is told where the daemon answers, once it runs.
+	// begin starts the destination's own work. address is the HTTP address of the running daemon.
 	begin(address string) error
-	// newReport is an empty report on what it was sent.
+	// newReport returns an empty report on received payloads.
 	newReport() report
-	// counted is what it has counted so far, and what was wrong with it. What it is not
-	// told it takes from what the tracers sent.
+	// counted returns the totals counted so far, and the problems found. Totals that the
+	// destination cannot count are copied from sent.
 	counted(sent Sent) (counted Sent, problems []string)
-	// settle waits for what must be there before the daemon stops.
+	// settle waits for data that must arrive before the daemon stops.
 	settle(sent Sent)
 	Close() error
 }
 
-// served is a destination that listens, and has everything when the daemon has stopped.
+// served is the common part of destinations that listen. They have received everything when the
+// daemon has stopped.
 type served struct{}
 
 func (served) begin(string) error { return nil }
 
 func (served) settle(Sent) {}
 
-// Destinations are the names of those that a demo can have.
+// Destinations are the names of the available destinations.
 var Destinations = []string{"agent", "otlp", "prometheus"}
 
-// startDestination starts one, which hands over all that it accepts.
+// startDestination starts the named destination, which passes each accepted payload to take.
 func startDestination(name, dir string, take func(arrived any)) (destination, error) {
 	switch name {
 	case "agent":
@@ -61,7 +62,7 @@ func startDestination(name, dir string, take func(arrived any)) (destination, er
 	return nil, fmt.Errorf("start destination: %q is none", name)
 }
 
-// agentDestination is a stand-in for the Datadog agent.
+// agentDestination is a mock Datadog agent.
 type agentDestination struct {
 	*standin.Agent
 	served
@@ -91,7 +92,7 @@ func (r *agentReport) table() table {
 	return rowsTable(rows)
 }
 
-// otlpDestination is a stand-in for an OpenTelemetry Collector.
+// otlpDestination is a mock OpenTelemetry Collector.
 type otlpDestination struct {
 	*collector.Collector
 	served
@@ -119,7 +120,7 @@ func (d otlpDestination) choose(c *daemon.Config) error {
 
 func (otlpDestination) newReport() report { return &otlpReport{} }
 
-// counted has no top-level spans: nothing says which are in this dialect.
+// counted returns no top-level spans, because this OTLP mapping does not mark them.
 func (d otlpDestination) counted(sent Sent) (Sent, []string) {
 	t := d.Totals()
 	problems := t.Problems

@@ -16,16 +16,16 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// What the daemon shows to who scrapes it.
+// Names of the metrics that the daemon exposes for scraping.
 const (
 	callsName    = "traces_span_metrics_calls_total"
 	durationName = "traces_span_metrics_duration_seconds"
 	failedStatus = "STATUS_CODE_ERROR"
 )
 
-const answerGrace = 30 * time.Second // of a busy machine
+const answerGrace = 30 * time.Second // for a busy machine
 
-// get is the body of a good answer.
+// get returns the body of a successful response.
 func get(address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerGrace)
 	defer cancel()
@@ -45,19 +45,19 @@ func get(address string) ([]byte, error) {
 	return body, nil
 }
 
-// scrapedPage is what a Prometheus would scrape, where there is none. It says of the time between
-// the newest two totals what a server would say of the last 20 seconds.
+// scrapedPage reads the daemon's metrics directly if no Prometheus is installed. Its rates
+// cover the time between the last two totals; those of a Prometheus cover the last 20 seconds.
 type scrapedPage struct {
 	url    string
 	now    map[[2]string]*route
 	before map[[2]string]*route
-	at     time.Time // of before
+	at     time.Time // time of before
 }
 
-// route is what is counted of one, in all its series.
+// route is the sum of all series of one route.
 type route struct {
 	calls, failed float64
-	buckets       map[float64]float64 // spans up to a bound in seconds
+	buckets       map[float64]float64 // cumulative count by upper bound in seconds
 }
 
 func newScrapedPage(url string) *scrapedPage { return &scrapedPage{url: url, at: time.Now()} }
@@ -94,7 +94,7 @@ func (s *scrapedPage) total() (total Sent, err error) {
 	return total, nil
 }
 
-// route is the one that a series is of.
+// route returns the route that a series belongs to.
 func (s *scrapedPage) route(metric *dto.Metric) *route {
 	name := [2]string{label(metric, "service_name"), label(metric, "http_route")}
 	if s.now[name] == nil {
@@ -131,8 +131,8 @@ func (s *scrapedPage) rates() (list []Rate, err error) {
 	return list, nil
 }
 
-// since is a quantile of what was counted since an earlier time, in seconds: as PromQL has it, the
-// spans of a bucket lie evenly between its bounds.
+// since returns a quantile in seconds of the spans counted since an earlier reading. As in
+// PromQL, it assumes that the spans of a bucket are evenly distributed between its bounds.
 func (r *route) since(earlier *route, q float64) float64 {
 	bounds := slices.Sorted(maps.Keys(r.buckets))
 	if len(bounds) == 0 {

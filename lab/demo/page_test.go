@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestQuantileOfBuckets: as histogram_quantile has it, of what was counted between two times.
+// TestQuantileOfBuckets: since computes the quantile of the spans between two readings as
+// histogram_quantile does.
 func TestQuantileOfBuckets(t *testing.T) {
 	earlier := &route{buckets: map[float64]float64{1: 5, 2: 5, math.Inf(1): 5}}
 	now := &route{buckets: map[float64]float64{1: 15, 2: 35, math.Inf(1): 45}}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Rate is one line of what is scraped: the requests to a route, and how long they take.
+// Rate is one line of the report on scraped metrics: requests of a route, and their latency.
 type Rate struct {
 	Service string  `json:"service"`
 	Route   string  `json:"route"`
@@ -16,7 +16,7 @@ type Rate struct {
 	P95     float64 `json:"p95_ms"`
 }
 
-// ratesReport has the newest rates, since each list has all routes.
+// ratesReport holds the latest rates. Each list of rates contains all routes.
 type ratesReport struct{ rates []Rate }
 
 func (r *ratesReport) add(arrived any) { r.rates = arrived.([]Rate) }

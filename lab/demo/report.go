@@ -1,13 +1,12 @@
 package demo
 
-// report sums up what arrived since the one before.
+// report summarizes the payloads since the previous report.
 type report interface {
 	add(arrived any)
 	table() table
 }
 
-// table is what a report shows: to a person in lines with tabs between the columns, and to a
-// program as rows.
+// table is the content of a report: tab-separated lines for people, and rows for programs.
 type table struct {
 	header string
 	lines  []string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Row is one line of what is sent: a service and a resource.
+// Row is one line of the report on exported payloads: a service and a resource.
 type Row struct {
 	Service  string  `json:"service"`
 	Resource string  `json:"resource"`
@@ -18,7 +18,7 @@ type Row struct {
 	P99      float64 `json:"p99_ms"`
 }
 
-// newRow makes a row of counts and of quantiles in nanoseconds.
+// newRow returns a row. Quantiles are in nanoseconds.
 func newRow(service, resource string, hits, errors uint64, quantile func(float64) float64) Row {
 	return Row{
 		Service: service, Resource: resource, Hits: hits, Errors: errors,
@@ -31,7 +31,7 @@ func milliseconds(nanoseconds float64) float64 {
 	return float64(int64(nanoseconds/1e3+0.5)) / 1e3
 }
 
-// rowsTable is the busiest first.
+// rowsTable returns the rows sorted by hits, the busiest first.
 func rowsTable(rows []Row) table {
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), strings.Compare(a.Service, b.Service),

@@ -12,32 +12,33 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// source is what says how much was scraped: a real Prometheus, or the page that it would scrape.
+// source returns scraped totals: from a real Prometheus, or directly from the daemon's page.
 type source interface {
-	// total is the sum of all series, with top-level spans of 0: nothing says which are.
+	// total returns the sum of all series. TopLevel is 0, because the metrics do not
+	// distinguish top-level spans.
 	total() (Sent, error)
-	// rates are requests a second by route, and their 95th percentile, lately.
+	// rates returns the recent requests per second and 95th percentile of each route.
 	rates() ([]Rate, error)
 	Close() error
 }
 
-// scrapedDestination has the daemon's totals scraped, and looks at them.
+// scrapedDestination scrapes the daemon's totals.
 type scrapedDestination struct {
 	dir  string
 	take func(arrived any)
 
 	source source
 	cancel context.CancelFunc
-	done   chan struct{} // closed when nobody looks any more
+	done   chan struct{} // closed when the watching goroutine has ended
 
 	mutex   sync.Mutex
-	seen    Sent // the newest total
+	seen    Sent // latest total
 	problem string
 }
 
-const settleGrace = time.Minute // an interval, and what a busy machine takes to scrape
+const settleGrace = time.Minute // an interval, and the time that a busy machine needs to scrape
 
-// bounds are those of the Collector's connector, in seconds.
+// bounds are those of the Collector's spanmetrics connector, in seconds.
 var bounds = []float64{.002, .004, .006, .008, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15}
 
 func (d *scrapedDestination) choose(c *daemon.Config) error {
@@ -48,7 +49,7 @@ func (d *scrapedDestination) choose(c *daemon.Config) error {
 	return err
 }
 
-// begin starts a Prometheus where there is one, and looks at the page itself where there is none.
+// begin starts a Prometheus if one is installed, and otherwise reads the daemon's page itself.
 func (d *scrapedDestination) begin(address string) (err error) {
 	d.source = newScrapedPage("http://" + address + prometheus.Path)
 	if program, missing := exec.LookPath("prometheus"); missing == nil {
@@ -63,7 +64,7 @@ func (d *scrapedDestination) begin(address string) (err error) {
 	return nil
 }
 
-// watch reports the rates whenever the totals have grown, which they do once an interval.
+// watch reports the rates whenever the totals have increased, which is once per interval.
 func (d *scrapedDestination) watch(ctx context.Context) {
 	defer close(d.done)
 	for {
@@ -82,7 +83,7 @@ func (d *scrapedDestination) watch(ctx context.Context) {
 	}
 }
 
-// look reads the totals, and reports whether they have grown.
+// look reads the totals, and reports whether they have increased.
 func (d *scrapedDestination) look() (isMore bool, err error) {
 	total, err := d.source.total()
 	d.mutex.Lock()
@@ -98,7 +99,7 @@ func (d *scrapedDestination) look() (isMore bool, err error) {
 	return isMore, nil
 }
 
-// note keeps the first thing that went wrong.
+// note records an error, if it is the first.
 func (d *scrapedDestination) note(err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -107,8 +108,8 @@ func (d *scrapedDestination) note(err error) {
 	}
 }
 
-// settle waits until everything was scraped: what the daemon's last interval counts nobody can
-// scrape from a daemon that has stopped.
+// settle waits until everything is scraped, because the totals of the last interval cannot be
+// scraped after the daemon has stopped.
 func (d *scrapedDestination) settle(sent Sent) {
 	deadline := time.Now().Add(settleGrace)
 	for counted, _ := d.counted(sent); counted.Spans < sent.Spans && time.Now().Before(deadline); {
@@ -124,7 +125,7 @@ func (d *scrapedDestination) settle(sent Sent) {
 
 func (*scrapedDestination) newReport() report { return &ratesReport{} }
 
-// counted has the top-level spans from what was sent: nothing says which are.
+// counted copies the top-level spans from sent, because the metrics do not distinguish them.
 func (d *scrapedDestination) counted(sent Sent) (counted Sent, problems []string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -17,14 +17,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// scraper is a Prometheus that scrapes the daemon, as docs/prometheus.md shows it.
+// scraper is a Prometheus that scrapes the daemon as docs/prometheus.md describes.
 type scraper struct {
 	*exec.Cmd
 	url string
 	log bytes.Buffer
 }
 
-// configuration is once a second, since a person waits.
+// configuration scrapes once per second, so that the user of the demo does not wait.
 const configuration = `global:
   scrape_interval: 1s
 scrape_configs:
@@ -34,8 +34,8 @@ scrape_configs:
 `
 
 const (
-	scrapeEvery = 500 * time.Millisecond // which is how often totals are looked at, too
-	startGrace  = 30 * time.Second       // of a busy machine
+	scrapeEvery = 500 * time.Millisecond // interval between reading totals
+	startGrace  = 30 * time.Second       // for a busy machine
 )
 
 func startScraper(program, dir, target string) (*scraper, error) {
@@ -49,7 +49,7 @@ func startScraper(program, dir, target string) (*scraper, error) {
 	}
 	address := free.Addr().String()
 	free.Close()
-	// A series counts from when it began, and not from when it was scraped first.
+	// With this feature a series counts from its start timestamp, not from the first scrape.
 	s := &scraper{url: "http://" + address, Cmd: exec.Command(program, "--config.file="+config,
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+address,
 		"--enable-feature=created-timestamp-zero-ingestion")}
@@ -68,22 +68,22 @@ func startScraper(program, dir, target string) (*scraper, error) {
 	}
 }
 
-// Close ends it; what it has stored goes with the demo's directory.
+// Close kills the Prometheus. Its data is removed with the demo's directory.
 func (s *scraper) Close() error {
 	if err := s.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop Prometheus: %w", err)
 	}
-	_ = s.Wait() // it was killed
+	_ = s.Wait() // the error says that the process was killed
 	return nil
 }
 
-// sample is one element of an answer.
+// sample is one element of a query result.
 type sample struct {
 	labels map[string]string
 	value  float64
 }
 
-// ask is the answer to a question in PromQL.
+// ask returns the result of a PromQL query.
 func (s *scraper) ask(question string) (samples []sample, err error) {
 	body, err := get(s.url + "/api/v1/query?" + url.Values{"query": {question}}.Encode())
 	if err != nil {
@@ -129,8 +129,9 @@ func (s *scraper) total() (total Sent, err error) {
 	return total, err
 }
 
-// lately is two intervals: in one alone, the totals grow but once.
-const lately = "[20s]"
+// queryRange covers two intervals of the daemon, because within a single one the totals increase
+// only once.
+const queryRange = "[20s]"
 
 func (s *scraper) rates() (list []Rate, err error) {
 	const routes = `{http_route!=""`
@@ -140,20 +141,20 @@ func (s *scraper) rates() (list []Rate, err error) {
 		note     func(*Rate, float64)
 	}{
 		{
-			"sum by (service_name, http_route) (rate(" + callsName + routes + "}" + lately + "))",
+			"sum by (service_name, http_route) (rate(" + callsName + routes + "}" + queryRange + "))",
 			func(r *Rate, v float64) { r.Rate = v },
 		},
 		{"sum by (service_name, http_route) (rate(" + callsName + routes + `, status_code="` + failedStatus +
-			`"}` + lately + "))", func(r *Rate, v float64) { r.Errors = v }},
+			`"}` + queryRange + "))", func(r *Rate, v float64) { r.Errors = v }},
 		{"histogram_quantile(0.95, sum by (service_name, http_route, le) (rate(" + durationName + "_bucket" +
-			routes + "}" + lately + ")))", func(r *Rate, v float64) { r.P95 = milliseconds(v * 1e9) }},
+			routes + "}" + queryRange + ")))", func(r *Rate, v float64) { r.P95 = milliseconds(v * 1e9) }},
 	} {
 		samples, err := s.ask(one.question)
 		if err != nil {
 			return nil, err
 		}
 		for _, sample := range samples {
-			if sample.value == 0 || math.IsNaN(sample.value) { // nothing lately
+			if sample.value == 0 || math.IsNaN(sample.value) { // no requests during that time
 				continue
 			}
 			name := [2]string{sample.labels["service_name"], sample.labels["http_route"]}

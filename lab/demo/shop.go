@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// The shop's services: one tracer, and so one origin, for each.
+// Services of the shop. Each has its own tracer, and so its own origin.
 const (
 	frontEnd = iota
 	cart
@@ -18,15 +18,14 @@ const (
 
 var serviceNames = [services]string{"front-end", "cart", "payments", "orders"}
 
-// step is one span of a request: which service runs it, how it is labelled, how
-// long it takes and how often it fails.
+// step is one span of a request: its service, labels, typical duration, and how often it fails.
 type step struct {
 	service  int
 	key      client.Key
 	typical  time.Duration
-	failsOne int // in so many; 0 never
+	failsOne int // one in failsOne spans fails; 0: none
 	entry    bool
-	slowOne  int // in so many takes ten times as long; 0 never
+	slowOne  int // one in slowOne spans takes ten times as long; 0: none
 }
 
 func server(service int, method, endpoint string, status uint32, typical time.Duration) step {
@@ -71,13 +70,13 @@ func (s step) failing(oneIn int) step { s.failsOne = oneIn; return s }
 func (s step) slow(oneIn int) step    { s.slowOne = oneIn; return s }
 func (s step) root() step             { s.key.TraceRoot = client.TraceRootTrue; return s }
 
-// request is something that a customer does, and how often in a hundred.
+// request is an action of a customer, with its frequency in percent.
 type request struct {
 	share int
 	steps []step
 }
 
-// menu is all that the shop's customers ever do.
+// menu lists all actions of the shop's customers.
 var menu = []request{
 	{50, []step{
 		server(frontEnd, "GET", "/", 200, 12*time.Millisecond).root(),
@@ -101,7 +100,7 @@ var menu = []request{
 	{5, []step{
 		server(frontEnd, "POST", "/checkout", 200, 420*time.Millisecond).failing(40).root(),
 		call(frontEnd, payments, "POST", "/charge", 390*time.Millisecond).failing(40),
-		// The slow endpoint: the card network behind it takes its time.
+		// The slow endpoint: it waits for the card network.
 		server(payments, "POST", "/charge", 200, 380*time.Millisecond).failing(25).slow(12),
 		postgres(payments, 9*time.Millisecond, "UPDATE account SET balance = balance - ? WHERE id = ?"),
 		queue(payments, "kafka.produce", "producer", 3*time.Millisecond),
@@ -120,8 +119,8 @@ func pick(rnd *rand.Rand) *request {
 	panic("BUG: the menu's shares are no hundred")
 }
 
-// snapshot is one span of the step that ends now: half its typical time at
-// least, and an exponential tail.
+// snapshot returns one span of the step that ends now. Its duration is at least half the
+// typical one, with an exponential tail.
 func (s *step) snapshot(rnd *rand.Rand, now time.Time) client.Snapshot {
 	half := s.typical / 2
 	took := half + time.Duration(rnd.ExpFloat64()*float64(half))

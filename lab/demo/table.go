@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// writeTable shows a report and the books to a person.
+// writeTable writes a report and the daemon's accounting in human-readable form.
 func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Books) {
 	fmt.Fprintf(w, "\nflush %d at %s\n\n", flush, at.Format("15:04:05"))
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -23,7 +23,7 @@ func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Book
 		books.Received, books.Aggregated, books.DroppedTotal(), books.Flushed, books.Unsent, books.Held)
 }
 
-// readable is a duration with three significant figures.
+// readable formats a duration with three significant digits.
 func readable(ms float64) string {
 	if ms >= 1000 {
 		return fmt.Sprintf("%.3g s", ms/1000)

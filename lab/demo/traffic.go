@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// Sent counts the spans that the client took.
+// Sent counts the spans that the client accepted.
 type Sent struct {
 	Spans    uint64 `json:"spans"`
 	Errors   uint64 `json:"errors"`
@@ -32,7 +32,7 @@ func (s *Sent) add(batch []client.Snapshot) {
 	}
 }
 
-// traffic is the shop at work: one client for each service.
+// traffic is the running shop: one client per service.
 type traffic struct {
 	rnd     *rand.Rand
 	clients [services]*client.Client
@@ -40,10 +40,10 @@ type traffic struct {
 	sent    Sent
 }
 
-// liveAge is short, for a person watches what the shop does while it does it.
+// liveAge is short, so that the user of the demo sees spans soon after they end.
 const liveAge = 100 * time.Millisecond
 
-// openShop opens the shop's tracers towards a daemon's socket.
+// openShop connects the shop's tracers to the daemon's socket.
 func openShop(socket string) (*traffic, error) {
 	t := &traffic{rnd: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	for i, name := range serviceNames {
@@ -62,10 +62,10 @@ func openShop(socket string) (*traffic, error) {
 	return t, nil
 }
 
-// tick is how often the shop catches up with its rate.
+// tick is how often the shop generates the requests due since the last tick.
 const tick = 20 * time.Millisecond
 
-// run makes about rate spans a second until the context ends.
+// run generates about rate spans per second until the context is done.
 func (t *traffic) run(ctx context.Context, rate int) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -83,8 +83,8 @@ func (t *traffic) run(ctx context.Context, rate int) {
 	}
 }
 
-// serve plays one request and publishes each service's part as one batch. It
-// returns the number of spans.
+// serve simulates one request, publishes the spans of each service as one batch, and returns
+// the number of spans.
 func (t *traffic) serve(now time.Time) (spans uint64) {
 	request := pick(t.rnd)
 	for i := range request.steps {
@@ -104,7 +104,8 @@ func (t *traffic) serve(now time.Time) (spans uint64) {
 	return spans
 }
 
-// close hands over what the tracers still hold, all at once, as they wait for one report.
+// close closes all tracers concurrently, because each delivers its buffered spans and waits for
+// the same flush.
 func (t *traffic) close(ctx context.Context) error {
 	failed := make([]error, len(t.clients))
 	var closing sync.WaitGroup

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// newSpanConcentrator is what the Go tracer computes with: one peer tag, and the
-// limits of cardinality that it sets.
+// newSpanConcentrator returns the concentrator of the Go tracer: with one peer tag, and with
+// the cardinality limits that the tracer sets.
 func newSpanConcentrator() *stats.SpanConcentrator {
 	return stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
 		ComputeStatsBySpanKind: true, BucketInterval: (10 * time.Second).Nanoseconds(),
@@ -35,7 +35,7 @@ func newTracerPath(spans []workload.Snapshot) (func(), error) {
 	}, nil
 }
 
-// newAddSpan is the same without what makes a span ready for it.
+// newAddSpan is like newSpanConcentrator, but does not prepare spans for the concentrator.
 func newAddSpan(spans []workload.Snapshot) (func(), error) {
 	concentrator := newSpanConcentrator()
 	prepared := make([]*stats.StatSpan, len(spans))

@@ -1,17 +1,16 @@
-// Peers measures what it costs to count a span: the Datadog agent's own
-// concentrator, the OpenTelemetry spanmetrics connector, and this daemon, on
-// identical spans, in turns within one run.
+// Peers measures the cost of counting a span: of the Datadog agent's concentrator, the
+// OpenTelemetry spanmetrics connector, and this daemon, with identical spans, in turns within
+// one run.
 //
-// Every figure is CPU time of all threads, kernel and garbage collector
-// included, divided by the spans that were counted, and the median of the
-// rounds. The peers are called as a library, with everything prepared that they
-// would get prepared; making and sending the results is in no figure of theirs.
-// Ours is the whole daemon, as spanstatsd-lab bench measures it: a process of its own behind
-// a socket, flushing included.
+// Every figure is CPU time of all threads, including kernel and garbage collection, divided by
+// the number of counted spans, as the median of the rounds. The peers are called as libraries,
+// with input prepared in advance as far as possible; their figures exclude encoding and sending
+// the results. Ours is the complete daemon, measured by spanstatsd-lab bench: a separate
+// process that reads from a socket, including flushes.
 //
-// The first table says of each system how many times the cost of the whole daemon its is.
-// The second table holds the agent's own path over ours against the budgets
-// of this project. Absolute times do not travel between machines, ratios nearly do.
+// The first table contains the cost of each system as a multiple of the complete daemon's. The
+// second table compares the ratio of the agent's own path to ours with the budgets of this
+// project. Absolute times are not comparable between machines; ratios nearly are.
 package main
 
 import (
@@ -45,7 +44,7 @@ func main() {
 	}
 }
 
-// run measures everything and prints the table.
+// run measures everything and prints the tables.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {
 		return fmt.Errorf("read flags: %d rounds; give at least 1", o.rounds)
@@ -73,11 +72,11 @@ func run(out io.Writer, o options) error {
 	return results.printBudgets(out)
 }
 
-// drawn is how many spans a round has, which it repeats until its time is over;
-// those of adversarial are counted once, for afterwards they would be known.
+// drawn is the number of spans in a round, which counts them repeatedly until its time is over.
+// Those of adversarial are counted once, because afterwards their keys would be known.
 const drawn = 1 << 16
 
-// draw makes the spans that every system counts.
+// draw returns the spans that every system counts.
 func draw(name string) ([]workload.Snapshot, error) {
 	generator, err := workload.New(name, 1)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// sample is the cost of one span in one round.
+// sample is the cost per span in one round.
 type sample struct{ cpu, allocs float64 }
 
-// system is a way to count spans. A library counts in this process; a daemon is
-// measured by a program that says what it found.
+// system is an implementation that counts spans. A library counts in this process; a daemon is
+// measured by a separate program.
 type system struct {
 	name    string
 	prepare func(spans []workload.Snapshot) (count func(), err error)
 	measure func(name string, least time.Duration) (sample, error)
 }
 
-// countFor prepares a library afresh and lets it count until the time is over.
-// The spans of a warm system are known to it already: it has counted them once
-// before, as a daemon has that runs for longer than a moment.
+// countFor creates a library's counter and runs it for at least the given duration. A warm
+// system has counted the spans once before the measurement, like a daemon that has been running
+// for a while.
 func (s *system) countFor(name string, spans []workload.Snapshot, least time.Duration) (sample, error) {
 	count, err := s.prepare(spans)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *system) countFor(name string, spans []workload.Snapshot, least time.Dur
 	if !isNew {
 		count()
 	}
-	runtime.GC() // the garbage of the one before is not this one's
+	runtime.GC() // collect the garbage of the previous system
 	counted := 0
 	cost, err := measure.Of(func() error {
 		for begun := time.Now(); counted == 0 || !isNew && time.Since(begun) < least; {

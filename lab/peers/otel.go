@@ -18,14 +18,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// newSpanMetrics is the connector as it comes: keyed by service, span name, kind
-// and status, with the fixed buckets of its histogram.
+// newSpanMetrics uses the connector with default configuration: keyed by service, span name,
+// kind and status, with fixed histogram buckets.
 func newSpanMetrics(spans []workload.Snapshot) (func(), error) {
 	return spanMetrics(spans, func(*spanmetricsconnector.Config) {})
 }
 
-// newSpanMetricsLabels has it count by the labels that ours counts by, into
-// buckets that grow as those of a sketch do.
+// newSpanMetricsLabels uses the connector with the same labels as our daemon, and with buckets
+// that grow like those of a sketch.
 func newSpanMetricsLabels(spans []workload.Snapshot) (func(), error) {
 	return spanMetrics(spans, func(c *spanmetricsconnector.Config) {
 		for _, name := range []string{
@@ -67,8 +67,7 @@ func spanMetrics(spans []workload.Snapshot, change func(*spanmetricsconnector.Co
 	}, nil
 }
 
-// otelTraces are spans as a receiver hands them on: those of a service under one
-// resource.
+// otelTraces returns spans as a receiver passes them on: grouped by service into resources.
 func otelTraces(spans []workload.Snapshot) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	services := map[string]ptrace.SpanSlice{}
@@ -90,16 +89,16 @@ var otelKinds = map[string]ptrace.SpanKind{
 	"server": ptrace.SpanKindServer, "client": ptrace.SpanKindClient, "internal": ptrace.SpanKindInternal,
 }
 
-func fillOtelSpan(to ptrace.Span, s *workload.Snapshot) {
+func fillOtelSpan(dst ptrace.Span, s *workload.Snapshot) {
 	k := s.Key
-	to.SetName(k.Resource)
-	to.SetKind(otelKinds[k.Kind])
-	to.SetStartTimestamp(pcommon.Timestamp(s.End - int64(s.Duration)))
-	to.SetEndTimestamp(pcommon.Timestamp(s.End))
+	dst.SetName(k.Resource)
+	dst.SetKind(otelKinds[k.Kind])
+	dst.SetStartTimestamp(pcommon.Timestamp(s.End - int64(s.Duration)))
+	dst.SetEndTimestamp(pcommon.Timestamp(s.End))
 	if s.Flags&span.Error != 0 {
-		to.Status().SetCode(ptrace.StatusCodeError)
+		dst.Status().SetCode(ptrace.StatusCodeError)
 	}
-	attributes := to.Attributes()
+	attributes := dst.Attributes()
 	attributes.PutStr("operation", k.Operation)
 	attributes.PutStr("span.type", k.Type)
 	if k.HTTPStatus != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/peers/agent"
 )
 
-// The systems that the ratios are of: the agent's own path, and ours with a key's bytes
-// in each span, or its number, or with the exit for a Prometheus beside the one for the agent.
+// Names of the systems in the ratios: the agent's own path; and our daemon, with a full key or
+// a key number in each span, or with the Prometheus exporter in addition to the agent's.
 const (
 	agentsPath  = "agent, Concentrator.Add, 44 peer tags"
 	wholeDaemon = "spanstatsd, whole daemon"
@@ -18,7 +18,7 @@ const (
 	scraped     = "the whole daemon, with /metrics/spans as well"
 )
 
-// libraries are the peers.
+// libraries returns the peers.
 func libraries() []system {
 	return []system{
 		{name: agentsPath, prepare: agent.NewConcentrator},
@@ -29,7 +29,7 @@ func libraries() []system {
 	}
 }
 
-// daemons are ours.
+// daemons returns the variants of our daemon.
 func daemons(o *options) []system {
 	return []system{
 		{name: wholeDaemon, measure: func(name string, least time.Duration) (sample, error) {
@@ -44,8 +44,8 @@ func daemons(o *options) []system {
 	}
 }
 
-// runBench drives a whole daemon as fast as it goes. Its tracers wait for room,
-// so that nothing is dropped. Flags are more of its own.
+// runBench measures a complete daemon at full speed. Its tracers wait if buffers are full, so
+// that nothing is dropped. flags are additional flags of the daemon.
 func runBench(program, name, keys string, least time.Duration, flags ...string) (sample, error) {
 	args := []string{
 		"bench", "--json", "--workload=" + name, "--keys=" + keys,

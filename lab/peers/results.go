@@ -12,10 +12,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// cell is one system on one workload.
+// cell identifies one system with one workload.
 type cell struct{ system, workload string }
 
-// results are the samples of all rounds.
+// results holds the samples of all rounds.
 type results struct {
 	workloads []string
 	systems   []system
@@ -43,15 +43,15 @@ func (r *results) round(s system, name string, spans []workload.Snapshot, least 
 	return nil
 }
 
-func (r *results) median(at cell, of func(sample) float64) float64 {
-	return measure.Median(r.samples[at], of)
+func (r *results) median(key cell, figure func(sample) float64) float64 {
+	return measure.Median(r.samples[key], figure)
 }
 
 func cpu(s sample) float64    { return s.cpu }
 func allocs(s sample) float64 { return s.allocs }
 
-// print writes a line for each system, in the form of the documentation: on each
-// workload its CPU time in nanoseconds and its allocations, and how many times ours.
+// print writes one line per system, in the format of the documentation: for each workload its
+// CPU time in nanoseconds, its allocations, and the cost as a multiple of ours.
 func (r *results) print(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	fmt.Fprint(table, "| CPU ns a span, allocations, times ours\t|")
@@ -75,8 +75,8 @@ func (r *results) print(out io.Writer) error {
 	return nil
 }
 
-// budgets are the ratios that must hold in one run: what the agent's own path costs over
-// what ours does; and what such a run gave before the budgets were ratios (ff4118a).
+// budgets are the minimum ratios within one run: the cost of the agent's own path divided by
+// ours. The other value is the ratio measured before the budgets were ratios (ff4118a).
 var budgets = []struct {
 	workload, ours string
 	least, before  float64
@@ -85,10 +85,10 @@ var budgets = []struct {
 	{workload.Pool, wholeDaemon, 20, 38},
 	{workload.Skewed, wholeDaemon, 12, 21},
 	{workload.Stable, numbered, 35, 75},
-	{workload.Adversarial, wholeDaemon, 2.5, 30}, // a flood: bounded and fair, but it need not be fast
+	{workload.Adversarial, wholeDaemon, 2.5, 30}, // a flood needs to be bounded and fair, but not fast
 }
 
-// printBudgets writes a line for each budget whose workload was measured.
+// printBudgets writes one line for each budget whose workload was measured.
 func (r *results) printBudgets(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(table, "| workload\t| the agent's own path, ns\t| ours, ns\t| times\t| before\t| "+

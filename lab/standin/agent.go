@@ -14,14 +14,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 )
 
-// Config says where the agent listens. The zero Config is a port of its own
-// choice on the loopback interface.
+// Config sets where the agent listens. The zero Config is any free port of the loopback
+// interface.
 type Config struct {
-	Network   string         // "tcp", the default, or "unix"
-	Address   string         // host:port, by default 127.0.0.1:0, or a socket's path
-	Weighted  bool           // spans may have weights, so sketches need not count as many as hits
-	OnPayload func(Received) // is called for each payload that is accepted, concurrently
-	OnTraces  func(Traces)   // the same for each request with traces
+	Network   string         // "tcp" (default) or "unix"
+	Address   string         // host:port, by default 127.0.0.1:0, or the path of a socket
+	Weighted  bool           // spans can have weights, so sketch counts can differ from hits
+	OnPayload func(Received) // called for each accepted payload, concurrently
+	OnTraces  func(Traces)   // called for each request with traces, concurrently
 }
 
 // Received is one accepted payload.
@@ -31,14 +31,14 @@ type Received struct {
 	Body    []byte
 }
 
-// Traces is one accepted request with traces. IsCounted says whether somebody has counted
-// its spans; else the agent would.
+// Traces is one accepted request with traces. IsCounted reports whether its spans are marked as
+// counted; otherwise the agent would count them.
 type Traces struct {
 	Header    http.Header
 	IsCounted bool
 }
 
-// Agent is a running stand-in agent.
+// Agent is a running mock agent.
 type Agent struct {
 	cfg      Config
 	listener net.Listener
@@ -51,7 +51,7 @@ type Agent struct {
 	serving  sync.WaitGroup
 }
 
-// URL is how a client names this agent.
+// URL returns the URL that a client uses for this agent.
 func (a *Agent) URL() string {
 	if a.cfg.Network == "unix" {
 		return "unix://" + a.cfg.Address
@@ -59,14 +59,14 @@ func (a *Agent) URL() string {
 	return "http://" + a.listener.Addr().String()
 }
 
-// Totals is what has been accepted so far.
+// Totals returns the totals accepted so far.
 func (a *Agent) Totals() Totals { return a.ledger.look() }
 
-// SetInfo changes what /info says, and with it the state header. Where its
-// endpoints leave /v0.6/stats out, payloads are answered 404.
+// SetInfo changes the content of /info, and the state header with it. If its endpoints lack
+// /v0.6/stats, payloads are rejected with 404.
 func (a *Agent) SetInfo(i Info) { a.info.Store(&i) }
 
-// Close ends the agent, its connections included, however busy.
+// Close stops the agent and closes its connections, even if they are busy.
 func (a *Agent) Close() error {
 	a.end()
 	err := a.server.Close()
@@ -88,7 +88,7 @@ func (a *Agent) refuse(w http.ResponseWriter, status int, why string) {
 	http.Error(w, why, status)
 }
 
-// offered serves an endpoint as long as /info names it.
+// offered serves an endpoint only while /info lists it.
 func (a *Agent) offered(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		now := a.info.Load()
@@ -101,7 +101,7 @@ func (a *Agent) offered(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// serveStats takes one payload.
+// serveStats accepts one payload.
 func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes+1))
 	if err != nil {
@@ -128,8 +128,8 @@ func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// SetFault has f asked about every request from now on, /info included; nil
-// ends all faults.
+// SetFault sets a function that is called for every further request, /info included. nil ends
+// all faults.
 func (a *Agent) SetFault(f func(*http.Request) Fault) {
 	if f == nil {
 		f = func(*http.Request) Fault { return Fault{} }

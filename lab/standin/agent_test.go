@@ -34,7 +34,7 @@ func startAgent(t *testing.T, cfg Config) *Agent {
 	return a
 }
 
-// client speaks to the agent's URL of either form.
+// client returns an HTTP client for the agent's URL, over TCP or a Unix socket.
 func client(a *Agent) *http.Client {
 	path, unix := strings.CutPrefix(a.URL(), "unix://")
 	return &http.Client{Transport: &http.Transport{
@@ -72,7 +72,7 @@ func post(t *testing.T, a *Agent, body []byte) (status int, said string) {
 	return resp.StatusCode, said
 }
 
-// summary is a sketch of durations as the library would send it.
+// summary returns a sketch of durations, encoded by the library.
 func summary(t *testing.T, nanoseconds ...float64) []byte {
 	t.Helper()
 	s := payload.NewSketch()
@@ -222,7 +222,8 @@ func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 	}
 }
 
-// An empty payload is a question, and nothing is wrong with it.
+// TestProbeIsAnsweredAndCountsNothing: an empty payload only checks whether the agent is
+// available, and is not a problem.
 func TestProbeIsAnsweredAndCountsNothing(t *testing.T) {
 	a := startAgent(t, Config{})
 	status, said := post(t, a, marshal(t, object{}))
@@ -307,7 +308,7 @@ func TestFaults(t *testing.T) {
 	body := payloadOf(t, goodGroup(t))
 	for name, test := range map[string]struct {
 		fault    Fault
-		status   int // 0 for no answer
+		status   int // 0: no response
 		payloads uint64
 	}{
 		"answer":       {Fault{Kind: Answer, Status: 503, Header: http.Header{"Retry-After": {"7"}}}, 503, 0},
@@ -383,7 +384,7 @@ func marshal(t testing.TB, v any) []byte {
 	return raw
 }
 
-// payloadOf wraps one group in a payload.
+// payloadOf returns a payload with one group.
 func payloadOf(t testing.TB, group any) []byte {
 	t.Helper()
 	return marshal(t, object{"Stats": []any{object{"Start": 20, "Duration": 10, "Stats": []any{group}}}})

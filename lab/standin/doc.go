@@ -1,15 +1,15 @@
-// Package standin is a stand-in for the Datadog agent: it takes statistics over
-// HTTP as the real one does, for the demo, the benchmarks and the tests.
+// Package standin implements a mock Datadog agent for the demo, the benchmarks and the tests.
+// It accepts statistics over HTTP like the real agent.
 //
-// It is at least as strict as the real one. What that refuses is refused here with the same
-// status: what internal/decode/payload can't read, a compressed body, a body over 25 MiB. What the
-// real one takes without a word although it would show wrong numbers is taken too, and noted
-// as a problem.
+// It is at least as strict as the real agent. Requests that the real one rejects are rejected
+// with the same status: a payload that internal/decode/payload cannot parse, a compressed body,
+// a body over 25 MiB. Payloads that the real one accepts silently, but would display wrongly,
+// are accepted and recorded as problems.
 //
-// It takes traces as well. It counts requests and bytes, those that are marked as
-// counted apart from the others, and does not decode the spans.
+// It accepts traces as well. It counts requests and bytes, separately for those marked as
+// counted, and does not decode the spans.
 //
-// Threading: requests are served concurrently; one mutex guards the totals.
-// Bounds: maxRows rows and one for all others, payload.MaxProblems problems, the size
-// of a body. Payloads are not kept; Config.OnPayload sees each.
+// Concurrency: requests are served concurrently; one mutex guards the totals. Limits: maxRows
+// rows and one for all others, payload.MaxProblems problems, and the size of a body. Payloads
+// are not kept; each is passed to Config.OnPayload.
 package standin

@@ -5,28 +5,28 @@ import (
 	"net/http"
 )
 
-// Fault is how the agent misbehaves on one request. The zero Fault is none.
+// Fault is the misbehavior of the agent for one request. The zero Fault is normal behavior.
 type Fault struct {
 	Kind   FaultKind
-	Status int         // with Answer
-	Header http.Header // with Answer
-	Raw    []byte      // with Raw
+	Status int         // for Answer
+	Header http.Header // for Answer
+	Raw    []byte      // for Raw
 }
 
-// FaultKind is a way to misbehave.
+// FaultKind is a kind of misbehavior.
 type FaultKind int
 
 const (
 	NoFault     FaultKind = iota
-	Answer                // read the request, answer Status, count nothing
-	Raw                   // read the request, write these bytes and close, count nothing
-	Hang                  // read the request and never answer, until the client leaves or Close
-	HangUnread            // the same, and do not read the body
+	Answer                // read the request, respond with Status, count nothing
+	Raw                   // read the request, write Raw and close, count nothing
+	Hang                  // read the request and never respond, until the client disconnects or Close is called
+	HangUnread            // like Hang, but without reading the body
 	CloseUnread           // close the connection without reading the body
-	CloseRead             // count the payload, then close the connection without an answer
+	CloseRead             // count the payload, then close the connection without a response
 )
 
-// writeRaw answers bytes that need be no HTTP, and closes.
+// writeRaw writes bytes, which need not be valid HTTP, and closes the connection.
 func writeRaw(w http.ResponseWriter, bytes []byte) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -36,8 +36,8 @@ func writeRaw(w http.ResponseWriter, bytes []byte) {
 	_ = conn.Close()
 }
 
-// closeNow closes the connection as a killed process does: with what was not
-// read still in it, so that the client's writing fails.
+// closeNow closes the connection with unread data, as the kernel does for a killed process. So
+// the client's writes fail.
 func closeNow(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// Info is what GET /info says, in the agent's own form.
+// Info is the content of GET /info, with the agent's JSON keys.
 type Info struct {
 	Version            string     `json:"version"`
 	Endpoints          []string   `json:"endpoints"`
@@ -20,20 +20,20 @@ type Info struct {
 	Config             InfoConfig `json:"config"`
 }
 
-// InfoConfig is the part of /info that shows the agent's configuration.
+// InfoConfig is the agent's configuration as shown by /info.
 type InfoConfig struct {
 	DefaultEnv      string `json:"default_env"`
 	MaxRequestBytes int    `json:"max_request_bytes"`
 }
 
-// maxRequestBytes is what the agent reads of a body.
+// maxRequestBytes is the agent's limit on a body.
 const maxRequestBytes = 25 << 20
 
 //go:embed info.json
 var defaultInfo []byte
 
-// DefaultInfo is what an agent says that nobody has configured, in the release whose
-// behaviour this package follows.
+// DefaultInfo returns the content of /info of an agent with default configuration, in the
+// release that this package follows.
 func DefaultInfo() (i Info) {
 	if err := json.Unmarshal(defaultInfo, &i); err != nil {
 		panic("BUG: info.json: " + err.Error())
@@ -41,17 +41,17 @@ func DefaultInfo() (i Info) {
 	return i
 }
 
-// render is the body of /info, and the state header that goes with it.
+// render returns the body of /info, and its state header.
 func (i Info) render() (body []byte, state string) {
 	body, err := json.MarshalIndent(i, "", "\t")
 	if err != nil {
-		panic("BUG: info: " + err.Error()) // strings, numbers and lists of them
+		panic("BUG: info: " + err.Error()) // strings, numbers and lists can always be encoded
 	}
 	sum := sha256.Sum256(body)
 	return body, hex.EncodeToString(sum[:])
 }
 
-// say writes the headers of every answer.
+// say sets the headers of every response.
 func (i *Info) say(h http.Header) {
 	_, state := i.render()
 	h.Set("Datadog-Agent-Version", i.Version)

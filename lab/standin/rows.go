@@ -9,25 +9,24 @@ import (
 
 const maxRows = 10_000
 
-// Other is the service and resource of the row that takes what has no room in
-// a row of its own.
+// Other is the service and resource of the row for all groups over the limit.
 const Other = "(other)"
 
 // Counts are sums over groups.
 type Counts struct {
 	Hits, Errors, TopLevel, Duration uint64
-	Spans                            uint64 // by the sketches: unweighted
+	Spans                            uint64 // unweighted, from the sketches
 }
 
-// Row is what arrived for one service and resource.
+// Row sums up the groups of one service and resource.
 type Row struct {
 	Service, Resource string
 	Counts
 	sketch *ddsketch.DDSketch
 }
 
-// Quantile is the latency in nanoseconds below which a share q of the row's
-// spans lies, failed ones included; 0 if it has none.
+// Quantile returns the quantile q of the row's latencies in nanoseconds, including failed
+// spans; 0 if it has no spans.
 func (r Row) Quantile(q float64) float64 {
 	value, err := r.sketch.GetValueAtQuantile(q)
 	if err != nil || math.IsNaN(value) {
@@ -36,8 +35,8 @@ func (r Row) Quantile(q float64) float64 {
 	return value
 }
 
-// Rows are what groups count, by service and resource: maxRows of them, and one for
-// all others. They have one user at a time.
+// Rows holds counts by service and resource: maxRows of them, and one for all others. It is not
+// safe for concurrent use.
 type Rows struct {
 	byName map[[2]string]*Row
 	order  []*Row
@@ -52,7 +51,7 @@ func (r *Rows) Add(p *payload.Payload) {
 	})
 }
 
-// All are copies of the rows, in the order of their first appearance.
+// All returns copies of the rows in the order of their first appearance.
 func (r *Rows) All() []Row {
 	rows := make([]Row, len(r.order))
 	for i, row := range r.order {
@@ -62,8 +61,8 @@ func (r *Rows) All() []Row {
 	return rows
 }
 
-// count adds a group to its row, and returns what it counts. A sketch is nil where
-// it could not be decoded.
+// count adds a group to its row, and returns the added counts. A sketch is nil if it could not
+// be decoded.
 func (r *Rows) count(g *payload.Group, sketches ...*ddsketch.DDSketch) Counts {
 	row := r.row(g.Service, g.Resource)
 	counts := Counts{Hits: g.Hits, Errors: g.Errors, TopLevel: g.TopLevelHits, Duration: g.Duration}
@@ -72,7 +71,7 @@ func (r *Rows) count(g *payload.Group, sketches ...*ddsketch.DDSketch) Counts {
 			continue
 		}
 		counts.Spans += uint64(sketch.GetCount())
-		// The mapping was compared when the sketch was decoded.
+		// The mappings are equal: decoding has checked that.
 		_ = row.sketch.MergeWith(sketch)
 	}
 	row.add(counts)

@@ -39,7 +39,7 @@ func Start(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// faulty asks for a fault before every request.
+// faulty calls the fault function before every request.
 func (a *Agent) faulty(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fault := (*a.fault.Load())(r)
@@ -55,7 +55,7 @@ func (a *Agent) faulty(next http.Handler) http.Handler {
 	})
 }
 
-// discarded is an answer that nobody gets.
+// discarded is a response that is not sent.
 type discarded struct{}
 
 func (discarded) Header() http.Header { return http.Header{} }
@@ -64,8 +64,8 @@ func (discarded) Write(p []byte) (int, error) { return len(p), nil }
 
 func (discarded) WriteHeader(int) {}
 
-// misbehave carries a fault out before the request is served, and reports
-// whether that was all.
+// misbehave applies a fault before the request is served, and reports whether the request is
+// finished.
 func (a *Agent) misbehave(w http.ResponseWriter, r *http.Request, fault Fault) bool {
 	switch fault.Kind {
 	case Answer:

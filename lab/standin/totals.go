@@ -9,18 +9,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 )
 
-// Totals is all that has been accepted so far.
+// Totals are the totals accepted so far.
 type Totals struct {
 	Payloads uint64
-	Probes   uint64 // payloads of no field, which ask whether anybody is there
-	Refused  uint64 // answered with a status other than 200, by rule or by fault
-	Bytes    uint64 // of the payloads
+	Probes   uint64 // payloads without fields, which check whether the agent is available
+	Refused  uint64 // rejected requests, by a rule or by a fault
+	Bytes    uint64 // bytes of the payloads
 	Counts
 	Rows []Row // in the order of their first appearance
 
-	Counted, Uncounted TraceTotals // traces, with and without the mark of counted ones
+	Counted, Uncounted TraceTotals // traces with and without the counted marker
 
-	Problems     []string // the first payload.MaxProblems of them
+	Problems     []string // first payload.MaxProblems problems
 	ProblemCount uint64
 }
 
@@ -83,8 +83,8 @@ func (l *ledger) look() Totals {
 	return t
 }
 
-// TraceTotals is the requests with traces that arrived, by what they say of
-// themselves: their bodies are read to the end and not looked at.
+// TraceTotals counts received requests with traces according to their headers. Their bodies are
+// read to the end and not parsed.
 type TraceTotals struct{ Requests, Traces, Bytes uint64 }
 
 func (l *ledger) acceptTraces(more TraceTotals, counted bool) {

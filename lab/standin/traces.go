@@ -8,18 +8,17 @@ import (
 	"strconv"
 )
 
-// tracePaths are where tracers send their traces.
+// tracePaths are the paths to which tracers send traces.
 var tracePaths = []string{"/v0.3/traces", "/v0.4/traces", "/v0.5/traces", "/v0.7/traces", "/v1.0/traces"}
 
-// isCounted reads the mark of a request whose spans somebody has counted, as the
-// agent does.
+// isCounted reports whether a request is marked as already counted, in the way the agent does.
 func isCounted(h http.Header) bool {
 	value := h.Get("Datadog-Client-Computed-Stats")
-	said, err := strconv.ParseBool(value)
-	return value != "" && (said || err != nil)
+	isTrue, err := strconv.ParseBool(value)
+	return value != "" && (isTrue || err != nil)
 }
 
-// serveTraces takes a request with traces and says what rates to sample at.
+// serveTraces accepts a request with traces and responds with sampling rates.
 func (a *Agent) serveTraces(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost && r.Method != http.MethodPut {
 		a.refuse(w, http.StatusMethodNotAllowed, "traces are sent with PUT or POST")

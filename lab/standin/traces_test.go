@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Traces are counted by what their requests say of themselves.
+// TestTraces: traces are counted according to the headers of their requests.
 func TestTraces(t *testing.T) {
 	var seen []bool
 	a := startAgent(t, Config{OnTraces: func(r Traces) { seen = append(seen, r.IsCounted) }})

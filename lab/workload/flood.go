@@ -10,24 +10,24 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// A flood is a workload too, named after its shape, and after its share where that is not
-// the whole: flood:urls, flood:urls:5%. Beside the flood there is honest traffic: HonestKeys
-// keys that come again and again, as often as Zipf's law says.
+// A flood is a workload with a name such as flood:urls or flood:urls:5%: its shape, and its
+// share of all spans if that is not 100%. The other spans are regular traffic: HonestKeys keys
+// that recur with the frequencies of Zipf's law.
 const (
 	floodPrefix = "flood:"
 	wholeFlood  = 100 // percent
 
-	// HonestKeys is how many keys are honest.
+	// HonestKeys is the number of keys of the regular traffic.
 	HonestKeys = 500
-	// zipfExponent is that of what people ask servers for: the first key has a fifth of the
-	// spans, the last one in five thousand.
+	// zipfExponent is typical of web requests: the first key has a fifth of the spans, the last
+	// one in five thousand.
 	zipfExponent = 1.1
 )
 
-// IsFlood says whether a name is that of a flood, known or not.
+// IsFlood reports whether a name is that of a flood, even of an unknown shape.
 func IsFlood(name string) bool { return strings.HasPrefix(name, floodPrefix) }
 
-// Flood is the name of a flood of a shape, of so many spans in a hundred.
+// Flood returns the name of a flood with a shape and its percentage of all spans.
 func Flood(shape string, percent int) string {
 	if percent == wholeFlood {
 		return floodPrefix + shape
@@ -55,27 +55,28 @@ func parseFlood(name string) (s *shape, percent int, err error) {
 	return &shapes[at], percent, nil
 }
 
-// UsesNumbers says whether a workload is about keys that are numbered and used once, so
-// that it can't be sent with keys by their bytes.
+// UsesNumbers reports whether a workload is about keys that are numbered and used once. It
+// cannot be sent with keys in full.
 func UsesNumbers(name string) bool {
 	s, _, err := parseFlood(name)
 	return IsFlood(name) && err == nil && s.numbered
 }
 
-// Honest are the keys that come beside a flood of a shape. Words tell them apart, as they tell apart the
-// routes of an application; by numbers alone a template of the flood may explain them.
-func Honest(of string) []span.Key {
+// Honest returns the keys of the regular traffic during a flood of a shape. They differ in
+// words, as the routes of an application do. Keys that differ in numbers only could match a
+// template that was found for the flood.
+func Honest(shapeName string) []span.Key {
 	keys := make([]span.Key, HonestKeys)
 	for i := range keys {
 		keys[i] = namedKey(i%services, i%operations, i, word(i))
-		if s, _, err := parseFlood(floodPrefix + of); err == nil && s.honest != nil {
+		if s, _, err := parseFlood(floodPrefix + shapeName); err == nil && s.honest != nil {
 			s.honest(i, &keys[i])
 		}
 	}
 	return keys
 }
 
-// flood makes the keys of a flood, and honest ones between them.
+// flood generates the keys of a flood, mixed with regular ones.
 type flood struct {
 	rnd     *rand.Rand
 	percent int
@@ -101,7 +102,7 @@ func newFlood(name string, seed uint64, rnd *rand.Rand) (*flood, error) {
 	return f, nil
 }
 
-// all is nothing even where there are honest keys: those of the flood are new each time.
+// all returns nil, even if the flood has regular keys: the others are new each time.
 func (f *flood) all() []span.Key { return nil }
 
 func (f *flood) fill(batch []Snapshot) {
@@ -126,8 +127,8 @@ func (f *flood) fill(batch []Snapshot) {
 	f.writer.end()
 }
 
-// IsHostile says whether only a tracer that means harm makes a flood of that shape.
-func IsHostile(of string) bool {
-	s, _, err := parseFlood(floodPrefix + of)
+// IsHostile reports whether only a malicious tracer can cause a flood of that shape.
+func IsHostile(shapeName string) bool {
+	s, _, err := parseFlood(floodPrefix + shapeName)
 	return err == nil && s.hostile
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// drawn is the keys of the first spans of a workload, which keep their own lists of tags.
+// drawn returns the keys of the first spans of a workload, with copies of their lists of tags.
 func drawn(t *testing.T, name string, seed uint64, spans int) (keys []span.Key) {
 	t.Helper()
 	g, err := New(name, seed)
@@ -29,7 +29,8 @@ func drawn(t *testing.T, name string, seed uint64, spans int) (keys []span.Key) 
 	return keys
 }
 
-// changing are the values of the labels that are not the same in all keys, as one text.
+// changing returns one text per key: the values of the labels that are not the same in all
+// keys.
 func changing(keys []span.Key) (texts []string) {
 	texts = make([]string, len(keys))
 	for l := range span.EndOfLists {
@@ -49,8 +50,9 @@ func changing(keys []span.Key) (texts []string) {
 	return texts
 }
 
-// TestAFloodsKeysComeOnceAndHaveManyLengths: every shape does so, but that the fixed one has one
-// length, and that of statuses differs in a number only.
+// TestAFloodsKeysComeOnceAndHaveManyLengths: keys of a flood are unique and have many different
+// lengths. The exceptions are fixed, with one length, and statuses, which differ only in a
+// number.
 func TestAFloodsKeysComeOnceAndHaveManyLengths(t *testing.T) {
 	for _, shape := range Shapes() {
 		t.Run(shape, func(t *testing.T) {
@@ -84,8 +86,8 @@ func TestAFloodsKeysComeOnceAndHaveManyLengths(t *testing.T) {
 	}
 }
 
-// TestShapesNeedWhatTheirNamesSay: normalising changes the keys of those that are about it,
-// and of no others but by the order of tags.
+// TestShapesNeedWhatTheirNamesSay: normalization changes the keys of the shapes made for it.
+// Keys of other shapes change at most in the order of tags.
 func TestShapesNeedWhatTheirNamesSay(t *testing.T) {
 	mended := map[string]bool{
 		"operations": true, "services": true, "capitals": true, "unicode": true, "invalid-utf8": true,
@@ -110,8 +112,8 @@ func TestShapesNeedWhatTheirNamesSay(t *testing.T) {
 	}
 }
 
-// TestAMixedFloodHasItsShareAndHonestKeys: between the flood come the honest keys, each of
-// them, the first most often.
+// TestAMixedFloodHasItsShareAndHonestKeys: a mixed flood has its share of all spans. All
+// regular keys occur, the first most often.
 func TestAMixedFloodHasItsShareAndHonestKeys(t *testing.T) {
 	names, honest := map[string]int{}, Honest("urls")
 	for i := range honest {
@@ -153,7 +155,8 @@ func TestSeedsOfFloods(t *testing.T) {
 	}
 }
 
-// TestLabelsOfFloodsAreNotReused: where their strings are kept they stay as they were.
+// TestLabelsOfFloodsAreNotReused: the generator does not overwrite the strings of earlier
+// labels.
 func TestLabelsOfFloodsAreNotReused(t *testing.T) {
 	for _, shape := range Shapes() {
 		g, _ := New(Flood(shape, 100), 1)
@@ -170,8 +173,8 @@ func TestLabelsOfFloodsAreNotReused(t *testing.T) {
 	}
 }
 
-// TestNamesOfFloods: each flood has a name of its own, and an unknown name is answered with those
-// that there are.
+// TestNamesOfFloods: each flood has a unique name, and the error for an unknown name lists the
+// known ones.
 func TestNamesOfFloods(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, percent := range []int{1, 5, 100} {

@@ -13,7 +13,7 @@ const (
 	resources  = 64
 )
 
-// someKeys has n keys. Each has a resource of its own.
+// someKeys returns n keys, each with another resource.
 func someKeys(n int) []span.Key {
 	keys := make([]span.Key, n)
 	for i := range keys {
@@ -22,7 +22,7 @@ func someKeys(n int) []span.Key {
 	return keys
 }
 
-// poolKeys has every combination of the same labels.
+// poolKeys returns all combinations of the labels.
 func poolKeys() []span.Key {
 	keys := make([]span.Key, 0, services*operations*resources)
 	for service := range services {
@@ -35,13 +35,13 @@ func poolKeys() []span.Key {
 	return keys
 }
 
-// newKey has the labels of the numbers and, by its resource, of a server (twice
-// in four), a client or a span within.
+// newKey returns the key with the given numbers. The resource determines whether it is a server
+// (two in four), client or internal span.
 func newKey(service, operation, resource int) span.Key {
 	return namedKey(service, operation, resource, strconv.Itoa(resource))
 }
 
-// namedKey is the same with another name in place of the resource's number.
+// namedKey is like newKey, with a name instead of the resource's number.
 func namedKey(service, operation, resource int, name string) span.Key {
 	k := span.Key{
 		Service:   fmt.Sprintf("shop-%d", service),

@@ -6,10 +6,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// rotation is a fixed set of keys, used in a fixed order again and again.
+// rotation is a fixed set of keys, used repeatedly in a fixed order.
 type rotation struct {
 	keys  []span.Key
-	order []uint32 // indices of keys
+	order []uint32 // indexes of keys
 	next  int
 }
 
@@ -24,11 +24,11 @@ func newRotation(keys []span.Key) *rotation {
 
 const (
 	skewedKeys   = 100
-	skewedPeriod = 900 // the shortest in which every key has its exact share
+	skewedPeriod = 900 // shortest period in which every key has its exact share
 )
 
-// newSkew gives the first key 540 of 900 spans, the next nine 30 each, and one
-// to each of the other ninety, shuffled.
+// newSkew returns a shuffled rotation of 900 spans: the first key has 540, each of the next
+// nine has 30, and each of the other ninety has one.
 func newSkew(rnd *rand.Rand) *rotation {
 	r := &rotation{keys: someKeys(skewedKeys), order: make([]uint32, 0, skewedPeriod)}
 	for i := range r.keys {
@@ -48,7 +48,7 @@ func newSkew(rnd *rand.Rand) *rotation {
 
 func (r *rotation) all() []span.Key { return r.keys }
 
-// fill makes the roots of traces top-level.
+// fill marks the roots of traces as top-level.
 func (r *rotation) fill(batch []Snapshot) {
 	for i := range batch {
 		index := r.order[r.next]

@@ -7,18 +7,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// shape is what is new in each key of a flood.
+// shape defines the new part of each key of a flood.
 type shape struct {
 	name     string
 	write    func(*writer, *span.Key)
-	honest   func(i int, k *span.Key) // what else each honest key beside it has, by its number
-	numbered bool                     // each key is given a number, and the number used once
-	// hostile: no application makes it, since a status has three digits, and agents ask for 44 peer tags
+	honest   func(i int, k *span.Key) // adds labels to a regular key, given its number
+	numbered bool                     // each key is defined as a number, which is used once
+	// no application generates it, because a status has three digits and agents request 44 peer
+	// tags
 	hostile bool
 }
 
-// shapes are what applications fill budgets with, and what costs most to make normal. What
-// is new has another length each time, but for adversarial.
+// shapes are typical causes of exceeded budgets, and the keys that are most expensive to
+// normalize. The new part has a different length each time, except in adversarial.
 var shapes = []shape{
 	{name: "urls", write: urls},
 	{name: "sql", write: sql},
@@ -39,7 +40,7 @@ var shapes = []shape{
 	{name: "many-tags", write: manyTags, hostile: true},
 }
 
-// Shapes are the names of the shapes of floods.
+// Shapes returns the names of the shapes of floods.
 func Shapes() (names []string) {
 	for i := range shapes {
 		names = append(names, shapes[i].name)
@@ -47,7 +48,7 @@ func Shapes() (names []string) {
 	return names
 }
 
-// urls: a server names its resources by what was asked for.
+// urls: a server uses the requested URL as resource.
 func urls(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "GET"
 	w.label(span.LabelResource).text("GET /api/v2/").one("users", "orders", "carts",
@@ -55,33 +56,34 @@ func urls(w *writer, k *span.Key) {
 	w.text("/").one("items", "lines", "events").text("/").random(hexes, 4, 32)
 }
 
-// tenant is a dimension that an operator has named.
+// tenant is a dimension configured by the operator.
 const tenant = "tenant.id:"
 
-// dimensions: a dimension of an operator's own has a value that is new each time, behind a few routes.
+// dimensions: a dimension configured by the operator has a new value each time, on a few
+// routes.
 func dimensions(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "GET"
 	w.label(span.LabelHTTPEndpoint).one("/cart", "/order", "/search")
 	w.label(span.LabelPeerTag).text(tenant).random(hexes, 8, 32)
 }
 
-// ofTenant: honest keys are of forty tenants.
+// ofTenant adds one of forty tenants to a regular key.
 func ofTenant(i int, k *span.Key) { k.PeerTags = []string{tenant + word(i%40)} }
 
-// word is a number of three digits, said as a word.
+// word returns a number of three digits, spelled in letters.
 func word(n int) string {
 	syllables := [...]string{"ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "ru"}
 	return syllables[n/100%10] + syllables[n/10%10] + syllables[n%10] + "s"
 }
 
-// sql: literals in statements.
+// sql: statements contain literals.
 func sql(w *writer, k *span.Key) {
 	k.Type, k.Kind = "sql", "client"
 	w.label(span.LabelResource).text("SELECT id, total FROM orders WHERE customer = '").random(spoken, 6, 30)
 	w.text("' AND placed > ").random(digits, 5, 12).text(" LIMIT ").random(digits, 1, 3)
 }
 
-// peers: a client names whom it calls by address.
+// peers: a client names its servers by address.
 func peers(w *writer, k *span.Key) {
 	k.Type, k.Kind = "http", "client"
 	w.label(span.LabelPeerTag).text("network.destination.ip:10.").address().text(":").random(digits, 4, 5)
@@ -89,7 +91,7 @@ func peers(w *writer, k *span.Key) {
 	w.label(span.LabelPeerTag).text("peer.hostname:pod-").random(hexes, 6, 20)
 }
 
-// address appends the last three numbers of an address of version 4.
+// address appends the last three bytes of an IPv4 address.
 func (w *writer) address() *writer {
 	random := w.rnd.Uint64()
 	for i := range 3 {
@@ -101,7 +103,7 @@ func (w *writer) address() *writer {
 	return w
 }
 
-// endpoints: ids in what should be the route, and so in the resource that names it.
+// endpoints: the route contains IDs, and so does the resource derived from it.
 func endpoints(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "POST"
 	begin := len(w.buffer)
@@ -112,21 +114,21 @@ func endpoints(w *writer, k *span.Key) {
 	w.buffer = append(w.buffer, path...)
 }
 
-// newOperations: operations with what was done in them, to be written otherwise.
+// newOperations: operations contain IDs, and need normalization.
 func newOperations(w *writer, k *span.Key) {
 	k.Kind = "internal"
 	w.label(span.LabelOperation).text("Order Service.handle#").random(digits, 5, 12).text(" (").random(lower,
 		3, 10).text(")")
 }
 
-// newServices: a service for each process, to be written otherwise.
+// newServices: each process has its own service, which needs normalization.
 func newServices(w *writer, k *span.Key) {
 	k.Kind = "internal"
 	w.label(span.LabelService).text("Payment Worker #").random(digits, 5, 12).text(" (eu-").random(lower, 3,
 		20).text(")")
 }
 
-// capitalNames: names that must be written in lower case.
+// capitalNames: names need conversion to lower case.
 func capitalNames(w *writer, k *span.Key) {
 	k.Type, k.Kind = "web", "server"
 	w.label(span.LabelService).one("Checkout-", "PAYMENT-", "Order-API-").random(capitals, 5, 40)
@@ -134,7 +136,7 @@ func capitalNames(w *writer, k *span.Key) {
 	w.label(span.LabelResource).text("OrderService.").random(capitals, 6, 40)
 }
 
-// unicodeNames: names of several bytes a letter.
+// unicodeNames: letters of names have several bytes.
 func unicodeNames(w *writer, k *span.Key) {
 	k.Type, k.Kind = "http", "client"
 	w.label(span.LabelService).text("laden-").unicode(4, 25)
@@ -143,7 +145,7 @@ func unicodeNames(w *writer, k *span.Key) {
 	w.label(span.LabelPeerTag).text("peer.service:").unicode(4, 30)
 }
 
-// invalidUTF8: texts of another encoding.
+// invalidUTF8: texts are in another encoding.
 func invalidUTF8(w *writer, k *span.Key) {
 	k.Type, k.Kind = "http", "client"
 	w.label(span.LabelService).text("gesch\xe4ft-").random(broken, 4, 30)
@@ -152,7 +154,7 @@ func invalidUTF8(w *writer, k *span.Key) {
 	w.label(span.LabelPeerTag).text("peer.service:b\xfcro-").random(broken, 4, 30)
 }
 
-// sixteenTags are of those that agents ask for, in no order.
+// sixteenTags are sixteen of the peer tags that agents request, unsorted.
 var sixteenTags = [...]string{
 	"peer.service", "db.system", "out.host", "aws.s3.bucket", "server.address", "topicname", "db.name",
 	"rpc.service",
@@ -160,7 +162,7 @@ var sixteenTags = [...]string{
 	"bucketname",
 }
 
-// unorderedTags: peer tags, each of them new.
+// unorderedTags: peer tags are unsorted, and each has a new value.
 func unorderedTags(w *writer, k *span.Key) {
 	k.Type, k.Kind = "http", "client"
 	for _, name := range sixteenTags {
@@ -171,7 +173,7 @@ func unorderedTags(w *writer, k *span.Key) {
 // AdditionalTags are the names of the additional tags of floods.
 var AdditionalTags = [...]string{"tier", "customer", "region", "cart"}
 
-// additionalTags: tags that an operator chose, some with values over 200 bytes.
+// additionalTags: tags configured by the operator, some with values over 200 bytes.
 func additionalTags(w *writer, k *span.Key) {
 	k.Kind = "internal"
 	for _, name := range AdditionalTags {
@@ -182,14 +184,14 @@ func additionalTags(w *writer, k *span.Key) {
 	}
 }
 
-// statuses: noise where a status stands.
+// statuses: random status codes.
 func statuses(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPMethod = "web", "server", "GET"
 	k.HTTPStatus = w.rnd.Uint32N(1 << w.between(18, 28))
 }
 
-// longResources: statements of some hundred bytes to more than are kept, each length in
-// the logarithm as often as another.
+// longResources: statements from some hundred bytes to more than the limit, with lengths evenly
+// distributed on a logarithmic scale.
 func longResources(w *writer, k *span.Key) {
 	k.Type, k.Kind = "sql", "client"
 	w.label(span.LabelResource).text("INSERT INTO events VALUES ('").random(hexes, 8, 16)
@@ -199,7 +201,7 @@ func longResources(w *writer, k *span.Key) {
 	w.text("')")
 }
 
-// fixedLengths is adversarial: all labels new, each as long as the one before.
+// fixedLengths is adversarial: all labels are new, and all have the same length.
 func fixedLengths(w *writer, k *span.Key) {
 	k.Type, k.Kind = "http", "client"
 	serial := w.serial
@@ -217,7 +219,7 @@ var fixedTexts = map[span.Label]string{
 	span.LabelPeerTag: hostLabel,
 }
 
-// manyTags: as many tags as a message may have, each to be mended.
+// manyTags: the maximum number of tags in a message, each in need of normalization.
 func manyTags(w *writer, k *span.Key) {
 	k.Type, k.Kind = "http", "client"
 	for i := range 256 {

@@ -7,11 +7,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// spreadLength is prime, so that it shares no period with any number of keys:
-// every key meets every duration.
+// spreadLength is prime, so that its period has no common factor with any number of keys: every
+// key is combined with every duration.
 const spreadLength = 16381
 
-// spread is durations and flags, drawn once and then read in a circle.
+// spread holds durations and flags, generated once and then used in rotation.
 type spread struct {
 	facts [spreadLength]facts
 	next  int
@@ -30,8 +30,8 @@ func newSpread(rnd *rand.Rand, draw func(*rand.Rand) facts) *spread {
 	return s
 }
 
-// ordinary is the span of a service that does its work. The kind of the span
-// says whether it is top-level too; see rotation.
+// ordinary returns a span of a typical service. Whether it is top-level depends on its kind;
+// see rotation.
 func ordinary(rnd *rand.Rand) facts {
 	f := facts{duration: uint64(float64(time.Millisecond) + rnd.ExpFloat64()*float64(20*time.Millisecond))}
 	if rnd.IntN(20) == 0 {
@@ -40,7 +40,7 @@ func ordinary(rnd *rand.Rand) facts {
 	return f
 }
 
-// hostile spreads durations over as many sketch bins as there are.
+// hostile returns durations that use as many sketch bins as possible.
 func hostile(rnd *rand.Rand) facts {
 	f := facts{duration: 1 + rnd.Uint64N(1<<30)}
 	if rnd.IntN(8) == 0 {

@@ -8,13 +8,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// unique makes a key for every span that no span had before: of four labels, all
-// or one end in digits that count on. The labels of a batch are cut from one string, so that
-// they cost one allocation together; it is not the generator's to write to once
-// it was handed out, as a tracer's labels are not.
+// unique generates a new key for every span: all four labels, or one of them, end in digits
+// that are incremented. The labels of a batch are substrings of one string, so that they need
+// one allocation together. The generator does not modify that string later, because its user
+// can keep the labels.
 type unique struct {
 	seed  uint16
-	ends  []int // of the labels that count on, within a span's text
+	ends  []int // offsets, in a span's text, of the ends of the incremented labels
 	count uint32
 	text  []byte
 	keys  []span.Key
@@ -28,7 +28,7 @@ const (
 	hostLabel      = "peer.hostname:host-"
 	zeros          = "000000000000"
 	uniqueLabels   = serviceLabel + zeros + operationLabel + zeros + resourceLabel + zeros + hostLabel + zeros
-	uniqueDigits   = len(zeros) // of the seed 4, of the count 8
+	uniqueDigits   = len(zeros) // four digits of seed, eight of counter
 
 	serviceEnd   = len(serviceLabel) + uniqueDigits
 	operationEnd = serviceEnd + len(operationLabel) + uniqueDigits
@@ -36,7 +36,7 @@ const (
 	uniqueBytes  = len(uniqueLabels)
 )
 
-// everyLabel counts on for adversarial.
+// everyLabel increments all labels, for adversarial.
 var everyLabel = []int{serviceEnd, operationEnd, resourceEnd, uniqueBytes}
 
 func (u *unique) all() []span.Key { return nil }
@@ -64,7 +64,7 @@ func (u *unique) fill(batch []Snapshot) {
 	}
 }
 
-// number writes the next digits into the labels that count on.
+// number writes the next digits into the incremented labels.
 func (u *unique) number(labels []byte) {
 	var number [8]byte
 	binary.BigEndian.PutUint64(number[:], uint64(u.seed)<<32|uint64(u.count))

@@ -1,25 +1,25 @@
-// Package workload makes the spans that measurements are taken with, by names
-// that stand for the same shapes wherever figures are laid side by side:
+// Package workload generates the spans used in measurements. A workload's name stands for the
+// same spans in all measurements:
 //
 //	stable       64 keys in rotation: 4 services, 16 operations, 64 resources
 //	pool         the same with 4096 distinct (service, operation, resource)
 //	adversarial  service, operation, resource and peer.hostname new with every span
 //	skewed       100 keys: one has 60 % of the spans, the next nine 30 %, the rest 10 %
 //	burst        stable, in bursts of 100,000 spans each 500 ms
-//	flood:urls   a flood of keys that come once, in one of the Shapes; flood:urls:5% is one
-//	             such span in twenty, and between them those of 500 keys that come again
+//	flood:urls   a flood of unique keys, in one of the Shapes; flood:urls:5% has 5 % such
+//	             spans, mixed with spans of 500 recurring keys
 //
-// Half of the keys of all but adversarial and floods are of servers, a quarter of clients
-// with three peer tags, a quarter internal; durations are 1 ms and an
-// exponential 20 ms on top; 5 % of the spans are errors.
+// Half of the keys of all workloads except adversarial and floods are servers, a quarter are
+// clients with three peer tags, and a quarter are internal. Durations are 1 ms plus an
+// exponential distribution of 20 ms; 5 % of the spans are errors.
 //
-// It owns shapes and no time: it starts no goroutine, reads no clock and sends
-// nothing, so that the same generator serves a benchmark within a process and
-// a tracer outside of it. What it makes depends on the name and the seed alone.
+// The package only generates spans: it starts no goroutine, reads no clock and sends nothing.
+// So the same generator serves benchmarks within a process and tracers in other processes. The
+// result depends only on the name and the seed.
 //
-// A Generator belongs to one goroutine. All it can make beforehand it makes in
-// New, so that a span costs a few loads and stores; one of adversarial or of a flood costs
-// the writing of its labels, and a batch of them one allocation.
+// A Generator is not safe for concurrent use. New precomputes as much as possible, so that a
+// span costs a few loads and stores. Spans of adversarial and of floods also cost writing their
+// labels, with one allocation per batch.
 package workload
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// The names of the workloads.
+// Names of the workloads.
 const (
 	Stable      = "stable"
 	Pool        = "pool"
@@ -40,23 +40,23 @@ const (
 	Burst       = "burst"
 )
 
-// Two more, of the Java tracer's own benchmarks: adversarial with one label that
-// is new with every span, and the others the same in all.
+// Two more, from the Java client's benchmarks: like adversarial, but with only one label that
+// is new in every span, and the other labels constant.
 const (
 	UniqueResource = "unique-resource"
 	UniquePeer     = "unique-peer"
 )
 
-// Names are the five that are no floods, in the order in which they are reported.
+// Names returns the five workloads that are not floods, in the order of reports.
 func Names() []string { return []string{Stable, Pool, Skewed, Burst, Adversarial} }
 
 const (
-	// BurstSpans are published at once, and the next ones BurstEvery later.
+	// BurstSpans are published without a pause, and the next ones BurstEvery later.
 	BurstSpans = 100_000
 	BurstEvery = 500 * time.Millisecond
 )
 
-// Generator makes the snapshots of one workload.
+// Generator generates the snapshots of one workload.
 type Generator struct {
 	keys   keySource
 	spread *spread
@@ -68,8 +68,8 @@ type keySource interface {
 	fill(batch []Snapshot)
 }
 
-// New returns the generator of a workload. Generators of different seeds, as
-// far as their low 16 bits tell them apart, share no key of adversarial.
+// New returns the generator of a workload. Generators whose seeds differ in the low 16 bits
+// have no keys of adversarial in common.
 func New(name string, seed uint64) (*Generator, error) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	switch name {
@@ -97,18 +97,18 @@ func New(name string, seed uint64) (*Generator, error) {
 		name, strings.Join(Names(), ", "), floodPrefix, strings.Join(Shapes(), ", "))
 }
 
-// NewKeys returns the generator of a number of keys in rotation, otherwise in
-// the shape of stable: what a measurement needs that is about how many they are.
+// NewKeys returns a generator like stable, but with a given number of keys, for measurements of
+// how cost depends on that number.
 func NewKeys(keys int, seed uint64) *Generator {
 	return &Generator{newRotation(someKeys(keys)), newSpread(rand.New(rand.NewPCG(seed, 0)), ordinary)}
 }
 
-// Keys are the distinct keys of the workload, none where every span has its
-// own. They are not to be changed.
+// Keys returns the distinct keys of the workload, or nil if every span has a new key. The
+// caller must not modify them.
 func (g *Generator) Keys() []span.Key { return g.keys.all() }
 
-// Fill makes the next spans, all of which ended at end. What the batch points
-// to is valid until the next Fill.
+// Fill generates the next spans, all ending at end. Data referenced by the batch is valid until
+// the next Fill.
 func (g *Generator) Fill(batch []Snapshot, end int64) {
 	g.keys.fill(batch)
 	g.spread.fill(batch)

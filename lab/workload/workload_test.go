@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// sample is what is asked of the first spans of a workload.
+// sample holds properties of the first spans of a workload.
 type sample struct {
 	spans                                         int
 	keys, services, operations, resources, hosts  map[string]int
@@ -90,7 +90,7 @@ func (s *sample) add(g *Generator, one *Snapshot, end int64) {
 	}
 }
 
-// near checks a share that chance decides, to within a tenth of itself.
+// near checks a random share, with a relative tolerance of a tenth.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > want/10 {
@@ -106,7 +106,7 @@ func exactly(t *testing.T, what string, got, want any) {
 }
 
 func TestFixedKeys(t *testing.T) {
-	const spans = 1 << 16 // a multiple of every number of keys below
+	const spans = 1 << 16 // multiple of every number of keys below
 	for _, test := range []struct {
 		name string
 		keys int
@@ -176,7 +176,7 @@ func TestAdversarial(t *testing.T) {
 	}
 }
 
-// One label is new with every span, and nothing else.
+// TestOneUniqueLabel: one label is new with every span, and the others are constant.
 func TestOneUniqueLabel(t *testing.T) {
 	const spans = 1 << 12
 	for name, distinct := range map[string][2]int{UniqueResource: {spans, 1}, UniquePeer: {1, spans}} {
@@ -199,7 +199,8 @@ func TestNumberOfKeys(t *testing.T) {
 	}
 }
 
-// A key that was handed out stays as it was, where its strings are kept.
+// TestAdversarialLabelsAreNotReused: the generator does not overwrite the strings of earlier
+// keys.
 func TestAdversarialLabelsAreNotReused(t *testing.T) {
 	g, _ := New(Adversarial, 1)
 	batch := make([]Snapshot, 3)

@@ -2,8 +2,8 @@ package workload
 
 import "testing"
 
-// BenchmarkFill says what making a span costs: it must be small beside what is
-// measured with it. One operation is one span.
+// BenchmarkFill measures the cost of generating a span, which must be small compared with the
+// measurements that use it. One operation is one span.
 func BenchmarkFill(b *testing.B) {
 	names := Names()
 	for _, shape := range Shapes() {

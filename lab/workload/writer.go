@@ -6,18 +6,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// writer writes the labels of a flood's keys. Those of a batch are parts of one string, so
-// that they cost one allocation together. How long a random part is, is drawn each time.
+// writer builds the labels of a flood's keys. The labels of a batch are substrings of one
+// string, so that they need one allocation together. Random parts of labels have random
+// lengths.
 type writer struct {
-	rnd    *rand.Rand
-	serial uint64 // of the shape that counts on
-	of     *span.Key
-	buffer []byte
-	labels []written
-	tags   []string
+	rnd     *rand.Rand
+	serial  uint64 // serial number that makes labels unique
+	current *span.Key
+	buffer  []byte
+	labels  []written
+	tags    []string
 }
 
-// serialBits of a serial count on; those above them are the seed's.
+// serialBits is the number of low bits of a serial number that are incremented. The bits above
+// are the seed.
 const serialBits = 32
 
 // written is where a label of a key begins in the buffer. It ends where the next one begins.
@@ -27,24 +29,25 @@ type written struct {
 	at    int
 }
 
-// begin begins a batch.
+// begin starts a batch.
 func (w *writer) begin() { w.buffer, w.labels = w.buffer[:0], w.labels[:0] }
 
-// key begins a key.
-func (w *writer) key(k *span.Key) { w.of = k }
+// key starts a key.
+func (w *writer) key(k *span.Key) { w.current = k }
 
-// label begins a text, or one more tag of a list. The tags of a list must come one behind
-// the other. It returns the writer, for the first part of the label to follow.
+// label starts a text, or one more tag of a list. The tags of a list must be added
+// consecutively. It returns the writer, to append the first part of the label.
 func (w *writer) label(l span.Label) *writer {
-	w.labels = append(w.labels, written{w.of, l, len(w.buffer)})
+	w.labels = append(w.labels, written{w.current, l, len(w.buffer)})
 	return w
 }
 
-// end gives the keys their labels.
+// end assigns the labels to their keys.
 func (w *writer) end() {
 	text, end := string(w.buffer), len(w.buffer)
 	w.tags = append(w.tags[:0], make([]string, len(w.labels))...)
-	for i := len(w.labels) - 1; i >= 0; i-- { // from the end, so that a list grows towards its begin
+	// Backwards, so that the substring of a label ends where the following label begins.
+	for i := len(w.labels) - 1; i >= 0; i-- {
 		l := w.labels[i]
 		if value := text[l.at:end]; l.label < span.FirstList {
 			*l.key.Text(l.label) = value
@@ -57,16 +60,16 @@ func (w *writer) end() {
 	}
 }
 
-// text appends what is the same each time.
+// text appends a fixed text.
 func (w *writer) text(s string) *writer {
 	w.buffer = append(w.buffer, s...)
 	return w
 }
 
 // one appends one of several texts.
-func (w *writer) one(of ...string) *writer { return w.text(of[w.rnd.IntN(len(of))]) }
+func (w *writer) one(texts ...string) *writer { return w.text(texts[w.rnd.IntN(len(texts))]) }
 
-// These append so many characters, from the least to the most that is given.
+// The following append a random number of characters between least and most.
 const (
 	digits   = "0123456789"
 	hexes    = "0123456789abcdef"
@@ -88,10 +91,10 @@ func (w *writer) random(alphabet string, least, most int) *writer {
 	return w
 }
 
-// foreign are letters of two, three and four bytes, some of which have a lower case.
+// foreign are letters of two, three and four bytes. Some of them have a lower case.
 var foreign = []rune("äöüßéèÄÖÜÉжшящФЩЭあいう日本語支付注文東京𠮷𠂉🍣🛒")
 
-// unicode appends such letters.
+// unicode appends letters of foreign.
 func (w *writer) unicode(least, most int) *writer {
 	for range w.between(least, most) {
 		w.buffer = append(w.buffer, string(foreign[w.rnd.IntN(len(foreign))])...)

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// circumstances are what a figure has to be read with: when, of what, on what, and
-// how busy that was.
+// circumstances describes a measurement: date, commit, machine, and load.
 func circumstances() string {
 	commit := "an unknown commit"
-	if said, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
-		commit = strings.TrimSpace(string(said))
+	if out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
+		commit = strings.TrimSpace(string(out))
 	}
 	return fmt.Sprintf("Measured %s, commit %s, %s, %d processors (%s), load %s before.",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit, runtime.Version(), runtime.NumCPU(),
@@ -33,7 +32,7 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// load is the machine's over the last minute.
+// load returns the machine's load average over the last minute.
 func load() string {
 	said, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

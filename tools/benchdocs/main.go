@@ -1,21 +1,20 @@
-// Command benchdocs measures again what a document shows, and writes the new tables
-// where the old ones stand:
+// Command benchdocs repeats the measurements of a document, and replaces its tables:
 //
 //	make bench-docs                        # everything, in the order of the document
-//	make bench-docs ONLY=bench,bench-peers # some of it
+//	make bench-docs ONLY=bench,bench-peers # some targets
 //	make bench-docs FILE=docs/pod.md       # another document
-//	benchdocs -stale                       # measures nothing: which tables are of other code?
+//	benchdocs -stale                       # lists tables of outdated code, measures nothing
 //
-// The document itself says what it wants. Between the lines
+// The document marks its tables. The lines
 //
 //	<!-- make bench-peers -->
 //	<!-- end -->
 //
-// stands a table that `make bench-peers` prints; where a target prints several, its
-// places take them in their order. A table is lines that begin with a bar, or those
-// of a Go benchmark, which become one. The document is written after each target, so
-// that whoever stops halfway keeps what was measured, and a target that fails leaves
-// its tables as they were. What the text around them says is for a person to renew.
+// enclose a table that `make bench-peers` prints. If a target prints several tables, they fill
+// its places in their order. A table consists of lines that begin with "|", or of Go benchmark
+// lines, which are converted to a table. The document is written after each target, so that an
+// interrupted run keeps finished measurements. A target that fails leaves its tables unchanged.
+// The text around the tables has to be updated by hand.
 package main
 
 import (
@@ -48,7 +47,7 @@ func main() {
 	}
 }
 
-// renew measures every target, and says at the end which failed.
+// renew measures every target, and returns an error that names those that failed.
 func renew(file, only string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -91,7 +90,7 @@ func measure(file, target string) error {
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("make %s: %w: %s", target, err, printed.Bytes())
 	}
-	text, err := os.ReadFile(file) // again: a person may have written meanwhile
+	text, err := os.ReadFile(file) // read again, because the file can have been edited during the measurement
 	if err != nil {
 		return fmt.Errorf("read document: %w", err)
 	}

@@ -82,7 +82,7 @@ PASS
 	}
 }
 
-// The documents' places are of targets that there are.
+// TestDocuments: the targets in the documents exist in the Makefile.
 func TestDocuments(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// begin and end are the lines around a place.
+// begin and end are the lines that enclose a table.
 var begin = regexp.MustCompile(`^<!-- make ([a-z-]+) -->$`)
 
 const end = "<!-- end -->"
 
-// targetsOf are the targets that a document names, each once.
+// targetsOf returns the distinct targets of a document.
 func targetsOf(text string) (targets []string, err error) {
 	err = places(text, func(target string, _ []string) {
 		if !slices.Contains(targets, target) {
@@ -22,7 +22,8 @@ func targetsOf(text string) (targets []string, err error) {
 	return targets, err
 }
 
-// places walks a document: what stands in its places, and every other line.
+// places iterates over a document: it calls place with each enclosed table, and other with
+// every other line.
 func places(text string, place func(target string, old []string), other func(line string)) error {
 	target, old := "", []string(nil)
 	for line := range strings.Lines(text) {
@@ -48,8 +49,7 @@ func places(text string, place func(target string, old []string), other func(lin
 	return nil
 }
 
-// replace puts a target's tables into its places, each with a note of how they were
-// measured.
+// replace puts a target's tables into its places, each with a note on how it was measured.
 func replace(text, target string, tables []string, note string) (string, error) {
 	var b strings.Builder
 	next := 0

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// The code that a target measures: packages of the daemon's module, with all of ours that
-// they need, and folders, with all that is below.
+// measured is the code that a target measures: packages of the daemon's module, including the
+// packages of ours that they import, and folders, including subfolders.
 type measured struct{ packages, folders []string }
 
 var (
@@ -42,8 +42,8 @@ var (
 
 var errStale = errors.New("tables are of other code than this")
 
-// tellStale prints which tables of a document are of other code than what lies here, and
-// fails if there are any. Where there is no repository, nobody can know.
+// tellStale prints the tables of a document that were measured with other code than the current
+// one, and fails if there are any. It does nothing outside a Git repository.
 func tellStale(file string) error {
 	if err := exec.Command("git", "rev-parse", "--git-dir").Run(); err != nil {
 		fmt.Println("No repository is here, so it is not known which tables are of this code.")
@@ -78,13 +78,13 @@ func tellStale(file string) error {
 		strings.Join(stale, ","))
 }
 
-// table is what a target printed at a commit.
+// table identifies a table by the target that printed it and by the measured commit.
 type table struct{ target, commit string }
 
 var ofCommit = regexp.MustCompile(`^\*Measured .*, commit ([0-9a-f]+),`)
 
-// commitsOf are the tables of a document, those of one target and commit once. Where a place
-// does not say of which commit it is, the commit is empty.
+// commitsOf returns the distinct tables of a document. The commit of a table without a note is
+// empty.
 func commitsOf(text string) (tables []table, err error) {
 	err = places(text, func(target string, lines []string) {
 		t := table{target: target}
@@ -100,7 +100,8 @@ func commitsOf(text string) (tables []table, err error) {
 	return tables, err
 }
 
-// changes says what of the measured code is not as it was, or nothing.
+// changes describes the changes of the measured code since the table's commit. It is empty if
+// there are none.
 func (t table) changes() (string, error) {
 	of, known := measures[t.target]
 	if !known {
@@ -128,7 +129,7 @@ func (t table) changes() (string, error) {
 	return strings.Join(rooms, ", "), nil
 }
 
-// rooms says of a folder whether code in it is measured.
+// rooms returns a function that reports whether a folder contains measured code.
 func (m measured) rooms() (isOf func(folder string) bool, err error) {
 	var needed []string
 	if len(m.packages) > 0 {
@@ -151,7 +152,7 @@ func (m measured) rooms() (isOf func(folder string) bool, err error) {
 	}, nil
 }
 
-// isCode says whether a file is compiled into what is measured.
+// isCode reports whether a file is compiled into the measured programs.
 func isCode(file string) bool {
 	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") ||
 		strings.HasSuffix(file, ".java")

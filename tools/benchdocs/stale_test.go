@@ -28,8 +28,8 @@ func TestCommitsOfTables(t *testing.T) {
 	}
 }
 
-// TestWhatATableMeasuresIsThere: of each table of the document somebody has said which rooms
-// it measures, and these are there.
+// TestWhatATableMeasuresIsThere: for each table of the documents, the measured packages are
+// listed, and they exist.
 func TestWhatATableMeasuresIsThere(t *testing.T) {
 	t.Chdir("../..")
 	text, err := os.ReadFile("docs/benchmarks.md")
@@ -53,7 +53,8 @@ func TestWhatATableMeasuresIsThere(t *testing.T) {
 	}
 }
 
-// TestATableIsStaleOnceItsRoomsChange, and not for what its rooms don't need, nor for tests.
+// TestATableIsStaleOnceItsRoomsChange: a table is stale after a change of a package that it
+// measures, but not after a change of another package or of tests.
 func TestATableIsStaleOnceItsRoomsChange(t *testing.T) {
 	t.Chdir(t.TempDir())
 	git := func(args ...string) string {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// tablesOf are the tables that a command printed, without the blanks that line their
-// columns up for a terminal.
+// tablesOf returns the tables in a command's output, without the spaces that align their
+// columns.
 func tablesOf(printed string) (tables []string) {
 	var rows []string
 	finish := func() {
@@ -41,7 +41,7 @@ func tablesOf(printed string) (tables []string) {
 	return tables
 }
 
-// cells are those of a table's row.
+// cells returns the cells of a table row.
 func cells(line string) []string {
 	found := strings.Split(strings.Trim(line, "|"), "|")
 	for i := range found {
@@ -73,7 +73,7 @@ var (
 	figure        = regexp.MustCompile(`(\S+) (\S+)`)
 )
 
-func readBenchmark(line string) (b benchmark, is bool) {
+func readBenchmark(line string) (b benchmark, ok bool) {
 	found := benchmarkLine.FindStringSubmatch(line)
 	if found == nil {
 		return b, false
@@ -89,7 +89,7 @@ func readBenchmark(line string) (b benchmark, is bool) {
 	return b, true
 }
 
-// isLike says whether two lines may stand in one table.
+// isLike reports whether two lines belong to the same table.
 func (b benchmark) isLike(other benchmark) bool {
 	return len(b.names) == len(other.names) && slices.Equal(b.units, other.units)
 }

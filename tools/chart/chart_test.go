@@ -10,7 +10,8 @@ import (
 
 const chart = "../../deploy/helm/spanstatsd"
 
-// TestTheTableIsThatOfTheSchema: `make chart-readme` was run after the last change.
+// TestTheTableIsThatOfTheSchema: the README is up to date with the schema. If this fails, run
+// `make chart-readme`.
 func TestTheTableIsThatOfTheSchema(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(chart, "README.md"))
 	if err != nil {
@@ -25,7 +26,7 @@ func TestTheTableIsThatOfTheSchema(t *testing.T) {
 	}
 }
 
-// TestEachValueIsDescribed: one that is not is named.
+// TestEachValueIsDescribed: the error names a value without a description.
 func TestEachValueIsDescribed(t *testing.T) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{

@@ -1,5 +1,5 @@
-// Command chart writes the table of values in the README of a chart anew: their order and
-// defaults are those of values.yaml, and what they mean is what values.schema.json says.
+// Command chart updates the table of values in a chart's README. Order and defaults come from
+// values.yaml, descriptions from values.schema.json.
 //
 //	chart deploy/helm/spanstatsd
 package main
@@ -44,7 +44,7 @@ func run(args []string) error {
 	return nil
 }
 
-// renew is the README of a chart with its table as it should be.
+// renew returns the README of a chart with an updated table.
 func renew(chart string, readme []byte) ([]byte, error) {
 	var all schema
 	if err := parse(filepath.Join(chart, "values.schema.json"), json.Unmarshal, &all); err != nil {
@@ -78,14 +78,14 @@ func parse(file string, unmarshal func([]byte, any) error, into any) error {
 	return nil
 }
 
-// schema is what is read of a schema.
+// schema is the used part of a JSON schema.
 type schema struct {
 	Description *string           `json:"description"`
 	Properties  map[string]schema `json:"properties"`
 }
 
-// rows writes a row for each value that is described, in the order of the file of values.
-func (s *schema) rows(to *bytes.Buffer, path string, values *yaml.Node) error {
+// rows writes a row for each described value, in the order of values.yaml.
+func (s *schema) rows(dst *bytes.Buffer, path string, values *yaml.Node) error {
 	for i := 0; i+1 < len(values.Content); i += 2 {
 		name, value := values.Content[i].Value, values.Content[i+1]
 		is, ok := s.Properties[name]
@@ -95,7 +95,7 @@ func (s *schema) rows(to *bytes.Buffer, path string, values *yaml.Node) error {
 		case is.Description == nil && value.Kind != yaml.MappingNode:
 			return fmt.Errorf("%s%s has no description in the schema", path, name)
 		case is.Description == nil:
-			if err := is.rows(to, path+name+".", value); err != nil {
+			if err := is.rows(dst, path+name+".", value); err != nil {
 				return err
 			}
 			continue
@@ -104,12 +104,12 @@ func (s *schema) rows(to *bytes.Buffer, path string, values *yaml.Node) error {
 		if err != nil {
 			return fmt.Errorf("%s%s: %w", path, name, err)
 		}
-		fmt.Fprintf(to, "| `%s%s` | %s | %s |\n", path, name, shown, *is.Description)
+		fmt.Fprintf(dst, "| `%s%s` | %s | %s |\n", path, name, shown, *is.Description)
 	}
 	return nil
 }
 
-// text is a default in a cell.
+// text formats a default for a table cell.
 func text(value *yaml.Node) (string, error) {
 	if value.Kind == yaml.ScalarNode {
 		if value.Value == "" {

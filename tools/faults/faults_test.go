@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The document lists as many faults as were promised, none twice, and each by a test that
-// is there.
+// TestTheListFitsTheTests: the document lists the promised number of faults without duplicates,
+// and each of them names an existing test.
 func TestTheListFitsTheTests(t *testing.T) {
 	faults, err := readFaults("../..", "")
 	if err != nil {
@@ -54,7 +54,8 @@ func hasTest(t *testing.T, folder, name string) bool {
 	return false
 }
 
-// repository has one package with a test that holds, one that does not, and subtests.
+// repository creates a repository whose package has a passing test, a failing test, and
+// subtests.
 func repository(t *testing.T, rows string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -78,8 +79,8 @@ func repository(t *testing.T, rows string) string {
 
 const goodRow = "| a fault | a promise | `room TestGood/a_b` |\n"
 
-// A promise that held, one that did not, and one whose test did not run each get their
-// verdict, and only the first alone is a success.
+// TestEachPromiseGetsItsVerdict: a passed, a failed and a missing test each get their verdict.
+// The command succeeds only if all tests passed.
 func TestEachPromiseGetsItsVerdict(t *testing.T) {
 	for what, c := range map[string]struct {
 		rows, says string
@@ -101,7 +102,7 @@ func TestEachPromiseGetsItsVerdict(t *testing.T) {
 	}
 }
 
-// A list that can't be read is an error of its own.
+// TestAWrongListIsRefused: an invalid list is an error with its own exit code.
 func TestAWrongListIsRefused(t *testing.T) {
 	for _, rows := range []string{"", "| only | two |\n", "| f | p | `TestWithoutFolder` |\n"} {
 		var out strings.Builder

@@ -11,22 +11,23 @@ import (
 type fault struct {
 	what    string
 	promise string
-	folder  string // of the package, below the root
-	test    string // its name as the test's output has it, with subtests behind slashes
+	folder  string // package folder, relative to the root
+	test    string // name as in the output of go test, with a slash before each subtest
 }
 
 func (f *fault) key() string { return f.folder + " " + f.test }
 
-// document is the list, below the root.
+// document is the list of faults, relative to the root.
 const document = "docs/faults.md"
 
-// readFaults reads the rows that contain a text, in all tables whose first column is called "fault".
+// readFaults reads the rows that contain the text only, from all tables whose first column is
+// called "fault".
 func readFaults(root, only string) (faults []fault, err error) {
 	text, err := os.ReadFile(filepath.Join(root, document))
 	if err != nil {
 		return nil, fmt.Errorf("read list: %w", err)
 	}
-	isFaults := false // whether the current table lists faults
+	isFaults := false // reports whether the current table lists faults
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		isHead := strings.TrimSpace(cells[0]) == "fault"

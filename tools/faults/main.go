@@ -1,13 +1,12 @@
-// Command faults makes every fault that docs/faults.md lists happen, and says of each
-// whether the promise held.
+// Command faults tests every fault in docs/faults.md, and prints whether the promise held.
 //
 //	go run ./faults [-only TEXT] ROOT
 //
-// The document's tables are the list: a row has the fault, the promise, the package and
-// the test, or a subtest, that holds it. So what is promised and what is tried are one
-// text. A test that does not run is a promise that does not hold.
+// The list is in the document's tables: a row contains the fault, the promise, the package, and
+// the test or subtest. So the promised and the tested faults are the same. A promise whose test
+// does not run does not hold.
 //
-// It exits 1 if a promise did not hold, and 2 if the list can't be read.
+// The exit code is 1 if a promise did not hold, and 2 if the list is invalid.
 package main
 
 import (

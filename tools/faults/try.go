@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// try runs the faults' tests, a folder at a time, and returns pass or fail of every test
-// and subtest that ran, by folder and name. What a failed one printed goes to out.
+// try runs the tests of the faults, folder by folder, and returns "pass" or "fail" for every
+// test and subtest that ran, by folder and name. It writes the output of failed tests to out.
 func try(root string, faults []fault, out io.Writer) (map[string]string, error) {
 	tests := map[string][]string{}
 	var folders []string
@@ -70,7 +70,7 @@ func tryFolder(root, folder string, tests []string, results map[string]string, o
 	}
 	for name, text := range printed {
 		if name != "" && results[folder+" "+name] == "" {
-			fmt.Fprint(out, text) // it did not come to an end
+			fmt.Fprint(out, text) // the test did not end
 		}
 	}
 	var failed *exec.ExitError

@@ -24,7 +24,7 @@ const (
 	mediaLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// descriptor points to a blob by its digest.
+// descriptor refers to a blob by its digest.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -45,15 +45,15 @@ func newArchive(at time.Time, version string) *archive {
 	return &archive{at: at, version: version, blobs: map[string][]byte{}}
 }
 
-// add builds the image of one architecture: a layer, a configuration, a manifest.
+// add adds the image of one architecture: a layer, a configuration and a manifest.
 func (a *archive) add(i *image, context, architecture string) error {
 	layer, err := i.layer(context, a.at)
 	if err != nil {
 		return err
 	}
 	var packed bytes.Buffer
-	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a level that exists
-	_, _ = zip.Write(layer)                                      // a buffer takes everything
+	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // cannot fail: the level is valid
+	_, _ = zip.Write(layer)                                      // cannot fail: the writer is a buffer
 	_ = zip.Close()
 	config := map[string]any{
 		"architecture": architecture, "os": "linux", "created": a.at.Format(time.RFC3339),
@@ -80,7 +80,7 @@ func (a *archive) add(i *image, context, architecture string) error {
 	return nil
 }
 
-// layer is a tar of the files and the directories above them.
+// layer returns a tar of the files and their parent directories.
 func (i *image) layer(context string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -105,14 +105,14 @@ func (i *image) layer(context string, at time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// Closing writes the end of the last file's block and the trailer.
+	// Close writes the padding of the last file and the trailer.
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("write tar: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// parents are the directories above a path, outermost first.
+// parents returns the parent directories of a path, outermost first.
 func parents(name string) (dirs []string) {
 	for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
 		dirs = append([]string{dir}, dirs...)
@@ -142,7 +142,7 @@ func (a *archive) put(media string, blob []byte) descriptor {
 
 func (a *archive) putJSON(media string, value any) descriptor { return a.put(media, encode(value)) }
 
-// encode writes JSON; the keys of a map come sorted.
+// encode encodes JSON. Map keys are sorted.
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -151,7 +151,7 @@ func encode(value any) []byte {
 	return text
 }
 
-// write makes the file.
+// write writes the archive to a file.
 func (a *archive) write(name string) error {
 	all := a.putJSON(mediaIndex, map[string]any{
 		"schemaVersion": 2, "mediaType": mediaIndex,
@@ -178,8 +178,8 @@ func (a *archive) write(name string) error {
 	return file.Close()
 }
 
-func writeAll(to io.Writer, files map[string][]byte, at time.Time) error {
-	w := tar.NewWriter(to)
+func writeAll(dst io.Writer, files map[string][]byte, at time.Time) error {
+	w := tar.NewWriter(dst)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := writeFile(w, name, 0o644, at, files[name]); err != nil {
 			return err

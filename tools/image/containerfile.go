@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// image is what the steps of a container file say.
+// image is the result of the steps of a container file.
 type image struct {
 	files  []copied
 	config imageConfig
 }
 
-// copied is one file of the context and where it goes.
+// copied is a file of the context and its path in the image.
 type copied struct{ from, to string }
 
-// imageConfig is the part of an OCI image configuration that a runtime acts on.
+// imageConfig is the part of an OCI image configuration that runtimes use.
 type imageConfig struct {
 	User         string              `json:"User,omitempty"`
 	ExposedPorts map[string]struct{} `json:"ExposedPorts,omitempty"`
@@ -27,7 +27,7 @@ type imageConfig struct {
 	Labels       map[string]string   `json:"Labels,omitempty"`
 }
 
-// parse reads the steps. Arguments replace ${NAME}.
+// parse parses the steps. arguments replace ${NAME}.
 func parse(text string, arguments map[string]string) (*image, error) {
 	var i image
 	declared := map[string]string{}
@@ -81,7 +81,7 @@ func (i *image) take(step, rest string) error {
 	return nil
 }
 
-// writeRoot takes the copies into a directory.
+// writeRoot copies the image's files into a directory.
 func (i *image) writeRoot(context, root string) error {
 	for _, file := range i.files {
 		body, mode, err := read(context, file.from)
@@ -99,8 +99,8 @@ func (i *image) writeRoot(context, root string) error {
 	return nil
 }
 
-// read returns a file of the context, and the mode it has in an image: whether
-// it may be executed, and nothing of the umask that it was written under.
+// read returns a file of the context, and its mode in the image. The mode depends only on
+// whether the file is executable, not on the umask of the build.
 func read(context, name string) (body []byte, mode int64, err error) {
 	path := filepath.Join(context, name)
 	info, err := os.Stat(path)

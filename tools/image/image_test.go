@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// place is a context with a program and a text, written under its own umask.
+// place creates a context with a program and a text file. mode depends on a umask.
 func place(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func build(t *testing.T, dir string) []byte {
 	return archive
 }
 
-// files of a tar archive by name.
+// files returns the files of a tar archive by name.
 func files(t *testing.T, archive io.Reader) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -66,14 +66,15 @@ func files(t *testing.T, archive io.Reader) map[string][]byte {
 	}
 }
 
-// TestSameBytes: neither the place nor the umask of a build shows.
+// TestSameBytes: the image does not depend on the folder or the umask of a build.
 func TestSameBytes(t *testing.T) {
 	if !bytes.Equal(build(t, place(t, 0o755)), build(t, place(t, 0o700))) {
 		t.Error("two builds of the same files differ")
 	}
 }
 
-// TestLayout follows an archive from its index to the program of each architecture.
+// TestLayout follows the references of an archive from its index to the program of each
+// architecture.
 func TestLayout(t *testing.T) {
 	blobs := files(t, bytes.NewReader(build(t, place(t, 0o755))))
 	var follow func(d descriptor, architecture string)
@@ -124,7 +125,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestUnknownStepsAreRefused rather than left out.
+// TestUnknownStepsAreRefused: an unknown step is an error, and not ignored.
 func TestUnknownStepsAreRefused(t *testing.T) {
 	for _, step := range []string{
 		"RUN make", "FROM debian", "COPY a b /c", "COPY a relative", "ARG OTHER",

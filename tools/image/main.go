@@ -1,10 +1,9 @@
-// Command image takes the steps of a container file, for each architecture, and
-// writes an OCI archive, or the root of one architecture into a directory.
+// Command image executes the steps of a container file for each architecture, and writes an OCI
+// archive; or it writes the root of one architecture to a directory.
 //
-// It needs no container runtime and no network, and the same files give the
-// same bytes: entries have a fixed order, owner and time, and nothing of the
-// machine enters. It knows the steps that an image from scratch needs, and
-// refuses every other one, so that what it builds is what any builder would.
+// It needs no container runtime and no network. Its output depends only on its input: entries
+// have a fixed order, owner and time. It supports the steps that an image from scratch needs,
+// and rejects all others, so that the result equals that of any other builder.
 //
 //	image -version 1.2.3 -epoch 0 -out dist/image.tar
 //	image -arch amd64 -root /tmp/root

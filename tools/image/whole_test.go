@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestAnotherTarUnpacksTheWholeLayer: what a container runtime finds in the archive is
-// what was copied, to the last byte. Go's own reader would forgive a layer that ends
-// before its trailer; the system's tar does not.
+// TestAnotherTarUnpacksTheWholeLayer: the archive contains the copied files completely. The
+// test unpacks it with the system's tar, because Go's tar reader accepts a layer without a
+// trailer.
 func TestAnotherTarUnpacksTheWholeLayer(t *testing.T) {
 	dir := place(t, 0o755)
 	program := bytes.Repeat([]byte("a program whose last block is not full. "), 1000)
@@ -44,7 +44,7 @@ func TestAnotherTarUnpacksTheWholeLayer(t *testing.T) {
 	}
 }
 
-// blobs are the files of an OCI layout that its index points to.
+// blobs returns the files that the index of an OCI layout refers to.
 func blobs(t *testing.T, layout string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(layout, "blobs", "sha256", "*"))
@@ -54,7 +54,7 @@ func blobs(t *testing.T, layout string) []string {
 	return found
 }
 
-// unpack has the system's tar unpack a file. A warning of tar is an error.
+// unpack unpacks a file with the system's tar. Warnings of tar are errors.
 func unpack(t *testing.T, archive, into string) {
 	t.Helper()
 	out, err := exec.Command("tar", "-xf", archive, "-C", into).CombinedOutput()

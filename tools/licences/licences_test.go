@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestTheLicencesOfWhatIsLinkedStandInTheRepository: a module that is new, gone or of another
-// version shows, and the file goes into every archive and into the image.
+// TestTheLicencesOfWhatIsLinkedStandInTheRepository: THIRD_PARTY_LICENSES in the repository is
+// up to date with the linked modules and their versions. Every archive and the image contain
+// that file.
 func TestTheLicencesOfWhatIsLinkedStandInTheRepository(t *testing.T) {
 	var want bytes.Buffer
 	if err := write(&want, ".."); err != nil {
@@ -35,7 +36,7 @@ func TestTheLicencesOfWhatIsLinkedStandInTheRepository(t *testing.T) {
 	}
 }
 
-// TestAModuleWithoutTermsIsAnError: somebody has to look.
+// TestAModuleWithoutTermsIsAnError: a module without a licence file needs a manual check.
 func TestAModuleWithoutTermsIsAnError(t *testing.T) {
 	directory := t.TempDir()
 	for _, name := range []string{"README.md", "licence_test.go", "LICENSES.go"} {

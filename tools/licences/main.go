@@ -1,12 +1,12 @@
-// Command licences writes the licences of all code of others that is in the programs of a
-// release: of the modules that they link, on each architecture, and of Go's own library.
+// Command licences writes the licences of all third-party code in the programs of a release: of
+// the modules linked on any architecture, and of Go's standard library.
 //
 //	licences > ../THIRD_PARTY_LICENSES
 //
-// It asks the go command which modules those are, and takes the files that they state their
-// terms in. A module that has none is an error: somebody has to look. Texts that several
-// modules share stand there once. Nothing of the machine enters, so the same modules give the
-// same bytes; a test holds the file in the repository to them.
+// It gets the modules from the go command, and reads their licence files. A module without a
+// licence file is an error, because it needs a manual check. A text shared by several modules
+// is written once. The output depends only on the modules; a test compares it with the file in
+// the repository.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// program is one of a release, by its module's directory and its package.
+// program is a program of a release: the directory of its module, and its package.
 type program struct{ module, of string }
 
 var (
@@ -40,14 +40,14 @@ func main() {
 	}
 }
 
-// write writes the file, from the directory of the tools.
+// write writes the licences. tools is the directory of the tools.
 func write(out io.Writer, tools string) error {
 	directories, err := linked(tools)
 	if err != nil {
 		return err
 	}
-	var texts []string               // in the order of the modules that have them first
-	holders := map[string][]string{} // the files of modules, by their text
+	var texts []string               // distinct texts, in the order of the modules
+	holders := map[string][]string{} // files of modules, by text
 	for _, module := range slices.Sorted(maps.Keys(directories)) {
 		files, err := terms(directories[module])
 		if err != nil {
@@ -69,7 +69,7 @@ func write(out io.Writer, tools string) error {
 	return err
 }
 
-// linked are the directories of what the programs link, by module and version.
+// linked returns the directories of the linked modules, by module and version.
 func linked(tools string) (map[string]string, error) {
 	root, err := ask(tools, "amd64", "env", "GOROOT")
 	if err != nil {
@@ -106,12 +106,12 @@ func ask(in, architecture string, arguments ...string) (string, error) {
 	return string(said), nil
 }
 
-// termsFile is the name of a file that states a licence, or a notice that goes with it.
+// termsFile matches the names of files that contain a licence, or a notice that belongs to it.
 var termsFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
 type file struct{ name, text string }
 
-// terms are the files that a module states its terms in.
+// terms returns the licence files of a module.
 func terms(directory string) (files []file, err error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {

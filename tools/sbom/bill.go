@@ -11,8 +11,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// library is a module. Go's checksum is over a list of files, none of the
-// algorithms that the format knows, and stands as a property.
+// library describes a module. Go's checksum is a property, because it covers a list of files,
+// and CycloneDX does not define its algorithm.
 func library(path, version, sum string) cdx.Component {
 	c := cdx.Component{
 		Type: cdx.ComponentTypeLibrary, Name: path, Version: version,
@@ -25,13 +25,13 @@ func library(path, version, sum string) cdx.Component {
 	return c
 }
 
-// purl names a module the way package URLs do: in small letters.
+// purl returns the package URL of a module, which is in lower case.
 func purl(path, version string) string {
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// newBill sorts the parts. Its serial number is a hash of what it says, so the
-// same binary has the same bill.
+// newBill returns a bill of materials with sorted parts. Its serial number is a hash of its
+// content, so that the same binary always has the same bill.
 func newBill(self cdx.Component, parts []cdx.Component, edges map[string]map[string]bool) *cdx.BOM {
 	slices.SortFunc(parts, func(a, b cdx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	var dependencies []cdx.Dependency
@@ -50,7 +50,7 @@ func newBill(self cdx.Component, parts []cdx.Component, edges map[string]map[str
 		panic("BUG: " + err.Error())
 	}
 	s := sha256.Sum256(text)
-	s[6], s[8] = s[6]&0x0f|0x80, s[8]&0x3f|0x80 // a UUID of version 8: made from anything
+	s[6], s[8] = s[6]&0x0f|0x80, s[8]&0x3f|0x80 // a UUID of version 8, with custom content
 	b.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", s[0:4], s[4:6], s[6:8], s[8:10], s[10:16])
 	return b
 }

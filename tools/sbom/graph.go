@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// readGraph reads the lines of `go mod graph` and keeps who requires whom among
-// the modules of the binary, whatever version was asked for: the one that was
-// chosen is in the binary.
+// readGraph reads the output of `go mod graph` and returns the dependencies among the modules
+// of the binary. Required versions are ignored: the selected version is recorded in the binary.
 func readGraph(graph io.Reader, references map[string]string) (map[string]map[string]bool, error) {
 	edges := map[string]map[string]bool{}
 	lines := bufio.NewScanner(graph)

@@ -1,11 +1,10 @@
-// Command sbom writes what a Go binary was built from, as CycloneDX JSON: every
-// module that is in it, as the linker recorded it, with its checksum, and which
-// of them requires which, as the module graph says.
+// Command sbom writes the software bill of materials of a Go binary as CycloneDX JSON: every
+// module recorded in the binary, with its checksum, and the dependencies among them from the
+// module graph.
 //
 //	go mod graph | sbom 1.2.3 dist/linux-amd64/spanstatsd > sbom.cdx.json
 //
-// Nothing of the machine and no time enters, so the same binary and graph give
-// the same bytes.
+// The output depends only on the binary and the graph.
 package main
 
 import (
@@ -47,7 +46,7 @@ func run(args []string, graph io.Reader, out io.Writer) error {
 	return cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cdx.SpecVersion1_6)
 }
 
-// describe makes the bill of a binary.
+// describe returns the bill of materials of a binary.
 func describe(version, sum string, info *debug.BuildInfo, graph io.Reader) (*cdx.BOM, error) {
 	self := library(info.Main.Path, version, "")
 	self.Type = cdx.ComponentTypeApplication

@@ -13,9 +13,9 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestBillOfTheDaemon builds the daemon and holds its bill against what the go
-// command says is in it: nothing is missing, nothing is more, and each
-// dependency but the standard library is required by someone.
+// TestBillOfTheDaemon builds the daemon and compares its bill of materials with the modules
+// that the go command finds in it. They must be the same, and each one except the standard
+// library must be required by another.
 func TestBillOfTheDaemon(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "spanstatsd")
 	command := func(args ...string) []byte {

@@ -12,10 +12,10 @@ import (
 // bundleType is the format that cosign writes and sigstore's libraries read.
 const bundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-// statementPayload is the type of a statement of in-toto in an envelope.
+// statementPayload is the media type of an in-toto statement in an envelope.
 const statementPayload = "application/vnd.in-toto+json"
 
-// bundle is a signature with what tells its key, and with the statement itself where one was signed.
+// bundle is a signature with a hint of its key, and with the statement if one was signed.
 type bundle struct {
 	MediaType string   `json:"mediaType"`
 	Material  material `json:"verificationMaterial"`
@@ -47,8 +47,8 @@ type signature struct {
 	Sig []byte `json:"sig"`
 }
 
-// sign makes the bundle of a file: a statement of in-toto goes whole into an envelope, and any other
-// file beside its signature.
+// sign returns the bundle of a file. An in-toto statement is included in an envelope; for any
+// other file, the bundle contains only the signature.
 func (k *key) sign(content []byte) ([]byte, error) {
 	b := bundle{MediaType: bundleType}
 	b.Material.PublicKey.Hint = k.hint

@@ -14,13 +14,13 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 )
 
-// key signs for a release. Whoever checks is given its public half.
+// key is the private key that signs a release. Users verify signatures with its public half.
 type key struct {
 	private *ecdsa.PrivateKey
-	hint    string // tells the public key from others
+	hint    string // identifies the public key
 }
 
-// readKey reads what `cosign generate-key-pair` wrote, or a PKCS #8 key that is not encrypted.
+// readKey reads a key written by `cosign generate-key-pair`, or an unencrypted PKCS #8 key.
 func readKey(file string, password []byte) (*key, error) {
 	if file == "" {
 		return nil, errors.New("read key: SIGN_KEY names no file; `cosign generate-key-pair` makes one")

@@ -1,11 +1,11 @@
-// Command sign says where the files of a release come from, and signs them, in the formats of
-// in-toto, SLSA and sigstore, so that cosign and every library of sigstore can check them.
+// Command sign writes the provenance of a release's files, and signs files, in the formats of
+// in-toto, SLSA and sigstore, so that cosign and all sigstore libraries can verify them.
 //
 //	sign -version 1.2.3 -commit 44014f56… -provenance dist/provenance.json dist/*.tar.gz
 //	SIGN_KEY=cosign.key COSIGN_PASSWORD=… sign dist/provenance.json dist/*.tar.gz
 //
-// A provenance is the same bytes for the same files: it has no time and nothing of the machine.
-// A signature is not, since ECDSA draws a number for each.
+// The provenance depends only on the files: it contains no time and no property of the machine.
+// A signature is different each time, because ECDSA uses a random number.
 package main
 
 import (

@@ -17,10 +17,10 @@ const (
 		"docs/install.md#verify-a-release"
 )
 
-// origin is what the files of a release were made from, and how.
+// origin describes the source of a release's files and how they were built.
 type origin struct{ version, commit, compiler, builder string }
 
-// statement is one of in-toto with a predicate of SLSA's provenance.
+// statement is an in-toto statement with an SLSA provenance predicate.
 type statement struct {
 	Type          string     `json:"_type"`
 	Subject       []resource `json:"subject"`
@@ -51,8 +51,8 @@ type runDetails struct {
 	} `json:"builder"`
 }
 
-// statement says of the files what they are and what they were made from. The modules that are
-// in a program stand in its bill of materials, which is one of the files.
+// statement returns the statement about the given files. The modules of a program are not part
+// of it: they are in its bill of materials, which is one of the files.
 func (o *origin) statement(files []string) ([]byte, error) {
 	s := statement{Type: statementType, PredicateType: predicateType}
 	for _, file := range files {

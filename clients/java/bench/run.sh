@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the benchmark of the Java client and runs it before a daemon: run.sh PROGRAM. Where they
-# are missing, a JDK and Maven are installed. What Maven writes is no part of the tables.
+# Builds the benchmark of the Java client and runs it with a daemon: run.sh PROGRAM. Installs a
+# JDK and Maven if they are missing. Maven's output is redirected, so that it does not mix with
+# the tables.
 set -eu
 java=$(cd "$(dirname "$0")/.." && pwd)
 if ! command -v javac >/dev/null || ! command -v mvn >/dev/null; then

@@ -9,21 +9,21 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
-// interval is how often the balancer looks, and turns how many turns a window has
-// for each side.
+// interval is how often the balancer runs. turns is the number of turns of each side per
+// window.
 const (
 	interval = time.Second
 	turns    = 4
 )
 
-// side is static or balanced.
+// side is one of the two compared engines: static or balanced.
 type side struct {
 	engine *engine
-	window []uint64 // by drainer
+	window []uint64 // items taken in the current window, by drainer
 	all    []uint64
 }
 
-// newSide runs an engine. An interval of 0 leaves the routing as it was dealt.
+// newSide starts an engine. If every is 0, the routing is never rebalanced.
 func newSide(o options, l load, drainers int, every time.Duration) (*side, error) {
 	e, err := newEngine(o, routing.Config{
 		Drainers: drainers, Interval: every,
@@ -31,11 +31,11 @@ func newSide(o options, l load, drainers int, every time.Duration) (*side, error
 	if err != nil {
 		return nil, err
 	}
-	e.send(2*o.window + 4*every) // not counted
+	e.send(2*o.window + 4*every) // warm-up
 	return &side{engine: e, window: make([]uint64, drainers), all: make([]uint64, drainers)}, nil
 }
 
-// turn returns how many items were taken.
+// turn lets the engine run for one turn and returns the number of items taken.
 func (s *side) turn() float64 {
 	taken := s.engine.send(s.engine.window / turns)
 	for i, n := range taken {
@@ -51,7 +51,7 @@ func (s *side) print(out io.Writer) {
 	clear(s.window)
 }
 
-// compare runs one load on both sides in turns and prints a line a window.
+// compare runs one load on both sides in alternating turns and prints one line per window.
 func compare(out io.Writer, o options, l load, drainers int) error {
 	static, err := newSide(o, l, drainers, 0)
 	if err != nil {
@@ -85,7 +85,7 @@ func compare(out io.Writer, o options, l load, drainers int) error {
 	return nil
 }
 
-// busiest is the part of all items that the busiest drainer took.
+// busiest returns the share of all items that the busiest drainer took.
 func busiest(taken []uint64) float64 { return float64(slices.Max(taken)) / float64(sum(taken)) }
 
 func percent(times float64) float64 { return 100 * (times - 1) }

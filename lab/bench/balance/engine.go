@@ -16,11 +16,10 @@ const (
 	batchLen  = 64
 	ringSlots = 8192
 	drainMost = 512
-	fullPause = 200 * time.Microsecond // as ingest waits where it may not drop
+	fullPause = 200 * time.Microsecond // pause of package ingest when it must not drop
 )
 
-// engine is the daemon's rings and its balancer, with drainers that only burn
-// time.
+// engine consists of the daemon's rings and balancer, with drainers that only consume CPU time.
 type engine struct {
 	options
 	balancer *routing.Balancer
@@ -37,7 +36,7 @@ type drainer struct {
 	_     cpu.CacheLinePad
 }
 
-// newEngine runs drainers, for one period of traffic in which so many keys come.
+// newEngine starts the drainers. hashes is one period of traffic with the given number of keys.
 func newEngine(o options, balancing routing.Config, keys int, hashes []uint32) (*engine, error) {
 	e := &engine{options: o, hashes: hashes, balancer: routing.NewBalancer(balancing)}
 	for range balancing.Drainers {
@@ -56,8 +55,8 @@ func newEngine(o options, balancing routing.Config, keys int, hashes []uint32) (
 	return e, nil
 }
 
-// take does the work of items, of which each step needs the one before, or waits
-// as long.
+// take processes items. Each step of an item depends on the step before; with options.wait,
+// take waits instead.
 func (d *drainer) take(items []uint64, o options) {
 	if o.wait > 0 {
 		time.Sleep(time.Duration(len(items)) * o.wait)
@@ -72,8 +71,8 @@ func (d *drainer) take(items []uint64, o options) {
 	d.taken.Store(d.taken.Load() + uint64(len(items)))
 }
 
-// send lets the producers send for a while, and returns what each drainer took in
-// the meantime.
+// send runs the producers for length, and returns the number of items that each drainer took
+// during that time.
 func (e *engine) send(length time.Duration) []uint64 {
 	var stop atomic.Bool
 	var sending sync.WaitGroup
@@ -103,8 +102,7 @@ func (e *engine) taken() (taken []uint64) {
 	return taken
 }
 
-// produce publishes batches, each whole or not at all, and waits while there is no
-// room.
+// produce publishes batches, each completely or not at all, and waits while the rings are full.
 func (e *engine) produce(producer int, stop *atomic.Bool) {
 	route := e.balancer.NewRoute()
 	claims := make([]ring.Claim[uint64], len(e.drainers))
@@ -170,7 +168,7 @@ func (e *engine) stop() {
 	e.running.Wait()
 }
 
-// ratio is the most that a drainer took over the least.
+// ratio returns the items of the busiest drainer divided by those of the idlest.
 func ratio(taken []uint64) float64 {
 	return float64(slices.Max(taken)) / float64(max(1, slices.Min(taken)))
 }

@@ -2,13 +2,13 @@ package main
 
 import "math/rand/v2"
 
-// load is a shape of traffic: how often each of some keys comes.
+// load is a distribution of traffic over keys.
 type load struct {
 	name    string
 	weights func(key int) int
 }
 
-// types is how many keys the loads have that are compared.
+// types is the number of keys in the compared loads.
 const types = 100
 
 var loads = []load{
@@ -34,8 +34,8 @@ var loads = []load{
 	}},
 }
 
-// hashes is one period of a load in random order, each item as its key's hash.
-// The seed is fixed, so the routing is dealt in the same way each time.
+// hashes returns one period of the load in random order, each item as the hash of its key. The
+// seed is fixed, so that the initial routing is always the same.
 func (l load) hashes(keys int) (hashes []uint32) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for key := range keys {

@@ -1,23 +1,22 @@
-// Balance measures what levelling the drainers gains: the routing as it is dealt
-// by hash against the one that the balancer makes of it, on loads that are not even.
+// Balance measures the gain of balancing load over the drainers: it compares the initial
+// routing by hash with the routing of the balancer, on uneven loads.
 //
-// The two loads are those of a peer's own benchmark (100 types, of which some
-// come 24 times as often as others) and skewed (one of 100 keys is 60 % of all).
-// Each item costs its drainer 500 steps of a linear congruential generator, some
-// half a microsecond, so that the drainers are what limits; 16 producers wait
-// when a ring is full. Static and balanced take turns of a quarter of a window, so
-// that what else the machine does meets both; the gain is the median of those
-// pairs. The first seconds, in which the balancer sees the load for the first time,
-// are not counted. The load ratio is the items of the busiest drainer over those of
-// the idlest. Absolute figures do not travel between machines. The last line of each
-// case says what counts.
+// There are two loads: the one of a comparable daemon's benchmark (100 keys, some of which are
+// 24 times as frequent as others), and skewed (one of 100 keys has 60 % of all items). Each
+// item costs its drainer 500 steps of a linear congruential generator, about half a
+// microsecond, so that the drainers are the bottleneck. 16 producers wait when a ring is full.
+// Static and balanced alternate in turns of a quarter of a window, so that other load on the
+// machine affects both; the gain is the median over these pairs. The first seconds, in which
+// the balancer sees the load for the first time, are not counted. The load ratio is the number
+// of items of the busiest drainer divided by those of the idlest. Absolute figures are not
+// comparable between machines. The last line of each case is the result to compare.
 //
-// The gain is one of wall time, and there is none to be had where the processors
-// are the limit and not the busiest drainer: with more drainers than cores, or on a
-// machine that others use. So beside it stands the gain that a core for each
-// drainer would give, computed: the busiest one's share is then what limits. With
-// -wait=4us an item's cost is waited for instead of worked, so that every drainer
-// has its own time as it would have its own core, and that gain is measured.
+// The gain is one of wall time. There is none if the processors, not the busiest drainer, are
+// the bottleneck: with more drainers than cores, or on a busy machine. Therefore the output
+// also has the computed gain with one core per drainer, where the busiest drainer's share is
+// the bottleneck. With -wait=4us drainers wait for the duration of an item instead of
+// computing. Then each drainer has its own time, as if it had its own core, and this gain is
+// measured.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// Package measure is what every measurement needs, that behind the command line and the
-// comparisons in bench/: the processor time and the memory of a process by the kernel's
-// account, what a stretch of this process cost, and the median of figures.
+// Package measure provides what all measurements need, those of the command line and the
+// comparisons alike: CPU time and memory of a process according to the kernel, the cost of a
+// function in this process, and the median of samples.
 //
-// Nothing is kept between two calls, so any goroutine may measure; but a cost is that of
-// the whole process, so one stretch is measured at a time.
+// It keeps no state between calls, so any goroutine may measure. But the cost is that of the
+// whole process, so only one function can be measured at a time.
 package measure
 
 import (
@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Cost is what a stretch of this process took: of all its threads, the kernel's part and
-// the collector's included.
+// Cost is the cost of a function in this process, over all threads, including kernel time and
+// garbage collection.
 type Cost struct {
 	CPU, Wall time.Duration
 	Allocs    uint64
 }
 
-// Of runs work and says what it cost.
+// Of runs work and returns its cost.
 func Of(work func() error) (Cost, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -37,15 +37,15 @@ func Of(work func() error) (Cost, error) {
 	return Cost{CPU: now - spent, Wall: wall, Allocs: after.Mallocs - before.Mallocs}, err
 }
 
-// Each is a cost by the thing that was done.
+// nanoseconds, and a number
 type Each struct{ CPU, Allocs float64 } // nanoseconds, and a number
 
-// Each is the cost of one of so many.
-func (c Cost) Each(of uint64) Each {
-	return Each{CPU: float64(c.CPU) / float64(of), Allocs: float64(c.Allocs) / float64(of)}
+// Each returns the cost per unit, for a number of units.
+func (c Cost) Each(units uint64) Each {
+	return Each{CPU: float64(c.CPU) / float64(units), Allocs: float64(c.Allocs) / float64(units)}
 }
 
-// Median is the middle one of a figure of some samples, 0 of none.
+// Median returns the median of a figure over the samples, or 0 if there are no samples.
 func Median[T any](samples []T, figure func(T) float64) float64 {
 	if len(samples) == 0 {
 		return 0

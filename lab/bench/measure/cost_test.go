@@ -4,7 +4,8 @@ import "testing"
 
 var sink [][]byte
 
-// The allocations of the work are counted, and none of those that measuring makes.
+// TestAllocationsAreThoseOfTheWork: allocations of the measured function are counted, those of
+// measuring are not.
 func TestAllocationsAreThoseOfTheWork(t *testing.T) {
 	for _, want := range []int{0, 1, 1000} {
 		sink = make([][]byte, 0, want)
@@ -17,7 +18,7 @@ func TestAllocationsAreThoseOfTheWork(t *testing.T) {
 		if err != nil || cost.CPU <= 0 || cost.Wall <= 0 {
 			t.Errorf("%+v, %v", cost, err)
 		}
-		// The runtime may allocate something of its own meanwhile.
+		// The runtime can allocate memory for itself during the measurement.
 		if got := int(cost.Allocs); got < want || got > want+10 {
 			t.Errorf("%d allocations were counted of %d", got, want)
 		}

@@ -11,25 +11,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU is the processor time of all threads of a process.
+// CPU is the CPU time of all threads of a process.
 type CPU struct {
-	All    time.Duration // to the nanosecond
-	System time.Duration // the part of it in the kernel, to its clock tick
+	All    time.Duration // user and kernel time, with a resolution of nanoseconds
+	System time.Duration // kernel time, with a resolution of one clock tick
 }
 
-// Minus is what was used since an earlier reading.
+// Minus returns the CPU time since an earlier reading.
 func (c CPU) Minus(earlier CPU) CPU { return CPU{c.All - earlier.All, c.System - earlier.System} }
 
-// Plus adds what was used between two other readings.
+// Plus adds the CPU time between two other readings.
 func (c CPU) Plus(more CPU) CPU { return CPU{c.All + more.All, c.System + more.System} }
 
-// clockTick is the unit of /proc/PID/stat, the same on every Linux that Go runs on.
+// clockTick is the unit of /proc/PID/stat, the same on every Linux that Go supports.
 const clockTick = time.Second / 100
 
-// CPUOf reads a process's account.
+// CPUOf returns the CPU time that a process has used.
 func CPUOf(pid int) (CPU, error) {
 	var now unix.Timespec
-	// The id of the clock that counts a process's CPU time: see clock_getcpuclockid.
+	// Clock ID of a process's CPU time; see clock_getcpuclockid.
 	if err := unix.ClockGettime(int32(^pid)<<3|2, &now); err != nil {
 		return CPU{}, fmt.Errorf("read CPU time of process %d: %w", pid, err)
 	}
@@ -44,8 +44,8 @@ func CPUOf(pid int) (CPU, error) {
 	return CPU{time.Duration(now.Nano()), time.Duration(stat.STime) * clockTick}, nil
 }
 
-// OwnCPU is the processor time of this process. Reading it allocates nothing that a
-// measurement would count.
+// OwnCPU returns the CPU time of this process. It does not allocate memory, so it does not
+// affect a measurement of allocations.
 func OwnCPU() (time.Duration, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
@@ -54,10 +54,10 @@ func OwnCPU() (time.Duration, error) {
 	return time.Duration(now.Nano()), nil
 }
 
-// Memory is a process's resident set, in bytes.
+// Memory is the resident set size of a process and its peak, in bytes.
 type Memory struct{ Resident, Peak uint64 }
 
-// MemoryOf reads it.
+// MemoryOf returns the memory use of a process.
 func MemoryOf(pid int) (Memory, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -73,8 +73,8 @@ func MemoryOf(pid int) (Memory, error) {
 	return Memory{Resident: status.VmRSS, Peak: status.VmHWM}, nil
 }
 
-// Start starts a process on the first of this machine's processors: so many, or all
-// where the number is 0. It inherits them from the thread that it is started by.
+// Start starts a process on the first cpus processors of this machine, or on all if cpus is 0.
+// The process inherits the processor mask of the thread that starts it.
 func Start(cmd *exec.Cmd, cpus int) error {
 	if cpus == 0 {
 		return cmd.Start()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The kernel's accounts of another process grow with what it does.
+// TestAccounts: CPU time and memory of another process grow with its work.
 func TestAccounts(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
 	if err := cmd.Start(); err != nil {

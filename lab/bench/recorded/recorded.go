@@ -1,9 +1,9 @@
-// Package recorded is requests with traces as SDKs of OpenTelemetry have sent them, for what
-// measures how they are counted and handed on: `make record-otlp` makes them, see
-// test/otel/record. They stand in a package of their own so that no daemon carries them.
+// Package recorded contains trace requests as sent by OpenTelemetry SDKs. Measurements of
+// counting and forwarding use them. `make record-otlp` records them; see test/otel/record. They
+// are a separate package so that the daemon does not contain them.
 //
-// A request is read once and never changes; who sends it with other times has a copy of its
-// message. So any goroutine may use it.
+// A request is immutable after loading, and safe for concurrent use. To send it with other
+// times, copy its message.
 package recorded
 
 import (
@@ -23,27 +23,26 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Names are those of all requests: the language of the SDK, and what is special. java-all and
-// java-gzip have all attributes that the Java agent can be told to write, node-16 has small
-// batches.
+// Names lists all requests by the SDK's language and by special properties. java-all and
+// java-gzip have all attributes that the Java agent can write; node-16 has small batches.
 var Names = []string{"go", "java", "java-all", "java-gzip", "python", "node", "node-16", "node-json"}
 
 //go:embed testdata/*.http.gz
 var files embed.FS
 
-// Request is one of them, and what is in it.
+// Request is a recorded request.
 type Request struct {
 	Name    string
-	Path    string // of gRPC the method
+	Path    string // path, or the method for gRPC
 	Header  http.Header
-	Body    []byte // as it is on the wire
-	Message []byte // of it the ExportTraceServiceRequest, in protobuf or JSON, without gzip
+	Body    []byte // body as on the wire
+	Message []byte // ExportTraceServiceRequest from Body, in protobuf or JSON, decompressed
 	Spans   int
-	times   []int // where times of spans stand in the message, eight bytes each
-	latest  int64 // of them
+	times   []int // offsets of the spans' times in Message, eight bytes each
+	latest  int64 // latest of the times
 }
 
-// Load reads a request.
+// Load loads a request by name.
 func Load(name string) (*Request, error) {
 	r := &Request{Name: name}
 	if err := r.read(); err != nil {
@@ -82,10 +81,10 @@ func (r *Request) read() error {
 	return r.count()
 }
 
-// prefixLen is what gRPC has before a message.
+// prefixLen is the length of gRPC's prefix of a message.
 const prefixLen = 5
 
-// IsGRPC says whether the SDK spoke gRPC, IsJSON whether its message is JSON.
+// IsGRPC reports whether the SDK used gRPC. IsJSON reports whether its message is JSON.
 func (r *Request) IsGRPC() bool {
 	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
 }
@@ -100,7 +99,7 @@ func inflated(packed []byte) ([]byte, error) {
 	return io.ReadAll(from)
 }
 
-// count finds out how many spans there are.
+// count sets the number of spans.
 func (r *Request) count() (err error) {
 	message := r.Message
 	if r.IsJSON() {
@@ -117,10 +116,10 @@ func (r *Request) count() (err error) {
 	return nil
 }
 
-// find finds the times of spans: nothing else behind the tags of those fields is a time of
-// the minutes before the request was packed. In JSON there are none to be found.
+// find locates the times of spans: eight bytes after the tag of a time field, whose value is in
+// the minutes before the recording was packed. No other bytes match. It finds none in JSON.
 func (r *Request) find(packed time.Time) {
-	const start, end = 7<<3 | 1, 8<<3 | 1 // fixed64
+	const start, end = 7<<3 | 1, 8<<3 | 1 // tags of fixed64 fields
 	first, last := packed.Add(-2*time.Minute).UnixNano(), packed.Add(time.Second).UnixNano()
 	for at := 1; at+8 <= len(r.Message); at++ {
 		if tag := r.Message[at-1]; tag != start && tag != end {
@@ -132,7 +131,7 @@ func (r *Request) find(packed time.Time) {
 	}
 }
 
-// Stamp moves a copy of the message in time, so that the last of its spans ended then.
+// Stamp adjusts the times in a copy of the message so that its last span ended at latest.
 func (r *Request) Stamp(message []byte, latest time.Time) {
 	later := uint64(latest.UnixNano() - r.latest)
 	for _, at := range r.times {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// spanTimes are those of all spans in a message, by a library that steps through its fields.
+// spanTimes returns the times of all spans in a message, found by a protobuf library.
 func spanTimes(t *testing.T, message []byte, path ...protowire.Number) (times []int64) {
 	t.Helper()
 	for len(message) > 0 {
@@ -33,7 +33,8 @@ func spanTimes(t *testing.T, message []byte, path ...protowire.Number) (times []
 	return times
 }
 
-// Every recording is found whole: its spans, their times, and nothing of a machine.
+// TestRecordings: every recording is loaded with all spans and their times, and contains no
+// data of the recording machine.
 func TestRecordings(t *testing.T) {
 	for _, name := range Names {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +60,7 @@ func TestRecordings(t *testing.T) {
 			}
 			moved, to := bytes.Clone(r.Message), time.Unix(0, r.latest).Add(time.Hour)
 			r.Stamp(moved, to)
-			r.Stamp(moved, to) // from the recording each time, so that it does not drift
+			r.Stamp(moved, to) // always from the original, so that rounding errors don't add up
 			for i, at := range spanTimes(t, moved, 1, 2, 2) {
 				if at != before[i]+time.Hour.Nanoseconds() {
 					t.Fatalf("time %d was %d and was moved to %d", i, before[i], at)

@@ -8,11 +8,12 @@ import (
 	"strconv"
 )
 
-// lengthField is what comes before a body's length, as Go's HTTP writes it.
+// lengthField precedes the body's length, as Go's HTTP packages write it. endOfHead separates
+// head and body.
 var lengthField, endOfHead = []byte("\r\nContent-Length: "), []byte("\r\n\r\n")
 
-// readMessage reads a message that states its length into a buffer, which grows to hold it,
-// and where nothing follows before it was answered.
+// readMessage reads one HTTP message with a Content-Length into buf, which grows as needed. It
+// expects no data after the message, because the peer does not pipeline.
 func readMessage(from io.Reader, buf []byte) (message, grown []byte, err error) {
 	length, read := -1, 0
 	for length < 0 || read < length {
@@ -34,7 +35,7 @@ func readMessage(from io.Reader, buf []byte) (message, grown []byte, err error) 
 	return buf[:read], buf, nil
 }
 
-// messageLength is that of head and body, -1 while the head has not come whole.
+// messageLength returns the total length of head and body, or -1 while the head is incomplete.
 func messageLength(text []byte) (int, error) {
 	head, _, isWhole := bytes.Cut(text, endOfHead)
 	if !isWhole {

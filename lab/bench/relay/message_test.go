@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// However a message is cut on its way, it is read to its end, and its buffer serves the next one;
-// a message without a length is refused.
+// TestMessagesAreReadWhole: a message is read completely however it is split into reads, and
+// its buffer is reused for the next message. A message without a length is rejected.
 func TestMessagesAreReadWhole(t *testing.T) {
 	buf := make([]byte, 16)
 	for _, size := range []int{0, 1, 100, 70_000} {

@@ -1,13 +1,14 @@
-// Package relay is what handing requests on is measured beside: a bare relay, a process in the
-// daemon's place, with the fewest system calls that Go allows. It looks at nothing but where
-// a message ends, sends it on when all of it is there, and gives the answer back in the same
-// way. What it costs a proxy has to pay; what a proxy costs beyond that is its own doing.
+// Package relay implements a bare relay, the baseline for measuring forwarding: a process in
+// place of the daemon that uses as few system calls as Go allows. It parses only as much as is
+// needed to find the end of a message, forwards the message when it is complete, and returns
+// the response in the same way. Every proxy has at least the costs of the relay.
 //
-// Of HTTP/2 it would have to take messages apart to find their ends. So there it pumps bytes
-// both ways as they come: settings, windows and pings are between the two ends.
+// To find the end of an HTTP/2 message, the relay would have to parse frames. So it copies the
+// bytes of HTTP/2 connections in both directions; settings, flow control and pings are left to
+// the two ends.
 //
-// A goroutine serves each connection, with one to the other end, and two where it pumps. A buffer
-// grows to the longest message.
+// One goroutine serves each connection, with a connection to the other end; two if it only
+// copies. A buffer grows to the longest message.
 package relay
 
 import (
@@ -19,19 +20,19 @@ import (
 	"os"
 )
 
-// Job is what a relay's process is told to do.
+// Job is the configuration of a relay process.
 type Job struct {
-	Network string // "unix" or "tcp", of both ends
-	Listen  string // where it listens
-	To      string // where it hands requests on to
-	Pump    bool   // bytes, whatever they say
+	Network string // "unix" or "tcp", for both sides
+	Listen  string // address to listen on
+	To      string // address to forward requests to
+	Pump    bool   // copy bytes without parsing
 }
 
-// Ready is what it says when it listens.
+// Ready is the relay's message that it is listening.
 type Ready struct{ Address string }
 
-// Run is the process of a relay: it reads its job, says where it listens, and ends when the
-// input does.
+// Run runs a relay process: it reads its job, writes its address, and returns when the input
+// ends.
 func Run(in io.Reader, out io.Writer) error {
 	var j Job
 	words := json.NewDecoder(in)
@@ -59,11 +60,12 @@ func Run(in io.Reader, out io.Writer) error {
 			}()
 		}
 	}()
-	_, _ = io.Copy(io.Discard, in) // its end says that whoever started us wants no more
+	_, _ = io.Copy(io.Discard, in) // the end of the input asks the process to exit
 	return nil
 }
 
-// relay carries what one sender sends, and the answers, until that leaves.
+// relay forwards the requests of one client, and their responses, until the client closes the
+// connection.
 func (j *Job) relay(sender net.Conn) error {
 	defer sender.Close()
 	to, err := net.Dial(j.Network, j.To)
@@ -92,7 +94,8 @@ func (j *Job) relay(sender net.Conn) error {
 	}
 }
 
-// pump carries bytes one way until either end leaves. Both are closed then.
+// pump copies bytes in one direction until either side closes its connection. It then closes
+// both.
 func pump(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()

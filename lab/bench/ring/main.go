@@ -1,14 +1,13 @@
-// Ring measures what it costs to move a 112-byte snapshot from several
-// producers to one consumer: through this project's ring, in runs of 1, 16 and
-// 64, beside a buffered channel of structs, a channel of pointers to fresh
-// objects, and xsync's queue.
+// Ring measures the cost of moving a 112-byte snapshot from several producers to one consumer:
+// through this project's ring, in runs of 1, 16 and 64, compared with a buffered channel of
+// structs, a channel of pointers to newly allocated objects, and xsync's queue.
 //
-// Rounds of all contestants are interleaved, so that what else the machine does
-// meets all of them, and each figure is the median of its rounds. Two are given
-// for each: wall time and CPU time (all threads, kernel and collector included)
-// a slot. Publish-only fills an empty queue with nobody taking and gives the
-// producers' own time; end to end is from the first put to the last take.
-// Absolute times do not travel between machines. The last line does.
+// The rounds of all contestants are interleaved, so that other load on the machine affects all
+// of them, and each figure is the median of its rounds. There are two figures per slot: wall
+// time, and CPU time of all threads, including kernel and garbage collection. Publish-only
+// fills an empty queue without a consumer and measures the producers' own time. End to end is
+// from the first put to the last take. Absolute times are not comparable between machines; the
+// ratio in the last line is.
 package main
 
 import (
@@ -31,7 +30,7 @@ func main() {
 	}
 }
 
-// run measures everything and prints the table.
+// run measures all contestants and prints the table.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {
 		return fmt.Errorf("read flags: %d rounds; give at least 1", o.rounds)

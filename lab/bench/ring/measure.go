@@ -9,16 +9,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// sample is the cost of one slot in one round, in nanoseconds.
+// sample is the cost per slot in one round, in nanoseconds.
 type sample struct{ wall, cpu float64 }
 
-// per is a slot's part of a cost.
+// per returns the cost per slot.
 func per(cost measure.Cost, slots uint64) sample {
 	return sample{float64(cost.Wall) / float64(slots), float64(cost.CPU) / float64(slots)}
 }
 
-// endToEnd sends count numbers from several producers to one consumer and
-// divides the time from the first put to the last take.
+// endToEnd sends count numbers from several producers to one consumer. It returns the cost per
+// number from the first put to the last take.
 func endToEnd(q queue, producers int, count uint64) (sample, error) {
 	each := count / uint64(producers)
 	count = each * uint64(producers)
@@ -41,8 +41,8 @@ func endToEnd(q queue, producers int, count uint64) (sample, error) {
 	return per(cost, count), nil
 }
 
-// publishOnly fills an empty queue with nobody taking, and divides what the
-// producers measured of their own time. Emptying it is not measured.
+// publishOnly fills an empty queue without a consumer, and returns the producers' own time per
+// slot. Emptying the queue is not measured.
 func publishOnly(q queue, producers, slots int) (sample, error) {
 	each := uint64(slots / producers)
 	count := each * uint64(producers)
@@ -74,7 +74,7 @@ func publishOnly(q queue, producers, slots int) (sample, error) {
 	return per(cost, count), nil
 }
 
-// check tells whether the numbers below count came, each once.
+// check returns an error unless each number below count was received exactly once.
 func (t *tally) check(count uint64) error {
 	if t.count != count || t.sum != 3*(count*(count-1)/2) {
 		return fmt.Errorf("check round: %d slots with sum %d arrived of %d", t.count, t.sum, count)

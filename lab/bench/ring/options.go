@@ -1,7 +1,7 @@
 package main
 
-// options are what a run can be told.
+// options are the flags.
 type options struct{ slots, fill, rounds int }
 
-// producers are the crowds that are measured.
+// producers are the measured numbers of producers.
 var producers = []int{1, 2, 8, 16}

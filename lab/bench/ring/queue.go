@@ -7,24 +7,22 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
-// snapshot is 112 bytes of numbers, the size that a span's statistics need
-// when its key travels in the slot.
+// snapshot has the size of a span's statistics together with its key: 112 bytes.
 type snapshot [14]uint64
 
-// queue is what the contestants have in common. A producer puts the numbers
-// from first on; take hands what it finds to a tally until that has seen
-// enough, and comes back.
+// queue is the interface of all contestants. put adds consecutive numbers from first on. take
+// passes numbers to a tally until the tally has its total, and returns then.
 type queue interface {
 	put(first, count uint64)
 	take(until uint64, into *tally)
 }
 
-// contestant is a way to make a queue of a capacity.
+// contestant creates queues of one kind.
 type contestant struct {
 	name string
 	run  int // slots that a producer puts at a time
 	make func(slots int) (queue, error)
-	load uint64 // numbers sent in a round, so that every round lasts about as long
+	load uint64 // numbers sent per round, chosen so that all rounds take about as long
 }
 
 var contestants = []contestant{
@@ -36,13 +34,12 @@ var contestants = []contestant{
 	{"xsync.MPMCQueue", 1, newXsync, 1 << 19},
 }
 
-// fill writes all of a slot, in as few moves as a processor needs, with its
-// number on each of its lines.
+// fill writes all of a slot with few instructions, with the number in each of its cache lines.
 func fill(s *snapshot, number uint64) {
 	*s = snapshot{0: number, 6: number, 13: number}
 }
 
-// tally is what a consumer does with snapshots: it touches each line of each.
+// tally is the consumer's work: it reads each cache line of each snapshot.
 type tally struct{ count, sum uint64 }
 
 func (t *tally) add(s *snapshot) {
@@ -55,7 +52,7 @@ type ringQueue struct {
 	run  uint64
 }
 
-// turnLimit is what the daemon's drainers take in a turn.
+// turnLimit is the number of items that a drainer of the daemon takes per turn.
 const turnLimit = 512
 
 func newRing(run int) func(int) (queue, error) {

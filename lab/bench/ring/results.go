@@ -10,10 +10,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// cell is one contestant before one count of producers.
+// cell identifies a contestant and a number of producers.
 type cell struct{ contestant, count int }
 
-// results are the samples of all rounds.
+// results holds the samples of all rounds.
 type results struct {
 	publish map[cell][]sample
 	through map[cell][]sample
@@ -31,9 +31,9 @@ func newResults(rounds int) results {
 	return r
 }
 
-// round takes one sample of each kind, after a collection, so that no
-// contestant pays for the garbage of the one before it. The queues are filled
-// once beforehand: a page's first touch is the kernel's cost.
+// round takes one sample of each kind. It first collects garbage, so that no contestant pays
+// for the one before, and fills the queues once, because the first access to a page costs
+// kernel time.
 func (r results) round(i, count int, o options) error {
 	c, at := contestants[i], cell{i, count}
 	q, err := c.make(o.fill)
@@ -66,8 +66,8 @@ func (r results) round(i, count int, o options) error {
 func wall(s sample) float64 { return s.wall }
 func cpu(s sample) float64  { return s.cpu }
 
-// print writes a row for each contestant and count, and the one figure that a
-// change should watch.
+// print writes one row per contestant and number of producers, and the ratio to watch when the
+// code changes.
 func (r results) print(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "queue\trun\tproducers\tpublish ns\tCPU ns\tend to end M/s\twall ns\tCPU ns\t")
@@ -87,8 +87,8 @@ func (r results) print(out io.Writer) error {
 	return err
 }
 
-// ratio is how much faster one contestant is than another, the middle of what
-// the crowds give.
+// ratio returns how many times as fast one contestant is as another, as the median over the
+// numbers of producers.
 func (r results) ratio(one, other int) float64 {
 	ratios := make([]float64, 0, len(producers))
 	for _, count := range producers {

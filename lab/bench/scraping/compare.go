@@ -12,14 +12,15 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// compare asks both sides in one form and says where their answers differ. What there is to read
-// OpenMetrics in text reads no such metrics, so of those the lines are counted.
+// compare requests one form from both sides and returns an error if the responses differ. No
+// library parses the OpenMetrics text format of such metrics, so for that form only the numbers
+// of lines are compared.
 func compare(f form, w *work, theirs *theirs) error {
 	if f.accept == openMetrics {
 		if ours, want := lines(w.exporter, f), lines(theirs.handler, f); ours != want {
 			return fmt.Errorf("%d lines of ours, %d of theirs", ours, want)
 		}
-		f.accept = text // by the same code
+		f.accept = text // rendered by the same code
 	}
 	ours, err := seriesOf(families(w.exporter, f))
 	if err != nil {
@@ -40,7 +41,7 @@ func compare(f form, w *work, theirs *theirs) error {
 	return nil
 }
 
-// seriesOf are the metrics of families by name and labels.
+// seriesOf returns the metrics of all families, by name and labels.
 func seriesOf(all []*dto.MetricFamily, err error) (map[string]*dto.Metric, error) {
 	series := map[string]*dto.Metric{}
 	for _, f := range all {
@@ -61,14 +62,15 @@ func seriesOf(all []*dto.MetricFamily, err error) (map[string]*dto.Metric, error
 	return series, err
 }
 
-// lines is how many an answer has.
+// lines returns the number of lines of a response.
 func lines(handler http.Handler, f form) int {
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, f.request())
 	return bytes.Count(answer.Body.Bytes(), []byte("\n"))
 }
 
-// isLike allows for sums that were added up in another order, and of what was not truncated.
+// isLike returns an error if two metrics differ by more than the rounding of sums that were
+// added in another order and of durations that were not truncated.
 func isLike(got, want *dto.Metric) error {
 	if got == nil {
 		return fmt.Errorf("not there")
@@ -91,7 +93,7 @@ func isLike(got, want *dto.Metric) error {
 	return nil
 }
 
-// native are the buckets in use.
+// native returns the nonempty buckets of a native histogram.
 func native(h *dto.Histogram) map[int32]int64 {
 	buckets, place, deltas, spans := map[int32]int64{}, int32(0), h.GetPositiveDelta(), int64(0)
 	for _, s := range h.GetPositiveSpan() {
@@ -107,7 +109,7 @@ func native(h *dto.Histogram) map[int32]int64 {
 	return buckets
 }
 
-// classic are the buckets with a bound, and so that of all.
+// classic returns the buckets with an upper bound, and the total count as +Inf.
 func classic(h *dto.Histogram) map[float64]uint64 {
 	buckets := map[float64]uint64{}
 	for _, b := range h.GetBucket() {

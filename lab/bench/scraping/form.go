@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// form is one that a scraper may ask for.
+// form is a response format that a scraper can request.
 type form struct {
 	name   string
 	accept string
@@ -40,7 +40,7 @@ func (f form) header() http.Header {
 	return header
 }
 
-// packed is a writer as promhttp has it, and what ends it.
+// packed returns a writer that compresses as promhttp does, and a function that ends it.
 func (f form) packed(to io.Writer) (io.Writer, func() error) {
 	if !f.isGzip {
 		return to, func() error { return nil }
@@ -49,9 +49,9 @@ func (f form) packed(to io.Writer) (io.Writer, func() error) {
 	return packer, packer.Close
 }
 
-// thrown is an answer that nobody keeps.
+// thrown is a response that is discarded.
 type thrown struct {
-	before func() // it takes any of it, or nil
+	before func() // called before each write; can be nil
 	header http.Header
 	bytes  int
 	status int
@@ -76,7 +76,7 @@ func (t *thrown) Write(b []byte) (int, error) {
 
 func (*thrown) Flush() {}
 
-// scrape asks a handler, and returns how long its answer is.
+// scrape calls a handler and returns the length of its response.
 func scrape(handler http.Handler, f form) (int, error) {
 	answer := &thrown{status: http.StatusOK}
 	handler.ServeHTTP(answer, f.request())
@@ -92,7 +92,7 @@ func (f form) request() *http.Request {
 	return request
 }
 
-// families decodes what a handler answers.
+// families decodes the response of a handler.
 func families(handler http.Handler, f form) (all []*dto.MetricFamily, err error) {
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, f.request())

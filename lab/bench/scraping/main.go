@@ -1,19 +1,19 @@
-// Scraping measures what a scrape of the daemon costs, beside client_golang's own of the same
-// series: 8192 of them, each with a counter, a native histogram and classic buckets, of twenty
-// and of two hundred spans.
+// Scraping measures the cost of a scrape of the daemon, compared with client_golang for the
+// same series: 8192 of them, each with a counter, a native histogram and classic buckets, of
+// twenty and of two hundred spans.
 //
-// On our side it is the exporter's handler, whose totals stand in memory; on the other promhttp's,
-// of a registry with vectors of counters and histograms that have observed the same durations, and
-// its encoder alone, of the messages that the registry has made before. The columns say how many
-// times their cost ours is. Nothing is sent: whoever asks throws away what it gets. Before the
-// first round both answers are decoded and compared: the same series with the same labels, counts,
-// sums and buckets.
+// The daemon's side is the exporter's handler with its totals in memory. The other side is
+// promhttp's handler with a registry whose counters and histograms have observed the same
+// durations, and also its encoder alone, with messages that the registry created before. The
+// columns give their cost as a multiple of the daemon's. No network is involved: the responses
+// are discarded. Before the first round both responses are decoded and compared: they must have
+// the same series with the same labels, counts, sums and buckets.
 //
-// Rounds of all sides are interleaved, so that what else the machine does meets all of them, and
-// each figure is the median of its rounds. CPU time is of all threads, the collector's work
-// included. A second table says how long a flush takes that adds a cycle with all series to the
-// totals, by itself and while two scrape that do not read what they asked for. Absolute times do
-// not travel between machines; ratios do.
+// The rounds of all sides are interleaved, so that other load on the machine affects all of
+// them, and each figure is the median of its rounds. CPU time is that of all threads, including
+// garbage collection. A second table gives the duration of a flush that adds a cycle with all
+// series to the totals, alone and during two scrapes that do not read their responses. Absolute
+// times are not comparable between machines; ratios are.
 package main
 
 import (
@@ -61,7 +61,7 @@ func run(out io.Writer, rounds int) error {
 	return reportFlushes(out, rounds, works)
 }
 
-// report measures one form of answer.
+// report measures one response format.
 func report(out io.Writer, rounds int, f form, w *work, theirs *theirs) error {
 	if err := compare(f, w, theirs); err != nil {
 		return fmt.Errorf("compare answers of %d spans, %s: %w", w.spans, f.name, err)
@@ -80,18 +80,18 @@ func report(out io.Writer, rounds int, f form, w *work, theirs *theirs) error {
 	return nil
 }
 
-// reportFlushes says how long a flush takes while scrapes hang.
+// reportFlushes measures the duration of a flush while scrapes hang.
 func reportFlushes(out io.Writer, rounds int, works []*work) error {
 	fmt.Fprintln(out, "\n| a flush of all series, spans each | CPU ms | wall ms | wall ms, two scrapes "+
 		"hanging | times |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- |")
 	for _, w := range works {
-		alone, beside, err := flushes(rounds, w)
+		alone, duringScrapes, err := flushes(rounds, w)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %d | %.1f | %.1f | %.1f | %.2f |\n", w.spans, alone.cpu, alone.wall, beside.wall,
-			beside.wall/alone.wall)
+		fmt.Fprintf(out, "| %d | %.1f | %.1f | %.1f | %.2f |\n", w.spans, alone.cpu, alone.wall, duringScrapes.wall,
+			duringScrapes.wall/alone.wall)
 	}
 	return nil
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// sample is one answer or flush: milliseconds, allocations, and the bytes of the answer.
+// sample is the cost of one response or flush: milliseconds, allocations, and bytes of the
+// response.
 type sample struct{ cpu, wall, allocations, bytes float64 }
 
-// measured runs something once on a heap that has just been collected.
+// measured collects garbage, then runs do once and returns its cost.
 func measured(do func() (int, error)) (sample, error) {
 	runtime.GC()
 	bytes := 0
@@ -23,7 +24,7 @@ func measured(do func() (int, error)) (sample, error) {
 	}, err
 }
 
-// medians has all sides run in turns, and returns the median of each.
+// medians runs all sides in turns, and returns the median sample of each.
 func medians(rounds int, sides ...func() (int, error)) (all []sample, err error) {
 	samples := make([][]sample, len(sides))
 	for range rounds {
@@ -41,7 +42,7 @@ func medians(rounds int, sides ...func() (int, error)) (all []sample, err error)
 	return all, nil
 }
 
-// median takes each figure's own.
+// median returns the median of each figure separately.
 func median(all []sample) sample {
 	return sample{
 		cpu:         measure.Median(all, func(s sample) float64 { return s.cpu }),
@@ -51,8 +52,8 @@ func median(all []sample) sample {
 	}
 }
 
-// flushes has a cycle flushed by itself and while two scrapes hang, in turns.
-func flushes(rounds int, w *work) (alone, beside sample, err error) {
+// flushes measures a flush alone and during two hanging scrapes, in turns.
+func flushes(rounds int, w *work) (alone, duringScrapes sample, err error) {
 	var samples [2][]sample
 	for range rounds {
 		for i := range samples {
@@ -63,7 +64,7 @@ func flushes(rounds int, w *work) (alone, beside sample, err error) {
 			s, err := measured(func() (int, error) { return 0, w.flush() })
 			release()
 			if err != nil {
-				return alone, beside, err
+				return alone, duringScrapes, err
 			}
 			samples[i] = append(samples[i], s)
 		}
@@ -71,11 +72,12 @@ func flushes(rounds int, w *work) (alone, beside sample, err error) {
 	return median(samples[0]), median(samples[1]), nil
 }
 
-// hanging has some scrape and read nothing until they are released. It returns when all hang.
-func hanging(w *work, some int) (release func()) {
-	began, end := make(chan struct{}, some), make(chan struct{})
+// hanging starts some scrapes that do not read their responses before release is called. It
+// returns when all of them hang.
+func hanging(w *work, count int) (release func()) {
+	began, end := make(chan struct{}, count), make(chan struct{})
 	var group sync.WaitGroup
-	for range some {
+	for range count {
 		group.Go(func() {
 			once := sync.OnceFunc(func() {
 				began <- struct{}{}
@@ -84,7 +86,7 @@ func hanging(w *work, some int) (release func()) {
 			w.exporter.ServeHTTP(&thrown{before: once}, forms[0].request())
 		})
 	}
-	for range some {
+	for range count {
 		<-began
 	}
 	return func() {

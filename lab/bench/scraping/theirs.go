@@ -12,16 +12,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 )
 
-// growth is that of a native histogram's buckets at the finest scale that ours have.
+// growth is the bucket growth factor of a native histogram at the finest scale of the daemon's
+// exporter.
 const growth = 1.022
 
-// theirs is a registry of client_golang that has counted what our exporter has.
+// theirs is a client_golang registry that counted the same spans as our exporter.
 type theirs struct {
 	handler  http.Handler
-	families []*dto.MetricFamily // as the registry has made them
+	families []*dto.MetricFamily // as gathered from the registry
 }
 
-// theirsLike makes one with the names and labels that our exporter shows.
+// theirsLike returns one with the names and labels of our exporter's metrics.
 func theirsLike(w *work) (*theirs, error) {
 	ours, err := families(w.exporter, forms[0])
 	if err != nil {
@@ -79,7 +80,7 @@ func labelNames(f *dto.MetricFamily) (names []string) {
 	return names
 }
 
-// encode encodes the families that were made before.
+// encode encodes the families gathered before.
 func (t *theirs) encode(f form) (int, error) {
 	out := &thrown{}
 	to, finish := f.packed(out)

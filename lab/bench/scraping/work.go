@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	allSeries = 8192 // --max-aggregates by default
+	allSeries = 8192 // default of --max-aggregates
 	services  = 8
 	width     = 10 * time.Second
 )
 
-// bounds are those of the Collector's spanmetrics connector, and of --prometheus-buckets by default.
+// bounds are those of the Collector's spanmetrics connector, and the default of
+// --prometheus-buckets.
 var bounds = []float64{.002, .004, .006, .008, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15}
 
-// work is a cycle of spans of all series, and our exporter, which has counted it once.
+// work is a cycle with spans of all series, and our exporter, which has counted it once.
 type work struct {
-	spans    int // a series
+	spans    int // spans per series
 	opened   time.Time
 	keys     []registry.KeyEntry
 	slots    []aggregate.Slot
@@ -74,8 +75,9 @@ func newWork(spans int) (*work, error) {
 	return w, w.flush()
 }
 
-// draw makes the spans. So much apart their durations have buckets at the finest scale, for
-// client_golang bounds the buckets that are in use, and we those between the lowest and the highest.
+// draw generates the spans. Their durations are far enough apart for buckets at the finest
+// scale in both implementations: client_golang limits the number of nonempty buckets, ours the
+// number between the lowest and the highest.
 func (w *work) draw() {
 	rnd, window := rand.New(rand.NewPCG(7, uint64(w.spans))), aggregate.NewWindow(0, w.opened, width)
 	for i := range allSeries * w.spans {

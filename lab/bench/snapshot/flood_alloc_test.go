@@ -21,8 +21,8 @@ func TestAFloodAllocatesNothing(t *testing.T) {
 	}
 }
 
-// aFloodAllocatesNothing runs where no interval ends meanwhile: the next one's labels would
-// take memory again.
+// aFloodAllocatesNothing uses an interval that does not end during the test: labels of a new
+// interval would be allocated again.
 func aFloodAllocatesNothing(t *testing.T, shape string) {
 	config := counting()
 	config.MaxAggregates = 64
@@ -33,7 +33,7 @@ func aFloodAllocatesNothing(t *testing.T, shape string) {
 	timed.startWith(config)
 	p := timed.admit.NewPublisher(span.Origin{Service: "web", Lang: "go"})
 	var lists []*span.Batch
-	rewrites := 0 // labels of a batch, at most
+	rewrites := 0 // maximum number of labels per batch
 	for range 240 {
 		list, n := timed.list(timedBatch)
 		lists, rewrites = append(lists, list), max(rewrites, n)
@@ -61,7 +61,7 @@ func aFloodAllocatesNothing(t *testing.T, shape string) {
 	}
 }
 
-// toRewrite returns the number of labels of a key that are not normal.
+// toRewrite returns the number of a key's labels that are not in normal form.
 func toRewrite(k *span.Key) (n int) {
 	for l := range span.FirstList {
 		if !l.IsNormal(*k.Text(l)) {

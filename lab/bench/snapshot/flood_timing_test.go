@@ -8,15 +8,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// BenchmarkFlood says what a span of a flood takes, from the bytes of its key to a row, in CPU
-// time of the whole process. One operation is one span.
+// BenchmarkFlood measures the CPU time of the whole process for one span of a flood, from the
+// bytes of its key to a row. One operation is one span.
 func BenchmarkFlood(b *testing.B) {
 	for _, shape := range workload.Shapes() {
 		b.Run(shape, func(b *testing.B) {
 			t := newTimed(b, workload.Flood(shape, 100))
 			p := t.connect("web")
 			defer p.Close()
-			t.handle(p, t.messages(roundSpans, false)) // what fills the budgets is no flood yet
+			t.handle(p, t.messages(roundSpans, false)) // warm-up: the flood begins when the label budgets are full
 			spent, counted := time.Duration(0), 0
 			for ; counted < b.N; counted += roundSpans {
 				messages := t.messages(roundSpans, false)

@@ -21,34 +21,33 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// BenchmarkSnapshot is what a snapshot costs on each path, for each workload.
-// Its lines are the table: all figures are a snapshot's, whatever a round is.
+// BenchmarkSnapshot measures the cost of a snapshot on each path, for each workload. Its lines
+// are the table. All figures are per snapshot, whatever the size of a round.
 //
-//	%taken  neither dropped for want of room in a ring, nor refused by the client
-//	B       allocated in the whole process
-//	allocs  the same, counted
-//	cpu-ns  user and system time of the whole process: drainers, sender, collector
-//	ns      of the goroutine that hands over
+//	%taken  neither dropped because a ring was full, nor refused by the client
+//	B       bytes allocated in the whole process
+//	allocs  allocations in the whole process
+//	cpu-ns  user and system time of the whole process: drainers, sender, garbage collection
+//	ns      wall time of the publishing goroutine
 //
-// The paths of the daemon begin with the message in memory (no socket) and end
-// with the counted span: "whole" finds keys by their bytes, "number" by their
-// numbers, "miss" meets each for the first time on its connection and in its
-// cycle. The paths of the client are "publish", to a socket that is read by
-// the same process, "encoded", the same with keys that were encoded before,
-// "away", into buffers that nobody empties, and "full", once those are.
+// The daemon's paths begin with the message in memory (no socket) and end with the counted
+// span: "whole" finds keys by their bytes, "number" by their numbers, and "miss" sees each key
+// for the first time on its connection and in its cycle. The client's paths are "publish", to a
+// socket that is read by the same process; "encoded", the same with keys encoded in advance;
+// "away", into buffers that are never emptied; and "full", after these buffers are full.
 func BenchmarkSnapshot(b *testing.B) {
 	for _, name := range workload.Names() {
 		b.Run(name, func(b *testing.B) {
 			for _, path := range []struct {
 				name  string
 				run   func(*testing.B, string)
-				skips []string // workloads for which it would say nothing new
+				skips []string // workloads for which it adds nothing
 			}{
-				{"whole", benchmarkWhole, []string{workload.Adversarial}}, // all of it is misses
+				{"whole", benchmarkWhole, []string{workload.Adversarial}}, // all keys are misses in any case
 				{"number", benchmarkNumber, nil},
 				{"miss", benchmarkMiss, []string{workload.Burst}},
 				{"publish", benchmarkPublish, nil},
-				// no key of which comes twice
+				// each key is used only once
 				{"encoded", benchmarkEncoded, []string{workload.Burst, workload.Adversarial}},
 				{"away", benchmarkAway, []string{workload.Burst}},
 				{
@@ -64,13 +63,13 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// timedBatch is the snapshots of one message and of one call of the client.
+// timedBatch is the number of snapshots per message and per call of the client.
 const timedBatch = 64
 
-// roundSpans is the snapshots of one round, fewer than a ring has slots.
+// roundSpans is the number of snapshots per round, less than the slots of a ring.
 const roundSpans = 8192
 
-// meter sums what passes while it runs.
+// meter accumulates costs while it runs.
 type meter struct {
 	cpu           time.Duration
 	bytes, allocs uint64
@@ -91,7 +90,7 @@ func (m *meter) stop() {
 	m.allocs += m.now.Mallocs - m.before.Mallocs
 }
 
-// cpuTime is the user and system time of the process.
+// cpuTime returns the user and system time of the process.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -100,20 +99,20 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// path is one way of a snapshot, in rounds.
+// path is one measured path, executed in rounds.
 type path struct {
-	snapshots int           // of a round
-	prepare   func()        // before each round, counted nowhere; may be nil
-	round     func()        // what is measured
-	settle    func()        // waits until all of the round is done: its CPU time counts, the waiting does not
-	taken     func() uint64 // how many snapshots were, since the start
+	snapshots int           // snapshots per round
+	prepare   func()        // called before each round, not measured; can be nil
+	round     func()        // measured function
+	settle    func()        // waits until the round is processed: its CPU time is measured, the waiting is not
+	taken     func() uint64 // snapshots accepted since the start
 }
 
-// measure runs rounds and reports what a snapshot of them cost. -benchtime is
-// the length of the whole, with what is not counted.
+// measure runs rounds and reports the cost per snapshot. -benchtime is the total duration,
+// including unmeasured parts.
 func (p *path) measure(b *testing.B) {
 	if p.prepare == nil {
-		p.round() // what a warm daemon and tracer have behind them
+		p.round() // warm-up
 		p.settle()
 	}
 	var m meter
@@ -137,7 +136,7 @@ func (p *path) measure(b *testing.B) {
 	report := func(sum float64, unit string) {
 		b.ReportMetric(math.Round(1000*sum/total)/1000, unit)
 	}
-	b.ReportMetric(0, "ns/op") // it would be a round's
+	b.ReportMetric(0, "ns/op") // removes the duration of a round from the output
 	report(float64(wall), "ns")
 	report(float64(m.cpu), "cpu-ns")
 	report(float64(m.bytes), "B")
@@ -145,16 +144,16 @@ func (p *path) measure(b *testing.B) {
 	report(100*float64(p.taken()-before), "%taken")
 }
 
-// timed is what of a daemon lies behind its sockets.
+// timed consists of the parts of a daemon that process data after the sockets.
 type timed struct {
-	key        span.Key // of all labellers
+	key        span.Key // reused by all labellers
 	b          testing.TB
 	name       string
 	gen        *workload.Generator
 	admit      *admit.Publishers
 	aggregator *aggregate.Aggregator
 
-	before uint64 // spans that were taken before the last restart
+	before uint64 // spans taken before the last restart
 }
 
 func newTimed(b *testing.B, name string) *timed {
@@ -164,7 +163,7 @@ func newTimed(b *testing.B, name string) *timed {
 	return t
 }
 
-// counting is the daemon's default, with nobody behind it.
+// counting returns the daemon's default configuration without an exporter.
 func counting() aggregate.Config {
 	config := aggregate.DefaultConfig()
 	config.Drainers = runtime.GOMAXPROCS(0)
@@ -175,7 +174,7 @@ func counting() aggregate.Config {
 	return config
 }
 
-// start begins a first cycle.
+// start starts the first cycle.
 func (t *timed) start() { t.startWith(counting()) }
 
 func (t *timed) startWith(tables aggregate.Config) {
@@ -186,13 +185,13 @@ func (t *timed) startWith(tables aggregate.Config) {
 	t.aggregator.Start()
 	config := admit.DefaultConfig()
 	config.Aggregator = t.aggregator
-	config.Block = t.name == workload.Burst || workload.IsFlood(t.name) // which is more than the rings hold
+	config.Block = t.name == workload.Burst || workload.IsFlood(t.name) // bursts and floods are larger than the rings
 	if t.admit, err = admit.New(config); err != nil {
 		t.b.Fatal(err)
 	}
 }
 
-// restart ends all of it and begins again.
+// restart stops all parts and starts again.
 func (t *timed) restart() {
 	t.aggregator.Stop()
 	t.before = t.taken()
@@ -207,12 +206,12 @@ func newGenerator(b testing.TB, name string) *workload.Generator {
 	return g
 }
 
-// connect is what a connection publishes through after the hello of a service.
+// connect returns a publisher as a connection has it after the hello of a service.
 func (t *timed) connect(service string) *admit.Publisher {
 	return t.admit.NewConnection(span.Origin{Service: service, Lang: "go"}, 0)
 }
 
-// handle takes messages as a connection does.
+// handle processes messages as a connection does.
 func (t *timed) handle(p *admit.Publisher, messages [][]byte) {
 	for _, message := range messages {
 		kind, body, err := wire.Split(message)
@@ -245,7 +244,7 @@ func (t *timed) taken() uint64 {
 	return t.before + stats.Received - stats.DroppedTotal()
 }
 
-// settle waits until the drainers have counted everything.
+// settle waits until the drainers have counted all spans.
 func (t *timed) settle() {
 	for drainer := range t.aggregator.Drainers() {
 		for t.aggregator.Ring(drainer).Stats().Used > 0 {
@@ -254,7 +253,7 @@ func (t *timed) settle() {
 	}
 }
 
-// messages are the next snapshots of the workload as they come from a tracer.
+// messages returns the next snapshots of the workload, encoded as by a tracer.
 func (t *timed) messages(snapshots int, numbered bool) (messages [][]byte) {
 	all := make([]workload.Snapshot, snapshots)
 	t.gen.Fill(all, time.Now().UnixNano())
@@ -276,7 +275,7 @@ func (t *timed) messages(snapshots int, numbered bool) (messages [][]byte) {
 	return messages
 }
 
-// definition gives the keys of these snapshots the numbers from 0 on.
+// definition returns a message that assigns numbers from 0 on to the keys.
 func definition(keys []span.Key) []byte {
 	frame := wire.BeginDefine(nil)
 	for i := range keys {
@@ -302,7 +301,7 @@ func benchmarkNumber(b *testing.B, name string) {
 	t.hit(b, c, true)
 }
 
-// hit handles the same messages again and again; those of burst when they are due.
+// hit handles the same messages repeatedly; for workload burst, when they are due.
 func (t *timed) hit(b *testing.B, c *admit.Publisher, numbered bool) {
 	period := max(1024, len(t.gen.Keys()))
 	messages := t.messages(period, numbered)
@@ -319,7 +318,7 @@ func (t *timed) hit(b *testing.B, c *admit.Publisher, numbered bool) {
 	p.measure(b)
 }
 
-// nextBurst waits until the next burst is due.
+// nextBurst returns a function that waits until the next burst is due.
 func nextBurst() (wait func()) {
 	due := time.Now()
 	return func() {
@@ -328,8 +327,8 @@ func nextBurst() (wait func()) {
 	}
 }
 
-// defineAll sends keys that are new with every span as the Go client would: it
-// defines each for the sake of one snapshot.
+// defineAll sends keys that are new in every span as the Go client would: it defines each key,
+// and uses it once.
 func (t *timed) defineAll(b *testing.B, c *admit.Publisher) {
 	const defined = 512
 	numbers := wire.BeginSpans(nil)
@@ -354,13 +353,13 @@ func (t *timed) defineAll(b *testing.B, c *admit.Publisher) {
 	p.measure(b)
 }
 
-// missedKeys is how many keys a round of misses admits: as many as a cycle has
-// room for by default.
+// missedKeys is the number of keys that a round of misses admits: the default capacity of a
+// cycle.
 const missedKeys = 2048
 
-// benchmarkMiss shows each key once to fresh connections, of as many origins,
-// in a daemon's first cycle. (A later one finds its rows and sketches made.)
-// Adversarial goes on with one connection, whose table of keys is soon full.
+// benchmarkMiss sends each key once, over new connections of different origins, in a daemon's
+// first cycle. (A later cycle would reuse rows and sketches.) Adversarial stays on one
+// connection, whose key table soon fills up.
 func benchmarkMiss(b *testing.B, name string) {
 	t := newTimed(b, name)
 	keys := len(t.gen.Keys())
@@ -370,7 +369,7 @@ func benchmarkMiss(b *testing.B, name string) {
 		p := path{snapshots: roundSpans, settle: t.settle, taken: t.taken}
 		p.prepare = func() {
 			messages = t.messages(roundSpans, false)
-			runtime.GC() // of what made them
+			runtime.GC() // garbage of the messages' creation
 		}
 		p.round = func() { t.handle(c, messages) }
 		p.measure(b)
@@ -384,7 +383,7 @@ func benchmarkMiss(b *testing.B, name string) {
 		for i := range conns {
 			conns[i] = t.connect(fmt.Sprint("shop ", i))
 		}
-		runtime.GC() // of the daemon before
+		runtime.GC() // garbage of the previous daemon
 	}
 	p.round = func() {
 		for _, c := range conns {
@@ -406,20 +405,20 @@ func onceEach(keys []span.Key) (messages [][]byte) {
 	return messages
 }
 
-// tracerOf is a client, and batches of the workload for it.
+// tracerOf is a client, and batches of the workload to publish.
 type tracerOf struct {
 	*client.Client
 	batches [][]client.Snapshot
-	earlier uint64 // taken by clients before this one
+	earlier uint64 // snapshots accepted by previous clients
 }
 
-// batchesOf has every key of the workload, but no more snapshots than that takes: a tracer's spans
-// lie in its processor's cache when it publishes them.
+// batchesOf returns batches with every key of the workload, and no more: a real tracer's spans
+// are in the processor's cache when it publishes them.
 func batchesOf(b *testing.B, name string) (batches [][]client.Snapshot) {
 	gen := newGenerator(b, name)
 	snapshots := max(4*timedBatch, len(gen.Keys()))
 	if name == workload.Adversarial {
-		snapshots = 4096 // more than one buffer of the client defines
+		snapshots = 4096 // the client needs more than one buffer to define them
 	}
 	all := make([]workload.Snapshot, snapshots)
 	gen.Fill(all, 0)
@@ -444,28 +443,28 @@ func (t *tracerOf) open(b *testing.B, socket string) {
 	t.Client = c
 }
 
-// leave closes the client without waiting for what it holds.
+// leave closes the client without waiting for its buffered spans.
 func (t *tracerOf) leave() {
 	if t.Client == nil {
 		return
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = t.Close(over) // what it says is that spans were lost
+	_ = t.Close(over) // the error reports lost spans, as expected
 	t.earlier += t.Stats().Published
 }
 
 func (t *tracerOf) taken() uint64 { return t.earlier + t.Stats().Published }
 
-// settle waits until no more is on its way than the shards may keep for their
-// next messages. Then another round finds room.
+// settle waits until the buffers hold at most what the shards keep for their next messages. The
+// next round then fits.
 func (t *tracerOf) settle() {
 	for t.Stats().Buffered > 2*roundSpans {
 		time.Sleep(20 * time.Microsecond)
 	}
 }
 
-// publish hands over a number of snapshots.
+// publish publishes a number of snapshots.
 func (t *tracerOf) publish(snapshots int) {
 	for i := 0; snapshots > 0; i = (i + 1) % len(t.batches) {
 		batch := t.batches[i]
@@ -490,7 +489,7 @@ func benchmarkEncoded(b *testing.B, name string) {
 	publishTo(b, name, batches)
 }
 
-// publishTo publishes to a socket that somebody reads.
+// publishTo measures publishing to a socket with a reader.
 func publishTo(b *testing.B, name string, batches [][]client.Snapshot) {
 	t := &tracerOf{batches: batches}
 	t.open(b, drain(b))
@@ -506,7 +505,7 @@ func publishTo(b *testing.B, name string, batches [][]client.Snapshot) {
 	p.measure(b)
 }
 
-// benchmarkAway fills no more than the buffers hold, and takes fresh ones.
+// benchmarkAway fills only empty buffers, which it replaces before they are full.
 func benchmarkAway(b *testing.B, name string) {
 	t := &tracerOf{batches: batchesOf(b, name)}
 	nobody := filepath.Join(b.TempDir(), "nobody")
@@ -525,13 +524,13 @@ func benchmarkFull(b *testing.B, name string) {
 	t := &tracerOf{batches: batchesOf(b, name)}
 	t.open(b, filepath.Join(b.TempDir(), "nobody"))
 	defer t.leave()
-	t.publish(1 << 20) // more than there is room for, and every shard notices
+	t.publish(1 << 20) // more than the buffers hold, so that every shard is full
 	p := path{snapshots: 1 << 20, settle: func() {}, taken: t.taken}
 	p.round = func() { t.publish(p.snapshots) }
 	p.measure(b)
 }
 
-// drain is a daemon that reads as fast as it can and looks at nothing.
+// drain listens as a daemon that reads and discards data as fast as it can.
 func drain(b *testing.B) (socket string) {
 	socket = filepath.Join(b.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)

@@ -1,11 +1,11 @@
-// Package tables is what of a daemon takes batches of spans and counts them: publishers, rings, and
-// the drainers with their tables. It has no sockets, and nobody gets the statistics, so whoever
-// measures counting in one process has all of it and nothing else.
+// Package tables runs the parts of a daemon that count batches of spans: publishers, rings, and
+// drainers with their tables. It has no sockets and no exporters, so it is all that is needed
+// to measure counting within one process.
 //
-// # Threading and bounds
+// # Concurrency and limits
 //
-// Publish may be called from any goroutine, Close once and last. Its memory is that of a daemon
-// with the defaults.
+// Publish is safe for concurrent use. Close must be called once, after all calls of Publish.
+// Memory use is that of a daemon with defaults.
 package tables
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Tables count spans.
+// Tables counts spans.
 type Tables struct {
 	aggregator *aggregate.Aggregator
 	admitted   *admit.Publishers
 	publishers *receiver.Publishers
 }
 
-// New starts them.
+// New starts the drainers.
 func New() (*Tables, error) {
 	counting := aggregate.DefaultConfig()
 	counting.Deliver = func(s *aggregate.Sealed) {
@@ -48,8 +48,8 @@ func New() (*Tables, error) {
 	return &Tables{aggregator, admitted, receiver.NewPublishers(admitted, receiver.MaxPublishers, true)}, nil
 }
 
-// Publish publishes the batches of one request. It waits for room in the rings, as a sender
-// does that tries again.
+// Publish publishes the batches of one request. It waits if the rings are full, as a sender
+// with retries does.
 func (t *Tables) Publish(batches iter.Seq2[span.Origin, *span.Batch]) error {
 	for {
 		reason, ok := t.publishers.Publish(batches, time.Now())
@@ -59,12 +59,12 @@ func (t *Tables) Publish(batches iter.Seq2[span.Origin, *span.Batch]) error {
 		case reason != admit.DropRingFull:
 			return errors.New("publish spans: " + reason.String())
 		}
-		time.Sleep(100 * time.Microsecond) // as long as the drainers take for some thousand
+		time.Sleep(100 * time.Microsecond) // about as long as the drainers need for some thousand items
 	}
 }
 
-// Close ends them, and returns how many spans are in the tables. It fails where that is not all
-// that were received and not dropped, or none.
+// Close stops the drainers, and returns the number of counted spans. It fails if that number is
+// 0 or differs from the number of spans received and not dropped.
 func (t *Tables) Close() (spans uint64, err error) {
 	t.publishers.Close()
 	t.aggregator.Stop()

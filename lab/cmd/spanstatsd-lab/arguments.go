@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// daemonArguments takes words only behind --.
+// daemonArguments accepts arguments only after "--".
 func daemonArguments(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 		return commandline.Mistake("%s takes arguments for the daemon only behind --, but got %q; see %s "+

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// benchOptions are the flags of bench.
+// benchOptions holds the flags of bench.
 type benchOptions struct {
 	config bench.Config
 	json   bool
@@ -95,7 +95,7 @@ What follows -- goes to the daemon.`)
 	return cmd
 }
 
-// complete turns the flags into a configuration, or says which can't be used.
+// complete converts the flags to a configuration. The error names a flag that cannot be used.
 func (o *benchOptions) complete(cmd *cobra.Command) error {
 	c := &o.config
 	if c.Connections == 0 {
@@ -138,7 +138,8 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// newBenchTable is a command that measures several things alike.
+// newBenchTable returns a command that runs the same measurement for several configurations and
+// prints a table.
 func newBenchTable(program *string, measure func(context.Context, bench.Config) error, name, short,
 	long string,
 ) (*cobra.Command, *bench.Config) {
@@ -161,7 +162,7 @@ func newBenchTable(program *string, measure func(context.Context, bench.Config) 
 	return cmd, c
 }
 
-// newBenchScaleCommand measures how a span's cost grows.
+// newBenchScaleCommand returns the command that measures how the cost of a span grows.
 func newBenchScaleCommand(program *string) *cobra.Command {
 	c := bench.DefaultConfig()
 	c.Rate = 1e6
@@ -198,7 +199,7 @@ them carry. Prints a table.`,
 	return cmd
 }
 
-// newBenchTracerCommand is how bench starts its tracers.
+// newBenchTracerCommand returns the hidden command with which bench starts its tracer processes.
 func newBenchTracerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true,
@@ -209,7 +210,7 @@ func newBenchTracerCommand() *cobra.Command {
 	}
 }
 
-// newBenchRelayCommand is how bench starts its relay.
+// newBenchRelayCommand returns the hidden command with which bench starts its relay process.
 func newBenchRelayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true,

@@ -22,8 +22,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// measured runs bench as a process and returns its report. Where the figures do
-// not agree, bench itself fails.
+// measured runs bench as a process and returns its report. bench itself fails if its figures do
+// not agree.
 func measured(t *testing.T, args ...string) (report bench.Report, names map[string]bool) {
 	t.Helper()
 	cmd := program(t, append([]string{"bench", "--json"}, args...)...)
@@ -49,8 +49,8 @@ func measured(t *testing.T, args ...string) (report bench.Report, names map[stri
 	return report, names
 }
 
-// addNames collects an object's names, those within by a dot. Counts by reason or field are one
-// name.
+// addNames collects the keys of a JSON object, with a dot before nested keys. Counts by reason or
+// by field are one name.
 func addNames(names map[string]bool, prefix string, object map[string]any) {
 	for name, value := range object {
 		within, is := value.(map[string]any)
@@ -62,7 +62,7 @@ func addNames(names map[string]bool, prefix string, object map[string]any) {
 	}
 }
 
-// checkReport holds what a run of any workload must have in common.
+// checkReport checks the properties that the reports of all workloads share.
 func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 	t.Helper()
 	b := &r.Books
@@ -91,7 +91,7 @@ func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 	}
 }
 
-// TestBench runs every workload against itself.
+// TestBench runs every workload against a daemon that bench starts.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	const spans = 64 << 10
@@ -120,9 +120,9 @@ func TestBench(t *testing.T) {
 			wanted := uint64(spans)
 			switch name {
 			case "numbered unique":
-				wanted = (spans + 6) / 7 * 7 // whole batches
+				wanted = (spans + 6) / 7 * 7 // only complete batches are sent
 			case "longest flood":
-				wanted = 4096 // with 256 tags each
+				wanted = 4096 // each with 256 tags
 			}
 			checkReport(t, &report, wanted)
 			if name == "daemon's flags" && report.Collapsed["whole_key"] == 0 {
@@ -135,7 +135,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// The documentation has each key of the report by its name.
+// TestBenchNames checks that the documentation names each key of the report.
 func TestBenchNames(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/benchmarks.md")
@@ -156,7 +156,7 @@ func TestBenchNames(t *testing.T) {
 	_, names := measured(t, "--spans=1000", "--batch=10")
 	_, more := measured(t, "--workload=traces", "--spans=1000")
 	for name := range names {
-		if !more[name] && name != "traces" { // null in the one, an object in the other
+		if !more[name] && name != "traces" { // null in one report, an object in the other
 			t.Errorf("a report of traces has no %s", name)
 		}
 	}
@@ -176,8 +176,8 @@ func TestBenchNames(t *testing.T) {
 	}
 }
 
-// TestBenchTraces sends the recorded requests, and everything that arrives at the
-// agent is everything that was sent: counted, or left to it.
+// TestBenchTraces sends the recorded requests. The spans that arrive at the agent, counted or
+// uncounted, are all spans that were sent.
 func TestBenchTraces(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -224,7 +224,8 @@ func TestBenchTraces(t *testing.T) {
 	}
 }
 
-// The profile is one that the compiler, or a person, can read, of every kind of workload.
+// TestBenchProfile checks, for every kind of workload, that the compiler and pprof can read the
+// profile.
 func TestBenchProfile(t *testing.T) {
 	t.Parallel()
 	for _, workload := range []string{"stable", bench.Traces} {
@@ -243,7 +244,8 @@ func TestBenchProfile(t *testing.T) {
 	}
 }
 
-// A daemon that runs already is measured without an agent of ours, and goes on.
+// TestBenchOfAnother: a running daemon is measured without a mock agent, and is still running
+// afterwards.
 func TestBenchOfAnother(t *testing.T) {
 	t.Parallel()
 	socket, at := runningDaemon(t)
@@ -262,8 +264,9 @@ func TestBenchOfAnother(t *testing.T) {
 	}
 }
 
-// runningDaemon is a daemon before a stand-in agent: its socket, and where it answers.
-func runningDaemon(t *testing.T) (socket, at string) {
+// runningDaemon starts a daemon that exports to a mock agent. It returns the path of its socket
+// and its HTTP address.
+func runningDaemon(t *testing.T) (socket, address string) {
 	t.Helper()
 	agent, err := standin.Start(standin.Config{})
 	if err != nil {
@@ -288,7 +291,7 @@ func runningDaemon(t *testing.T) (socket, at string) {
 	for lines.Scan() {
 		var line struct{ HTTP string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.HTTP != "" {
-			go func() { _, _ = io.Copy(io.Discard, log) }() // so that it can go on
+			go func() { _, _ = io.Copy(io.Discard, log) }() // so that the daemon does not block on its log
 			return socket, "http://" + line.HTTP
 		}
 	}
@@ -296,7 +299,7 @@ func runningDaemon(t *testing.T) (socket, at string) {
 	return "", ""
 }
 
-// sockets is a directory with a path short enough for sockets.
+// sockets returns a directory whose path is short enough for sockets.
 func sockets(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sl")
@@ -307,7 +310,8 @@ func sockets(t *testing.T) string {
 	return dir
 }
 
-// A signal ends the load, not the report; lines say how it goes.
+// TestBenchIsInterrupted: a signal ends the load, but the report is still written. Progress lines
+// are printed before.
 func TestBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "bench", "--for=1h", "--rate=10000", "--every=50ms")
@@ -342,7 +346,7 @@ func TestBenchIsInterrupted(t *testing.T) {
 	}
 }
 
-// Those that measure many times over print their tables.
+// TestBenchTables: the commands that repeat a measurement print their tables.
 func TestBenchTables(t *testing.T) {
 	for args, rows := range map[string]int{
 		"all --for=50ms -- --buffer=block":                           14,
@@ -402,7 +406,7 @@ func TestUnusableBench(t *testing.T) {
 		{"traces --rate=-1", 2, "--rate"},
 	} {
 		cmd := program(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
-		out, _ := cmd.CombinedOutput() // the code says it
+		out, _ := cmd.CombinedOutput() // the exit code is checked below
 		if code := cmd.ProcessState.ExitCode(); code != test.code ||
 			!strings.Contains(string(out), test.says) {
 			t.Errorf("bench %s: code %d, said %s; want code %d and %q", test.args, code, out, test.code,

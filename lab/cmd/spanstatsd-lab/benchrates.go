@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newBenchRatesCommand measures what publishing costs a process that serves requests.
+// newBenchRatesCommand returns the command that measures how much publishing costs a process that
+// serves requests.
 func newBenchRatesCommand(program *string) *cobra.Command {
 	c := bench.DefaultRates()
 	cmd := &cobra.Command{

@@ -17,8 +17,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestCheckClientJudgesATracer: the exit code tells continuous integration the verdict, and one
-// variable tells the command and the tracer where to meet.
+// TestCheckClientJudgesATracer: the exit code is the verdict, for use in continuous integration.
+// One environment variable gives the command and the tracer the same socket.
 func TestCheckClientJudgesATracer(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -47,8 +47,8 @@ func TestCheckClientJudgesATracer(t *testing.T) {
 				t.Errorf("it begins with %q: %v", line, err)
 			}
 			test.send(t, path)
-			said, _ := io.ReadAll(lines) // what there is
-			_ = cmd.Wait()               // the code says it
+			said, _ := io.ReadAll(lines) // all remaining output
+			_ = cmd.Wait()               // the exit code is checked below
 			if code := cmd.ProcessState.ExitCode(); code != test.code ||
 				!strings.Contains(out.String(), test.says) {
 				t.Errorf("code %d, want %d; %q is not in:\n%s%s", code, test.code, test.says, out.String(),
@@ -85,8 +85,8 @@ func sendGarbage(t *testing.T, path string) {
 	}
 }
 
-// TestUnusableChecks: a socket that can't be listened at and flags that can't be understood have
-// an error, with the code of their kind.
+// TestUnusableChecks: an unusable socket and invalid flags are errors, each with the exit code of
+// its kind.
 func TestUnusableChecks(t *testing.T) {
 	for _, test := range []struct {
 		args string
@@ -99,7 +99,7 @@ func TestUnusableChecks(t *testing.T) {
 		{"check-client --socket=/nowhere/at/all", 1, "listen on socket"},
 	} {
 		cmd := program(t, strings.Fields(test.args)...)
-		out, _ := cmd.CombinedOutput() // the code says it
+		out, _ := cmd.CombinedOutput() // the exit code is checked below
 		if code := cmd.ProcessState.ExitCode(); code != test.code ||
 			!strings.Contains(string(out), test.says) {
 			t.Errorf("%s: code %d, %s; want %d and %q", test.args, code, out, test.code, test.says)
@@ -107,8 +107,8 @@ func TestUnusableChecks(t *testing.T) {
 	}
 }
 
-// TestASecondSignalEndsWhatWaits: a stdout that nobody reads holds what check-client tells,
-// and with it the end that the first signal asked for.
+// TestASecondSignalEndsWhatWaits: if the reader of stdout stops reading, check-client blocks in a
+// write, so the first signal has no effect. The second signal ends the process.
 func TestASecondSignalEndsWhatWaits(t *testing.T) {
 	path := filepath.Join(sockets(t), "s")
 	unread, out, err := os.Pipe()

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxDemoRate keeps a demo from being a benchmark of its own tracers.
+// maxDemoRate limits the rate, so that a demo does not become a benchmark of its own tracers.
 const maxDemoRate = 1_000_000
 
 func newDemoCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDemo runs the demo of each destination for a moment and reads what it says.
+// TestDemo runs the demo of each destination briefly and checks its output.
 func TestDemo(t *testing.T) {
 	for _, destination := range []string{"agent", "otlp", "prometheus"} {
 		t.Run(destination, func(t *testing.T) { testDemo(t, destination) })
@@ -17,7 +17,8 @@ func TestDemo(t *testing.T) {
 
 func testDemo(t *testing.T, destination string) {
 	cmd := program(t, "demo", "--destination", destination, "--for", "3s", "--rate", "5000", "--json")
-	// has no Prometheus, which test/commands has where there is one
+	// Hides an installed Prometheus. test/commands tests the demo with a real one, if it is
+	// installed.
 	cmd.Env = append(cmd.Env, "PATH=/nowhere")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -1,12 +1,12 @@
-// Command spanstatsd-lab measures, shows and checks what spanstatsd does. An operator needs
-// none of it, so it is a program of its own, and of a module of its own: bench measures a
-// whole daemon, demo shows one at work, and check-client tells the author of a tracer what
-// a daemon would understand of it.
+// Command spanstatsd-lab measures, demonstrates and checks spanstatsd: bench measures a complete
+// daemon, demo shows a running one, and check-client tells the author of a tracer how a daemon
+// would interpret its messages. Operators do not need these commands, so they are a separate
+// program in a separate module.
 //
-// main.go runs one command line and turns its error into an exit code, root.go lists the
-// commands, and each command is a file: its flags, its help and a function that writes to
-// the command's own output. The work itself is done by the packages beside cmd/.
+// main.go runs one command line and converts its error to an exit code. root.go lists the
+// commands. Each command is a file with its flags, its help and a function that writes to the
+// command's output. The packages of lab/ outside cmd/ do the work.
 //
-// bench starts the daemon that it measures as a process, from the program that operators
-// run: --program names it, and without that it is the spanstatsd beside this program.
+// bench runs the daemon as a process, from the program that operators use: the one named by
+// --program, or else the spanstatsd in the directory of this program.
 package main

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// untilInterrupted is a context that also ends with SIGTERM or SIGINT. A second signal
-// ends the process, whatever it then still waits for.
+// untilInterrupted returns a context that SIGTERM and SIGINT cancel too. A second signal ends the
+// process immediately.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	context.AfterFunc(ctx, stop)

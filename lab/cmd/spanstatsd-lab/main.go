@@ -11,8 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// Exit codes: 2 for a command line that can't be used, 1 for everything that fails
-// afterwards.
+// Exit codes: 2 for an invalid command line, 1 for every later failure.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -20,8 +19,8 @@ const (
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// execute runs one command line and returns the exit code. An error is on stderr, with what
-// can't be shown on a terminal made visible.
+// execute runs one command line and returns the exit code. It writes the error to stderr, with
+// control characters escaped.
 func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetOut(stdout)

@@ -10,11 +10,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/built"
 )
 
-// runsMain makes the test binary be the program, so that the tests have a real
-// process with the race detector in it.
+// runsMain is the environment variable that makes the test binary run the program instead of the
+// tests. So the tests use a real process, with the race detector if it is enabled.
 const runsMain = "TEST_RUNS_SPANSTATSD_LAB"
 
-// daemonProgram is the daemon's, built once.
+// daemonProgram is the path of the daemon's program, built once.
 var daemonProgram string
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func testsWithADaemon(m *testing.M) int {
 	return m.Run()
 }
 
-// program is a command line of this program as a process, not started yet. Bench finds the
-// daemon's in PATH.
+// program returns a command line of this program as a process that is not started yet. bench
+// finds the daemon's program in PATH.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -45,7 +45,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	// The race detector otherwise lets each process sleep for a second at its end.
+	// Without this the race detector delays the end of each process by a second.
 	cmd.Env = append(os.Environ(), runsMain+"=1", "GORACE=atexit_sleep_ms=0",
 		"PATH="+filepath.Dir(daemonProgram)+":"+os.Getenv("PATH"))
 	return cmd
@@ -82,7 +82,7 @@ func TestUnusableCommandLines(t *testing.T) {
 		"check-client no":            `unknown command "no"`,
 	} {
 		cmd := program(t, strings.Fields(args)...)
-		out, _ := cmd.CombinedOutput() // the code says it
+		out, _ := cmd.CombinedOutput() // the exit code is checked below
 		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), says) ||
 			strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%s: code %d, %q; want one line with %q", args, cmd.ProcessState.ExitCode(), out, says)
@@ -90,7 +90,7 @@ func TestUnusableCommandLines(t *testing.T) {
 	}
 }
 
-// TestManualPages: each command that help shows has a page.
+// TestManualPages: each command listed by help has a manual page.
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := program(t, "man", dir).CombinedOutput(); err != nil {

@@ -22,7 +22,7 @@ else, and check-client tells the author of a tracer what a daemon understands of
 	return root
 }
 
-// newManCommand writes the manual pages that a release carries.
+// newManCommand returns the command that writes the manual pages of a release.
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIRECTORY",

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the Makefile's build.
+// version is set by the linker flags of the Makefile.
 var version = "0.1.0-dev"
 
 func versionText() string {

@@ -1,9 +1,9 @@
-// Package agent has the Datadog agent's own code count spans: as the agent decodes them, and
-// as it treats them before and in its Concentrator. It is called as a library.
+// Package agent counts spans with the Datadog agent's own code, called as a library: the
+// decoder, the processing before the Concentrator, and the Concentrator.
 //
-// Path and Whole are one way from a span to the agent's statistics, without a socket: what a
-// message of a tracer costs in the agent itself, on one core. A path belongs to one goroutine,
-// and keeps what the agent keeps: the keys of two buckets of ten seconds, however many.
+// NewPath and CountWhole measure the way from a span to the agent's statistics, on one core:
+// the agent's cost of a tracer's message. A path is not safe for concurrent use. Like the
+// agent, it keeps the keys of two buckets of ten seconds, without a limit.
 package agent
 
 import (
@@ -21,11 +21,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// TraceSpans is the spans of one trace, as of one batch of ours.
+// TraceSpans is the number of spans per trace, the same as per batch of our daemon's
+// benchmarks.
 const TraceSpans = 64
 
-// agentSpan is a span as the agent decodes it from a tracer. Each is marked as
-// measured, so that none is left out of the statistics.
+// agentSpan returns a span as the agent decodes it from a tracer. It is marked as measured, so
+// that the statistics include it.
 func agentSpan(s *workload.Snapshot) *pb.Span {
 	k := s.Key
 	p := &pb.Span{
@@ -55,7 +56,7 @@ func agentSpan(s *workload.Snapshot) *pb.Span {
 	return p
 }
 
-// Spans are spans as the agent decodes them.
+// Spans returns spans as the agent decodes them.
 func Spans(spans []workload.Snapshot) []*pb.Span {
 	made := make([]*pb.Span, len(spans))
 	for i := range spans {
@@ -64,17 +65,17 @@ func Spans(spans []workload.Snapshot) []*pb.Span {
 	return made
 }
 
-// peerTagsOfAgent is how many peer tags the agent looks for by default.
+// peerTagsOfAgent is the number of peer tags that the agent looks for by default.
 const peerTagsOfAgent = 44
 
-// NewConcentrator prepares what the agent computes with when no tracer did, for spans that
-// need nothing before it. What it returns counts them.
+// NewConcentrator returns a function that counts the spans with the agent's Concentrator, for
+// spans that need no processing before.
 func NewConcentrator(spans []workload.Snapshot) (count func(), err error) {
 	return newPath(spans, nil, func(*pb.Span) {})
 }
 
-// newPath has each span treated before the Concentrator counts it, by the additional tags
-// of these names too.
+// newPath returns a function that processes each span with treat and then counts it, also by
+// the given additional tags.
 func newPath(spans []workload.Snapshot, additional []string, treat func(*pb.Span)) (func(), error) {
 	concentrator, err := newConcentrator(additional)
 	if err != nil {
@@ -96,7 +97,8 @@ func newPath(spans []workload.Snapshot, additional []string, treat func(*pb.Span
 	}, nil
 }
 
-// newConcentrator is the agent's, of a configuration as it comes.
+// newConcentrator returns the agent's concentrator with default configuration and additional
+// tags.
 func newConcentrator(additional []string) (*stats.Concentrator, error) {
 	conf := config.New()
 	conf.SpanDerivedPrimaryTagKeys = additional
@@ -109,7 +111,7 @@ func newConcentrator(additional []string) (*stats.Concentrator, error) {
 	return stats.NewConcentrator(conf, nil, time.Now(), &statsd.NoOpClient{}), nil
 }
 
-// inputOf is a trace as the agent hands it to its Concentrator.
+// inputOf returns a trace in the form that the agent passes to its Concentrator.
 func inputOf(trace []*pb.Span) stats.Input {
 	return stats.Input{Traces: []traceutil.ProcessedTrace{{
 		TraceChunk: &pb.TraceChunk{Spans: trace}, Root: trace[0], TracerEnv: "bench", TracerHostname: "bench",

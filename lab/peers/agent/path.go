@@ -10,15 +10,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// NewPath prepares all that the agent does with a span that was decoded, up to its being
-// counted: text that is not UTF-8 is replaced, service, operation, type, peer.service and
-// status are made normal, and the resources of SQL obfuscated. The spans are changed by
-// that, so they can be counted once.
+// NewPath returns a function that does everything that the agent does with decoded spans until
+// they are counted: it replaces invalid UTF-8, normalizes service, operation, type,
+// peer.service and status, and obfuscates SQL resources. This modifies the spans, so they can
+// be counted only once.
 func NewPath(spans []workload.Snapshot) (count func(), err error) {
 	return newPath(spans, workload.AdditionalTags[:], newTreatment())
 }
 
-// newTreatment is what becomes of a span before it is counted.
+// newTreatment returns the function that processes a span before it is counted.
 func newTreatment() func(*pb.Span) {
 	obfuscator := obfuscate.NewObfuscator(obfuscate.Config{})
 	return func(s *pb.Span) {
@@ -43,13 +43,13 @@ func newTreatment() func(*pb.Span) {
 	}
 }
 
-// The agent's own limits, which it does not export.
+// Limits of the agent, which it does not export.
 const (
 	maxType     = 100
 	maxResource = 5000
 )
 
-// repair is what the agent's decoder does to each text that it reads.
+// repair does the same as the agent's decoder with each text.
 func repair(s *pb.Span) {
 	s.Service, s.Name = strings.ToValidUTF8(s.Service, "\uFFFD"), strings.ToValidUTF8(s.Name, "\uFFFD")
 	s.Resource, s.Type = strings.ToValidUTF8(s.Resource, "\uFFFD"), strings.ToValidUTF8(s.Type, "\uFFFD")
@@ -60,7 +60,7 @@ func repair(s *pb.Span) {
 	}
 }
 
-// isStatus says of a status whether the agent keeps it.
+// isStatus reports whether the agent keeps a status.
 func isStatus(status string) bool {
 	code, err := strconv.ParseUint(status, 10, 32)
 	return err == nil && code >= 100 && code < 600

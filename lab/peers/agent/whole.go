@@ -14,30 +14,30 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// The whole of it begins and ends where the daemon does: at the bytes that a tracer writes into
-// a socket, and at the payload with what was counted of them. The agent's HTTP around bodies,
-// its sampling of traces, and its gzip around the payload are left out.
+// The complete measurement has the same start and end as the daemon's: from the bytes that a
+// tracer writes to a socket to the payload with their statistics. It excludes the agent's HTTP
+// handling, its sampling of traces, and the compression of the payload.
 
-// AppendBody appends a trace as a tracer sends it (/v0.4/traces), behind its length.
-func AppendBody(to []byte, spans []workload.Snapshot) ([]byte, error) {
-	at := len(to)
-	to, err := pb.Traces{Spans(spans)}.MarshalMsg(append(to, make([]byte, 4)...))
+// AppendBody appends a trace as a tracer sends it (/v0.4/traces), preceded by its length.
+func AppendBody(dst []byte, spans []workload.Snapshot) ([]byte, error) {
+	at := len(dst)
+	dst, err := pb.Traces{Spans(spans)}.MarshalMsg(append(dst, make([]byte, 4)...))
 	if err != nil {
 		return nil, fmt.Errorf("encode trace: %w", err)
 	}
-	binary.BigEndian.PutUint32(to[at:], uint32(len(to)-at-4))
-	return to, nil
+	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	return dst, nil
 }
 
-// Whole is what was counted so, and what that took of this process.
+// Whole is the result of CountWhole, with its cost in this process.
 type Whole struct {
 	Spans, Groups uint64
-	CPU           float64 // nanoseconds a span
+	CPU           float64 // nanoseconds per span
 
-	body []byte // that is read
+	body []byte // reused read buffer
 }
 
-// CountWhole counts the spans of all bodies from a socket.
+// CountWhole counts the spans of all bodies read from a socket.
 func CountWhole(from io.Reader) (w Whole, err error) {
 	concentrator, err := newConcentrator(workload.AdditionalTags[:])
 	if err != nil {
@@ -66,7 +66,8 @@ func CountWhole(from io.Reader) (w Whole, err error) {
 	return w, err
 }
 
-// countBody counts the next body, as the agent's receiver reads it: whole, and then decoded.
+// countBody counts the next body as the agent's receiver does: it reads the complete body, then
+// decodes it.
 func (w *Whole) countBody(from io.Reader, concentrator *stats.Concentrator, treat func(*pb.Span)) error {
 	var length [4]byte
 	if _, err := io.ReadFull(from, length[:]); err != nil {

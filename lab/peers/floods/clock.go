@@ -13,11 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// The package synctest has a clock that goes on when nobody has anything left to do, and
-// gives it only to tests. So this program starts itself as one, which writes what it found
-// to a file.
+// Package synctest provides a clock that advances when all goroutines are blocked, but only to
+// tests. So this program starts itself as a test, which writes its results to a file.
 
-// measureNames has a process like this one look at names.
+// measureNames runs a child process that measures the names.
 func measureNames() (found names, err error) {
 	directory, err := os.MkdirTemp("", "spanstatsd-floods")
 	if err != nil {
@@ -39,8 +38,8 @@ func measureNames() (found names, err error) {
 	return found, nil
 }
 
-// beTest makes this process a test that looks at each flood at both rates, as many at a time
-// as there are processors. It does not return.
+// beTest turns this process into a test that measures each flood at both rates, with one flood
+// per processor at a time. It does not return.
 func beTest(o *options) {
 	var found names
 	var mu sync.Mutex

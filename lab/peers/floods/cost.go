@@ -12,25 +12,25 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// cost is what one round has found of one shape, of a span but for the memory.
+// cost is the result of one round for one shape. All fields except peak are per span.
 type cost struct {
-	ours        float64 // CPU ns
-	whole, path float64 // the same of the agent's code, from socket to payload and on spans in memory
+	ours        float64 // CPU time of the daemon in nanoseconds
+	whole, path float64 // CPU time of the agent's code in nanoseconds, from socket to payload, and on spans in memory
 	allocs      float64
-	peak        float64 // bytes
+	peak        float64 // peak resident set of the daemon in bytes
 }
 
-// costs are the samples of all rounds, by shape.
+// costs holds the samples of all rounds, by shape.
 type costs map[string][]cost
 
-func (c costs) median(shape string, of func(cost) float64) float64 {
-	return measure.Median(c[shape], of)
+func (c costs) median(shape string, figure func(cost) float64) float64 {
+	return measure.Median(c[shape], figure)
 }
 
-// ratio is what the agent pays for a span over what we do, from socket to payload each.
+// ratio returns the agent's cost divided by ours, both from socket to payload.
 func ratio(c cost) float64 { return c.whole / c.ours }
 
-// pathRatio is the same of the agent's own path on spans in memory.
+// pathRatio returns the cost of the agent's code on spans in memory, divided by ours.
 func pathRatio(c cost) float64 { return c.path / c.ours }
 
 func (c costs) peak(shape string) (most float64) {
@@ -40,7 +40,7 @@ func (c costs) peak(shape string) (most float64) {
 	return most
 }
 
-// measureCosts has ours and the agent's take turns.
+// measureCosts measures our daemon and the agent's code in turns.
 func measureCosts(o *options) (costs, error) {
 	all := costs{}
 	for round := range o.rounds {
@@ -65,11 +65,11 @@ func measureCosts(o *options) (costs, error) {
 	return all, nil
 }
 
-// memoryLimit is that of the smallest pod of docs/configuration.md.
+// memoryLimit is that of the smallest pod in docs/configuration.md.
 const memoryLimit = "64MiB"
 
-// measureDaemon floods a whole daemon as fast as it goes. Its tracer waits for room, so that
-// nothing is dropped.
+// measureDaemon floods a complete daemon at full speed. Its tracer waits if buffers are full,
+// so that nothing is dropped.
 func measureDaemon(o *options, shape string) (cost, error) {
 	command := exec.Command(o.program, "bench", "--json", "--workload="+workload.Flood(shape, whole),
 		"--for="+o.least.String(), "--", "--buffer=block")
@@ -95,14 +95,14 @@ func measureDaemon(o *options, shape string) (cost, error) {
 	return cost{ours: report.CPU, allocs: report.Allocs, peak: report.Peak}, nil
 }
 
-// measurePath is what a span costs the agent's own path on spans in memory, in nanoseconds of
-// CPU time.
+// measurePath returns the CPU time in nanoseconds that the agent's code needs per span in
+// memory.
 func measurePath(spans []workload.Snapshot) (float64, error) {
 	count, err := agent.NewPath(spans)
 	if err != nil {
 		return 0, err
 	}
-	runtime.GC() // the garbage of the preparation is not the agent's
+	runtime.GC() // collect the garbage of the preparation
 	spent, err := measure.Of(func() error {
 		count()
 		return nil

@@ -14,27 +14,28 @@ import (
 
 const (
 	intervals   = 10
-	oftenEnough = 3 // times in each interval
+	oftenEnough = 3 // minimum number of times in each interval
 	batchSpans  = 64
-	pause       = 100 * time.Millisecond // between two bursts
+	pause       = 100 * time.Millisecond // pause between two bursts
 )
 
-// sender publishes a flood and honest keys as one tracer, and knows which honest keys came.
+// sender publishes a flood and regular keys as one tracer, and records which regular keys it
+// used.
 type sender struct {
 	generator *workload.Generator
 	publisher *admit.Publisher
 	numbered  bool
 	batch     []workload.Snapshot
 	key, body []byte
-	honest    map[string]int     // by the bytes of a key
-	numbers   map[*span.Key]int  // the same by the generator's own keys; -1 of a flood's
-	came      [intervals][]int   // by number
-	rows      [intervals][]int64 // spans of the row of each number
+	honest    map[string]int     // number of a regular key by its encoding
+	numbers   map[*span.Key]int  // cache of the number by the generator's key; -1 for a key of the flood
+	came      [intervals][]int   // uses of each regular key, by interval and number
+	rows      [intervals][]int64 // spans in the row of each regular key, by interval and number
 	interval  int
-	delivered int // cycles, each an interval: nobody asks for a report
+	delivered int // finished cycles; each is one interval, because no flush is requested
 }
 
-// run floods ten intervals and counts what is kept.
+// run floods ten intervals and counts which keys kept their rows.
 func (f flooding) run() (k kept, err error) {
 	s := &sender{
 		honest: map[string]int{}, numbers: map[*span.Key]int{},
@@ -65,7 +66,7 @@ func (f flooding) run() (k kept, err error) {
 	}
 	aggregator.Start()
 	s.publisher = publishers.NewConnection(span.Origin{Service: "shop", Lang: "go"}, 1)
-	time.Sleep(pause / 2) // so that no burst is at a boundary
+	time.Sleep(pause / 2) // so that no burst is at the boundary of an interval
 	err = s.send(f.Rate, counting.FlushInterval)
 	s.publisher.Close()
 	aggregator.Stop()
@@ -75,7 +76,7 @@ func (f flooding) run() (k kept, err error) {
 	return s.kept(f), err
 }
 
-// send sends so many spans a second, in bursts.
+// send publishes in bursts, at a rate per second.
 func (s *sender) send(rate int, interval time.Duration) error {
 	bursts := int(interval / pause)
 	for s.interval = range intervals {
@@ -92,7 +93,7 @@ func (s *sender) send(rate int, interval time.Duration) error {
 	return nil
 }
 
-// publish publishes a batch.
+// publish publishes one batch.
 func (s *sender) publish(spans int) error {
 	batch := s.batch[:spans]
 	s.generator.Fill(batch, time.Now().UnixNano())
@@ -123,8 +124,8 @@ func (s *sender) publish(spans int) error {
 	return nil
 }
 
-// numberOf is the number of an honest key, -1 of another. The generator uses the memory of
-// a flood's key for no honest one.
+// numberOf returns the number of a regular key, or -1 for other keys. The cache by address
+// works because the generator does not reuse the memory of a flood's key for a regular key.
 func (s *sender) numberOf(k *span.Key) int {
 	number, met := s.numbers[k]
 	if !met {
@@ -137,7 +138,7 @@ func (s *sender) numberOf(k *span.Key) int {
 	return number
 }
 
-// deliver takes what an interval has counted. It comes before the next burst.
+// deliver records the rows of a finished interval. It is called before the next burst.
 func (s *sender) deliver(sealed *aggregate.Sealed) {
 	if s.delivered < intervals {
 		for part := range sealed.Parts {

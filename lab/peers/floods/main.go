@@ -1,20 +1,20 @@
-// Floods measures what floods of keys that come once cost, in each shape that package
-// workload knows, and what they do to names.
+// Floods measures the cost of floods of unique keys, in each shape of package workload, and
+// their effect on other keys.
 //
-// Costs are medians of interleaved rounds, in CPU time a span: of the whole daemon, which is a
-// process of its own behind a socket with GOMEMLIMIT=64MiB; of a process with the agent's
-// own code, which does the same from the bytes in its socket to the encoded payload; and of
-// what lies there between decoding and flushing, on spans in memory. Beside them stand the
-// daemon's allocations, and the largest that its resident set ever was.
+// Costs are CPU time per span, as medians of interleaved rounds: of the complete daemon, as a
+// separate process that reads from a socket with GOMEMLIMIT=64MiB; of a process with the
+// agent's own code, which does the same from the bytes in its socket to the encoded payload;
+// and of the agent's code between decoding and flushing, on spans in memory. The tables also
+// contain the daemon's allocations and the peak of its resident set.
 //
-// Names are looked at beside honest keys, of which each comes as often as Zipf's law says:
-// which of those that came three times or more in each of ten intervals had a row of their
-// own in all of them. A publisher and the registry decide that on a clock of their own, see
-// clock.go, so that ten intervals of ten seconds take as long as their spans. Each figure is
-// the worse of the two rates.
+// The effect on other keys is measured with regular keys that recur with the frequencies of
+// Zipf's law: how many of those that occurred at least three times in each of ten intervals had
+// their own row in all of them. This part uses only a publisher and the registry, with a
+// simulated clock (see clock.go), so that it does not take ten intervals of ten seconds. Each
+// figure is the worse result of two rates.
 //
-// The last line has the least ratio of the shapes that an application can produce, and that of
-// the hostile ones.
+// The last line contains the lowest ratio of the shapes that an application can generate, and
+// that of the hostile ones.
 package main
 
 import (
@@ -56,7 +56,7 @@ func main() {
 	exitOn(run(os.Stdout, &o))
 }
 
-// exitOn ends this process where something failed.
+// exitOn exits if err is not nil.
 func exitOn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench floods:", err)

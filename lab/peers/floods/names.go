@@ -1,20 +1,20 @@
 package main
 
-// names says what floods did to honest keys.
+// names are the results of all floods for regular keys.
 type names []kept
 
-// kept is how many honest keys came often enough in each interval of a flooding, and how
-// many of them had a row in all.
+// kept counts the regular keys that occurred often enough in each interval of a flood, and
+// those of them that had a row in all intervals.
 type kept struct {
 	flooding
 	Often, Always int
 }
 
-// flooding is a flood beside honest keys.
+// flooding is a flood mixed with regular keys.
 type flooding struct {
 	Shape   string
-	Percent int // of all spans
-	Rate    int // spans a second in all
+	Percent int // percentage of all spans
+	Rate    int // total spans per second
 }
 
 var percents = [...]int{5, 50}
@@ -23,7 +23,7 @@ func (k *kept) add(other kept) { k.Often, k.Always = k.Often+other.Often, k.Alwa
 
 func (k *kept) share() float64 { return float64(k.Always) / float64(max(k.Often, 1)) }
 
-// ofAll is the share of honest keys that all floodings left.
+// ofAll returns the share of regular keys that kept their rows in all floods.
 func (n names) ofAll() float64 {
 	var all kept
 	for _, one := range n {
@@ -32,7 +32,7 @@ func (n names) ofAll() float64 {
 	return all.share()
 }
 
-// worst is the least share that a shape has left.
+// worst returns the lowest share that kept their rows in the floods of a shape.
 func (n names) worst(shape string, percent int) float64 {
 	least := 1.0
 	for _, one := range n {

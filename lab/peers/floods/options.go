@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// options are what a run can be told.
+// options are the flags.
 type options struct {
 	rounds     int
 	least      time.Duration
@@ -12,5 +12,5 @@ type options struct {
 	names      string
 }
 
-// whole is the share of a flood that has nothing beside it, in percent.
+// whole is the percentage of a flood without other spans.
 const whole = 100

@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// printTable writes a line for each shape, in the form of the documentation.
+// printTable writes one line per shape, in the format of the documentation.
 func printTable(out io.Writer, shapes []string, c costs, n names) error {
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(table, "| flood\t| daemon CPU ns\t| the agent, socket to payload\t| times\t| its own path "+
@@ -37,14 +37,14 @@ func printTable(out io.Writer, shapes []string, c costs, n names) error {
 	return nil
 }
 
-// worstRatio is the least of all shapes that an application can produce, or of the hostile
-// ones, and how many these are.
-func worstRatio(shapes []string, hostile bool, c costs, ratio func(cost) float64) (worst float64, of int) {
+// worstRatio returns the lowest ratio of the shapes that an application can generate, or of the
+// hostile ones, and the number of these shapes.
+func worstRatio(shapes []string, hostile bool, c costs, ratio func(cost) float64) (worst float64, count int) {
 	worst = math.Inf(1)
 	for _, shape := range shapes {
 		if workload.IsHostile(shape) == hostile {
-			worst, of = min(worst, c.median(shape, ratio)), of+1
+			worst, count = min(worst, c.median(shape, ratio)), count+1
 		}
 	}
-	return worst, of
+	return worst, count
 }

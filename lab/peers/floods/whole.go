@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measureWhole is what a span costs a process with the agent's code, from the bytes in its
-// socket to the payload, as the daemon's figure is. What sends to it has made all bodies
-// before, and takes no time beside it.
+// measureWhole returns the cost per span of a process with the agent's code, from the bytes in
+// its socket to the payload, like the daemon's figure. All bodies are encoded in advance, so
+// that the sender uses no CPU time during the measurement.
 func measureWhole(shape string, spans []workload.Snapshot) (float64, error) {
 	var bodies []byte
 	for left := spans; len(left) > 0; left = left[min(agent.TraceSpans, len(left)):] {
@@ -39,7 +39,7 @@ func measureWhole(shape string, spans []workload.Snapshot) (float64, error) {
 	return whole.CPU, nil
 }
 
-// feed runs a command with a socket as its input, and returns what it says.
+// feed runs a command with a socket as its standard input, and returns its output.
 func feed(command *exec.Cmd, input []byte) ([]byte, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -54,11 +54,11 @@ func feed(command *exec.Cmd, input []byte) ([]byte, error) {
 		written <- errors.Join(err, ours.Close())
 	}()
 	out, err := command.Output()
-	theirs.Close() // where the command ended early, writing does as well
+	theirs.Close() // the write fails if the command ended early
 	return out, errors.Join(err, <-written)
 }
 
-// beAgent makes this process one that counts what comes by its input.
+// beAgent turns this process into one that counts the spans from its standard input.
 func beAgent() error {
 	whole, err := agent.CountWhole(os.Stdin)
 	if err != nil {
@@ -70,7 +70,7 @@ func beAgent() error {
 	return nil
 }
 
-// draw draws the spans that the agent's code counts in a round.
+// draw returns the spans that the agent's code counts in a round.
 func draw(shape string, seed uint64) ([]workload.Snapshot, error) {
 	generator, err := workload.New(workload.Flood(shape, whole), seed)
 	if err != nil {
@@ -84,8 +84,9 @@ func draw(shape string, seed uint64) ([]workload.Snapshot, error) {
 	return spans, nil
 }
 
-// drawn is how many spans the agent's code counts in a round: each once, because afterwards it
-// would know their keys. Spans of many labels are fewer, so that they fit into memory.
+// drawn is the number of spans that the agent's code counts in a round. It counts each span
+// once, because afterwards it would know the key. For spans with many labels the number is
+// lower, so that they fit into memory.
 const (
 	drawn      = 1 << 15
 	drawnLarge = 1 << 11

@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// exported is what the Collector's otlphttp exporter does with metrics before it sends them.
+// exported encodes metrics as the Collector's otlphttp exporter does before it sends them.
 func exported(m pmetric.Metrics) []byte {
 	body, err := pmetricotlp.NewExportRequestFromMetrics(m).MarshalProto()
 	if err != nil {
@@ -28,8 +28,8 @@ func exported(m pmetric.Metrics) []byte {
 	return body
 }
 
-// encoded has the Collector's exporter encode the data of requests, which stand in memory as
-// its messages.
+// encoded returns a function that encodes the data of requests with the Collector's exporter.
+// The data is converted to the Collector's messages in advance.
 func (w *otlpWork) encoded(requests [][]byte) func() [][]byte {
 	var data []pmetric.Metrics
 	for _, request := range requests {
@@ -47,7 +47,7 @@ func (w *otlpWork) encoded(requests [][]byte) func() [][]byte {
 	}
 }
 
-// written is all that stands in a request, as a text.
+// written returns the complete content of a request as a text.
 func written(request []byte) string {
 	data := pmetricotlp.NewExportRequest()
 	if err := data.UnmarshalProto(request); err != nil {
@@ -60,9 +60,9 @@ func written(request []byte) string {
 	return string(text)
 }
 
-// connector has the Collector's connector count everything, and returns a flush of it: the
-// connector makes messages of its histograms, and the exporter encodes them. What it flushes
-// by is a clock of ours.
+// connector counts everything with the Collector's connector, and returns its flush: the
+// connector converts its histograms to messages, and the exporter encodes them. The connector
+// uses a clock that triggers the flush.
 func (w *otlpWork) connector() (func() [][]byte, error) {
 	factory := spanmetricsconnector.NewFactory()
 	config := factory.CreateDefaultConfig().(*spanmetricsconnector.Config)
@@ -112,7 +112,7 @@ func (w *otlpWork) connector() (func() [][]byte, error) {
 	}, nil
 }
 
-// traces are a span of each key.
+// traces returns one span per key.
 func (w *otlpWork) traces(first int) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	services := map[string]ptrace.SpanSlice{}
@@ -139,19 +139,19 @@ func (w *otlpWork) traces(first int) ptrace.Traces {
 	return traces
 }
 
-// series is what one counts: its spans, and how long they took.
+// series is the content of one series: its number of spans and their total duration.
 type series struct {
 	calls, spans uint64
 	seconds      float64
 }
 
-// isLike allows for sums that were added up in another order.
+// isLike compares series, with a tolerance for sums that were added in another order.
 func (s series) isLike(other series) bool {
 	return s.calls == other.calls && s.spans == other.spans &&
 		math.Abs(s.seconds-other.seconds) <= 1e-9*other.seconds
 }
 
-// seriesOf reads requests by their series' names and outcomes.
+// seriesOf decodes requests, and returns the series by name and outcome.
 func seriesOf(requests [][]byte) (map[string]series, error) {
 	all := map[string]series{}
 	for _, request := range requests {

@@ -12,7 +12,7 @@ import (
 )
 
 // compare makes the payloads of one flush on each side, decodes both with the agent's generated
-// decoder, and says where they differ.
+// decoder, and returns an error if they differ.
 func compare(w *work) error {
 	ours, err := groups(w.ours()())
 	if err != nil {
@@ -34,7 +34,7 @@ func compare(w *work) error {
 	return nil
 }
 
-// groups are the groups of payloads by resource.
+// groups returns the groups of payloads by resource.
 func groups(bodies [][]byte) (map[string]*pb.ClientGroupedStats, error) {
 	all := map[string]*pb.ClientGroupedStats{}
 	for _, body := range bodies {
@@ -75,7 +75,7 @@ func compareGroup(got, want *pb.ClientGroupedStats) error {
 	return nil
 }
 
-// bins is what the agent reads in a sketch.
+// bins returns the bins that the agent finds in an encoded sketch.
 func bins(raw []byte) (map[int]float64, error) {
 	var message sketchpb.DDSketch
 	if err := proto.Unmarshal(raw, &message); err != nil {

@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// compareOTLP makes the requests of one flush on each side and says where they differ: what the Collector's
-// exporter makes of our data must be our data, and what its connector has
-// counted must be, series for series, as many spans that took as long.
+// compareOTLP makes the requests of one flush on each side, and returns an error if they
+// differ: our data must be unchanged by the Collector's exporter, and the connector must have
+// the same number of spans and the same total duration in each series.
 func compareOTLP(w *otlpWork) error {
 	ours := w.ours()()
 	for i, theirs := range w.encoded(ours)() {

@@ -1,20 +1,19 @@
-// Flush measures what it costs to make the payloads of 2048 sealed aggregates, with
-// one, twenty and two hundred spans each: through this project's merge and
-// encoding, and through the agent's own code, the SpanConcentrator that its Go
-// tracer embeds, as that tracer sends it.
+// Flush measures the cost of encoding the payloads of 2048 sealed aggregates, with one, twenty
+// and two hundred spans each: with this project's merge and encoder, and with the agent's own
+// code, the SpanConcentrator that its Go tracer embeds, as that tracer sends it.
 //
-// Rounds of both are interleaved, so that what else the machine does meets both,
-// and each figure is the median of its rounds. Filling is not measured. Before the
-// first round, both payloads are decoded with the agent's generated decoder and
-// compared: the same groups, the same counts, the same sketches bin for bin. CPU
-// time is of all threads, so the collector's work is in it. Absolute times do not
-// travel between machines; ratios do.
+// The rounds of both are interleaved, so that other load on the machine affects both, and each
+// figure is the median of its rounds. Filling is not measured. Before the first round, both
+// payloads are decoded with the agent's generated decoder and compared: they must have the same
+// groups, counts, and sketch bins. CPU time is that of all threads, including garbage
+// collection. Absolute times are not comparable between machines; ratios are.
 //
-// A second table has the same for OTLP metrics, without gzip, beside the OpenTelemetry
-// Collector: its spanmetrics connector, which has counted the same spans in exponential
-// histograms, and behind it the encoding of its otlphttp exporter; and that encoding alone, of
-// our data, which stand in memory as its messages. Before the first round that must be read
-// as the same data, and the connector must have as many spans in each series, and as long ones.
+// A second table compares OTLP metrics, uncompressed, with the OpenTelemetry Collector: with
+// its spanmetrics connector, which has counted the same spans in exponential histograms,
+// followed by the encoder of its otlphttp exporter; and with that encoder alone, whose input is
+// our data, already converted to the Collector's messages. Before the first round, the
+// encoder's output must contain the same data as ours, and the connector must have the same
+// number of spans and the same total duration in each series.
 package main
 
 import (
@@ -54,7 +53,7 @@ func run(out io.Writer, rounds int) error {
 	return runOTLP(out, rounds)
 }
 
-// works are all workloads.
+// works iterates over all workloads.
 func works(yield func(*work) bool) {
 	for _, shape := range shapes {
 		for _, spans := range []int{1, 20, 200} {
@@ -94,15 +93,15 @@ func runOTLP(out io.Writer, rounds int) error {
 	return nil
 }
 
-// side fills one of those that are compared, and returns its flush.
+// side fills one of the compared implementations, and returns its flush.
 type side func() (flush func() [][]byte, err error)
 
-// plainly is a side whose filling cannot fail.
+// plainly returns a side whose filling cannot fail.
 func plainly(fill func() func() [][]byte) side {
 	return func() (func() [][]byte, error) { return fill(), nil }
 }
 
-// compareCosts has all sides flush in turns, and returns the median of each.
+// compareCosts runs the flushes of all sides in turns, and returns the median of each.
 func compareCosts(rounds int, sides ...side) (medians []sample, err error) {
 	samples := make([][]sample, len(sides))
 	for range rounds {

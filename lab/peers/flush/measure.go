@@ -6,11 +6,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// sample is one flush: CPU milliseconds, allocations, and the bytes of its payloads.
+// sample is the cost of one flush: CPU milliseconds, allocations, and bytes of its payloads.
 type sample struct{ cpu, allocations, bytes float64 }
 
-// measured runs one flush on a heap that has just been collected, so that no round pays
-// for what filling has left.
+// measured collects garbage, so that no round pays for filling, and then measures one flush.
 func measured(flush func() [][]byte) (sample, error) {
 	runtime.GC()
 	var bodies [][]byte
@@ -28,7 +27,7 @@ func measured(flush func() [][]byte) (sample, error) {
 	}, err
 }
 
-// median takes each figure's own.
+// median returns the median of each figure separately.
 func median(all []sample) sample {
 	return sample{
 		cpu:         measure.Median(all, func(s sample) float64 { return s.cpu }),

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// otlpWork is a workload for the exporter of OTLP metrics.
+// otlpWork is a workload for the OTLP metrics exporter.
 type otlpWork struct {
 	*work
 	table    *aggregate.Table
@@ -41,13 +41,13 @@ func newOTLPWork(w *work) (*otlpWork, error) {
 	}, nil
 }
 
-// statusDimension and instance are what series have beside their names on both sides.
+// statusDimension and instance are labels of the series on both sides, in addition to the name.
 const (
 	statusDimension = "http.response.status_code"
 	instance        = "9d3c1c52-2b5d-4f7e-8a52-0c5c4d6f1a3e"
 )
 
-// ours counts everything and returns what is to be measured.
+// ours counts everything and returns the flush to be measured.
 func (w *otlpWork) ours() func() [][]byte {
 	w.table.Reset()
 	w.table.Begin(w.opened)

@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// shape is how durations are spread.
+// shape is a distribution of durations.
 type shape struct {
 	name string
 	draw func(*rand.Rand) uint64
@@ -31,10 +31,10 @@ var shapes = []shape{
 
 const width = 10 * time.Second
 
-// work is one workload, and the memory that our side keeps from cycle to cycle.
+// work is one workload, and the memory that our side reuses for every cycle.
 type work struct {
 	shape  shape
-	spans  int // an aggregate
+	spans  int // spans per aggregate
 	opened time.Time
 	keys   []registry.KeyEntry
 	slots  []aggregate.Slot
@@ -70,7 +70,7 @@ func newWork(shape shape, spans int) *work {
 	return w
 }
 
-// newCoder is our exporter, of which only the encoding is used.
+// newCoder returns our exporter, of which only the encoder is used.
 func newCoder() *agent.Exporter {
 	coder, err := agent.New(agent.Config{URL: agent.URL{Network: "unix", Address: "/nowhere"}})
 	if err != nil {
@@ -79,7 +79,7 @@ func newCoder() *agent.Exporter {
 	return coder
 }
 
-// ours counts everything and returns what is to be measured.
+// ours counts everything and returns the flush to be measured.
 func (w *work) ours() func() [][]byte {
 	w.table.Reset()
 	w.table.Begin(w.opened)
@@ -100,8 +100,8 @@ func (w *work) ours() func() [][]byte {
 	}
 }
 
-// agents does the same with the agent's code. Its spans must end in one bucket
-// that has begun, for it looks at the clock itself.
+// agents is like ours, with the agent's code. Its spans must end in a single bucket that has
+// begun, because the agent's code compares them with the current time.
 func (w *work) agents() func() [][]byte {
 	concentrator := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
 		ComputeStatsBySpanKind: true, BucketInterval: int64(width),
@@ -135,7 +135,7 @@ func (w *work) agents() func() [][]byte {
 	}
 }
 
-// encode is how the agent's own message becomes bytes.
+// encode encodes the agent's message with the agent's code.
 func encode(p *pb.ClientStatsPayload) []byte {
 	body, err := p.MarshalMsg(nil)
 	if err != nil {

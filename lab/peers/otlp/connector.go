@@ -17,12 +17,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// asItComes is the connector's own default: keyed by service, span name, kind and status,
-// with the fixed buckets of its histogram.
+// asItComes leaves the connector's default configuration: keyed by service, span name, kind and
+// status, with fixed histogram buckets.
 func asItComes(*spanmetricsconnector.Config) {}
 
-// withOurLabels has it count by the attributes that our labels are made of, by their present
-// names and those of before 2023, into buckets that grow as those of a sketch do.
+// withOurLabels makes the connector count by the attributes from which our labels are derived,
+// under their current names and those used before 2023, with buckets that grow like those of a
+// sketch.
 func withOurLabels(c *spanmetricsconnector.Config) {
 	for _, name := range []string{
 		"deployment.environment.name", "service.version", "host.name", "container.id", "service.instance.id",
@@ -38,8 +39,7 @@ func withOurLabels(c *spanmetricsconnector.Config) {
 	c.Histogram.Exponential = configoptional.Some(exponential)
 }
 
-// newConnector makes one that counts a request from its bytes, as a Collector's receiver
-// hands it on.
+// newConnector returns a function that decodes a request and counts it, as the Collector does.
 func newConnector(change func(*spanmetricsconnector.Config)) (count func(*recorded.Request) error,
 	err error,
 ) {

@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is a way to count.
+// system is an implementation that counts requests.
 type system struct {
 	name  string
 	count func(*recorded.Request) error
 	end   func() error
 }
 
-// sample is the cost of one span in one turn: of all threads, and of the one that counts, which
-// in ours ends at the rings.
+// sample is the cost per span in one turn: CPU time of all threads, and of the thread that
+// counts. In our daemon the latter ends at the rings.
 type sample struct{ cpu, own, allocs float64 }
 
 func cpuOf(s sample) float64    { return s.cpu }
 func ownOf(s sample) float64    { return s.own }
 func allocsOf(s sample) float64 { return s.allocs }
 
-// newSystems makes all that are compared, ours first.
+// newSystems returns all compared systems, ours first.
 func newSystems() (all []system, err error) {
 	for _, r := range readings {
 		o, err := newOurs(r)
@@ -48,7 +48,7 @@ func newSystems() (all []system, err error) {
 		system{"spanmetrics connector, our labels", labels, nothing}), nil
 }
 
-// compareCounting prints a row for each request and system.
+// compareCounting prints one row per request and system.
 func compareCounting(out io.Writer, o options, requests []*recorded.Request) error {
 	fmt.Fprintln(out, "| request | spans | bytes a span | counted by | CPU ns a span | to the rings | "+
 		"allocations | times ours |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -64,7 +64,7 @@ func compareCounting(out io.Writer, o options, requests []*recorded.Request) err
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", r.Name, s.name, err)
 				}
-				if round > 0 { // in the first one keys and memory are new
+				if round > 0 { // the first round is excluded, because its keys and memory are new
 					samples[i] = append(samples[i], one)
 				}
 			}
@@ -86,9 +86,9 @@ func compareCounting(out io.Writer, o options, requests []*recorded.Request) err
 	return nil
 }
 
-// countFor has a system count a request again and again until its time is over.
+// countFor counts a request repeatedly for at least the given duration.
 func countFor(s system, r *recorded.Request, least time.Duration) (sample, error) {
-	runtime.GC() // the garbage of the one before is not this one's
+	runtime.GC() // collect the garbage of the previous system
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	spans, own := 0, time.Duration(0)
@@ -113,7 +113,7 @@ func countFor(s system, r *recorded.Request, least time.Duration) (sample, error
 	}, err
 }
 
-// threadCPU is the processor time of this thread.
+// threadCPU returns the CPU time of the current thread.
 func threadCPU() (time.Duration, error) {
 	var now unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now)

@@ -14,15 +14,15 @@ import (
 	"syscall"
 )
 
-// process is what requests are sent to: a daemon, or a relay.
+// process is a daemon or a relay that receives requests.
 type process struct {
 	cmd     *exec.Cmd
-	address string       // that takes requests
-	http    string       // of a daemon, that tells how it is
-	end     func() error // in order
+	address string       // receives requests
+	http    string       // HTTP address of a daemon's metrics
+	end     func() error // shuts the process down
 }
 
-// startDaemon starts the program before a receiver.
+// startDaemon starts a daemon that forwards to a receiver.
 func startDaemon(o options, socket, agent, forward string, flags ...string) (*process, error) {
 	p := &process{cmd: exec.Command(o.program, append([]string{
 		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0",
@@ -42,7 +42,7 @@ func startDaemon(o options, socket, agent, forward string, flags ...string) (*pr
 	lines := bufio.NewScanner(log)
 	for (p.http == "" || p.address == "") && lines.Scan() {
 		var line struct{ Msg, Addr, HTTP string }
-		_ = json.Unmarshal(lines.Bytes(), &line) // of another line nothing is wanted
+		_ = json.Unmarshal(lines.Bytes(), &line) // other lines are ignored
 		switch {
 		case line.Msg == "taking OTLP":
 			p.address = line.Addr
@@ -54,7 +54,7 @@ func startDaemon(o options, socket, agent, forward string, flags ...string) (*pr
 		return nil, errors.Join(errors.New("start daemon: it says nowhere that it listens"), p.end())
 	}
 	go func() {
-		for lines.Scan() { // or it would wait for its log's reader
+		for lines.Scan() { // so that the daemon does not block on its log
 			if line := lines.Text(); !strings.Contains(line, `"level":"INFO"`) {
 				fmt.Fprintln(os.Stderr, "daemon:", line)
 			}
@@ -63,15 +63,15 @@ func startDaemon(o options, socket, agent, forward string, flags ...string) (*pr
 	return p, nil
 }
 
-// figures are what a daemon says of itself.
+// figures are read from a daemon's metrics.
 type figures struct {
-	mallocs float64 // that Go's runtime has made
-	spans   uint64  // received
+	mallocs float64 // allocations of the Go runtime
+	spans   uint64  // received spans
 	dropped uint64
 }
 
 func (p *process) figures() (f figures, err error) {
-	if p.http == "" { // a relay does not tell
+	if p.http == "" { // a relay has no metrics
 		return f, nil
 	}
 	answer, err := http.Get(p.http + "/metrics")
@@ -85,7 +85,7 @@ func (p *process) figures() (f figures, err error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		number, _ := strconv.ParseFloat(value, 64) // of a comment 0
+		number, _ := strconv.ParseFloat(value, 64) // 0 for comments
 		switch {
 		case name == "go_memstats_mallocs_total":
 			f.mallocs = number

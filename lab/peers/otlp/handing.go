@@ -13,46 +13,46 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// The loads, in the order in which they take turns.
+// Loads, in the order of their turns.
 const (
-	relayed   = iota // by the bare relay
-	handedOn         // by a daemon that does not count them
-	counted          // by one that does
-	keptShare        // by one that lets a share go on
+	relayed        = iota // through the bare relay
+	forwarded             // through a daemon, marked as counted
+	counted               // through a daemon that counts the spans
+	forwardedShare        // through a daemon that counts the spans and forwards only a share
 
-	loads = keptShare + 1
+	loads = forwardedShare + 1
 )
 
-// share is what of the traces goes on in the last of them.
+// share is the fraction of traces that the last load forwards.
 const share = "0.05"
 
-// load is one of them: who is sent requests, and how.
+// load is one of these loads: the process that receives the requests, and their options.
 type load struct {
-	to       *process
-	by       *sender
+	target   *process
+	source   *sender
 	isMarked bool
-	spans    uint64 // that the daemon is to have counted
-	turns    []turn // but for the first
+	spans    uint64 // expected number of counted spans
+	turns    []turn // one per round, except the first
 }
 
-// turn is what a request cost in one.
+// turn is the cost per request in one turn.
 type turn struct{ cpu, allocs float64 }
 
 func turnCPU(t turn) float64    { return t.cpu }
 func turnAllocs(t turn) float64 { return t.allocs }
 
-// row is a request, in one protocol, that all loads send.
+// row is a request that all loads send, over one protocol.
 type row struct {
 	options
 	request *recorded.Request
 	isGRPC  bool
-	to      *receiver
+	dest    *receiver
 	loads   [loads]load
 	ends    []func() error
 }
 
-// compareHandingOn prints a row for each request in protobuf and protocol.
-func compareHandingOn(out io.Writer, o options, requests []*recorded.Request) error {
+// compareForwarding prints one row per protobuf request and protocol.
+func compareForwarding(out io.Writer, o options, requests []*recorded.Request) error {
 	fmt.Fprintln(out, "| request | protocol | KB | a bare relay, CPU µs a request | handing on | times | "+
 		"allocations | and counting | a share of "+share+" goes on | times a bare relay |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -79,14 +79,15 @@ func (r *row) protocol() string {
 	return "HTTP/1.1"
 }
 
-// run starts everybody, has the loads take turns, and looks at the daemons' books.
+// run starts all processes, gives the loads their turns, and checks the accounting of the
+// daemons.
 func (r *row) run() error {
 	if err := r.start(); err != nil {
 		return err
 	}
 	for round := range r.rounds + 1 {
 		for which := range r.loads {
-			if err := r.turn(which, round > 0); err != nil { // in the first one keys and memory are new
+			if err := r.turn(which, round > 0); err != nil { // the first round is excluded, because its keys and memory are new
 				return err
 			}
 		}
@@ -94,7 +95,7 @@ func (r *row) run() error {
 	return r.check()
 }
 
-// start starts a receiver, and before it a relay and two daemons.
+// start starts a receiver, and a relay and two daemons that forward to it.
 func (r *row) start() (err error) {
 	dir, err := os.MkdirTemp("", "bench-otlp")
 	if err != nil {
@@ -106,18 +107,18 @@ func (r *row) start() (err error) {
 		return err
 	}
 	r.atEnd(agent.Close)
-	if r.to, err = startReceiver(r.isGRPC); err != nil {
+	if r.dest, err = startReceiver(r.isGRPC); err != nil {
 		return err
 	}
-	r.atEnd(func() error { r.to.close(); return nil })
-	relay, err := startRelay(r.to.address, r.isGRPC)
+	r.atEnd(func() error { r.dest.close(); return nil })
+	relay, err := startRelay(r.dest.address, r.isGRPC)
 	if err != nil {
 		return err
 	}
 	r.atEnd(relay.end)
-	forward := "http://" + r.to.address
+	forward := "http://" + r.dest.address
 	if r.isGRPC {
-		forward = "grpc://" + r.to.address
+		forward = "grpc://" + r.dest.address
 	}
 	all, err := startDaemon(r.options, filepath.Join(dir, "all.sock"), agent.URL(), forward)
 	if err != nil {
@@ -131,22 +132,22 @@ func (r *row) start() (err error) {
 	}
 	r.atEnd(sampling.end)
 	r.loads = [loads]load{
-		relayed: {to: relay}, handedOn: {to: all, isMarked: true}, counted: {to: all},
-		keptShare: {to: sampling},
+		relayed: {target: relay}, forwarded: {target: all, isMarked: true}, counted: {target: all},
+		forwardedShare: {target: sampling},
 	}
 	for i := range r.loads {
 		l := &r.loads[i]
-		if l.by, err = newSender(r.request, l.to.address, r.isGRPC); err != nil {
+		if l.source, err = newSender(r.request, l.target.address, r.isGRPC); err != nil {
 			return err
 		}
-		r.atEnd(func() error { l.by.close(); return nil })
+		r.atEnd(func() error { l.source.close(); return nil })
 	}
 	return nil
 }
 
 func (r *row) atEnd(end func() error) { r.ends = append(r.ends, end) }
 
-// close ends all that was started, what began last first.
+// close stops everything in the reverse order of start.
 func (r *row) close() (err error) {
 	for i := len(r.ends) - 1; i >= 0; i-- {
 		err = errors.Join(err, r.ends[i]())
@@ -154,32 +155,32 @@ func (r *row) close() (err error) {
 	return err
 }
 
-// turn sends a load, and holds what arrived against it.
+// turn sends one load, and compares it with what arrived.
 func (r *row) turn(which int, isMeasured bool) error {
 	l := &r.loads[which]
-	requests, bytes := r.to.requests.Load(), r.to.bytes.Load()
-	before, err := l.to.figures()
+	requests, bytes := r.dest.requests.Load(), r.dest.bytes.Load()
+	before, err := l.target.figures()
 	if err != nil {
 		return err
 	}
-	spent, err := measure.CPUOf(l.to.cmd.Process.Pid)
+	spent, err := measure.CPUOf(l.target.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
-	sent, err := l.by.sendFor(r.least, l.isMarked)
+	sent, err := l.source.sendFor(r.least, l.isMarked)
 	if err != nil {
 		return err
 	}
-	now, err := measure.CPUOf(l.to.cmd.Process.Pid)
+	now, err := measure.CPUOf(l.target.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
-	after, err := l.to.figures()
+	after, err := l.target.figures()
 	if err != nil {
 		return err
 	}
-	requests, bytes = r.to.requests.Load()-requests, r.to.bytes.Load()-bytes
-	if want := uint64(sent); which != keptShare &&
+	requests, bytes = r.dest.requests.Load()-requests, r.dest.bytes.Load()-bytes
+	if want := uint64(sent); which != forwardedShare &&
 		(requests != want || bytes != want*uint64(len(r.request.Message))) {
 		return fmt.Errorf("%d requests were sent, %d with %d bytes arrived", sent, requests, bytes)
 	}
@@ -195,11 +196,11 @@ func (r *row) turn(which int, isMeasured bool) error {
 	return nil
 }
 
-// check looks at the books: a span of each request that is not marked was counted, and no other.
+// check returns an error unless the daemon counted exactly the spans of the unmarked requests.
 func (r *row) check() error {
-	for _, which := range []int{counted, keptShare} {
+	for _, which := range []int{counted, forwardedShare} {
 		l := &r.loads[which]
-		f, err := l.to.figures()
+		f, err := l.target.figures()
 		if err == nil && (f.spans != l.spans || f.dropped != 0) {
 			err = fmt.Errorf("%d spans were sent to be counted, %d received, %d of them dropped", l.spans,
 				f.spans, f.dropped)
@@ -213,7 +214,7 @@ func (r *row) check() error {
 
 func (r *row) print(out io.Writer) {
 	var cpu [loads]float64
-	var times [loads]float64 // a bare relay, round by round
+	var times [loads]float64 // cost as a multiple of the bare relay's, per round
 	for i := range r.loads {
 		cpu[i] = measure.Median(r.loads[i].turns, turnCPU)
 		ratios := make([]float64, len(r.loads[i].turns))
@@ -224,11 +225,11 @@ func (r *row) print(out io.Writer) {
 	}
 	cells := []string{
 		"`" + r.request.Name + "`", r.protocol(), fmt.Sprint(len(r.request.Message) / 1000),
-		fmt.Sprintf("%.1f", cpu[relayed]), fmt.Sprintf("%.1f", cpu[handedOn]), fmt.Sprintf("%.2f",
-			times[handedOn]),
-		fmt.Sprintf("%.0f", measure.Median(r.loads[handedOn].turns, turnAllocs)), fmt.Sprintf("%.1f",
+		fmt.Sprintf("%.1f", cpu[relayed]), fmt.Sprintf("%.1f", cpu[forwarded]), fmt.Sprintf("%.2f",
+			times[forwarded]),
+		fmt.Sprintf("%.0f", measure.Median(r.loads[forwarded].turns, turnAllocs)), fmt.Sprintf("%.1f",
 			cpu[counted]),
-		fmt.Sprintf("%.1f", cpu[keptShare]), fmt.Sprintf("%.2f", times[keptShare]),
+		fmt.Sprintf("%.1f", cpu[forwardedShare]), fmt.Sprintf("%.2f", times[forwardedShare]),
 	}
 	fmt.Fprintln(out, "| "+strings.Join(cells, " | ")+" |")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
 )
 
-// newLabelledReading does with what an operator may name: two dimensions of which spans have many and
-// one value, a filter by an attribute that nothing passes, and the attributes of a resource that
-// statistics as OTLP keep by default.
+// newLabelledReading parses with labels that an operator can configure: two dimensions, for
+// which spans have many values and one value; an attribute filter that matches nothing; and the
+// default resource attributes of OTLP statistics.
 func newLabelledReading() (func(message []byte) (batches, error), error) {
 	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/"})
 	if err != nil {
@@ -24,14 +24,14 @@ func newLabelledReading() (func(message []byte) (batches, error), error) {
 	})
 }
 
-// pairs is how often both readings take turns. A turn is a request, or several small ones, so that a machine
-// that is slower for a while is so for both.
+// pairs is the number of paired turns. A turn is one request, or several small ones. Turns are
+// short, so that a temporary slowdown of the machine affects both sides of a pair.
 const (
 	pairs     = 1000
 	turnSpans = 512
 )
 
-// compareLabels prints what labels of one's own cost, as the median of turns in pairs.
+// compareLabels prints the cost of configured labels, as the median of paired turns.
 func compareLabels(out io.Writer, requests []*recorded.Request) error {
 	fmt.Fprintln(out, "| request | CPU ns a span, to the rings | with labels of one's own | times |\n"+
 		"| --- | --- | --- | --- |")
@@ -54,7 +54,7 @@ func compareLabels(out io.Writer, requests []*recorded.Request) error {
 			if err != nil {
 				return err
 			}
-			if n >= pairs/10 { // before, keys and memory are new
+			if n >= pairs/10 { // excluded before, because keys and memory are new
 				without, with, times = append(without, a), append(with, b), append(times, b/a)
 			}
 		}
@@ -70,7 +70,7 @@ func compareLabels(out io.Writer, requests []*recorded.Request) error {
 	return nil
 }
 
-// each is the processor time of a span, of the thread that counts.
+// each returns the CPU time per span of the thread that counts.
 func each(o *ours, r *recorded.Request) (ns float64, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -1,21 +1,21 @@
-// Otlp measures what it costs to count and to hand on what SDKs of OpenTelemetry send: requests
-// that real ones have sent (package recorded), each from its bytes.
+// Otlp measures the cost of counting and forwarding requests of OpenTelemetry SDKs, recorded
+// from real ones (package recorded), each starting from its bytes.
 //
-// The first table is of counting. Ours goes from the bytes to the rings and out of them: the
-// walk, the publishers, and the drainers, which count into tables. Beside it the
-// Collector's spanmetrics connector, as it comes and with our labels: from the same bytes,
-// which the Collector's library decodes first, into its histograms. Making and sending the
-// results is in no figure.
+// The first table is about counting. Ours goes from the bytes through the rings into tables:
+// parsing, publishers, and drainers. It is compared with the Collector's spanmetrics connector,
+// with default configuration and with our labels: from the same bytes, which the Collector's
+// library decodes first, into its histograms. No figure includes encoding and sending the
+// results.
 //
-// The second is of handing on, through whole daemons that are processes of their own, before a
-// receiver in this one, all over TCP on loopback. A bare relay in the daemon's place
-// (package relay) says what carrying the bytes costs at least. The daemon has three loads: requests
-// marked as counted by their sender, which it only hands on; the same without the mark, which
-// it counts as well; and those where --otlp-keep lets one trace in twenty go on.
+// The second table is about forwarding through complete daemons, which are separate processes,
+// to a receiver in this process, all over TCP on loopback. A bare relay instead of the daemon
+// (package relay) gives the minimum cost of transferring the bytes. The daemon has three loads:
+// requests marked as counted by their sender, which it only forwards; the same without the
+// mark, which it also counts; and those where --otlp-keep forwards one trace in twenty.
 //
-// All take turns within one run. Every figure is the median of the rounds, and CPU time of all
-// threads, kernel and garbage collector included. The run fails unless every request that was to
-// arrive did, whole, and every span was counted that was to be.
+// All loads take turns within one run. Every figure is the median of the rounds, and CPU time
+// of all threads, including kernel and garbage collection. The run fails unless all expected
+// requests arrived complete, and all expected spans were counted.
 package main
 
 import (
@@ -74,7 +74,7 @@ func run(out io.Writer, o options) error {
 	}{
 		{"counting", func() error { return compareCounting(out, o, requests) }},
 		{"labels", func() error { return compareLabels(out, requests) }},
-		{"handing-on", func() error { return compareHandingOn(out, o, requests) }},
+		{"handing-on", func() error { return compareForwarding(out, o, requests) }},
 	}
 	for _, t := range tables {
 		if o.table != "" && o.table != t.name {

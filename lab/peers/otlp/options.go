@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// options are what a run can be told.
+// options are the flags.
 type options struct {
 	rounds   int
 	least    time.Duration

@@ -20,13 +20,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// batches are what a reading makes of a message, an origin each.
+// batches are the spans of a message, grouped by origin.
 type batches = iter.Seq2[span.Origin, *span.Batch]
 
-// reading is by whose rules ours counts: it makes what walks a message.
+// reading is a set of rules by which our code counts. It creates a function that parses
+// messages.
 type reading struct {
 	name      string
-	countsAll bool // each span counts
+	countsAll bool // whether the rules count all spans
 	new       func() (func(message []byte) (batches, error), error)
 }
 
@@ -35,7 +36,7 @@ var readings = []reading{
 	{"datadog", false, newDatadogReading},
 }
 
-// newOTelReading reads spans by the semantic conventions.
+// newOTelReading parses spans according to the semantic conventions.
 func newOTelReading() (func(message []byte) (batches, error), error) {
 	return readingOf(otel.Labels{})
 }
@@ -47,8 +48,9 @@ func readingOf(labels otel.Labels) (func(message []byte) (batches, error), error
 	}, nil
 }
 
-// newDatadogReading reads them as the agent's own ingest does, for an agent that nobody has
-// configured: 44 peer tags. Only there some spans don't count, those of no kind that it names.
+// newDatadogReading parses spans as the agent's OTLP receiver does, with default configuration:
+// 44 peer tags. Only these rules exclude some spans: those that are not top-level and whose
+// kind is not in the list.
 func newDatadogReading() (func(message []byte) (batches, error), error) {
 	info := standin.DefaultInfo()
 	policy, ok := datadog.NewPolicy(info.PeerTags, info.SpanKinds, nil, datadog.Labels{})
@@ -72,13 +74,13 @@ func newDatadogReading() (func(message []byte) (batches, error), error) {
 	}, nil
 }
 
-// ours is what of a daemon counts a request, in one process.
+// ours consists of the parts of a daemon that count a request, in one process.
 type ours struct {
 	reading
-	spans   uint64 // of the requests
+	spans   uint64 // spans in the requests
 	read    func(message []byte) (batches, error)
 	tables  *tables.Tables
-	message []byte // that was in JSON, or packed
+	message []byte // reused for decoding from JSON, and for decompression
 	packed  gzip.Reader
 }
 
@@ -94,7 +96,7 @@ func newOurs(r reading) (*ours, error) {
 	return &ours{reading: r, read: read, tables: into}, nil
 }
 
-// count counts a request from its bytes.
+// count counts a request, starting from its bytes.
 func (o *ours) count(r *recorded.Request) (err error) {
 	message := r.Message
 	switch {
@@ -128,7 +130,7 @@ func (o *ours) inflate(body []byte) error {
 	return err
 }
 
-// end ends it, and looks whether all that was published is in the tables.
+// end stops counting, and returns an error unless all published spans are in the tables.
 func (o *ours) end() error {
 	got, err := o.tables.Close()
 	if err == nil && o.countsAll && got != o.spans {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// receiver is the destination behind relay and daemon: it takes everything, and counts it.
+// receiver is the destination of relay and daemons: it accepts and counts all requests.
 type receiver struct {
 	requests, bytes atomic.Uint64
 	address         string
@@ -25,11 +25,11 @@ func startReceiver(isGRPC bool) (*receiver, error) {
 	r := &receiver{address: listener.Addr().String()}
 	if isGRPC {
 		server := grpc.NewServer(grpc.ForceServerCodec(bare{}), grpc.UnknownServiceHandler(r.serveStream))
-		go func() { _ = server.Serve(listener) }() // it ends with close
+		go func() { _ = server.Serve(listener) }() // ends at close
 		r.close = server.Stop
 	} else {
 		server := &http.Server{Handler: r}
-		go func() { _ = server.Serve(listener) }() // the same
+		go func() { _ = server.Serve(listener) }() // ends at close
 		r.close = func() { _ = server.Close() }
 	}
 	return r, nil
@@ -40,17 +40,17 @@ func (r *receiver) take(bytes int) {
 	r.requests.Add(1)
 }
 
-// ServeHTTP answers an empty message, as a Collector does.
+// ServeHTTP responds with an empty message, as a Collector does.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	n, err := io.Copy(io.Discard, request.Body)
 	if err != nil {
-		return // which its sender will see
+		return // the sender gets an error
 	}
 	w.Header().Set("Content-Type", request.Header.Get("Content-Type"))
 	r.take(int(n))
 }
 
-// serveStream does the same of a call.
+// serveStream handles a gRPC call like ServeHTTP.
 func (r *receiver) serveStream(_ any, call grpc.ServerStream) error {
 	var message []byte
 	if err := call.RecvMsg(&message); err != nil {
@@ -60,7 +60,7 @@ func (r *receiver) serveStream(_ any, call grpc.ServerStream) error {
 	return call.SendMsg(&[]byte{})
 }
 
-// bare is a codec of gRPC that leaves messages as they are.
+// bare is a gRPC codec that does not encode or decode messages.
 type bare struct{}
 
 func (bare) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }

@@ -10,8 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
 )
 
-// startRelay starts this program as a bare relay before a receiver: of gRPC one that pumps.
-func startRelay(to string, isGRPC bool) (*process, error) {
+// startRelay starts this program as a bare relay to a receiver. For gRPC the relay copies bytes
+// without parsing.
+func startRelay(target string, isGRPC bool) (*process, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -34,7 +35,7 @@ func startRelay(to string, isGRPC bool) (*process, error) {
 		return p.cmd.Wait()
 	}
 	var ready relay.Ready
-	err = json.NewEncoder(in).Encode(relay.Job{Network: "tcp", Listen: "127.0.0.1:0", To: to, Pump: isGRPC})
+	err = json.NewEncoder(in).Encode(relay.Job{Network: "tcp", Listen: "127.0.0.1:0", To: target, Pump: isGRPC})
 	if err = errors.Join(err, json.NewDecoder(out).Decode(&ready)); err != nil {
 		return nil, errors.Join(fmt.Errorf("start relay: %w", err), p.end())
 	}

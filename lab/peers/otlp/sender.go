@@ -15,11 +15,11 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// sender sends a request again and again over one connection, as an SDK does: the next one
-// when the last was answered.
+// sender repeatedly sends a request over one connection and waits for each response, as an SDK
+// does.
 type sender struct {
 	request *recorded.Request
-	message []byte // of the request, with the times of now
+	message []byte // copy of the request's message with current times
 	send    func(ctx context.Context, isMarked bool) error
 	close   func()
 }
@@ -36,7 +36,7 @@ func newSender(r *recorded.Request, address string, isGRPC bool) (*sender, error
 	return s, nil
 }
 
-// sendFor sends until the time is over, and returns how many requests.
+// sendFor sends for at least the given duration, and returns the number of requests.
 func (s *sender) sendFor(least time.Duration, isMarked bool) (sent int, err error) {
 	for begun := time.Now(); sent == 0 || time.Since(begun) < least; sent++ {
 		s.request.Stamp(s.message, time.Now())

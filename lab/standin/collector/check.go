@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// checks are what is remembered from request to request, to tell whether windows follow
-// one another.
+// checks is the state kept between requests, for checks that windows follow one another.
 type checks struct {
 	problem     func(format string, args ...any)
-	window      [2]uint64 // of the last request of deltas
-	temporality uint64    // of the present request
-	lives       lives     // of running totals
+	window      [2]uint64 // window of the last request with delta temporality
+	temporality uint64    // temporality of the current request
+	lives       lives     // series with cumulative temporality
 }
 
 // delta and cumulative are values of AggregationTemporality.
@@ -23,18 +22,18 @@ const (
 	cumulative = 2
 )
 
-// maxBuckets and maxScale are what the OpenTelemetry SDK has.
+// maxBuckets and maxScale are the defaults of the OpenTelemetry SDK.
 const (
 	maxBuckets = 160
 	maxScale   = 20
 )
 
-// maxExemplars is what a histogram may have of an interval, over all of its points, so that
-// storing them costs little beside it.
+// maxExemplars limits the exemplars of a histogram per interval, over all of its points, so
+// that storing them adds little cost.
 const maxExemplars = 2
 
-// request checks one, and calls count for each series of it, where it is a running total
-// with the one before it.
+// request checks one request, and calls count for each of its points, together with the
+// previous point of its series if the temporality is cumulative.
 func (c *checks) request(r Request, count func(service string, m *Metric, p, before *Point)) {
 	resources := map[string]bool{}
 	c.temporality = 0
@@ -113,8 +112,8 @@ func (c *checks) metric(resource string, m *Metric, count func(m *Metric, p, bef
 	}
 }
 
-// follow checks that windows neither overlap nor leave gaps: a point has the window of the
-// one before it, or the next.
+// follow checks that windows neither overlap nor leave gaps: a point has the same window as the
+// previous point, or the following one.
 func (c *checks) follow(p *Point) {
 	now := [2]uint64{p.Start, p.End}
 	switch {
@@ -130,7 +129,7 @@ func (c *checks) follow(p *Point) {
 	c.window = now
 }
 
-// histogram checks that buckets, count and sum say the same.
+// histogram checks that buckets, count and sum agree.
 func (c *checks) histogram(name string, p *Point) {
 	if n := len(p.Counts); n > maxBuckets || p.Scale > maxScale {
 		c.problem("series %s has %d buckets at scale %d", name, n, p.Scale)
@@ -152,7 +151,7 @@ func (c *checks) histogram(name string, p *Point) {
 	for i := range p.Exemplars {
 		c.exemplar(name, p, &p.Exemplars[i])
 	}
-	// A duration is counted without the bits that follow the first ten.
+	// Durations are counted with ten significant bits; the others are truncated.
 	const truncated, rounded = 1 + 1.0/512, 1e-9
 	if math.IsNaN(p.Sum) || p.Sum < least*(1-rounded) ||
 		p.Sum > most*truncated*(1+rounded)+float64(p.Zeros)*1e-9 {
@@ -160,8 +159,8 @@ func (c *checks) histogram(name string, p *Point) {
 	}
 }
 
-// exemplar checks that it is of the series and of the window: a bucket counts it, and a trace
-// can be found by it.
+// exemplar checks that the exemplar belongs to the series and window: its bucket is not empty,
+// and it has a trace ID.
 func (c *checks) exemplar(name string, p *Point, x *Exemplar) {
 	if x.Time < p.Start || x.Time > p.End {
 		c.problem("series %s has an exemplar at %d, and a window from %d to %d", name, x.Time, p.Start, p.End)
@@ -173,7 +172,7 @@ func (c *checks) exemplar(name string, p *Point, x *Exemplar) {
 	if x.Value == 0 && p.Zeros > 0 {
 		return
 	}
-	const rounded = 1e-9 // of a value at a bound
+	const rounded = 1e-9 // for values at a bound
 	for i, n := range p.Counts {
 		if n > 0 && x.Value > p.bound(i)*(1-rounded) && x.Value <= p.bound(i+1)*(1+rounded) {
 			return
@@ -184,18 +183,18 @@ func (c *checks) exemplar(name string, p *Point, x *Exemplar) {
 
 var zero = []byte{0}
 
-// bound is the lower bound of a bucket, in seconds.
+// bound returns the lower bound of a bucket, in seconds.
 func (p *Point) bound(bucket int) float64 {
 	return math.Exp2(math.Ldexp(float64(int(p.Offset)+bucket), -int(p.Scale)))
 }
 
-// identity is a list of attributes as a text, in any order the same.
-func (c *checks) identity(of string, list []Attribute) string {
+// identity formats a list of attributes independently of their order.
+func (c *checks) identity(owner string, list []Attribute) string {
 	texts, names := make([]string, len(list)), map[string]bool{}
 	for i, a := range list {
 		texts[i] = fmt.Sprintf("%s=%v", a.Key, a.Value)
 		if a.Key == "" || a.Value == nil || names[a.Key] {
-			c.problem("%s has attribute %q twice, or without a name or value", of, a.Key)
+			c.problem("%s has attribute %q twice, or without a name or value", owner, a.Key)
 		}
 		names[a.Key] = true
 	}
@@ -203,7 +202,7 @@ func (c *checks) identity(of string, list []Attribute) string {
 	return "{" + strings.Join(texts, ", ") + "}"
 }
 
-// attribute is the value of an attribute, or nil.
+// attribute returns the value of an attribute, or nil.
 func attribute(list []Attribute, key string) any {
 	for _, a := range list {
 		if a.Key == key {

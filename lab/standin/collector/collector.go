@@ -12,38 +12,39 @@ import (
 	"time"
 )
 
-// Config says where the collector listens. The zero Config is a port of its own choice on
-// the loopback interface.
+// Config sets where the collector listens. The zero Config is any free port of the loopback
+// interface.
 type Config struct {
-	Network   string        // "tcp", the default, or "unix"
-	Address   string        // host:port, by default 127.0.0.1:0, or a socket's path
-	OnRequest func(Request) // is called for each request that is accepted, concurrently
+	Network   string        // "tcp" (default) or "unix"
+	Address   string        // host:port, by default 127.0.0.1:0, or the path of a socket
+	OnRequest func(Request) // called for each accepted request, concurrently
 }
 
-// Totals is all that has been accepted so far.
+// Totals are the totals accepted so far.
 type Totals struct {
 	Requests uint64
-	Probes   uint64 // requests of no metric, which ask whether anybody is there
+	Probes   uint64 // requests without metrics, which check whether the collector is available
 	Refused  uint64
 	Counts
 
-	Problems     []string // the first maxProblems of them
+	Problems     []string // first maxProblems problems
 	ProblemCount uint64
 }
 
 const maxProblems = 100
 
-// maxBytes is what a Collector reads of a request by default, compressed or not.
+// maxBytes is the Collector's default limit on a request body, both compressed and
+// decompressed.
 const maxBytes = 20 << 20
 
-// Collector is a running stand-in.
+// Collector is a running mock collector.
 type Collector struct {
 	cfg      Config
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
 
-	mu     sync.Mutex // guards the next three
+	mu     sync.Mutex // guards the next three fields
 	totals Totals
 	rows   Rows
 	checks checks
@@ -70,7 +71,7 @@ func Start(cfg Config) (*Collector, error) {
 	return c, nil
 }
 
-// URL is how an exporter names this collector.
+// URL returns the URL that an exporter uses for this collector.
 func (c *Collector) URL() string {
 	if c.cfg.Network == "unix" {
 		return "unix://" + c.cfg.Address
@@ -78,7 +79,7 @@ func (c *Collector) URL() string {
 	return "http://" + c.listener.Addr().String() + "/v1/metrics"
 }
 
-// Close ends the collector, its connections included.
+// Close stops the collector and closes its connections.
 func (c *Collector) Close() error {
 	err := c.server.Close()
 	c.serving.Wait()
@@ -88,7 +89,7 @@ func (c *Collector) Close() error {
 	return nil
 }
 
-// Totals is what has been accepted so far.
+// Totals returns the totals accepted so far.
 func (c *Collector) Totals() Totals {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +98,7 @@ func (c *Collector) Totals() Totals {
 	return t
 }
 
-// problem notes one. The caller holds the lock.
+// problem records a problem. The caller holds the lock.
 func (c *Collector) problem(format string, args ...any) {
 	c.totals.ProblemCount++
 	if len(c.totals.Problems) < maxProblems {
@@ -118,10 +119,10 @@ func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 	if c.cfg.OnRequest != nil {
 		c.cfg.OnRequest(request)
 	}
-	w.Header().Set("Content-Type", "application/x-protobuf") // of an empty message
+	w.Header().Set("Content-Type", "application/x-protobuf") // response is an empty message
 }
 
-// read reads a request's body.
+// read reads and decodes a request's body.
 func read(r *http.Request) (Request, error) {
 	if kind := r.Header.Get("Content-Type"); kind != "application/x-protobuf" {
 		return nil, fmt.Errorf("content type %q", kind)
@@ -161,7 +162,7 @@ func (c *Collector) accept(r Request) {
 	})
 }
 
-// isProbe says whether a request has no metric at all.
+// isProbe reports whether a request has no metrics.
 func isProbe(r Request) bool {
 	return !slices.ContainsFunc(r, func(resource Resource) bool {
 		return len(resource.Attributes) > 0 || len(resource.Scopes) > 0

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// good is a request of which nothing is to be said.
+// good returns a request without problems.
 func good() Request {
 	attributes := func(status string) []Attribute {
 		return []Attribute{{"service.name", "web"}, {"span.name", "op"}, {"status.code", status}}
@@ -20,7 +20,7 @@ func good() Request {
 	histogram := func(status string) Point {
 		return Point{
 			Attributes: attributes(status), Start: 10, End: 20, Count: 4, Zeros: 1, Sum: 0.0031,
-			Scale: 5, Offset: -319, Counts: []uint64{1, 0, 2}, // from 1 ms
+			Scale: 5, Offset: -319, Counts: []uint64{1, 0, 2}, // first bucket starts at 1 ms
 			Exemplars: []Exemplar{{
 				Time: 10, Value: 0.00105, Span: []byte("12345678"),
 				Trace: []byte("1234567812345678"),
@@ -40,7 +40,7 @@ func good() Request {
 	}}
 }
 
-// TestWhatIsShownWronglyIsAProblem: each change of a good request is noticed.
+// TestWhatIsShownWronglyIsAProblem: each change of a good request is recorded as a problem.
 func TestWhatIsShownWronglyIsAProblem(t *testing.T) {
 	metric := func(r Request, i int) *Metric { return &r[0].Scopes[0].Metrics[i] }
 	point := func(r Request) *Point { return &metric(r, 1).Points[0] }
@@ -151,7 +151,8 @@ func check(r Request) (problems []string) {
 	return c.totals.Problems
 }
 
-// TestWhatIsNoOTLPIsRefused: each of the golden requests is taken, and not with one field more.
+// TestWhatIsNoOTLPIsRefused: each golden request is accepted, and rejected with one unknown
+// field added.
 func TestWhatIsNoOTLPIsRefused(t *testing.T) {
 	for _, name := range []string{"spanmetrics", "datadog"} {
 		body, err := os.ReadFile("../../../internal/export/otlp/testdata/" + name + ".binpb")

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// value is one field of a message as it stands on the wire.
+// value is one encoded field of a message.
 type value struct {
 	number protowire.Number
 	kind   protowire.Type
@@ -17,14 +17,14 @@ type value struct {
 	word   uint64
 }
 
-// is says whether it is the field that a message has by that number and type.
+// is reports whether the field has a number and a type.
 func (v value) is(number protowire.Number, kind protowire.Type) bool {
 	return v.number == number && v.kind == kind
 }
 
 var errUnknown = errors.New("no such field of that type")
 
-// each reads the fields of a message.
+// each calls read for each field of a message.
 func each(name string, message []byte, read func(value) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)
@@ -54,16 +54,16 @@ func each(name string, message []byte, read func(value) error) error {
 	return nil
 }
 
-// text reads a string, which protobuf has in UTF-8.
-func (v value) text(to *string) error {
+// text reads a string, which must be UTF-8.
+func (v value) text(dst *string) error {
 	if !utf8.Valid(v.bytes) {
 		return fmt.Errorf("%q is no UTF-8", v.bytes)
 	}
-	*to = string(v.bytes)
+	*dst = string(v.bytes)
 	return nil
 }
 
-// Decode reads a request as strictly as can be.
+// Decode decodes a request and rejects everything that the specification does not define.
 func Decode(body []byte) (r Request, err error) {
 	return r, each("request", body, func(v value) error {
 		if !v.is(1, protowire.BytesType) {
@@ -221,7 +221,7 @@ func (p *Point) decodeBuckets(message []byte) error {
 }
 
 func (p *Point) decodeExemplar(message []byte) error {
-	x := Exemplar{Value: math.NaN()} // where none is said
+	x := Exemplar{Value: math.NaN()} // NaN if the message has no value
 	err := each("exemplar", message, func(v value) error {
 		switch {
 		case v.is(2, protowire.Fixed64Type):
@@ -241,7 +241,7 @@ func (p *Point) decodeExemplar(message []byte) error {
 	return err
 }
 
-func appendAttribute(to *[]Attribute, message []byte) error {
+func appendAttribute(dst *[]Attribute, message []byte) error {
 	var a Attribute
 	err := each("attribute", message, func(v value) (err error) {
 		switch {
@@ -253,7 +253,7 @@ func appendAttribute(to *[]Attribute, message []byte) error {
 		}
 		return errUnknown
 	})
-	*to = append(*to, a)
+	*dst = append(*dst, a)
 	return err
 }
 

@@ -1,18 +1,19 @@
-// Package collector is a stand-in for an OpenTelemetry Collector: it takes OTLP metrics over
-// HTTP, for the demo and the tests.
+// Package collector implements a mock OpenTelemetry Collector for the demo and the tests. It
+// accepts OTLP metrics over HTTP.
 //
-// It is stricter than the real one, which hands on nearly everything. A request that is not
-// what the specification says is refused with 400: another media type, a field that OTLP
-// does not have or of another type, text that is no UTF-8. What would be taken and shown
-// wrongly is taken too, and noted as a problem: a resource or a series that comes twice, an
-// attribute that does, a histogram whose buckets are not its count, a window that overlaps
-// the one before it or leaves a gap; see check.go. Points may be deltas or running totals,
-// of which none falls, and none changes its start while it lives; see life.go.
+// It is stricter than the real one, which forwards nearly everything. A request that violates
+// the specification is rejected with 400: another media type, an unknown field, a field of the
+// wrong type, text that is not UTF-8. A request that would be accepted but displayed wrongly is
+// accepted and recorded as a problem: a duplicate resource, series or attribute, a histogram
+// whose buckets don't add up to its count, a window that overlaps the previous one or leaves a
+// gap; see check.go. Points can have delta or cumulative temporality. A cumulative total must
+// not decrease or change its start; see life.go.
 //
 // It shares no code with the encoder that it checks. Both use the library's functions for
-// protobuf's wire format, and neither its messages.
+// protobuf's wire format, but not its messages.
 //
-// Threading: requests are served concurrently; one mutex guards the totals.
-// Bounds: maxLives running totals, maxSeries series and one for all others, maxProblems
-// problems, the size of a body, compressed and not. Requests are not kept; Config.OnRequest sees each.
+// Concurrency: requests are served concurrently; one mutex guards the totals. Limits: maxLives
+// cumulative series, maxSeries rows and one for all others, maxProblems problems, and the size
+// of a body, compressed and decompressed. Requests are not kept; each is passed to
+// Config.OnRequest.
 package collector

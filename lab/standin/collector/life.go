@@ -1,14 +1,15 @@
 package collector
 
-// maxLives bounds the running totals that are remembered.
+// maxLives limits the remembered cumulative series.
 const maxLives = 100_000
 
-// lives are the running totals that are remembered: the last point of each series.
+// lives holds the last point of each cumulative series.
 type lives map[string]*Point
 
-// next checks a running total against the one before it, and returns that. While a series
-// lives its start does not change, no figure of it falls and its time does not go back; at
-// the same time it may only be the same again. It may end, and begin anew behind that.
+// next checks a cumulative point against the previous point of its series, and returns that
+// point. While a series lives, its start must not change, its totals must not decrease, and its
+// time must not go back; a point of the same time must be equal. A series can be reset: it
+// begins again with a later start.
 func (l lives) next(name string, p *Point, problem func(format string, args ...any)) (before *Point) {
 	if p.End <= p.Start {
 		problem("series %s from %d to %d", name, p.Start, p.End)
@@ -24,7 +25,7 @@ func (l lives) next(name string, p *Point, problem func(format string, args ...a
 		problem("series %s began at %d and lived until %d, and now it began at %d", name, before.Start,
 			before.End, p.Start)
 	case p.Start != before.Start:
-		before = nil // that was another life
+		before = nil // the series was reset
 	case p.End < before.End || p.fallsBelow(before) || p.End == before.End && before.fallsBelow(p):
 		problem("series %s was %+v, and falls to %+v", name, *before, *p)
 	}
@@ -32,7 +33,8 @@ func (l lives) next(name string, p *Point, problem func(format string, args ...a
 	return before
 }
 
-// fallsBelow says whether a point counts less than another one of its series, anywhere.
+// fallsBelow reports whether any total of a point is lower than in an earlier point of its
+// series.
 func (p *Point) fallsBelow(before *Point) bool {
 	if p.Value < before.Value || p.Count < before.Count || p.Zeros < before.Zeros || p.Sum < before.Sum ||
 		p.Scale > before.Scale && len(before.Counts) > 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// later is the good request with running totals, at a time at which each has as much more.
+// later returns the good request with cumulative totals multiplied by times, at a later time.
 func later(end uint64, times int) Request {
 	r := good()
 	for m := range r[0].Scopes[0].Metrics {
@@ -25,7 +25,7 @@ func later(end uint64, times int) Request {
 	return r
 }
 
-// coarser is a request whose second metric has each two buckets joined.
+// coarser returns a request in which pairs of buckets of the second metric are merged.
 func coarser(r Request) Request {
 	for i := range r[0].Scopes[0].Metrics[1].Points {
 		p := &r[0].Scopes[0].Metrics[1].Points[i]
@@ -45,8 +45,8 @@ func accepts(requests ...Request) *Collector {
 	return c
 }
 
-// TestRunningTotalsAreFollowed: they count what they grow by, once though they come twice,
-// also where their scale falls, and from their start where they begin anew.
+// TestRunningTotalsAreFollowed: cumulative points count their increase. A repeated point counts
+// nothing, also after its scale was reduced. After a reset, a point counts from its start.
 func TestRunningTotalsAreFollowed(t *testing.T) {
 	anew := later(60, 1)
 	for m := range anew[0].Scopes[0].Metrics {
@@ -70,13 +70,13 @@ func TestRunningTotalsAreFollowed(t *testing.T) {
 	for _, n := range row.buckets {
 		buckets += n
 	}
-	// coarse ones stand at their upper ends, where the fine ones are
+	// coarse buckets count at their upper end, like the fine ones there
 	if buckets != 4*6 || len(row.buckets) != 2 {
 		t.Errorf("%v", row.buckets)
 	}
 }
 
-// TestAFallIsAProblem: each change of a good sequence is noticed.
+// TestAFallIsAProblem: each change of a good sequence is recorded as a problem.
 func TestAFallIsAProblem(t *testing.T) {
 	for name, change := range map[string]func(calls, histogram *Point){
 		"calls fall":               func(calls, _ *Point) { calls.Value = 3 },

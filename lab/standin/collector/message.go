@@ -28,17 +28,17 @@ type Metric struct {
 type Point struct {
 	Attributes []Attribute
 	Start, End uint64
-	Value      int64 // of a number; all below of a histogram
+	Value      int64 // value of a number point; all fields below belong to histogram points
 
 	Count, Zeros uint64
 	Sum          float64
 	Scale        int32
 	Offset       int32
-	Counts       []uint64 // of the positive buckets
+	Counts       []uint64 // counts of the positive buckets
 	Exemplars    []Exemplar
 }
 
-// Exemplar is one of a histogram.
+// Exemplar is an exemplar of a histogram point.
 type Exemplar struct {
 	Time        uint64
 	Value       float64 // seconds

@@ -4,33 +4,33 @@ import (
 	"math"
 )
 
-// maxSeries bounds the rows that are kept.
+// maxSeries limits the number of rows.
 const maxSeries = 10_000
 
-// Other is the name of the row that takes what has no room in one of its own.
+// Other is the name of the row for all series over that limit.
 const Other = "(other)"
 
 // Counts are sums over points.
 type Counts struct {
-	Calls    uint64 // of the metric that counts them, where there is one
-	Spans    uint64 // of the histograms
-	Errors   uint64 // of those
+	Calls    uint64 // calls metric, if there is one
+	Spans    uint64 // count of the histograms
+	Errors   uint64 // count of the histograms of failed spans
 	Duration uint64 // nanoseconds
 }
 
-// Row is what arrived for one service and name of spans.
+// Row sums up the spans of one service and span name.
 type Row struct {
 	Service, Name string
 	Counts
-	buckets map[int32]uint64 // by their index at rowScale
+	buckets map[int32]uint64 // counts by bucket index at rowScale
 	zeros   uint64
 }
 
-// rowScale is that of a row's buckets: nobody sends a finer one.
+// rowScale is the scale of a row's buckets. No exporter under test sends a finer one.
 const rowScale = 5
 
-// Quantile is the upper bound, in nanoseconds, of the bucket in which the share q of the
-// row's spans ends.
+// Quantile returns the upper bound, in nanoseconds, of the bucket that contains the quantile q
+// of the row's spans.
 func (r *Row) Quantile(q float64) float64 {
 	rank := uint64(math.Ceil(q * float64(r.Spans)))
 	below, lowest, highest := r.zeros, int32(math.MaxInt32), int32(math.MinInt32)
@@ -48,23 +48,23 @@ func (r *Row) Quantile(q float64) float64 {
 	return 0
 }
 
-// Rows are what series count, by service and name of spans. They have one user at a time.
+// Rows holds counts by service and span name. It is not safe for concurrent use.
 type Rows struct {
 	byName map[[2]string]*Row
 	order  []*Row
 }
 
-// Add counts all series of a request of deltas.
+// Add counts all series of a request with delta temporality.
 func (r *Rows) Add(request Request) {
 	c := checks{problem: func(string, ...any) {}}
 	c.request(request, func(service string, m *Metric, p, before *Point) { r.count(service, m, p, before) })
 }
 
-// All are the rows, in the order of their first appearance.
+// All returns the rows in the order of their first appearance.
 func (r *Rows) All() []*Row { return r.order }
 
-// count adds a point to its row, less the running total before it where there is one,
-// and returns what it counts.
+// count adds a point to its row, minus the previous cumulative point if there is one, and
+// returns the added counts.
 func (r *Rows) count(service string, m *Metric, p, before *Point) (counts Counts) {
 	name, _ := attribute(p.Attributes, "span.name").(string)
 	row := r.row(service, name)
@@ -78,7 +78,7 @@ func (r *Rows) count(service string, m *Metric, p, before *Point) (counts Counts
 	return counts
 }
 
-// counts is what a point counts.
+// counts returns the counts of a point.
 func (m *Metric) counts(p *Point) (counts Counts) {
 	if !m.IsHistogram {
 		return Counts{Calls: uint64(max(0, p.Value))}
@@ -90,8 +90,8 @@ func (m *Metric) counts(p *Point) (counts Counts) {
 	return counts
 }
 
-// eachBucket visits the row's bucket of each of a point's, of a coarser one that at its
-// upper end.
+// eachBucket calls visit with the row's bucket for each bucket of a point. The row's bucket for
+// a coarser one is the bucket at its upper end.
 func (r *Row) eachBucket(p *Point, visit func(bucket *uint64, n uint64)) {
 	visit(&r.zeros, p.Zeros)
 	for i, n := range p.Counts {

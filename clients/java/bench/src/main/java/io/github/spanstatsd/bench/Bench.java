@@ -14,17 +14,20 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
-/** The program. Its argument is the daemon's; QUICK=1 has it take little of everything. */
+/** Runs the benchmarks. The argument is the daemon's program. QUICK=1 shortens all measurements. */
 public final class Bench {
     private static final int[] KEYS = {64, 4096};
     private static final int[] THREADS = {1, 2};
     private static final String[] JVM = {"-XX:+UseG1GC", "-Xms256m", "-Xmx256m"};
 
-    /** What is promised of one thread before a daemon, ns a span by the number of keys, and MiB of the heap. */
+    /**
+     * Promised maximum cost of one thread with a daemon, in ns per span by the number of keys, and
+     * of the heap in MiB.
+     */
     private static final double[] MOST_NANOS = {60, 120};
     private static final double[] MOST_MIB = {0.1, 1};
 
-    /** A row of the table: a benchmark, and where the daemon is. */
+    /** A row of the table: a benchmark, and the state of the daemon. */
     private enum Way {
         LABELS("by labels", PublishBenchmark.class, "labels", true),
         ENCODED("by encoded keys", PublishBenchmark.class, "encoded", true),
@@ -46,7 +49,7 @@ public final class Bench {
         }
     }
 
-    /** What one run showed. */
+    /** Result of one run. */
     private record Shown(double nanos, double bytes, double refused) {
         @Override
         public String toString() {
@@ -55,7 +58,7 @@ public final class Bench {
         }
     }
 
-    /** What lives on of the heap, and beside it. */
+    /** Live memory on the heap and outside of it. */
     private record Live(long heap, long direct, int keys) {}
 
     private final StandIn standIn;

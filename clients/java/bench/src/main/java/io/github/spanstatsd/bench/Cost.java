@@ -8,7 +8,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** What a thread's bursts took of the processor: a busy machine makes every wall clock run on. */
+/** CPU time of a thread's bursts. Wall time would include other load on the machine. */
 @State(Scope.Thread)
 @AuxCounters(AuxCounters.Type.EVENTS)
 public class Cost {

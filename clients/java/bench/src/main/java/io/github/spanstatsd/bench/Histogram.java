@@ -15,11 +15,14 @@ import java.time.Duration;
 import java.util.Collection;
 
 /**
- * OpenTelemetry's own exponential histogram of durations: collected each ten seconds as deltas, as the
- * daemon's, by an exporter that throws them away.
+ * OpenTelemetry's exponential histogram of durations, collected every ten seconds as deltas, like
+ * the daemon's interval, by an exporter that discards them.
  */
 final class Histogram implements AutoCloseable {
-    /** More than there are keys: by default the SDK has room for 2,000 and counts the rest as one. */
+    /**
+     * More than the number of keys. The SDK's default limit is 2,000 keys, and further ones are
+     * counted as one.
+     */
     private static final int MOST_KEYS = 8192;
 
     private final SdkMeterProvider provider;

@@ -14,11 +14,11 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Recording the same spans in OpenTelemetry's exponential histogram. */
+/** Records the same spans in OpenTelemetry's exponential histogram. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class HistogramBenchmark {
-    /** One instrument a process. */
+    /** One instrument per process. */
     @State(Scope.Benchmark)
     public static class Shared {
         @Param({"64", "4096"})
@@ -37,7 +37,7 @@ public class HistogramBenchmark {
         }
     }
 
-    /** A thread's own keys. */
+    /** Keys of one thread. */
     @State(Scope.Thread)
     public static class Own {
         private Span[] spans;
@@ -54,7 +54,10 @@ public class HistogramBenchmark {
             }
         }
 
-        /** The texts of a request are made just before it ends, so the processor has them at hand. */
+        /**
+         * An application creates the strings of a request shortly before the request ends, so they
+         * are in the processor's cache.
+         */
         @Setup(Level.Invocation)
         public void read(Pause before) {
             for (int i = 1; i <= Cost.BURST; i++) {

@@ -10,21 +10,21 @@ import java.util.regex.Pattern;
 import javax.management.ObjectName;
 
 /**
- * Says how much of the heap lives on once so many keys have been counted: the bytes of the class
- * histogram, which collects first, behind against before. It is done with few keys first, so that
- * classes, which a process has once, are there before.
+ * Prints how many bytes of the heap stay alive after a number of keys was counted: the increase of
+ * the class histogram, which collects garbage first. A first pass with few keys loads the classes,
+ * which a process has only once.
  */
 final class LiveHeap {
     private static final Pattern TOTAL = Pattern.compile("(?m)^Total +[0-9]+ +([0-9]+)");
 
     private LiveHeap() {}
 
-    /** Arguments: the socket of a daemon, or "histogram"; and how many keys. */
+    /** Arguments: the socket of a daemon, or "histogram"; and the number of keys. */
     public static void main(String[] arguments) throws Exception {
         int most = Integer.parseInt(arguments[1]);
         Span[] spans = Span.all(most);
         boolean isHistogram = arguments[0].equals("histogram");
-        for (int keys : new int[] {16, most}) { // first for the classes
+        for (int keys : new int[] {16, most}) { // the first pass loads the classes
             long before = live();
             if (isHistogram) {
                 histogram(spans, keys, before);
@@ -33,7 +33,7 @@ final class LiveHeap {
             }
         }
         if (spans[0] == null) {
-            throw new AssertionError(); // they live to the end
+            throw new AssertionError(); // keeps both alive until here
         }
     }
 

@@ -6,7 +6,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** A pause ahead of each burst, long enough for what was published to go its way. */
+/** A pause before each burst, long enough for the previous spans to be sent. */
 @State(Scope.Thread)
 public class Pause {
     private static final int NANOS = 250_000;

@@ -16,17 +16,17 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Publishing by labels and by encoded keys. */
+/** Publishes spans by labels and by encoded keys. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class PublishBenchmark {
-    /** One client a process, as in an application. */
+    /** One client per process, as in an application. */
     @State(Scope.Benchmark)
     public static class Shared {
         @Param({"64", "4096"})
         public int keys;
 
-        /** Where the daemon is, or is not. */
+        /** Path of the daemon's socket, which need not exist. */
         @Param("")
         public String socket;
 
@@ -36,7 +36,7 @@ public class PublishBenchmark {
         public void open() throws InterruptedException {
             client = SpanstatsClient.open(Config.builder().socket(socket).build());
             for (int i = 0; i < 200 && !client.stats().connected(); i++) {
-                Thread.sleep(5); // where nobody is there, that is what is measured
+                Thread.sleep(5); // without a daemon, the refusal is measured
             }
         }
 
@@ -46,7 +46,7 @@ public class PublishBenchmark {
         }
     }
 
-    /** A thread's own keys. */
+    /** Keys of one thread. */
     @State(Scope.Thread)
     public static class Own {
         private Span[] spans;
@@ -63,7 +63,10 @@ public class PublishBenchmark {
             }
         }
 
-        /** The texts of a request are made just before it ends, so the processor has them at hand. */
+        /**
+         * An application creates the strings of a request shortly before the request ends, so they
+         * are in the processor's cache.
+         */
         @Setup(Level.Invocation)
         public void read(Pause before) {
             for (int i = 1; i <= Cost.BURST; i++) {

@@ -8,9 +8,9 @@ import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.common.AttributesBuilder;
 
 /**
- * What a span of the n-th key says: half are servers, a quarter clients with three peer tags, a
- * quarter internal. What a process has once, the names of services, operations and hosts, is one
- * object for all, as it is there; resource and route are each key's own.
+ * Labels of the span with the n-th key: half are servers, a quarter clients with three peer tags, a
+ * quarter internal. As in an application, names of services, operations and hosts are shared
+ * objects; each key has its own resource and route.
  */
 final class Span {
     private static final String[] SERVICES = named("service-", 4);
@@ -81,7 +81,7 @@ final class Span {
         return method == null ? l : l.httpMethod(method).httpEndpoint(route);
     }
 
-    /** Reads its texts, as who has just made them has. */
+    /** Reads the strings, like an application that has just created them. */
     int read() {
         return last(resource) + last(route) + (method == null ? 0 : last(method)) + (peers == null ? 0 : last(peerHost));
     }
@@ -90,7 +90,7 @@ final class Span {
         return text.hashCode() + text.charAt(text.length() - 1);
     }
 
-    /** The same as attributes, as who instruments writes them for each span. */
+    /** Returns the labels as attributes, as instrumentation creates them for each span. */
     Attributes attributes() {
         AttributesBuilder all = Attributes.builder().put(SERVICE, service).put(OPERATION, operation).put(RESOURCE, resource).put(KIND, kind);
         if (method != null) {

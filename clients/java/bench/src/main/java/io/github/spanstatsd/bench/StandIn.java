@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** A daemon, and what answers it as the agent would, so that both are as in a pod that is well. */
+/** A daemon, and a mock agent that accepts everything, as in a healthy pod. */
 final class StandIn implements AutoCloseable {
     private static final String INFO = "{\"version\":\"7.85.1\",\"endpoints\":[\"/v0.6/stats\"],\"client_drop_p0s\":true,"
             + "\"span_kinds_stats_computed\":[\"server\",\"client\",\"producer\",\"consumer\"],"
@@ -38,7 +38,7 @@ final class StandIn implements AutoCloseable {
         }
     }
 
-    /** The path of a socket that nobody listens at. */
+    /** Returns the path of a socket without a listener. */
     String nowhere() {
         return directory.resolve("nobody.sock").toString();
     }

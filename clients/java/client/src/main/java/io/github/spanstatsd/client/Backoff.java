@@ -4,8 +4,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The pauses between attempts to connect: a random part of a span that doubles, so that the tracers of a pod do not
- * all knock at once when their daemon is back.
+ * The pauses between attempts to connect: a random part of a duration that doubles each time, so
+ * that the tracers of a pod do not all reconnect at the same time when their daemon is back.
  */
 final class Backoff {
     private static final long LEAST = TimeUnit.MILLISECONDS.toNanos(50);
@@ -18,7 +18,7 @@ final class Backoff {
         this.most = most;
     }
 
-    /** How long to wait after one more failure. */
+    /** Returns the pause after one more failure. */
     long next() {
         long limit = limit();
         failures++;
@@ -30,8 +30,8 @@ final class Backoff {
     }
 
     /**
-     * Begins anew, after a connection that lasted longer than the longest pause: a daemon that takes connections and
-     * ends them at once is no success.
+     * Starts again with the shortest pause, after a connection that lasted longer than the longest
+     * pause. A daemon that closes each connection soon after accepting it is not a success.
      */
     void reset(long lasted) {
         if (lasted > most) {

@@ -5,17 +5,20 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 
 /**
- * A fixed piece of memory outside of the heap, which holds spans messages back to back, each of at most
- * {@value #MOST_SPANS} snapshots, which every daemon takes. Whoever has claimed the stripe that it is in
- * fills it, from its sealing on it is the sender's.
+ * A block of memory outside of the heap that holds consecutive spans messages, each with at most
+ * {@value #MOST_SPANS} snapshots, which every daemon accepts. The publisher that has claimed the
+ * buffer's stripe fills it. After sealing it belongs to the sender.
  */
 final class Buffer {
     static final int BYTES = 64 << 10;
     static final int MOST_SPANS = 256;
-    /** More than a snapshot and the header of a message have besides a whole key. */
+    /** Upper bound on the bytes of a snapshot and of a message header, without a full key. */
     static final int ROOM = 80;
 
-    /** A frame's length, the array of a message with its type, and an array of a count that is known at its end. */
+    /**
+     * Bytes of a frame's length, of the message's array and type, and of an array header whose
+     * count is set at the end.
+     */
     private static final int HEADER = 11;
     private static final int LENGTH = 4;
     private static final int COUNT_AT = 7;
@@ -32,20 +35,20 @@ final class Buffer {
     }
 
     final int index;
-    /** The table that its numbers are of. */
+    /** The table that defines the key numbers in this buffer. */
     KeyTable table;
-    /** Its snapshots, less those that were handed over. */
+    /** Number of snapshots that are not handed over. */
     int spans;
-    /** Its snapshots that were handed over. */
+    /** Number of snapshots that are handed over. */
     int handed;
 
     private final ByteBuffer memory;
-    private final ByteBuffer view; // of the same memory, with a position and a limit
+    private final ByteBuffer view; // same memory, with a position and a limit
     private int at;
     private int message;
     private int count;
-    private int from; // what lies before it is of no use any more
-    private int head; // what lies before it was handed over
+    private int from; // bytes before this offset are obsolete
+    private int head; // bytes before this offset are handed over
     private volatile int below;
 
     Buffer(int index, ByteBuffer memory) {
@@ -54,7 +57,7 @@ final class Buffer {
         view = memory.duplicate();
     }
 
-    /** The buffer under it in a stack, by its index. */
+    /** Index of the next lower buffer in a stack. */
     int below() {
         return (int) BELOW.getOpaque(this);
     }
@@ -63,18 +66,21 @@ final class Buffer {
         BELOW.setOpaque(this, buffer);
     }
 
-    /** Makes it ready to be filled. */
+    /** Resets the buffer for filling. */
     void empty(KeyTable table) {
         this.table = table;
         at = from = head = message = count = spans = handed = 0;
     }
 
-    /** How many bytes it still takes. */
+    /** Returns the number of free bytes. */
     int left() {
         return BYTES - at;
     }
 
-    /** Writes a snapshot by number; there is room for it. Nothing is there before all of it is. */
+    /**
+     * Appends a snapshot with a key number; the caller has checked the free space. The snapshot
+     * becomes part of the buffer at the end of the method.
+     */
     void numbered(Key key, long duration, long end, int flags, double weight) {
         int to = count == 0 || count == MOST_SPANS ? begin() : at;
         weight = valid(weight);
@@ -82,14 +88,17 @@ final class Buffer {
         finish(facts(to + key.headBytes, duration, end, flags, weight));
     }
 
-    /** Begins a snapshot with its key whole, which is to be written at the place that this returns. */
+    /**
+     * Begins a snapshot with a full key, and returns the offset at which the caller has to write
+     * the key.
+     */
     int beginWhole(double weight) {
         int to = count == 0 || count == MOST_SPANS ? begin() : at;
         memory.putShort(to, (short) ((valid(weight) == 1 ? 0x9400 : 0x9500) | Pack.BIN8));
         return to + 3;
     }
 
-    /** Ends that snapshot, whose key lies between the two places. */
+    /** Ends the snapshot whose key is between the two offsets. */
     void endWhole(int from, int to, long duration, long end, int flags, double weight) {
         int bytes = to - from;
         if (bytes < 0x100) {
@@ -115,7 +124,7 @@ final class Buffer {
         spans++;
     }
 
-    /** The common duration, of 66 µs to 4.3 s, and the common end have a way of their own. */
+    /** Encodes durations of 66 µs to 4.3 s, and current end times, in a fast path. */
     private int facts(int to, long duration, long end, int flags, double weight) {
         if (duration >= 1 << 16 && duration < 1L << 32) {
             memory.putLong(to, (long) Pack.UINT32 << 56 | duration << 24);
@@ -134,12 +143,12 @@ final class Buffer {
         return weight == 1 ? to + 1 : Pack.number(memory, to + 1, weight);
     }
 
-    /** The nearest weight that the daemon takes. */
+    /** Returns the nearest weight that the daemon accepts. */
     private static double valid(double weight) {
         return weight > 0 ? Math.min(weight, MOST_WEIGHT) : 1;
     }
 
-    /** Begins a message and returns the place of its first snapshot. */
+    /** Begins a message if needed, and returns the offset of the next snapshot. */
     private int begin() {
         endMessage();
         message = at;
@@ -156,12 +165,12 @@ final class Buffer {
         }
     }
 
-    /** Makes it what is to be sent. */
+    /** Prepares the buffer for sending. */
     void seal() {
         endMessage();
     }
 
-    /** What is still to be sent of a sealed buffer. It is good until the next call. */
+    /** Returns the unsent bytes of a sealed buffer. The result is valid until the next call. */
     ByteBuffer bytes() {
         return view(head, at);
     }
@@ -172,8 +181,9 @@ final class Buffer {
     }
 
     /**
-     * Notes that the socket took so many of those bytes, and returns how many snapshots lie in messages that it took
-     * to their last. What follows those messages stays, to be sent on the next connection.
+     * Records that the socket accepted a number of these bytes, and returns the number of snapshots
+     * in messages that it accepted completely. Later messages stay in the buffer, for the next
+     * connection.
      */
     int handOver(int bytes) {
         int taken = head + bytes;
@@ -187,23 +197,26 @@ final class Buffer {
         return more;
     }
 
-    /** Where the message that begins at a place ends. */
+    /** Returns the end of the message that begins at an offset. */
     private int end(int message) {
         return message + LENGTH + memory.getInt(message);
     }
 
-    /** Forgets what was handed over. */
-    void letGo() {
+    /** Marks handed-over messages as obsolete. */
+    void discard() {
         from = head;
         handed = 0;
     }
 
-    /** Whether what another holds has room behind what this one does; both were handed over whole. */
+    /**
+     * Reports whether the content of another buffer fits after the content of this one. Both are
+     * completely handed over.
+     */
     boolean takes(Buffer other) {
         return table == other.table && left() >= other.head - other.from;
     }
 
-    /** Copies it there. */
+    /** Appends the content of another buffer. */
     void append(Buffer other) {
         view(at, BYTES).put(other.view(other.from, other.head));
         at = head = view.position();
@@ -211,10 +224,11 @@ final class Buffer {
     }
 
     /**
-     * Keeps those messages that are to be handed over again, and what was not handed over, which is then all to be sent.
-     * Its first snapshot has that place among those of the connection.
+     * Keeps the messages that have to be replayed and those that were not handed over; all of them
+     * are then unsent. The buffer's first snapshot is at the given position among those of the
+     * connection.
      */
-    void sift(long place, Outcomes told) {
+    void retainUndelivered(long place, Outcomes outcomes) {
         int to = 0;
         for (int next = from; next < at;) {
             int begin = next;
@@ -223,7 +237,7 @@ final class Buffer {
             if (begin < head) {
                 handed -= snapshots;
                 place += snapshots;
-                if (!told.isAgain(place - snapshots, place)) {
+                if (!outcomes.countReplayable(place - snapshots, place)) {
                     continue;
                 }
                 spans += snapshots;

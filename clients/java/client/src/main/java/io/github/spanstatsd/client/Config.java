@@ -5,15 +5,18 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** How a client is to run. Every default is a good choice. Immutable. */
+/** Configuration of a client. All defaults are suitable for production. Immutable. */
 public final class Config {
-    /** The environment variable that says where the daemon listens, for a config that does not. */
+    /**
+     * Environment variable with the path of the daemon's socket, used if the configuration does not
+     * set one.
+     */
     public static final String SOCKET_VARIABLE = "SPANSTATSD_SOCKET";
 
-    /** What a Unix socket's address has room for. */
+    /** Maximum length of a Unix socket's path. */
     private static final int MOST_PATH_BYTES = 107;
 
-    private final String socket; // null where nobody says one
+    private final String socket; // null if not set
     final CompletableFuture<Origin> origin;
     final String name;
     final int bufferBytes;
@@ -65,7 +68,7 @@ public final class Config {
         }
     }
 
-    /** Where the daemon may be, in the order in which an attempt to connect tries them. */
+    /** Paths of the daemon's socket, in the order in which an attempt to connect tries them. */
     List<String> socketPaths() {
         return socket == null ? SocketPaths.all(System::getenv) : List.of(socket);
     }
@@ -78,7 +81,7 @@ public final class Config {
         return new Builder();
     }
 
-    /** Makes a {@link Config}. */
+    /** Builds a {@link Config}. */
     public static final class Builder {
         private String socket;
         private CompletableFuture<Origin> origin;
@@ -96,90 +99,116 @@ public final class Config {
         private Builder() {}
 
         /**
-         * The path of the daemon's socket, else what {@value Config#SOCKET_VARIABLE} says, else {@value SocketPaths#DEFAULT} or where
-         * a daemon listens that this user has started by hand.
+         * Sets the path of the daemon's socket. Default: the value of {@value
+         * Config#SOCKET_VARIABLE}, otherwise {@value SocketPaths#DEFAULT} or the socket of a daemon
+         * that the same user has started manually.
          */
         public Builder socket(String socket) {
             this.socket = socket;
             return this;
         }
 
-        /** Who publishes, {@link Origin#detect} by default. It is sent once a connection. */
+        /**
+         * Sets the origin of the spans; default: {@link Origin#detect}. It is sent once per
+         * connection.
+         */
         public Builder origin(Origin origin) {
             return origin(CompletableFuture.completedFuture(origin));
         }
 
-        /** The same where it is known later: the client connects once it is. */
+        /**
+         * Sets an origin that becomes available later. The client connects when it is available.
+         */
         public Builder origin(CompletableFuture<Origin> origin) {
             this.origin = origin;
             return this;
         }
 
-        /** Tells the daemon which tracer this is, for its log. */
+        /** Sets the name of the tracer, for the daemon's log. */
         public Builder name(String name) {
             this.name = name;
             return this;
         }
 
-        /** Room outside of the heap for all that is published and not sent yet: 2 MiB, at least 128 KiB. */
+        /**
+         * Sets the memory outside of the heap for published spans that are not sent yet: 2 MiB by
+         * default, at least 128 KiB.
+         */
         public Builder bufferBytes(int bufferBytes) {
             this.bufferBytes = bufferBytes;
             return this;
         }
 
         /**
-         * Room outside of the heap, besides, for what was handed over and whose outcome the daemon has not said yet: 4 MiB, which is
-         * 10 s at 10,000 spans a second. It is taken as it is needed. Should the daemon die, the next one is handed over from it what
-         * no destination has. Of what is beyond it the oldest is not kept, and lost if the daemon then dies. With 0 nothing is kept.
+         * Sets the additional memory outside of the heap for sent spans that are not settled yet: 4
+         * MiB by default, enough for 10 s at 10,000 spans per second. It is allocated as needed. If
+         * the daemon is killed, the client replays from it the spans that no destination has
+         * received. Over the limit, the oldest spans are released, and lost if the daemon is then
+         * killed. 0 keeps no spans.
          */
         public Builder maxKept(int maxKept) {
             this.maxKept = maxKept;
             return this;
         }
 
-        /** How many keys are known, to be sent as numbers: 4096. With 0 every key is sent whole. */
+        /**
+         * Sets how many keys can be sent as numbers: 4096 by default. 0 sends every key in full.
+         */
         public Builder maxKeys(int maxKeys) {
             this.maxKeys = maxKeys;
             return this;
         }
 
-        /** The longest that a span waits for others before it is sent: 5 s. Shortly before the daemon's interval ends all is sent. */
+        /**
+         * Sets how long a span waits for others before it is sent: 5 s by default. All spans are
+         * sent shortly before the daemon's interval ends.
+         */
         public Builder maxAge(Duration maxAge) {
             this.maxAge = maxAge;
             return this;
         }
 
-        /** The longest pause between two attempts to connect: 5 s. */
+        /** Sets the longest pause between two attempts to connect: 5 s by default. */
         public Builder maxBackoff(Duration maxBackoff) {
             this.maxBackoff = maxBackoff;
             return this;
         }
 
-        /** How long spans are buffered for a daemon that is away: 1 min. From then on they are refused until it is back. */
+        /**
+         * Sets how long spans are buffered while the daemon is unreachable: 1 min by default. After
+         * that they are refused until it is reachable.
+         */
         public Builder maxAway(Duration maxAway) {
             this.maxAway = maxAway;
             return this;
         }
 
-        /** How long {@link SpanstatsClient#close()} and the shutdown hook may take: 5 s. */
+        /**
+         * Sets how long {@link SpanstatsClient#close()} and the shutdown hook may take: 5 s by
+         * default.
+         */
         public Builder closeTimeout(Duration closeTimeout) {
             this.closeTimeout = closeTimeout;
             return this;
         }
 
-        /** Whether the end of the virtual machine closes the client: true. */
+        /** Sets whether the end of the virtual machine closes the client: true by default. */
         public Builder shutdownHook(boolean shutdownHook) {
             this.shutdownHook = shutdownHook;
             return this;
         }
 
-        /** Hears what becomes of the connection; nobody does by default. */
+        /** Sets a listener for connection events; none by default. */
         public Builder listener(Listener listener) {
             this.listener = listener;
             return this;
         }
 
-        /** Fails with an {@link IllegalArgumentException} that says what can't work. */
+        /**
+         * Builds the configuration.
+         *
+         * @throws IllegalArgumentException if a value is invalid
+         */
         public Config build() {
             return new Config(this);
         }

@@ -12,28 +12,31 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One connection, from connect to its end. It is the sender's alone, which writes and reads it by turns: while it waits for
- * the socket to take more, it reads what the daemon says.
+ * One connection, from connect to close. Only the sender uses it, for both writing and reading:
+ * while it waits for the socket to accept more data, it reads the daemon's messages.
  */
 final class Connection {
-    /** Bounds the time from connecting to the daemon's welcome, and that which a daemon has to say bye once it takes nothing. */
+    /**
+     * Limit on the time from connecting to the daemon's welcome, and on the time that a daemon that
+     * stopped reading has to say bye.
+     */
     static final long LIMIT = TimeUnit.SECONDS.toNanos(5);
-    /** With the little that Linux gives unasked, the two ends wake each other all the time. */
+    /** With Linux's small default, client and daemon would wake each other constantly. */
     private static final int SEND_BUFFER = 256 << 10;
     private static final int VERSION = 1;
 
     final long since = System.nanoTime();
     Welcome welcome;
-    /** Why nothing comes any more, once that is so. */
+    /** Why the connection ended; null before that. */
     Ending ending;
-    /** The table whose keys were defined, and how many of them. */
+    /** The table whose keys were defined on this connection, and the number of defined keys. */
     KeyTable defined;
     int definedKeys;
 
     private final SocketChannel channel;
     private final SelectionKey key;
     private final Selector selector;
-    private final Deadline deadline; // after which nothing is waited for
+    private final Deadline deadline; // time limit of all waits
     private final Inbox inbox;
     private final Shared shared;
     private final Map<Long, Asked> asked = new HashMap<>();
@@ -41,7 +44,7 @@ final class Connection {
     private long handed;
     private long settled;
 
-    /** A flush that was asked, and what was handed over before. */
+    /** A flush request, and the number of snapshots handed over before it. */
     private static final class Asked {
         final CompletableFuture<Void> answer;
         final long handed;
@@ -62,7 +65,10 @@ final class Connection {
         key = channel.register(selector, SelectionKey.OP_CONNECT);
     }
 
-    /** Connects and greets. The features of the welcome are in force when it returns. */
+    /**
+     * Connects and exchanges hello and welcome. When it returns, the features of the welcome are in
+     * effect.
+     */
     static Connection open(String path, ByteBuffer hello, Selector selector, Deadline deadline, Inbox inbox, Shared shared) throws IOException {
         SocketChannel channel = UnixSocket.connect(path);
         try {
@@ -79,7 +85,7 @@ final class Connection {
         while (!channel.finishConnect()) {
             await(SelectionKey.OP_CONNECT, since + LIMIT);
         }
-        channel.setOption(StandardSocketOptions.SO_SNDBUF, SEND_BUFFER); // the kernel gives what it allows
+        channel.setOption(StandardSocketOptions.SO_SNDBUF, SEND_BUFFER); // the kernel limits the size to its maximum
         while (hello.hasRemaining()) {
             if (channel.write(hello) == 0) {
                 await(SelectionKey.OP_WRITE, since + LIMIT);
@@ -97,7 +103,11 @@ final class Connection {
         key.interestOps(SelectionKey.OP_READ);
     }
 
-    /** Waits for the socket, or fails when the time is over. */
+    /**
+     * Waits for the socket.
+     *
+     * @throws IOException if the time is over
+     */
     private void await(int operations, long until) throws IOException {
         long left = left(until);
         if (left <= 0) {
@@ -107,12 +117,12 @@ final class Connection {
         select(left);
     }
 
-    /** How long may be waited until then, or until the client gives up. */
+    /** Returns the time left until the given time or the client's deadline. */
     private long left(long until) {
         return Math.min(until - System.nanoTime(), deadline.left());
     }
 
-    /** Waits until the socket has something, or somebody calls, or the time is over. */
+    /** Waits until the socket is ready, the selector is woken, or the time is over. */
     void select(long nanos) throws IOException {
         select(selector, nanos);
     }
@@ -122,15 +132,16 @@ final class Connection {
         if (millis <= 0) {
             selector.selectNow();
         } else {
-            Thread.interrupted(); // a listener may have left that behind, and the selector would never wait again
+            Thread.interrupted(); // a listener can have left the thread interrupted, and then the selector would never wait
             selector.select(millis);
         }
         selector.selectedKeys().clear();
     }
 
     /**
-     * Writes all of it. Where that fails, the buffer's position says how much was accepted, which is exact: a write that
-     * fails has accepted nothing. Meanwhile it reads, and fails once the daemon has said bye.
+     * Writes all bytes. If it fails, the buffer's position is the exact number of accepted bytes,
+     * because a failed write has accepted none. While it waits it reads, and fails when the daemon
+     * has said bye.
      */
     void write(ByteBuffer bytes) throws IOException {
         while (bytes.hasRemaining()) {
@@ -148,12 +159,12 @@ final class Connection {
         }
     }
 
-    /** Notes that so many more snapshots were handed over. */
+    /** Adds to the number of snapshots handed over. */
     void handedOver(int spans) {
         handed += spans;
     }
 
-    /** Reads what is there. When nothing comes any more, {@link #ending} says so. */
+    /** Reads available messages. At the end of the connection it sets {@link #ending}. */
     void read() {
         try {
             while (ending == null) {
@@ -191,13 +202,13 @@ final class Connection {
         }
         switch (type) {
             case 2:
-                Welcome said = Welcome.read(message);
-                if (said.version != VERSION) {
-                    throw Ending.of("the daemon speaks version " + said.version + " of the protocol, this client " + VERSION
+                Welcome greeting = Welcome.read(message);
+                if (greeting.version != VERSION) {
+                    throw Ending.of("the daemon speaks version " + greeting.version + " of the protocol, this client " + VERSION
                             + ": upgrade the older");
                 }
-                welcome = said;
-                take(said.features);
+                welcome = greeting;
+                take(greeting.features);
                 break;
             case 3:
                 Welcome.Announcement announced = Welcome.Announcement.read(message);
@@ -205,10 +216,10 @@ final class Connection {
                 take(announced.features());
                 break;
             case 7:
-                answer(Told.Answer.read(message));
+                answer(DaemonMessages.Answer.read(message));
                 break;
             default:
-                throw Ending.bye(Told.Bye.read(message));
+                throw Ending.bye(DaemonMessages.Bye.read(message));
         }
     }
 
@@ -223,7 +234,7 @@ final class Connection {
         }
     }
 
-    private void answer(Told.Answer answer) {
+    private void answer(DaemonMessages.Answer answer) {
         Asked flush = asked.remove(answer.id);
         if (flush == null) {
             return;
@@ -236,19 +247,19 @@ final class Connection {
         }
     }
 
-    /** Sends a flush, whose answer comes when it comes. */
+    /** Sends a flush request. The answer is completed when the daemon's reply arrives. */
     void ask(CompletableFuture<Void> answer, ByteBuffer scratch) throws IOException {
-        asked.values().removeIf(flush -> flush.answer.isDone()); // its caller has left
+        asked.values().removeIf(flush -> flush.answer.isDone()); // cancelled by the caller
         write(Messages.flush(scratch, ++lastId));
         asked.put(lastId, new Asked(answer, handed));
     }
 
-    /** Says that nothing comes any more from this side. */
+    /** Closes the writing side. */
     void shutDown() throws IOException {
         channel.shutdownOutput();
     }
 
-    /** Reads until nothing comes any more, or the time is over. */
+    /** Reads until the connection ends or the time is over. */
     void awaitEnd(long until) {
         try {
             read();
@@ -264,22 +275,25 @@ final class Connection {
         }
     }
 
-    /** Ends it. */
+    /** Closes the connection. */
     void close() throws IOException {
         channel.close();
-        selector.selectNow(); // the selector lets go of the channel
+        selector.selectNow(); // makes the selector release the channel
         for (Asked flush : asked.values()) {
             flush.answer.completeExceptionally(
                     new FlushException("flush spans: the connection ended before the daemon answered: flush again"));
         }
     }
 
-    /** How many snapshots have had their outcome, as far as the daemon has said. */
+    /** Returns the number of settled snapshots, according to the daemon. */
     long settled() {
         return settled;
     }
 
-    /** How many were handed over besides, 0 where the daemon never says what becomes of them. */
+    /**
+     * Returns the number of snapshots handed over and not settled; 0 if the daemon does not report
+     * settlement.
+     */
     long unsettled() {
         return welcome.settled ? Math.max(0, handed - settled) : 0;
     }

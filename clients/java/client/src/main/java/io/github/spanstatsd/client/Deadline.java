@@ -2,15 +2,15 @@ package io.github.spanstatsd.client;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Whether a client is closing, and when it gives up. */
+/** Whether a client is closing, and when it has to be closed. */
 final class Deadline {
-    /** What is far enough away to be never, and near enough to be added to. */
+    /** Far enough in the future to never be reached, without overflow in additions. */
     static final long NEVER = Long.MAX_VALUE / 4;
 
-    private final AtomicLong at = new AtomicLong(System.nanoTime() + NEVER); // System.nanoTime
+    private final AtomicLong at = new AtomicLong(System.nanoTime() + NEVER); // in terms of System.nanoTime
     private volatile boolean isSet;
 
-    /** The client is closing, in so much time at most. It may be told again, and the earliest end stands. */
+    /** Starts closing, with a time limit. After several calls, the earliest limit applies. */
     void set(long nanos) {
         long end = System.nanoTime() + Math.min(nanos, NEVER);
         at.accumulateAndGet(end, (a, b) -> a - b < 0 ? a : b);
@@ -21,7 +21,7 @@ final class Deadline {
         return isSet;
     }
 
-    /** How long may still be waited for something. */
+    /** Returns the time left. */
     long left() {
         return at.get() - System.nanoTime();
     }

@@ -11,11 +11,14 @@ import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What a process can find out of itself for its {@link Origin}. */
+/** Detects properties of the process for its {@link Origin}. */
 final class Detection {
-    /** A container's id at the end of a cgroup's path: 64 hex digits, those of a task, or a UUID. */
+    /** A container ID at the end of a cgroup path: 64 hex digits, an ECS task's ID, or a UUID. */
     private static final String CONTAINER = "([0-9a-f]{8}(?:-[0-9a-f]{4}){4}|[0-9a-f]{64}|[0-9a-f]{32}-\\d+)(?:\\.scope)?$";
-    /** The same in a line of mountinfo, of a file that a runtime mounts into each container. */
+    /**
+     * A container ID in a line of mountinfo, in the path of a file that a runtime mounts into each
+     * container.
+     */
     private static final String MOUNT = "/([0-9a-f]{64})/(?:[^ ]*/)?(?:resolv\\.conf|hostname|hosts) ";
 
     private Detection() {}
@@ -47,7 +50,7 @@ final class Detection {
         return "";
     }
 
-    /** The list {@code key=value,key=value} of OpenTelemetry's variable. */
+    /** Parses the list {@code key=value,key=value} of OTEL_RESOURCE_ATTRIBUTES. */
     static Map<String, String> attributes(String list) {
         Map<String, String> attributes = new HashMap<>();
         for (String pair : list == null ? new String[0] : list.split(",")) {
@@ -59,13 +62,16 @@ final class Detection {
         return attributes;
     }
 
-    /** The container's id as the kernel shows it below a directory of /proc, or "". */
+    /** Returns the container ID from a directory of /proc, or "". */
     static String containerId(Path process) {
         String id = first(CONTAINER, process.resolve("cgroup"));
         return id.isEmpty() ? first(MOUNT, process.resolve("mountinfo")) : id;
     }
 
-    /** What a pattern's group has in the first line where it is found, or "". The pattern is compiled for this one time. */
+    /**
+     * Returns the group of a pattern in the first matching line, or "". The pattern is compiled for
+     * each call, because there are few.
+     */
     private static String first(String pattern, Path file) {
         Matcher found = Pattern.compile(pattern).matcher("");
         for (String line : lines(file)) {

@@ -6,30 +6,33 @@ import java.nio.channels.Selector;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Tries to connect until a daemon welcomes the client, with pauses between, and says so when none does. It is the sender's. */
+/**
+ * Tries to connect until a daemon sends a welcome, with pauses between attempts, and reports an
+ * unreachable daemon. Only the sender uses it.
+ */
 final class Dialer {
-    /** The longest pause while the client is closing. */
-    private static final long HURRY = TimeUnit.MILLISECONDS.toNanos(50);
+    /** Longest pause while the client is closing. */
+    private static final long LONGEST_WHILE_CLOSING = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final Config config;
     private final Shared shared;
     private final Outgoing outgoing;
-    private final Herald herald;
+    private final EventNotifier notifier;
     private final Deadline deadline;
     private final ByteBuffer scratch;
     private final Inbox inbox = new Inbox();
     private final Backoff backoff;
     private Selector selector;
-    private String socket; // that was tried last
+    private String socket; // path of the last attempt
     private long since = System.nanoTime(); // when the last connection ended, or the client was opened
-    private boolean isAway; // the daemon is, and that was told
-    private boolean hasLeft; // and so it was that it is for too long
+    private boolean isAway; // the daemon is unreachable, and the listener was notified
+    private boolean isRefusing; // the daemon has been unreachable for too long, and the gate is shut
 
-    Dialer(Config config, Shared shared, Outgoing outgoing, Herald herald, Deadline deadline, ByteBuffer scratch) {
+    Dialer(Config config, Shared shared, Outgoing outgoing, EventNotifier notifier, Deadline deadline, ByteBuffer scratch) {
         this.config = config;
         this.shared = shared;
         this.outgoing = outgoing;
-        this.herald = herald;
+        this.notifier = notifier;
         this.deadline = deadline;
         this.scratch = scratch;
         backoff = new Backoff(config.maxBackoff.toNanos());
@@ -39,19 +42,20 @@ final class Dialer {
         this.selector = selector;
     }
 
-    /** The path of the socket that was tried last. */
+    /** Returns the path of the last attempt. */
     String socket() {
         return socket;
     }
 
     /**
-     * Tries until there is a connection. Once the client is closing it tries one last time, and only if there is something to
-     * send; where a daemon is to say what became of what another had, it tries for as long as it may.
+     * Tries until there is a connection. While the client is closing it tries once, and only if
+     * there are spans to send. If a daemon has to report on spans of its predecessor, it tries
+     * until the deadline.
      */
     Connection connect() throws IOException {
         while (!config.origin.isDone() && !deadline.isSet()) {
             Connection.select(selector, Deadline.NEVER);
-            shared.looks();
+            shared.clearWakeup();
         }
         while (config.origin.isDone()) {
             boolean isClosing = deadline.isSet();
@@ -63,7 +67,7 @@ final class Dialer {
             }
             try {
                 Connection connection = open();
-                isAway = hasLeft = false;
+                isAway = isRefusing = false;
                 return connection;
             } catch (IOException e) {
                 away(e);
@@ -74,10 +78,13 @@ final class Dialer {
             refuseIfLong();
             pause(isClosing);
         }
-        return null; // it is closed before anybody has said whose spans these are
+        return null; // closed before the origin was available
     }
 
-    /** Connects where the configuration says, or at the first socket path where a daemon listens. Fails with what the first says. */
+    /**
+     * Connects to the configured socket, or to the first socket path with a daemon. If all fail, it
+     * throws the error of the first.
+     */
     private Connection open() throws IOException {
         List<String> points = config.socketPaths();
         IOException first = null;
@@ -97,35 +104,38 @@ final class Dialer {
     private void away(IOException why) {
         if (!isAway) {
             isAway = true;
-            herald.tell(Event.AWAY, "cannot reach spanstatsd at " + socket + ", spans are buffered while it is tried again: "
+            notifier.tell(Event.AWAY, "cannot reach spanstatsd at " + socket + ", spans are buffered while it is tried again: "
                     + why.getMessage());
         }
     }
 
-    /** Shuts the gate once the daemon is away for longer than it is worth waiting for. What was buffered before stays for it. */
+    /**
+     * Shuts the gate when the daemon has been unreachable for too long. Spans buffered before are
+     * kept.
+     */
     private void refuseIfLong() {
-        if (hasLeft || System.nanoTime() - since < config.maxAway.toNanos()) {
+        if (isRefusing || System.nanoTime() - since < config.maxAway.toNanos()) {
             return;
         }
-        hasLeft = true;
+        isRefusing = true;
         shared.gate.shut(Reason.DISCONNECTED);
-        herald.tell(Event.AWAY, "spanstatsd is still away from " + socket + ", spans are refused and counted until it is back");
+        notifier.tell(Event.AWAY, "spanstatsd is still away from " + socket + ", spans are refused and counted until it is back");
     }
 
-    /** Waits before the next attempt. A client that begins to close does not wait for one. */
+    /** Waits before the next attempt. The wait ends when the client begins to close. */
     private void pause(boolean isClosing) throws IOException {
         long nanos = backoff.next();
-        long until = System.nanoTime() + (isClosing ? Math.min(nanos, HURRY) : nanos);
+        long until = System.nanoTime() + (isClosing ? Math.min(nanos, LONGEST_WHILE_CLOSING) : nanos);
         long left = until - System.nanoTime();
         while (left > 0 && deadline.left() > 0 && deadline.isSet() == isClosing) {
             Connection.select(selector, Math.min(left, deadline.left()));
-            shared.looks();
+            shared.clearWakeup();
             left = until - System.nanoTime();
         }
     }
 
-    /** A connection has ended, and another is to be tried. */
-    void parted(Connection c) {
+    /** Records that a connection ended and a new one is needed. */
+    void onDisconnect(Connection c) {
         since = System.nanoTime();
         backoff.reset(since - c.since);
     }

@@ -4,14 +4,18 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * A key that was made once, for a program that publishes it many times: it spares a span the comparison of
- * its labels. So whoever can keep one beside what it knows the span's labels by (a route, a statement,
- * a peer) should. It is immutable, belongs to no client, and keeps nothing of the labels that it was made of.
+ * A key encoded in advance, for a program that publishes it many times. It saves the comparison of
+ * labels for each span. So keep one wherever labels are determined by one object (a route, a
+ * statement, a peer). It is immutable, independent of a client, and does not refer to the labels
+ * that it was made of.
  */
 public final class EncodedKey {
     final byte[] bytes;
     final Key labels;
-    /** With its number in the table that was asked last. Any thread may write it, because it is immutable. */
+    /**
+     * The key with its number in the table that was used last. Any thread can write it, because it
+     * is immutable.
+     */
     private Numbered numbered;
 
     private static final class Numbered {
@@ -32,12 +36,15 @@ public final class EncodedKey {
         bytes = Arrays.copyOf(room.array(), labels.put(room, 0));
     }
 
-    /** Makes one of labels, which may change afterwards. */
+    /** Encodes labels. Later changes of the labels have no effect. */
     public static EncodedKey of(Labels labels) {
         return new EncodedKey(labels);
     }
 
-    /** The key with its number in a table, which learns it where it can, or null. */
+    /**
+     * Returns the key with its number in a table, which learns the key if it can; null if it
+     * cannot.
+     */
     Key in(KeyTable table) {
         Numbered last = numbered;
         if (last != null && last.table == table.id) {

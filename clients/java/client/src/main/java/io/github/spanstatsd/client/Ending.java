@@ -2,13 +2,13 @@ package io.github.spanstatsd.client;
 
 import java.io.IOException;
 
-/** How a connection ended. */
+/** Why a connection ended. */
 final class Ending extends IOException {
     private static final long serialVersionUID = 1L;
 
-    /** The daemon left without a word: it died, with what it held. */
+    /** The daemon disconnected without bye: it crashed, together with its data. */
     final boolean died;
-    /** It left as one does that both sides are done with. */
+    /** The connection was closed after both sides had finished. */
     final boolean inOrder;
 
     private Ending(String message, Throwable cause, boolean died, boolean inOrder) {
@@ -17,12 +17,12 @@ final class Ending extends IOException {
         this.inOrder = inOrder;
     }
 
-    /** The daemon said bye. */
+    /** Reports whether the daemon said bye. */
     boolean isBye() {
         return inOrder && !died;
     }
 
-    static Ending bye(Told.Bye bye) {
+    static Ending bye(DaemonMessages.Bye bye) {
         return new Ending(bye.toString(), null, false, true);
     }
 
@@ -30,12 +30,12 @@ final class Ending extends IOException {
         return new Ending("the daemon closed the connection", null, true, true);
     }
 
-    /** A read failed: the other end is gone. */
+    /** Returns the ending for a failed read: the daemon has disconnected. */
     static Ending reset(IOException cause) {
         return new Ending("the connection broke: " + cause.getMessage(), cause, true, false);
     }
 
-    /** The daemon said what it may not, or this side left. */
+    /** Returns the ending for a protocol violation, or for a connection closed by this side. */
     static Ending of(String message) {
         return new Ending(message, null, false, false);
     }

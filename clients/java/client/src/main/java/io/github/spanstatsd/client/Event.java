@@ -1,19 +1,21 @@
 package io.github.spanstatsd.client;
 
-/** What a {@link Listener} hears of. */
+/** Kinds of events for a {@link Listener}. */
 public enum Event {
-    /** A daemon has welcomed this client. */
+    /** A daemon has accepted this client. */
     CONNECTED,
-    /** A connection has ended, and why. */
+    /** A connection has ended. The message contains the reason. */
     DISCONNECTED,
-    /** No daemon can be reached: spans are buffered, and after {@link Config.Builder#maxAway} refused. */
+    /**
+     * No daemon is reachable. Spans are buffered, and refused after {@link Config.Builder#maxAway}.
+     */
     AWAY,
-    /** A daemon died and may have taken spans with it. */
+    /** A daemon crashed. Spans might be lost. */
     DIED,
-    /** The daemon that came after it has said what became of those spans. */
+    /** The next daemon has reported the outcome of those spans. */
     RECOVERED,
-    /** A client was closed before a daemon has said what became of all that it was handed. */
+    /** A client was closed before the daemon reported the outcome of all sent spans. */
     UNSETTLED,
-    /** A defect of this library, contained. */
+    /** An internal error of this library, which it has handled. */
     FAILED
 }

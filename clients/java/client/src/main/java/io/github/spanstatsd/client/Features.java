@@ -2,9 +2,9 @@ package io.github.spanstatsd.client;
 
 import java.util.List;
 
-/** What the agent behind the daemon wants counted. Immutable. */
+/** What the agent wants to be counted, according to the daemon. Immutable. */
 public final class Features {
-    /** Before a daemon has said anything statistics are wanted. */
+    /** Features before the first message of a daemon: statistics are wanted. */
     static final Features UNTOLD = new Features(true, List.of(), List.of(), List.of(), 0);
 
     private final boolean stats;
@@ -21,27 +21,30 @@ public final class Features {
         this.obfuscationVersion = obfuscationVersion;
     }
 
-    /** Whether statistics are wanted at all. While they are not, every span is refused. */
+    /** Reports whether statistics are wanted. If not, all spans are refused. */
     public boolean stats() {
         return stats;
     }
 
-    /** The names of the span tags that make up a key's peer tags. */
+    /** Returns the names of the span tags that become peer tags of a key. */
     public List<String> peerTags() {
         return peerTags;
     }
 
-    /** The kinds whose spans count even if they are not top-level. */
+    /** Returns the kinds whose spans are counted even if they are not top-level. */
     public List<String> spanKinds() {
         return spanKinds;
     }
 
-    /** Regular expressions: a trace whose root span's resource matches is not to be counted. */
+    /**
+     * Returns regular expressions. Traces whose root span has a matching resource must not be
+     * counted.
+     */
     public List<String> ignoreResources() {
         return ignoreResources;
     }
 
-    /** The agent's version of obfuscation. */
+    /** Returns the version of the agent's obfuscation. */
     public long obfuscationVersion() {
         return obfuscationVersion;
     }

@@ -8,25 +8,28 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** The flushes that wait to be asked. Any thread adds one, the sender takes and asks them. */
+/**
+ * Flushes that are not requested from the daemon yet. Any thread can add one; the sender takes and
+ * requests them.
+ */
 final class Flushes {
-    /** How many wait, so that callers who never come back for the answer take bounded memory. */
+    /** Limit on waiting flushes, so that callers that abandon their futures use bounded memory. */
     static final int MOST = 1024;
 
     private final Deque<CompletableFuture<Void>> waiting = new ArrayDeque<>(); // guarded by itself
-    private final Deque<CompletableFuture<Void>> asking = new ArrayDeque<>(); // the sender's, until it has ended
+    private final Deque<CompletableFuture<Void>> asking = new ArrayDeque<>(); // owned by the sender until it has ended
 
-    /** Adds one, unless too many wait. */
+    /** Adds a flush, unless too many are waiting. */
     boolean add(CompletableFuture<Void> answer) {
         synchronized (waiting) {
             if (waiting.size() == MOST) {
-                waiting.removeIf(CompletableFuture::isDone); // their callers have let go of them
+                waiting.removeIf(CompletableFuture::isDone); // cancelled by their callers
             }
             return waiting.size() < MOST && waiting.add(answer);
         }
     }
 
-    /** Takes those that wait, and says whether there is any to be asked. */
+    /** Takes the waiting flushes, and reports whether there are any to request. */
     boolean take() {
         synchronized (waiting) {
             asking.addAll(waiting);
@@ -35,7 +38,7 @@ final class Flushes {
         return !asking.isEmpty();
     }
 
-    /** Asks those that were taken, behind all that was written. */
+    /** Requests the taken flushes, after all spans written before. */
     void ask(Connection c, ByteBuffer scratch) throws IOException {
         while (!asking.isEmpty()) {
             if (!asking.peek().isDone()) {
@@ -45,7 +48,7 @@ final class Flushes {
         }
     }
 
-    /** Fails what nobody will ask any more. Any thread may, once the sender has ended. */
+    /** Fails all remaining flushes. Any thread can call it after the sender has ended. */
     void fail() {
         List<CompletableFuture<Void>> left;
         synchronized (waiting) {

@@ -3,11 +3,11 @@ package io.github.spanstatsd.client;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Says whether spans are taken, and why not. It opens and shuts with what the daemon wants and with how
- * long it is away, until close shuts it for good.
+ * Whether spans are accepted, and otherwise the reason. It depends on the features, and on how long
+ * the daemon has been unreachable. Close shuts it permanently.
  */
 final class Gate {
-    /** What {@link #why} is while it is open; else it is the place of a {@link Reason}. */
+    /** Value of {@link #why} while the gate is open; otherwise the ordinal of a {@link Reason}. */
     static final int OPEN = -1;
 
     private static final int CLOSED = Reason.CLOSED.ordinal();

@@ -5,7 +5,10 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ReadableByteChannel;
 import java.util.Arrays;
 
-/** Parts what a daemon sends into messages. Its memory grows with what comes, up to the longest message that a daemon sends. */
+/**
+ * Splits the received bytes into messages. Its memory grows as needed, up to the longest message
+ * that a daemon sends.
+ */
 final class Inbox {
     private static final int LENGTH = 4;
     private static final int LONGEST = 1 << 20;
@@ -16,12 +19,12 @@ final class Inbox {
     private int from;
     private int to;
 
-    /** Begins with another connection. */
+    /** Resets it for a new connection. */
     void clear() {
         from = to = 0;
     }
 
-    /** Reads what the channel has, and returns how much that was, less than 0 at its end. */
+    /** Reads available bytes from the channel, and returns their number, negative at the end. */
     int read(ReadableByteChannel channel) throws IOException {
         chunk.clear();
         int read = channel.read(chunk);
@@ -39,7 +42,7 @@ final class Inbox {
         return read;
     }
 
-    /** The next message, which is good until the next read, or null. */
+    /** Returns the next message, which is valid until the next read, or null. */
     Unpack next() throws IOException {
         if (to - from < LENGTH) {
             return null;

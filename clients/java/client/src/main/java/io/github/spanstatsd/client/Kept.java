@@ -5,50 +5,60 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What was handed over on a connection and is not settled, the oldest first. Where the daemon dies the next one is asked what became
- * of it, and says which of it is to be handed over again. What was written before it was full is copied behind what was written
- * before it, so that a buffer of the pool holds as much as it can. It is the sender's.
+ * Spans that were handed over on a connection and are not settled, the oldest first. If the daemon
+ * crashes, the client asks the next one about their outcome, and which of them to replay. Messages
+ * of a partially full buffer are copied to the end of the previous buffer, so that each buffer of
+ * the pool is as full as possible. Only the sender uses it.
  */
 final class Kept {
     private final Pool pool;
     private final ArrayDeque<Buffer> buffers = new ArrayDeque<>();
     private final AtomicLong unsettled = new AtomicLong();
-    private Connection of;
-    private long first; // spans of the connection that lie before the first buffer
-    private boolean isAsking; // the connection has ended, and the next daemon is to say what became of them
+    private Connection connection;
+    private long first; // spans of the connection before the first buffer
+    private boolean isAsking; // the connection has ended, and the next daemon is asked for the outcome
 
     Kept(Pool pool) {
         this.pool = pool;
     }
 
-    /** Begins with a connection, of which nothing was handed over. */
+    /** Starts a new connection, without spans. */
     void begin(Connection c) {
-        of = c;
+        connection = c;
         first = 0;
         isAsking = false;
         review();
     }
 
-    /** How many spans were handed over and are not settled, as far as a daemon says. Any thread may ask. */
+    /**
+     * Returns how many spans were handed over and are not settled, according to the daemon. Any
+     * thread can call it.
+     */
     long unsettled() {
         return unsettled.get();
     }
 
-    /** Whether a daemon that follows could say what became of them. */
+    /** Reports whether a following daemon could report the outcome. */
     boolean isOn() {
-        return of != null && of.welcome.settled && !of.welcome.token.isEmpty();
+        return connection != null && connection.welcome.settled && !connection.welcome.token.isEmpty();
     }
 
     boolean isAsking() {
         return isAsking;
     }
 
-    /** What the hello says, so that the daemon knows which connection is meant; empty where there is nothing to ask. */
+    /**
+     * Returns the token of the earlier connection for the hello message; empty if there is nothing
+     * to ask.
+     */
     String earlier() {
-        return isAsking ? of.welcome.token : "";
+        return isAsking ? connection.welcome.token : "";
     }
 
-    /** Keeps a buffer that was handed over whole, or gives its memory back where what it holds was copied, or need not be kept. */
+    /**
+     * Keeps a buffer that was handed over completely. Releases its memory if its content was copied
+     * or need not be kept.
+     */
     void add(Buffer written) {
         review();
         Buffer last = buffers.peekLast();
@@ -59,46 +69,50 @@ final class Kept {
             pool.give(written);
         } else {
             buffers.add(written);
-            while (!buffers.isEmpty() && !pool.spares(buffers.size())) {
-                letGoFirst();
+            while (!buffers.isEmpty() && !pool.ensureSpare(buffers.size())) {
+                releaseOldest();
             }
         }
     }
 
-    /** Looks at what is settled, which need not be kept. */
+    /** Releases settled spans. */
     void review() {
-        while (!buffers.isEmpty() && first + buffers.peek().handed <= of.settled()) {
-            letGoFirst();
+        while (!buffers.isEmpty() && first + buffers.peek().handed <= connection.settled()) {
+            releaseOldest();
         }
-        unsettled.lazySet(of.unsettled());
+        unsettled.lazySet(connection.unsettled());
     }
 
-    private void letGoFirst() {
+    private void releaseOldest() {
         first += buffers.peek().handed;
         pool.give(buffers.poll());
     }
 
-    /** The daemon has died or left. Of the buffer that was being written, which may be null, a part was handed over. */
+    /**
+     * Records that the daemon crashed or disconnected. cut is the buffer that was being written; it
+     * is partially handed over, and can be null.
+     */
     void ask(Buffer cut) {
         if (cut != null) {
             buffers.add(cut);
         }
         isAsking = true;
-        unsettled.lazySet(of.unsettled());
+        unsettled.lazySet(connection.unsettled());
     }
 
     /**
-     * Ends the asking, before the next connection begins: puts what is to be handed over again, and what was not handed over, in front of a list.
-     * A daemon that knows nothing of one that said bye says that it ended in order.
+     * Handles the daemon's reply about the earlier connection. Inserts the spans to replay, and
+     * those not handed over, at the start of a list. If the earlier daemon said bye and the new one
+     * does not know the connection, the earlier one delivered everything.
      */
-    Outcomes resolve(List<Long> said, List<Buffer> pending) {
-        boolean isDelivered = said.isEmpty() && of.ending.isBye();
-        Outcomes told = new Outcomes(said, isDelivered ? Long.MAX_VALUE : of.settled());
-        told.miss(0, first);
+    Outcomes resolve(List<Long> pairs, List<Buffer> pending) {
+        boolean isDelivered = pairs.isEmpty() && connection.ending.isBye();
+        Outcomes outcomes = new Outcomes(pairs, isDelivered ? Long.MAX_VALUE : connection.settled());
+        outcomes.countMissed(0, first);
         int to = 0;
         for (Buffer buffer = buffers.poll(); buffer != null; buffer = buffers.poll()) {
             int handed = buffer.handed;
-            buffer.sift(first, told);
+            buffer.retainUndelivered(first, outcomes);
             first += handed;
             if (buffer.spans > 0) {
                 pending.add(to++, buffer);
@@ -106,11 +120,11 @@ final class Kept {
                 pool.give(buffer);
             }
         }
-        return told;
+        return outcomes;
     }
 
-    /** Nobody will be asked any more: adds what was not handed over to a list. */
-    void forgo(List<Buffer> pending) {
+    /** Gives up asking for outcomes, and adds spans not handed over to a list. */
+    void abandonOutcomes(List<Buffer> pending) {
         for (Buffer buffer = buffers.poll(); buffer != null; buffer = buffers.poll()) {
             if (buffer.spans > 0) {
                 pending.add(buffer);
@@ -118,10 +132,10 @@ final class Kept {
         }
     }
 
-    /** Lets all go: nobody can be asked, or this side has left. */
-    void letGo() {
+    /** Releases all buffers: no daemon can be asked, or this side has closed. */
+    void discard() {
         while (!buffers.isEmpty()) {
-            letGoFirst();
+            releaseOldest();
         }
         unsettled.lazySet(0);
     }

@@ -3,9 +3,9 @@ package io.github.spanstatsd.client;
 import java.nio.ByteBuffer;
 
 /**
- * A key that is known: copies of its labels, and the number that it has in one {@link KeyTable}. It is
- * immutable, and small, because there are thousands. The copies are interned, so labels of many keys are few strings, and one that is a constant of the program
- * is that constant, which is compared by its address.
+ * A learned key: copies of its labels, and its number in one {@link KeyTable}. It is immutable and
+ * small, because there are thousands. The copies are interned: keys share equal strings, and a
+ * label that is a constant of the program is that constant, which is compared by identity.
  */
 final class Key {
     private static final String NONE = "";
@@ -25,13 +25,13 @@ final class Key {
     private final Tags additionalTags;
 
     final int hash;
-    /** How a snapshot of this number begins: so many of the first bytes of a word. */
+    /** First bytes of a snapshot with this key number, packed in a word. */
     final int head;
     final byte headBytes;
     private final boolean synthetics;
     private final byte traceRoot;
 
-    /** Copies the labels, but for the lists, which are copies already. */
+    /** Copies the labels, except lists, which are copies already. */
     Key(
             int number, int hash, String service, String operation, String resource, String type, String kind,
             TraceRoot traceRoot, int httpStatus, Tags peerTags, String httpMethod, String httpEndpoint,
@@ -55,18 +55,18 @@ final class Key {
         head = 0x94 << 24 | (headBytes == 2 ? number << 16 : headBytes == 3 ? 0xcc << 16 | number << 8 : 0xcd << 16 | number);
     }
 
-    /** A copy whose bytes nobody else has, or the one that the virtual machine has of such text already. */
+    /** Returns the interned copy of a string. */
     static String copy(String label) {
         return label == null ? null : label.isEmpty() ? NONE : new String(label.toCharArray()).intern();
     }
 
-    /** The same labels with a number. */
+    /** Returns a key with the same labels and a number. */
     Key numbered(int number) {
         return new Key(number, hash, service, operation, resource, type, kind, root(), httpStatus, peerTags, httpMethod, httpEndpoint,
                 grpcStatus, serviceSource, synthetics, additionalTags);
     }
 
-    /** The number that it has in one table. */
+    /** Returns the number in one table. */
     int number() {
         return headBytes == 2 ? head >> 16 & 0x7f : headBytes == 3 ? head >> 8 & 0xff : head & 0xffff;
     }
@@ -75,7 +75,10 @@ final class Key {
         return ROOTS[traceRoot];
     }
 
-    /** Strings remember their hash, so this is ten reads, and no multiplication waits for another. */
+    /**
+     * Strings cache their hash, so this only reads ten fields. The multiplications are independent
+     * of each other.
+     */
     static int hash(
             String service, String operation, String resource, String type, String kind,
             TraceRoot traceRoot, int httpStatus, Tags peerTags, String httpMethod, String httpEndpoint,
@@ -89,7 +92,7 @@ final class Key {
         return h ^ h >>> 13;
     }
 
-    /** Whether these are its labels. */
+    /** Reports whether the key has these labels. */
     boolean is(
             String service, String operation, String resource, String type, String kind,
             TraceRoot traceRoot, int httpStatus, Tags peerTags, String httpMethod, String httpEndpoint,
@@ -106,19 +109,19 @@ final class Key {
         return a == b || a.equals(b);
     }
 
-    /** The key of the table with the same labels, or null. */
+    /** Returns the table's key with the same labels, or null. */
     Key findIn(KeyTable table) {
         return table.find(hash, service, operation, resource, type, kind, root(), httpStatus, peerTags, httpMethod, httpEndpoint,
                 grpcStatus, serviceSource, synthetics, additionalTags);
     }
 
-    /** More bytes than {@link #put} writes. */
+    /** Returns an upper bound on the bytes that {@link #put} writes. */
     int bound() {
         return KeyWriter.bound(service, operation, resource, type, kind, peerTags, httpMethod, httpEndpoint, grpcStatus,
                 serviceSource, additionalTags);
     }
 
-    /** Writes the key's bytes. */
+    /** Writes the encoded key. */
     int put(ByteBuffer b, int at) {
         return KeyWriter.put(b, at, service, operation, resource, type, kind, root(), httpStatus, peerTags, httpMethod,
                 httpEndpoint, grpcStatus, serviceSource, synthetics, additionalTags);

@@ -6,50 +6,51 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The keys that are known, each with the number that is sent in its place. Any thread asks it, without a
- * lock; to learn a key a thread tries the one lock, and lets it be where another has it.
+ * The learned keys and the numbers that are sent instead of them. Any thread can look up a key
+ * without a lock. To learn a key, a thread tries to get the only lock, and does not learn it if
+ * another thread has the lock.
  *
- * <p>A key is found by the hash of its labels and compared label by label, so what is found can't be wrong.
- * It is looked for in a few slots and then given up, because somebody who chooses labels can have
- * them share a hash. What comes once is not learned: the first time only the hash is noted,
- * in a place that others overwrite, the second time the key gets its number, for as long as the table lives.
+ * <p>A key is looked up by the hash of its labels and then compared label by label, so the result
+ * is always correct. The lookup checks only a few slots, because labels from an attacker can have
+ * equal hashes. Unique keys are not learned: the first use only notes the hash, in a slot that
+ * others can overwrite, and the second use gives the key a number for the lifetime of the table.
  *
- * <p>The table is as large as what it knows: it begins with room for a few keys, and whoever has the lock and finds
- * it full copies it into twice the room. The arrays that were never change then: each is filled before it is published,
- * and a key goes only into the one that was published last, with the lock. So a thread that still asks the one
- * before is told nothing wrong. At worst it misses a key that was learned since, sends it whole, and finds it with the lock.
+ * <p>The table starts small. When it is full, the thread with the lock copies it to arrays of twice
+ * the size. Arrays are filled before they are published, and keys are only added to the newest
+ * arrays, with the lock. So a thread that uses older arrays never gets a wrong key. At worst it
+ * misses a recently learned key and sends the key in full, or finds it with the lock.
  */
 final class KeyTable {
-    /** How many slots are looked at. */
+    /** Number of slots to check. */
     private static final int PROBES = 8;
-    /** How many keys there is room for at first. */
+    /** Initial capacity in keys. */
     private static final int FIRST = 64;
     private static final int SLOTS_A_KEY = 4;
-    /** How many places hashes are noted in, at first and at most. */
+    /** Initial and maximum number of slots for noted hashes. */
     private static final int NOTED_FIRST = 1 << 8;
     private static final int NOTED = 1 << 12;
     private static final int LISTS = 64;
-    /** The longest key that is worth its place on the heap, and what all have at most in the mean. */
+    /** Limits on the bytes of a learned key, and on the mean over all learned keys. */
     private static final int LONGEST = 2048;
     private static final int MEAN = 128;
-    /** While a table takes the place of another, a connection has keys of both. */
+    /** While a table replaces another, a connection has defined keys of both. */
     private static final int GENERATIONS = 2;
 
     private static final AtomicInteger IDS = new AtomicInteger();
     private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(Key[].class);
 
-    /** Unlike that of any other table in the process. */
+    /** Unique in the process. */
     final int id = IDS.incrementAndGet();
 
     private final int most;
-    private volatile Key[] keys; // by their numbers; this and the next are changed by whoever has the lock
-    private volatile Key[] slots; // by their hashes, a power of two of them
-    private volatile int[] notes = new int[2 * NOTED_FIRST]; // two hashes a place
-    private int noted; // how many hashes, as far as threads saw each other count
-    private final Tags[] lists = new Tags[LISTS]; // copies that were made last; whoever has the lock uses them
-    private int dice; // random numbers, of which threads may throw the same one
+    private volatile Key[] keys; // by number; this and the next are modified with the lock
+    private volatile Key[] slots; // by hash; the length is a power of two
+    private volatile int[] notes = new int[2 * NOTED_FIRST]; // two hashes per slot
+    private int noted; // number of noted hashes; approximate, because it is not synchronized
+    private final Tags[] lists = new Tags[LISTS]; // recent copies; used with the lock
+    private int dice; // random numbers; a race between threads only repeats one
     private final AtomicInteger learning = new AtomicInteger();
-    private volatile int count; // this and the next two are written by whoever has the lock
+    private volatile int count; // this and the next two are written with the lock
     private volatile long cost;
     private volatile long bytes;
     private volatile int mostKeys;
@@ -67,23 +68,23 @@ final class KeyTable {
         return Math.max(PROBES, SLOTS_A_KEY * Integer.highestOneBit(keys));
     }
 
-    /** What a daemon charges for a key with a number. */
+    /** Returns the daemon's charge for a numbered key. */
     static int costOf(int bytes) {
         return (bytes + 31) / 32 * 32 + 128;
     }
 
-    /** Takes what a daemon takes, from here on. */
+    /** Applies the limits of a daemon. */
     void limit(Welcome welcome) {
         mostKeys = (int) Math.min(most, welcome.maxKeys);
         mostCost = welcome.maxKeyBytes / GENERATIONS;
     }
 
-    /** Whether a daemon takes all numbers that were given. */
+    /** Reports whether a daemon accepts all numbers in use. */
     boolean fits(Welcome welcome) {
         return count <= welcome.maxKeys && cost <= welcome.maxKeyBytes / GENERATIONS;
     }
 
-    /** The numbers that were given are those below it. */
+    /** Returns the count of numbers in use, which are those below it. */
     int count() {
         return count;
     }
@@ -96,7 +97,7 @@ final class KeyTable {
         return keys[number];
     }
 
-    /** The key with these labels, or null. */
+    /** Returns the key with these labels, or null. */
     Key find(
             int hash, String service, String operation, String resource, String type, String kind,
             TraceRoot traceRoot, int httpStatus, Tags peerTags, String httpMethod, String httpEndpoint,
@@ -117,10 +118,11 @@ final class KeyTable {
     }
 
     /**
-     * Whether a key with this hash came before, so that it is worth learning. A place has the hash that came last, and
-     * one that stays for a while: of keys that share a place and come in rotation none would ever be met again.
+     * Reports whether a key with this hash was used before, so that it is worth learning. Each slot
+     * has the latest hash, and one that stays for a while: otherwise keys that share a slot and are
+     * used in rotation would never be recognized.
      */
-    boolean isAgain(int hash) {
+    boolean wasSeenBefore(int hash) {
         int[] notes = this.notes;
         int last = noteOf(hash, notes);
         int kept = last + 1;
@@ -142,7 +144,10 @@ final class KeyTable {
         return 2 * (hash >>> 16 ^ hash) & notes.length - 2;
     }
 
-    /** Makes twice the places, so that others' names that come once leave a hash its place for longer. What is noted meanwhile may be lost. */
+    /**
+     * Doubles the slots, so that unique keys of other threads overwrite a hash less soon. Hashes
+     * noted during the copy can be lost.
+     */
     private void growNotes(int[] few) {
         if (!learning.compareAndSet(0, 1)) {
             return;
@@ -162,7 +167,10 @@ final class KeyTable {
         }
     }
 
-    /** Learns the key with these labels, which has so many bytes. Null: there is no room for it, or another thread learns one. */
+    /**
+     * Learns the key with these labels, whose encoding has the given length. Returns null if a
+     * limit is reached or another thread has the lock.
+     */
     Key learn(
             int keyBytes, int hash, String service, String operation, String resource, String type, String kind,
             TraceRoot traceRoot, int httpStatus, Tags peerTags, String httpMethod, String httpEndpoint,
@@ -184,7 +192,7 @@ final class KeyTable {
         }
     }
 
-    /** The same for labels that are copies already. */
+    /** Learns a key from labels that are copies already. */
     Key learn(int keyBytes, Key labels) {
         if (!hasRoom(keyBytes) || !learning.compareAndSet(0, 1)) {
             return null;
@@ -201,7 +209,7 @@ final class KeyTable {
         }
     }
 
-    /** A copy of a list, one for many keys where it comes often. */
+    /** Returns a copy of a list. Keys share the copy of a frequent list. */
     private Tags shared(Tags tags) {
         int place = Tags.hash(tags) & LISTS - 1;
         if (!Tags.same(lists[place], tags)) {
@@ -215,7 +223,7 @@ final class KeyTable {
                 && bytes + keyBytes <= (long) MEAN * most;
     }
 
-    /** A slot for one more key, -1 where those that it may have are taken. */
+    /** Returns a free slot for a key, or -1 if there is none within reach. */
     private int slotFor(int hash) {
         if (count == keys.length) {
             grow();
@@ -224,8 +232,8 @@ final class KeyTable {
     }
 
     /**
-     * Makes twice the room, by the keys' numbers: so none lies further from its hash than before, and each
-     * finds a slot.
+     * Doubles the capacity, and inserts the keys in the order of their numbers. No key is then
+     * farther from its hash than before, so each finds a slot.
      */
     private void grow() {
         Key[] more = Arrays.copyOf(keys, Math.min(2 * keys.length, most));
@@ -252,7 +260,7 @@ final class KeyTable {
         keys[number] = key;
         cost += costOf(keyBytes);
         bytes += keyBytes;
-        count = number + 1; // before anybody can find it
+        count = number + 1; // published before any thread can find the key
         SLOT.setRelease(slots, slot, key);
         return key;
     }

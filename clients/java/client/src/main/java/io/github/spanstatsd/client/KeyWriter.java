@@ -3,12 +3,13 @@ package io.github.spanstatsd.client;
 import java.nio.ByteBuffer;
 
 /**
- * Writes labels as the canonical bytes of a key: equal labels are equal bytes. No label is null here.
+ * Encodes labels canonically: equal labels have equal bytes. Labels must not be null.
  *
- * <p>The labels come one by one, here and in {@link Key}, because an object that held them would be
- * garbage, or be old and have each of its changes written down for the collector.
+ * <p>The labels are separate parameters, here and in {@link Key}. An object for them would either
+ * be garbage, or be old, so that the garbage collector tracks each change of its fields.
  *
- * <p>What is longer than the daemon keeps is cut, a few bytes behind its limit, so that it comes to the same label.
+ * <p>Labels over the daemon's limit are truncated a few bytes after the limit, so that the daemon
+ * truncates them to the same label.
  */
 final class KeyWriter {
     private static final int MORE = 4;
@@ -19,14 +20,14 @@ final class KeyWriter {
     private static final int MOST_ADDITIONAL = 4;
 
     private static final int ELEMENTS = 14;
-    /** More than a key has besides its texts. */
+    /** Upper bound on the bytes of a key without its strings. */
     private static final int OVERHEAD = 80;
-    /** Of a text's header, and of the colon in a tag. */
+    /** Upper bound on the bytes of a string's header, and of the colon in a tag. */
     private static final int HEADER = 4;
 
     private KeyWriter() {}
 
-    /** More bytes than the key has. It only adds. */
+    /** Returns an upper bound on the bytes of a key. It only adds, to be fast. */
     static int bound(
             String service, String operation, String resource, String type, String kind, Tags peerTags, String httpMethod,
             String httpEndpoint, String grpcStatus, String serviceSource, Tags additionalTags) {
@@ -48,7 +49,10 @@ final class KeyWriter {
         return bytes;
     }
 
-    /** Writes the key and returns the place behind it. Labels behind the last that is set take one byte each, and are taken back. */
+    /**
+     * Writes the key and returns the offset after it. Labels after the last nonempty one are
+     * written as one byte each, and then removed.
+     */
     static int put(
             ByteBuffer b, int at, String service, String operation, String resource, String type, String kind,
             TraceRoot traceRoot, int httpStatus, Tags peerTags, String httpMethod, String httpEndpoint,
@@ -73,7 +77,7 @@ final class KeyWriter {
         return at - (ELEMENTS - elements);
     }
 
-    /** How many elements the key needs, asked from the end. */
+    /** Returns the number of elements of the key, checked from the end. */
     private static int elements(
             String type, String kind, TraceRoot traceRoot, int httpStatus, Tags peerTags, String httpMethod, String httpEndpoint,
             String grpcStatus, String serviceSource, boolean synthetics, Tags additionalTags) {

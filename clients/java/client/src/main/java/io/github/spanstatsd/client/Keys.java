@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What the sender does with keys: it defines them on each connection, in front of the first buffer that needs them, holds
- * them to what the daemon takes, and replaces a table that has become useless.
+ * The sender's management of keys: it defines them on each connection before the first buffer that
+ * uses them, applies the daemon's limits, and replaces a table that is no longer useful.
  */
 final class Keys {
     private static final long APART = TimeUnit.MINUTES.toNanos(1);
@@ -29,7 +29,7 @@ final class Keys {
         return table.count();
     }
 
-    /** Takes what a daemon takes. Where that is less than what was given before, it begins anew. */
+    /** Applies the daemon's limits. If more numbers are in use, a new table starts. */
     void welcome(Welcome welcome) {
         limits = welcome;
         table.limit(welcome);
@@ -38,18 +38,22 @@ final class Keys {
         }
     }
 
-    /** Whether the daemon takes the numbers of a table. One that was given one too many meanwhile is replaced. */
-    boolean fit(KeyTable of) {
-        boolean fits = of.fits(limits);
-        if (!fits && of == table) {
+    /**
+     * Reports whether the daemon accepts the numbers of a table. A table that has exceeded the
+     * limit in the meantime is replaced.
+     */
+    boolean fit(KeyTable defining) {
+        boolean fits = defining.fits(limits);
+        if (!fits && defining == table) {
             replace();
         }
         return fits;
     }
 
     /**
-     * Replaces the table where it is full and of no use to a third of the spans that came since the last look, and no
-     * sooner than a minute after the last time: keys that come no longer give their places to those that do.
+     * Replaces the table if it is full and more than a third of the spans since the last check had
+     * no number, but at most once per minute. This frees the numbers of keys that are no longer
+     * used.
      */
     void review() {
         long now = System.nanoTime();
@@ -82,15 +86,18 @@ final class Keys {
         table = fresh;
     }
 
-    /** Defines the keys of a table that are not defined on the connection yet. Those of another lose their numbers. */
-    void define(Connection c, KeyTable of, ByteBuffer scratch) throws IOException {
-        if (c.defined != of) {
-            c.defined = of;
+    /**
+     * Defines the keys of a table that are not defined on the connection yet. A change of the table
+     * makes the numbers of the previous one invalid.
+     */
+    void define(Connection c, KeyTable defining, ByteBuffer scratch) throws IOException {
+        if (c.defined != defining) {
+            c.defined = defining;
             c.definedKeys = 0;
         }
-        int count = of.count();
+        int count = defining.count();
         while (c.definedKeys < count) {
-            ByteBuffer frame = Messages.define(scratch, of, c.definedKeys, count);
+            ByteBuffer frame = Messages.define(scratch, defining, c.definedKeys, count);
             int definitions = Messages.definitions(frame);
             c.write(frame);
             c.definedKeys += definitions;

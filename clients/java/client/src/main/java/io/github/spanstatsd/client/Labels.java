@@ -1,13 +1,14 @@
 package io.github.spanstatsd.client;
 
 /**
- * The labels that a span is counted under. What is null or empty is not set. It may be filled and
- * published again and again, by one thread at a time.
+ * The labels of a span. Null and empty labels are not set. An object can be filled and published
+ * repeatedly, by one thread at a time.
  *
- * <p>To a garbage collector a new one for each span is cheap, and one that is kept in a field is
- * not: each label that is stored in an old object is written down for the collector. The long
- * {@link SpanstatsClient#publish(String, String, String, String, String, TraceRoot, int, Tags, String, String, String, String, boolean, Tags, long, long, int, double)
- * publish} needs neither. Whoever keeps one calls {@link #clear} behind each span.
+ * <p>For a garbage collector, a new object per span is cheap, but one kept in a field is not: the
+ * collector tracks each write of a label to an old object. The long {@link
+ * SpanstatsClient#publish(String, String, String, String, String, TraceRoot, int, Tags, String,
+ * String, String, String, boolean, Tags, long, long, int, double) publish} needs no object. If you
+ * keep one, call {@link #clear} after each span.
  */
 public final class Labels {
     String service;
@@ -55,7 +56,7 @@ public final class Labels {
         return this;
     }
 
-    /** 0 for none. */
+    /** Sets the HTTP status; 0 for none. */
     public Labels httpStatus(int httpStatus) {
         this.httpStatus = httpStatus;
         return this;
@@ -71,7 +72,7 @@ public final class Labels {
         return this;
     }
 
-    /** Copies a list, in place of the tags that are there. */
+    /** Copies a list, and replaces the current tags. */
     public Labels peerTags(Tags tags) {
         peerTags.set(tags);
         return this;
@@ -87,7 +88,7 @@ public final class Labels {
         return this;
     }
 
-    /** Decimal text. */
+    /** Sets the gRPC status as a decimal number. */
     public Labels grpcStatus(String grpcStatus) {
         this.grpcStatus = grpcStatus;
         return this;
@@ -113,13 +114,13 @@ public final class Labels {
         return this;
     }
 
-    /** Copies a list, in place of the tags that are there. */
+    /** Copies a list, and replaces the current tags. */
     public Labels additionalTags(Tags tags) {
         additionalTags.set(tags);
         return this;
     }
 
-    /** Lets go of everything. */
+    /** Removes all labels. */
     public Labels clear() {
         service = operation = resource = type = kind = null;
         httpMethod = httpEndpoint = grpcStatus = serviceSource = null;

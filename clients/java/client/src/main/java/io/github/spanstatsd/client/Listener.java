@@ -1,14 +1,15 @@
 package io.github.spanstatsd.client;
 
 /**
- * Hears what becomes of the connection. The library logs nothing itself, so that it loads no
- * logging framework before its application does.
+ * Receives connection events. The library has no logger, so that it does not load a logging
+ * framework before the application does.
  *
- * <p>It is called on the client's own thread, which sends nothing meanwhile. Of one kind of event
- * it hears at most one a second, with the number of those that it did not hear; what it throws is ignored.
+ * <p>The client calls it on its own thread, which sends nothing during the call. It receives at
+ * most one event of each kind per second, with the number of suppressed ones. Exceptions are
+ * ignored.
  */
 @FunctionalInterface
 public interface Listener {
-    /** One sentence for a person. */
+    /** Receives an event, with a human-readable sentence. */
     void heard(Event event, String message);
 }

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 /** Counts spans by reason. */
 final class Losses {
     static final int REASONS = Reason.values().length;
-    /** Counters of others are a cache line away. */
+    /** Distance between counters, so that they are in separate cache lines. */
     private static final int APART = 16;
 
     private final AtomicLongArray counts = new AtomicLongArray(APART + REASONS + APART);

@@ -3,21 +3,24 @@ package io.github.spanstatsd.client;
 import java.nio.ByteBuffer;
 import java.util.Map;
 
-/** Writes what a client says besides spans, each as a whole frame at the beginning of a buffer that has room for it. */
+/**
+ * Writes the client's messages other than spans. Each method writes a complete frame at the start
+ * of a buffer that is large enough.
+ */
 final class Messages {
-    /** Room for any of them. */
+    /** Size of a buffer for any of them. */
     static final int BYTES = 64 << 10;
 
     private static final int LENGTH = 4;
     private static final int VALUE = 200;
     private static final int PROCESS_TAGS = 4096;
     private static final int COUNT_AT = 7;
-    /** More than a definition has besides its key. */
+    /** Upper bound on the bytes of a definition without its key. */
     private static final int DEFINITION = 16;
 
     private Messages() {}
 
-    /** Says hello; earlier is empty where there is nothing to ask. */
+    /** Writes a hello message. earlier is empty if there is nothing to ask. */
     static ByteBuffer hello(ByteBuffer b, String client, Origin origin, boolean settled, String earlier) {
         int at = Pack.map(b, begin(b, 1), 3 + (settled ? 1 : 0) + (earlier.isEmpty() ? 0 : 1));
         at = Pack.unsigned(b, name(b, at, "version"), 1);
@@ -32,7 +35,7 @@ final class Messages {
         return end(b, earlier.isEmpty() ? at : Pack.text(b, name(b, at, "earlier"), earlier, VALUE));
     }
 
-    /** Reports counts that are not 0, under names that are in order. */
+    /** Writes a report of nonzero counts. The reasons are sorted. */
     static ByteBuffer lost(ByteBuffer b, String[] reasons, long[] counts) {
         int entries = 0;
         for (long count : counts) {
@@ -58,8 +61,8 @@ final class Messages {
     }
 
     /**
-     * Defines the keys of a table from one number on, as many as have room and at least one. The frame's count says
-     * {@linkplain #definitions how many}.
+     * Defines the keys of a table from a number on: at least one, and as many as fit. {@linkplain
+     * #definitions} returns the number of definitions in the frame.
      */
     static ByteBuffer define(ByteBuffer b, KeyTable table, int from, int count) {
         int at = Pack.octet(b, begin(b, 4), Pack.ARRAY32) + 4;
@@ -68,7 +71,7 @@ final class Messages {
             at = Pack.unsigned(b, Pack.array(b, at, 2), number);
             int key = at + 2;
             int bytes = table.key(number).put(b, key) - key;
-            if (bytes >= 0x100) { // one byte more for its length, so once more
+            if (bytes >= 0x100) { // the length of the array needs one more byte, so start again
                 key++;
                 table.key(number).put(b, key);
                 b.putShort(at + 1, (short) bytes);
@@ -83,7 +86,7 @@ final class Messages {
         return end(b, at);
     }
 
-    /** How many definitions that frame has. */
+    /** Returns the number of definitions in that frame. */
     static int definitions(ByteBuffer frame) {
         return frame.getInt(COUNT_AT);
     }

@@ -3,26 +3,28 @@ package io.github.spanstatsd.client;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Who publishes: host, environment, service, language and so on. It is sent once a connection. Immutable. */
+/**
+ * The origin of published spans: host, environment, service, language and so on. It is sent once
+ * per connection. Immutable.
+ */
 public final class Origin {
-    /** The fields that are set, by the names that they have on the wire, in the order of the protocol's table. */
+    /** The nonempty fields by their protocol names, in the order of the protocol's table. */
     private final Map<String, String> fields;
 
     private Origin(Map<String, String> fields) {
         this.fields = fields;
     }
 
-    /** What this process knows of itself; see {@link #detected}. */
+    /** Returns the detected origin of this process; see {@link #detected}. */
     public static Origin detect() {
         return detected().build();
     }
 
     /**
-     * A builder with what this process knows of itself, to be changed: the virtual machine, its
-     * container, a runtime id that no other has, and what the variables say: {@code DD_SERVICE},
-     * {@code DD_ENV}, {@code DD_VERSION}, {@code DD_HOSTNAME}, {@code DD_EXTERNAL_ENV} and
-     * {@code DD_GIT_COMMIT_SHA}; without them {@code OTEL_SERVICE_NAME} and
-     * {@code OTEL_RESOURCE_ATTRIBUTES}.
+     * Returns a builder with the detected properties of this process: the virtual machine, its
+     * container, a unique runtime ID, and the values of {@code DD_SERVICE}, {@code DD_ENV}, {@code
+     * DD_VERSION}, {@code DD_HOSTNAME}, {@code DD_EXTERNAL_ENV} and {@code DD_GIT_COMMIT_SHA}, or
+     * otherwise of {@code OTEL_SERVICE_NAME} and {@code OTEL_RESOURCE_ATTRIBUTES}.
      */
     public static Builder detected() {
         return Detection.of(System.getenv());
@@ -36,7 +38,7 @@ public final class Origin {
         return fields;
     }
 
-    /** Makes an {@link Origin}. What is null or empty is not sent. */
+    /** Builds an {@link Origin}. Null and empty fields are not sent. */
     public static final class Builder {
         private static final String[] NAMES = {
             "host", "env", "version", "service", "lang", "lang_version", "lang_interpreter", "tracer_version",
@@ -48,12 +50,12 @@ public final class Origin {
 
         private Builder() {}
 
-        /** Host name; the daemon fills in its own default where it is empty. */
+        /** Host name. If it is empty, the daemon sets its own default. */
         public Builder host(String value) {
             return set("host", value);
         }
 
-        /** Environment; the daemon fills in its own default where it is empty. */
+        /** Environment. If it is empty, the daemon sets its own default. */
         public Builder env(String value) {
             return set("env", value);
         }
@@ -68,7 +70,7 @@ public final class Origin {
             return set("service", value);
         }
 
-        /** Language, as the tracer names it towards the agent. */
+        /** Language, by the name that the tracer reports to the agent. */
         public Builder lang(String value) {
             return set("lang", value);
         }
@@ -93,17 +95,17 @@ public final class Origin {
             return set("runtime_id", value);
         }
 
-        /** What the tracer would send as {@code Datadog-Container-ID}. */
+        /** Value of the tracer's header {@code Datadog-Container-ID}. */
         public Builder containerId(String value) {
             return set("container_id", value);
         }
 
-        /** What the tracer would send as {@code Datadog-Entity-ID}. */
+        /** Value of the tracer's header {@code Datadog-Entity-ID}. */
         public Builder entityId(String value) {
             return set("entity_id", value);
         }
 
-        /** What the tracer would send as {@code Datadog-External-Env}. */
+        /** Value of the tracer's header {@code Datadog-External-Env}. */
         public Builder externalEnv(String value) {
             return set("external_env", value);
         }
@@ -118,7 +120,7 @@ public final class Origin {
             return set("git_commit_sha", value);
         }
 
-        /** Set if, and only if, the tracer obfuscated the resources itself. */
+        /** Obfuscation version. Set it only if the tracer obfuscated the resources itself. */
         public Builder obfuscationVersion(String value) {
             return set("obfuscation_version", value);
         }

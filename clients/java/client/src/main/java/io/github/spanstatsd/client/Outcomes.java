@@ -3,79 +3,83 @@ package io.github.spanstatsd.client;
 import java.util.List;
 
 /**
- * What a daemon says became of the spans of a connection that an earlier one died with, in the pairs of the protocol, and how many
- * were gone through of each kind. Spans are counted from the first of that connection on, so a number is a place between two.
+ * Outcomes of the spans of a connection whose daemon crashed, as reported by the next daemon in the
+ * protocol's pairs, and the number of spans processed so far by outcome. Spans are numbered from
+ * the start of that connection; a bound is a number of spans before it.
  */
 final class Outcomes {
-    private enum What { SETTLED, DOUBTFUL, AGAIN, UNKNOWN }
+    private enum Outcome { SETTLED, IN_DOUBT, UNDELIVERED, UNKNOWN }
 
-    /** A destination may have them. */
+    /** Spans that a destination might have received. */
     long ambiguous;
-    /** No destination has them, and they are handed over again. */
-    long again;
-    /** Nobody has them, or nobody knows. */
+    /** Spans that no destination has received, and that are replayed. */
+    long replayed;
+    /** Spans that are lost, or whose outcome is unknown. */
     long lost;
 
     private final List<Long> pairs;
     private final long settled;
 
-    /** Takes what the daemon says, which is nothing where it does not know the connection, and how many spans the earlier one has settled itself. */
+    /**
+     * Takes the daemon's pairs, which are empty if it does not know the connection, and the number
+     * of spans that the earlier daemon settled.
+     */
     Outcomes(List<Long> pairs, long settled) {
         this.pairs = pairs;
         this.settled = settled;
     }
 
-    /** Counts the spans of one message, and says whether it is to be handed over again. */
-    boolean isAgain(long from, long to) {
-        What what = what(to);
-        if (what == What.AGAIN) {
-            again += to - from;
+    /** Counts the spans of one message, and reports whether to replay it. */
+    boolean countReplayable(long from, long to) {
+        Outcome outcome = outcomeAt(to);
+        if (outcome == Outcome.UNDELIVERED) {
+            replayed += to - from;
         } else {
-            count(what, to - from);
+            count(outcome, to - from);
         }
-        return what == What.AGAIN;
+        return outcome == Outcome.UNDELIVERED;
     }
 
-    /** Counts spans that can't be handed over again, whatever became of them. */
-    void miss(long from, long to) {
+    /** Counts spans that are not kept, so that they cannot be replayed. */
+    void countMissed(long from, long to) {
         for (long at = Math.max(from, settled); at < to;) {
             long end = Math.min(to, end(at));
-            count(what(end), end - at);
+            count(outcomeAt(end), end - at);
             at = end;
         }
     }
 
-    /** Whether anything was handed over again, or may not have arrived. */
+    /** Reports whether any span was replayed, or might not have been delivered. */
     boolean isWorthTelling() {
-        return again + ambiguous + lost > 0;
+        return replayed + ambiguous + lost > 0;
     }
 
-    private void count(What what, long spans) {
-        if (what == What.DOUBTFUL) {
+    private void count(Outcome outcome, long spans) {
+        if (outcome == Outcome.IN_DOUBT) {
             ambiguous += spans;
-        } else if (what != What.SETTLED) {
+        } else if (outcome != Outcome.SETTLED) {
             lost += spans;
         }
     }
 
-    /** What became of the spans before a place, back to the bound before it. */
-    private What what(long upTo) {
+    /** Returns the outcome of the spans that end at a position, back to the previous bound. */
+    private Outcome outcomeAt(long upTo) {
         if (upTo <= settled) {
-            return What.SETTLED;
+            return Outcome.SETTLED;
         }
         if (pairs.isEmpty()) {
-            return What.UNKNOWN;
+            return Outcome.UNKNOWN;
         }
         for (int i = 0; i + 1 < pairs.size(); i += 2) {
             if (upTo <= pairs.get(i)) {
-                long what = pairs.get(i + 1);
-                return what == 0 ? What.SETTLED : what == 1 ? What.DOUBTFUL : What.AGAIN;
+                long code = pairs.get(i + 1);
+                return code == 0 ? Outcome.SETTLED : code == 1 ? Outcome.IN_DOUBT : Outcome.UNDELIVERED;
             }
         }
-        return What.AGAIN;
+        return Outcome.UNDELIVERED;
     }
 
-    /** The next bound behind a place. */
+    /** Returns the next bound after a position. */
     private long end(long at) {
         for (int i = 0; i + 1 < pairs.size(); i += 2) {
             if (pairs.get(i) > at) {
@@ -88,6 +92,6 @@ final class Outcomes {
     @Override
     public String toString() {
         return (pairs.isEmpty() ? "does not know" : "knows") + " what became of the spans that the daemon before it had: "
-                + again + " are handed over again, " + ambiguous + " may have arrived, " + lost + " may be lost";
+                + replayed + " are handed over again, " + ambiguous + " may have arrived, " + lost + " may be lost";
     }
 }

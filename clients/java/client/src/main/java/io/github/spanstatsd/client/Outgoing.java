@@ -6,7 +6,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The sealed buffers that are the sender's, the oldest first, how they go out, and how they come back where a daemon dies. */
+/**
+ * The sender's sealed buffers, the oldest first. It sends them, and restores them if a daemon
+ * crashes.
+ */
 final class Outgoing {
     private final Shared shared;
     private final Pool pool;
@@ -34,53 +37,59 @@ final class Outgoing {
         stats.sent = sent.get();
     }
 
-    /** Whether there is nothing that a daemon is wanted for. */
+    /** Reports whether there is nothing to send and nothing to ask a daemon. */
     boolean isEmpty() {
         return pending.isEmpty() && !kept.isAsking();
     }
 
-    /** Whether what is handed over is kept until it is settled. */
+    /** Reports whether sent spans are kept until they are settled. */
     boolean isKept() {
         return kept.isOn();
     }
 
-    /** How many spans were handed over and are not settled. */
+    /** Returns how many spans were handed over and are not settled. */
     long unsettled() {
         return kept.unsettled();
     }
 
-    /** Whether the next daemon is to say what became of what the last one had. */
+    /** Reports whether the next daemon is asked for outcomes of the last connection. */
     boolean isAsking() {
         return kept.isAsking();
     }
 
-    /** The token of the connection that it is asked about, or nothing. */
+    /** Returns the token of that connection, or an empty string. */
     String earlier() {
         return kept.earlier();
     }
 
-    /** Begins with a connection. Returns what became of what the last daemon had, null where it was not asked or has delivered all. */
+    /**
+     * Starts a new connection. Returns the outcomes of the last connection; null if they were not
+     * asked for or everything was delivered.
+     */
     Outcomes begin(Connection c) {
-        Outcomes told = null;
+        Outcomes outcomes = null;
         if (kept.isAsking()) {
-            told = kept.resolve(c.welcome.earlier, pending);
-            sent.addAndGet(-told.again);
-            reports.ambiguous(told.ambiguous);
-            reports.unconfirmed(told.lost);
+            outcomes = kept.resolve(c.welcome.earlier, pending);
+            sent.addAndGet(-outcomes.replayed);
+            reports.ambiguous(outcomes.ambiguous);
+            reports.unconfirmed(outcomes.lost);
         }
         kept.begin(c);
-        return told != null && told.isWorthTelling() ? told : null;
+        return outcomes != null && outcomes.isWorthTelling() ? outcomes : null;
     }
 
-    /** Takes note of what is settled. */
+    /** Processes the latest settlement. */
     void review() {
         kept.review();
     }
 
-    /** Takes note that the connection has ended, because the daemon died or left, which may be killed yet, or because this side left. */
-    void end(Connection c, boolean died, boolean hasLeft) {
+    /**
+     * Records that the connection has ended: the daemon crashed, or it disconnected and can still
+     * be killed, or this side closed it.
+     */
+    void end(Connection c, boolean died, boolean isClosedHere) {
         boolean isCut = !pending.isEmpty() && pending.get(0).handed > 0;
-        if ((died || c.ending.isBye() && !hasLeft) && kept.isOn() && c.unsettled() > 0) {
+        if ((died || c.ending.isBye() && !isClosedHere) && kept.isOn() && c.unsettled() > 0) {
             kept.ask(isCut ? pending.remove(0) : null);
             return;
         }
@@ -88,17 +97,20 @@ final class Outgoing {
             reports.unconfirmed(c.unsettled());
         }
         if (isCut) {
-            pending.get(0).letGo();
+            pending.get(0).discard();
         }
-        kept.letGo();
+        kept.discard();
     }
 
-    /** Whether publishers have sealed more. */
+    /** Reports whether publishers have sealed more buffers. */
     boolean hasSealed() {
         return pool.hasSealed();
     }
 
-    /** Takes what the stripes hold. The client is disarmed first, so whoever puts something into a stripe after that arms it anew. */
+    /**
+     * Seals the buffers of all stripes and takes them. It disarms the client first, so that a
+     * publisher that writes to a stripe afterwards arms it again.
+     */
     void sealAll() {
         shared.disarm();
         for (Stripe stripe : stripes) {
@@ -109,7 +121,7 @@ final class Outgoing {
         pool.takeSealed(pending);
     }
 
-    /** Writes what is sealed. What fails stays, less what was handed over. */
+    /** Writes the sealed buffers. After a failure, messages that were not handed over remain. */
     void write(Connection c) throws IOException {
         pool.takeSealed(pending);
         int done = 0;
@@ -148,10 +160,10 @@ final class Outgoing {
         pool.give(buffer);
     }
 
-    /** Counts all that is left as lost, and returns whether that is nothing. */
+    /** Counts all remaining spans as lost, and reports whether there were none. */
     boolean loseAll(Reason reason) {
         sealAll();
-        kept.forgo(pending);
+        kept.abandonOutcomes(pending);
         boolean wasNothing = pending.isEmpty();
         for (Buffer buffer : pending) {
             lose(reason, buffer);

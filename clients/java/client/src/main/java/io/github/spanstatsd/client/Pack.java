@@ -3,8 +3,9 @@ package io.github.spanstatsd.client;
 import java.nio.ByteBuffer;
 
 /**
- * Writes msgpack, always its shortest form, so that equal meanings are equal bytes. Each method writes
- * at a place, for which there is room, and returns the place behind.
+ * Writes msgpack, always in its shortest form, so that equal values have equal bytes. Each method
+ * writes at an offset, where the caller has checked the free space, and returns the offset after
+ * the written bytes.
  */
 final class Pack {
     static final int NIL = 0xc0;
@@ -28,7 +29,7 @@ final class Pack {
         return at + 1;
     }
 
-    /** An integer without a sign. */
+    /** Writes an unsigned integer. */
     static int unsigned(ByteBuffer b, int at, long value) {
         if (value >>> 7 == 0) {
             return octet(b, at, (int) value);
@@ -70,7 +71,7 @@ final class Pack {
         return at + 9;
     }
 
-    /** A whole number as an integer, any other as a float. */
+    /** Writes a whole number as an integer, and any other as a float. */
     static int number(ByteBuffer b, int at, double value) {
         long whole = (long) value;
         if (whole == value && whole >= 0 && whole < 1L << 32) {
@@ -84,12 +85,12 @@ final class Pack {
         return octet(b, at, value ? TRUE : FALSE);
     }
 
-    /** The header of a map of fewer than 16 entries. */
+    /** Writes the header of a map of fewer than 16 entries. */
     static int map(ByteBuffer b, int at, int entries) {
         return octet(b, at, FIX_MAP | entries);
     }
 
-    /** The header of an array of fewer than 65536 elements. */
+    /** Writes the header of an array of fewer than 65536 elements. */
     static int array(ByteBuffer b, int at, int elements) {
         if (elements < 16) {
             return octet(b, at, FIX_ARRAY | elements);
@@ -98,7 +99,7 @@ final class Pack {
         return at + 3;
     }
 
-    /** The header of a string of fewer than 65536 bytes. */
+    /** Writes the header of a string of fewer than 65536 bytes. */
     static int textHeader(ByteBuffer b, int at, int bytes) {
         if (bytes < 32) {
             return octet(b, at, FIX_STR | bytes);
@@ -110,7 +111,7 @@ final class Pack {
         return at + 3;
     }
 
-    /** A string, of which no more is written than so many bytes, and no part of a character. */
+    /** Writes a string, truncated to a number of bytes at the boundary of a character. */
     static int text(ByteBuffer b, int at, String text, int most) {
         int bytes = Utf8.length(text, most);
         return Utf8.put(b, textHeader(b, at, bytes), text, bytes);

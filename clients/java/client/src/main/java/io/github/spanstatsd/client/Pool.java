@@ -5,18 +5,18 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * All buffers there are. Publishers take free ones and leave sealed ones without any lock, so that one
- * who is stopped in between stops nobody.
+ * All buffers. Publishers take free ones and return sealed ones without locks, so that a suspended
+ * publisher blocks no other.
  */
 final class Pool {
     private final Buffer[] buffers;
-    private final int waiting; // so many are for what waits
-    private boolean isOut; // the virtual machine gives no more memory
-    private int spare; // and so many more there are by now, for what is kept
+    private final int waiting; // number of buffers for unsent spans
+    private boolean isOutOfMemory; // the virtual machine has no more memory
+    private int spare; // number of additional buffers allocated so far for kept spans
     private final AtomicLong free = new AtomicLong();
     private final AtomicLong sealed = new AtomicLong();
 
-    /** Takes the memory for what waits, and that for what is kept only when it is needed. */
+    /** Allocates the memory for unsent spans. Memory for kept spans is allocated when needed. */
     Pool(int waitingBytes, int keptBytes) {
         waiting = waitingBytes / Buffer.BYTES;
         buffers = new Buffer[waiting + keptBytes / Buffer.BYTES];
@@ -28,30 +28,33 @@ final class Pool {
         }
     }
 
-    /** How many buffers there are for what waits, at least. */
+    /** Returns the minimum number of buffers for unsent spans. */
     int size() {
         return waiting;
     }
 
     /**
-     * Sees to it that so many buffers can be kept and leave those for what waits, and says whether they can. The sender
-     * alone asks.
+     * Ensures that a number of buffers can be kept in addition to those for unsent spans, and
+     * reports whether they can. Only the sender calls it.
      */
-    boolean spares(int kept) {
-        if (kept > spare && waiting + spare < buffers.length && !isOut) {
+    boolean ensureSpare(int kept) {
+        if (kept > spare && waiting + spare < buffers.length && !isOutOfMemory) {
             try {
                 Buffer more = new Buffer(waiting + spare, ByteBuffer.allocateDirect(Buffer.BYTES));
                 buffers[more.index] = more;
                 spare++;
                 give(more);
             } catch (OutOfMemoryError e) {
-                isOut = true; // what is there has to do
+                isOutOfMemory = true; // the existing buffers have to suffice
             }
         }
         return kept <= spare;
     }
 
-    /** An empty buffer, or null. The one that was used last comes first, because the processor has it at hand. */
+    /**
+     * Returns an empty buffer, or null. The one that was used last comes first, because it is in
+     * the processor's cache.
+     */
     Buffer take(KeyTable table) {
         Buffer buffer = pop(free);
         if (buffer != null) {
@@ -64,7 +67,7 @@ final class Pool {
         push(free, buffer);
     }
 
-    /** Hands a buffer to the sender. */
+    /** Passes a buffer to the sender. */
     void seal(Buffer buffer) {
         buffer.seal();
         push(sealed, buffer);
@@ -82,8 +85,9 @@ final class Pool {
         }
     }
 
-    // The head of a stack is a buffer's index and one in its low half, and in the high half a count of changes, so
-    // that a head that was popped and pushed again is not taken for one that never moved.
+    // The low half of a stack's head is the index of a buffer plus one. The high half counts
+    // changes, so that compare-and-set detects a head that was popped and pushed again in the
+    // meantime (ABA).
 
     private void push(AtomicLong stack, Buffer buffer) {
         long head;

@@ -1,16 +1,16 @@
 package io.github.spanstatsd.client;
 
-/** Why a span is not counted. Each has a count of its own, from 0 on. */
+/** Why a span is not counted. Each reason has its own counter. */
 public enum Reason {
-    /** No buffer was free, or every stripe was being written to. */
+    /** No buffer was free, or every stripe was in use. */
     BUFFER_FULL("buffer_full"),
-    /** The daemon was away for longer than {@link Config.Builder#maxAway}. */
+    /** The daemon was unreachable for longer than {@link Config.Builder#maxAway}. */
     DISCONNECTED("disconnected"),
-    /** Its keys have more numbers than the daemon takes, which took more before. */
+    /** Its key has a number over the limit of the current daemon, which is lower than before. */
     TOO_LARGE("too_large"),
-    /** The agent behind the daemon takes no statistics. */
+    /** The daemon's agent does not accept statistics. */
     NOT_WANTED("not_wanted"),
-    /** It came after close, or could not be sent by the end of it. */
+    /** It was published after close, or was not sent before the end of close. */
     CLOSED("closed");
 
     private final String label;
@@ -19,7 +19,7 @@ public enum Reason {
         this.label = label;
     }
 
-    /** The word by which the daemon is told, and by which its metrics name it. */
+    /** Returns the name of the reason in the protocol and in the daemon's metrics. */
     public String label() {
         return label;
     }

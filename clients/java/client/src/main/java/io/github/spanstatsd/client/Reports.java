@@ -4,19 +4,21 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
-/** What is not counted, by reason, and how much of it the daemon was told. */
+/**
+ * Numbers of spans that are not counted, by reason, and the part that was reported to the daemon.
+ */
 final class Reports {
     private static final String DAEMON_DIED = "daemon_died";
     private static final String AMBIGUOUS = "ambiguous";
-    /** The reasons in the order of their names, in which a message has them. */
+    /** The reasons in alphabetical order, as in a message. */
     private static final String[] NAMES = {AMBIGUOUS, "buffer_full", "closed", DAEMON_DIED, "disconnected", "not_wanted", "too_large"};
 
-    private final Losses lost = new Losses(); // after they were accepted
-    // Of what was handed over to daemons that died:
-    private final AtomicLong unconfirmed = new AtomicLong(); // what is lost, or may be
-    private final AtomicLong ambiguous = new AtomicLong(); // what a destination may have
+    private final Losses lost = new Losses(); // accepted spans that were lost
+    // Spans handed over to daemons that crashed:
+    private final AtomicLong unconfirmed = new AtomicLong(); // lost, or possibly lost
+    private final AtomicLong ambiguous = new AtomicLong(); // possibly received by a destination
     private final Consumer<long[]> addRefused;
-    private final long[] told = new long[NAMES.length];
+    private final long[] markSent = new long[NAMES.length];
     private long[] telling;
 
     Reports(Consumer<long[]> addRefused) {
@@ -41,21 +43,21 @@ final class Reports {
         stats.ambiguous = ambiguous.get();
     }
 
-    /** What was lost since the last report that the daemon got, or null. */
+    /** Returns a message with the losses since the last successful report, or null. */
     ByteBuffer next(ByteBuffer scratch) {
         telling = totals();
         long[] news = new long[NAMES.length];
         boolean isAny = false;
         for (int i = 0; i < news.length; i++) {
-            news[i] = telling[i] - told[i];
+            news[i] = telling[i] - markSent[i];
             isAny |= news[i] > 0;
         }
         return isAny ? Messages.lost(scratch, NAMES, news) : null;
     }
 
-    /** The daemon got it. */
-    void told() {
-        System.arraycopy(telling, 0, told, 0, told.length);
+    /** Records that the report was sent. */
+    void markSent() {
+        System.arraycopy(telling, 0, markSent, 0, markSent.length);
     }
 
     private long[] totals() {

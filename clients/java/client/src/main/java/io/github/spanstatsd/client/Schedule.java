@@ -4,25 +4,31 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Says how long a buffer that is not full waits for more. At the rates that pods have each send costs more than
- * what is sent, because it wakes both processes, and nobody reads the statistics before the daemon's interval
- * ends. So a buffer waits for as long as it may; but what can be with the daemon before an interval ends is there,
- * or the agent would hear of it an interval later.
+ * Determines how long a partially full buffer waits for more spans. At the rates of pods, a send
+ * costs more than the data, because it wakes both processes, and the statistics are not exported
+ * before the daemon's interval ends. So a buffer waits as long as allowed. But it is sent before
+ * the interval ends, because otherwise the agent would receive the spans an interval later.
  */
 final class Schedule {
-    /** What a daemon may say of its interval; a schedule goes by no other. */
+    /** Shortest interval of a daemon. Shorter values are ignored. */
     private static final long LEAST = TimeUnit.SECONDS.toNanos(1);
     private static final long MOST = TimeUnit.HOURS.toNanos(1);
-    /** For what happens between a timer's end and the daemon's having counted. */
+    /** Shortest lead: the time from the end of a timer until the daemon has counted the spans. */
     static final long LEAST_LEAD = TimeUnit.MILLISECONDS.toNanos(100);
-    /** The rest of a lead is drawn, so that not all tracers of a pod send at one moment. */
+    /**
+     * Range of the random part of a lead, which prevents that all tracers of a pod send at the same
+     * time.
+     */
     static final long DRAWN_LEAD = TimeUnit.MILLISECONDS.toNanos(200);
 
     final long age;
     final long interval;
     final long lead;
 
-    /** Goes by the longest wait, and by the daemon's interval, 0 where it said none, in nanoseconds. */
+    /**
+     * Creates a schedule from the longest wait and the daemon's interval, both in nanoseconds. The
+     * interval is 0 if the daemon did not report it.
+     */
     Schedule(long age, long interval) {
         this.age = age;
         this.interval = interval >= LEAST && interval <= MOST ? interval : 0;
@@ -30,8 +36,8 @@ final class Schedule {
     }
 
     /**
-     * How long what is published now waits, and with it all that comes before it is over. Intervals end at the
-     * multiples of their length on the wall clock, which is the daemon's too.
+     * Returns how long spans published now can wait. Intervals end at multiples of their length on
+     * the wall clock, which is also the daemon's.
      */
     long delay(long epochNanos) {
         if (interval == 0) {
@@ -39,7 +45,7 @@ final class Schedule {
         }
         long left = interval - epochNanos % interval - lead;
         if (left <= 0) {
-            left += interval; // the last of this one is on its way already
+            left += interval; // the last send of this interval is over already
         }
         return Math.min(age, left);
     }

@@ -10,14 +10,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
-/** The thread that owns sealed buffers and the connection. */
+/** The thread that owns the connection and sealed buffers. */
 final class Sender {
     private final Config config;
     private final Shared shared;
     private final Keys keys;
     private final Outgoing outgoing;
     private final Reports reports;
-    private final Herald herald;
+    private final EventNotifier notifier;
     private final Dialer dialer;
     private final Flushes flushes = new Flushes();
     private final Deadline deadline = new Deadline();
@@ -31,7 +31,7 @@ final class Sender {
     private final ByteBuffer scratch = ByteBuffer.allocateDirect(Messages.BYTES);
     private Selector selector;
     private Schedule schedule;
-    private boolean isDue; // the clock runs for what the stripes hold, as it does while the client is armed
+    private boolean isDue; // the timer for the spans in stripes is running; it is while the client is armed
     private long dueAt;
     private boolean saidBye;
 
@@ -41,10 +41,10 @@ final class Sender {
         keys = new Keys(config.maxKeys, stripes, table);
         reports = new Reports(addRefused);
         outgoing = new Outgoing(shared, pool, stripes, keys, reports, scratch);
-        herald = new Herald(config.listener);
-        dialer = new Dialer(config, shared, outgoing, herald, deadline, scratch);
+        notifier = new EventNotifier(config.listener);
+        dialer = new Dialer(config, shared, outgoing, notifier, deadline, scratch);
         thread.setDaemon(true);
-        thread.setContextClassLoader(null); // the caller's may be unloaded one day
+        thread.setContextClassLoader(null); // the creator's class loader might be unloaded
     }
 
     void start() {
@@ -72,10 +72,10 @@ final class Sender {
         return answer;
     }
 
-    /** Has the sender end in so much time, and waits for it. */
+    /** Makes the sender end within a time limit, and waits for it. */
     boolean finish(Duration timeout) {
         deadline.set(timeout.toNanos());
-        selector.wakeup(); // whatever it waits for, and has word for
+        selector.wakeup(); // ends any wait of the sender
         boolean wasInterrupted = false;
         while (true) {
             try {
@@ -113,13 +113,14 @@ final class Sender {
                 try {
                     isOver = serve(connection);
                 } catch (IOException e) {
-                    // The connection says why it ended, and what was not sent waits for the next.
+                    // The connection has recorded why it ended. Unsent spans are kept for the next
+                    // connection.
                 } finally {
                     part(connection);
                 }
             }
         } catch (Throwable e) {
-            herald.tell(Event.FAILED, "a defect ended the client, spans are refused and counted: " + e);
+            notifier.tell(Event.FAILED, "a defect ended the client, spans are refused and counted: " + e);
         } finally {
             giveUp();
         }
@@ -128,40 +129,44 @@ final class Sender {
     private void welcome(Connection c) {
         keys.welcome(c.welcome);
         schedule = new Schedule(config.maxAge.toNanos(), c.welcome.interval);
-        Outcomes told = outgoing.begin(c);
+        Outcomes outcomes = outgoing.begin(c);
         connects.incrementAndGet();
         daemon = c.welcome.daemon;
-        herald.tell(Event.CONNECTED, "connected to " + c.welcome.daemon + " at " + dialer.socket());
-        if (told != null) {
-            herald.tell(Event.RECOVERED, c.welcome.daemon + " " + told);
+        notifier.tell(Event.CONNECTED, "connected to " + c.welcome.daemon + " at " + dialer.socket());
+        if (outcomes != null) {
+            notifier.tell(Event.RECOVERED, c.welcome.daemon + " " + outcomes);
         }
     }
 
-    /** Ends a connection. The next daemon is asked what became of what this one had and did not settle. */
+    /**
+     * Ends a connection. The next daemon is asked for the outcome of spans that this one did not
+     * settle.
+     */
     private void part(Connection c) throws IOException {
-        // A daemon that stops in order says bye behind all that it was handed, and one that died says nothing.
+        // A daemon that shuts down gracefully says bye after it has read everything. A killed one
+        // says nothing.
         long limit = System.nanoTime() + (deadline.isSet() ? 0 : Connection.LIMIT);
         c.awaitEnd(limit);
         c.close();
         daemon = null;
         boolean died = c.ending.died && !saidBye;
         if (died && c.unsettled() > 0) {
-            herald.tell(Event.DIED, "spanstatsd died, and may have taken " + c.unsettled() + " spans with it");
+            notifier.tell(Event.DIED, "spanstatsd died, and may have taken " + c.unsettled() + " spans with it");
         }
         if (saidBye && !c.ending.isBye()) {
-            outgoing.review(); // it is over, and what is not settled stays so
+            outgoing.review(); // the connection is over, so its settlement is final
         } else {
             outgoing.end(c, died, saidBye);
         }
-        dialer.parted(c);
-        herald.tell(Event.DISCONNECTED, "disconnected from spanstatsd: " + c.ending.getMessage());
+        dialer.onDisconnect(c);
+        notifier.tell(Event.DISCONNECTED, "disconnected from spanstatsd: " + c.ending.getMessage());
     }
 
-    /** Sends what comes, until the connection ends or the client has said bye. */
+    /** Sends spans until the connection ends or the client has said bye. */
     private boolean serve(Connection c) throws IOException {
         send(c);
         while (c.ending == null) {
-            shared.looks();
+            shared.clearWakeup();
             if (deadline.isSet()) {
                 return bye(c);
             }
@@ -184,7 +189,10 @@ final class Sender {
         return false;
     }
 
-    /** Sends everything that was published before, full or not, and what the daemon is to know and to be asked. */
+    /**
+     * Sends all spans published before, including partially full buffers, and pending reports and
+     * flush requests.
+     */
     private void send(Connection c) throws IOException {
         isDue = false;
         outgoing.sealAll();
@@ -192,13 +200,13 @@ final class Sender {
         ByteBuffer report = reports.next(scratch);
         if (report != null) {
             c.write(report);
-            reports.told();
+            reports.markSent();
         }
         flushes.ask(c, scratch);
         keys.review();
     }
 
-    /** Sends the last of it and waits until the daemon has closed its end. */
+    /** Sends the last spans and waits until the daemon has closed its side. */
     private boolean bye(Connection c) throws IOException {
         send(c);
         settle(c);
@@ -211,8 +219,9 @@ final class Sender {
     }
 
     /**
-     * Asks for a report and waits until all that was handed over is settled, or a destination did not take it, or nine tenths
-     * of the time are over: the rest is for leaving in order. Where the daemon dies meanwhile the next one is to know of it.
+     * Requests a flush and waits until all spans are settled, a destination has rejected them, or
+     * nine tenths of the time are over; the rest is for closing the connection. If the daemon
+     * crashes during this, the next daemon is asked about the spans.
      */
     private void settle(Connection c) throws IOException {
         if (!outgoing.isKept() || c.unsettled() == 0) {
@@ -228,11 +237,11 @@ final class Sender {
         outgoing.review();
     }
 
-    /** Counts what is left as lost. */
+    /** Counts all remaining spans as lost. */
     private void giveUp() {
         shared.gate.shut(Reason.CLOSED);
         if (outgoing.isKept() && outgoing.unsettled() > 0) {
-            herald.tell(Event.UNSETTLED, "closed before a daemon has said what became of " + outgoing.unsettled() + " spans that were handed over");
+            notifier.tell(Event.UNSETTLED, "closed before a daemon has said what became of " + outgoing.unsettled() + " spans that were handed over");
         }
         lostNothing &= outgoing.loseAll(Reason.CLOSED);
         ended.countDown();
@@ -240,7 +249,7 @@ final class Sender {
         try {
             selector.close();
         } catch (IOException e) {
-            herald.tell(Event.FAILED, "cannot close the selector: " + e.getMessage());
+            notifier.tell(Event.FAILED, "cannot close the selector: " + e.getMessage());
         }
     }
 }

@@ -2,14 +2,14 @@ package io.github.spanstatsd.client;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** The few words that publishers and the sender leave for one another. */
+/** Signals between publishers and the sender. */
 final class Shared {
     final Gate gate;
     volatile Features features = Features.UNTOLD;
 
-    /** The sender knows that a stripe holds something, or that there is a loss to report. */
+    /** The sender knows that a stripe holds spans, or that there is a loss to report. */
     private final AtomicBoolean armed = new AtomicBoolean();
-    /** Word was left that the sender has not read yet. */
+    /** There is a wake-up that the sender has not seen yet. */
     private final AtomicBoolean woken = new AtomicBoolean();
     private volatile Runnable wakeUp = () -> {};
 
@@ -17,7 +17,7 @@ final class Shared {
         this.gate = gate;
     }
 
-    /** Tells the sender that there is something, unless it knows. */
+    /** Notifies the sender that there is something to do, unless it knows. */
     void arm() {
         if (!armed.get() && armed.compareAndSet(false, true)) {
             wake();
@@ -32,15 +32,15 @@ final class Shared {
         armed.set(false);
     }
 
-    /** Has the sender look, which may wake a thread. Word that is there already will do. */
+    /** Wakes the sender, unless a wake-up is pending. */
     void wake() {
         if (!woken.get() && woken.compareAndSet(false, true)) {
             wakeUp.run();
         }
     }
 
-    /** The sender is about to look, so what comes from here on needs another word. */
-    void looks() {
+    /** Called by the sender before it checks for work. Later work needs another wake-up. */
+    void clearWakeup() {
         woken.set(false);
     }
 

@@ -9,13 +9,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
-/** Where a daemon and a tracer meet that were told nothing. docs/protocol.md has the rule. */
+/** Default paths of the daemon's socket. docs/protocol.md defines them. */
 final class SocketPaths {
     static final String DEFAULT = "/var/run/spanstatsd/spans.sock";
 
     private SocketPaths() {}
 
-    /** In the order in which they are tried. */
+    /** Returns the paths in the order in which they are tried. */
     static List<String> all(UnaryOperator<String> environment) {
         List<String> all = new ArrayList<>();
         all.add(DEFAULT);
@@ -28,12 +28,15 @@ final class SocketPaths {
             String temporary = environment.apply("TMPDIR");
             add(all, Path.of(temporary == null || temporary.isEmpty() ? "/tmp" : temporary, "spanstatsd-" + user), user);
         } catch (IOException | RuntimeException e) {
-            // Nobody can tell here whose a directory is.
+            // Unknown owner: the directory is not used.
         }
         return all;
     }
 
-    /** Adds a socket in a directory that no other user may write to: there it could be anybody's. */
+    /**
+     * Adds a socket in a directory that only this user can access. In other directories, any user
+     * could have created the socket.
+     */
     private static void add(List<String> all, Path directory, Object user) throws IOException {
         if (Files.isDirectory(directory, NOFOLLOW_LINKS) && user.equals(Files.getAttribute(directory, "unix:uid", NOFOLLOW_LINKS))
                 && ((Integer) Files.getAttribute(directory, "unix:mode", NOFOLLOW_LINKS) & 077) == 0) {

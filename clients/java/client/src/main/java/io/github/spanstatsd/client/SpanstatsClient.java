@@ -5,13 +5,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Publishes spans to the daemon. Its methods may be called from any thread; publish never waits and, for
- * a key that it knows, allocates nothing. The package says how it works.
+ * Publishes spans to the daemon. All methods are thread-safe. publish never blocks, and allocates
+ * nothing for a learned key. The package comment describes the implementation.
  */
 public final class SpanstatsClient implements AutoCloseable {
-    /** A flag: the span failed. */
+    /** Flag: the span failed. */
     public static final int ERROR = 1;
-    /** A flag: through this span its trace entered a service. */
+    /** Flag: the span is top-level, that is, its trace entered a service with it. */
     public static final int TOP_LEVEL = 2;
 
     private static final int MOST_STRIPES = 32;
@@ -19,8 +19,8 @@ public final class SpanstatsClient implements AutoCloseable {
 
     private final Config config;
     private final Shared shared;
-    private final Stripe[] stripes; // a power of two of them
-    private final Losses contended = new Losses(); // refused while no stripe could be claimed
+    private final Stripe[] stripes; // the length is a power of two
+    private final Losses contended = new Losses(); // refused because no stripe could be claimed
     private final Sender sender;
     private final Thread hook;
     private final AtomicBoolean isClosed = new AtomicBoolean();
@@ -41,9 +41,9 @@ public final class SpanstatsClient implements AutoCloseable {
     }
 
     /**
-     * Returns a client, which connects in the background and goes on trying for as long as it lives.
+     * Returns a client that connects in the background, and keeps trying until it is closed.
      *
-     * @throws UnsupportedOperationException where Java has no Unix sockets: before release 16
+     * @throws UnsupportedOperationException before Java 16, which has no Unix sockets
      */
     public static SpanstatsClient open(Config config) {
         SpanstatsClient client = new SpanstatsClient(config);
@@ -52,30 +52,33 @@ public final class SpanstatsClient implements AutoCloseable {
             try {
                 Runtime.getRuntime().addShutdownHook(client.hook);
             } catch (IllegalStateException e) {
-                // The virtual machine ends already: there is nobody left to call the hook.
+                // The virtual machine is already shutting down, so the hook cannot be registered.
             }
         }
         return client;
     }
 
-    /** Twice the processors, so that two publishers seldom try the same one; but half of the buffers stay for what is sealed. */
+    /**
+     * Twice the number of processors, so that two publishers seldom try the same stripe, but at
+     * most half of the buffers, so that the rest is available for sealed ones.
+     */
     private static int stripes(int buffers) {
         int want = Math.min(Math.min(2 * Runtime.getRuntime().availableProcessors(), MOST_STRIPES), buffers / 2);
         return Integer.highestOneBit(Math.max(1, want));
     }
 
     /**
-     * Hands over a span. True: it is buffered. False: it is not, and is counted as refused. A label that is null
-     * or empty is not set. Nothing that is given is kept.
+     * Publishes a span. Returns true if the span is buffered; otherwise it is refused, and counted
+     * as refused. Null and empty labels are not set. No reference to an argument is kept.
      *
      * @param httpStatus 0 for none
      * @param peerTags null for none
-     * @param grpcStatus decimal text
+     * @param grpcStatus decimal number
      * @param additionalTags null for none
-     * @param durationNanos less than 0 counts as 0
-     * @param endEpochNanos when the span ended, since 1970
+     * @param durationNanos negative values count as 0
+     * @param endEpochNanos end time of the span since 1970
      * @param flags {@link #ERROR}, {@link #TOP_LEVEL}, both or 0
-     * @param weight how many spans this one stands for, where it was sampled before; else 1
+     * @param weight number of spans that a sampled span represents; otherwise 1
      */
     public boolean publish(
             String service, String operation, String resource, String type, String kind,
@@ -95,26 +98,26 @@ public final class SpanstatsClient implements AutoCloseable {
         } finally {
             stripe.release();
         }
-        return told(outcome);
+        return signal(outcome);
     }
 
-    /** The same with labels in an object, each span standing for one. */
+    /** Publishes a span with labels in an object and a weight of 1. */
     public boolean publish(Labels labels, long durationNanos, long endEpochNanos, int flags) {
         return publish(labels, durationNanos, endEpochNanos, flags, 1);
     }
 
-    /** The same with labels in an object. */
+    /** Publishes a span with labels in an object. */
     public boolean publish(Labels l, long durationNanos, long endEpochNanos, int flags, double weight) {
         return publish(l.service, l.operation, l.resource, l.type, l.kind, l.traceRoot, l.httpStatus, l.peerTags, l.httpMethod,
                 l.httpEndpoint, l.grpcStatus, l.serviceSource, l.synthetics, l.additionalTags, durationNanos, endEpochNanos, flags, weight);
     }
 
-    /** The same with a key that was made before, each span standing for one. */
+    /** Publishes a span with an encoded key and a weight of 1. */
     public boolean publish(EncodedKey key, long durationNanos, long endEpochNanos, int flags) {
         return publish(key, durationNanos, endEpochNanos, flags, 1);
     }
 
-    /** The same with a key that was made before. */
+    /** Publishes a span with an encoded key. */
     public boolean publish(EncodedKey key, long durationNanos, long endEpochNanos, int flags, double weight) {
         Stripe stripe = claim();
         if (stripe == null) {
@@ -126,7 +129,7 @@ public final class SpanstatsClient implements AutoCloseable {
         } finally {
             stripe.release();
         }
-        return told(outcome);
+        return signal(outcome);
     }
 
     private static String text(String label) {
@@ -134,8 +137,9 @@ public final class SpanstatsClient implements AutoCloseable {
     }
 
     /**
-     * Tries every stripe once, from the thread's own one on. Null: the span is refused, and counted. A stripe that another
-     * has claimed belongs to a publisher who is writing to it at this moment: to try again would be to wait.
+     * Tries every stripe once, starting with the thread's own. Returns null if all are claimed; the
+     * span is then refused and counted. A claimed stripe is being written by another publisher, so
+     * trying again would be waiting.
      */
     private Stripe claim() {
         int mask = stripes.length - 1;
@@ -157,8 +161,8 @@ public final class SpanstatsClient implements AutoCloseable {
         return null;
     }
 
-    /** Has the sender look where there is something new to it. */
-    private boolean told(int outcome) {
+    /** Notifies the sender if there is new work, and reports whether the span was accepted. */
+    private boolean signal(int outcome) {
         if (outcome == Stripe.ACCEPTED) {
             shared.arm();
             return true;
@@ -171,20 +175,21 @@ public final class SpanstatsClient implements AutoCloseable {
     }
 
     /**
-     * Sends everything that was published before and asks the daemon to report now. The answer comes when every
-     * destination has accepted everything, and is a {@link FlushException} where one has not, or the connection ended
-     * before. While the daemon is away it waits for it: get it with a time limit, and cancel it to let go of it. At most
-     * 1024 wait; one more fails at once.
-     * What is chained to it runs on the client's own thread, which sends nothing meanwhile, unless it is chained as async.
+     * Sends all spans published before, and requests a flush from the daemon. The future completes
+     * when every destination has accepted all spans. It fails with a {@link FlushException} if one
+     * has not, or if the connection ended. While the daemon is unreachable it waits: use a timeout,
+     * and cancel the future to release it. At most 1024 flushes can wait; further ones fail
+     * immediately. Dependent stages run on the client's thread, which sends nothing during that
+     * time, unless they are async.
      */
     public CompletableFuture<Void> flush() {
         return sender.flush();
     }
 
-    /** The books. They may be asked at any time, also after close. */
+    /** Returns the statistics of the client, at any time, also after close. */
     public Stats stats() {
-        // What has left is read before what has come, so that a span that passes through meanwhile is still
-        // in the buffers, not there less than no time.
+        // Later stages are read first, so that a span that moves in the meantime is still counted
+        // as buffered instead of making the buffered count negative.
         Stats stats = new Stats();
         sender.addTo(stats);
         addRefused(stats.refused);
@@ -202,34 +207,35 @@ public final class SpanstatsClient implements AutoCloseable {
     }
 
     /**
-     * What the daemon said last. It is the same object until something in it changes. Before it
-     * said anything statistics are wanted, and the lists are empty.
+     * Returns the daemon's latest features. The object stays the same until a value changes. Before
+     * the first message, statistics are wanted and all lists are empty.
      */
     public Features features() {
         return shared.features;
     }
 
     /**
-     * Refuses what is published from here on, sends what is buffered, asks for a report, and waits until the daemon has said
-     * what became of everything, and has closed its end. What is not sent when the time is over is counted as lost, and
-     * {@link Stats#unsettled} says of how much the outcome was not seen, which may be because a destination did not take it just
-     * now. If nobody listens on the socket, it does not wait for somebody to come, unless the last daemon died and the next
-     * one may say what became of what that one had. A second call waits for the first.
+     * Refuses further spans, sends the buffered ones, requests a flush, and waits until all spans
+     * are settled and the daemon has closed its side. Spans not sent within the timeout are counted
+     * as lost. {@link Stats#unsettled} returns the number of spans without an outcome, for example
+     * because a destination is not accepting. If there is no daemon, close does not wait for one,
+     * unless the last daemon crashed and the next one can report the outcome of its spans. A second
+     * call waits for the first.
      *
-     * @return whether all that was accepted is with the daemon, as far as the client was told
+     * @return whether all accepted spans are with the daemon, as far as the client knows
      */
     public boolean close(Duration timeout) {
         if (hook != null && !isClosed.getAndSet(true)) {
             try {
                 Runtime.getRuntime().removeShutdownHook(hook);
             } catch (IllegalStateException e) {
-                // The virtual machine ends, and its hook closes the client too.
+                // The virtual machine is shutting down, and its hook closes the client too.
             }
         }
         return finish(timeout);
     }
 
-    /** The same within the config's limit. */
+    /** Closes the client within the configured timeout. */
     @Override
     public void close() {
         close(config.closeTimeout);

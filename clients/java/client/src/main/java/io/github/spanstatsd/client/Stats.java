@@ -1,14 +1,14 @@
 package io.github.spanstatsd.client;
 
 /**
- * What a client has done since it was opened, in spans. At any moment
+ * Numbers of spans that a client has processed since it was opened. At any time
  *
  * <pre>
  * offered   = published + refused
  * published = sent + buffered + lost
  * </pre>
  *
- * where offered is what publish was called with.
+ * where offered is the number of spans passed to publish.
  */
 public final class Stats {
     final long[] refused = new long[Reason.values().length];
@@ -24,63 +24,70 @@ public final class Stats {
 
     Stats() {}
 
-    /** Accepted by publish. */
+    /** Returns the number of spans accepted by publish. */
     public long published() {
         return published;
     }
 
-    /** Of which the socket took every byte. What is to be handed over again, because a daemon died, is buffered until that is done. */
+    /**
+     * Returns the number of published spans that the socket accepted completely. Spans to be
+     * replayed after a crash of the daemon count as buffered until they are sent.
+     */
     public long sent() {
         return sent;
     }
 
-    /** Accepted, and neither sent nor lost yet. */
+    /** Returns the number of accepted spans that are neither sent nor lost yet. */
     public long buffered() {
         return published - sent - lost();
     }
 
-    /** Not accepted by publish, for one reason. */
+    /** Returns the number of spans refused by publish for one reason. */
     public long refused(Reason reason) {
         return refused[reason.ordinal()];
     }
 
-    /** Not accepted by publish. */
+    /** Returns the number of spans refused by publish. */
     public long refused() {
         return sum(refused);
     }
 
-    /** Accepted, and lost for one reason. */
+    /** Returns the number of accepted spans lost for one reason. */
     public long lost(Reason reason) {
         return lost[reason.ordinal()];
     }
 
-    /** Accepted, and lost. */
+    /** Returns the number of accepted spans that were lost. */
     public long lost() {
         return sum(lost);
     }
 
     /**
-     * Of those sent, those whose outcome a daemon has not said yet. After close it is what close could not see settled. Of a
-     * daemon that never says it is 0.
+     * Returns the number of sent spans that are not settled yet. After close, these are the spans
+     * whose outcome is unknown. It is 0 if the daemon does not report settlement.
      */
     public long unsettled() {
         return unsettled;
     }
 
     /**
-     * Of those sent, handed over to daemons that died, not settled and not kept any more, or nobody knows whether they are: so many
-     * at most are lost. The daemon is told, as {@code daemon_died}.
+     * Returns the number of sent spans that crashed daemons had not settled, and that are no longer
+     * kept or whose outcome is unknown. At most this number is lost. It is reported to the daemon
+     * as {@code daemon_died}.
      */
     public long unconfirmed() {
         return unconfirmed;
     }
 
-    /** Of those sent, handed over to daemons that died while they reported them: a destination may have them. */
+    /**
+     * Returns the number of sent spans that crashed daemons were exporting: a destination might
+     * have received them.
+     */
     public long ambiguous() {
         return ambiguous;
     }
 
-    /** How often a daemon has welcomed this client. */
+    /** Returns the number of successful connections. */
     public long connects() {
         return connects;
     }
@@ -89,12 +96,12 @@ public final class Stats {
         return daemon != null;
     }
 
-    /** What the daemon calls itself, empty while there is none. */
+    /** Returns the daemon's name and version; empty while there is no connection. */
     public String daemon() {
         return daemon == null ? "" : daemon;
     }
 
-    /** Keys that are known and sent as numbers. */
+    /** Returns the number of learned keys, which are sent as numbers. */
     public int knownKeys() {
         return knownKeys;
     }

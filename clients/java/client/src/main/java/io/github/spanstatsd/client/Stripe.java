@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 
-/** Keeps the fields of a stripe away from those of the object before it. */
+/** Separates the fields of a stripe from those of the previous object by a cache line. */
 abstract class StripePadding {
     long p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15;
 }
@@ -12,18 +12,21 @@ abstract class StripePadding {
 /** The fields of a stripe. */
 abstract class StripeFields extends StripePadding {
     int claimed;
-    Buffer buffer; // being filled, or null
+    Buffer buffer; // buffer being filled, or null
     KeyTable table;
     long published;
-    long whole; // of them, those whose key had no number
+    long whole; // number of spans whose key had no number
 }
 
 /**
- * Where publishers write. There are several, so that publishers on different processors meet different
- * ones. Whoever has claimed it owns its fields.
+ * A place where publishers write spans. There are several, so that publishers on different
+ * processors use different ones. The thread that has claimed a stripe owns its fields.
  */
 final class Stripe extends StripeFields {
-    /** What became of a span: it was accepted; and a buffer was sealed by it; or the place of the {@link Reason} why not. */
+    /**
+     * Results of publishing: the span was accepted; it was accepted and a buffer was sealed; or the
+     * ordinal of the {@link Reason} for refusing it.
+     */
     static final int ACCEPTED = -1;
     static final int SEALED = -2;
 
@@ -63,7 +66,7 @@ final class Stripe extends StripeFields {
         CLAIMED.setRelease(this, 0);
     }
 
-    /** Claims it for the sender, who alone waits. */
+    /** Claims the stripe for the sender, which is the only thread that waits. */
     void lock() {
         for (int tries = 0; !claim(); tries++) {
             if (tries < 100) {
@@ -82,7 +85,7 @@ final class Stripe extends StripeFields {
         return (long) WHOLE.getAcquire(this);
     }
 
-    /** Hands the buffer, if there is one, to the sender. */
+    /** Passes the buffer, if there is one, to the sender. */
     void seal() {
         if (buffer != null && buffer.spans > 0) {
             pool.seal(buffer);
@@ -90,7 +93,7 @@ final class Stripe extends StripeFields {
         }
     }
 
-    /** Begins with another table. */
+    /** Switches to another table. */
     void use(KeyTable table) {
         seal();
         if (buffer != null) {
@@ -121,7 +124,7 @@ final class Stripe extends StripeFields {
                 httpMethod, httpEndpoint, grpcStatus, serviceSource, synthetics, additionalTags);
         buffer.endWhole(from, to, duration, end, flags, weight);
         countWhole();
-        if (table.isAgain(hash)) {
+        if (table.wasSeenBefore(hash)) {
             table.learn(to - from, hash, service, operation, resource, type, kind, traceRoot, httpStatus, peerTags, httpMethod,
                     httpEndpoint, grpcStatus, serviceSource, synthetics, additionalTags);
         }
@@ -161,10 +164,13 @@ final class Stripe extends StripeFields {
         PUBLISHED.setRelease(this, published + 1);
     }
 
-    /** Sees to it that the buffer has room for so many bytes, and says whether one was sealed for it, or why there is none. */
+    /**
+     * Ensures that the buffer has a number of free bytes. Reports whether a buffer was sealed for
+     * that, or why it is not possible.
+     */
     private int room(int bytes) {
-        // The gate is read by who has the claim: whoever has claimed the stripe after it was shut, to
-        // seal it, knows that nothing comes any more.
+        // The gate is checked with the claim. So after the gate was shut, a thread that claims the
+        // stripe to seal it knows that no more spans are added.
         int why = gate.why();
         if (why != Gate.OPEN) {
             return why;

@@ -3,15 +3,15 @@ package io.github.spanstatsd.client;
 import java.util.Arrays;
 
 /**
- * A list of tags, each {@code key:value}. Used again and again it allocates nothing; it belongs to
- * one thread at a time. Whoever keeps one in a field calls {@link #clear} behind each span, because
- * it is what holds the span's strings then.
+ * A list of tags, each {@code key:value}. Reusing a list allocates nothing. It can be used by one
+ * thread at a time. If you keep a list in a field, call {@link #clear} after each span, because the
+ * list refers to the span's strings.
  *
- * <p>Add tags in the order of their bytes: another order of the same tags is another key until the
- * daemon has looked at it. What is beyond {@value #MOST} tags is left out, as the daemon would.
+ * <p>Add tags in the order of their bytes: until the daemon has normalized them, the same tags in
+ * another order are another key. Tags after the first {@value #MOST} are dropped, as by the daemon.
  */
 public final class Tags {
-    /** How many tags are kept. */
+    /** Maximum number of tags. */
     public static final int MOST = 64;
 
     private static final String[] NOTHING = {};
@@ -33,12 +33,12 @@ public final class Tags {
         return this;
     }
 
-    /** Adds a tag that has its colon already. */
+    /** Adds a tag that contains its colon. */
     public Tags add(String tag) {
         return add(tag, null);
     }
 
-    /** How many tags there are. */
+    /** Returns the number of tags. */
     public int size() {
         return length / 2;
     }
@@ -47,7 +47,7 @@ public final class Tags {
         return length == 0;
     }
 
-    /** Lets go of all tags. */
+    /** Removes all tags. */
     public void clear() {
         Arrays.fill(parts, 0, length, null);
         length = 0;
@@ -60,7 +60,10 @@ public final class Tags {
         }
     }
 
-    /** How many parts there are of a list that may be null: keys at even places, at odd ones values, null where the key is all. */
+    /**
+     * Returns the number of parts of a list, 0 for null. Keys are at even indexes, values at odd
+     * ones; a value is null if the tag is only a key.
+     */
     static int lengthOf(Tags tags) {
         return tags == null ? 0 : tags.length;
     }
@@ -78,7 +81,7 @@ public final class Tags {
         return hash;
     }
 
-    /** Whether two lists that may be null hold the same. */
+    /** Reports whether two lists are equal. Both can be null. */
     static boolean same(Tags a, Tags b) {
         int length = lengthOf(a);
         if (length != lengthOf(b)) {
@@ -94,7 +97,7 @@ public final class Tags {
         return true;
     }
 
-    /** A list of its own, with copies of the strings; null for none. */
+    /** Returns a copy of a list and its strings; null for an empty list. */
     static Tags copy(Tags tags) {
         if (lengthOf(tags) == 0) {
             return null;

@@ -6,11 +6,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Reads the few messages of a daemon. It takes every form that msgpack has for a value, and a nil as the value
- * that says nothing; what breaks the protocol is an {@link IOException}, whatever the bytes are.
+ * Parses the daemon's messages. It accepts every msgpack form of a value, and nil as the empty
+ * value. It throws an {@link IOException} for any input that violates the protocol.
  */
 final class Unpack {
-    /** How many maps and arrays of a body may lie in one another. */
+    /** Limit on the nesting of maps and arrays in a body. */
     private static final int DEPTH = 8;
     private static final int LIST = 1024;
     private static final int LIST_BYTES = 64 << 10;
@@ -25,7 +25,7 @@ final class Unpack {
         this.end = end;
     }
 
-    /** What is read of one entry of a map, whose value comes next. */
+    /** Reads the value of one entry of a map. */
     interface Entry {
         void read(String name) throws IOException;
     }
@@ -49,7 +49,7 @@ final class Unpack {
         return (int) type;
     }
 
-    /** Reads the body, which is a map and all that is left. */
+    /** Reads the body, which is a map and the rest of the message. */
     void body(Entry entry) throws IOException {
         int body = at;
         skip(DEPTH);
@@ -144,7 +144,7 @@ final class Unpack {
         return new String(bytes, from, at - from, StandardCharsets.UTF_8);
     }
 
-    /** An integer of any form that is not negative. */
+    /** Reads a nonnegative integer of any form. */
     private long unsigned() throws IOException {
         int lead = next();
         if (lead < 0x80) {
@@ -163,7 +163,10 @@ final class Unpack {
         throw malformed("expected an integer that is not negative");
     }
 
-    /** The count of a map or an array, which fits what is left: each element has a byte at least. */
+    /**
+     * Reads the count of a map or an array. It must fit into the rest of the message, with at least
+     * one byte per element.
+     */
     private int count(int fix, int lead16, String what) throws IOException {
         int lead = next();
         long count;
@@ -180,7 +183,7 @@ final class Unpack {
         return (int) count;
     }
 
-    /** Skips one value of any form, nested no deeper than so many. */
+    /** Skips one value of any form, with limited nesting. */
     void skip(int depth) throws IOException {
         int lead = next();
         if (lead >= 0x80 && lead < 0xa0 || lead >= 0xdc && lead <= 0xdf) {
@@ -198,7 +201,7 @@ final class Unpack {
         take(length(lead));
     }
 
-    /** How many bytes follow the lead byte of a value that holds no others. */
+    /** Returns the number of bytes after the lead byte of a value that is not a map or array. */
     private long length(int lead) throws IOException {
         if (lead < 0x80 || lead >= 0xe0 || lead == Pack.NIL || lead == Pack.FALSE || lead == Pack.TRUE) {
             return 0;

@@ -2,11 +2,14 @@ package io.github.spanstatsd.client;
 
 import java.nio.ByteBuffer;
 
-/** Writes strings as UTF-8 without an array between. Half a surrogate pair becomes U+FFFD. */
+/** Writes strings as UTF-8 without an intermediate array. An unpaired surrogate becomes U+FFFD. */
 final class Utf8 {
     private Utf8() {}
 
-    /** How many bytes the longest beginning of the text has that has no more than so many, in whole characters. */
+    /**
+     * Returns the number of bytes of the longest prefix of the text that has at most the given
+     * number of bytes and ends at a character boundary.
+     */
     static int length(String text, int most) {
         int chars = text.length();
         int bytes = 0;
@@ -27,7 +30,7 @@ final class Utf8 {
         return bytes;
     }
 
-    /** Writes the beginning of the text that has so many bytes. */
+    /** Writes the prefix of the text that has the given number of bytes. */
     static int put(ByteBuffer b, int at, String text, int bytes) {
         int end = at + bytes;
         for (int i = 0; at < end; i++) {

@@ -3,9 +3,12 @@ package io.github.spanstatsd.client;
 import java.io.IOException;
 import java.util.List;
 
-/** The daemon's answer to hello: what it speaks, what it takes, and what it wants. */
+/** The daemon's reply to hello: its version, limits and features. */
 final class Welcome {
-    /** The fewest numbers for keys that a daemon takes, and what they may cost where it does not say. */
+    /**
+     * Smallest limit of a daemon on key numbers, and the limit on their cost if the daemon does not
+     * report one.
+     */
     static final int LEAST_KEYS = 1024;
     static final long KEY_BYTES_UNTOLD = 64 << 10;
 
@@ -21,7 +24,7 @@ final class Welcome {
     boolean settled;
     long interval;
     String token = "";
-    List<Long> earlier = List.of(); // empty: it does not know that connection
+    List<Long> earlier = List.of(); // empty if the daemon does not know the earlier connection
 
     static Welcome read(Unpack in) throws IOException {
         Welcome welcome = new Welcome();
@@ -44,9 +47,9 @@ final class Welcome {
             case "max_keys": maxKeys = in.number(Integer.MAX_VALUE); break;
             case "max_key_bytes": maxKeyBytes = in.number(Integer.MAX_VALUE); break;
             case "features":
-                Announcement said = new Announcement();
-                in.map(field -> said.entry(in, field));
-                features = said.features();
+                Announcement announcement = new Announcement();
+                in.map(field -> announcement.entry(in, field));
+                features = announcement.features();
                 break;
             case "settled": settled = in.bool(); break;
             case "token": token = in.text(); break;
@@ -66,9 +69,9 @@ final class Welcome {
         long settled;
 
         static Announcement read(Unpack in) throws IOException {
-            Announcement said = new Announcement();
-            in.body(name -> said.entry(in, name));
-            return said;
+            Announcement announcement = new Announcement();
+            in.body(name -> announcement.entry(in, name));
+            return announcement;
         }
 
         private void entry(Unpack in, String name) throws IOException {

@@ -5,16 +5,17 @@ import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 
-/** Sockets of the Unix domain, which Java has from release 16 on. */
+/** Unix sockets, which Java supports from release 16 on. */
 final class UnixSocket {
     private UnixSocket() {}
 
-    /** Fails where there are none. */
+    /** Does nothing, because this Java release has Unix sockets. */
     static void check() {}
 
     /**
-     * Begins to connect without waiting: {@link SocketChannel#finishConnect} says when it is done.
-     * The virtual machine opens every socket close-on-exec, so no child that it starts has a copy.
+     * Starts to connect without waiting; {@link SocketChannel#finishConnect} reports when the
+     * connection is established. The virtual machine opens every socket close-on-exec, so child
+     * processes do not inherit it.
      */
     static SocketChannel connect(String path) throws IOException {
         SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);

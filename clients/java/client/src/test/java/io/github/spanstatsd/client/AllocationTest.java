@@ -8,12 +8,15 @@ import java.lang.management.ManagementFactory;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Publishing allocates nothing, whatever becomes of the span. */
+/** Publishing allocates nothing, whether the span is accepted or not. */
 class AllocationTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int SPANS = 5000;
 
-    /** How many bytes a thread allocates, asked until the compiler's own work on this code has ended. */
+    /**
+     * Asserts that a thread allocates nothing, and repeats the measurement until the compiler has
+     * finished with this code.
+     */
     private static void assertNothing(String what, Runnable publish) {
         long least = Long.MAX_VALUE;
         for (int i = 0; i < 20 && least > 0; i++) {
@@ -22,7 +25,7 @@ class AllocationTest {
             long after = THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
             least = Math.min(least, after - before);
         }
-        // Asking allocates now and then.
+        // Measuring itself allocates a little.
         assertTrue(least < SPANS / 10, what + ": " + least + " bytes for " + SPANS + " spans");
     }
 
@@ -64,7 +67,7 @@ class AllocationTest {
             SpanstatsClient c = Samples.open(nobody, b -> b.bufferBytes(2 * Buffer.BYTES));
             EncodedKey key = EncodedKey.of(Samples.sample(0).inLabels());
             while (c.publish(key, 1, 1, 0)) {
-                // Until it is full.
+                // Publishes until it is full.
             }
             assertNothing("full", () -> {
                 for (int i = 0; i < SPANS; i++) c.publish(key, i, i, 0);
@@ -74,7 +77,10 @@ class AllocationTest {
         }
     }
 
-    /** Nor does the client's own thread leave garbage for what it keeps: a few bytes a buffer, of what it says and reads. */
+    /**
+     * The client's own thread does not allocate per kept span, only a few bytes per buffer for its
+     * messages.
+     */
     @Test
     void keepingAllocatesNothing() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -98,7 +104,7 @@ class AllocationTest {
         }
     }
 
-    /** Keys without a number are written whole, and that allocates nothing either. */
+    /** Keys without a number are written in full, without allocation. */
     @Test
     void wholeKeysAllocateNothing() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 class BufferTest {
     private final Random r = new Random(5);
 
-    /** A sealed buffer with several messages, all keys whole. */
+    /** Returns a sealed buffer with several messages, all keys in full. */
     private Buffer filled(Counts model, int spans) {
         Buffer buffer = new Buffer(0, ByteBuffer.allocateDirect(Buffer.BYTES));
         buffer.empty(null);
@@ -35,7 +35,7 @@ class BufferTest {
         return ByteBuffer.allocate(bytes.remaining()).put(bytes).flip();
     }
 
-    /** What was written of snapshots of any shape is what they say. */
+    /** Written snapshots of any shape are decoded to the same values. */
     @Test
     void saysWhatItWasTold() {
         for (int round = 0; round < 50; round++) {
@@ -49,7 +49,7 @@ class BufferTest {
         }
     }
 
-    /** Weights that the daemon would refuse become the nearest that it takes. */
+    /** Invalid weights are replaced by the nearest weight that the daemon accepts. */
     @Test
     void bendsWeights() {
         double[][] cases = {{0, 1}, {-3, 1}, {Double.NaN, 1}, {Double.POSITIVE_INFINITY, 1L << 32}, {Double.NEGATIVE_INFINITY, 1},
@@ -70,7 +70,10 @@ class BufferTest {
         }
     }
 
-    /** Cut anywhere: what was read of the first part and of what is sent again is together every span, once. */
+    /**
+     * A buffer is cut at any offset: the messages read before the cut and those sent afterwards
+     * contain every span once.
+     */
     @Test
     void isHandedOverByWholeMessages() {
         Counts model = new Counts();
@@ -101,7 +104,7 @@ class BufferTest {
         }
     }
 
-    /** What is left of a cut buffer is cut again. */
+    /** The rest of a cut buffer can be cut again. */
     @Test
     void isCutAgain() {
         Counts model = new Counts();
@@ -141,7 +144,10 @@ class BufferTest {
         assertEquals(null, pool.take(null));
     }
 
-    /** Who was stopped between reading a stack's head and replacing it fails, though the same buffer is on top again. */
+    /**
+     * A thread that is suspended between reading and replacing the head of a stack fails, although
+     * the same buffer is on top again (ABA).
+     */
     @Test
     void aHeadThatCameBackIsAnother() {
         long head = Pool.changed(7, 3);
@@ -149,17 +155,19 @@ class BufferTest {
         assertTrue(Pool.changed(head, 3) != head);
     }
 
-    /** Memory for what is kept is taken when it is needed, and leaves what waits its own. */
+    /**
+     * Memory for kept spans is allocated when needed, and does not take buffers from unsent spans.
+     */
     @Test
     void memoryForWhatIsKeptIsBounded() {
         Pool pool = new Pool(2 * Buffer.BYTES, 3 * Buffer.BYTES + 5);
         int kept = 0;
-        for (; pool.spares(kept + 1); kept++) assertTrue(pool.take(null) != null);
+        for (; pool.ensureSpare(kept + 1); kept++) assertTrue(pool.take(null) != null);
         assertEquals(3, kept);
-        assertTrue(pool.spares(3));
+        assertTrue(pool.ensureSpare(3));
         for (int i = 0; i < 2; i++) assertTrue(pool.take(null) != null);
         assertEquals(null, pool.take(null));
-        assertFalse(new Pool(2 * Buffer.BYTES, Buffer.BYTES - 1).spares(1));
+        assertFalse(new Pool(2 * Buffer.BYTES, Buffer.BYTES - 1).ensureSpare(1));
     }
 
     @Test

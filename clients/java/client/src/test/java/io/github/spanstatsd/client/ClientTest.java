@@ -17,9 +17,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
-/** What is published arrives as it was published, and what is refused is counted. */
+/** Published spans arrive unchanged, and refused ones are counted. */
 class ClientTest {
-    /** Compares what a daemon decodes with a naive model: by labels, by objects, by keys made before, mixed. */
+    /**
+     * Compares the messages decoded by a daemon with a naive model, with a mix of labels, label
+     * objects and encoded keys.
+     */
     @Test
     void arrivesAsPublished() throws Exception {
         for (int mostKeys : new int[] {4096, 40, 0}) {
@@ -63,7 +66,7 @@ class ClientTest {
         }
     }
 
-    /** Keys that come once cost the table nothing, and those that come again among them are learned all the same. */
+    /** Unique keys are not learned, and recurring keys among them are. */
     @Test
     void aFloodLeavesRoom() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -74,7 +77,7 @@ class ClientTest {
                 assertTrue(s.publish(c));
             }
             int known = c.stats().knownKeys();
-            assertTrue(known >= 16 && known < 100, known + " keys are known"); // the 16 that come again, and few besides
+            assertTrue(known >= 16 && known < 100, known + " keys are known"); // the 16 recurring ones, and few others
             c.close();
             assertEquals(50_000, d.spans());
         }
@@ -97,7 +100,7 @@ class ClientTest {
         }
     }
 
-    /** What was refused without a daemon is told to the next one, once. */
+    /** Spans refused without a daemon are reported to the next daemon, once. */
     @Test
     void reportsWhatWasLostWhileAway() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -129,17 +132,17 @@ class ClientTest {
             }
             d.see(() -> d.answer = id -> Map.of("id", id, "ok", false, "error", "agent said no"));
             assertTrue(failure(c.flush()).contains("agent said no"));
-            d.see(() -> d.answer = id -> FakeDaemon.ok(id + 9)); // only an answer to the question counts
+            d.see(() -> d.answer = id -> FakeDaemon.ok(id + 9)); // a reply with another ID is ignored
             CompletableFuture<Void> never = c.flush();
             Samples.eventually("it was asked", asked(d, 5));
             assertFalse(never.isDone());
             never.cancel(false);
             assertThrows(CancellationException.class, never::get);
-            CompletableFuture<Void> left = c.flush(); // the daemon leaves with the question
+            CompletableFuture<Void> left = c.flush(); // the daemon disconnects when it is asked
             Samples.eventually("it was asked", asked(d, 6));
             d.kill();
             assertTrue(failure(left).contains("flush again"));
-            CompletableFuture<Void> waits = c.flush(); // there is no daemon, and one comes
+            CompletableFuture<Void> waits = c.flush(); // there is no daemon, and one starts later
             d.see(() -> d.answer = FakeDaemon::ok);
             d.start();
             waits.get();
@@ -148,7 +151,10 @@ class ClientTest {
         }
     }
 
-    /** Flushes that nobody answers take bounded memory: those that were cancelled make room, and beyond so many one fails at once. */
+    /**
+     * Unanswered flushes use bounded memory: cancelled ones are removed, and over the limit further
+     * ones fail immediately.
+     */
     @Test
     void flushesThatWaitForADaemonAreBounded() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -168,7 +174,10 @@ class ClientTest {
         }
     }
 
-    /** A client whose origin is known later buffers until then, and closes without it. */
+    /**
+     * A client whose origin is available later buffers spans until then, and can be closed without
+     * it.
+     */
     @Test
     void waitsForItsOrigin() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -205,7 +214,7 @@ class ClientTest {
         return cause.getMessage();
     }
 
-    /** An agent stops taking statistics and begins again. */
+    /** An agent stops accepting statistics, and starts again. */
     @Test
     void goesByWhatIsWanted() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -236,7 +245,7 @@ class ClientTest {
         }
     }
 
-    /** Who changes the labels of a tag list behind the call changes nothing. */
+    /** Changing a tag list after the call has no effect. */
     @Test
     void listsOfTagsMayBeUsedAgain() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {

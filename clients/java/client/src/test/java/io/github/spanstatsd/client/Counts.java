@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 
-/** What a daemon counts of the messages of one connection and of others, in the simplest way there is. */
+/** Counts the spans of one or several connections, in the simplest possible way. */
 final class Counts {
-    /** What was said of one key. */
+    /** The statistics of one key. */
     static final class Tally {
         long spans;
         long errors;
@@ -51,16 +51,16 @@ final class Counts {
     int mostInABatch;
     int flushes;
     int byes;
-    /** Is told of each snapshot, with the key that it has. */
+    /** Called for each snapshot, with its key. */
     BiConsumer<String, List<Object>> onSpan = (key, snapshot) -> {};
 
-    /** The numbers of one connection. */
+    /** The key numbers of one connection. */
     static final class Numbers {
         final Map<Long, String> keys = new HashMap<>();
         int most = 1024;
         long mostCost = 128 << 10;
 
-        /** What a daemon charges for those keys. */
+        /** Checks the daemon's limits on keys. */
         private void check() {
             long cost = 0;
             for (String key : keys.values()) cost += (key.length() / 2 + 31) / 32 * 32 + 128;
@@ -124,7 +124,7 @@ final class Counts {
         }
     }
 
-    /** Counts the whole frames of bytes that may end anywhere. */
+    /** Counts the complete frames in bytes that can end anywhere. */
     void replay(Numbers numbers, ByteBuffer bytes) {
         while (bytes.remaining() >= 4 && bytes.remaining() >= 4 + bytes.getInt(bytes.position())) {
             byte[] message = new byte[bytes.getInt()];

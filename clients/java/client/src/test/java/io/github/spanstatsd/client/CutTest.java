@@ -14,8 +14,9 @@ import org.junit.jupiter.api.Test;
 /** A connection that ends in the middle of a buffer. */
 class CutTest extends Keeping {
     /**
-     * A daemon that dies, or leaves, in the middle of a buffer: what it had read of it and what it had not are sent, each once and in order.
-     * How much the socket takes of a buffer depends on what lies in it, so it is tried with more and more.
+     * A daemon crashes or disconnects in the middle of a buffer: both the messages that it had read
+     * and the rest are sent once, in order. How much the socket accepts depends on its buffers, so
+     * the test tries increasing amounts.
      */
     @Test
     void whatWasCutIsSentOnce() throws Exception {
@@ -41,7 +42,7 @@ class CutTest extends Keeping {
                 d.kill();
             }
             assertTrue(first.ends.size() < 60_000);
-            d.see(() -> first.outcomes.set(0, (long) first.ends.size())); // which the client was not told
+            d.see(() -> first.outcomes.set(0, (long) first.ends.size())); // which was not reported to the client
             d.see(() -> d.answer = id -> null);
             d.start();
             c.flush();
@@ -59,14 +60,14 @@ class CutTest extends Keeping {
             d.start();
             Samples.eventually("the client is back", () -> c.stats().connects() == 3);
             c.flush().get();
-            assertEquals(rest, d.last().ends); // the one between had told nobody
+            assertEquals(rest, d.last().ends); // the daemon in between had reported nothing
             assertEquals(Map.of(), d.counts.lost);
             assertTrue(c.close(Duration.ofMinutes(1)));
             Samples.checkBooks(c, next);
         }
     }
 
-    /** Fills the socket of a daemon that does not read any more, until it is told to go on. */
+    /** Fills the socket of a daemon that has stopped reading, until it continues. */
     private Runnable fill(FakeDaemon d, SpanstatsClient c, int before) throws Exception {
         publish(c, 100);
         c.flush().get();
@@ -76,13 +77,13 @@ class CutTest extends Keeping {
             c.flush();
             Samples.eventually("it is sent", () -> c.stats().buffered() == 0);
         }
-        publish(c, 60_000); // more than the socket takes
+        publish(c, 60_000); // more than the socket accepts
         Samples.eventually("the socket is full", () -> c.stats().sent() > 10_000 && isStill(c));
         assertTrue(c.stats().buffered() > 10_000, c.stats()::toString);
         return goOn;
     }
 
-    /** The same where no daemon comes any more: each span is in one book. */
+    /** The same without a following daemon: each span is counted exactly once. */
     @Test
     void whatWasCutIsInTheBooks() throws Exception {
         for (int before = 0; before < 10; before++) {

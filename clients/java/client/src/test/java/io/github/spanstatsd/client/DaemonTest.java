@@ -24,7 +24,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
-/** The client before the built daemon, which SPANSTATSD_BIN names, and spanstatsd-lab beside it: what the one sent the other has counted, to the span. */
+/**
+ * The client with the built daemon, named by SPANSTATSD_BIN, and the spanstatsd-lab next to it: the
+ * daemon counts exactly the spans that the client has sent.
+ */
 @EnabledIfEnvironmentVariable(named = "SPANSTATSD_BIN", matches = ".+")
 class DaemonTest {
     private static final String PROGRAM = System.getenv("SPANSTATSD_BIN");
@@ -53,14 +56,14 @@ class DaemonTest {
         command.addAll(List.of(arguments));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile()));
-        builder.environment().keySet().removeIf(name -> name.startsWith("SPANSTATSD_")); // each would be a flag
+        builder.environment().keySet().removeIf(name -> name.startsWith("SPANSTATSD_")); // the program would read each of them as a flag
         Process process = builder.start();
         Samples.eventually("it listens", () -> Files.exists(socket) || !process.isAlive());
         assertTrue(process.isAlive(), () -> read(output));
         return process;
     }
 
-    /** The daemon's own reading of all that a client says: nothing is malformed, dropped, or in another form than it should be. */
+    /** check-client finds nothing malformed, dropped, or in another than the canonical form. */
     @Test
     void isWellByTheDaemonsOwnReading() throws Exception {
         Path output = directory.resolve("check.txt");
@@ -78,14 +81,14 @@ class DaemonTest {
         }
         assertTrue(c.close(Duration.ofMinutes(2)));
         assertEquals(0, check.waitFor(), Files.readString(output));
-        String said = Files.readString(output);
-        String end = said.lines().filter(l -> l.contains("\"event\":\"end\"")).findFirst().orElseThrow();
+        String report = Files.readString(output);
+        String end = report.lines().filter(l -> l.contains("\"event\":\"end\"")).findFirst().orElseThrow();
         assertTrue(end.contains("\"spans\":20000"), end);
         assertTrue(end.contains("\"well\":true"), end);
-        assertTrue(!said.contains("another form"), said);
+        assertTrue(!report.contains("another form"), report);
     }
 
-    /** A daemon that is stopped in order, again and again, under load: every span that was sent has been counted. */
+    /** The daemon is shut down gracefully several times under load: every sent span is counted. */
     @Test
     void daemonsThatStopCountAllThatWasSent() throws Exception {
         try (Daemon daemon = new Daemon()) {
@@ -116,14 +119,17 @@ class DaemonTest {
         }
     }
 
-    /** A daemon that is killed: what it may have taken with it is told to the next, and what was not handed over goes there. */
+    /**
+     * The daemon is killed: spans that it might have lost are reported to the next one, and spans
+     * not handed over are sent to that.
+     */
     @Test
     void whatAKilledDaemonTookIsTold() throws Exception {
         try (Daemon daemon = new Daemon()) {
             daemon.start();
             SpanstatsClient c = open(Duration.ofMillis(1));
             assertEquals(1000, Samples.publish(c, 1000));
-            c.flush().get(); // these have had their outcome
+            c.flush().get(); // these are settled
             assertEquals(500, Samples.publish(c, 500));
             Samples.eventually("they are sent", () -> c.stats().sent() == 1500);
             daemon.kill();
@@ -133,12 +139,12 @@ class DaemonTest {
             c.flush().get();
             Stats s = c.stats();
             long unconfirmed = s.unconfirmed();
-            assertTrue(unconfirmed + s.ambiguous() <= 500, s::toString); // fewer where an interval ended between
+            assertTrue(unconfirmed + s.ambiguous() <= 500, s::toString); // fewer if an interval ended in between
             c.flush().get();
             if (unconfirmed > 0) {
                 assertEquals(unconfirmed, daemon.metric("spanstatsd_client_lost_spans_total{reason=\"daemon_died\"}"));
             }
-            double received = daemon.metric("spanstatsd_spans_received_total"); // with what was handed over again
+            double received = daemon.metric("spanstatsd_spans_received_total"); // including replayed spans
             assertTrue(received >= 300 && received + unconfirmed + s.ambiguous() <= 800, received + " were received, " + s);
             assertTrue(c.close(Duration.ofMinutes(2)));
             Samples.checkBooks(c, 1800);
@@ -168,7 +174,7 @@ class DaemonTest {
         return threads;
     }
 
-    /** A daemon with a stand-in for the agent, which takes everything. */
+    /** A daemon with a mock agent that accepts everything. */
     private final class Daemon implements AutoCloseable {
         private final HttpServer agent = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         private final Path log = directory.resolve("log.txt");
@@ -196,17 +202,20 @@ class DaemonTest {
                     "--agent-url", "http://127.0.0.1:" + agent.getAddress().getPort(), "--log-format", "json");
         }
 
-        /** Stops it in order, and returns how many spans it has received, which it says last of all. */
+        /**
+         * Shuts the daemon down gracefully, and returns the number of received spans from its last
+         * log line.
+         */
         long stop() throws Exception {
             int before = lines();
             process.destroy(); // SIGTERM
             assertEquals(0, process.waitFor(), () -> read(log));
-            List<String> said = Files.readAllLines(log).subList(before, lines());
-            for (String line : said) {
+            List<String> report = Files.readAllLines(log).subList(before, lines());
+            for (String line : report) {
                 int at = line.indexOf("\"received\":");
                 if (at >= 0) return Long.parseLong(line.substring(at + 11).split("[^0-9]")[0]);
             }
-            throw new AssertionError("the daemon does not say what it received: " + said);
+            throw new AssertionError("the daemon does not say what it received: " + report);
         }
 
         private int lines() throws IOException {

@@ -7,9 +7,14 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** A virtual machine that ends without a word to the client: its hook sends what waits. */
+/**
+ * A virtual machine that exits without closing the client: the shutdown hook sends buffered spans.
+ */
 class ExitTest {
-    /** What runs in that virtual machine: it publishes and ends, as its second argument says. */
+    /**
+     * Main method of that virtual machine: publishes, and exits in the way named by the second
+     * argument.
+     */
     public static void main(String[] arguments) {
         SpanstatsClient c = SpanstatsClient.open(Config.builder().socket(arguments[0]).build());
         Samples.publish(c, 77);

@@ -19,7 +19,10 @@ import java.util.function.Consumer;
 import java.util.function.LongFunction;
 import java.util.function.Supplier;
 
-/** Keeps what a daemon is sent, and misbehaves on demand. Its fields are set before start or in {@link #see}. */
+/**
+ * A daemon that records what it receives, and misbehaves on demand. Its fields are set before start
+ * or in {@link #see}.
+ */
 final class FakeDaemon implements AutoCloseable {
     final Path socket;
     final Counts counts = new Counts();
@@ -27,33 +30,36 @@ final class FakeDaemon implements AutoCloseable {
     final List<Throwable> faults = new ArrayList<>();
     Map<String, Object> features = Map.of("stats", true);
     boolean settles;
-    /** Gives each connection a token, and says by its record what became of it. */
+    /**
+     * Gives each connection a token, and reports the outcome of earlier connections from their
+     * records.
+     */
     boolean remembers;
-    /** What each hello said, and what was read of each connection that has a token. */
+    /** The hello messages, and the record of each connection with a token. */
     final List<Map<?, ?>> hellos = new ArrayList<>();
     final Map<String, Record> records = new LinkedHashMap<>();
     long interval;
     int maxKeys = 1024;
     int maxKeyBytes = 128 << 10;
-    /** The answer to a flush of this id; null: none. */
+    /** Returns the reply to a flush request with an ID; null: no reply. */
     LongFunction<Map<String, Object>> answer = FakeDaemon::ok;
-    /** What is said to a hello; where it is null, or gives that, a welcome. */
+    /** Returns the reply to a hello; null: a welcome. */
     Supplier<ByteBuffer> greeting;
-    /** Is told of each snapshot with its key, and of each message that was counted. */
+    /** Called for each snapshot with its key, and for each counted message. */
     BiConsumer<String, List<Object>> onSpan = (key, snapshot) -> {};
     Consumer<Integer> onMessage = type -> {};
 
-    /** What was read of a connection, and what became of it. It outlives the daemon. */
+    /** The data read from a connection, and its outcome. It outlives the daemon. */
     static final class Record {
-        /** The ends of the spans in the order in which they came; each test gives its spans ends of their own. */
+        /** The end times of the spans in the order of arrival. Each test uses unique end times. */
         final List<Long> ends = new ArrayList<>();
-        /** How many spans came with each message and those before it. */
+        /** The number of spans received up to the end of each message. */
         final List<Integer> bounds = new ArrayList<>();
-        /** In pairs. The first is of what is settled. */
+        /** Outcomes in the protocol's pairs. The first pair contains the settled spans. */
         final List<Long> outcomes = new ArrayList<>(List.of(0L, 0L));
-        boolean isDelivered; // by a daemon that ended in order, so that the next one knows nothing of it
+        boolean isDelivered; // the daemon shut down gracefully, so the next one does not know the connection
 
-        /** No connection writes to it any more. */
+        /** No connection writes to the record any more. */
         boolean isClosed;
 
         long settled() {
@@ -79,7 +85,7 @@ final class FakeDaemon implements AutoCloseable {
             try {
                 while (frame.hasRemaining()) channel.write(frame);
             } catch (IOException e) {
-                // It has left.
+                // The client has disconnected.
             }
         }
     }
@@ -92,7 +98,7 @@ final class FakeDaemon implements AutoCloseable {
         return Map.of("id", id, "ok", true);
     }
 
-    /** Listens. It may be called again after stop and kill. */
+    /** Listens. It can be called again after stop and kill. */
     FakeDaemon start() throws IOException {
         Files.deleteIfExists(socket);
         ServerSocketChannel l = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
@@ -114,7 +120,7 @@ final class FakeDaemon implements AutoCloseable {
                 thread.start();
             }
         } catch (IOException e) {
-            // It does not listen any more.
+            // The listener was closed.
         }
     }
 
@@ -129,7 +135,7 @@ final class FakeDaemon implements AutoCloseable {
                 }
             }
         } catch (IOException e) {
-            // It has left, or was cut off.
+            // The client has disconnected, or the connection was cut.
         } catch (RuntimeException e) {
             see(() -> faults.add(e));
         } finally {
@@ -138,7 +144,7 @@ final class FakeDaemon implements AutoCloseable {
         }
     }
 
-    /** The next whole message, or null: half a frame is thrown away. */
+    /** Returns the next complete message, or null: an incomplete frame is discarded. */
     private static byte[] next(Peer peer) throws IOException {
         byte[] header = read(peer.channel, 4);
         return header == null ? null : read(peer.channel, ByteBuffer.wrap(header).getInt());
@@ -167,8 +173,8 @@ final class FakeDaemon implements AutoCloseable {
                 peer.say(greet(peer, message));
             } else if (type == 7) {
                 Map<?, ?> asked = (Map<?, ?>) ((List<?>) Msgpack.read(ByteBuffer.wrap(message))).get(1);
-                Map<String, Object> said = answer.apply((Long) asked.get("id"));
-                if (said != null) peer.say(Msgpack.frame(7, said));
+                Map<String, Object> reply = answer.apply((Long) asked.get("id"));
+                if (reply != null) peer.say(Msgpack.frame(7, reply));
             }
         }
         onMessage.accept(type);
@@ -178,8 +184,8 @@ final class FakeDaemon implements AutoCloseable {
         Map<?, ?> hello = (Map<?, ?>) ((List<?>) Msgpack.read(ByteBuffer.wrap(message))).get(1);
         origins.add((Map<?, ?>) hello.get("origin"));
         hellos.add(hello);
-        ByteBuffer said = greeting == null ? null : greeting.get();
-        if (said != null) return said;
+        ByteBuffer reply = greeting == null ? null : greeting.get();
+        if (reply != null) return reply;
         Map<String, Object> welcome = new LinkedHashMap<>();
         welcome.put("version", 1);
         welcome.put("daemon", "fake 1");
@@ -200,12 +206,12 @@ final class FakeDaemon implements AutoCloseable {
         return Msgpack.frame(2, welcome);
     }
 
-    /** The record of the connection that came last, an empty one where none came. */
+    /** Returns the record of the latest connection, or an empty one. */
     synchronized Record last() {
         return records.isEmpty() ? new Record() : records.get("t" + (records.size() - 1));
     }
 
-    /** Says of the first so many spans of each who is connected that they are settled. */
+    /** Reports to all clients that a number of their spans is settled. */
     void settle(long spans) {
         for (Peer peer : peers.keySet()) {
             see(() -> peer.record.outcomes.set(0, spans));
@@ -214,8 +220,8 @@ final class FakeDaemon implements AutoCloseable {
     }
 
     /**
-     * Ends in order: bye, and what comes until the client has left is read to its end. (Java has no way to fail a writer
-     * and read on, as a daemon does.)
+     * Shuts down gracefully: says bye, and reads until the clients have disconnected. (Java cannot
+     * make the peer's writes fail and continue to read, as a real daemon does.)
      */
     void stop() throws Exception {
         listener.close();
@@ -227,14 +233,14 @@ final class FakeDaemon implements AutoCloseable {
         joinAll();
     }
 
-    /** Ends at once: what was not read is gone. */
+    /** Crashes: unread data is lost. */
     void kill() throws Exception {
         if (listener == null) return;
         cut();
         joinAll();
     }
 
-    /** The same, while what it was reading may still be held up. */
+    /** Crashes while reading can still be blocked by pause. */
     void cut() throws Exception {
         listener.close();
         accepting.join();
@@ -258,12 +264,12 @@ final class FakeDaemon implements AutoCloseable {
         for (Peer peer : peers.keySet()) peer.say(Msgpack.frame(3, to));
     }
 
-    /** Says something to all who are connected. */
+    /** Sends a message to all clients. */
     void say(ByteBuffer frame) {
         for (Peer peer : peers.keySet()) peer.say(frame.duplicate());
     }
 
-    /** Holds up the reading of all who are connected, until it is run. */
+    /** Blocks reading from all clients until the result is run. */
     Runnable pause() {
         List<Peer> paused = new ArrayList<>(peers.keySet());
         ReentrantLock done = new ReentrantLock();
@@ -274,7 +280,7 @@ final class FakeDaemon implements AutoCloseable {
                 try {
                     done.wait();
                 } catch (InterruptedException e) {
-                    // Then it ends.
+                    // Reading ends then.
                 }
             }
             for (Peer peer : paused) peer.reading.unlock();

@@ -13,16 +13,16 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** Many threads publish while daemons come and go. */
+/** Many threads publish while daemons start and stop. */
 class HammerTest {
-    /** Threads that publish, and one that watches the books, until they are stopped. */
+    /** Threads that publish, and one that checks the accounting, until they are stopped. */
     private static final class Load {
         final AtomicLong offered = new AtomicLong();
         final List<String> wrong = Collections.synchronizedList(new ArrayList<>());
         private final List<Thread> threads = new ArrayList<>();
         private volatile boolean isOver;
 
-        /** What was sent falls only where it is handed over again. */
+        /** mayFall: replayed spans decrease the number of sent spans. */
         Load(SpanstatsClient c, boolean mayFall) {
             for (int t = 0; t < 6; t++) {
                 Random r = new Random(t);
@@ -60,7 +60,7 @@ class HammerTest {
         }
     }
 
-    /** A virtual thread, where Java has them. */
+    /** Returns a virtual thread if Java supports it. */
     private static Thread thread(boolean isVirtual, Runnable run) {
         try {
             Object builder = isVirtual ? Thread.class.getMethod("ofVirtual").invoke(null) : null;
@@ -79,7 +79,10 @@ class HammerTest {
         }
     }
 
-    /** Every span that the client calls sent has been counted by a daemon, and every other is in the books. */
+    /**
+     * A daemon has counted every span that the client counts as sent, and every other span is in a
+     * counter.
+     */
     @Test
     void daemonsThatStopAndPause() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -91,7 +94,7 @@ class HammerTest {
                 switch (r.nextInt(4)) {
                     case 0: case 1:
                         d.stop();
-                        pause(r.nextInt(2) * 10L); // too long, or not
+                        pause(r.nextInt(2) * 10L); // longer than maxAway, or not
                         d.start();
                         break;
                     case 2:
@@ -117,7 +120,10 @@ class HammerTest {
         }
     }
 
-    /** What a daemon had not read that is killed is lost with it, the books still hold, and no span is counted twice. */
+    /**
+     * A killed daemon loses the data that it had not read. The accounting still balances, and no
+     * span is counted twice.
+     */
     @Test
     void daemonsThatAreKilled() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -137,7 +143,10 @@ class HammerTest {
         }
     }
 
-    /** The same where daemons know of one another: what one has read is delivered, and the next gets the rest. */
+    /**
+     * The same with daemons that know their predecessors: spans that one has read are delivered,
+     * and the next one receives the rest.
+     */
     @Test
     void daemonsThatAreKilledAndAsked() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -161,7 +170,10 @@ class HammerTest {
         }
     }
 
-    /** Threads that meet thousands of keys for the first time together: each is counted as what it is, by number or whole. */
+    /**
+     * Many threads use thousands of new keys at the same time. Each span is counted under its key,
+     * sent by number or in full.
+     */
     @Test
     void tablesThatGrow() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -186,7 +198,7 @@ class HammerTest {
                 own.forEach(s -> s.count(want));
                 threads.add(thread(t == 0, () -> {
                     for (Samples.Span s : own) {
-                        while (!s.publish(c)) refused.incrementAndGet(); // the stripes were all claimed
+                        while (!s.publish(c)) refused.incrementAndGet(); // all stripes were claimed
                     }
                 }));
             }
@@ -202,7 +214,7 @@ class HammerTest {
         }
     }
 
-    /** Flushes until a daemon answers: one that was just killed may have taken the question with it. */
+    /** Flushes until a daemon replies: a killed daemon can have lost the request. */
     private static void flushThrough(SpanstatsClient c) throws InterruptedException {
         while (true) {
             try {

@@ -8,9 +8,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
-/** A client and daemons that know of one another, with spans whose ends count on, so that each is known by its end. */
+/**
+ * A client and daemons that know their predecessors. Spans are identified by their end times, which
+ * are consecutive.
+ */
 abstract class Keeping {
-    long next; // the end of the next span, which is its name
+    long next; // the end time of the next span, which identifies it
 
     static FakeDaemon daemon() throws Exception {
         FakeDaemon d = new FakeDaemon();
@@ -22,7 +25,7 @@ abstract class Keeping {
         return Samples.open(d, b -> change.accept(b.maxAge(Duration.ofMillis(1))));
     }
 
-    /** Publishes spans whose ends count on. */
+    /** Publishes spans with consecutive end times. */
     void publish(SpanstatsClient c, int spans) {
         for (int i = 0; i < spans; i++) {
             Samples.Span s = Samples.sample(i);
@@ -31,7 +34,7 @@ abstract class Keeping {
         }
     }
 
-    /** Publishes spans in messages of their own, and waits until the daemon has them. */
+    /** Publishes spans in separate messages, and waits until the daemon has received them. */
     void handOver(FakeDaemon d, SpanstatsClient c, int... messages) throws Exception {
         for (int spans : messages) {
             publish(c, spans);

@@ -13,9 +13,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** A client that closes waits for what became of its spans, or says of how many it does not know it. */
+/** A closing client waits until its spans are settled, or reports how many are not. */
 class KeptAtCloseTest extends Keeping {
-    /** Close asks for a report and waits for it; the answer that a destination did not take it is one, too. */
+    /**
+     * Close requests a flush and waits for the reply, which can be that a destination did not
+     * accept the spans.
+     */
     @Test
     void closeWaitsUntilAllIsSettled() throws Exception {
         for (boolean isTaken : new boolean[] {true, false}) {
@@ -44,7 +47,7 @@ class KeptAtCloseTest extends Keeping {
         }
     }
 
-    /** A daemon that never says: close ends within its time, and in order. */
+    /** If the daemon never replies, close ends gracefully within its timeout. */
     @Test
     void closeSaysWhatItCouldNotSeeSettled() throws Exception {
         try (FakeDaemon d = daemon()) {
@@ -53,7 +56,7 @@ class KeptAtCloseTest extends Keeping {
             handOver(d, c, 10);
             d.see(() -> d.answer = id -> null);
             assertTrue(c.close(Duration.ofSeconds(2)));
-            assertTrue(heard.stream().noneMatch(h -> h.startsWith("DIED")), heard::toString); // it was the client who left
+            assertTrue(heard.stream().noneMatch(h -> h.startsWith("DIED")), heard::toString); // the client disconnected
             assertEquals(10, c.stats().unsettled());
             assertEquals(0, c.stats().lost());
             assertEquals(1, d.counts.byes);
@@ -61,7 +64,10 @@ class KeptAtCloseTest extends Keeping {
         }
     }
 
-    /** A daemon that dies while the client waits for it to settle: the next one gets what is kept, though the client is closing. */
+    /**
+     * The daemon crashes while the client waits for settlement: the next one receives the kept
+     * spans, although the client is closing.
+     */
     @Test
     void closeWaitsForTheNextDaemon() throws Exception {
         try (FakeDaemon d = daemon()) {
@@ -86,7 +92,9 @@ class KeptAtCloseTest extends Keeping {
         }
     }
 
-    /** None comes: close ends when its time is over, and says how many spans nobody knows of. */
+    /**
+     * No daemon follows: close ends after its timeout, and reports the number of unsettled spans.
+     */
     @Test
     void closeWithoutTheNextDaemon() throws Exception {
         try (FakeDaemon d = daemon()) {

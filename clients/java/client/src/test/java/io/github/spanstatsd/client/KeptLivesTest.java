@@ -15,8 +15,9 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random lives of daemons that report, die, and are followed by others, against a model that knows every span by its end: it is
- * delivered once, or in a book of the client, and none is delivered twice. A seed is said with what fails.
+ * Random sequences of daemons that settle spans and crash, compared with a model that identifies
+ * every span by its end time: each span is delivered once or counted by the client, and none is
+ * delivered twice. A failure prints the seed.
  */
 class KeptLivesTest {
     private static final long[] SEEDS = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233};
@@ -70,12 +71,15 @@ class KeptLivesTest {
         assertEquals(published.size(), delivered.size() + s.unconfirmed() + s.lost(), what);
         assertEquals(ambiguous, s.ambiguous(), what);
         assertEquals(0, s.unsettled() + s.lost() + s.refused(), what);
-        // What was told to a daemon that is killed before it has read it is told to nobody.
+        // A report to a daemon that was killed before reading it is lost.
         assertTrue(s.ambiguous() >= daemon.counts.lost.getOrDefault("ambiguous", 0L), what);
         assertTrue(s.unconfirmed() >= daemon.counts.lost.getOrDefault("daemon_died", 0L), what);
     }
 
-    /** What arrives is what was published under that end, also the second time. */
+    /**
+     * An arriving span has the same content as the published span with that end time, also when it
+     * is replayed.
+     */
     private void check(String key, List<Object> snapshot) {
         Long end = (Long) snapshot.get(2);
         if (!(key + " " + snapshot.get(1)).equals(published.get(end))) mangled.add(end);
@@ -94,7 +98,7 @@ class KeptLivesTest {
                 if (upTo > 0 && random.nextBoolean()) daemon.settle(upTo);
                 break;
             case 8:
-                daemon.see(() -> daemon.greeting = () -> ByteBuffer.wrap(new byte[] {0, 0, 0, 0})); // no welcome, for a while
+                daemon.see(() -> daemon.greeting = () -> ByteBuffer.wrap(new byte[] {0, 0, 0, 0})); // not a valid welcome, for a while
                 die();
                 daemon.start();
                 Thread.sleep(random.nextInt(5));
@@ -122,12 +126,12 @@ class KeptLivesTest {
         }
     }
 
-    /** The records of connections that have not ended. */
+    /** Returns the records of connections that have not ended. */
     private List<FakeDaemon.Record> open() {
         return daemon.records.values().stream().filter(of -> !of.isClosed).collect(Collectors.toList());
     }
 
-    /** A destination takes what came up to one of the bounds. */
+    /** A destination accepts the spans up to a random bound. */
     private long settle() {
         synchronized (daemon) {
             FakeDaemon.Record last = open().isEmpty() ? null : open().get(open().size() - 1);
@@ -148,7 +152,7 @@ class KeptLivesTest {
         of.isClosed = true;
     }
 
-    /** Kills the daemon while some of what it has is under way. */
+    /** Kills the daemon while some of its spans are being exported. */
     private void die() throws Exception {
         daemon.kill();
         daemon.see(() -> open().forEach(of -> {
@@ -160,7 +164,7 @@ class KeptLivesTest {
                 for (; at < bound; at++) {
                     if (what == 2) continue;
                     ambiguous++;
-                    delivered.merge(of.ends.get((int) at), 1, Integer::sum); // or not: it is in the client's book
+                    delivered.merge(of.ends.get((int) at), 1, Integer::sum); // otherwise the client counts it
                 }
             }
             close(of, of.settled());

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What a client does with what it has handed over: each row of the protocol's table. */
+/** The handling of spans that were handed over, for each row of the protocol's table. */
 class KeptTest extends Keeping {
     @Test
     void whatIsSettledIsNotAskedAbout() throws Exception {
@@ -56,7 +56,7 @@ class KeptTest extends Keeping {
         }
     }
 
-    /** A daemon that is killed behind its bye, before it has delivered what it had. */
+    /** A daemon is killed after its bye, before it has delivered its spans. */
     @Test
     void whoSaidByeMayBeKilledYet() throws Exception {
         try (FakeDaemon d = daemon()) {
@@ -74,7 +74,10 @@ class KeptTest extends Keeping {
         }
     }
 
-    /** Settled, doubtful, of no destination, said and not said; what waits meanwhile comes behind. */
+    /**
+     * Spans that are settled, in doubt, and not received by a destination, reported and not
+     * reported. Waiting spans are sent after replayed ones.
+     */
     @Test
     void theNextDaemonSaysWhatBecameOfThem() throws Exception {
         try (FakeDaemon d = daemon()) {
@@ -107,20 +110,23 @@ class KeptTest extends Keeping {
         }
     }
 
-    /** Daemons that die before they answer are asked the same, and one that answers is asked no more. */
+    /**
+     * Daemons that crash before their reply are asked again with the same token. After a reply, the
+     * question is not repeated.
+     */
     @Test
     void asksUntilOneAnswers() throws Exception {
         try (FakeDaemon d = daemon()) {
             SpanstatsClient c = open(d, b -> {});
             handOver(d, c, 10);
             d.kill();
-            d.see(() -> d.greeting = () -> ByteBuffer.wrap(new byte[] {0, 0, 0, 0})); // which is no welcome
+            d.see(() -> d.greeting = () -> ByteBuffer.wrap(new byte[] {0, 0, 0, 0})); // not a valid welcome
             d.start();
             Samples.eventually("it was asked three times", () -> asked(d).size() >= 4);
             d.see(() -> d.greeting = null);
             Samples.eventually("it has them again", () -> d.spans() == 20);
             handOver(d, c, 5);
-            restart(d, c); // all 15 are in the next one's question
+            restart(d, c); // the next hello asks about all 15
             Samples.eventually("it has them again", () -> d.spans() == 25 + 15);
             assertEquals(ends(0, 15), d.last().ends);
             assertTrue(c.close(Duration.ofMinutes(1)));
@@ -134,7 +140,7 @@ class KeptTest extends Keeping {
         }
     }
 
-    /** One that does not know the connection: to hand it over again might count it twice. */
+    /** The daemon does not know the connection: replaying could count spans twice. */
     @Test
     void nothingIsHandedOverAgainWhereNobodyKnows() throws Exception {
         try (FakeDaemon d = daemon()) {
@@ -155,22 +161,25 @@ class KeptTest extends Keeping {
         }
     }
 
-    /** Beyond the bound the oldest are let go, and counted only where the daemon dies that has them. */
+    /**
+     * Over the limit the oldest spans are released. They are counted only if the daemon that has
+     * them crashes.
+     */
     @Test
     void keepsNoMoreThanItMay() throws Exception {
         for (int buffers : new int[] {0, 1, 3}) {
             try (FakeDaemon d = daemon()) {
                 next = 0;
                 SpanstatsClient c = Samples.open(d, b -> b.maxKept(buffers * Buffer.BYTES).maxKeys(0));
-                c.flush().get(); // now it sends only when it is asked
+                c.flush().get(); // from now on it sends only when requested
                 d.see(() -> d.answer = id -> null);
-                for (int i = 0; i < 8; i++) { // of some 27 KiB each
+                for (int i = 0; i < 8; i++) { // messages of about 27 KiB
                     publish(c, 256);
-                    c.flush(); // has them sent, all at once
+                    c.flush(); // sends all of them together
                     handOver(d, c, 0);
                 }
                 assertEquals(0, c.stats().unconfirmed());
-                d.see(() -> d.last().outcomes.set(0, 256L)); // nobody has told the client
+                d.see(() -> d.last().outcomes.set(0, 256L)); // the client was not notified
                 d.see(() -> d.last().outcomes.addAll(List.of(512L, 1L)));
                 d.kill();
                 d.see(() -> d.answer = FakeDaemon::ok);

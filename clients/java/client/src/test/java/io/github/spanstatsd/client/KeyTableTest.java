@@ -39,7 +39,10 @@ class KeyTableTest {
         return welcome;
     }
 
-    /** Compares it with a map: a key has one number for ever, numbers begin at 0, and what is not learned is not found. */
+    /**
+     * Compares the table with a map: a key always has the same number, numbers start at 0, and an
+     * unknown key is not found.
+     */
     @Test
     void isAMap() throws Exception {
         KeyTable table = table(3000);
@@ -60,7 +63,7 @@ class KeyTableTest {
         assertEquals(model.size(), table.count());
     }
 
-    /** A hash only says where to look. */
+    /** Keys with equal hashes are distinguished. */
     @Test
     void keysWithOneHashAreTwo() throws Exception {
         assertEquals("Aa".hashCode(), "BB".hashCode());
@@ -76,7 +79,9 @@ class KeyTableTest {
         assertSame(second, other.labels.findIn(table));
     }
 
-    /** Somebody who chooses labels that share a hash gets some numbers and no more, and nobody is slowed down by them. */
+    /**
+     * For labels chosen to have equal hashes, only a few keys are learned, and lookups stay fast.
+     */
     @Test
     void gathersFewKeysOfOneHash() throws Exception {
         KeyTable table = table(4096);
@@ -90,7 +95,7 @@ class KeyTableTest {
         assertEquals(8, learned);
     }
 
-    /** Changes one label after the other, and expects that the key is another. */
+    /** Changes each label in turn, and expects another key. */
     @Test
     void everyLabelTells() throws Exception {
         List<Consumer<Labels>> changes = new ArrayList<>();
@@ -125,7 +130,7 @@ class KeyTableTest {
         }
     }
 
-    /** New strings each time, so that no two are the same object. */
+    /** Returns new strings each time, so that no two are the same object. */
     private static Labels whole() {
         return new Labels().service(fresh("shop")).operation(fresh("op")).resource(fresh("GET /")).type(fresh("web")).kind(fresh("server"))
                 .traceRoot(TraceRoot.TRUE).httpStatus(200).peerTag(fresh("a"), fresh("b")).httpMethod(fresh("GET"))
@@ -137,7 +142,10 @@ class KeyTableTest {
         return new String(s.toCharArray());
     }
 
-    /** What a caller does with its labels afterwards changes no key, and no string of its own is kept. */
+    /**
+     * Later changes of a caller's labels do not affect a key, and the table does not refer to the
+     * caller's strings.
+     */
     @Test
     void keepsNothingOfTheCaller() {
         String label = fresh("a label that nobody else has " + System.nanoTime());
@@ -154,7 +162,7 @@ class KeyTableTest {
         org.junit.jupiter.api.Assertions.assertArrayEquals(before, java.util.Arrays.copyOf(b.array(), before.length));
     }
 
-    /** Within what a daemon takes, also one that takes less than the last. */
+    /** The table obeys the daemon's limits, also if the next daemon's are lower. */
     @Test
     void staysWithinItsLimits() throws Exception {
         KeyTable table = new KeyTable(4096);
@@ -186,27 +194,27 @@ class KeyTableTest {
         }
     }
 
-    /** What comes once is not learned, however much of it comes; what comes again is. */
+    /** Unique keys are not learned, however many there are; recurring keys are. */
     @Test
     void learnsAtSecondSight() throws Exception {
         KeyTable table = table(4096);
         int again = 0;
-        for (int i = 1; i <= 100_000; i++) again += table.isAgain(i * 0x9e3779b1) ? 1 : 0;
+        for (int i = 1; i <= 100_000; i++) again += table.wasSeenBefore(i * 0x9e3779b1) ? 1 : 0;
         assertEquals(0, again);
-        assertTrue(table.isAgain(100_000 * 0x9e3779b1));
+        assertTrue(table.wasSeenBefore(100_000 * 0x9e3779b1));
     }
 
-    /** It notes more places as more is noted, and forgets nothing by that. */
+    /** The number of slots for hashes grows with their number, and no hash is lost in that. */
     @Test
     void notesAsManyAsCome() throws Exception {
         KeyTable table = table(4096);
-        for (int hash = 1; hash < 4096; hash++) assertFalse(table.isAgain(hash));
-        for (int hash = 1; hash < 4096; hash++) assertTrue(table.isAgain(hash), "hash " + hash);
-        for (int hash = 4096; hash < 8192; hash++) assertFalse(table.isAgain(hash));
-        for (int hash = 4096; hash < 8192; hash++) assertTrue(table.isAgain(hash), "hash " + hash);
+        for (int hash = 1; hash < 4096; hash++) assertFalse(table.wasSeenBefore(hash));
+        for (int hash = 1; hash < 4096; hash++) assertTrue(table.wasSeenBefore(hash), "hash " + hash);
+        for (int hash = 4096; hash < 8192; hash++) assertFalse(table.wasSeenBefore(hash));
+        for (int hash = 4096; hash < 8192; hash++) assertTrue(table.wasSeenBefore(hash), "hash " + hash);
     }
 
-    /** What it will need when it is full it does not take before. */
+    /** Memory is allocated as needed, not in advance. */
     @Test
     void beginsSmall() throws Exception {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -220,14 +228,17 @@ class KeyTableTest {
         assertTrue(least < 8192, least + " bytes");
     }
 
-    /** A thread that knows that a key has been learned finds it, with its number, however the table grows meanwhile. */
+    /**
+     * A thread that knows that a key was learned finds it with its number, even while the table
+     * grows.
+     */
     @Test
     void isReadWhileItGrows() throws Exception {
         List<EncodedKey> keys = new ArrayList<>();
         for (int i = 0; i < 4096; i++) keys.add(key("r" + i));
         for (int round = 0; round < 10; round++) {
             KeyTable table = table(4000);
-            AtomicIntegerArray model = new AtomicIntegerArray(keys.size()); // of each key its number and one
+            AtomicIntegerArray model = new AtomicIntegerArray(keys.size()); // number of each key plus one
             AtomicInteger done = new AtomicInteger();
             List<String> wrong = Collections.synchronizedList(new ArrayList<>());
             List<Thread> readers = new ArrayList<>();
@@ -261,7 +272,7 @@ class KeyTableTest {
         }
     }
 
-    /** Many threads learn the same keys: each key has one number. */
+    /** Many threads learn the same keys: each key gets one number. */
     @Test
     void isOneForAllThreads() throws Exception {
         KeyTable table = table(2000);

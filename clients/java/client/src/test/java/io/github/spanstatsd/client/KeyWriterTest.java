@@ -19,7 +19,7 @@ class KeyWriterTest {
         return s.toString();
     }
 
-    /** Labels of any shape are the bytes of a plain encoder. */
+    /** Labels of any shape are encoded to the same bytes as by a simple encoder. */
     @Test
     void isWhatAPlainEncoderWrites() {
         Random r = new Random(1);
@@ -29,7 +29,10 @@ class KeyWriterTest {
         }
     }
 
-    /** Text is what Java makes of it, half a pair apart; cut, it is the longest beginning in whole characters. */
+    /**
+     * Strings are encoded as by Java, apart from unpaired surrogates. A truncated string is the
+     * longest prefix of complete characters.
+     */
     @Test
     void cutsBetweenCharacters() {
         Random r = new Random(2);
@@ -51,7 +54,10 @@ class KeyWriterTest {
         }
     }
 
-    /** A label that is too long keeps what the daemon looks at: a few bytes more than it keeps, so that it is seen to be cut. */
+    /**
+     * A truncated label is a few bytes longer than the daemon's limit, so that the daemon notices
+     * the truncation.
+     */
     @Test
     @SuppressWarnings("unchecked")
     void cutsToWhatTheDaemonLooksAt() {
@@ -77,7 +83,9 @@ class KeyWriterTest {
         for (String tag : additional) assertEquals(405, tag.length());
     }
 
-    /** The bound is asked before a key is written, so it must never be less than the key. */
+    /**
+     * The bound is used to check the free space before a key is written, so it must not be too low.
+     */
     @Test
     void staysWithinItsBound() {
         Random r = new Random(3);

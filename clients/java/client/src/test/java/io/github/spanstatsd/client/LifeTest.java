@@ -18,11 +18,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Daemons that come and go, and a client that closes. */
+/** Daemons that start and stop, and a client that closes. */
 class LifeTest {
     /**
-     * A daemon is away for too long, comes, and leaves again: what is refused meanwhile is counted, and told once it is
-     * there.
+     * A daemon is unreachable for too long, starts, and stops again: spans refused in the meantime
+     * are counted, and reported when it is back.
      */
     @Test
     void refusesWhileADaemonIsAwayForLong() throws Exception {
@@ -82,7 +82,10 @@ class LifeTest {
         }
     }
 
-    /** A listener, or what is chained to a flush, leaves the client's thread interrupted: its selector waits all the same. */
+    /**
+     * A listener, or a stage of a flush's future, leaves the client's thread interrupted: its
+     * selector still waits.
+     */
     @Test
     void anInterruptDoesNotStay() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -94,7 +97,7 @@ class LifeTest {
             Samples.eventually("the interrupt is gone", () -> !client.isInterrupted());
             for (int i = 0; i < 3; i++) {
                 c.flush().thenRun(() -> Thread.currentThread().interrupt()).get(1, TimeUnit.MINUTES);
-                Thread.interrupted(); // it was this thread's, where the answer was there first
+                Thread.interrupted(); // the stage ran on this thread if the future was already complete
                 Samples.eventually("the interrupt is gone", () -> !client.isInterrupted());
             }
             Samples.publish(c, 5);
@@ -108,7 +111,7 @@ class LifeTest {
         return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().equals("spanstatsd-client") && t.isAlive()).count();
     }
 
-    /** Without a daemon nobody waits for one; where there was nothing to send, nothing was lost. */
+    /** Close does not wait for a missing daemon. Without spans to send, nothing was lost. */
     @Test
     void closesWithoutADaemon() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -121,7 +124,10 @@ class LifeTest {
         }
     }
 
-    /** A daemon that does not read: close ends when its time is over, and what the socket took before counts as sent. */
+    /**
+     * A daemon does not read: close ends after its timeout, and data accepted by the socket before
+     * counts as sent.
+     */
     @Test
     void givesUpWhenTheTimeIsOver() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -141,7 +147,7 @@ class LifeTest {
         }
     }
 
-    /** Who is interrupted while closing does not wait any longer, and stays interrupted. */
+    /** A thread that is interrupted in close stops waiting, and stays interrupted. */
     @Test
     void givesUpWhenInterrupted() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -156,7 +162,10 @@ class LifeTest {
         }
     }
 
-    /** Of what a daemon was handed that dies, as much as it did not say has had its outcome is reported to the next. */
+    /**
+     * After a crash, the spans that the daemon had not reported as settled are reported to the next
+     * daemon.
+     */
     @Test
     void reportsWhatADaemonTookWithIt() throws Exception {
         for (int settled : new int[] {0, 30, 70}) {
@@ -177,7 +186,7 @@ class LifeTest {
                 c.flush().get();
             } else if (settled > 0) {
                 d.setFeatures(Map.of("stats", true, "settled", settled));
-                d.setFeatures(Map.of("stats", true, "settled", 20)); // it never falls
+                d.setFeatures(Map.of("stats", true, "settled", 20)); // settlement never decreases
                 d.setFeatures(Map.of("stats", true, "peer_tags", List.of("seen")));
                 Samples.eventually("that was read", () -> c.features().peerTags().size() == 1);
             }
@@ -197,7 +206,10 @@ class LifeTest {
         }
     }
 
-    /** A daemon that takes fewer numbers than the last: what has numbers beyond is counted as too large, and what comes is sent. */
+    /**
+     * A daemon accepts fewer key numbers than its predecessor: spans with higher numbers are
+     * counted as too large, and new spans are sent.
+     */
     @Test
     void goesByTheLimitsOfTheNextDaemon() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -211,7 +223,7 @@ class LifeTest {
             assertTrue(c.stats().knownKeys() > 1900, c.stats()::toString);
             d.stop();
             d.see(() -> d.maxKeys = 1024);
-            publishKeys(c, 2000); // into buffers that the next daemon has no numbers for
+            publishKeys(c, 2000); // into buffers with numbers that the next daemon does not accept
             d.start();
             c.flush().get();
             Samples.eventually("it begins anew", () -> c.stats().knownKeys() < 1100);
@@ -234,7 +246,9 @@ class LifeTest {
         }
     }
 
-    /** An answer to the hello that is none: the client says why, tries again, and loses nothing. */
+    /**
+     * A reply to hello is not a welcome: the client reports the reason, retries, and loses nothing.
+     */
     @Test
     void outlivesBadGreetings() throws Exception {
         byte[][] greetings = {
@@ -263,7 +277,10 @@ class LifeTest {
         }
     }
 
-    /** A daemon whose accept queue is full: connect answers EAGAIN, nothing is under way, and the client tries again. */
+    /**
+     * The accept queue of a daemon is full: connect fails with EAGAIN, no connection attempt is
+     * pending, and the client retries.
+     */
     @Test
     void waitsForAFullAcceptQueue() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
@@ -277,7 +294,7 @@ class LifeTest {
                     try {
                         other.connect(UnixDomainSocketAddress.of(d.socket));
                     } catch (SocketException e) {
-                        break; // it is full
+                        break; // the queue is full
                     }
                 }
                 SpanstatsClient c = Samples.open(d, b -> {});
@@ -294,7 +311,9 @@ class LifeTest {
         }
     }
 
-    /** After the last span has gone nothing is armed, and the first after silence starts the clock anew. */
+    /**
+     * After the last span was sent, the client is not armed, and the next span starts the timer.
+     */
     @Test
     void isStillWhileIdle() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
@@ -308,7 +327,7 @@ class LifeTest {
         }
     }
 
-    /** Where spans may grow old all the same they leave before the daemon's interval ends. */
+    /** Even if spans may wait longer, they are sent before the daemon's interval ends. */
     @Test
     void sendsBeforeTheIntervalEnds() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {

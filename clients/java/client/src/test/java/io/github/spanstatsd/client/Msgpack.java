@@ -12,11 +12,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Msgpack in the plainest way there is, to hold the library's to. */
+/** A simple msgpack implementation to test the library's against. */
 final class Msgpack {
     private Msgpack() {}
 
-    /** Reads one value: null, Boolean, Long (unsigned beyond 2^63 as BigInteger), Double, String, byte[], List or Map. */
+    /**
+     * Reads one value: null, Boolean, Long (unsigned beyond 2^63 as BigInteger), Double, String,
+     * byte[], List or Map.
+     */
     static Object read(ByteBuffer in) {
         int lead = in.get() & 0xff;
         if (lead < 0x80) return (long) lead;
@@ -74,13 +77,16 @@ final class Msgpack {
         return map;
     }
 
-    /** A whole frame of a message. */
+    /** Returns the complete frame of a message. */
     static ByteBuffer frame(int type, Object body) {
         byte[] message = write(List.of(type, body));
         return ByteBuffer.allocate(4 + message.length).putInt(message.length).put(message).flip();
     }
 
-    /** Writes what {@link #read} gives, in shortest forms; integers may be of any class. */
+    /**
+     * Writes the values that {@link #read} returns, in their shortest forms. Integers can have any
+     * class.
+     */
     static byte[] write(Object value) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try {
@@ -122,7 +128,10 @@ final class Msgpack {
         }
     }
 
-    /** A count in its lead byte, or in 1, 2 or 4 bytes behind the lead byte for one and those after it. */
+    /**
+     * Writes a count in the lead byte, or in 1, 2 or 4 bytes after one of three consecutive lead
+     * bytes.
+     */
     private static void header(DataOutputStream out, int count, int fix, int lead8) throws IOException {
         if (fix >= 0) {
             out.write(fix | count);

@@ -14,11 +14,13 @@ import java.util.jar.JarFile;
 import java.util.zip.ZipFile;
 import org.junit.jupiter.api.Test;
 
-/** What the jar is before Java 16, by the classes that an older virtual machine would load of it. */
+/**
+ * Behavior of the jar before Java 16, with the classes that an older virtual machine loads from it.
+ */
 class OldJavaTest {
     private static final File JAR = new File(System.getProperty("spanstatsd.jar"));
 
-    /** Loads the library's classes as Java 11 would. */
+    /** Loads the library's classes as Java 11 does. */
     private static final class Java11 extends ClassLoader {
         Java11() {
             super(ClassLoader.getPlatformClassLoader());
@@ -47,7 +49,7 @@ class OldJavaTest {
         assertTrue(refusal.getMessage().contains("Java 16"), refusal.getMessage());
     }
 
-    /** Every class is one that Java 11 can load, but for those in the part for later ones. */
+    /** Java 11 can load every class except those for later releases. */
     @Test
     void isBytecodeOfJava11() throws Exception {
         int classes = 0;

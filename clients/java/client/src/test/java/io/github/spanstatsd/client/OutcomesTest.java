@@ -10,57 +10,57 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** What a daemon says of the spans of an earlier one, and what a buffer makes of it. */
+/** The outcomes of spans that were sent to an earlier daemon, and their effect on a buffer. */
 class OutcomesTest {
-    /** The example of the protocol's vectors. */
+    /** The example from the protocol's vectors. */
     @Test
     void goesByThePairs() {
-        Outcomes told = new Outcomes(List.of(50L, 0L, 80L, 1L, 480L, 2L), 20);
-        assertFalse(told.isAgain(0, 20));
-        assertFalse(told.isAgain(20, 50));
-        assertFalse(told.isAgain(50, 80));
-        assertTrue(told.isAgain(80, 480));
-        assertTrue(told.isAgain(480, 481)); // behind the last pair
-        told.miss(0, 490);
-        assertEquals(30 + 30, told.ambiguous);
-        assertEquals(401, told.again);
-        assertEquals(410, told.lost);
+        Outcomes outcomes = new Outcomes(List.of(50L, 0L, 80L, 1L, 480L, 2L), 20);
+        assertFalse(outcomes.countReplayable(0, 20));
+        assertFalse(outcomes.countReplayable(20, 50));
+        assertFalse(outcomes.countReplayable(50, 80));
+        assertTrue(outcomes.countReplayable(80, 480));
+        assertTrue(outcomes.countReplayable(480, 481)); // after the last pair
+        outcomes.countMissed(0, 490);
+        assertEquals(30 + 30, outcomes.ambiguous);
+        assertEquals(401, outcomes.replayed);
+        assertEquals(410, outcomes.lost);
     }
 
-    /** What the daemon that died has said itself stands, whatever the next one says. */
+    /** Settlement reported by the crashed daemon is final, whatever the next one reports. */
     @Test
     void whatWasSettledStays() {
-        Outcomes told = new Outcomes(List.of(10L, 0L), 20);
-        assertFalse(told.isAgain(10, 20));
-        assertTrue(told.isAgain(20, 30));
-        told.miss(0, 25);
-        assertEquals(5, told.lost);
+        Outcomes outcomes = new Outcomes(List.of(10L, 0L), 20);
+        assertFalse(outcomes.countReplayable(10, 20));
+        assertTrue(outcomes.countReplayable(20, 30));
+        outcomes.countMissed(0, 25);
+        assertEquals(5, outcomes.lost);
     }
 
     @Test
     void nothingIsAgainWhereNothingIsKnown() {
-        Outcomes told = new Outcomes(List.of(), 5);
-        assertFalse(told.isAgain(0, 5));
-        assertFalse(told.isAgain(5, 9));
-        told.miss(0, 7);
-        assertEquals(6, told.lost);
-        assertEquals(0, told.ambiguous + told.again);
+        Outcomes outcomes = new Outcomes(List.of(), 5);
+        assertFalse(outcomes.countReplayable(0, 5));
+        assertFalse(outcomes.countReplayable(5, 9));
+        outcomes.countMissed(0, 7);
+        assertEquals(6, outcomes.lost);
+        assertEquals(0, outcomes.ambiguous + outcomes.replayed);
     }
 
-    /** An outcome of a later version, and a pair that is none. */
+    /** An outcome of a later protocol version, and an invalid pair. */
     @Test
     void whatIsNotKnownIsAgain() {
-        Outcomes told = new Outcomes(List.of(10L, 7L, 20L), 0);
-        assertTrue(told.isAgain(0, 10));
-        assertTrue(told.isAgain(10, 20));
+        Outcomes outcomes = new Outcomes(List.of(10L, 7L, 20L), 0);
+        assertTrue(outcomes.countReplayable(0, 10));
+        assertTrue(outcomes.countReplayable(10, 20));
     }
 
-    /** Buffers that were copied together and sifted, against lists of spans. */
+    /** Compares buffers that were merged and filtered with lists of spans. */
     @Test
     void buffersAreSifted() {
         for (int seed = 1; seed <= 200; seed++) {
             Random r = new Random(seed);
-            List<List<Long>> messages = new ArrayList<>(); // the ends of their spans
+            List<List<Long>> messages = new ArrayList<>(); // end times of their spans
             Buffer kept = null;
             for (int i = 1 + r.nextInt(8); i > 0; i--) {
                 Buffer piece = filled(messages, 1 + r.nextInt(400), seed * 100_000L + i * 1000);
@@ -72,7 +72,7 @@ class OutcomesTest {
             }
             List<Long> pairs = new ArrayList<>(List.of(0L, 0L));
             List<Long> again = new ArrayList<>();
-            long at = 70; // spans before the buffer
+            long at = 70; // number of spans before the buffer
             for (List<Long> message : messages) {
                 at += message.size();
                 int what = r.nextInt(3);
@@ -80,17 +80,17 @@ class OutcomesTest {
                 pairs.add((long) what);
                 if (what == 2) again.addAll(message);
             }
-            Outcomes told = new Outcomes(pairs, 0);
+            Outcomes outcomes = new Outcomes(pairs, 0);
             assertEquals(at - 70, kept.handed, "seed " + seed);
-            kept.sift(70, told);
+            kept.retainUndelivered(70, outcomes);
             assertEquals(again, ends(kept.bytes()), "seed " + seed);
             assertEquals(again.size(), kept.spans);
-            assertEquals(again.size(), told.again);
+            assertEquals(again.size(), outcomes.replayed);
             assertEquals(0, kept.handed);
         }
     }
 
-    /** A buffer of which a part was handed over: the rest stays, whatever became of that part. */
+    /** A partially handed-over buffer keeps the rest, whatever the outcome of the first part. */
     @Test
     void whatWasNotHandedOverStays() {
         for (boolean isKnown : new boolean[] {true, false}) {
@@ -98,14 +98,14 @@ class OutcomesTest {
             Buffer buffer = filled(messages, 600, 0);
             int first = 4 + buffer.bytes().getInt(0);
             assertEquals(256, buffer.handOver(first + 10));
-            buffer.sift(0, new Outcomes(isKnown ? List.of(0L, 0L) : List.of(), 0));
+            buffer.retainUndelivered(0, new Outcomes(isKnown ? List.of(0L, 0L) : List.of(), 0));
             assertEquals(isKnown ? 600 : 344, buffer.spans);
             assertEquals(messages.get(1).get(0), ends(buffer.bytes()).get(isKnown ? 256 : 0));
             assertEquals(buffer.spans, ends(buffer.bytes()).size());
         }
     }
 
-    /** Numbers of two tables are of different keys. */
+    /** Numbers of two tables refer to different keys. */
     @Test
     void onlyBuffersOfOneTableAreCopiedTogether() {
         Buffer one = filled(new ArrayList<>(), 5, 0);
@@ -128,11 +128,14 @@ class OutcomesTest {
         return buffer;
     }
 
-    /** Has a buffer lose its first message, as one does that was cut before, on another connection. */
+    /**
+     * Removes the first message of a buffer, as if it had been handed over on an earlier
+     * connection.
+     */
     private static int drop(List<List<Long>> messages, Buffer piece) {
         int spans = piece.handOver(4 + piece.bytes().getInt(0));
         messages.remove(messages.size() - parts(piece));
-        piece.letGo();
+        piece.discard();
         return spans;
     }
 

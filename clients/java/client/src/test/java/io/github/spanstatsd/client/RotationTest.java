@@ -6,7 +6,7 @@ import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Keys that come in rotation are all learned, though some of them share a place where they are noted. */
+/** Keys used in rotation are all learned, although some of them share a slot for noted hashes. */
 class RotationTest {
     private static final int KEYS = 4096;
 
@@ -18,7 +18,7 @@ class RotationTest {
             waiting.add(i * i * 0x9e3779b1);
         }
         for (int round = 0; round < 1000 && !waiting.isEmpty(); round++) {
-            waiting.removeIf(table::isAgain);
+            waiting.removeIf(table::wasSeenBefore);
         }
         assertEquals(Set.of(), waiting);
     }

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.function.BooleanSupplier;
 
-/** Spans to publish, and what must hold of them. */
+/** Spans to publish, and checks of the client's accounting. */
 final class Samples {
-    /** A span with its labels in a list, as a key's bytes have them. */
+    /** A span whose labels are a list in the order of the key's encoding. */
     static final class Span {
         final List<Object> labels = new ArrayList<>();
         long duration;
@@ -22,7 +22,7 @@ final class Samples {
             return (String) labels.get(place);
         }
 
-        /** The key in bytes, made without the library: what is not set at the end is left out. */
+        /** Returns the encoded key, made without the library. Trailing empty labels are omitted. */
         byte[] key() {
             List<Object> key = new ArrayList<>();
             for (int i = 0; i < labels.size(); i++) {
@@ -70,7 +70,7 @@ final class Samples {
 
     private Samples() {}
 
-    /** A span of a web service, one of 32 resources. */
+    /** Returns a span of a web service with one of 32 resources. */
     static Span sample(int i) {
         Span s = new Span();
         s.labels.addAll(List.of("web-store", "http.request", "GET /api/v1/users/" + i % 32, "web", "server", true, 200L,
@@ -89,7 +89,7 @@ final class Samples {
         return accepted;
     }
 
-    /** A span of any shape. */
+    /** Returns a span of any shape. */
     static Span random(Random r) {
         Span s = sample(r.nextInt(1000));
         switch (r.nextInt(6)) {
@@ -126,7 +126,7 @@ final class Samples {
         return SpanstatsClient.open(b.build());
     }
 
-    /** The books, when nobody publishes. */
+    /** Checks the accounting while no thread publishes. */
     static void checkBooks(SpanstatsClient c, long offered) {
         Stats s = c.stats();
         assertEquals(offered, s.published() + s.refused(), s::toString);
@@ -134,7 +134,7 @@ final class Samples {
         if (s.buffered() < 0) fail(s.toString());
     }
 
-    /** Waits for what other threads bring about. It gives up only when something hangs. */
+    /** Waits for a condition that other threads bring about. It fails only if something hangs. */
     static void eventually(String what, BooleanSupplier is) throws InterruptedException {
         for (int i = 0; i < 60_000; i++) {
             if (is.getAsBoolean()) return;

@@ -12,8 +12,9 @@ class ScheduleTest {
     private static final long SECOND = 1_000_000_000L;
 
     /**
-     * What is published at random moments leaves with the first of it that the schedule has let wait, is never older than
-     * the longest age then, and is on its way before its interval ends, unless it came when the last of that one had left.
+     * Spans published at random times are sent together with the first one that waits. They are
+     * never older than the limit, and sent before their interval ends, unless they were published
+     * after the interval's last send.
      */
     @Test
     void sendsInTime() {
@@ -34,7 +35,7 @@ class ScheduleTest {
         }
     }
 
-    /** It goes by no interval that no daemon has, and leads of tracers differ. */
+    /** Invalid intervals are ignored, and leads differ between tracers. */
     @Test
     void goesByADaemon() {
         for (long interval : new long[] {0, 1, SECOND - 1, 3600 * SECOND + 1, Long.MAX_VALUE, -1}) {

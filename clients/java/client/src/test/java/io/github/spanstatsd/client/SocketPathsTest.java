@@ -10,9 +10,12 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where the client looks for a daemon that nobody named. */
+/** Default paths of the daemon's socket. */
 class SocketPathsTest {
-    /** A directory of the user's own is a place, and one that others may look into is none, nor a link to one. */
+    /**
+     * A private directory of the user is used. Directories accessible to others, and links to them,
+     * are not.
+     */
     @Test
     void onlyDirectoriesOfTheUsersOwnAreTried(@TempDir Path base) throws Exception {
         Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid");

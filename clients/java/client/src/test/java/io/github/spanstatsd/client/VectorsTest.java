@@ -19,7 +19,10 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** The golden vectors of the protocol: what this library writes is those bytes, and what a daemon writes it reads. */
+/**
+ * The golden vectors of the protocol: the library writes the same bytes, and reads the daemon's
+ * messages.
+ */
 class VectorsTest {
     private static final List<JsonObject> VECTORS = read();
 
@@ -42,7 +45,7 @@ class VectorsTest {
         return o.has(name) ? o.get(name).getAsString() : "";
     }
 
-    /** Of each type that a client writes: its canonical vectors, byte for byte. */
+    /** For each type of client message: the canonical vectors, byte for byte. */
     @Test
     void writesCanonicalBytes() {
         ByteBuffer b = ByteBuffer.allocate(Messages.BYTES);
@@ -58,11 +61,11 @@ class VectorsTest {
                     break;
                 case "lost": frame = lost(b, m.has("lost") ? m.getAsJsonObject("lost") : m); break;
                 case "bye":
-                    if (!string(v, "name").equals("bye")) continue; // a daemon's
+                    if (!string(v, "name").equals("bye")) continue; // sent by a daemon
                     frame = Messages.bye(b, string(m, "reason"));
                     break;
                 case "flush":
-                    if (!string(v, "name").equals("flush_request")) continue; // a daemon's
+                    if (!string(v, "name").equals("flush_request")) continue; // sent by a daemon
                     frame = Messages.flush(b, m.get("id").getAsLong());
                     break;
                 default: continue;
@@ -108,7 +111,9 @@ class VectorsTest {
         return Messages.lost(b, names, counts);
     }
 
-    /** Each canonical batch, byte for byte, but for what this library never says. */
+    /**
+     * Each canonical batch, byte for byte, except those with values that this library never sends.
+     */
     @Test
     void writesCanonicalBatches() {
         Buffer buffer = new Buffer(0, ByteBuffer.allocateDirect(Buffer.BYTES));
@@ -129,7 +134,10 @@ class VectorsTest {
         assertTrue(written >= 29, "only " + written + " batches were written");
     }
 
-    /** False: the library cuts such a key, or gives no such number, or Java has no such duration. */
+    /**
+     * Returns false if the library would truncate the key or never use the number, or if Java
+     * cannot represent the duration.
+     */
     private static boolean put(Buffer buffer, JsonObject s) {
         String duration = s.get("duration").getAsString();
         if (duration.length() > 18) return false;
@@ -194,35 +202,35 @@ class VectorsTest {
         switch (in.type()) {
             case 2: return Welcome.read(in);
             case 3: return Welcome.Announcement.read(in);
-            case 7: return Told.Answer.read(in);
-            case 8: return Told.Bye.read(in);
+            case 7: return DaemonMessages.Answer.read(in);
+            case 8: return DaemonMessages.Bye.read(in);
             default: return null;
         }
     }
 
-    /** What a daemon says means what it means. */
+    /** The daemon's messages are parsed to their expected values. */
     @Test
     void readsADaemon() throws IOException {
         int read = 0;
         for (JsonObject v : VECTORS) {
             if (!v.has("type") || !v.get("meaning").isJsonObject()) continue;
-            Object said = decode(frame(v));
-            if (said == null) continue;
+            Object decoded = decode(frame(v));
+            if (decoded == null) continue;
             String name = string(v, "name");
             JsonObject m = v.getAsJsonObject("meaning");
-            if (said instanceof Welcome) {
-                compare(name, m, (Welcome) said);
-            } else if (said instanceof Welcome.Announcement) {
-                Welcome.Announcement a = (Welcome.Announcement) said;
+            if (decoded instanceof Welcome) {
+                compare(name, m, (Welcome) decoded);
+            } else if (decoded instanceof Welcome.Announcement) {
+                Welcome.Announcement a = (Welcome.Announcement) decoded;
                 compare(name, m, a.features());
                 assertEquals(m.has("settled") ? m.get("settled").getAsLong() : 0, a.settled, name);
-            } else if (said instanceof Told.Answer) {
-                Told.Answer a = (Told.Answer) said;
+            } else if (decoded instanceof DaemonMessages.Answer) {
+                DaemonMessages.Answer a = (DaemonMessages.Answer) decoded;
                 assertEquals(m.get("id").getAsLong(), a.id, name);
                 assertEquals(m.has("ok") && m.get("ok").getAsBoolean(), a.ok, name);
                 assertEquals(string(m, "error"), a.error, name);
             } else {
-                Told.Bye b = (Told.Bye) said;
+                DaemonMessages.Bye b = (DaemonMessages.Bye) decoded;
                 assertEquals(string(m, "reason"), b.reason, name);
                 assertEquals(string(m, "detail"), b.detail, name);
                 assertEquals(m.has("versions") ? m.getAsJsonArray("versions").size() : 0, b.versions.size(), name);
@@ -263,7 +271,7 @@ class VectorsTest {
         return list;
     }
 
-    /** What breaks the protocol is refused, and so is every beginning of what does not. */
+    /** Invalid messages are rejected, and so is every proper prefix of a valid message. */
     @Test
     void refusesWhatIsMalformed() {
         int refused = 0;
@@ -284,7 +292,7 @@ class VectorsTest {
         assertTrue(refused >= 15, "only " + refused + " vectors were refused");
     }
 
-    /** Whatever the bytes are, a decoder reads them or says what is wrong: each byte of each vector, changed. */
+    /** A decoder parses or rejects any bytes: each byte of each vector is changed. */
     @Test
     void survivesChangedBytes() {
         for (JsonObject v : VECTORS) {
@@ -296,19 +304,19 @@ class VectorsTest {
                     try {
                         decode(changed);
                     } catch (IOException e) {
-                        // Said.
+                        // Rejected.
                     }
                 }
             }
         }
     }
 
-    /** Text that no string of Java could hold is read all the same. */
+    /** A string that is too long for Java is accepted. */
     @Test
     void readsTextThatIsNotUtf8() throws IOException {
         byte[] body = new String("\u0092\u0008\u0081\u00a6reason\u00a2\u00ff\u00fe").getBytes(StandardCharsets.ISO_8859_1);
         Unpack in = new Unpack(body, 0, body.length);
         assertEquals(8, in.type());
-        assertEquals("\ufffd\ufffd", Told.Bye.read(in).reason);
+        assertEquals("\ufffd\ufffd", DaemonMessages.Bye.read(in).reason);
     }
 }

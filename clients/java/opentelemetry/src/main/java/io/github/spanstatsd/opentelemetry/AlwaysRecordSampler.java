@@ -11,9 +11,9 @@ import io.opentelemetry.sdk.trace.samplers.SamplingResult;
 import java.util.List;
 
 /**
- * A sampler that has every span recorded, as OpenTelemetry's specification calls AlwaysRecord: what
- * the sampler within drops is recorded and not exported, and nobody downstream takes it for sampled.
- * All else is as that one says.
+ * A sampler that makes the SDK record every span, called AlwaysRecord in OpenTelemetry's
+ * specification: spans dropped by the wrapped sampler are recorded but not exported, and not
+ * propagated as sampled. Everything else is decided by the wrapped sampler.
  */
 public final class AlwaysRecordSampler implements Sampler {
     private final Sampler sampler;
@@ -22,7 +22,7 @@ public final class AlwaysRecordSampler implements Sampler {
         this.sampler = sampler;
     }
 
-    /** Wraps a sampler, unless it is such a one. */
+    /** Wraps a sampler, unless it is already wrapped. */
     public static Sampler of(Sampler sampler) {
         return sampler instanceof AlwaysRecordSampler ? sampler : new AlwaysRecordSampler(sampler);
     }
@@ -47,7 +47,7 @@ public final class AlwaysRecordSampler implements Sampler {
         return getDescription();
     }
 
-    /** A result that said to drop a span, with the attributes and the tracestate that it has. */
+    /** Replaces a result that drops the span, with the same attributes and tracestate. */
     private static final class Recorded implements SamplingResult {
         private final SamplingResult dropped;
 

@@ -1,9 +1,10 @@
 package io.github.spanstatsd.opentelemetry;
 
 /**
- * The attributes of a span that labels are made of, by OpenTelemetry's semantic conventions. Those
- * that mean the same stand one behind the other, the present name first. The daemon's own list is
- * internal/rules/otel/labels.go; the vectors in internal/rules/otel/testdata hold the two equal.
+ * Span attributes from which labels are derived, according to OpenTelemetry's semantic conventions.
+ * Names with the same meaning are adjacent, the current name first. The daemon has the same list in
+ * internal/rules/otel/labels.go; the vectors in internal/rules/otel/testdata verify that both
+ * agree.
  */
 enum Attribute {
     HTTP_METHOD("http.request.method"),
@@ -40,13 +41,13 @@ enum Attribute {
     GRAPHQL_TYPE("graphql.operation.type"),
     PROTOCOL("network.protocol.name");
 
-    /** How many there are. */
+    /** Number of attributes. */
     static final int COUNT = values().length;
 
-    /** What {@link #numberOf} says of every other name. */
+    /** Result of {@link #numberOf} for any other name. */
     static final int NONE = -1;
 
-    /** Eight times as many places as names, so that a name that is none of them meets few. */
+    /** Eight times as many slots as names, so that a lookup of another name checks few slots. */
     private static final int MASK = 511;
 
     private static final String[] NAMES = new String[MASK + 1];
@@ -66,7 +67,7 @@ enum Attribute {
     private static final Attribute[] ALL = values();
 
     private final String name;
-    private final boolean isOlder; // a name of the one before it
+    private final boolean isOlder; // an older name of the previous attribute
 
     Attribute(String name) {
         this(name, false);
@@ -77,7 +78,7 @@ enum Attribute {
         this.isOlder = isOlder;
     }
 
-    /** The older name of the same, null where there is none. */
+    /** Returns the older name of the same attribute, or null. */
     Attribute older() {
         Attribute next = this == PROTOCOL ? this : ALL[ordinal() + 1];
         return next.isOlder ? next : null;
@@ -87,7 +88,10 @@ enum Attribute {
         return name;
     }
 
-    /** The ordinal of the attribute with a name, or {@link #NONE}. It is asked for every attribute. */
+    /**
+     * Returns the ordinal of the attribute with a name, or {@link #NONE}. It is called for every
+     * attribute.
+     */
     static int numberOf(String name) {
         for (int at = name.hashCode() & MASK; NAMES[at] != null; at = (at + 1) & MASK) {
             if (NAMES[at].equals(name)) {

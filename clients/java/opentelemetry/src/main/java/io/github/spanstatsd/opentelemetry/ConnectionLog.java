@@ -6,7 +6,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
-/** Logs a line when the daemon is first missed, one when it is there again, and what became of spans where one died. */
+/**
+ * Logs one line when the daemon becomes unreachable, one when it is reachable again, and the
+ * outcome of spans after a crash.
+ */
 final class ConnectionLog implements Listener {
     private final Logger log;
     private final AtomicBoolean isMissed = new AtomicBoolean();
@@ -16,7 +19,7 @@ final class ConnectionLog implements Listener {
         this.log = log;
     }
 
-    /** Says no more: the connection ends because this side ends it. */
+    /** Ends logging, because this side closes the connection. */
     void end() {
         isEnding = true;
     }

@@ -1,15 +1,14 @@
 package io.github.spanstatsd.opentelemetry;
 
 /**
- * Names that are made of two texts, remembered so that none is made a second time: an operation
- * like postgresql.query. It is a direct-mapped cache in which a newer name takes the place of an
- * older one, so its memory is bounded whatever spans say. Any thread uses it: an entry never
- * changes, and two threads that both make one make the same.
+ * A cache of names that are joined of two strings, such as the operation postgresql.query. It is
+ * direct-mapped: a new name replaces an old one in its slot, so its memory is bounded. It is
+ * thread-safe: entries are immutable, and two threads that join the same strings get equal names.
  */
 final class JoinedNames {
     private static final int PLACES = 256;
 
-    /** What is longer is made each time: no more than that is left of an operation's name by the daemon. */
+    /** Longer names are not cached, because the daemon truncates operations to this length. */
     private static final int LONGEST = 100;
 
     private final Entry[] entries = new Entry[PLACES];
@@ -26,7 +25,7 @@ final class JoinedNames {
         }
     }
 
-    /** Both texts in one, with the letters of ASCII in lower case. */
+    /** Joins both strings, with ASCII letters in lower case. */
     String join(String first, String second) {
         if (first.length() > LONGEST || second.length() > LONGEST) {
             return lower(first.concat(second));

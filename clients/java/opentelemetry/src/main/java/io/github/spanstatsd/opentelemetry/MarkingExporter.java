@@ -10,28 +10,29 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Exports spans with a word in their resource that they are counted. A Datadog agent behind reads that, and
- * Collectors hand it on. It stands in no other signal's resource, and costs spans that are exported alone.
+ * Exports spans with a resource attribute that marks them as counted. A Datadog agent reads it, and
+ * Collectors forward it. Other signals' resources stay unchanged. Only exported spans have this
+ * cost.
  */
 final class MarkingExporter implements SpanExporter {
-    /** The attribute that says so. */
+    /** The attribute that marks spans as counted. */
     static final String COMPUTED = "_dd.stats_computed";
 
     private final SpanExporter exporter;
-    private Mark mark = new Mark(Resource.empty()); // the one before; any thread may write it, because it is immutable
+    private Mark mark = new Mark(Resource.empty()); // the latest; any thread can write it, because it is immutable
 
     MarkingExporter(SpanExporter exporter) {
         this.exporter = exporter;
     }
 
-    /** A resource, and the same with the word. */
+    /** A resource, and its copy with the attribute. */
     private static final class Mark {
-        final Resource said;
+        final Resource original;
         final Resource marked;
 
-        Mark(Resource said) {
-            this.said = said;
-            marked = said.toBuilder().put(COMPUTED, "true").build();
+        Mark(Resource original) {
+            this.original = original;
+            marked = original.toBuilder().put(COMPUTED, "true").build();
         }
     }
 
@@ -53,9 +54,9 @@ final class MarkingExporter implements SpanExporter {
     @Override
     public CompletableResultCode export(Collection<SpanData> spans) {
         List<SpanData> marked = new ArrayList<>(spans.size());
-        Mark last = mark; // one resource for all, because exporters group spans by it
+        Mark last = mark; // all spans share one resource object, because exporters group spans by it
         for (SpanData span : spans) {
-            if (span.getResource() != last.said) {
+            if (span.getResource() != last.original) {
                 mark = last = new Mark(span.getResource());
             }
             marked.add(new Marked(span, last.marked));

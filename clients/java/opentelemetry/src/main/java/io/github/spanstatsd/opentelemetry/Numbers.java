@@ -5,13 +5,19 @@ import java.math.MathContext;
 import java.math.RoundingMode;
 import java.util.regex.Pattern;
 
-/** Numbers as text, and texts as numbers, as the daemon has them. All of this is rare. */
+/**
+ * Conversion between numbers and text, with the same results as in the daemon. All of it is rarely
+ * used.
+ */
 final class Numbers {
     private static final Pattern NUMBER = Pattern.compile("[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?");
 
     private Numbers() {}
 
-    /** A number as in JSON: with the fewest digits that say it, and no exponent where it is neither huge nor tiny. */
+    /**
+     * Formats a number as in JSON: with the minimum number of digits, and with an exponent only if
+     * it is very large or very small.
+     */
     static String text(double number) {
         if (Double.isNaN(number)) {
             return "NaN";
@@ -34,7 +40,10 @@ final class Numbers {
         return sign + digits.charAt(0) + fraction + "e" + (exponent < 0 ? "-" : "+") + Math.abs(exponent);
     }
 
-    /** The decimal number of the fewest digits that is read as this one; Double.toString has more of them before Java 19. */
+    /**
+     * Returns the decimal number with the fewest digits that is parsed to this value. Before Java
+     * 19, Double.toString can return more digits.
+     */
     private static BigDecimal shortest(double size) {
         BigDecimal exact = new BigDecimal(size);
         for (int digits = 1; ; digits++) {
@@ -45,7 +54,7 @@ final class Numbers {
         }
     }
 
-    /** The status of a response that a text says, 0 where it is none: a whole number. */
+    /** Parses a status code; 0 if the text is not a whole number. */
     static int status(String text) {
         if (!NUMBER.matcher(text).matches()) {
             return 0;
@@ -54,7 +63,7 @@ final class Numbers {
         return number == Math.rint(number) && number >= 0 && number <= Integer.MAX_VALUE ? (int) number : 0;
     }
 
-    /** The number below 2^32 that digits say, as it is written shortest; empty where they say none. */
+    /** Returns the shortest form of a decimal number below 2^32; empty if the text is not one. */
     static String digits(String text) {
         long number = 0;
         for (int i = 0; i < text.length(); i++) {

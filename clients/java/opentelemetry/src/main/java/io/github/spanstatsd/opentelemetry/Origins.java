@@ -6,43 +6,45 @@ import io.opentelemetry.sdk.resources.Resource;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Who sends: what a resource says, as the daemon reads it of OTLP (internal/rules/otel/origin.go). */
+/**
+ * Derives the origin from a resource, as the daemon does for OTLP (internal/rules/otel/origin.go).
+ */
 final class Origins {
-    /** What OpenTelemetry calls a service that says no name. */
+    /** OpenTelemetry's name of a service without a name. */
     private static final String UNKNOWN_SERVICE = "unknown_service";
 
-    /** Begins the version of a tracer that is an SDK of OpenTelemetry. */
+    /** Prefix of the tracer version for OpenTelemetry SDKs. */
     private static final String VERSION = "otlp-";
 
     private Origins() {}
 
     static Origin of(Resource resource) {
-        Map<String, String> said = said(resource);
-        String environment = said.getOrDefault("deployment.environment.name", "");
+        Map<String, String> attributes = attributes(resource);
+        String environment = attributes.getOrDefault("deployment.environment.name", "");
         return Origin.builder()
                 .service(service(resource))
-                .env(environment.isEmpty() ? said.get("deployment.environment") : environment)
-                .version(said.get("service.version"))
-                .host(said.get("host.name"))
-                .containerId(said.get("container.id"))
-                .runtimeId(said.get("service.instance.id"))
-                .lang(said.get("telemetry.sdk.language"))
-                .langVersion(said.get("process.runtime.version"))
-                .langInterpreter(said.get("process.runtime.name"))
-                .tracerVersion(VERSION + said.getOrDefault("telemetry.sdk.version", ""))
-                .gitCommitSha(said.get("vcs.ref.head.revision"))
+                .env(environment.isEmpty() ? attributes.get("deployment.environment") : environment)
+                .version(attributes.get("service.version"))
+                .host(attributes.get("host.name"))
+                .containerId(attributes.get("container.id"))
+                .runtimeId(attributes.get("service.instance.id"))
+                .lang(attributes.get("telemetry.sdk.language"))
+                .langVersion(attributes.get("process.runtime.version"))
+                .langInterpreter(attributes.get("process.runtime.name"))
+                .tracerVersion(VERSION + attributes.getOrDefault("telemetry.sdk.version", ""))
+                .gitCommitSha(attributes.get("vcs.ref.head.revision"))
                 .build();
     }
 
     static String service(Resource resource) {
-        String service = said(resource).getOrDefault("service.name", "");
+        String service = attributes(resource).getOrDefault("service.name", "");
         return service.isEmpty() ? UNKNOWN_SERVICE : service;
     }
 
-    /** The attributes as text, by their names. */
-    private static Map<String, String> said(Resource resource) {
-        Map<String, String> said = new HashMap<>();
-        resource.getAttributes().forEach((AttributeKey<?> key, Object value) -> said.putIfAbsent(key.getKey(), SpanValues.textOf(value)));
-        return said;
+    /** Returns the attributes as text, by name. */
+    private static Map<String, String> attributes(Resource resource) {
+        Map<String, String> attributes = new HashMap<>();
+        resource.getAttributes().forEach((AttributeKey<?> key, Object value) -> attributes.putIfAbsent(key.getKey(), SpanValues.textOf(value)));
+        return attributes;
     }
 }

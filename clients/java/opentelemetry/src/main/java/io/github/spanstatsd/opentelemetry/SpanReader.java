@@ -7,14 +7,15 @@ import io.opentelemetry.api.trace.StatusCode;
 import io.opentelemetry.sdk.trace.data.SpanData;
 
 /**
- * Makes the labels of a span: those that the daemon makes of the same span when it comes by OTLP
- * (internal/rules/otel). One thread at a time uses it; between two spans it refers to neither.
+ * Derives the labels of a span, the same as the daemon for that span over OTLP
+ * (internal/rules/otel). It is used by one thread at a time, and keeps no reference to a span after
+ * clear.
  */
 final class SpanReader {
-    /** An OK that an application has set itself is a tag, because nobody else sets it. */
+    /** An OK status becomes a tag, because only the application can have set it. */
     private static final String STATUS_OK = "otel.status_code:OK";
 
-    /** What becomes a peer tag, in the order of the names, which are those of the tags. */
+    /** Attributes that become peer tags, sorted by name, which is also the name of the tag. */
     private static final Attribute[] TAGS = {
         Attribute.DB_COLLECTION, Attribute.DB_NAMESPACE, Attribute.DB_OPERATION, Attribute.DB_SYSTEM,
         Attribute.MESSAGING_DESTINATION, Attribute.MESSAGING_OPERATION, Attribute.MESSAGING_OPERATION_TYPE,
@@ -27,13 +28,13 @@ final class SpanReader {
     private final SpanValues values = new SpanValues();
     private final Labels labels = new Labels();
 
-    /** Makes one for spans of a service. */
+    /** Creates a reader for spans of a service. */
     SpanReader(String service, Work work) {
         this.service = service;
         this.work = work;
     }
 
-    /** Makes a span's labels. They are good until {@link #clear}. */
+    /** Derives a span's labels. The result is valid until {@link #clear}. */
     Labels read(SpanData span) {
         values.read(span.getAttributes());
         SpanKind kind = span.getKind();
@@ -59,7 +60,7 @@ final class SpanReader {
         return labels;
     }
 
-    /** Lets go of the span. */
+    /** Removes all references to the span. */
     void clear() {
         values.clear();
         labels.clear();
@@ -69,19 +70,22 @@ final class SpanReader {
         return !span.getParentSpanContext().isValid();
     }
 
-    /** Whether a span is the first of its service in its trace. */
+    /** Reports whether a span is the first of its service in its trace. */
     static boolean isTopLevel(SpanData span) {
         return isRoot(span) || span.getKind() == SpanKind.SERVER || span.getKind() == SpanKind.CONSUMER;
     }
 
-    /** Whether spans of a kind name the other side of a call. A server's caller writes its address. */
+    /**
+     * Reports whether peer attributes in spans of this kind name the called service. In a server
+     * span they describe the client.
+     */
     private static boolean hasPeer(SpanKind kind) {
         return kind == SpanKind.CLIENT || kind == SpanKind.PRODUCER || kind == SpanKind.CONSUMER;
     }
 
     /**
-     * The value of a peer tag, empty where spans of that kind have none. Before there was an attribute for the server's name, a client named
-     * its peer.
+     * Returns the value of a peer tag, or an empty string if spans of this kind do not have the
+     * tag. The older name of a server's address is OLD_PEER_NAME.
      */
     private String tagged(Attribute tag, SpanKind kind) {
         boolean isPeer = tag == Attribute.PEER_SERVICE || tag == Attribute.SERVER_ADDRESS;

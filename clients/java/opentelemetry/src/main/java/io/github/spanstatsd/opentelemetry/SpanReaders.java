@@ -3,12 +3,12 @@ package io.github.spanstatsd.opentelemetry;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
- * Readers that any thread may take for one span. Nobody waits for one: a thread tries the place that
- * its number says and those behind it, and where all are taken makes one for itself. There is nothing a
- * thread, so a million virtual ones cost no more than the processors that run them.
+ * Readers shared by all threads, each for one span at a time. A thread never waits: it tries the
+ * slot derived from its thread ID and the following ones, and creates a temporary reader if all are
+ * taken. There is no state per thread, so the number of virtual threads does not matter.
  */
 final class SpanReaders {
-    /** Numbers that lie in one cache line, so that two processors do not meet in it. */
+    /** Number of entries per cache line, so that two processors do not share one. */
     private static final int STRIDE = 16;
 
     private static final int MOST = 64;
@@ -25,7 +25,7 @@ final class SpanReaders {
         taken = new AtomicIntegerArray(places * STRIDE);
     }
 
-    /** The place of a reader that nobody has, -1 where all are taken. */
+    /** Takes a free slot and returns it, or -1 if all are taken. */
     int take() {
         int first = (int) Thread.currentThread().getId();
         for (int i = 0; i < readers.length; i++) {
@@ -37,7 +37,7 @@ final class SpanReaders {
         return -1;
     }
 
-    /** The reader of a place that was taken, which is made when it is first taken. */
+    /** Returns the reader of a taken slot, and creates it at its first use. */
     SpanReader at(int place) {
         if (place < 0) {
             return new SpanReader(service, work);
@@ -46,7 +46,7 @@ final class SpanReaders {
         return reader != null ? reader : (readers[place] = new SpanReader(service, work));
     }
 
-    /** Gives a reader back that has let go of its span. */
+    /** Returns a slot. Its reader has no reference to a span. */
     void give(int place) {
         if (place >= 0) {
             taken.lazySet(place * STRIDE, 0);

@@ -5,15 +5,15 @@ import io.opentelemetry.api.common.Attributes;
 import java.util.function.BiConsumer;
 
 /**
- * The values of one span's attributes that labels are made of. It is used again for the next span,
- * by one thread at a time, and refers to nothing of a span in between. Of what comes twice the first
- * counts, as in OpenTelemetry's own decoders.
+ * The values of a span's attributes from which labels are derived. It is reused, by one thread at a
+ * time, and keeps no reference to a span after clear. The first of duplicate attributes counts, as
+ * in OpenTelemetry's own decoders.
  */
 final class SpanValues implements BiConsumer<AttributeKey<?>, Object> {
     private final Object[] values = new Object[Attribute.COUNT];
-    private long present; // a bit for each attribute that the span has
+    private long present; // one bit per attribute that the span has
 
-    /** Reads a span's attributes, in one pass: most of them are none of ours. */
+    /** Reads a span's attributes in one pass. Most of them are not used for labels. */
     void read(Attributes attributes) {
         attributes.forEach(this);
     }
@@ -27,7 +27,7 @@ final class SpanValues implements BiConsumer<AttributeKey<?>, Object> {
         }
     }
 
-    /** Lets go of what was read. */
+    /** Removes all values. */
     void clear() {
         for (long left = present; left != 0; left &= left - 1) {
             values[Long.numberOfTrailingZeros(left)] = null;
@@ -35,18 +35,21 @@ final class SpanValues implements BiConsumer<AttributeKey<?>, Object> {
         present = 0;
     }
 
-    /** The value of an attribute, null where the span has none. */
+    /** Returns the value of an attribute, or null. */
     Object of(Attribute attribute) {
         return values[attribute.ordinal()];
     }
 
-    /** The value of the first of two attributes that the span has. */
+    /** Returns the value of the first of two attributes that the span has. */
     Object of(Attribute attribute, Attribute older) {
         Object value = of(attribute);
         return value != null ? value : of(older);
     }
 
-    /** An attribute's value as text, whatever it was set as. It is empty of one that is not there, and of a list. */
+    /**
+     * Returns an attribute's value as text, whatever its type. It is empty if the attribute is
+     * missing or a list.
+     */
     String text(Attribute attribute) {
         return textOf(of(attribute));
     }

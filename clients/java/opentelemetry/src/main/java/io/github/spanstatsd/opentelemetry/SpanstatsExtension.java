@@ -13,13 +13,13 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * What OpenTelemetry's Java agent finds in the jar, and an SDK that configures itself on its class
- * path: it wraps the sampler that was configured, adds the processor, and has exporters of traces
- * mark what they send as counted, or a Datadog agent or a spanstatsd behind would count the sampled
- * spans again: OTLP by a header, and all by an attribute of the resource.
+ * Extension that OpenTelemetry's Java agent finds in the jar, and an autoconfigured SDK on its
+ * class path. It wraps the configured sampler, adds the processor, and makes trace exporters mark
+ * spans as counted, because otherwise a Datadog agent or a spanstatsd downstream would count the
+ * sampled spans again: OTLP exporters by a header, and all exporters by a resource attribute.
  *
- * <p>It goes after all other customizers, so that it wraps what they make. Where it can't work, as
- * before Java 16, it says so in one line and leaves all as it is.
+ * <p>It runs after all other customizers, so that it wraps their results. If it is not usable, such
+ * as before Java 16, it logs one line and changes nothing.
  */
 public final class SpanstatsExtension implements AutoConfigurationCustomizerProvider {
     private static final Logger LOG = Logger.getLogger(SpanstatsExtension.class.getName());
@@ -29,7 +29,7 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
     private static final String TRACES_HEADERS = "otel.exporter.otlp.traces.headers";
 
     private Resource resource = Resource.empty();
-    private SpanstatsSpanProcessor processor; // null where it can't work: then nothing is marked
+    private SpanstatsSpanProcessor processor; // null if it is not usable: then nothing is marked
 
     @Override
     public void customize(AutoConfigurationCustomizer customizer) {
@@ -49,7 +49,7 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
         return Integer.MAX_VALUE;
     }
 
-    /** Finds out before anything is marked as counted. */
+    /** Checks Unix socket support before anything is marked as counted. */
     private static boolean canWork() {
         if (Runtime.version().feature() < 16) {
             LOG.log(Level.WARNING, NOT_COUNTED, "it needs Java 16 or later, which has Unix sockets");
@@ -72,20 +72,23 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
         return processor != null ? builder.addSpanProcessor(processor.begin(resource)) : builder;
     }
 
-    /** Takes all that counting needs, a thread too, before anything is marked as counted. */
+    /**
+     * Allocates everything that counting needs, including a thread, before anything is marked as
+     * counted.
+     */
     private boolean open(ConfigProperties config) {
         if (config.getBoolean("otel.sdk.disabled", false)) {
             return false;
         }
         try {
             processor = SpanstatsSpanProcessor.open(Config.builder());
-        } catch (RuntimeException | LinkageError | OutOfMemoryError e) { // the last where memory off the heap is short
+        } catch (RuntimeException | LinkageError | OutOfMemoryError e) { // also thrown without memory off the heap
             LOG.log(Level.WARNING, NOT_COUNTED, e.toString());
         }
         return processor != null;
     }
 
-    /** The header of what was counted already, behind those that are configured. */
+    /** Returns the configured headers, and the header that marks traces as counted. */
     static Map<String, String> mark(ConfigProperties config) {
         String headers = config.getString(TRACES_HEADERS);
         if (headers == null) {

@@ -19,15 +19,16 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * Hands each span that ends to spanstatsd, which counts it. It sees the spans that are recorded, so
- * give the provider an {@link AlwaysRecordSampler} around its sampler: then every span is counted,
- * and only those that are sampled are exported.
+ * Publishes each ended span to spanstatsd, which counts it. A processor receives only recorded
+ * spans, so wrap the provider's sampler in an {@link AlwaysRecordSampler}: then every span is
+ * counted, and only sampled ones are exported.
  *
- * <p>A span counts once. What its tracestate says of sampling elsewhere weighs nothing here, because
- * every span of this process is recorded, whether its trace was sampled or not.
+ * <p>A span has a weight of 1. The sampling threshold in its tracestate is ignored, because every
+ * span of this process is recorded, whether its trace was sampled or not.
  *
- * <p>Any thread may end spans. None of them waits: what can't be buffered is counted as lost. What
- * is read of a span is copied before {@link #onEnd} returns, and nothing refers to it afterwards.
+ * <p>It is thread-safe, and never blocks: spans that do not fit into the buffers are counted as
+ * lost. The values of a span are copied before {@link #onEnd} returns, and no reference to it is
+ * kept.
  */
 public final class SpanstatsSpanProcessor implements SpanProcessor {
     private static final Logger LOG = Logger.getLogger(SpanstatsSpanProcessor.class.getName());
@@ -46,7 +47,10 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
         this.log = log;
     }
 
-    /** Makes one that has all the memory that it needs, and connects when {@link #begin} says whose spans these are. */
+    /**
+     * Creates a processor and allocates its memory. It connects after {@link #begin} has set the
+     * origin of the spans.
+     */
     static SpanstatsSpanProcessor open(Config.Builder config) {
         ConnectionLog log = new ConnectionLog(LOG);
         CompletableFuture<Origin> origin = new CompletableFuture<>();
@@ -54,7 +58,7 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
         return new SpanstatsSpanProcessor(client, origin, log);
     }
 
-    /** Has it count for a provider with that resource. */
+    /** Starts counting for a provider with the given resource. */
     SpanstatsSpanProcessor begin(Resource resource) {
         readers = new SpanReaders(Origins.service(resource));
         origin.complete(Origins.of(resource));
@@ -62,8 +66,8 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
     }
 
     /**
-     * Makes one for a provider with that resource, which says whose spans these are. The socket is what
-     * the variable SPANSTATSD_SOCKET says. It does not wait for a daemon.
+     * Creates a processor for a provider with the given resource, which determines the origin. The
+     * environment variable SPANSTATSD_SOCKET sets the socket. It does not wait for a daemon.
      *
      * @throws UnsupportedOperationException before Java 16, which has no Unix sockets
      */
@@ -71,7 +75,10 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
         return create(resource, Config.builder());
     }
 
-    /** The same with a configuration, of which the origin, the listener and the hook are set here. */
+    /**
+     * Creates a processor with a configuration. This method sets its origin, listener and shutdown
+     * hook.
+     */
     public static SpanstatsSpanProcessor create(Resource resource, Config.Builder config) {
         return open(config).begin(resource);
     }
@@ -95,10 +102,10 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
         int place = readers.take();
         SpanReader reader = readers.at(place);
         try {
-            SpanData span = ended.toSpanData(); // what alone has a status and an end
+            SpanData span = ended.toSpanData(); // only SpanData has a status and an end time
             publish(span, reader.read(span));
         } catch (RuntimeException | LinkageError e) {
-            if (isBroken.compareAndSet(false, true)) { // a defect of ours is not the application's
+            if (isBroken.compareAndSet(false, true)) { // an internal error must not affect the application
                 LOG.log(Level.WARNING, "count a span: it is not counted, nor are others like it; please report this", e);
             }
         } finally {
@@ -116,12 +123,15 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
         client.publish(labels, Math.max(0, end - span.getStartEpochNanos()), end, flags);
     }
 
-    /** What became of the spans that ended. */
+    /** Returns the statistics of ended spans. */
     public Stats stats() {
         return client.stats();
     }
 
-    /** Sends what is buffered, and has the daemon report it. It is done when all destinations have it. */
+    /**
+     * Sends buffered spans and requests a flush. The result completes when all destinations have
+     * accepted the spans.
+     */
     @Override
     public CompletableResultCode forceFlush() {
         CompletableResultCode flushed = new CompletableResultCode();
@@ -135,7 +145,7 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
         return flushed;
     }
 
-    /** Sends what is buffered and closes the connection, on a thread of its own. */
+    /** Sends buffered spans and closes the connection, on a separate thread. */
     @Override
     public CompletableResultCode shutdown() {
         if (isClosing.compareAndSet(false, true)) {

@@ -4,11 +4,11 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 
-/** What a span says of how its call ended, in HTTP's and in gRPC's codes. */
+/** Derives HTTP and gRPC status codes from a span. */
 final class Statuses {
     private static final String PREFIX = "StatusCode.";
 
-    /** The codes of gRPC as they are written, by their numbers and by their names. */
+    /** gRPC codes as text, by number and by name. */
     private static final Map<String, String> CODES = new HashMap<>();
 
     private static final String[] NUMBERS = new String[17];
@@ -30,7 +30,7 @@ final class Statuses {
 
     private Statuses() {}
 
-    /** The status of a response over HTTP, 0 where there is none, or none that an int holds. */
+    /** Returns the HTTP status, or 0 if there is none or it does not fit into an int. */
     static int http(SpanValues values) {
         Object value = values.of(Attribute.HTTP_STATUS, Attribute.OLD_HTTP_STATUS);
         if (value instanceof Long) {
@@ -41,9 +41,9 @@ final class Statuses {
     }
 
     /**
-       * The status of a call by gRPC, empty where there is none. Other systems have statuses under the
-       * present name too.
-       */
+     * Returns the gRPC status, or an empty string. The current attribute name is also used by other
+     * RPC systems.
+     */
     static String grpc(SpanValues values) {
         Object value = values.of(Attribute.GRPC_STATUS);
         if (value == null && callsGrpc(values)) {
@@ -60,7 +60,10 @@ final class Statuses {
         return present.equals("grpc") || present.isEmpty() && values.text(Attribute.OLD_RPC_SYSTEM).equals("grpc");
     }
 
-    /** The digits of a code that was written as a number, as a name, or as a name behind {@link #PREFIX}. */
+    /**
+     * Returns the digits of a code given as a number, as a name, or as a name after {@link
+     * #PREFIX}.
+     */
     private static String code(String text) {
         String digits = Numbers.digits(text);
         if (!digits.isEmpty()) {

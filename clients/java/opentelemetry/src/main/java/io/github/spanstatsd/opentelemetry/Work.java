@@ -4,11 +4,11 @@ import io.opentelemetry.api.trace.SpanKind;
 import java.util.Set;
 
 /**
- * What kind of work a span is: its operation and its type, as the daemon names them for OTLP
- * (internal/rules/work), which is as the agent does.
+ * Derives the operation and the type of a span, as the daemon does for OTLP (internal/rules/work),
+ * which follows the agent.
  */
 final class Work {
-    /** The systems of databases whose type is sql, by OpenTelemetry's present and older names. */
+    /** Database systems whose type is sql, by their current and older OpenTelemetry names. */
     private static final Set<String> SQL =
             Set.of(
                     "actian.ingres", "adabas", "aws.redshift", "cache", "clickhouse", "cloudscape", "cockroachdb", "coldfusion",
@@ -18,13 +18,13 @@ final class Work {
                     "oracle.db", "other_sql", "pervasive", "pointbase", "postgresql", "progress", "redshift", "sap.hana",
                     "sap.maxdb", "softwareag.adabas", "sqlite", "sybase", "teradata", "vertica");
 
-    /** The systems whose type has their own name. */
+    /** Systems whose type is the name of the system. */
     private static final Set<String> OWN =
             Set.of("cassandra", "redis", "memcached", "mongodb", "elasticsearch", "opensearch");
 
     private final JoinedNames names = new JoinedNames();
 
-    /** The operation. */
+    /** Returns the operation. */
     String operation(SpanValues values, SpanKind kind) {
         boolean isClient = kind == SpanKind.CLIENT;
         boolean isServer = kind == SpanKind.SERVER;
@@ -68,19 +68,19 @@ final class Work {
         return kind == SpanKind.PRODUCER ? "Producer" : kind == SpanKind.CONSUMER ? "Consumer" : "Internal";
     }
 
-    /** What was done with a message. */
+    /** Returns the messaging operation. */
     private static String done(SpanValues values) {
         String type = values.text(Attribute.MESSAGING_OPERATION_TYPE, Attribute.OLD_MESSAGING_OPERATION);
         return type.isEmpty() ? values.text(Attribute.MESSAGING_OPERATION) : type;
     }
 
-    /** A call of AWS, which is named by the service that is called. */
+    /** Returns the operation of an AWS call, named after the called service. */
     private String aws(SpanValues values) {
         String service = values.text(Attribute.RPC_SERVICE);
         return service.isEmpty() ? "aws.client.request" : names.join(names.join("aws.", service), ".request");
     }
 
-    /** A request by a protocol, if that is known. */
+    /** Returns the operation of a request, named after the protocol if it is known. */
     private String request(String protocol, boolean isServer) {
         if (protocol.isEmpty()) {
             return isServer ? "server.request" : "client.request";
@@ -88,7 +88,7 @@ final class Work {
         return names.join(protocol, isServer ? ".server.request" : ".client.request");
     }
 
-    /** The type. */
+    /** Returns the type. */
     static String type(SpanValues values, SpanKind kind) {
         if (kind != SpanKind.CLIENT) {
             return kind == SpanKind.SERVER ? "web" : "custom";

@@ -5,11 +5,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What tests see of labels and origins, by the names of docs/protocol.md; only what is set. */
+/**
+ * Shows labels and origins to tests, by the names of docs/protocol.md. Empty fields are omitted.
+ */
 public final class Shown {
     private Shown() {}
 
-    /** A copy of labels. Numbers are doubles, as in a file of JSON. */
+    /** Returns a copy of labels. Numbers are doubles, as in a JSON file. */
     public static Map<String, Object> labels(Labels labels) {
         Map<String, Object> all = new TreeMap<>();
         all.put("service", labels.service);
@@ -42,7 +44,7 @@ public final class Shown {
         }
     }
 
-    /** The fields of an origin. */
+    /** Returns the fields of an origin. */
     public static Map<String, String> origin(Origin origin) {
         return origin.fields();
     }

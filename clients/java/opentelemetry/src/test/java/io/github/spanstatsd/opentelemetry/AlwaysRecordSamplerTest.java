@@ -19,7 +19,7 @@ class AlwaysRecordSamplerTest {
     private static final Attributes ATTRIBUTES = Attributes.of(AttributeKey.stringKey("why"), "because");
     private static final TraceState STATE = TraceState.builder().put("ot", "th:8").build();
 
-    /** A sampler that says one thing always, with attributes and a tracestate. */
+    /** A sampler that always returns the same decision, with attributes and a tracestate. */
     private static final class Fixed implements Sampler, SamplingResult {
         private final SamplingDecision decision;
 

@@ -45,7 +45,9 @@ class ConnectionLogTest {
         assertEquals(List.of(Level.WARNING, Level.INFO, Level.WARNING), said);
     }
 
-    /** It is said whether the daemon is missed or not, and changes nothing of that. */
+    /**
+     * Other events are logged whether the daemon is reachable or not, and do not change that state.
+     */
     @Test
     void whatBecameOfSpansIsALine() {
         log.heard(Event.DIED, "gone");

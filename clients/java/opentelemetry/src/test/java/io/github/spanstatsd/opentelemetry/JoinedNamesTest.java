@@ -15,7 +15,7 @@ class JoinedNamesTest {
         assertSame(name, names.join(new String("PostgreSQL"), ".query"));
     }
 
-    /** However many there are, and whatever shares a place, each name is its own. */
+    /** Results are correct for any number of names, and for names that share a slot. */
     @Test
     void manyNamesAreTheirOwn() {
         for (int round = 0; round < 2; round++) {
@@ -26,7 +26,7 @@ class JoinedNamesTest {
         }
         assertEquals("ab", names.join("a", "b"));
         assertEquals("ab", names.join("", "ab"));
-        assertEquals("aa.bb", names.join("Aa", ".bb")); // "Aa" and "BB" have one hash
+        assertEquals("aa.bb", names.join("Aa", ".bb")); // "Aa" and "BB" have the same hash
         assertEquals("bb.bb", names.join("BB", ".bb"));
     }
 

@@ -15,7 +15,10 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 class LabelsTest {
-    /** The daemon's own test computes the file from what it counts of the same spans by OTLP. */
+    /**
+     * The daemon's own test generates the file from the labels that it derives from the same spans
+     * over OTLP.
+     */
     @Test
     void everySpanHasTheLabelsThatTheDaemonGivesIt() throws IOException {
         String file = Files.readString(Path.of(System.getProperty("spanstatsd.labels")));

@@ -14,7 +14,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.BiConsumer;
 
-/** Spans of a file of vectors, also such as no SDK would make: with one attribute twice. */
+/**
+ * Spans from a file of vectors, including spans that no SDK creates, with a duplicate attribute.
+ */
 final class MadeSpan {
     String name;
     String service;

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 class MarkingExporterTest {
     private static final Resource RESOURCE = Resource.builder().put("service.name", "shop").build();
 
-    /** Keeps what it is given. */
+    /** Records the exported spans. */
     private static final class Kept implements SpanExporter {
         private final List<SpanData> spans = new ArrayList<>();
         private boolean isShut;
@@ -67,7 +67,7 @@ class MarkingExporterTest {
         }
     }
 
-    /** The resource that it remembers is put in the place of no other. */
+    /** The cached resource does not replace another one. */
     @Test
     void eachResourceIsMarkedAsItself() {
         Kept kept = new Kept();

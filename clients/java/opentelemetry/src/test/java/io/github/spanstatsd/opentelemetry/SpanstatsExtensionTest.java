@@ -14,7 +14,7 @@ import java.util.zip.ZipFile;
 import org.junit.jupiter.api.Test;
 
 class SpanstatsExtensionTest {
-    /** An SDK finds it by itself, and has every span recorded. */
+    /** An SDK finds the extension by itself, and records every span. */
     @Test
     void anSdkThatConfiguresItselfFindsIt() {
         Map<String, String> settings = Map.of(
@@ -31,7 +31,9 @@ class SpanstatsExtensionTest {
         provider.shutdown().join(1, TimeUnit.MINUTES);
     }
 
-    /** What runs in a virtual machine of its own: it prints the headers that an exporter of traces is configured with. */
+    /**
+     * Main method of a separate virtual machine: prints the configured headers of a trace exporter.
+     */
     public static void main(String[] arguments) {
         String[] headers = {null};
         AutoConfiguredOpenTelemetrySdk.builder()
@@ -58,14 +60,17 @@ class SpanstatsExtensionTest {
         return new String(process.getInputStream().readAllBytes());
     }
 
-    /** Where there is no memory for the client's buffers, nothing is counted, and nothing is marked as counted. */
+    /**
+     * If there is no memory for the client's buffers, nothing is counted, and nothing is marked as
+     * counted.
+     */
     @Test
     void withoutAClientNothingIsMarked() throws Exception {
         assertEquals("a=b,Datadog-Client-Computed-Stats=yes", headers("-Dsome=thing"));
         assertEquals("null", headers("-XX:MaxDirectMemorySize=1m"));
     }
 
-    /** What is exported is marked as counted, beside the headers that are configured. */
+    /** Exported traces are marked as counted, in addition to the configured headers. */
     @Test
     void theExporterMarksWhatItSends() {
         assertEquals("Datadog-Client-Computed-Stats=yes", marked(Map.of()));
@@ -79,7 +84,10 @@ class SpanstatsExtensionTest {
         return SpanstatsExtension.mark(DefaultConfigProperties.createFromMap(settings)).get("otel.exporter.otlp.traces.headers");
     }
 
-    /** The Java agent is given one jar with all in it, and each class once: it knows none of several releases. */
+    /**
+     * The jar for the Java agent contains all classes, each of them once, because the agent does
+     * not support multi-release jars.
+     */
     @Test
     void theJarForTheAgentHoldsAll() throws Exception {
         try (ZipFile jar = new ZipFile(System.getProperty("spanstatsd.extension"))) {

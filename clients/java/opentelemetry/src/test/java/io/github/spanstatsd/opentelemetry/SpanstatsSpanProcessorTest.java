@@ -33,7 +33,7 @@ class SpanstatsSpanProcessorTest {
     @TempDir
     private Path directory;
 
-    /** A processor whose daemon is not there: what it is given waits in its buffer. */
+    /** Returns a processor without a daemon: spans wait in its buffer. */
     private SpanstatsSpanProcessor processor() {
         return SpanstatsSpanProcessor.create(Resource.getDefault(), Config.builder().socket(directory.resolve("s").toString()));
     }
@@ -67,7 +67,7 @@ class SpanstatsSpanProcessorTest {
         }
     }
 
-    /** Behind a shutdown spans are refused and counted as that, and nothing fails. */
+    /** After shutdown spans are refused and counted as refused, and nothing fails. */
     @Test
     void behindItsEndNothingIsPublished() {
         SpanstatsSpanProcessor processor = processor();
@@ -81,7 +81,10 @@ class SpanstatsSpanProcessorTest {
         assertTrue(processor.shutdown().join(1, TimeUnit.MINUTES).isSuccess(), "a second time");
     }
 
-    /** A thread ends spans within those of another one's, more of them at a time than there are readers. */
+    /**
+     * Threads end spans while other threads are ending theirs, more at a time than there are
+     * readers.
+     */
     @Test
     void manyThreadsPublish() throws InterruptedException {
         SpanstatsSpanProcessor processor = processor();
@@ -104,7 +107,10 @@ class SpanstatsSpanProcessorTest {
         }
     }
 
-    /** What a span refers to is garbage when it has ended, while the processor lives on. */
+    /**
+     * Objects referenced by a span can be collected after it has ended, while the processor is in
+     * use.
+     */
     @Test
     void nothingRefersToASpanThatEnded() throws InterruptedException {
         SpanstatsSpanProcessor processor = processor();
@@ -125,7 +131,7 @@ class SpanstatsSpanProcessorTest {
         return new WeakReference<>(span);
     }
 
-    /** A processor like ours that does nothing, so that the SDK does what it does for any. */
+    /** A processor like ours that does nothing, to measure the SDK's own cost. */
     private static final class Idle implements SpanProcessor {
         @Override
         public void onStart(Context parent, ReadWriteSpan span) {}
@@ -144,7 +150,10 @@ class SpanstatsSpanProcessorTest {
         }
     }
 
-    /** Of a span that is published there is at most what the SDK makes for whoever reads its status. */
+    /**
+     * A published span allocates at most the object that the SDK creates for a caller that reads
+     * its status.
+     */
     @Test
     void noGarbageIsMadeBesideTheSdks() {
         long idle;
@@ -159,7 +168,7 @@ class SpanstatsSpanProcessorTest {
         assertTrue(ours - idle <= 80, "a span allocates " + idle + " B, with us " + ours + " B");
     }
 
-    /** Bytes a span, when all that is made once was made. */
+    /** Returns the bytes allocated per span, after initialization. */
     private static long allocatedBySpans(Tracer tracer) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         int spans = 20_000;

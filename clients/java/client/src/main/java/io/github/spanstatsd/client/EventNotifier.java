@@ -2,8 +2,8 @@ package io.github.spanstatsd.client;
 
 import java.util.concurrent.TimeUnit;
 
-/** Tells a listener, of one kind of event at most one a second. It is the sender's. */
-final class Herald {
+/** Notifies a listener, at most once per second for each kind of event. Only the sender uses it. */
+final class EventNotifier {
     private static final long APART = TimeUnit.SECONDS.toNanos(1);
 
     private final Listener listener;
@@ -11,7 +11,7 @@ final class Herald {
     private final long[] kept = new long[Event.values().length];
     private final boolean[] wasHeard = new boolean[Event.values().length];
 
-    Herald(Listener listener) {
+    EventNotifier(Listener listener) {
         this.listener = listener;
     }
 
@@ -29,7 +29,7 @@ final class Herald {
         try {
             listener.heard(event, message + more);
         } catch (RuntimeException | LinkageError e) {
-            // It is the listener's, and nobody is left to tell.
+            // An exception of the listener is ignored.
         }
     }
 }

@@ -3,11 +3,11 @@ package io.github.spanstatsd.client;
 import java.io.IOException;
 import java.util.List;
 
-/** The daemon's shorter messages: the answer to a flush, and bye. */
-final class Told {
-    private Told() {}
+/** The daemon's shorter messages: the reply to a flush request, and bye. */
+final class DaemonMessages {
+    private DaemonMessages() {}
 
-    /** The answer to a flush. */
+    /** The reply to a flush request. */
     static final class Answer {
         long id;
         boolean ok;
