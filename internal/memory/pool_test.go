@@ -61,7 +61,7 @@ func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
 		}
 	}
 	if overLimit == 0 || reused == 0 {
-		t.Errorf("%d were overLimit, %d spares used", overLimit, reused)
+		t.Errorf("%d were refused, %d spares used", overLimit, reused)
 	}
 	for _, b := range held {
 		b.Release()
