@@ -90,8 +90,8 @@ func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, head *bodies
 	s.stream(w, r)
 }
 
-// keepNamedFields makes the proxy forward the header fields that Connection names. Proxies must remove them, but for its
-// tracers the daemon is the agent. In particular, headerComputedStats must reach the agent.
+// keepNamedFields makes the proxy forward the header fields that Connection names. A proxy must remove them, but tracers
+// treat the daemon as the agent. In particular, headerComputedStats must reach the agent.
 func keepNamedFields(h http.Header) {
 	for _, value := range h["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
