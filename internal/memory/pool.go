@@ -48,8 +48,8 @@ func (p *Pool) Take(size int) *Buffer {
 	return &Buffer{p, make([]byte, size)}
 }
 
-// Insist returns a buffer of at least size bytes even if it exceeds the limit. It is for the last buffers before a
-// shutdown.
+// Insist returns a buffer of at least size bytes even if it exceeds the limit. It is for the last data of a connection
+// at shutdown, which the socket buffers bound.
 func (p *Pool) Insist(size int) *Buffer {
 	if b := p.Take(size); b != nil {
 		return b

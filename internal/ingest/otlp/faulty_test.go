@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// fault is a failure of an upstream, and the resulting response to the SDK. One of accept and respond is set.
+// fault is a failure of an upstream, and the resulting response to the SDK. One of meets and answers is set.
 type fault struct {
 	meets   func(c net.Conn)
 	answers func(w http.ResponseWriter, r *http.Request)
@@ -105,7 +105,7 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 	return to, scheme + listener.Addr().String()
 }
 
-// Accept passes each connection to the connection fault, if the upstream has one.
+// Accept passes each connection to meets, if the fault has it, until the upstream is healed.
 func (f *faulty) Accept() (net.Conn, error) {
 	for {
 		c, err := f.Listener.Accept()
