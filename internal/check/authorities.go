@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Authorities reads the certificates of authorities from a file that a setting names.
+// Authorities reads CA certificates in PEM from a file. setting is the name of the setting in errors.
 func Authorities(setting, file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

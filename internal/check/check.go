@@ -1,12 +1,11 @@
-// Package check says that a setting is not between what it must be between: which
-// setting, what it is, and what it may be, in one sentence, the same for all rooms.
+// Package check validates settings. Its errors give the setting, the invalid value and the valid range, in the same
+// form for all packages.
 //
-// Each room has a Check of its own configuration, and joins what this package says of each of
-// its limits: one that is wrong does not hide the next, so an operator mends them all at once.
-// A room checks limits that depend on several settings in its own words.
+// Each package with a configuration has a Check method that joins the errors of this package for all of its settings,
+// so that an operator can fix them all at once. A limit that depends on several settings is checked by the package
+// with these settings.
 //
-// Everything here is a function of its arguments, or of a file that a setting names, for any
-// goroutine, and returns nil where there is nothing to say.
+// Concurrency: all functions are safe for concurrent use. They keep no state.
 package check
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Number checks a count.
+// Number returns an error if n is not between least and most.
 func Number(setting string, n, least, most int) error {
 	if n < least || n > most {
 		return fmt.Errorf("check %s: %d is not between %d and %d", setting, n, least, most)
@@ -26,7 +25,7 @@ func Number(setting string, n, least, most int) error {
 	return nil
 }
 
-// Size checks a number of bytes.
+// Size returns an error if bytes is not between least and most.
 func Size(setting string, bytes, least, most int) error {
 	if bytes < least || bytes > most {
 		return fmt.Errorf("check %s: %s is not between %s and %s", setting,
@@ -35,7 +34,7 @@ func Size(setting string, bytes, least, most int) error {
 	return nil
 }
 
-// AtMost checks a number of bytes whose least depends on others.
+// AtMost returns an error if bytes is more than most. It is for a size whose minimum depends on other settings.
 func AtMost(setting string, bytes, most int) error {
 	if bytes > most {
 		return fmt.Errorf("check %s: %s is more than %s", setting, memory.SizeText(bytes),
@@ -44,7 +43,7 @@ func AtMost(setting string, bytes, most int) error {
 	return nil
 }
 
-// Time checks a duration.
+// Time returns an error if d is not between least and most.
 func Time(setting string, d, least, most time.Duration) error {
 	if d < least || d > most {
 		return fmt.Errorf("check %s: %s is not between %s and %s", setting, d, least, most)
@@ -52,7 +51,7 @@ func Time(setting string, d, least, most time.Duration) error {
 	return nil
 }
 
-// Address checks what is to be listened on by TCP.
+// Address returns an error if address is not a valid TCP listen address.
 func Address(setting, address string) error {
 	var err error
 	if address == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 )
 
-// TestTheEndsOfARangeAreWithinIt, and what is outside is named with both ends.
+// TestTheEndsOfARangeAreWithinIt also checks that the error for a value out of range gives both limits.
 func TestTheEndsOfARangeAreWithinIt(t *testing.T) {
 	for _, err := range []error{
 		check.Number("n", 1, 1, 5), check.Number("n", 5, 1, 5), check.Size("s", 1<<20, 1<<20, 2<<20),

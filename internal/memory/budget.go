@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// Part is one structure's bound.
+// Part is the maximum memory of one data structure.
 type Part struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
-	Flag  string `json:"flag,omitempty"` // what to lower to make it smaller
+	Flag  string `json:"flag,omitempty"` // flag that limits Bytes; empty if none does
 }
 
-// Budget is what the process may come to use, the largest part first.
+// Budget is the maximum memory of the process. Parts are sorted by size, the largest first.
 type Budget struct {
 	Parts []Part `json:"parts"`
 	Total int64  `json:"total_bytes"`
 }
 
-// Sum makes a budget of the rooms' parts, which it sorts.
+// Sum returns the budget with the given parts. It sorts parts in place.
 func Sum(parts []Part) Budget {
 	slices.SortStableFunc(parts, func(x, y Part) int { return cmp.Compare(y.Bytes, x.Bytes) })
 	return Budget{parts, Total(parts)}
 }
 
-// Total is what parts come to.
+// Total returns the sum of the bytes of parts.
 func Total(parts []Part) (bytes int64) {
 	for _, part := range parts {
 		bytes += part.Bytes
@@ -33,8 +33,9 @@ func Total(parts []Part) (bytes int64) {
 	return bytes
 }
 
-// Check says what to lower where the budget does not fit a limit: flags that somebody has chosen
-// first, then those of the largest parts, of all that can be lower than they are.
+// Check returns an error if the budget exceeds a limit. The error advises to lower up to maxAdvised flags for which
+// canBeLower returns true: first the chosen flags, which are those that the operator has set, then those of the
+// largest parts.
 func (b Budget) Check(limit Limit, chosen []string, canBeLower func(flag string) bool) error {
 	if b.Total <= limit.Bytes {
 		return nil
@@ -45,7 +46,7 @@ func (b Budget) Check(limit Limit, chosen []string, canBeLower func(flag string)
 		flags = append(flags, part.Flag)
 	}
 	for _, flag := range flags {
-		if named[flag] || len(named) > mostAdvised || !canBeLower(flag) {
+		if named[flag] || len(named) > maxAdvised || !canBeLower(flag) {
 			continue
 		}
 		named[flag] = true
@@ -64,10 +65,10 @@ func (b Budget) Check(limit Limit, chosen []string, canBeLower func(flag string)
 		Text(limit.Bytes), advice)
 }
 
-// mostAdvised is how many flags a person is told of.
-const mostAdvised = 3
+// maxAdvised is the maximum number of flags in the error of Check.
+const maxAdvised = 3
 
-// Text is a number of bytes for a person.
+// Text returns a human-readable number of bytes.
 func Text(bytes int64) string {
 	switch {
 	case bytes >= 10<<30:

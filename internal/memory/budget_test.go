@@ -36,7 +36,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestAdviceNamesWhatCanBeLower, each flag once, and says so where there is none.
+// TestAdviceNamesWhatCanBeLower checks that the error names each flag once, and says so if no limit can be lowered.
 func TestAdviceNamesWhatCanBeLower(t *testing.T) {
 	b := memory.Sum([]memory.Part{
 		{"sketches", 8 << 20, "sketch-bytes"},

@@ -1,21 +1,21 @@
-// Package memory finds the memory limit of the process, adds up what its limits allow, and has Pool:
-// buffers of several holders that are charged to one limit.
+// Package memory finds the memory limit of the process, computes the maximum memory that the configuration allows,
+// and implements Pool, a set of buffers with a common limit.
 //
 // # Limit
 //
-// The limit is the lowest one of the control groups, of both versions and at every level up to the root
-// that is visible, and of GOMEMLIMIT. If GOMEMLIMIT is not set, the garbage collector is given nine tenths
-// of the control group's limit, so that it works harder before the kernel ends the process. The rest is for
-// memory that the collector does not see: the program itself, and the kernel's socket buffers.
+// The limit is the minimum of GOMEMLIMIT and of the limits of all cgroups of the process, from its own cgroup up to
+// the visible root, in cgroup v1 and v2. If GOMEMLIMIT is not set, Tell sets Go's soft memory limit to nine tenths of
+// the cgroup limit, so that the garbage collector runs more often before the kernel kills the process. The rest is for
+// memory outside the Go heap: the program itself, and the kernel's socket buffers.
 //
 // # Budget
 //
-// Every structure of the daemon has a bound that follows from its flags, so the sum is known before the
-// first byte is read. It is the sum of all worst cases at the same time, which no known traffic brings
-// about. A daemon that fits its budget can't be made to outgrow it by its input.
+// Flags bound every data structure of the daemon, so the maximum memory is known before the first byte is read. It is
+// the sum of all worst cases at the same time; no known traffic reaches it. A daemon whose budget fits the limit
+// can't exceed the limit, whatever its input.
 //
 // # Concurrency
 //
-// A Pool is safe for concurrent use; each of its buffers belongs to one holder. Everything else is called
-// at the start.
+// A Pool is safe for concurrent use; each of its buffers belongs to one goroutine. Everything else is called at
+// startup.
 package memory

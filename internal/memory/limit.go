@@ -11,50 +11,50 @@ import (
 	"strings"
 )
 
-// Limit is how much the process may use, and who says so.
+// Limit is the memory limit of the process.
 type Limit struct {
-	Bytes  int64 // math.MaxInt64: no limit is known
-	Source string
+	Bytes  int64  // math.MaxInt64 if there is no limit
+	Source string // path of a cgroup file, or GOMEMLIMIT
 }
 
-// None is no limit.
+// None is the Limit of a process without a memory limit.
 var None = Limit{Bytes: math.MaxInt64}
 
-// Known says whether there is a limit at all.
+// Known reports whether there is a limit.
 func (l Limit) Known() bool { return l.Bytes != math.MaxInt64 }
 
-// unlimited is from where on a number stands for no limit: version 1 shows the
-// largest number of pages.
+// unlimited is the smallest value of a cgroup file that means "no limit". A cgroup v1 without a limit has the largest
+// possible number of pages in bytes.
 const unlimited = 1 << 60
 
-// Find returns the lowest limit on the process. Root is the file system's, where
-// /proc and /sys are.
+// Find returns the lowest memory limit of the process. root is the root of the file system, with /proc and /sys.
 func Find(root fs.FS) Limit {
-	lowest := ofControlGroups(root)
+	lowest := lowestCgroupLimit(root)
 	if bytes := debug.SetMemoryLimit(-1); bytes < lowest.Bytes {
 		lowest = Limit{bytes, "GOMEMLIMIT"}
 	}
 	return lowest
 }
 
-// ofControlGroups is the lowest limit of them.
-func ofControlGroups(root fs.FS) Limit {
+// lowestCgroupLimit returns the lowest limit of all cgroups of the process, or None.
+func lowestCgroupLimit(root fs.FS) Limit {
 	lowest := None
 	for group, version := range Groups(root, "memory") {
 		name := path.Join(group, [...]string{1: "memory.limit_in_bytes", 2: "memory.max"}[version])
-		if bytes, ok := read(root, name); ok && bytes < lowest.Bytes {
+		if bytes, ok := readLimit(root, name); ok && bytes < lowest.Bytes {
 			lowest = Limit{bytes, "/" + name}
 		}
 	}
 	return lowest
 }
 
-// Groups are the folders, below the root of the file system, of the control groups of the process and of
-// those above, each with its version, for a controller by its name in version 1. Within a container the
-// path may be the host's, of which only the mount point is there; on the way up to the root that one is
-// met in any case.
+// Groups returns the directories, relative to root, of the cgroups of the process and of all their parents, each with
+// its cgroup version. controller is the name of the controller in cgroup v1.
+//
+// In a container, /proc/self/cgroup can list the path on the host, and most of its directories do not exist in the
+// container. The mount point of the cgroup exists, and it is always among the parents.
 func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
-	listed, _ := fs.ReadFile(root, "proc/self/cgroup") // none: not Linux, or no /proc
+	listed, _ := fs.ReadFile(root, "proc/self/cgroup") // empty without Linux or /proc
 	return func(yield func(string, int) bool) {
 		for line := range strings.Lines(string(listed)) {
 			id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -68,11 +68,11 @@ func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
 				mounts, version = []string{"sys/fs/cgroup/" + controller}, 1
 			}
 			for _, mount := range mounts {
-				for at := path.Clean("/" + group); ; at = path.Dir(at) {
-					if !yield(path.Join(mount, at), version) {
+				for parent := path.Clean("/" + group); ; parent = path.Dir(parent) {
+					if !yield(path.Join(mount, parent), version) {
 						return
 					}
-					if at == "/" {
+					if parent == "/" {
 						break
 					}
 				}
@@ -81,25 +81,26 @@ func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
 	}
 }
 
-func read(root fs.FS, name string) (int64, bool) {
+// readLimit reads a limit from a cgroup file. It reports false if the file is missing or has no limit.
+func readLimit(root fs.FS, name string) (int64, bool) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
 		return 0, false
 	}
 	bytes, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	return bytes, err == nil && bytes < unlimited // "max" is no number
+	return bytes, err == nil && bytes < unlimited // ParseInt fails for "max"
 }
 
-// collectorPart is how much of a control group's limit the collector is told.
-const collectorPart = 0.9
+// softLimitPart is the part of a cgroup limit that becomes Go's soft memory limit.
+const softLimitPart = 0.9
 
-// Tell gives the collector a limit that it does not know of. It reports what it
-// was told, 0 where it has its own or there is none.
+// Tell sets Go's soft memory limit to a part of limit, and returns it. It changes nothing and returns 0 if there is
+// no limit, or if GOMEMLIMIT has set one.
 func Tell(limit Limit) int64 {
 	if !limit.Known() || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return 0
 	}
-	bytes := int64(collectorPart * float64(limit.Bytes))
+	bytes := int64(softLimitPart * float64(limit.Bytes))
 	debug.SetMemoryLimit(bytes)
 	return bytes
 }

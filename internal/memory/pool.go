@@ -2,53 +2,54 @@ package memory
 
 import "sync"
 
-// Pool is a limit on the bytes that several holders have at a time. A holder that takes a
-// Buffer is charged for it, and gives back the buffer and the charge at once.
+// Pool is a set of buffers with a common limit on their bytes. Take reserves the bytes of a Buffer, and Release frees
+// them.
 //
-// Some of what is given back is kept for who comes next, and counts against the limit as
-// well: no byte of a pool is outside of it. Safe for concurrent use.
+// A pool keeps some of the released buffers for reuse. These spare buffers count against the limit as well. A Pool is
+// safe for concurrent use.
 type Pool struct {
 	limit     int64
 	maxSpares int
 
 	mu     sync.Mutex
-	held   int64    // bytes of buffers that somebody has
-	spare  [][]byte // buffers that nobody has
-	spared int64    // their bytes
+	held   int64    // bytes of buffers in use
+	spare  [][]byte // released buffers, for reuse
+	spared int64    // bytes of spare
 }
 
-// maxSpare is the largest buffer that is kept for another holder.
+// maxSpare is the maximum length of a buffer that is kept for reuse.
 const maxSpare = 1 << 20
 
-// NewPool has so many bytes, and keeps at most so many buffers that nobody has.
+// NewPool returns a pool of up to limit bytes that keeps up to spares released buffers for reuse.
 func NewPool(limit int64, spares int) *Pool { return &Pool{limit: limit, maxSpares: spares} }
 
-// Held is the bytes of all buffers that somebody has.
+// Held returns the bytes of all buffers in use.
 func (p *Pool) Held() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.held
 }
 
-// Buffer is bytes, and the charge for them. One goroutine at a time uses it.
+// Buffer is a byte slice whose length counts against the limit of a Pool. It is not safe for concurrent use.
 type Buffer struct {
 	pool  *Pool
 	bytes []byte
 }
 
-// Take returns a buffer of at least size bytes, or nil where there is no room for it. Its
-// content has no meaning.
+// Take returns a buffer of at least size bytes, or nil if it would exceed the limit. The content of the buffer is
+// undefined.
 func (p *Pool) Take(size int) *Buffer {
 	if spare := p.takeSpare(size); spare != nil {
 		return &Buffer{p, spare}
 	}
-	if !p.charge(int64(size)) {
+	if !p.reserve(int64(size)) {
 		return nil
 	}
 	return &Buffer{p, make([]byte, size)}
 }
 
-// Insist returns a buffer also where there is no room: for the last ones.
+// Insist returns a buffer of at least size bytes even if it exceeds the limit. It is for the last data of a connection
+// at shutdown, which the socket buffers bound.
 func (p *Pool) Insist(size int) *Buffer {
 	if b := p.Take(size); b != nil {
 		return b
@@ -59,17 +60,17 @@ func (p *Pool) Insist(size int) *Buffer {
 	return &Buffer{p, make([]byte, size)}
 }
 
-// Bytes are the buffer's, all of them, until it is grown or released.
+// Bytes returns the whole buffer. The slice is valid until Grow or Release is called.
 func (b *Buffer) Bytes() []byte { return b.bytes }
 
-// Grow makes the buffer size bytes long and keeps the first of them, as many as said. It
-// reports false, and changes nothing, where there is no room.
+// Grow makes the buffer at least size bytes long. It keeps the content of the first keep bytes. If the buffer would
+// exceed the limit, Grow changes nothing and returns false.
 func (b *Buffer) Grow(size, keep int) bool {
 	more := size - len(b.bytes)
 	if more <= 0 {
 		return true
 	}
-	if !b.pool.charge(int64(more)) {
+	if !b.pool.reserve(int64(more)) {
 		return false
 	}
 	grown := make([]byte, size)
@@ -78,27 +79,28 @@ func (b *Buffer) Grow(size, keep int) bool {
 	return true
 }
 
-// Release gives back the bytes and the charge. The buffer is empty from then on.
+// Release returns the bytes to the pool. The buffer is empty afterwards.
 func (b *Buffer) Release() {
 	p, size := b.pool, int64(len(b.bytes))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held -= size
-	if size > 0 && size <= maxSpare && len(p.spare) < p.maxSpares && p.held+p.spared+size <= p.limit {
+	isReusable := size > 0 && size <= maxSpare
+	if isReusable && len(p.spare) < p.maxSpares && p.held+p.spared+size <= p.limit {
 		p.spare, p.spared = append(p.spare, b.bytes), p.spared+size
 	}
 	b.bytes = nil
 }
 
-// DropSpares lets go of the buffers that nobody has.
+// DropSpares drops all spare buffers, so that the garbage collector can free them.
 func (p *Pool) DropSpares() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spare, p.spared = nil, 0
 }
 
-// charge counts so many bytes more as held, if there is room. Spares give way.
-func (p *Pool) charge(size int64) bool {
+// reserve adds size to the bytes in use, unless they would exceed the limit. It drops spare buffers as necessary.
+func (p *Pool) reserve(size int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held+size > p.limit {
@@ -111,14 +113,15 @@ func (p *Pool) charge(size int64) bool {
 	return true
 }
 
-// takeSpare returns the smallest spare of at least size bytes, or nil. Who asks for little is not
-// charged for more than twice as much.
+// takeSpare returns the smallest spare buffer of size to 2*size bytes, or nil. A larger one would reserve much more
+// memory than the caller needs.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best := -1
 	for i, spare := range p.spare {
-		if len(spare) >= size && len(spare) <= 2*size && (best < 0 || len(spare) < len(p.spare[best])) {
+		fits := len(spare) >= size && len(spare) <= 2*size
+		if fits && (best < 0 || len(spare) < len(p.spare[best])) {
 			best = i
 		}
 	}
@@ -130,9 +133,9 @@ func (p *Pool) takeSpare(size int) []byte {
 	return spare
 }
 
-func (p *Pool) removeSpare(at int) []byte {
-	spare, last := p.spare[at], len(p.spare)-1
-	p.spare[at], p.spare[last] = p.spare[last], nil
+func (p *Pool) removeSpare(index int) []byte {
+	spare, last := p.spare[index], len(p.spare)-1
+	p.spare[index], p.spare[last] = p.spare[last], nil
 	p.spare, p.spared = p.spare[:last], p.spared-int64(len(spare))
 	return spare
 }

@@ -7,22 +7,21 @@ import (
 	"testing"
 )
 
-// TestWhoHoldsBytesIsChargedForThem takes, grows and releases at random, and holds the pool
-// against what is held: it is charged to the byte, with what nobody has never over the
-// limit, and nothing that a holder kept is another's.
+// TestWhoHoldsBytesIsChargedForThem takes, grows and releases buffers at random. It checks that the pool counts their
+// bytes exactly, that used and spare buffers together stay within the limit, and that no two buffers share memory.
 func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	const limit = 1 << 16
 	pool := NewPool(limit, 4)
 	var held []*Buffer
-	refused, reused := 0, 0
+	overLimit, reused := 0, 0
 	for step := range 20_000 {
 		size := 1 + rnd.IntN(limit/4)
 		switch {
 		case len(held) == 0 || rnd.IntN(3) > 0:
 			spares := len(pool.spare)
 			if b := pool.Take(size); b == nil {
-				refused++
+				overLimit++
 			} else {
 				if len(b.Bytes()) < size {
 					t.Fatalf("step %d: %d bytes were taken, %d were asked for", step, len(b.Bytes()), size)
@@ -45,7 +44,7 @@ func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
 				t.Fatalf("step %d: a holder's bytes are another's as well", step)
 			}
 			held[last].Release()
-			held[last].Release() // which changes nothing
+			held[last].Release() // a second call has no effect
 			held = held[:last]
 		}
 		sum := int64(0)
@@ -61,8 +60,8 @@ func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
 				pool.Held(), spared, pool.spared)
 		}
 	}
-	if refused == 0 || reused == 0 {
-		t.Errorf("%d were refused, %d spares used", refused, reused)
+	if overLimit == 0 || reused == 0 {
+		t.Errorf("%d were refused, %d spares used", overLimit, reused)
 	}
 	for _, b := range held {
 		b.Release()
@@ -73,13 +72,13 @@ func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
 	}
 }
 
-func fill(b *Buffer, with byte) {
+func fill(b *Buffer, value byte) {
 	for i := range b.Bytes() {
-		b.Bytes()[i] = with
+		b.Bytes()[i] = value
 	}
 }
 
-// TestTheLastOnesFindRoom: who insists is charged as well, and others wait for it.
+// TestTheLastOnesFindRoom checks that a buffer of Insist counts against the limit of later buffers.
 func TestTheLastOnesFindRoom(t *testing.T) {
 	pool := NewPool(100, 0)
 	first, last := pool.Take(80), pool.Insist(80)
@@ -92,7 +91,7 @@ func TestTheLastOnesFindRoom(t *testing.T) {
 	}
 }
 
-// TestAPoolIsShared takes and releases from several goroutines at once.
+// TestAPoolIsShared takes and releases buffers in several goroutines at the same time.
 func TestAPoolIsShared(t *testing.T) {
 	pool := NewPool(1<<16, 3)
 	var sharing sync.WaitGroup
@@ -112,7 +111,7 @@ func TestAPoolIsShared(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyHasIsWithinTheLimit also where somebody insisted on more than there was.
+// TestWhatNobodyHasIsWithinTheLimit releases a buffer of Insist that exceeded the limit.
 func TestWhatNobodyHasIsWithinTheLimit(t *testing.T) {
 	pool := NewPool(100, 1)
 	pool.Take(80)

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// units are those that a size is written in, the largest first.
+// units are the units of a size, the largest first.
 var units = []struct {
 	name  string
 	bytes int
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-// MostBytes is the most that any limit on bytes may be, so that all can be added up.
+// MostBytes is the maximum of every limit on bytes. It is small enough that the sum of all limits can't overflow.
 const MostBytes = 1 << 40
 
-// ParseSize reads a number of bytes: 16MiB, or 16777216.
+// ParseSize parses a number of bytes such as 16MiB or 16777216.
 func ParseSize(text string) (bytes int, err error) {
 	number, unit := text, 1
 	for _, u := range units {
@@ -32,8 +32,7 @@ func ParseSize(text string) (bytes int, err error) {
 	return n * unit, nil
 }
 
-// SizeText is what ParseSize reads as so many bytes, in the largest unit that divides
-// them.
+// SizeText returns bytes in the largest unit that divides it, such as 16MiB. ParseSize parses the result.
 func SizeText(bytes int) string {
 	for _, u := range units {
 		if bytes != 0 && bytes%u.bytes == 0 {

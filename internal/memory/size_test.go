@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// TestASizeIsReadAsItIsWritten, in the largest unit that divides it, and bare.
+// TestASizeIsReadAsItIsWritten covers sizes with and without a unit.
 func TestASizeIsReadAsItIsWritten(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 0, "5000": 5000, "1KiB": 1 << 10, "16MiB": 16 << 20, "3GiB": 3 << 30, "1025KiB": 1025 << 10,

@@ -22,7 +22,7 @@ type Sources struct {
 	Agent     *agent.Exporter  // nil if there is none
 	Receivers []ReceiverSource // all receivers
 	APM       *datadog.Server  // for statistics that other receivers do not have; nil if disabled
-	OTLP      *otlp.Server     // likewise
+	OTLP      *otlp.Server     // for statistics that other receivers do not have; nil if disabled
 	Exemplars *exemplars.Table // nil if disabled
 
 	Prometheus *prometheus.Exporter // nil if disabled
@@ -35,7 +35,7 @@ type snapshot struct {
 	admitted  admit.Stats
 	agg       aggregate.Stats
 	out       []destination
-	receivers []receiver.Status // in the order of Sources.Doors
+	receivers []receiver.Status // in the order of Sources.Receivers
 	apm       datadog.Stats
 	otlp      otlp.Stats
 
@@ -79,12 +79,12 @@ type Books struct {
 	Received      uint64            `json:"received"`
 	Aggregated    uint64            `json:"aggregated"`
 	Dropped       map[string]uint64 `json:"dropped"`
-	DeliveryBooks                   // of the first destination
+	DeliveryBooks                   // accounting of the first destination
 	HeldInTables  uint64            `json:"held_in_tables"`
 	// InTransit is the number of spans that are neither aggregated nor dropped yet, because they are in
 	// rings, or moved while this was read.
 	InTransit int64 `json:"in_transit"`
-	Balanced  bool  `json:"balanced"` // at every destination
+	Balanced  bool  `json:"balanced"` // whether the accounting balances, at every destination
 }
 
 // DeliveryBooks is the accounting of all aggregated spans at one destination.
@@ -115,8 +115,8 @@ func (s *snapshot) books() Books {
 	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
 	b.Balanced = b.InTransit == 0
 	for i := range s.out {
-		at := s.deliveryBooks(i)
-		b.Balanced = b.Balanced && b.Aggregated == at.Flushed+at.Unsent+at.Held+at.BeforeFound
+		d := s.deliveryBooks(i)
+		b.Balanced = b.Balanced && b.Aggregated == d.Flushed+d.Unsent+d.Held+d.BeforeFound
 	}
 	return b
 }

@@ -17,9 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestStatusGolden holds the bytes of a status with something in every field. A
-// change of them is a change of the contract: add a field and write the file
-// anew with -update, or take a new StatusSchema.
+// TestStatusGolden compares the JSON of a status with a value in every field with a golden file. Any change of the
+// file changes a stable format: only add fields, and run the test with -update, or increment StatusSchema.
 func TestStatusGolden(t *testing.T) {
 	var status Status
 	fill(reflect.ValueOf(&status).Elem(), new(int))
@@ -42,7 +41,7 @@ func TestStatusGolden(t *testing.T) {
 	}
 }
 
-// fill puts another number, or a text with one, into each field.
+// fill sets each field to a different number, or to a string with a different number.
 func fill(v reflect.Value, n *int) {
 	*n++
 	switch v.Interface().(type) {
@@ -81,8 +80,8 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// TestDocumentListsEveryField holds docs/status-api.md and the type equal, path for
-// path: list elements as [], map values as {}.
+// TestDocumentListsEveryField checks that docs/status-api.md lists exactly the fields of Status, with list elements
+// as [] and map values as {}.
 func TestDocumentListsEveryField(t *testing.T) {
 	program := map[string]bool{}
 	paths(reflect.TypeFor[Status](), "", program)
@@ -108,7 +107,7 @@ func TestDocumentListsEveryField(t *testing.T) {
 	}
 }
 
-// paths collects the leaves of a type as JSON names them.
+// paths returns the JSON paths of the leaf fields of a type.
 func paths(t reflect.Type, at string, into map[string]bool) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -121,7 +120,7 @@ func paths(t reflect.Type, at string, into map[string]bool) {
 		paths(t.Elem(), at+"{}", into)
 	case t.Kind() == reflect.Struct:
 		for i := range t.NumField() {
-			if t.Field(i).Anonymous { // its fields stand among these
+			if t.Field(i).Anonymous { // embedded fields have no name in JSON
 				paths(t.Field(i).Type, at, into)
 				continue
 			}
@@ -133,7 +132,7 @@ func paths(t reflect.Type, at string, into map[string]bool) {
 	}
 }
 
-// TestStatusIsBounded connects nobody and still finds each list, never null.
+// TestStatusIsBounded checks that all lists are present without any client, and not null.
 func TestStatusIsBounded(t *testing.T) {
 	text, err := json.Marshal(startServer(t, Config{}).Status())
 	if err != nil {

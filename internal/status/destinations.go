@@ -12,8 +12,8 @@ import (
 // Delivery is the state of the destinations.
 type Delivery struct {
 	Agent        Agent               `json:"agent"`
-	Retry        Retry               `json:"retry"`   // of the first destination
-	Flushes      []export.Flush      `json:"flushes"` // to the first destination
+	Retry        Retry               `json:"retry"`   // queue of the first destination
+	Flushes      []export.Flush      `json:"flushes"` // last flushes to the first destination
 	Destinations []DestinationStatus `json:"destinations"`
 }
 
@@ -79,13 +79,13 @@ func (s *Sources) Others() []DestinationStatus {
 	return now.destinations()[1:]
 }
 
-// Agent is the state of the agent, and its requirements.
+// Agent is the state of the agent, and its features.
 type Agent struct {
 	URL       string       `json:"url"`
 	State     export.State `json:"state"`
 	Reachable bool         `json:"reachable"`
 	Version   string       `json:"version"`
-	Stats     bool         `json:"stats"` // accepts statistics
+	Stats     bool         `json:"stats"` // whether the agent accepts statistics
 	PeerTags  []string     `json:"peer_tags"`
 	SpanKinds []string     `json:"span_kinds"`
 }
@@ -99,13 +99,14 @@ func agentStatus(exporter *agent.Exporter, s *snapshot) Agent {
 		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
 	}
 	out := &s.out[slices.IndexFunc(s.out, func(d destination) bool { return d.Name() == agent.Name })]
-	wants := exporter.Features()
+	features := exporter.Features()
 	return Agent{
 		URL: exporter.URL(), State: out.State(), Reachable: out.Reachable, Version: exporter.Version(),
-		Stats: wants.Stats, PeerTags: list(wants.PeerTags), SpanKinds: list(wants.SpanKinds),
+		Stats: features.Stats, PeerTags: list(features.PeerTags), SpanKinds: list(features.SpanKinds),
 	}
 }
 
+// delivery returns the state of the destinations.
 func delivery(c *Config, s *snapshot) Delivery {
 	all := s.destinations()
 	return Delivery{
@@ -124,11 +125,11 @@ func scrapedOf(d export.Destination, x *prometheus.Exporter) *Scraped {
 	if x == nil || d.Name() != x.Describe().Name {
 		return nil
 	}
-	all := &Scraped{}
+	scraped := &Scraped{}
 	if last := lastScrape(x); last != 0 {
-		all.Last = time.Unix(last, 0).UTC()
+		scraped.Last = time.Unix(last, 0).UTC()
 	}
-	return all
+	return scraped
 }
 
 // lastScrape returns the time of the last scrape in seconds since the Unix epoch, or 0 if there was

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestWhatCantBeEncodedIsAnErrorThatSaysSo: not an answer without a byte, and in the log
-// once, however often somebody asks.
+// TestWhatCantBeEncodedIsAnErrorThatSaysSo checks that the response is an error and not empty, and that repeated
+// requests are logged once.
 func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 	var log bytes.Buffer
 	failures := newFailureLog(slog.New(slog.NewTextHandler(&log, nil)))
@@ -32,7 +32,7 @@ func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesIsNoFailure: a scraper that gives up is no error of the daemon's.
+// TestWhoLeavesIsNoFailure checks that a scraper that disconnects causes no error in the log.
 func TestWhoLeavesIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
 	failures := newFailureLog(slog.New(slog.NewTextHandler(&log, nil)))

@@ -29,7 +29,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// rooms makes everything that is shown, with nothing running through it.
+// rooms creates all components whose statistics are shown, without any spans.
 func rooms(t *testing.T) Sources {
 	t.Helper()
 	to, err := agent.New(agent.Config{URL: agent.URL{
@@ -93,8 +93,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestDocumentListsEveryMetric holds docs/metrics.md and the program equal, name
-// for name and label for label.
+// TestDocumentListsEveryMetric checks that docs/metrics.md lists exactly the exported metrics, with their labels.
 func TestDocumentListsEveryMetric(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(&collector{
@@ -140,7 +139,7 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 	}
 }
 
-// TestReasonsArePresentFromTheStart looks for each at 0.
+// TestReasonsArePresentFromTheStart checks that each reason is present with a value of 0.
 func TestReasonsArePresentFromTheStart(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(&collector{
@@ -219,7 +218,6 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestLivenessNoticesASealerThatStands.
 func TestLivenessNoticesASealerThatStands(t *testing.T) {
 	sources := rooms(t)
 	s := &probes{sources: &sources, interval: time.Nanosecond}
@@ -231,5 +229,5 @@ func TestLivenessNoticesASealerThatStands(t *testing.T) {
 	}
 }
 
-// none is a count of what never happened.
+// none is the value of counts that are always 0.
 func none() uint64 { return 0 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
-// TestControlCharactersAreShownInStatus: who reads /status in a terminal sees what a label
-// holds, and a program reads the label as it was.
+// TestControlCharactersAreShownInStatus checks that /status escapes the control characters of labels, so that a
+// terminal shows them, and that the decoded JSON has the original label.
 func TestControlCharactersAreShownInStatus(t *testing.T) {
 	const label = "GET /\u202egpj.exe\u2069\u009b2J"
 	from := rooms(t)

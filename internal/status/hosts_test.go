@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoPageFromElsewhereReadsTheStatus: where another name leads here, a browser asks by that name,
-// and gets neither the page nor the status; metrics and probes answer to any.
+// TestNoPageFromElsewhereReadsTheStatus sends requests with foreign host names, as browsers do for a DNS rebinding
+// attack. The page and the status are refused; metrics and probes are served.
 func TestNoPageFromElsewhereReadsTheStatus(t *testing.T) {
 	s := startServer(t, Config{Hosts: []string{"Stats.Example"}, Debug: true})
 	own, err := os.Hostname()
@@ -31,7 +31,7 @@ func TestNoPageFromElsewhereReadsTheStatus(t *testing.T) {
 			}
 			response, body := get(t, s, path, func(r *http.Request) {
 				if r.Host = host; host == "" {
-					r.Host = s.Addr() // a client never leaves it out; hosts has a case for that
+					r.Host = s.Addr() // clients always send a Host; a test of hosts covers requests without one
 				}
 			})
 			if response.StatusCode != want {

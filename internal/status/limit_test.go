@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// crowd fills the server with connections that sent what is given, oldest first.
+// crowd fills the server with connections that have sent the given bytes, the oldest first.
 func crowd(t *testing.T, s *Server, sent string) (inside []net.Conn) {
 	t.Helper()
 	for range MaxConnections {
@@ -35,7 +35,7 @@ func dial(t *testing.T, s *Server, sent string) net.Conn {
 	return conn
 }
 
-// unhurried is a server that waits for heads for ever.
+// unhurried returns a server without a timeout for headers.
 func unhurried(t *testing.T) *Server {
 	t.Helper()
 	s := newServer(t, Config{})
@@ -45,8 +45,8 @@ func unhurried(t *testing.T) *Server {
 	return s
 }
 
-// slowly is a server that answers a request with the header Slow when the channel is
-// closed or its sender leaves, and says that it has begun.
+// slowly returns a server that responds to requests with the header Slow when the channel is closed or the client
+// disconnects. The server signals that such a request has started.
 func slowly(t *testing.T, config Config, end chan struct{}) (s *Server, began chan struct{}) {
 	t.Helper()
 	s = newServer(t, config)
@@ -69,8 +69,8 @@ func slowly(t *testing.T, config Config, end chan struct{}) (s *Server, began ch
 
 const slowRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\nSlow: 1\r\nConnection: close\r\n\r\n"
 
-// TestProbesGetThroughHalfSentRequests fills every connection with half of a request, and
-// then again and again: each probe is answered, and who waits longest gives way to it.
+// TestProbesGetThroughHalfSentRequests repeatedly fills all connections with incomplete requests. Each probe gets a
+// response, because the oldest connection is evicted.
 func TestProbesGetThroughHalfSentRequests(t *testing.T) {
 	for _, half := range []string{"", "GET /livez HTT", "GET /metrics HTTP/1.1\r\nHost: x\r\n"} {
 		s := unhurried(t)
@@ -90,8 +90,8 @@ func TestProbesGetThroughHalfSentRequests(t *testing.T) {
 	}
 }
 
-// TestWhoIsAnsweredDoesNotGiveWay holds one answer back while half-sent requests flood the
-// address: it is finished. What gave way is counted.
+// TestWhoIsAnsweredDoesNotGiveWay floods the server with incomplete requests during a slow response. The response
+// is completed. The evicted connections are counted.
 func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
 	end := make(chan struct{})
 	s, began := slowly(t, Config{}, end)
@@ -107,7 +107,7 @@ func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
 	}
 }
 
-// TestTLS_BusyConnectionIsNotEvicted: the limiter knows which connections are busy, also under TLS.
+// TestTLS_BusyConnectionIsNotEvicted checks that the limiter also recognizes busy connections over TLS.
 func TestTLS_BusyConnectionIsNotEvicted(t *testing.T) {
 	certificate, key := selfSigned(t)
 	end := make(chan struct{})
@@ -130,8 +130,8 @@ func TestTLS_BusyConnectionIsNotEvicted(t *testing.T) {
 	}
 }
 
-// TestAnsweredConnectionsGiveWayInTheEnd fills every connection with an answer that is not
-// over: a probe gets through all the same.
+// TestAnsweredConnectionsGiveWayInTheEnd fills all connections with unfinished responses. A probe still gets
+// through.
 func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
 	s, began := slowly(t, Config{}, nil)
 	crowd(t, s, slowRequest)
@@ -143,7 +143,7 @@ func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreForgotten: what has ended takes no room.
+// TestConnectionsAreForgotten checks that closed connections free their slots.
 func TestConnectionsAreForgotten(t *testing.T) {
 	s := unhurried(t)
 	for range 2 * MaxConnections {

@@ -28,15 +28,15 @@ func newFailureLog(log *slog.Logger) failureLog {
 }
 
 // Println logs an error of promhttp, unless the client has disconnected.
-func (l *failureLog) Println(said ...any) {
-	if !slices.ContainsFunc(said, isWriteError) {
-		l.logger.Error("a request to the http address was not answered", "error", fmt.Sprint(said...))
+func (l *failureLog) Println(values ...any) {
+	if !slices.ContainsFunc(values, isWriteError) {
+		l.logger.Error("a request to the http address was not answered", "error", fmt.Sprint(values...))
 	}
 }
 
 // isWriteError reports whether a value is an error of writing to the client.
-func isWriteError(said any) bool {
-	err, _ := said.(error)
+func isWriteError(value any) bool {
+	err, _ := value.(error)
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "write"
 }
@@ -63,7 +63,7 @@ type LossLog struct {
 	Dropped       func() map[string]uint64           // spans so far, by reason; a new map for each call
 	Tracers       func() []ingest.Tracer             // connected tracers
 	Collapsed     func() map[string]uint64           // spans so far, by field
-	MostCollapsed func() (label string, keys uint64) // since the last call
+	MostCollapsed func() (label string, keys uint64) // label with the most collapsed keys since the last call
 	Masked        func() map[string]uint64           // masked keys so far, by field
 	Log           *slog.Logger
 
@@ -78,11 +78,10 @@ type connectionID struct {
 	since time.Time
 }
 
-// Drops are checked every 5 seconds and logged at most once per minute, names every 5 minutes.
 const (
-	lossInterval     = 5 * time.Second
-	ticksPerDropLine = 12
-	ticksPerNameLine = 60
+	lossInterval     = 5 * time.Second // interval of checks (ticks)
+	ticksPerDropLine = 12              // minimum number of ticks between two lines about drops
+	ticksPerNameLine = 60              // number of ticks between two lines about collapsed labels and masks
 	leftToAgent      = "left_to_agent" // not a loss: the agent counts these spans
 	ignored          = "ignored"       // not a loss: configured to be ignored
 	spansGroup       = "spans_since_last_line"
@@ -145,8 +144,8 @@ func (l *LossLog) mostDropped() (most ingest.Tracer, spans uint64) {
 	return most, spans
 }
 
-// logNames logs which labels have collapsed, and which of them most often, and how many keys were
-// masked.
+// logNames logs the number of masked keys, the number of spans with collapsed labels, and the label that collapsed most
+// often.
 func (l *LossLog) logNames() {
 	if fields := increases(&l.masked, l.Masked()); len(fields) > 0 {
 		l.Log.Info("values with identifiers are counted under masks, such as /users/{id}; "+
@@ -167,12 +166,12 @@ func (l *LossLog) logNames() {
 		"whole_key", args...)
 }
 
-// increases returns the counters that have increased since the last line, with their increases, as
-// log attributes.
+// increases returns the increase of each counter since the last line as log attributes. It omits counters without an
+// increase, and sets *last to now.
 func increases(last *map[string]uint64, now map[string]uint64) (fields []any) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if more := now[name] - (*last)[name]; more > 0 {
-			fields = append(fields, name, more)
+		if increase := now[name] - (*last)[name]; increase > 0 {
+			fields = append(fields, name, increase)
 		}
 	}
 	*last = now

@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// TestCollapsesAreLogged runs the log for an hour of an injected clock, in which labels
-// collapse for some minutes.
+// TestCollapsesAreLogged runs the log for an hour of fake time, with labels that collapse during some minutes.
 func TestCollapsesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // a timer of the bubble orders nothing for the race detector
+		var mu sync.Mutex // the race detector does not see the order of timers in a synctest bubble
 		var out lockedBuffer
 		spans, label, keys := map[string]uint64{"resource": 0, "peer_tag": 0}, "", uint64(0)
 		log := LossLog{
@@ -43,7 +42,7 @@ func TestCollapsesAreLogged(t *testing.T) {
 		if out.String() != "" {
 			t.Errorf("nothing collapsed, and it wrote %s", out.String())
 		}
-		for range 9 { // minutes: the first line comes within them
+		for range 9 { // minutes, so that the first line falls into them
 			mu.Lock()
 			spans["resource"] += 10
 			spans["peer_tag"] += 100
@@ -69,7 +68,7 @@ func TestCollapsesAreLogged(t *testing.T) {
 			t.Errorf("the first line is %s", lines[0])
 		}
 		time.Sleep(5 * time.Minute)
-		spans["origin"] = 7 // which is no label that one of them could have done most of
+		spans["origin"] = 7 // origin can't be the label with the most collapses
 		close(stop)
 		<-stopped
 		lines = strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -81,7 +80,8 @@ func TestCollapsesAreLogged(t *testing.T) {
 	})
 }
 
-// TestTheLogSaysWhatIsMasked since its last line, and nothing where that is nothing.
+// TestTheLogSaysWhatIsMasked checks that each line has the masked keys since the previous line, and that there is
+// no line without any.
 func TestTheLogSaysWhatIsMasked(t *testing.T) {
 	var out bytes.Buffer
 	masked := map[string]uint64{"resource": 5, "http_endpoint": 0}
@@ -105,7 +105,7 @@ func TestTheLogSaysWhatIsMasked(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a log that is read while it is written.
+// lockedBuffer is a log that can be read while it is written.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -13,12 +13,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
-// TestDropsAreLogged runs the log for minutes of an injected clock, in which a tracer
-// loses spans: a line soon, then at most one a minute, each with what is new, why, and
-// who lost most of it; the last when the daemon stops.
+// TestDropsAreLogged runs the log for minutes of fake time, with a tracer that loses spans. The first line comes
+// soon, and then at most one per minute. Each line has the drops since the previous line by reason, and the tracer
+// with the most drops. The last line comes at shutdown.
 func TestDropsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // a timer of the bubble orders nothing for the race detector
+		var mu sync.Mutex // the race detector does not see the order of timers in a synctest bubble
 		var out lockedBuffer
 		since := time.Now()
 		spans := map[string]uint64{"ring_full": 7, "over_share": 0, leftToAgent: 0}
@@ -62,7 +62,7 @@ func TestDropsAreLogged(t *testing.T) {
 			}
 			MostlySpans uint64 `json:"mostly_spans"`
 		}
-		// lose adds to the losses, lets time pass, and returns the lines of that time.
+		// lose adds dropped spans, waits, and returns the lines logged in that time
 		lose := func(cart uint64, pass time.Duration) (lines []line) {
 			before := len(out.String())
 			locked(func() {

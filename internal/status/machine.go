@@ -16,7 +16,7 @@ import (
 // Machine is the current state of the machine's resources for the process. Unknown values are 0.
 type Machine struct {
 	Processors       int     `json:"processors"` // GOMAXPROCS
-	CPULimit         float64 `json:"cpu_limit"`  // processors permitted by control groups; 0: no limit
+	CPULimit         float64 `json:"cpu_limit"`  // processors permitted by cgroups; 0 means unlimited
 	ThrottledSeconds float64 `json:"cpu_throttled_seconds"`
 	OpenFiles        int     `json:"open_files"`
 	MaxFiles         uint64  `json:"max_files"`
@@ -47,8 +47,7 @@ func readMachine(root fs.FS) Machine {
 	return m
 }
 
-// processors returns the number of processors permitted by a control group, or 0 if there is no
-// limit.
+// processors returns the number of processors that a cgroup permits, or 0 if the cgroup has no limit.
 func processors(root fs.FS, group string, version int) float64 {
 	quota := numbers(root, path.Join(group, "cpu.max"))
 	if version == 1 {
@@ -61,7 +60,7 @@ func processors(root fs.FS, group string, version int) float64 {
 	return quota[0] / quota[1]
 }
 
-// throttled returns how long a control group was throttled, in seconds. Version 1 reports
+// throttled returns the time for which a cgroup was throttled, in seconds. Cgroup v2 reports microseconds, v1 reports
 // nanoseconds.
 func throttled(root fs.FS, group string) float64 {
 	text, _ := fs.ReadFile(root, path.Join(group, "cpu.stat"))
@@ -78,7 +77,7 @@ func throttled(root fs.FS, group string) float64 {
 	return 0
 }
 
-// numbers returns the numbers at the start of a file.
+// numbers returns the numbers at the start of a file, up to the first field that is not a number.
 func numbers(root fs.FS, name string) (all []float64) {
 	text, _ := fs.ReadFile(root, name)
 	for _, field := range strings.Fields(string(text)) {

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-// TestMachine reads the limits of both versions of control groups, and what this process has.
+// TestMachine reads the limits of cgroup v1 and v2, and the usage of this process.
 func TestMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		files            map[string]string

@@ -38,22 +38,22 @@ type metric struct {
 
 // emitter emits values of one metric.
 type emitter struct {
-	desc *prometheus.Desc
-	to   chan<- prometheus.Metric
+	desc   *prometheus.Desc
+	target chan<- prometheus.Metric
 }
 
 func (e emitter) value(kind prometheus.ValueType, value float64, labels ...string) {
-	e.to <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
+	e.target <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
 }
 
-// histogram emits a histogram.
+// histogram emits a histogram. Prometheus needs the cumulative count of each bucket.
 func (e emitter) histogram(h export.Histogram, labels ...string) {
-	cumulative, below := map[float64]uint64{}, uint64(0)
+	cumulative, sum := map[float64]uint64{}, uint64(0)
 	for i, bound := range h.Bounds {
-		below += h.Counts[i]
-		cumulative[bound] = below
+		sum += h.Counts[i]
+		cumulative[bound] = sum
 	}
-	e.to <- prometheus.MustNewConstHistogram(e.desc, h.Count(), h.Sum, cumulative, labels...)
+	e.target <- prometheus.MustNewConstHistogram(e.desc, h.Count(), h.Sum, cumulative, labels...)
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -105,8 +105,8 @@ func perDestination[N number](kind prometheus.ValueType, name, help string,
 	}}
 }
 
-// perKnownDestination returns a gauge that is 1 or 0 for each destination, except for one that has
-// not been discovered yet: its state is unknown, and must not cause an alert.
+// perKnownDestination returns a gauge that is 1 or 0 for each destination. It has no value for a destination that has
+// not been discovered yet, because its state is unknown and must not cause an alert.
 func perKnownDestination(name, help string, cond func(*export.Stats) bool) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
 		for i := range s.out {
@@ -129,8 +129,8 @@ func byReason[K ~string](name, help, label string, values func(*export.Stats) ma
 }
 
 // oneIf returns 1 for true and 0 for false.
-func oneIf(is bool) int {
-	if is {
+func oneIf(condition bool) int {
+	if condition {
 		return 1
 	}
 	return 0

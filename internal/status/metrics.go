@@ -211,8 +211,8 @@ var metrics = []metric{
 	},
 }
 
-// emitAggregated emits the counts of the drainers, and that of merged groups, which have no
-// drainer.
+// emitAggregated emits the aggregated spans of each drainer. Merged statistics have no drainer, so their spans get
+// the label value "merged".
 func emitAggregated(s *scrape, emit emitter) {
 	for i := range s.agg.Drainers {
 		emit.value(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestPageIsWhole asks for the page and everything that it names, as a browser
-// would: all of it is there, of the right kind, under the policy, and nothing is
-// named that is elsewhere or would need another address than the page's own.
+// TestPageIsWhole requests the page and everything that it references, like a browser. Each file must exist, with
+// the right content type and policy. All references must be relative and within the page.
 func TestPageIsWhole(t *testing.T) {
 	s := startServer(t, Config{})
 	references := regexp.MustCompile(`(?:href|src)="([^"#]+)"|from "([^"]+)"|url\(([^)]+)\)`)
@@ -61,8 +60,8 @@ func TestPageIsWhole(t *testing.T) {
 	}
 }
 
-// TestPageNeverReadsMarkup looks for what could turn a label into more than text.
-// The policy would stop it; here it is not even tried.
+// TestPageNeverReadsMarkup searches the page for code that could interpret a label as HTML. The content security
+// policy would block such code, but there must not be any.
 func TestPageNeverReadsMarkup(t *testing.T) {
 	files, err := pageFiles.ReadDir("page")
 	if err != nil {
@@ -81,8 +80,7 @@ func TestPageNeverReadsMarkup(t *testing.T) {
 	}
 }
 
-// TestPageHasAdviceForEachReason compares what the page can say with the reasons
-// that there are: all of them, and no others.
+// TestPageHasAdviceForEachReason checks that the page has advice for exactly the existing reasons.
 func TestPageHasAdviceForEachReason(t *testing.T) {
 	text, err := pageFiles.ReadFile("page/advice.js")
 	if err != nil {
@@ -113,7 +111,7 @@ func TestPageHasAdviceForEachReason(t *testing.T) {
 	}
 }
 
-// get asks a server and reads the answer.
+// get requests a path and returns the response.
 func get(t *testing.T, s *Server, path string, edit func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+path, nil)

@@ -17,7 +17,7 @@ type probes struct {
 	sources  *Sources
 	interval time.Duration // flush interval
 	ready    atomic.Bool
-	wasReady atomic.Bool // has been ready
+	wasReady atomic.Bool // whether ready was ever true
 }
 
 // SetReady sets whether clients can connect.
@@ -28,12 +28,12 @@ func (p *probes) SetReady(ready bool) {
 	}
 }
 
-// Alive returns an error if a restart would help, which is if cycles are no longer sealed. An
-// unreachable agent is not a reason.
+// Alive returns an error if no cycle is sealed any more, because only then a restart helps. An unreachable agent is not
+// an error.
 func (p *probes) Alive() error {
 	last := p.sources.Aggregate.Stats().LastSeal
-	if stuck := time.Since(last); stuck > missedSeals*p.interval {
-		return fmt.Errorf("no cycle was sealed for %s", stuck.Round(time.Second))
+	if sinceSeal := time.Since(last); sinceSeal > missedSeals*p.interval {
+		return fmt.Errorf("no cycle was sealed for %s", sinceSeal.Round(time.Second))
 	}
 	return nil
 }
@@ -46,11 +46,11 @@ func (p *probes) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz answers readiness probes: the daemon is ready from the time when clients can connect until
-// shutdown begins, while its sockets exist.
+// readyz answers readiness probes. The daemon is ready while clients can connect: after startup, before shutdown, and
+// while the files of its Unix sockets exist.
 func (p *probes) readyz(w http.ResponseWriter, _ *http.Request) {
-	if why := p.notReady(); why != "" {
-		http.Error(w, why, http.StatusServiceUnavailable)
+	if reason := p.notReady(); reason != "" {
+		http.Error(w, reason, http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

@@ -16,8 +16,8 @@ type Senders struct {
 	Connections     Connections     `json:"connections"`
 	Tracers         []ingest.Tracer `json:"tracers"`
 	TracersNotShown int             `json:"tracers_not_shown"`
-	// Doors are the enabled HTTP receivers, by the prefix of their flags. For compatibility, two of them
-	// have another section in addition.
+	// Receivers are the enabled HTTP receivers, by the prefix of their flags. For compatibility, APM and OTLP repeat two
+	// of them.
 	Receivers map[string]*ForwardingReceiver `json:"doors"`
 	APM       *APM                           `json:"apm,omitempty"`
 	OTLP      *ForwardingReceiver            `json:"otlp,omitempty"`
@@ -34,7 +34,7 @@ type Connections struct {
 
 // Receiver is the state of an HTTP receiver.
 type Receiver struct {
-	Requests      map[string]uint64 `json:"requests"` // by result of counting
+	Requests      map[string]uint64 `json:"requests"` // number of requests by result of counting
 	Origins       int               `json:"origins"`
 	BufferedBytes int64             `json:"buffered_bytes"`
 	Connections   Bounded           `json:"connections"`
@@ -47,15 +47,15 @@ type APM struct {
 	Receiver
 	// Statistics counts requests with statistics computed by tracers, by result.
 	Statistics map[string]uint64 `json:"statistics"`
-	Other      uint64            `json:"other"`  // other requests
-	Failed     uint64            `json:"failed"` // requests that the agent did not answer
+	Other      uint64            `json:"other"`  // requests without traces or statistics
+	Failed     uint64            `json:"failed"` // requests without a response of the agent
 }
 
 // ForwardingReceiver is the state of a receiver that can forward requests.
 type ForwardingReceiver struct {
-	Receives string `json:"brings"` // what it receives, for users
+	Receives string `json:"brings"` // human-readable name of the received data
 	Receiver
-	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // by result
+	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // number of forwarded requests by result
 	// RefusedSignals counts refused requests without spans, by signal. They are part of the result "refused".
 	RefusedSignals map[string]uint64 `json:"refused_signals,omitempty"`
 	Forward        *Forward          `json:"forward,omitempty"`
@@ -65,7 +65,7 @@ type ForwardingReceiver struct {
 type Forward struct {
 	URL   string       `json:"url"`
 	State export.State `json:"state"`
-	Said  string       `json:"said,omitempty"` // error of the last request that it did not accept
+	Said  string       `json:"said,omitempty"` // error of the last request; empty if the upstream accepted it
 }
 
 // senders returns the state of all clients and receivers.
@@ -81,8 +81,8 @@ func senders(c *Config, s *snapshot) (all Senders) {
 		}
 	}
 	all.OTLP = all.Receivers["otlp"]
-	if said, heard := c.Sources.OTLP.Said(); heard {
-		all.SDKs = &said
+	if sums, found := c.Sources.OTLP.Said(); found {
+		all.SDKs = &sums
 	}
 	if c.Sources.APM != nil {
 		all.APM = &APM{
@@ -137,12 +137,12 @@ func shownTracers(tracers []ingest.Tracer) (shown []ingest.Tracer, omitted int) 
 // ReceiverSource is a receiver whose statistics are shown. If it is disabled, its metrics are 0.
 type ReceiverSource struct {
 	Name           string // prefix of its flags and metrics
-	Receives       string // what it receives, for users
+	Receives       string // human-readable name of the received data
 	IsOn           bool
 	MaxConnections int
 	Forward        string // URL of its upstream; "" if there is none
 	Of             interface {
 		Status() receiver.Status
-		Unreachable() error // of one that is on
+		Unreachable() error // only called if the receiver is enabled
 	}
 }

@@ -40,7 +40,7 @@ type Config struct {
 	Log           *slog.Logger
 	LogLinesLost  func() uint64
 	Died          func() int             // number of crashed predecessors
-	LostToKills   func() recovery.Losses // their losses
+	LostToKills   func() recovery.Losses // spans lost in the crashes of predecessors
 }
 
 // Limits are the limits shown with their current usage.
@@ -63,11 +63,11 @@ type Server struct {
 	connections *conns.Limiter
 }
 
-// MaxConnections bounds connections: probes, scrapes and people are a handful. Each costs some tens of
-// KiB.
+// MaxConnections is the maximum number of connections. Probes, scrapes and browsers need only a few of them. A connection
+// needs some tens of KiB.
 const MaxConnections = 256
 
-// New opens the address. Nothing is answered before Start.
+// New opens the listener. Requests are served after Start.
 func New(config Config) (*Server, error) {
 	if config.LogLinesLost == nil {
 		config.LogLinesLost = func() uint64 { return 0 }
@@ -94,7 +94,7 @@ func New(config Config) (*Server, error) {
 		config: config, started: time.Now(), served: make(chan struct{}),
 		failures: newFailureLog(config.Log), connections: conns.NewLimiter(MaxConnections),
 	}
-	s.connections.NeverRejects = true // a probe must get through, whatever others have sent
+	s.connections.NeverRejects = true // so that probes get through even if other clients fill all connections
 	s.listener = (&conns.Listeners{Limiter: s.connections}).Limit(listener)
 	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
 	s.http = &http.Server{
@@ -104,12 +104,12 @@ func New(config Config) (*Server, error) {
 		ConnState: conns.ConnState,
 	}
 	if config.Debug {
-		s.http.WriteTimeout = 2 * time.Minute // for a profile of the usual 30 seconds, and a few more
+		s.http.WriteTimeout = 2 * time.Minute // long enough for a CPU profile, which takes 30 seconds by default
 	}
 	return s, nil
 }
 
-// routes is who answers what.
+// routes returns the handlers of all paths.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	if x := s.config.Sources.Prometheus; x != nil && s.config.Spans {
@@ -125,8 +125,7 @@ func (s *Server) routes() *http.ServeMux {
 			limit: s.config.MemoryLimit, refused: s.connections.Evicted,
 			logLinesLost: s.config.LogLinesLost, died: s.config.Died, lostToKills: s.config.LostToKills,
 		},
-		// This adds the CPU time of the garbage collector, which the metrics do not have by
-		// default.
+		// The CPU time of the garbage collector is not a default metric of the Go collector.
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
 			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
 		})),
@@ -137,11 +136,11 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	known := newHosts(s.config.Hosts)
-	guarded := func(pattern string, answer http.HandlerFunc) { mux.Handle(pattern, known.guard(answer)) }
+	guarded := func(pattern string, handler http.HandlerFunc) { mux.Handle(pattern, known.guard(handler)) }
 	guarded("GET /status", s.status)
 	addPage(guarded)
 	if s.config.Debug {
-		// They cost CPU while they run and show memory.
+		// Profiles need CPU time, and reveal the content of memory.
 		guarded("GET /debug/pprof/", pprof.Index)
 		guarded("GET /debug/pprof/cmdline", pprof.Cmdline)
 		guarded("GET /debug/pprof/profile", pprof.Profile)
@@ -164,7 +163,7 @@ func (s *Server) Start() {
 	}()
 }
 
-// Close waits for requests in progress, until ctx ends.
+// Close stops serving. It waits for requests in flight until ctx ends, and then closes their connections.
 func (s *Server) Close(ctx context.Context) {
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()

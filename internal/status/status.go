@@ -89,12 +89,12 @@ type Interval struct {
 	Origins    Bounded        `json:"origins"`
 	Drainers   []Drainer      `json:"drainers"`
 	Partitions routing.Stats  `json:"partitions"`
-	Busiest    export.Busiest `json:"busiest"` // of the last interval with spans
+	Busiest    export.Busiest `json:"busiest"` // busiest aggregates of the last interval with spans
 }
 
 // Cycle is the state of the cycles.
 type Cycle struct {
-	Sealed          uint64    `json:"sealed"` // so far
+	Sealed          uint64    `json:"sealed"` // number of sealed cycles
 	LastSeal        time.Time `json:"last_seal"`
 	IntervalSeconds float64   `json:"interval_seconds"`
 }
@@ -149,9 +149,9 @@ func list[T any](items []T) []T {
 
 // Setting is one value of the configuration, with its origin.
 type Setting struct {
-	Name  string `json:"name"` // of the flag
+	Name  string `json:"name"` // name of the flag
 	Value string `json:"value"`
-	// Effective is the resulting value on this machine, if it differs.
+	// Effective is the resulting value on this machine, if it differs from Value.
 	Effective string `json:"effective,omitempty"`
 	Default   string `json:"default"`
 	// Origin is one of the constants below.

@@ -30,9 +30,9 @@ type guardedListener struct {
 	server      *http.Server
 	log         *slog.Logger
 	file        string
-	open        http.Handler // our handler, without authentication
-	placed      bool         // the handler was wrapped
-	isBroken    bool
+	open        http.Handler // handler without authentication
+	placed      bool         // whether the server's handler was wrapped
+	isBroken    bool         // whether the file was invalid at the last check
 	probeServer *http.Server // handles connections while the file is invalid; nil without TLS
 	probeConns  chan net.Conn
 }
@@ -112,7 +112,7 @@ func lastGood(
 	}
 }
 
-// checkFile reports whether the file is invalid, and logs changes.
+// checkFile reports whether the file is invalid. It logs when the file becomes invalid, and when it becomes valid again.
 func (l *guardedListener) checkFile() bool {
 	err := web.Validate(l.file)
 	switch broken := err != nil; {
@@ -126,7 +126,7 @@ func (l *guardedListener) checkFile() bool {
 	return l.isBroken
 }
 
-// end closes what the server for probes still answers.
+// end closes the server for probes and its connections.
 func (l *guardedListener) end() {
 	if l.probeServer != nil {
 		l.probeServer.Close()
@@ -168,7 +168,7 @@ func (l *chanListener) Addr() net.Addr { return l.addr }
 type hosts []string
 
 // newHosts returns the machine's names and additional ones.
-func newHosts(more []string) (known hosts) {
+func newHosts(additional []string) (known hosts) {
 	if own, err := os.Hostname(); err == nil {
 		known = append(known, own)
 	}
@@ -179,7 +179,7 @@ func newHosts(more []string) (known hosts) {
 			known = append(known, words[1:]...)
 		}
 	}
-	known = append(known, more...)
+	known = append(known, additional...)
 	for i := range known {
 		known[i] = strings.ToLower(known[i])
 	}
@@ -193,7 +193,7 @@ func (h hosts) has(host string) bool {
 		host = name
 	}
 	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
-	address, _, _ := strings.Cut(host, "%") // a zone
+	address, _, _ := strings.Cut(host, "%") // removes the zone of an IPv6 address
 	return host == "" || host == "localhost" || net.ParseIP(address) != nil || slices.Contains(h, host)
 }
 
@@ -224,7 +224,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 	"trusted-types 'none'"
 
 // addPage serves the page at / and its files at /page/.
-func addPage(handle func(pattern string, answer http.HandlerFunc)) {
+func addPage(handle func(pattern string, handler http.HandlerFunc)) {
 	files := http.FileServerFS(pageFiles)
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -236,7 +236,7 @@ func addPage(handle func(pattern string, answer http.HandlerFunc)) {
 	}
 	handle("GET /page/{file}", serve)
 	handle("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		r.URL.Path = "/page/" // whose index it is
+		r.URL.Path = "/page/" // serves page/index.html
 		serve(w, r)
 	})
 }

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// startServer runs a server over rooms with nothing in them.
+// startServer starts a server with components without spans.
 func startServer(t *testing.T, config Config) *Server {
 	t.Helper()
 	s := newServer(t, config)
@@ -42,7 +42,7 @@ func newServer(t *testing.T, config Config) *Server {
 	return s
 }
 
-// The bcrypt hash of "secret".
+// bcrypt hash of "secret"
 const users = "basic_auth_users:\n  operator: $2a$04$gsJBLWXL/aKgf6mn8UmhZe5hOmTFW6G7kfjb7XSQP6QMmue0h2uSO\n"
 
 func webConfig(t *testing.T, text string) string {
@@ -54,7 +54,7 @@ func webConfig(t *testing.T, text string) string {
 	return file
 }
 
-// TestPassword: everything asks for it but the probes, which a kubelet must reach.
+// TestPassword checks that everything requires the password, except for probes, which a kubelet must reach.
 func TestPassword(t *testing.T) {
 	s := startServer(t, Config{WebConfigFile: webConfig(t, users), Debug: true})
 	for path, open := range map[string]bool{
@@ -82,7 +82,7 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestTLS serves with a certificate of the file, the probes too.
+// TestTLS serves everything, including probes, with the certificate of the web config file.
 func TestTLS(t *testing.T) {
 	certificate, key := selfSigned(t)
 	s := startServer(t, Config{WebConfigFile: webConfig(t,
@@ -107,9 +107,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestProbesGetThroughABrokenWebConfig breaks the file or its certificate after the start:
-// probes are answered, under TLS with the last certificate, all else is an error, and a
-// file that is mended is used again.
+// TestProbesGetThroughABrokenWebConfig makes the file or its certificate invalid after the start. Probes are
+// served, over TLS with the last valid certificate, and all other requests fail. A fixed file is used again.
 func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
 	certificate, key := selfSigned(t)
 	encrypted := "tls_server_config:\n  cert_file: " + certificate + "\n  key_file: " + key + "\n" + users
@@ -133,7 +132,7 @@ func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
 				{[]byte("no: [sense"), http.StatusInternalServerError},
 				{good, http.StatusUnauthorized},
 			} {
-				// Whole, as the kubelet does it: the server may be reading it just now.
+				// Replaced atomically, like a kubelet does it, because the server may be reading the file.
 				if err := errors.Join(os.WriteFile(broken+".new", step.text, 0o600),
 					os.Rename(broken+".new", broken)); err != nil {
 					t.Fatal(err)
@@ -151,7 +150,7 @@ func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
 	}
 }
 
-// statusOf asks over a connection of its own, whatever the certificate.
+// statusOf sends a request over a new connection, without verifying the certificate.
 func statusOf(t *testing.T, url string) int {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -165,7 +164,7 @@ func statusOf(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-// TestUnusableWebConfig is refused before anything listens.
+// TestUnusableWebConfig checks that New returns an error before it listens.
 func TestUnusableWebConfig(t *testing.T) {
 	for _, file := range []string{
 		filepath.Join(t.TempDir(), "missing"), webConfig(t, "tls_server_config: 7"),
@@ -178,7 +177,6 @@ func TestUnusableWebConfig(t *testing.T) {
 	}
 }
 
-// TestProfilesOnlyWithDebug.
 func TestProfilesOnlyWithDebug(t *testing.T) {
 	for debug, want := range map[bool]int{false: http.StatusNotFound, true: http.StatusOK} {
 		s := startServer(t, Config{Debug: debug})
@@ -190,7 +188,7 @@ func TestProfilesOnlyWithDebug(t *testing.T) {
 	}
 }
 
-// selfSigned writes a certificate and its key.
+// selfSigned writes a self-signed certificate and its key.
 func selfSigned(t *testing.T) (certificateFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -40,29 +40,30 @@ type Form struct {
 
 // Scheme is a scheme of a Form.
 type Scheme struct {
-	Port          string // default; "": none is added
+	Port          string // default port; with "", none is added to a host without a port
 	IsTLS, IsGRPC bool
 }
 
+// maxSocketPath is the maximum length of a Unix socket's path on Linux.
 const maxSocketPath = 107
 
 // Parse parses a URL such as http://host:port, https://host/path?query or unix:///path/of/socket.
 func (f Form) Parse(text string) (URL, error) {
-	to, why := URL{}, "not a URL"
+	parsed, mistake := URL{}, "not a URL"
 	if u, err := url.Parse(text); err == nil {
-		to, why = f.read(u)
+		parsed, mistake = f.validate(u)
 	}
-	if why != "" {
-		return URL{}, fmt.Errorf("parse %s: %s; %s", f.What, why, f.Give)
+	if mistake != "" {
+		return URL{}, fmt.Errorf("parse %s: %s; %s", f.What, mistake, f.Give)
 	}
-	return to, nil
+	return parsed, nil
 }
 
-// read returns the URL, or why it is invalid.
-func (f Form) read(u *url.URL) (to URL, why string) {
+// validate converts u. If u is invalid, mistake says why; otherwise it is "".
+func (f Form) validate(u *url.URL) (to URL, mistake string) {
 	scheme, isKnown := f.Schemes[u.Scheme]
 	port := cmp.Or(u.Port(), scheme.Port, "80")
-	n, noPort := strconv.ParseUint(port, 10, 16)
+	n, portErr := strconv.ParseUint(port, 10, 16)
 	switch {
 	case u.User != nil:
 		return to, "a user and a password have no meaning here" + f.User
@@ -80,7 +81,7 @@ func (f Form) read(u *url.URL) (to URL, why string) {
 		return to, "unknown scheme"
 	case u.Hostname() == "":
 		return to, "no host"
-	case noPort != nil || n == 0:
+	case portErr != nil || n == 0:
 		return to, "port " + port + " is not between 1 and 65535"
 	case !f.IsWeb && (!f.IsBase || scheme.IsGRPC) && strings.TrimSuffix(u.Path, "/") != "":
 		return to, "a path has no meaning here"
@@ -102,15 +103,15 @@ func (f Form) read(u *url.URL) (to URL, why string) {
 }
 
 // Scheme returns the scheme of a URL of this form.
-func (f Form) Scheme(of URL) Scheme { return f.Schemes[cmp.Or(of.scheme, "http")] }
+func (f Form) Scheme(u URL) Scheme { return f.Schemes[cmp.Or(u.scheme, "http")] }
 
-// IsZero reports whether it is the zero value.
+// IsZero reports whether u is the zero value.
 func (u URL) IsZero() bool { return u == URL{} }
 
 // Path returns the escaped path.
 func (u URL) Path() string { return u.path }
 
-// Below returns the URL with a path appended.
+// Below returns u with path appended to its path.
 func (u URL) Below(path string) URL {
 	if path != "" {
 		u.path = strings.TrimSuffix(u.path, "/") + path
@@ -118,7 +119,7 @@ func (u URL) Below(path string) URL {
 	return u
 }
 
-// String returns the URL without its query, "off" for the zero value.
+// String returns the URL without its query, or "off" for the zero value.
 func (u URL) String() string {
 	switch u.Network {
 	case "":

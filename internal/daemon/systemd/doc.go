@@ -1,6 +1,6 @@
 // Package systemd reports the state of the daemon to the service manager that started it, and takes the sockets
 // inherited from it (Sockets). The library coreos/go-systemd implements the protocol, sd_notify; this package
-// decides what is reported and when.
+// decides the content and the time of the messages.
 //
 // Without a service manager, Supervisor is nil, and its methods do nothing.
 //

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// setEnvironment sets pairs of variables, and unsets what else is read.
+// setEnvironment sets pairs of environment variables, and unsets the other variables of the protocol.
 func setEnvironment(t *testing.T, pairs ...string) {
 	t.Helper()
 	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
@@ -23,8 +23,7 @@ func setEnvironment(t *testing.T, pairs ...string) {
 	}
 }
 
-// TestRealSockets sends to a socket in the file system and to one with an
-// abstract name.
+// TestRealSockets sends to a socket in the file system and to one with an abstract name.
 func TestRealSockets(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sn")
 	if err != nil {
@@ -100,7 +99,7 @@ func TestWatchdogInterval(t *testing.T) {
 	}
 }
 
-// TestOpenSaysWhatToDo: its error is for an operator.
+// TestOpenSaysWhatToDo checks that the errors of Open contain advice for the operator.
 func TestOpenSaysWhatToDo(t *testing.T) {
 	for _, pairs := range [][]string{
 		{"NOTIFY_SOCKET", "vsock:2:1234"},
@@ -115,7 +114,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting fills its queue.
+// TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting sends to a service manager with a full queue.
 func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	address := fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
@@ -137,7 +136,7 @@ func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	go func() {
 		for buffer := make([]byte, 100); ; {
 			if _, err := manager.Read(buffer); err != nil {
-				return // it was closed
+				return // the socket was closed
 			}
 		}
 	}()
@@ -148,8 +147,7 @@ func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// TestNoMessageIsLostBesideAnother: the goroutine that reports and the one that stops
-// the daemon send at once.
+// TestNoMessageIsLostBesideAnother sends reports and the messages of a shutdown at the same time.
 func TestNoMessageIsLostBesideAnother(t *testing.T) {
 	address := fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})

@@ -10,21 +10,23 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// Sockets are the sockets inherited from the service manager (socket activation): LISTEN_PID,
-// LISTEN_FDS and LISTEN_FDNAMES. The service manager keeps them open, so clients that connect while
-// no daemon is running wait for the next one.
-type Sockets struct{ given []net.Listener }
+// Sockets are the sockets inherited from the service manager (socket activation with LISTEN_PID, LISTEN_FDS and
+// LISTEN_FDNAMES). The service manager keeps them open, so clients that connect while no daemon is running wait for
+// the next one.
+type Sockets struct {
+	inherited []net.Listener // nil elements are in use
+}
 
 // TakeSockets returns the inherited sockets, if any. The error names each file that is not a
 // listening socket.
 func TakeSockets() (s Sockets, err error) {
 	for _, file := range activation.Files(true) {
-		listener, bad := net.FileListener(file) // of a descriptor of its own
-		if bad != nil {
+		listener, fileErr := net.FileListener(file) // duplicates the file descriptor
+		if fileErr != nil {
 			err = errors.Join(err, fmt.Errorf("take socket %s of the service manager: %w; give "+
-				"ListenStream= and nothing else", file.Name(), bad))
+				"ListenStream= and nothing else", file.Name(), fileErr))
 		} else {
-			s.given = append(s.given, listener)
+			s.inherited = append(s.inherited, listener)
 		}
 		file.Close()
 	}
@@ -33,40 +35,41 @@ func TakeSockets() (s Sockets, err error) {
 
 // Unix returns the socket at a path, or nil if it was not inherited.
 func (s *Sockets) Unix(path string) *net.UnixListener {
-	taken, _ := s.take(func(of net.Addr) bool {
-		return of.Network() == "unix" && isSamePath(of.String(), path)
+	listener, _ := s.take(func(address net.Addr) bool {
+		return address.Network() == "unix" && isSamePath(address.String(), path)
 	}).(*net.UnixListener)
-	return taken
+	return listener
 }
 
-// TCP returns the listener on an address, or nil if it was not inherited.
+// TCP returns the listener on an address, or nil if it was not inherited. An address without a host matches a listener on
+// an unspecified IP address.
 func (s *Sockets) TCP(addr string) net.Listener {
 	wanted, err := net.ResolveTCPAddr("tcp", addr)
 	if addr == "" || err != nil {
 		return nil
 	}
-	return s.take(func(of net.Addr) bool {
-		tcp, ok := of.(*net.TCPAddr)
+	return s.take(func(address net.Addr) bool {
+		tcp, ok := address.(*net.TCPAddr)
 		return ok && tcp.Port == wanted.Port &&
 			(tcp.IP.Equal(wanted.IP) || tcp.IP.IsUnspecified() && wanted.IP == nil)
 	})
 }
 
-// take removes and returns the first socket whose address satisfies a condition, or nil.
-func (s *Sockets) take(is func(net.Addr) bool) net.Listener {
-	for i, listener := range s.given {
-		if listener != nil && is(listener.Addr()) {
-			s.given[i] = nil
+// take removes and returns the first socket with a matching address, or nil if no address matches.
+func (s *Sockets) take(matches func(net.Addr) bool) net.Listener {
+	for i, listener := range s.inherited {
+		if listener != nil && matches(listener.Addr()) {
+			s.inherited[i] = nil
 			return listener
 		}
 	}
 	return nil
 }
 
-// CheckTaken returns an error for every socket that was not used, because clients that connect to
-// it would wait forever.
+// CheckTaken returns the joined errors of all unused sockets: clients that connect to an unused socket would wait
+// forever.
 func (s *Sockets) CheckTaken() (err error) {
-	for _, listener := range s.given {
+	for _, listener := range s.inherited {
 		if listener != nil {
 			err = errors.Join(err, fmt.Errorf("take sockets of the service manager: no flag names %s; give "+
 				"the same in ListenStream= and in --socket, or --apm-socket, --apm-addr, --otlp-socket, "+
@@ -76,7 +79,8 @@ func (s *Sockets) CheckTaken() (err error) {
 	return err
 }
 
-// isSamePath reports whether two paths are the same file: /var/run is a link to /run.
+// isSamePath reports whether two paths are those of the same file. They can differ because /var/run is a symbolic link to
+// /run.
 func isSamePath(a, b string) bool {
 	if b == "" {
 		return false
@@ -84,7 +88,7 @@ func isSamePath(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
 	}
-	one, err := os.Lstat(a)
-	other, otherErr := os.Lstat(b)
-	return err == nil && otherErr == nil && os.SameFile(one, other)
+	infoA, errA := os.Lstat(a)
+	infoB, errB := os.Lstat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }

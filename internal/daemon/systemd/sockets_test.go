@@ -18,8 +18,8 @@ func listenOn(t *testing.T, network, address string) net.Listener {
 	return listener
 }
 
-// TestSocketsAreFoundByTheirAddress, each once, through a link as well, and what is left is
-// named.
+// TestSocketsAreFoundByTheirAddress checks that each inherited socket is returned once, also for a path through a
+// symbolic link, and that the error of CheckTaken names the unused ones.
 func TestSocketsAreFoundByTheirAddress(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "l")
@@ -28,7 +28,7 @@ func TestSocketsAreFoundByTheirAddress(t *testing.T) {
 	}
 	one, other := listenOn(t, "unix", filepath.Join(dir, "s")), listenOn(t, "unix", filepath.Join(dir, "a"))
 	tcp := listenOn(t, "tcp", "127.0.0.1:0")
-	s := Sockets{given: []net.Listener{tcp, one, other}}
+	s := Sockets{inherited: []net.Listener{tcp, one, other}}
 	if got := s.Unix(""); got != nil {
 		t.Errorf("no path finds %s", got.Addr())
 	}
@@ -59,11 +59,11 @@ func TestSocketsAreFoundByTheirAddress(t *testing.T) {
 	}
 }
 
-// TestNothingIsGivenToAnotherProcess, and nothing where no one says so.
+// TestNothingIsGivenToAnotherProcess covers a LISTEN_PID of another process, and missing variables.
 func TestNothingIsGivenToAnotherProcess(t *testing.T) {
 	t.Setenv("LISTEN_PID", "1")
 	t.Setenv("LISTEN_FDS", "3")
-	if s, err := TakeSockets(); len(s.given) != 0 || err != nil {
+	if s, err := TakeSockets(); len(s.inherited) != 0 || err != nil {
 		t.Errorf("%v, %v", s, err)
 	}
 }

@@ -16,22 +16,22 @@ import (
 const (
 	// statusEvery is the interval of status lines, unless the watchdog requires a shorter one.
 	statusEvery = 10 * time.Second
-	// sendTimeout limits the time to send one message. The library would wait while the manager's queue is full.
+	// sendTimeout limits the time to send one message. Without it a write would block while the manager's queue is full.
 	sendTimeout = time.Second
 )
 
 // Supervisor is the service manager that started the daemon. A nil Supervisor does nothing.
 type Supervisor struct {
 	send     func(message string) error
-	watchdog time.Duration // watchdog interval; 0 if there is none
+	watchdog time.Duration // watchdog interval; 0 without a watchdog
 	log      *slog.Logger
 
-	stopping   atomic.Bool
-	stop, done chan struct{}
-	lastError  string // last logged error
+	stopping   atomic.Bool   // whether the daemon is shutting down
+	stop, done chan struct{} // stop is closed to end watch, done when watch has ended
+	lastError  string        // error of the last report; "" if there was none
 }
 
-// Open connects to the service manager in the environment. It returns nil if there is none.
+// Open returns the service manager that NOTIFY_SOCKET names, or nil if the variable is not set.
 func Open(log *slog.Logger) (*Supervisor, error) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, nil
@@ -69,18 +69,18 @@ func send(message string) error {
 	return err
 }
 
-// Ready reports that clients can connect. From then on, until Close, it periodically reports the
-// result of check: a status line, and an error if a restart would help.
+// Ready reports that clients can connect. Until Close it then periodically calls check, which returns a status line, and
+// an error if a restart would help. Ready sends the status line, and feeds the watchdog if there is no error.
 func (s *Supervisor) Ready(check func() (string, error)) {
 	if s == nil {
 		return
 	}
-	_ = s.send(daemon.SdNotifyReady) // the next report says why it fails
+	_ = s.send(daemon.SdNotifyReady) // if it fails, the next report fails and logs the error
 	go s.watch(check)
 }
 
-// Stopping reports that the daemon ends within the grace period, which may be longer than the service
-// manager's own timeout.
+// Stopping reports that the daemon ends within the grace period. It extends the stop timeout of the service manager to
+// the grace period.
 func (s *Supervisor) Stopping(grace time.Duration) {
 	if s == nil {
 		return
@@ -99,7 +99,7 @@ func (s *Supervisor) Close() {
 	<-s.done
 }
 
-// watch reports twice per interval of the watchdog.
+// watch reports at an interval of statusEvery, or at half the watchdog interval if that is shorter, until Close.
 func (s *Supervisor) watch(check func() (string, error)) {
 	defer close(s.done)
 	every := statusEvery
@@ -118,23 +118,24 @@ func (s *Supervisor) watch(check func() (string, error)) {
 	}
 }
 
-// report sends the status line, and feeds the watchdog if check returns no error.
+// report sends the status line, and feeds the watchdog if check returns no error. During shutdown it feeds the watchdog
+// unconditionally.
 func (s *Supervisor) report(check func() (string, error)) error {
 	if s.stopping.Load() {
 		return s.send(daemon.SdNotifyWatchdog)
 	}
-	status, unwell := check()
+	status, checkErr := check()
 	message := daemon.SdNotifyWatchdog + "\nSTATUS=" + oneLine(status)
-	if unwell != nil {
-		message = "STATUS=" + oneLine(unwell.Error())
+	if checkErr != nil {
+		message = "STATUS=" + oneLine(checkErr.Error())
 	}
 	if err := s.send(message); err != nil {
 		return fmt.Errorf("write to NOTIFY_SOCKET: %w", err)
 	}
-	return unwell
+	return checkErr
 }
 
-// logChange logs an error, unless it is the last one.
+// logChange logs the error of a report, unless the last report had the same error.
 func (s *Supervisor) logChange(err error) {
 	text := ""
 	if err != nil {
@@ -146,5 +147,5 @@ func (s *Supervisor) logChange(err error) {
 	s.lastError = text
 }
 
-// oneLine replaces line breaks, which would separate assignments.
+// oneLine replaces line breaks by spaces. In a message, each line would be another assignment.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }

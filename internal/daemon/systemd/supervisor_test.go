@@ -14,7 +14,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// recorder is a service manager that writes down what it is told.
+// recorder is a service manager that records the messages.
 type recorder struct {
 	mu       sync.Mutex
 	messages []string
@@ -31,7 +31,7 @@ func (r *recorder) send(message string) error {
 	return nil
 }
 
-// take returns what came since the last call.
+// take returns the messages since the last call.
 func (r *recorder) take() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +47,7 @@ func expect(t *testing.T, when, got, want string) {
 	}
 }
 
-// TestWatchdogIsFedOnlyWhileWell follows a daemon through an illness, an end of
-// it, and a stop.
+// TestWatchdogIsFedOnlyWhileWell simulates a daemon with an error, its recovery, and a shutdown.
 func TestWatchdogIsFedOnlyWhileWell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, log := &recorder{}, &bytes.Buffer{}
@@ -90,7 +89,7 @@ func TestWatchdogIsFedOnlyWhileWell(t *testing.T) {
 	})
 }
 
-// TestSilenceWhileTheAnswerHangs: a question without an answer feeds nothing.
+// TestSilenceWhileTheAnswerHangs checks that a hanging check does not feed the watchdog.
 func TestSilenceWhileTheAnswerHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &recorder{}
@@ -105,7 +104,7 @@ func TestSilenceWhileTheAnswerHangs(t *testing.T) {
 	})
 }
 
-// TestStatusWithoutAWatchdog renews the line every ten seconds.
+// TestStatusWithoutAWatchdog checks that the status line is sent every ten seconds.
 func TestStatusWithoutAWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &recorder{}
@@ -119,7 +118,6 @@ func TestStatusWithoutAWatchdog(t *testing.T) {
 	})
 }
 
-// TestADeafServiceManagerIsLoggedOnce.
 func TestADeafServiceManagerIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}

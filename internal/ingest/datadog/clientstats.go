@@ -20,13 +20,13 @@ type statsRequest struct {
 // Count merges the statistics, and responds as the agent would.
 func (r *statsRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
-		return r.server.notRead(r.BufferedRequest, readErr, results+int(StatsTooLarge),
+		return r.server.refuseUnreadable(r.BufferedRequest, readErr, results+int(StatsTooLarge),
 			results+int(StatsIncomplete))
 	}
 	result := StatsBug
 	r.server.Contain(func() { result = r.merge() })
 	r.Result = results + int(result)
-	isMerged := r.IsCounted // at least partly, if merging panicked; then the agent must not get them
+	isMerged := r.IsCounted // also if merging panicked after a part: the agent must not count that part again
 	if !isMerged {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (r *statsRequest) Count(readErr error) receiver.Response {
 	}
 }
 
-// merge merges the whole body or nothing of it, unless it was merged before.
+// merge merges all statistics of the body, or none of them. A retry is not merged again.
 func (r *statsRequest) merge() StatsResult {
 	h := r.Header()
 	if h.Get(headerEncoding) != "" {

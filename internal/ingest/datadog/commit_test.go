@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 )
 
-// harness is a server before rings that nobody empties.
+// harness is a server with rings that are never drained.
 type harness struct {
 	*Server
 	admit *admit.Publishers
@@ -49,7 +49,7 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 	return &harness{s, publishers}
 }
 
-// request is one that classify has accepted, with its body.
+// request returns a request with its body, after classify.
 func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count func()) {
 	r = &traceRequest{server: h.Server}
 	r.BufferedRequest = h.NewRequest(httptest.NewRequest(http.MethodPut, "/v0.4/traces", nil))
@@ -61,8 +61,8 @@ func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count fun
 	}
 }
 
-// TestPanicsWhileCounting: one before the spans are published leaves the request to the
-// agent, one after it leaves it marked, and neither leaves a lock behind.
+// TestPanicsWhileCounting checks that a panic before the spans are published leaves the request to the agent, that
+// a panic after it leaves the request marked as counted, and that no lock stays held.
 func TestPanicsWhileCounting(t *testing.T) {
 	h := newHarness(t)
 	counter := <-h.counting
@@ -71,7 +71,7 @@ func TestPanicsWhileCounting(t *testing.T) {
 		<-h.counting
 	}
 	h.counting <- counter
-	early, count := h.request(t, 1) // a start that asks for the clock
+	early, count := h.request(t, 1) // a start time for which the counter needs the clock
 	if count(); early.result != ResultBug || early.IsCounted {
 		t.Errorf("a panic before: %s, marked %v", early.result, early.IsCounted)
 	}
@@ -80,7 +80,7 @@ func TestPanicsWhileCounting(t *testing.T) {
 	}
 	late, count := h.request(t, 1)
 	late.drops = true
-	counter.Now = func() time.Time { // what is left is not there
+	counter.Now = func() time.Time { // makes dropUnsampled panic: the groups end after the table
 		table, _ := counter.Decoded()
 		for i := range table.Groups {
 			table.Groups[i].End = math.MaxUint32
@@ -100,8 +100,8 @@ func TestPanicsWhileCounting(t *testing.T) {
 	}
 }
 
-// TestExemplars_AgentThatIgnoresPriorities: a probabilistic sampler may drop traces that the tracer's
-// sampling keeps.
+// TestExemplars_AgentThatIgnoresPriorities covers the agent's probabilistic sampler, which can drop traces that the
+// tracer's sampling keeps.
 func TestExemplars_AgentThatIgnoresPriorities(t *testing.T) {
 	for heeds, want := range map[bool]uint64{true: 1, false: 0} {
 		table := exemplars.New(8)

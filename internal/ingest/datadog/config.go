@@ -14,20 +14,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// The timeouts of receiver.Setup. readTimeout, for a header and for a body, is the agent's own.
-//
-// forwardTimeout is the one for the agent's response to a buffered request. It is longer than any tracer
-// waits. Without it a tracer that has left could hold a connection while an agent hangs, because net/http
-// does not notice that a connection has ended if a pipelined request is waiting in it.
+// The timeouts of receiver.Setup.
 const (
-	readTimeout    = 5 * time.Second
-	writeTimeout   = 30 * time.Second
-	idleTimeout    = time.Minute
+	// readTimeout is the timeout for a header, and for a body. It is the agent's own.
+	readTimeout  = 5 * time.Second
+	writeTimeout = 30 * time.Second
+	idleTimeout  = time.Minute
+	// forwardTimeout is the timeout for the agent's response to a buffered request. It is longer than any tracer waits.
+	// It is needed if an agent hangs and the tracer has disconnected after a pipelined request: net/http does not
+	// notice the end of such a connection.
 	forwardTimeout = 30 * time.Second
 )
 
-// Forwards returns the maximum number of connections to the agent: one per connection of a tracer, which
-// has one request in flight, and the idle ones of two transports.
+// Forwards returns the maximum number of connections to the agent: one per connection of a tracer, which has at most one
+// request in flight, and the idle connections of two transports.
 func (c *Config) Forwards() int { return c.MaxConnections + 2*receiver.MaxIdle }
 
 // Config is the configuration of the receiver.
@@ -38,8 +38,7 @@ type Config struct {
 	Agent         receiver.Upstream
 }
 
-// DefaultConfig returns the defaults of the command line, which listen nowhere. The agent itself
-// accepts bodies of 25 MiB.
+// DefaultConfig returns the defaults of the command line. They contain no listen address. MaxBody is the agent's own.
 func DefaultConfig() Config {
 	c := Config{Config: receiver.DefaultConfig()}
 	c.Buffer, c.MaxConnections, c.MaxBody, c.MaxBodyBytes = defaultBuffer, 512, 25<<20, 64<<20
@@ -47,17 +46,17 @@ func DefaultConfig() Config {
 	return c
 }
 
-// defaultBuffer is shorter than the shortest timeout of a tracer, which is 2 s. After its timeout a tracer
-// retries, and then two requests with the same traces would wait.
+// defaultBuffer is the default of --apm-buffer. It is less than the shortest timeout of a tracer, 2 s. A tracer retries
+// after its timeout, so that two requests with the same traces would wait for the agent.
 const defaultBuffer = 1500 * time.Millisecond
 
-// flagPrefix and data are those of receiver.Setup.
+// Fields of receiver.Setup.
 const (
 	flagPrefix = "apm"
 	data       = "traces"
 )
 
-// Check returns all invalid values.
+// Check returns the joined errors of all invalid settings.
 func (c *Config) Check() error {
 	err := errors.Join(c.Config.Check(flagPrefix), c.Labels.Check())
 	if c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path {
@@ -68,7 +67,7 @@ func (c *Config) Check() error {
 	return err
 }
 
-// Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.
+// Memory returns the maximum memory of the receiver, or nil if it is disabled. publisher is the memory per publisher.
 func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
@@ -82,18 +81,18 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	})
 }
 
-// connectionBytes is about the memory of a connection during a request, including a connection to the agent:
-// six goroutines, their buffers, and a header of the maximum length.
+// connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six
+// goroutines, their buffers, and a header of maximum length.
 const connectionBytes = 160 << 10
 
-// Dropping is whether traces that sampling dropped are forwarded once they are counted.
+// Dropping selects whether unsampled traces are dropped after they are counted, instead of being forwarded.
 type Dropping string
 
 const (
-	DropAuto Dropping = "auto" // they are not if the agent says that it does without them
-	DropOn   Dropping = "on"   // they are not, whatever the agent says
-	DropOff  Dropping = "off"
+	DropAuto Dropping = "auto" // drop them if the agent has the feature client_drop_p0s
+	DropOn   Dropping = "on"   // always drop them
+	DropOff  Dropping = "off"  // always forward them
 )
 
-// drops returns what that means for an agent that does without such traces, or not.
-func (d Dropping) drops(isSpared bool) bool { return d == DropOn || d == DropAuto && isSpared }
+// drops reports whether unsampled traces are dropped. hasDropP0s reports whether the agent has client_drop_p0s.
+func (d Dropping) drops(hasDropP0s bool) bool { return d == DropOn || d == DropAuto && hasDropP0s }

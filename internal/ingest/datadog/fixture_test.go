@@ -17,8 +17,7 @@ func policyOf(t testing.TB) *rules.Policy {
 	return policy
 }
 
-// bodyOf is a body of v0.4 of so many traces with one span of a server each, every
-// other one unsampled.
+// bodyOf returns a body of v0.4 with traces of one server span each. Every other trace is unsampled.
 func bodyOf(t testing.TB, count int, start int64) []byte {
 	t.Helper()
 	var all []any

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Header fields of tracers' requests and of the agent's responses.
+// Header fields of tracers' requests and of the agent's responses, with some of their values.
 const (
 	headerLang          = "Datadog-Meta-Lang"
 	headerLangVersion   = "Datadog-Meta-Lang-Version"
@@ -45,15 +45,15 @@ func originOf(h http.Header) span.Origin {
 	}
 }
 
-// setContainer sets the container of a request if its tracer has not set one: the agent can't ask the kernel
-// for it, because this daemon is its peer.
+// setContainer sets the container id in the header of a request if the tracer has not set one. The agent itself would
+// ask the kernel for the container of its peer, but its peer is this daemon.
 func setContainer(container string, h http.Header) {
 	if container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
 		h.Set(headerContainer, container)
 	}
 }
 
-// containerOf returns the container of a request's connection, "" if unknown.
+// containerOf returns the container id of a request's sender, or "" if it is unknown.
 func containerOf(r *receiver.BufferedRequest) string {
 	if r.Conn == nil {
 		return ""
@@ -61,42 +61,42 @@ func containerOf(r *receiver.BufferedRequest) string {
 	return r.Conn.Container
 }
 
-// add adds to a number in a header.
+// add adds n to the number in a header field. The result is at least 0. A missing or invalid number counts as 0.
 func add(h http.Header, name string, n int) {
-	before, err := strconv.Atoi(h.Get(name))
+	current, err := strconv.Atoi(h.Get(name))
 	if err != nil {
-		before = 0
+		current = 0
 	}
-	h.Set(name, strconv.Itoa(max(0, before+n)))
+	h.Set(name, strconv.Itoa(max(0, current+n)))
 }
 
 // isMsgpack reports whether the agent reads a body with this content type as msgpack.
 func isMsgpack(contentType string) bool {
-	if contentType == mediaMsgpack { // as nearly all tracers write it
+	if contentType == mediaMsgpack { // nearly all tracers send no parameters
 		return true
 	}
 	media, _, err := mime.ParseMediaType(contentType)
 	return err == nil && media == mediaMsgpack
 }
 
-// agentState is the state that is in the header of each of the agent's responses. Tracers fetch /info again
-// when it changes, so the daemon's own responses have it as well.
+// agentState is the last state in the header of the agent's responses. The daemon's own responses repeat it, since
+// tracers fetch /info again when the state changes.
 type agentState struct {
 	last atomic.Pointer[versionAndState]
 }
 
 type versionAndState struct{ version, state string }
 
-// note remembers the state of a response, if it has one.
+// note stores the state in the header of a response, if it has one.
 func (a *agentState) note(h http.Header) {
-	now, last := versionAndState{h.Get(headerAgentVersion), h.Get(headerAgentState)}, a.last.Load()
-	hasChanged := last == nil || *last != now
-	if now != (versionAndState{}) && hasChanged {
-		a.last.Store(&now)
+	current, last := versionAndState{h.Get(headerAgentVersion), h.Get(headerAgentState)}, a.last.Load()
+	hasChanged := last == nil || *last != current
+	if current != (versionAndState{}) && hasChanged {
+		a.last.Store(&current)
 	}
 }
 
-// write adds the state to one of the daemon's own responses, if it is known.
+// write sets the stored state in the header of a response, if there is one.
 func (a *agentState) write(h http.Header) {
 	if last := a.last.Load(); last != nil {
 		h.Set(headerAgentVersion, last.version)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestWhatSaysThatATracerHasCounted: at each endpoint with traces the header says so with
-// anything but a false value, as to the agent, whose answers these are; the first of two lines
-// counts, and a name in any spelling.
+// TestWhatSaysThatATracerHasCounted checks, for each trace endpoint, that every value of the header except a false
+// one marks a request as counted. The expected results are the agent's. The first of two values counts, and the
+// case of the name does not matter.
 func TestWhatSaysThatATracerHasCounted(t *testing.T) {
 	s := &Server{}
 	s.policy.Store(policyOf(t))
@@ -32,7 +32,7 @@ func TestWhatSaysThatATracerHasCounted(t *testing.T) {
 			{"Datadog-Client-Computed-Stats", []string{"false", "true"}, false},
 			{"Datadog-Client-Computed-Stats", []string{"true", "false"}, true},
 			{"Datadog-Client-Computed-Top-Level", []string{"true"}, false},
-			{"_dd.stats_computed", []string{"true"}, false}, // which is of OpenTelemetry's protocol
+			{"_dd.stats_computed", []string{"true"}, false}, // the marker of OTLP resources is not a header
 		} {
 			r := httptest.NewRequest("PUT", path, nil)
 			r.Header.Set(headerContentType, mediaMsgpack)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// echo is an agent that says what it got, after a while.
+// echo is an agent that responds with the request that it got, after a delay.
 func echo(delay func() time.Duration) *http.Server {
 	return &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -27,7 +27,7 @@ func echo(delay func() time.Duration) *http.Server {
 
 func atOnce() time.Duration { return 0 }
 
-// sent is a request as it is written, and what an echo answers to it.
+// sent is a request as text, and the expected response of echo.
 type sent struct{ text, answer string }
 
 func requestOf(method, path, fields string, body int) sent {
@@ -44,8 +44,8 @@ func requestOf(method, path, fields string, body int) sent {
 	return sent{text, fmt.Sprintf("%s %s %d", method, path, body)}
 }
 
-// TestABodyIsNoRequest: the head of a second request comes together with the end of a chunked first one. Its
-// body is not another request of the tracer, whatever is in it.
+// TestABodyIsNoRequest sends the header of a second request together with the end of a chunked first one. The body
+// of the second request, which looks like a request, is not another one.
 func TestABodyIsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, tracers, stop := serveInMemory(t, "agent", echo(atOnce))
@@ -69,7 +69,7 @@ func TestABodyIsNoRequest(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsNotWholeIsWaitedFor: of an agent that writes it in two pieces.
+// TestAnAnswerThatIsNotWholeIsWaitedFor has an agent that writes its response in two parts.
 func TestAnAnswerThatIsNotWholeIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inPieces := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func TestAnAnswerThatIsNotWholeIsWaitedFor(t *testing.T) {
 		conn := tracers.dial()
 		defer conn.Close()
 		from := bufio.NewReader(conn)
-		for i := range 3 { // behind the first there is a connection to the agent
+		for i := range 3 { // later requests reuse the connection to the agent
 			_, _ = io.WriteString(conn, requestOf("PUT", "/v0.4/traces", "", 1).text)
 			if got := answerOf(t, from); got != "halfhalf" {
 				t.Fatalf("request %d was answered %q", i, got)
@@ -93,7 +93,7 @@ func TestAnAnswerThatIsNotWholeIsWaitedFor(t *testing.T) {
 	})
 }
 
-// answerOf reads the body of a good answer.
+// answerOf reads a successful response and returns its body.
 func answerOf(t *testing.T, from *bufio.Reader) string {
 	t.Helper()
 	resp, err := http.ReadResponse(from, nil)
@@ -107,9 +107,9 @@ func answerOf(t *testing.T, from *bufio.Reader) string {
 	return string(text)
 }
 
-// TestEachRequestOfAConnectionIsAnswered: in their order, whatever they are, however they
-// are cut, whether the tracer waits for an answer or not, and whether the agent takes its
-// time or not; and nothing of them is held on.
+// TestEachRequestOfAConnectionIsAnswered checks that the responses to requests of all kinds have the order of the
+// requests: with any split into writes, with and without pipelining, with a fast and with a slow agent. No memory
+// is kept afterwards.
 func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 	kinds := []sent{
 		requestOf("PUT", "/v0.4/traces", "", 1), requestOf("POST", "/v0.5/traces", "", 6000),
@@ -172,7 +172,7 @@ func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 	}
 }
 
-// expectContinue reads what goes before an answer.
+// expectContinue reads the interim response.
 func expectContinue(from *bufio.Reader) {
 	if line, _ := from.Peek(12); string(line) == "HTTP/1.1 100" {
 		_, _ = http.ReadResponse(from, nil)
@@ -192,7 +192,7 @@ func TestConnectionsEndAtTheStop(t *testing.T) {
 			conns = append(conns, tracers.dial())
 			defer conns[i].Close()
 			from = append(from, bufio.NewReader(conns[i]))
-			_, _ = io.WriteString(conns[i], request.text) // the first one makes a connection to the agent
+			_, _ = io.WriteString(conns[i], request.text) // the first request opens a connection to the agent
 			if got := answerOf(t, from[i]); got != request.answer {
 				t.Errorf("answered %q", got)
 			}

@@ -18,13 +18,13 @@ type Server struct {
 	*receiver.Server
 	config   Config
 	counters counters
-	counting chan *rules.Counter
-	// merging holds the one Payload for tracers' statistics. A process sends them every ten seconds, so
-	// requests may wait for each other.
+	counting chan *rules.Counter // idle counters
+	// merging has the only Payload for tracers' statistics while it is idle. One is enough, since a process sends
+	// statistics only every ten seconds.
 	merging    chan *clientstats.Payload
-	policy     atomic.Pointer[rules.Policy] // nil: the agent counts
-	drops      atomic.Bool                  // unsampled traces are not forwarded
-	merges     atomic.Bool                  // the agent accepts statistics
+	policy     atomic.Pointer[rules.Policy] // nil while the traces are left to the agent to count
+	drops      atomic.Bool                  // whether unsampled traces are not forwarded
+	merges     atomic.Bool                  // whether the agent accepts statistics
 	agentState agentState
 	transport  *http.Transport // for streamed requests
 	proxy      *httputil.ReverseProxy
@@ -32,12 +32,12 @@ type Server struct {
 
 type counters struct {
 	other  atomic.Uint64 // requests without traces or statistics
-	failed atomic.Uint64 // requests that the agent did not answer
+	failed atomic.Uint64 // requests without a response of the agent
 
-	unsampledTraces, unsampledSpans, savedBytes atomic.Uint64 // not forwarded
+	unsampledTraces, unsampledSpans, savedBytes atomic.Uint64 // unsampled traces that were not forwarded
 }
 
-// New opens the listeners. Nothing is accepted before Start.
+// New opens the listeners. Connections are accepted after Start.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -65,15 +65,16 @@ func New(config Config) (*Server, error) {
 	return s, err //nolint:wrapcheck // it says what to do
 }
 
-// formats are the endpoints for traces, statsPath is the one for statistics.
+// formats has the trace endpoints, with the formats of their bodies.
 var formats = map[string]decode.Format{
 	"/v0.3/traces": decode.FormatV04, "/v0.4/traces": decode.FormatV04, "/v0.5/traces": decode.FormatV05,
 	"/v0.7/traces": decode.FormatV07, "/v1.0/traces": decode.FormatV1,
 }
 
+// statsPath is the endpoint for statistics that tracers have computed.
 const statsPath = "/v0.6/stats"
 
-// classify returns an exchange for requests to the endpoints above, and leaves all others to serveOther.
+// classify returns an exchange for requests with traces or statistics, and nil for requests to stream (serveOther).
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	format, isTraces := formats[r.HTTP.URL.Path]
 	switch {
@@ -87,7 +88,7 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return nil, nil
 }
 
-// serveOther streams all other requests to the agent.
+// serveOther streams a request without an exchange to the agent, and counts its result.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	switch _, isTraces := formats[r.URL.Path]; {
 	case isTraces:
@@ -100,7 +101,7 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	s.stream(w, r)
 }
 
-// loadFeatures applies the agent's features.
+// loadFeatures applies the agent's current features, and returns a channel that signals a change of them.
 func (s *Server) loadFeatures() <-chan struct{} {
 	f, changed := s.config.Features()
 	s.drops.Store(s.config.DropUnsampled.drops(f.DropsP0s))
@@ -112,33 +113,33 @@ func (s *Server) loadFeatures() <-chan struct{} {
 	labels := s.config.Labels
 	// An agent that samples traces itself ignores their priorities, and does not have client_drop_p0s.
 	labels.TraceIDs = s.config.Exemplars != nil && f.DropsP0s
-	policy, ok := rules.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
-	if !ok {
+	policy, isValid := rules.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
+	if !isValid {
 		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
-		policy = nil // the agent counts
+		policy = nil
 	}
 	s.policy.Store(policy)
 	return changed
 }
 
-// noteFailed counts a request that the agent did not answer.
+// noteFailed counts and logs a request without a response of the agent.
 func (s *Server) noteFailed(err error) {
 	s.counters.failed.Add(1)
 	s.Log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed",
 		"error", err)
 }
 
-// translate returns the agent's response unchanged. Without one it closes the tracer's connection, as an
-// unreachable agent would: some tracers retry after that, but not after a response, not even a 502.
-func (s *Server) translate(r *receiver.BufferedRequest, from *http.Response, err error) receiver.Response {
+// translate returns the agent's response unchanged. Without a response it closes the tracer's connection, like an
+// unreachable agent: some tracers retry after a closed connection, but not after a response with a status of 502.
+func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
 	if err != nil {
 		if !r.IsCanceled() {
 			s.noteFailed(err)
 		}
 		return receiver.CloseConnection
 	}
-	s.agentState.note(from.Header)
-	return receiver.CopyResponse(from)
+	s.agentState.note(response.Header)
+	return receiver.CopyResponse(response)
 }
 
 // Drain ends the server, including streamed requests.

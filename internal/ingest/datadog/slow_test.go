@@ -15,8 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 )
 
-// pipes is a listener whose connections are in memory, so that time can be a test's
-// own.
+// pipes is a listener with in-memory connections, for tests with a fake clock.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -44,7 +43,7 @@ func newPipes() *pipes {
 	return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// serveInMemory runs a server before an agent, which is away where it has no address.
+// serveInMemory starts a server with an agent. Without an address the agent is unreachable.
 func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server, tracers *pipes,
 	stop func(),
 ) {
@@ -68,15 +67,15 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	}
 }
 
-// cut ends a server with whatever is in flight.
+// cut closes a server with its requests in flight.
 func cut(s *Server) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = s.Drain(over)
 }
 
-// TestSlowTracers: a tracer that stalls within its body is told so and is cut off, as the agent itself would do
-// it, if its body is counted; if it is streamed, it is cut off after stallTimeout.
+// TestSlowTracers checks that a tracer that stalls within a buffered body gets the agent's own timeout response and
+// is disconnected. A tracer that stalls within a streamed body is disconnected after stallTimeout.
 func TestSlowTracers(t *testing.T) {
 	for path, streams := range map[string]bool{
 		"/v0.4/traces": false, "/telemetry/proxy/x": true,
@@ -103,7 +102,7 @@ func TestSlowTracers(t *testing.T) {
 					"PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"+framing); err != nil {
 					t.Fatal(err)
 				}
-				_ = conn.SetReadDeadline(time.Now().Add(2 * stallTimeout)) // of the bubble's clock
+				_ = conn.SetReadDeadline(time.Now().Add(2 * stallTimeout)) // in fake time
 				answer, err := io.ReadAll(conn)
 				if err != nil {
 					t.Errorf("%s: the connection is still open: %v", path, err)
@@ -116,8 +115,8 @@ func TestSlowTracers(t *testing.T) {
 	}
 }
 
-// TestTracersThatFallSilent: where the agent itself would wait for a body for ever, one
-// of which nothing comes for long is given up, and one that comes piece by piece is not.
+// TestTracersThatFallSilent checks that a silent tracer is disconnected, even though the agent would wait forever,
+// and that a slow tracer is not.
 func TestTracersThatFallSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read int
@@ -149,8 +148,8 @@ func TestTracersThatFallSilent(t *testing.T) {
 	})
 }
 
-// TestTraces_AgentHangs: a request with traces that the agent does not answer ends after forwardTimeout, also if its
-// tracer has left behind a pipelined request, which net/http does not notice.
+// TestTraces_AgentHangs checks that a trace request without a response of the agent ends after forwardTimeout. This
+// includes a tracer that has disconnected after a pipelined request, which net/http does not notice.
 func TestTraces_AgentHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, tracers, stop := serveInMemory(t, "agent",
@@ -165,7 +164,7 @@ func TestTraces_AgentHangs(t *testing.T) {
 		_, _ = io.WriteString(conn, request)
 		synctest.Wait()
 		go func() {
-			_, _ = io.WriteString(conn, request) // fails when the connection is closed
+			_, _ = io.WriteString(conn, request) // fails when the server has closed the connection
 		}()
 		synctest.Wait()
 		conn.Close()
@@ -177,8 +176,8 @@ func TestTraces_AgentHangs(t *testing.T) {
 	})
 }
 
-// TestTracerLeaves_NoFailureOfTheAgent: a tracer that leaves before the response, or breaks its body off, is
-// not a request that the agent failed to answer.
+// TestTracerLeaves_NoFailureOfTheAgent checks that a request of a tracer that disconnects before the response, or
+// within the body, does not count as a failure of the agent.
 func TestTracerLeaves_NoFailureOfTheAgent(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 1\r\n\r\n\x90": 0,
@@ -209,8 +208,8 @@ func TestTracerLeaves_NoFailureOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestLongPolls: the answer to a streamed request may take any time, before each of its pieces and before its
-// end, whether its request has a body or not, and the connection is good for another.
+// TestLongPolls checks that a streamed response can take any time, before and between its parts, with and without a
+// request body, and that its connection can be reused.
 func TestLongPolls(t *testing.T) {
 	for _, request := range []string{
 		"GET /x HTTP/1.1\r\nHost: x\r\n\r\n",

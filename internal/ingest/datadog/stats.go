@@ -6,15 +6,15 @@ import "github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 type Result uint8
 
 const (
-	ResultCounted       Result = iota // forwarded with the mark
-	ResultCountedBefore               // a retry, forwarded with the mark
-	ResultByTracer                    // its tracer computes its statistics
+	ResultCounted       Result = iota // forwarded with headerComputedStats
+	ResultCountedBefore               // a retry, forwarded with headerComputedStats
+	ResultByTracer                    // the tracer computes the statistics
 	ResultUnread                      // left to the agent: unparsable, or only the agent can interpret it
-	ResultNoRoom                      // left to the agent: a ring is full, or the daemon stops
-	ResultTooLarge                    // left to the agent: over --apm-max-body, or there is no free memory
+	ResultNoRoom                      // left to the agent: a ring is full, or the daemon shuts down
+	ResultTooLarge                    // left to the agent: over --apm-max-body or --apm-max-body-bytes
 	ResultNotWanted                   // left to the agent: it accepts no statistics, or filters traces by tags
-	ResultIncomplete                  // its tracer did not send the whole body
-	ResultBug                         // left to the agent: an internal error, contained
+	ResultIncomplete                  // the tracer sent only a part of the body
+	ResultBug                         // left to the agent: recovered panic
 
 	results = int(ResultBug) + 1
 )
@@ -33,15 +33,15 @@ type StatsResult uint8
 const (
 	StatsMerged       StatsResult = iota // sent to the agent as a part of the daemon's own statistics
 	StatsMergedBefore                    // a retry
-	StatsUnfit                           // forwarded: they can't be added up exactly, such as half a span
-	StatsMapping                         // forwarded: the mapping of a sketch is unknown, or there are too many
-	StatsOtherTime                       // forwarded: their time is that of no bucket, and they are not recent
-	StatsUnread                          // forwarded: the agent refuses them
-	StatsNoRoom                          // forwarded: too many origins, groups or bins, or the daemon stops
-	StatsTooLarge                        // forwarded: over --apm-max-body, or there is no free memory
+	StatsUnfit                           // forwarded: can't be added exactly, such as half a span
+	StatsMapping                         // forwarded: unknown sketch mapping, or too many mappings
+	StatsOtherTime                       // forwarded: no current bucket has their start and width
+	StatsUnread                          // forwarded: unparsable, for the agent to refuse
+	StatsNoRoom                          // forwarded: too many origins, groups or bins, or the daemon shuts down
+	StatsTooLarge                        // forwarded: over --apm-max-body or --apm-max-body-bytes
 	StatsNotWanted                       // forwarded: the agent accepts no statistics
-	StatsIncomplete                      // their tracer did not send the whole body
-	StatsBug                             // forwarded: an internal error, contained
+	StatsIncomplete                      // the tracer sent only a part of the body
+	StatsBug                             // forwarded: recovered panic
 
 	statsResults = int(StatsBug) + 1
 )
@@ -57,19 +57,20 @@ type Stats struct {
 	Requests map[string]uint64 // requests with traces, by result
 	Merges   map[string]uint64 // requests with statistics, by result
 	Other    uint64            // other requests
-	Failed   uint64            // requests that the agent did not answer
-	// Unsampled traces that were counted and not forwarded, and whether they are left out now.
+	Failed   uint64            // requests without a response of the agent
+	// DropsUnsampled reports whether unsampled traces are currently not forwarded. The counts are those of all
+	// unsampled traces that were not forwarded.
 	DropsUnsampled                              bool
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
 }
 
-// Stats reads the counters. A nil server is off.
+// Stats returns the current counters. A nil Server is a disabled receiver, with all counters at 0.
 func (s *Server) Stats() Stats {
 	if s == nil {
-		var off *receiver.Server
+		var disabled *receiver.Server
 		return Stats{
-			Requests: off.Results(resultNames[:], 0),
-			Merges:   off.Results(statsResultNames[:], results),
+			Requests: disabled.Results(resultNames[:], 0),
+			Merges:   disabled.Results(statsResultNames[:], results),
 		}
 	}
 	c := &s.counters
@@ -82,7 +83,7 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// Shown returns the status that all receivers have.
+// Status returns the part of Stats that all receivers have.
 func (s *Server) Status() receiver.Status {
 	now := s.Stats()
 	return receiver.Status{Stats: now.Stats, Requests: now.Requests}

@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
 )
 
-// newProxy returns the proxy for streamed requests. It buffers in neither direction, and waits for the agent's
-// response for any time.
+// newProxy returns the proxy for streamed requests. It buffers in neither direction, and has no timeout for the agent's
+// response.
 func (s *Server) newProxy() *httputil.ReverseProxy {
 	target := &url.URL{Scheme: "http", Host: s.config.Agent.Host()}
 	return &httputil.ReverseProxy{
@@ -40,7 +40,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 			if c := conns.FromContext(r.Context()); c != nil {
 				c.Abort() // otherwise net/http would wait for the rest of the body
 			}
-			panic(http.ErrAbortHandler) // see Server.translate
+			panic(http.ErrAbortHandler) // closes the connection without a response, see Server.translate
 		},
 	}
 }
@@ -63,7 +63,7 @@ type stallingBody struct {
 	isOver  bool // io.EOF was returned
 }
 
-// stallTimeout is much longer than the agent's timeout for a whole body of traces.
+// stallTimeout is much longer than the agent's timeout for a whole trace request.
 const stallTimeout = time.Minute
 
 func (b *stallingBody) Read(p []byte) (int, error) {
@@ -90,8 +90,8 @@ func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, head *bodies
 	s.stream(w, r)
 }
 
-// keepNamedFields makes the proxy keep the header fields that are named in Connection. Proxies must remove
-// them, but to its tracers the daemon is the agent, and the mark of a tracer that counts must not be lost.
+// keepNamedFields makes the proxy forward the header fields that Connection names. A proxy must remove them, but tracers
+// treat the daemon as the agent. In particular, headerComputedStats must reach the agent.
 func keepNamedFields(h http.Header) {
 	for _, value := range h["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {

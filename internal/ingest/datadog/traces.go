@@ -21,13 +21,14 @@ type traceRequest struct {
 	*receiver.BufferedRequest
 	server      *Server
 	format      decode.Format
-	drops       bool   // unsampled traces are not forwarded
-	isUncounted bool   // its header says that it is not to be counted here
-	result      Result // of counting, or why it is not counted
-	sampled     []byte // the body without unsampled traces; nil: all of it is forwarded
+	drops       bool   // whether unsampled traces are not forwarded
+	isUncounted bool   // whether the request must not be counted, because of its header or the agent's features
+	result      Result // result of counting; set from the start if isUncounted
+	sampled     []byte // body without unsampled traces; nil if the whole body is forwarded
 }
 
-// isLeftToAgent reports whether the header of a request says that it is not to be counted here, and why.
+// isLeftToAgent reports whether a request must not be counted, because of its header or because the agent accepts no
+// statistics, and the result for such a request.
 func (s *Server) isLeftToAgent(format decode.Format, h http.Header) (Result, bool) {
 	switch {
 	case receiver.IsTrue(h.Get(headerComputedStats)):
@@ -42,14 +43,15 @@ func (s *Server) isLeftToAgent(format decode.Format, h http.Header) (Result, boo
 	return 0, false
 }
 
-// Count counts the body. The request is forwarded in any case, except if it breaks off or finds no room.
+// Count counts the spans of the request. It returns nil if the request is to be forwarded, and the response otherwise.
+// Every request is forwarded, unless its body can't be read into memory.
 func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		tooLarge := ResultTooLarge
 		if t.isUncounted {
-			tooLarge = t.result // it would not be counted with more room either
+			tooLarge = t.result // the size is not the reason
 		}
-		return t.server.notRead(t.BufferedRequest, readErr, int(tooLarge), int(ResultIncomplete))
+		return t.server.refuseUnreadable(t.BufferedRequest, readErr, int(tooLarge), int(ResultIncomplete))
 	}
 	if !t.isUncounted && t.server.Contain(func() { t.result = t.count() }) {
 		t.result = ResultBug
@@ -58,10 +60,13 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 	return nil
 }
 
-// notRead returns the response to a request whose body could not be buffered. If it finds no room, it is
-// streamed without the mark, unless it may be the retry of a request that was counted: the agent would
-// count that again, so its tracer must retry once more. A body that breaks off is answered as by the agent.
-func (s *Server) notRead(r *receiver.BufferedRequest, err error, tooLarge, incomplete int) receiver.Response {
+// refuseUnreadable returns the response to a request whose body can't be read into memory, and sets its result to
+// tooLarge or incomplete. A body over a limit is streamed to the agent without headerComputedStats. If such a request
+// can be the retry of a counted one, the agent would count it again. The response then closes the connection, so that
+// the tracer retries. An incomplete body gets the agent's own response.
+func (s *Server) refuseUnreadable(
+	r *receiver.BufferedRequest, err error, tooLarge, incomplete int,
+) receiver.Response {
 	hasNoRoom, isOverLimit := errors.Is(err, bodies.ErrNoRoom), errors.Is(err, bodies.ErrTooLarge)
 	switch {
 	case hasNoRoom && !isOverLimit && r.MayBeRetry():
@@ -87,6 +92,7 @@ func (s *Server) notRead(r *receiver.BufferedRequest, err error, tooLarge, incom
 	}
 }
 
+// count counts the spans of the request, and returns the result.
 func (t *traceRequest) count() Result {
 	s := t.server
 	policy := s.policy.Load()
@@ -119,7 +125,7 @@ func (t *traceRequest) count() Result {
 	return ResultNoRoom
 }
 
-// sampledSpans returns the spans of sampled traces, nil without such traces.
+// sampledSpans returns the spans of sampled traces, which can become exemplars, or nil if there are none.
 func sampledSpans(c *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
 	if len(c.Kept()) == 0 {
 		return nil
@@ -146,9 +152,9 @@ func batchesOf(c *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *spa
 	}
 }
 
-// dropUnsampled removes unsampled traces from the body, and adds their number to those that the tracer itself
-// has not sent, for the agent. A retry announces it again, because the agent has not accepted the first
-// attempt; our own counters count it once.
+// dropUnsampled removes unsampled traces from the forwarded body. It adds their number to the header fields in which
+// tracers report dropped traces to the agent. A retry reports the same number again, because the agent has not accepted
+// the first attempt, but the daemon's own counters count it once.
 func (t *traceRequest) dropUnsampled(c *rules.Counter, isDuplicate bool) {
 	sampled, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
 	if cutTraces == 0 {
@@ -169,7 +175,7 @@ func (t *traceRequest) dropUnsampled(c *rules.Counter, isDuplicate bool) {
 	}
 }
 
-// Outbound returns the request with the mark if it is counted.
+// Outbound returns the request to forward, with headerComputedStats if it is counted.
 func (t *traceRequest) Outbound() receiver.OutboundRequest {
 	message := t.Body.Bytes
 	if t.IsCounted {

@@ -13,18 +13,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// call is a request in any encoding of OTLP.
+// call is an OTLP request.
 type call struct {
 	*receiver.BufferedRequest
 	server      *Server
 	signal      signal
 	encoding    encoding
-	origin      string             // of a page whose script sends, as its browser says; "" otherwise
-	compression bodies.Compression // of the message
-	message     []byte             // of the body as it came, without the prefix of gRPC
-	protobuf    []byte             // the decompressed message in protobuf; nil if it came so or was not read
+	origin      string             // value of the Origin header of a browser; "" for other senders
+	compression bodies.Compression // compression of message
+	message     []byte             // received message, without the prefix of gRPC
+	protobuf    []byte             // message converted to uncompressed protobuf; nil if it was not converted
 	sampled     sampled
-	encoded     encodedMessage // that is forwarded
+	encoded     encodedMessage // forwarded message
 }
 
 // signal is an index in signals.
@@ -37,9 +37,13 @@ const (
 	signalHealth // gRPC's health check of the daemon
 )
 
-// signals have names in metrics and responses, paths of OTLP/HTTP below a base and of OTLP/gRPC, and a
-// field of a partial success in JSON.
-var signals = [...]struct{ name, http, grpc, rejected string }{
+// signals are the properties of each signal, except for signalHealth.
+var signals = [...]struct {
+	name     string // name in metrics and responses
+	http     string // path with OTLP/HTTP, relative to the base URL
+	grpc     string // path with OTLP/gRPC
+	rejected string // JSON name of the partial-success field with the number of rejected items
+}{
 	{"traces", "/v1/traces", grpcPath("trace.v1.Trace"), "rejectedSpans"},
 	{"metrics", "/v1/metrics", grpcPath("metrics.v1.Metrics"), "rejectedDataPoints"},
 	{"logs", "/v1/logs", grpcPath("logs.v1.Logs"), "rejectedLogRecords"},
@@ -50,11 +54,12 @@ const (
 	exportMethod = "/Export"
 )
 
+// grpcPath returns the path of a service's Export method.
 func grpcPath(service string) string {
 	return grpcPaths + "collector." + service + "Service" + exportMethod
 }
 
-// signalOf returns the signal of a path.
+// signalOf returns the signal of a request path. isGRPC is also valid for a path that was not found.
 func signalOf(path string) (s signal, isGRPC, found bool) {
 	for i := range signals {
 		switch path {
@@ -70,17 +75,17 @@ func signalOf(path string) (s signal, isGRPC, found bool) {
 	return 0, strings.HasPrefix(path, grpcPaths), false
 }
 
-// encoding is the encoding of a message.
+// encoding is the protocol and the encoding of a message.
 type encoding uint8
 
 const (
-	inProtobuf encoding = iota // OTLP/HTTP
-	inJSON
-	inGRPC
+	inProtobuf encoding = iota // OTLP/HTTP with protobuf
+	inJSON                     // OTLP/HTTP with JSON
+	inGRPC                     // OTLP/gRPC
 	unknownEncoding
 )
 
-// The media types of OTLP, and that of a web page.
+// The media types of OTLP, and the media type of a web page.
 const (
 	mediaProtobuf = "application/x-protobuf"
 	mediaJSON     = "application/json"
@@ -90,26 +95,29 @@ const (
 
 var mediaOf = [...]string{inProtobuf: mediaProtobuf, inJSON: mediaJSON, inGRPC: mediaGRPC}
 
-// encodingOf returns the encoding of a content type.
+// encodingOf returns the encoding for a Content-Type header. It parses the header only if the whole value is not a
+// known media type, since nearly all SDKs send no parameters.
 func encodingOf(contentType string) encoding {
-	media := contentType
-	for again := true; ; again = false {
-		switch media {
-		case mediaProtobuf:
-			return inProtobuf
-		case mediaJSON:
-			return inJSON
-		case mediaGRPC, mediaGRPC + "+proto":
-			return inGRPC
-		}
-		if !again { // nearly all write it without parameters
-			return unknownEncoding
-		}
-		media, _, _ = mime.ParseMediaType(contentType)
+	if e := encodingOfMedia(contentType); e != unknownEncoding {
+		return e
 	}
+	media, _, _ := mime.ParseMediaType(contentType)
+	return encodingOfMedia(media)
 }
 
-// classify makes a call of a request, or refuses it.
+func encodingOfMedia(media string) encoding {
+	switch media {
+	case mediaProtobuf:
+		return inProtobuf
+	case mediaJSON:
+		return inJSON
+	case mediaGRPC, mediaGRPC + "+proto":
+		return inGRPC
+	}
+	return unknownEncoding
+}
+
+// classify returns the exchange for a request, or the response that refuses the request.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	c := &call{BufferedRequest: r, server: s, encoding: encodingOf(r.Header().Get("Content-Type"))}
 	if s.config.Origins != nil {
@@ -118,8 +126,8 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	if c.isPreflight() {
 		return nil, c.answerPreflight()
 	}
-	if no := c.classify(); no != nil {
-		return nil, c.refuse(no)
+	if refusal := c.readHead(); refusal != nil {
+		return nil, c.refuse(refusal)
 	}
 	if c.signal == signalHealth {
 		return check{c}, nil
@@ -127,13 +135,14 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return c, nil
 }
 
-// classify reads the head of a request. A refusal in no encoding of its path is in JSON, which
-// anybody can read, except for gRPC with messages in another form than protobuf.
-func (c *call) classify() (no *reply) {
+// readHead sets the signal, the encoding and the compression of the call. It returns the refusal of an unsupported
+// request, and nil otherwise. If the content type is wrong for the path, the refusal is in JSON, which every sender
+// can read, or in gRPC if the content type is a gRPC one.
+func (c *call) readHead() (refusal *reply) {
 	s, isGRPC, found := signalOf(c.HTTP.URL.Path)
 	c.signal = s
-	isOtherType := found && isGRPC != (c.encoding == inGRPC) || c.encoding == unknownEncoding
-	if isOtherType {
+	isWrongType := found && isGRPC != (c.encoding == inGRPC) || c.encoding == unknownEncoding
+	if isWrongType {
 		c.encoding = inJSON
 		if isGRPC && strings.HasPrefix(c.Header().Get("Content-Type"), mediaGRPC+"+") {
 			c.encoding = inGRPC
@@ -146,7 +155,7 @@ func (c *call) classify() (no *reply) {
 			"and /v1/logs")
 	case c.HTTP.Method != http.MethodPost:
 		return refused(http.StatusMethodNotAllowed, "only POST is taken here")
-	case isOtherType:
+	case isWrongType:
 		return refused(http.StatusUnsupportedMediaType, "the content type is none of this path: /v1/... "+
 			"takes application/x-protobuf and application/json, a method of gRPC application/grpc")
 	case c.hasNoLength():
@@ -155,7 +164,7 @@ func (c *call) classify() (no *reply) {
 		return refused(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
 	case !isKnown:
 		return refused(http.StatusUnsupportedMediaType, "this compression is not known here; take none, or "+
-			bodies.Compressions+", by gRPC "+compressionsOfGRPC)
+			bodies.Compressions+", by gRPC "+grpcCompressions)
 	}
 	if !c.server.accepts(s) {
 		c.server.unforwarded[s].Add(1)
@@ -165,27 +174,29 @@ func (c *call) classify() (no *reply) {
 	return nil
 }
 
-// hasNoLength reports whether the end of the body is unknown: to net/http a body of HTTP/1.0 without
-// a length is empty.
+// hasNoLength reports whether the request is an HTTP/1.0 request without a Content-Length header. net/http treats the
+// body of such a request as empty, so its spans would be lost.
 func (c *call) hasNoLength() bool {
 	r := c.HTTP
 	return !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && r.Header.Get("Content-Length") == ""
 }
 
-// readCompression reads the name of the compression; with gRPC the message says whether it applies.
+// readCompression sets the compression that the header names, and reports whether it is supported. With gRPC, a flag
+// before the message specifies whether the message is compressed.
 func (c *call) readCompression() (isKnown bool) {
 	if c.encoding == inGRPC {
-		c.compression, isKnown = compressionOfGRPC(c.Header().Get(headerGRPCEncoding))
+		c.compression, isKnown = compressionFromGRPC(c.Header().Get(headerGRPCEncoding))
 	} else {
 		c.compression, isKnown = bodies.CompressionOf(c.Header().Get("Content-Encoding"))
 	}
 	return isKnown
 }
 
-// unframe takes the message out of the body, or refuses a body that was not read whole.
-func (c *call) unframe(readErr error) (no *reply) {
+// unframe sets the message and its compression from the body. It returns the refusal of a body that was read with an
+// error, or that has an invalid gRPC prefix.
+func (c *call) unframe(readErr error) (refusal *reply) {
 	if readErr != nil {
-		return c.server.notRead(fmt.Errorf("the request is not whole: %w", readErr), ResultIncomplete)
+		return c.server.refuseUnreadable(fmt.Errorf("the request is not whole: %w", readErr), ResultIncomplete)
 	}
 	c.message = c.Body.Bytes
 	if c.encoding != inGRPC {
@@ -205,9 +216,9 @@ func (c *call) unframe(readErr error) (no *reply) {
 	return nil
 }
 
-// notRead returns the reply to a request that could not be read or decompressed: it is too large, finds
-// no room, comes too late, or has another result.
-func (s *Server) notRead(err error, result Result) (no *reply) {
+// refuseUnreadable returns the reply to a request that can't be read, decompressed or parsed. result is the result if
+// the cause is neither a limit on memory nor the maximum body size.
+func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
 		return refuse(ResultTooLarge, otlpanswer.ResourceExhausted, fmt.Sprintf(
@@ -216,32 +227,32 @@ func (s *Server) notRead(err error, result Result) (no *reply) {
 	case errors.Is(err, bodies.ErrNoRoom):
 		return later(ResultBusy, "there is no room for this request just now")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		no = refuse(result, otlpanswer.DeadlineExceeded, "the request did not come to its end in time")
-		no.http = http.StatusRequestTimeout
-		return no
+		refusal = refuse(result, otlpanswer.DeadlineExceeded, "the request did not come to its end in time")
+		refusal.http = http.StatusRequestTimeout
+		return refusal
 	}
 	return refuse(result, otlpanswer.InvalidArgument, err.Error())
 }
 
-// who returns attributes for the log that name the sender.
-func (c *call) who() (said []any) {
+// senderAttributes returns log attributes that identify the sender: its process or address, and its User-Agent.
+func (c *call) senderAttributes() (attributes []any) {
 	if c.Conn != nil {
-		said = c.Conn.LogAttributes()
+		attributes = c.Conn.LogAttributes()
 	}
 	agent := c.Header().Get("User-Agent")
-	return append(said, "user-agent", agent[:min(len(agent), maxAgent)])
+	return append(attributes, "user-agent", agent[:min(len(agent), maxAgent)])
 }
 
-// maxAgent bounds the part of a User-Agent that is logged.
+// maxAgent is the maximum number of logged bytes of a User-Agent.
 const maxAgent = 100
 
-// refuse ends a call that is not forwarded.
-func (c *call) refuse(no *reply) receiver.Response {
-	c.Result = int(no.result)
-	return c.respond(no)
+// refuse sets the result of the call to that of a refusal, and returns the refusal as a response.
+func (c *call) refuse(refusal *reply) receiver.Response {
+	c.Result = int(refusal.result)
+	return c.respond(refusal)
 }
 
-// respond writes a reply in the encoding of the call.
+// respond returns a response with a reply in the encoding of the call.
 func (c *call) respond(a *reply) receiver.Response {
 	return func(w http.ResponseWriter) error {
 		if c.HTTP.Method != http.MethodPost {

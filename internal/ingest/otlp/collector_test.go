@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCollectorsAreRead, and what is none is refused without being quoted.
+// TestCollectorsAreRead also checks that the error for an invalid URL does not contain the URL.
 func TestCollectorsAreRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://collector":          "tcp collector:4318 http://collector:4318/v1/traces",

@@ -15,27 +15,27 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// Config is the configuration of the receiver. MaxBody bounds a body as it comes and decompressed.
+// Config is the configuration of the receiver. MaxBody limits both the received and the decompressed body.
 type Config struct {
 	receiver.Config
 	MaxStreams int              // requests in flight per HTTP/2 connection
 	Forward    Collector        // the upstream
-	Keep       *sampling.Policy // which traces are forwarded; nil: all
+	Keep       *sampling.Policy // selects the traces to forward; nil forwards all
 	Reading    Reading
-	Labels     otel.Labels // of ReadingOTel, but for what is ignored
-	Marks      bool        // forwarded resources have an attribute that says that they are counted
-	Origins    Origins     // of pages whose scripts may send; nil: CORS is off
+	Labels     otel.Labels // labels of ReadingOTel; Labels.Ignore applies to ReadingDatadog as well
+	Marks      bool        // whether forwarded resources get an attribute that marks them as counted
+	Origins    Origins     // origins of web pages whose scripts may send OTLP; nil disables CORS
 
-	headerTimeout, readTimeout time.Duration // for an SDK to send a header, and a body
-	forwardTimeout             time.Duration // for the upstream to answer
+	headerTimeout, readTimeout time.Duration // maximum time to receive a header, and a body
+	forwardTimeout             time.Duration // maximum time to wait for the upstream's response
 }
 
-// DefaultConfig returns the defaults of the command line, which listen nowhere. An SDK's batch of 512 spans has
-// some hundred KiB; gRPC servers accept 4 MiB.
+// DefaultConfig returns the defaults of the command line. They contain no listen address. MaxBody is ample: a batch of
+// 512 spans has a few hundred KiB, and gRPC servers accept 4 MiB by default.
 func DefaultConfig() Config {
 	c := Config{
 		Config: receiver.DefaultConfig(), MaxStreams: 8, Reading: ReadingOTel,
-		// about as long as an SDK waits for a response
+		// SDKs wait about 10 s for a response
 		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second,
 		forwardTimeout: 30 * time.Second, // longer than any SDK waits
 	}
@@ -43,10 +43,10 @@ func DefaultConfig() Config {
 	return c
 }
 
-// defaultBuffer is shorter than SDKs wait for a response, which is 10 s by default.
+// defaultBuffer is the default of --otlp-buffer. It is less than the default timeout of SDKs, 10 s.
 const defaultBuffer = 3 * time.Second
 
-// Check returns all that is unusable.
+// Check returns the joined errors of all invalid settings.
 func (c *Config) Check() error {
 	err := c.Config.Check("otlp")
 	if c.Keep != nil && !c.Forward.IsSet() {
@@ -62,17 +62,17 @@ func (c *Config) Check() error {
 	return err
 }
 
-// LeastBodyBytes returns the least limit of all bodies with which one can be buffered: with Keep as it came,
-// decompressed, and sampled.
+// LeastBodyBytes returns the minimum of MaxBodyBytes with which one body of maximum length fits. If Keep is set, the
+// received, the decompressed and the sampled body are in memory at the same time.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
 	}
-	const step = 64 << 10 // a human-readable number
+	const step = 64 << 10 // rounds up to a readable number
 	return (2*c.MaxBody + sampling.SelectionBytes(c.MaxBody) + step - 1) / step * step
 }
 
-// Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.
+// Memory returns the maximum memory of the receiver, or nil if it is disabled. publisher is the memory per publisher.
 func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
@@ -87,38 +87,42 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	return append([]memory.Part{c.Forward.Memory("OTLP")}, parts...)
 }
 
-// plainBytes is about the memory of a connection without its streams: of HTTP/1.1 with a header of the maximum
-// length, of HTTP/2 two goroutines, their buffers and header tables. streamBytes is that of a
-// stream: a goroutine, a header of the maximum length, and its part of leastWindow. waitingStreams is how many
-// times as many headers net/http keeps while handlers of canceled streams run, headerBytes one of them.
+// Approximate memory of a connection.
 const (
-	plainBytes     = 96 << 10
-	streamBytes    = 48 << 10
-	headerBytes    = 32 << 10
-	waitingStreams = 4
+	// plainBytes is the memory without HTTP/2 streams: a header of maximum length with HTTP/1.1, or two goroutines
+	// with their buffers and header tables with HTTP/2.
+	plainBytes = 96 << 10
+	// streamBytes is the memory of an HTTP/2 stream: a goroutine, a header of maximum length, and a share of minWindow.
+	streamBytes = 48 << 10
+	// headerBytes is the memory of a header that waits in net/http until the handler of a canceled stream returns.
+	headerBytes = 32 << 10
+	// waitingHeaders is the maximum number of waiting headers per stream.
+	waitingHeaders = 4
 )
 
-// windowBytes is the receive window of a stream and of a connection. The SDK of a longer body waits for
-// window updates, which costs both sides; so the window holds a request of Java's agent with 512 spans, but
-// no more than a body may have.
-func (c *Config) windowBytes() int { return min(c.MaxBody, mostWindow) }
+// windowBytes returns the HTTP/2 receive window of a stream, and of a connection. The sender of a longer body has to
+// wait for window updates. So the window fits a request of the Java agent with 512 spans, but it is never larger than
+// MaxBody.
+func (c *Config) windowBytes() int { return min(c.MaxBody, maxWindow) }
 
 const (
-	leastWindow = bodies.FirstBuffer // net/http's default, plus one
-	mostWindow  = 384 << 10
+	minWindow = bodies.FirstBuffer // net/http's default window, plus one
+	maxWindow = 384 << 10
 )
 
+// connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
-	return plainBytes + c.windowBytes() - leastWindow +
-		c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
+	return plainBytes + c.windowBytes() - minWindow +
+		c.MaxStreams*(streamBytes+waitingHeaders*headerBytes)
 }
 
 // Forwards returns the maximum number of connections to the upstream.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }
 
-// Collector is the upstream: another server that accepts OTLP. The zero value is none.
+// Collector is the URL of the upstream, an OTLP server. The zero value disables forwarding.
 type Collector struct{ destination.URL }
 
+// protocol describes the valid URLs of --otlp-forward.
 var protocol = destination.Protocol{
 	Flag: "otlp-forward",
 	Schemes: map[string]destination.Scheme{
@@ -128,18 +132,18 @@ var protocol = destination.Protocol{
 	Give: "http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path",
 }
 
-// ParseCollector parses a URL.
+// ParseCollector parses a value of --otlp-forward.
 func ParseCollector(text string) (c Collector, err error) {
 	c.URL, err = protocol.Parse(text)
 	return c, err //nolint:wrapcheck // it says what to do
 }
 
-// TrustIn has its certificate checked by the authorities of a file.
+// TrustIn verifies the upstream's certificate with the CA certificates in a file.
 func (c *Collector) TrustIn(file string) error {
 	return protocol.TrustIn(&c.URL, file) //nolint:wrapcheck // it says what to do
 }
 
-// target returns the path of a signal.
+// target returns the path of a signal's requests at the upstream.
 func (c *Collector) target(s signal) string {
 	if c.IsGRPC() {
 		return signals[s].grpc

@@ -11,15 +11,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// Origins are the origins of pages whose scripts may send OTLP (CORS), as a browser writes them:
-// https://shop.example, https://*.example.com, where * stands for one label of the host, or * for all. Nil:
-// CORS is off.
+// Origins are patterns for the origins of web pages whose scripts may send OTLP (CORS). A pattern is an origin such as
+// https://shop.example or https://*.example.com, in which * matches one label of the host name, or * for all origins.
+// Nil disables CORS.
 type Origins []string
 
 // anyOrigin is the pattern for all origins.
 const anyOrigin = "*"
 
-// ParseOrigins parses a list of patterns.
+// ParseOrigins parses the values of --otlp-cors-origin.
 func ParseOrigins(list []string) (o Origins, err error) {
 	for _, text := range list {
 		text = strings.TrimSpace(text)
@@ -34,7 +34,7 @@ func ParseOrigins(list []string) (o Origins, err error) {
 	return o, err
 }
 
-// isPattern reports whether a text is only a scheme and a host, and each * in it a whole label.
+// isPattern reports whether a text consists of only a scheme and a host, and each * is a whole label of the host.
 func isPattern(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text {
@@ -48,7 +48,8 @@ func isPattern(text string) bool {
 	return true
 }
 
-// allow sets the header that lets a script of an origin read a response. It reports whether it may.
+// allow sets the response header that lets the browser pass the response to a script of an origin, if a pattern matches
+// the origin. It reports whether one does.
 func (o Origins) allow(origin string, h http.Header) bool {
 	if o == nil {
 		return false
@@ -62,17 +63,18 @@ func (o Origins) allow(origin string, h http.Header) bool {
 	return true
 }
 
+// has reports whether a pattern matches an origin.
 func (o Origins) has(origin string) bool {
 	for _, pattern := range o {
-		if pattern == anyOrigin || pattern == origin || fits(origin, pattern) {
+		if pattern == anyOrigin || pattern == origin || matches(origin, pattern) {
 			return true
 		}
 	}
 	return false
 }
 
-// fits reports whether an origin matches a pattern.
-func fits(origin, pattern string) bool {
+// matches reports whether an origin matches a pattern with a scheme and a host.
+func matches(origin, pattern string) bool {
 	scheme, host, _ := strings.Cut(origin, "://")
 	wantScheme, wantHost, _ := strings.Cut(pattern, "://")
 	labels, want := strings.Split(host, "."), strings.Split(wantHost, ".")
@@ -88,10 +90,10 @@ func fits(origin, pattern string) bool {
 	return true
 }
 
-// labelCharacters are the characters of a label of a host; a port or a path has others.
+// labelCharacters are the valid characters of a host name's label. A port or a path has others.
 const labelCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// isPreflight reports whether a browser asks whether a page's script may send.
+// isPreflight reports whether the request is a CORS preflight request of a browser for an OTLP/HTTP path.
 func (c *call) isPreflight() bool {
 	if c.origin == "" || c.HTTP.Method != http.MethodOptions {
 		return false
@@ -100,14 +102,14 @@ func (c *call) isPreflight() bool {
 	return found && !isGRPC && c.Header().Get("Access-Control-Request-Method") != ""
 }
 
-// preflightAge is for how many seconds a browser need not ask again: Chromium's maximum. maxAsked bounds the
-// names of header fields that a browser asks for, since the response repeats them.
 const (
+	// preflightAge is the number of seconds for which a browser caches the response. It is Chromium's maximum.
 	preflightAge = "7200"
-	maxAsked     = 1 << 10 // bytes
+	// maxAsked is the maximum length of the requested header names. It is limited because the response repeats them.
+	maxAsked = 1 << 10 // bytes
 )
 
-// answerPreflight answers a browser.
+// answerPreflight returns the response to a CORS preflight request.
 func (c *call) answerPreflight() receiver.Response {
 	asked := c.Header().Get("Access-Control-Request-Headers")
 	c.encoding = inJSON

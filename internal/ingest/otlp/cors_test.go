@@ -11,7 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 )
 
-// TestOriginsThatMaySend: exactly those that are named, or that have one label in the place of a star.
+// TestOriginsThatMaySend checks that a pattern matches only its own origin, with one label of the host for each
+// star.
 func TestOriginsThatMaySend(t *testing.T) {
 	for _, test := range []struct {
 		patterns  string
@@ -69,7 +70,7 @@ func TestOriginsThatMaySend(t *testing.T) {
 
 const shop = "https://shop.example"
 
-// withOrigins is a door for a shop's pages.
+// withOrigins returns a receiver that accepts requests from scripts of the pages of shop.
 func withOrigins(t *testing.T, change func(*Config, *aggregate.Config)) *harness {
 	t.Helper()
 	return newHarness(t, func(c *Config, a *aggregate.Config) {
@@ -80,7 +81,7 @@ func withOrigins(t *testing.T, change func(*Config, *aggregate.Config)) *harness
 	})
 }
 
-// TestABrowserAsksFirst, and is told what scripts of a page may send, or that they may not.
+// TestABrowserAsksFirst covers CORS preflight requests for accepted and for other origins.
 func TestABrowserAsksFirst(t *testing.T) {
 	h := withOrigins(t, nil)
 	client := h.client(false)
@@ -135,7 +136,7 @@ func TestABrowserAsksFirst(t *testing.T) {
 	}
 }
 
-// TestAScriptMayReadItsAnswer, whatever it is, and no script of another page: it is told as all are.
+// TestAScriptMayReadItsAnswer checks the CORS header of every kind of response, for accepted and for other origins.
 func TestAScriptMayReadItsAnswer(t *testing.T) {
 	busy := newCollector(t, false, func(w http.ResponseWriter, _ int) {
 		w.Header().Set("Retry-After", "7")
@@ -181,7 +182,7 @@ func TestAScriptMayReadItsAnswer(t *testing.T) {
 	}
 }
 
-// TestNoBrowserIsAnswered where nobody named an origin.
+// TestNoBrowserIsAnswered checks that no response has CORS headers if no origin is configured.
 func TestNoBrowserIsAnswered(t *testing.T) {
 	h := newHarness(t, nil)
 	client := h.client(false)

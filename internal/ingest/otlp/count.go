@@ -14,29 +14,29 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// headerComputedStats marks a request as counted, for a Datadog agent and from senders that compute
-// their statistics themselves.
+// headerComputedStats marks a request whose spans are already counted. Senders that compute their own statistics set
+// it, and forwarded requests have it so that a Datadog agent does not count the spans again.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// Count counts the spans of a call. A call that can't be counted is forwarded without the mark, unless it
-// exceeds the limits of a body.
+// Count counts the spans of the call. It returns nil if the call is to be forwarded, and the response otherwise. A call
+// that can't be counted is forwarded without the counted marker, unless a retry can succeed or its body is too large.
 func (c *call) Count(readErr error) receiver.Response {
-	if no := c.unframe(readErr); no != nil {
-		return c.refuse(no)
+	if refusal := c.unframe(readErr); refusal != nil {
+		return c.refuse(refusal)
 	}
-	s, result, no := c.server, ResultOther, (*reply)(nil)
+	s, result, refusal := c.server, ResultOther, (*reply)(nil)
 	switch c.signal {
 	case signalTraces:
-		if s.Contain(func() { result, no = s.count(c) }) {
+		if panicked := s.Contain(func() { result, refusal = s.count(c) }); panicked {
 			c.sampled = sampled{}
-			no = refuse(ResultBug, otlpanswer.Internal, "a defect of spanstatsd; its log says more")
-			no.http = http.StatusInternalServerError
+			refusal = refuse(ResultBug, otlpanswer.Internal, "a defect of spanstatsd; its log says more")
+			refusal.http = http.StatusInternalServerError
 		}
-		if no != nil {
-			result = no.result
+		if refusal != nil {
+			result = refusal.result
 		}
 	case signalMetrics:
-		s.Contain(func() { s.hear(c) })
+		s.Contain(func() { s.readSDKMetrics(c) })
 	}
 	c.Result = int(result)
 	endsHere := !s.config.Forward.IsSet()
@@ -44,22 +44,23 @@ func (c *call) Count(readErr error) receiver.Response {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
 		endsHere = true
 	case ResultUnread:
-		s.Log.Write(slog.LevelWarn, "spans of an SDK can't be read", append(c.who(), "error", no.Message)...)
+		s.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
+			append(c.senderAttributes(), "error", refusal.Message)...)
 	}
 	switch {
-	case endsHere && no != nil:
-		return c.refuse(no)
+	case endsHere && refusal != nil:
+		return c.refuse(refusal)
 	case endsHere, c.sampled.isEmpty:
 		return c.respond(accepted())
 	case !c.encode():
-		return c.unfit()
+		return c.refuseUnforwardable()
 	}
 	return nil
 }
 
-// count counts a call's spans, or returns why none is counted: a result that is no fault, or a
-// refusal.
-func (s *Server) count(c *call) (result Result, no *reply) {
+// count counts the spans of a call and prepares the forwarded message. It returns a refusal if the spans can't be
+// counted; the result is valid only without a refusal.
+func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCounted := receiver.IsTrue(c.Header().Get(headerComputedStats))
 	if isCounted && c.isForwardable() && s.config.Reading == ReadingOTel {
 		return ResultByTracer, nil
@@ -68,9 +69,9 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	w := <-s.workers
 	defer func() { s.workers <- w }()
 	defer w.release()
-	message, no := s.readable(c, w)
-	if no != nil {
-		return 0, no
+	message, refusal := s.toProtobuf(c, w)
+	if refusal != nil {
+		return 0, refusal
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
 	result, err := w.reader.read(message, isCounted)
@@ -80,9 +81,9 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	if result != ResultCounted {
 		return result, nil
 	}
-	part, no := s.selectSpans(c, w)
-	if no != nil {
-		return 0, no
+	selection, refusal := s.selectSpans(c, w)
+	if refusal != nil {
+		return 0, refusal
 	}
 	isDuplicate, reason, ok := c.Publish(message, w.reader.Batches, w.forwardedSpans)
 	if !ok {
@@ -91,17 +92,17 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	if isDuplicate {
 		result = ResultCountedBefore
 	}
-	s.writeSelected(c, w, part, isDuplicate)
+	s.writeSelected(c, w, selection, isDuplicate)
 	return result, nil
 }
 
-// readable returns a call's message as a reader reads it: decompressed and in protobuf.
-func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
+// toProtobuf returns the message of a call in uncompressed protobuf. It stores a converted message in c.protobuf.
+func (s *Server) toProtobuf(c *call, w *worker) (message []byte, refusal *reply) {
 	message = c.message
 	if c.compression != bodies.Plain {
 		plain, err := w.decompressor.Decompress(message, c.compression, &s.Bodies)
 		if c.Own(plain); err != nil {
-			return nil, s.notRead(err, ResultUnread)
+			return nil, s.refuseUnreadable(err, ResultUnread)
 		}
 		message = plain.Bytes
 		c.protobuf = message
@@ -110,22 +111,22 @@ func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
 		return message, nil
 	}
 	c.protobuf = nil
-	if !utf8.Valid(message) { // each wrong byte would become three
-		return nil, s.notRead(errors.New("read spans in JSON: it is not UTF-8"), ResultUnread)
+	if !utf8.Valid(message) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
+		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnread)
 	}
-	written := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(message))))
-	if written == nil {
-		return nil, s.notRead(bodies.ErrNoRoom, ResultBusy)
+	converted := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(message))))
+	if converted == nil {
+		return nil, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
 	var err error
-	if written.Bytes, err = otlpjson.FromJSON(written.Bytes, message); err != nil {
-		return nil, s.notRead(err, ResultUnread)
+	if converted.Bytes, err = otlpjson.FromJSON(converted.Bytes, message); err != nil {
+		return nil, s.refuseUnreadable(err, ResultUnread)
 	}
-	c.protobuf = written.Bytes
+	c.protobuf = converted.Bytes
 	return c.protobuf, nil
 }
 
-// notAdmitted returns the result of spans that could not be published.
+// notAdmitted returns the result or the refusal for spans that admission has dropped for a reason.
 func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	switch {
 	case reason.IsPassing():
@@ -139,9 +140,9 @@ func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
 }
 
-// hear reads in forwarded metrics how many spans SDKs report of themselves. Metrics that can't be read, or
-// are in JSON, are ignored.
-func (s *Server) hear(c *call) {
+// readSDKMetrics adds the span counts that SDKs report in a metrics request to the server's sums. It ignores
+// unparsable requests, and requests in JSON.
+func (s *Server) readSDKMetrics(c *call) {
 	if c.encoding == inJSON {
 		return
 	}
@@ -156,5 +157,5 @@ func (s *Server) hear(c *call) {
 		}
 		message = plain.Bytes
 	}
-	s.said.Hear(message)
+	s.sdkSums.Hear(message)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestWhatFindsNoRoomIsSaid: more spans than rings can hold are refused for good, where
-// nobody wants statistics a request is taken, and neither is counted. Where requests go on,
-// these do, without the mark.
+// TestWhatFindsNoRoomIsSaid covers a request with more spans than the rings can hold, and a daemon without a
+// destination for statistics. The first is refused without a retry, the second accepted; neither is counted. With
+// an upstream both are forwarded without the counted marker.
 func TestWhatFindsNoRoomIsSaid(t *testing.T) {
 	many := exported("shop", 0, 4000, 2)
 	few := exported("shop", 10_000, 10, 2)
@@ -60,8 +60,8 @@ func TestWhatFindsNoRoomIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatFindsNoRoomJustNowIsItsSDKs: it is told to try again, also where requests go on,
-// or nobody would count these; and they are in no book yet.
+// TestWhatFindsNoRoomJustNowIsItsSDKs checks that spans that are over a limit temporarily are left to the SDK to
+// retry, with and without an upstream. Until the retry, the spans are neither received nor dropped.
 func TestWhatFindsNoRoomJustNowIsItsSDKs(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
@@ -82,7 +82,7 @@ func TestWhatFindsNoRoomJustNowIsItsSDKs(t *testing.T) {
 	}
 }
 
-// TestTooManyOriginsLoseNoSpan: what has no room for its own has the common one.
+// TestTooManyOriginsLoseNoSpan checks that spans over the limit on origins are counted under the common origin.
 func TestTooManyOriginsLoseNoSpan(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 2 })
 	for i, service := range []string{"a", "b", "c", "d"} {
@@ -96,8 +96,8 @@ func TestTooManyOriginsLoseNoSpan(t *testing.T) {
 	}
 }
 
-// manyOrigins is a request of so many services, each in so many resources that differ in one attribute, of a
-// span each, in protobuf or JSON.
+// manyOrigins returns a request in protobuf or JSON with the given number of services. Each service has one
+// resource per value of an attribute, with one span each.
 func manyOrigins(services, values int, attribute string, isJSON bool) []byte {
 	var resources []otlptest.Resource
 	var inJSON []string
@@ -123,8 +123,8 @@ func manyOrigins(services, values int, attribute string, isJSON bool) []byte {
 	return otlptest.Request(resources...)
 }
 
-// TestARequestOfManyOriginsIsCounted, whatever tells them apart: every span once under the name of its
-// service, and forwarded as counted. Spans that share an origin are in the books.
+// TestARequestOfManyOriginsIsCounted checks that every span is counted once under the name of its service, and that
+// the request is forwarded as counted. The statistics include the spans that share an origin.
 func TestARequestOfManyOriginsIsCounted(t *testing.T) {
 	readings := map[Reading]func(*Config, *aggregate.Config){
 		ReadingOTel: func(*Config, *aggregate.Config) {}, ReadingDatadog: byAgent(newWishes()),
@@ -169,7 +169,6 @@ func TestARequestOfManyOriginsIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
 func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
 	for _, reason := range []admit.DropReason{
 		admit.DropRingFull, admit.DropOverShare, admit.DropRingContended,
@@ -187,13 +186,13 @@ func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
 	}
 }
 
-// broken panics in the midst of a message.
+// broken panics while it reads a message.
 type broken struct{ reader }
 
 func (broken) read([]byte, bool) (Result, error) { panic("BUG") }
 
-// TestABugCostsOneRequest: a panic while counting is contained, its SDK is told, and the next
-// is counted.
+// TestABugCostsOneRequest checks that a panic while counting is contained: the SDK gets an error, and the next
+// request is counted.
 func TestABugCostsOneRequest(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Counters = 1 })
 	w := <-h.workers

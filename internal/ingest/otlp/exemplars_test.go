@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// TestExemplars_OfForwardedSpansOnly: whatever the upstream answers, as a span has happened anyhow.
+// TestExemplars_OfForwardedSpansOnly also checks that the response of the upstream makes no difference.
 func TestExemplars_OfForwardedSpansOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -34,8 +34,8 @@ func TestExemplars_OfForwardedSpansOnly(t *testing.T) {
 	}
 }
 
-// TestAnExemplarIsItsSpan: the slowest of its series that goes on, by its ids, whatever stands
-// between; and room for one is enough for one request after the other.
+// TestAnExemplarIsItsSpan checks that the exemplar of a series is its slowest forwarded span, with the ids of that
+// span. A capacity of one exemplar is enough for consecutive requests.
 func TestAnExemplarIsItsSpan(t *testing.T) {
 	to := newCollector(t, true, nil)
 	forward, table := forwardTo(t, to.url()), exemplars.New(1)
@@ -50,7 +50,7 @@ func TestAnExemplarIsItsSpan(t *testing.T) {
 	}
 	h.stop()
 	found := exemplars.Exemplar{}
-	for cycle := range uint64(8) { // of some interval
+	for cycle := range uint64(8) { // the interval of a cycle is arbitrary
 		for key := range uint32(4) {
 			if e := table.Seal(cycle).Of(key, false); e.Span != 0 {
 				found = e

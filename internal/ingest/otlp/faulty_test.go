@@ -15,21 +15,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// fault is a way in which a destination fails to take a request, by what it does with a
-// connection or with a request that it has read; and what an SDK is told then.
+// fault is a failure of an upstream, and the resulting response to the SDK. One of meets and answers is set.
 type fault struct {
 	meets   func(c net.Conn)
 	answers func(w http.ResponseWriter, r *http.Request)
-	http    int    // that an SDK is told
-	grpc    string // the same of gRPC
-	retry   string // Retry-After
+	http    int    // HTTP status for an SDK with OTLP/HTTP
+	grpc    string // gRPC status for an SDK with OTLP/gRPC
+	retry   string // value of the Retry-After header
 	outcome receiver.ForwardOutcome
-	soon    bool // it is waited for but for a moment
+	soon    bool // whether the upstream gets only a short timeout
 }
 
 const endless = 1 << 20
 
-// faults are by what docs/faults.md calls them.
+// faults has the faults by their names in docs/faults.md.
 var faults = map[string]fault{
 	"never answers": {answers: func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
@@ -65,15 +64,15 @@ var faults = map[string]fault{
 	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
 }
 
-// reset closes a connection with what it was sent unread.
+// reset lets Close reset the connection without reading the rest of its data.
 func reset(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }
 
-// faulty is a destination with a fault, until it is healed.
+// faulty is an upstream that fails until it is healed.
 type faulty struct {
 	net.Listener
 	fault
 	isHealed atomic.Bool
-	taken    atomic.Int64 // requests, once it is
+	taken    atomic.Int64 // requests accepted after healing
 }
 
 func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
@@ -106,7 +105,7 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 	return to, scheme + listener.Addr().String()
 }
 
-// Accept has a fault of connections met by each of them.
+// Accept passes each connection to meets, if the fault has it, until the upstream is healed.
 func (f *faulty) Accept() (net.Conn, error) {
 	for {
 		c, err := f.Listener.Accept()
@@ -120,9 +119,9 @@ func (f *faulty) Accept() (net.Conn, error) {
 	}
 }
 
-// TestAFaultyDestination, whatever its fault, whatever it and its SDK speak: the SDK is told to
-// try again, nothing is held, others are answered meanwhile; and when it is well again it gets the
-// request, whose spans are counted once.
+// TestAFaultyDestination checks, for every fault and every pair of protocols, that the SDK is asked to retry, that
+// the receiver keeps no memory, and that it serves other requests in the meantime. After the upstream has recovered
+// it accepts the request, whose spans are counted once.
 func TestAFaultyDestination(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +179,7 @@ func TestAFaultyDestination(t *testing.T) {
 	}
 }
 
-// TestADestinationThatIsSlow is waited for, for longer than one that is away.
+// TestADestinationThatIsSlow checks that the receiver waits longer for a slow response than for a connection.
 func TestADestinationThatIsSlow(t *testing.T) {
 	asked := make(chan struct{})
 	to := newCollector(t, false, func(http.ResponseWriter, int) {

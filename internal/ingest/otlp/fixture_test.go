@@ -22,8 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// harness is a server on a Unix socket, before rings that are drained and tables that are
-// counted.
+// harness is a server on a Unix socket, with an aggregator that counts its spans.
 type harness struct {
 	*Server
 	t          testing.TB
@@ -33,7 +32,7 @@ type harness struct {
 	stopped    sync.Once
 
 	mu   sync.Mutex
-	rows map[string]uint64 // spans by resource
+	rows map[string]uint64 // counted spans by resource
 }
 
 func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
@@ -44,7 +43,7 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	config := DefaultConfig()
 	config.Socket = socket.Config{Path: h.path, Mode: 0o600}
 	config.MaxBody, config.MaxBodyBytes, config.Counters = 1<<20, 8<<20, 2
-	// on however slow a machine
+	// long timeouts, so that a slow machine does not fail the tests
 	config.headerTimeout, config.readTimeout, config.forwardTimeout = time.Hour, time.Hour, time.Hour
 	config.Log = slog.New(slog.DiscardHandler)
 	if change != nil {
@@ -79,7 +78,7 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	s.Release()
 }
 
-// stop ends everything in order, and holds the books to what was delivered.
+// stop shuts everything down gracefully, and checks that the statistics match the delivered rows.
 func (h *harness) stop() {
 	h.t.Helper()
 	h.stopped.Do(func() {
@@ -102,7 +101,7 @@ func (h *harness) stop() {
 	})
 }
 
-// client has connections of its own, of HTTP/2 or of HTTP/1.1.
+// client returns a client with its own HTTP/2 or HTTP/1.1 connections.
 func (h *harness) client(isHTTP2 bool) *http.Client {
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(!isHTTP2)
@@ -117,7 +116,7 @@ func (h *harness) client(isHTTP2 bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// dial connects without a client.
+// dial returns a raw connection to the server.
 func (h *harness) dial() net.Conn {
 	h.t.Helper()
 	c, err := net.Dial("unix", h.path)
@@ -128,16 +127,16 @@ func (h *harness) dial() net.Conn {
 	return c
 }
 
-// answered is an answer in the words of both protocols.
+// answered is a response of either protocol.
 type answered struct {
-	status  int    // of HTTP
-	grpc    string // of gRPC
+	status  int    // HTTP status
+	grpc    string // gRPC status
 	message string
-	header  http.Header // trailers among it
+	header  http.Header // header fields and trailers
 	body    []byte
 }
 
-// send sends one request; header are names and values in turn.
+// send sends a request. header has names and values in turn. It fails the test if there is no response.
 func send(t testing.TB, client *http.Client, method, path string, body io.Reader, header ...string) answered {
 	t.Helper()
 	a, err := try(client, method, path, body, header...)
@@ -147,7 +146,7 @@ func send(t testing.TB, client *http.Client, method, path string, body io.Reader
 	return a
 }
 
-// try is the same for who expects that it may fail.
+// try sends a request like send, but returns an error if there is no response.
 func try(client *http.Client, method, path string, body io.Reader, header ...string) (a answered, err error) {
 	r, err := http.NewRequest(method, "http://localhost"+path, body)
 	if err != nil {
@@ -184,7 +183,7 @@ func postGRPC(t testing.TB, client *http.Client, body []byte, header ...string) 
 		append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
 }
 
-// framed is a message as gRPC has it.
+// framed returns a message with its gRPC prefix.
 func framed(message []byte, isPacked bool) []byte {
 	p := prefix(len(message), isPacked)
 	return append(p[:], message...)
@@ -198,7 +197,7 @@ func packed(message []byte) []byte {
 	return b.Bytes()
 }
 
-// nested appends a message as a field.
+// nested appends a length-delimited field.
 func nested(b []byte, n protowire.Number, message []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), message)
 }
@@ -207,7 +206,8 @@ func number(b []byte, n protowire.Number, v uint64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(b, n, protowire.Fixed64Type), v)
 }
 
-// exported is a request of so many spans of a service, whose ids begin at first, with a name each of some.
+// exported returns a request with spans of a service. The ids of the spans start at first, and their names
+// alternate among the given number of names.
 func exported(service string, first, spans, names int) []byte {
 	attribute := nested(nested(nil, 1, []byte("service.name")), 2, nested(nil, 1, []byte(service)))
 	var scope []byte
@@ -224,19 +224,19 @@ func exported(service string, first, spans, names int) []byte {
 	return nested(nil, 1, nested(nested(nil, 1, nested(nil, 1, attribute)), 2, scope))
 }
 
-// eachField visits the fields of a message.
+// eachField calls with for each field of a message.
 func eachField(message []byte, with func(n protowire.Number, number uint64, value []byte)) {
 	for f := range protolite.Fields(message) {
 		with(f.Number, f.Value, f.Bytes)
 	}
 }
 
-// retryIn is when the details of a status of gRPC say that a request may be tried again.
+// retryIn returns the retry delay in gRPC status details.
 func retryIn(details string) time.Duration {
-	return otlpanswer.ReadStatus(decoded(details)).Retry
+	return otlpanswer.ReadStatus(decodeBinary(details)).Retry
 }
 
-// write has a collector of a test answer.
+// write writes a reply as an upstream's response.
 func (a *reply) write(w http.ResponseWriter, e encoding, s signal) error {
 	if e == inGRPC {
 		return a.writeGRPC(w, false)

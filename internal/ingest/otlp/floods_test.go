@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// More frames and flags of HTTP/2.
+// Further HTTP/2 frame types and flags.
 const (
 	framePriority     = 2
 	framePing         = 6
@@ -19,14 +19,14 @@ const (
 	flagNone = 0
 )
 
-// flood is what a hostile client writes again and again behind what it begins with.
+// flood is a sequence of bytes that a malicious client repeats after a prologue.
 type flood struct {
 	begins, again []byte
-	reads         bool // what it is answered
-	isCut         bool // net/http ends it in any case
+	reads         bool // whether the client reads the responses
+	isCut         bool // whether net/http always closes the connection
 }
 
-// floods are by what docs/faults.md calls them.
+// floods has the floods by their names in docs/faults.md.
 var floods = map[string]flood{
 	"CONTINUATION without an end": {
 		begins: appendFrame(nil, frameHeaders, flagNone, 1, appendField(nil, ":method", "POST")),
@@ -54,7 +54,7 @@ var floods = map[string]flood{
 		begins: opened(1, 0),
 		again:  appendFrame(nil, frameWindow, flagNone, 1, []byte{0, 0, 0, 1}), reads: true,
 	},
-	"fields that expand": { // one of 4000 bytes, which each byte behind names once more
+	"fields that expand": { // one field of 4000 bytes, which each following byte references again
 		begins: appendFrame(nil, frameHeaders, flagEndHeaders, 1,
 			append(append([]byte{0x40, 1, 'x'}, appendText(nil, 4000)...),
 				bytes.Repeat([]byte{0x80 | 62}, 10_000)...)),
@@ -62,16 +62,15 @@ var floods = map[string]flood{
 	},
 }
 
-// appendText is a text of so many bytes as HPACK has it.
+// appendText appends an HPACK string literal of n bytes.
 func appendText(b []byte, n int) []byte {
 	return append(append(b, hpackLength(n)...), make([]byte, n)...)
 }
 
-// TestFloodsOfFramesCostOnlyTheirSender: it is cut off, or goes on at
-// the cost of what it writes. What it holds is bounded, others are answered meanwhile, and behind
-// it nothing is left.
+// TestFloodsOfFramesCostOnlyTheirSender checks that the connection of each flood is closed, or continues with
+// limited memory. Other clients are served during the flood, and all memory is released after it.
 func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
-	const connections, most = 2, 512 << 10 // bytes of each
+	const connections, most = 2, 512 << 10 // most is in bytes per connection
 	for name, f := range floods {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil)
@@ -112,7 +111,7 @@ func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
 	}
 }
 
-// write writes the flood, up to so many bytes.
+// write writes the flood until most bytes are written.
 func (f *flood) write(c net.Conn, most int) error {
 	if f.reads {
 		speakFrames(c)

@@ -18,22 +18,22 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// encodedMessage is a message as it is forwarded.
+// encodedMessage is a message in the form in which it is forwarded.
 type encodedMessage struct {
 	message     []byte
 	compression bodies.Compression
 	encoding    encoding
 }
 
-// isForwardable reports whether the upstream reads a message as it came. gRPC has no JSON, and snappy only
-// in frames.
+// isForwardable reports whether the upstream supports the encoding and the compression of the received message. Only a
+// gRPC upstream has restrictions: it supports neither JSON nor the block format of snappy.
 func (c *call) isForwardable() bool {
 	return !c.server.config.Forward.IsGRPC() ||
 		c.encoding != inJSON && c.compression.Detect(c.message) != bodies.Snappy
 }
 
-// encode chooses the bytes that are forwarded: those that came if the upstream reads them. It reports
-// false if it reads none.
+// encode sets c.encoded to the message to forward: the sampled message, or the received one if the upstream supports
+// it, or the received one in uncompressed protobuf. It returns false if there is no form that the upstream supports.
 func (c *call) encode() bool {
 	isGRPC := c.server.config.Forward.IsGRPC()
 	c.encoded = encodedMessage{c.message, c.compression, c.encoding}
@@ -52,18 +52,18 @@ func (c *call) encode() bool {
 	return true
 }
 
-// unfit responds to a call that the upstream can't read.
-func (c *call) unfit() receiver.Response {
+// refuseUnforwardable refuses a call in an encoding that the upstream does not support.
+func (c *call) refuseUnforwardable() receiver.Response {
 	c.server.forwards.Note(receiver.OutcomeUnfit, "")
 	return c.respond(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or in a block "+
 		"of snappy can't go on to a destination that speaks gRPC; have the SDK send protobuf, or gzip"))
 }
 
-// Outbound returns the message with what the upstream's protocol has around it.
+// Outbound returns the request with the encoded message in the upstream's protocol, OTLP/HTTP or OTLP/gRPC.
 func (c *call) Outbound() receiver.OutboundRequest {
-	to, m, h := &c.server.config.Forward, &c.encoded, c.Header()
-	out := receiver.OutboundRequest{
-		Method: http.MethodPost, Target: to.target(c.signal), Header: h, Message: m.message,
+	upstream, m, h := &c.server.config.Forward, &c.encoded, c.Header()
+	outbound := receiver.OutboundRequest{
+		Method: http.MethodPost, Target: upstream.target(c.signal), Header: h, Message: m.message,
 	}
 	receiver.RemoveNamed(h)
 	receiver.RemoveHopByHop(h)
@@ -73,41 +73,43 @@ func (c *call) Outbound() receiver.OutboundRequest {
 		}
 	}
 	h.Set("Content-Type", mediaOf[m.encoding])
+	isCompressed := m.compression != bodies.Plain
 	switch {
-	case to.IsGRPC():
-		p := prefix(len(m.message), m.compression != bodies.Plain)
-		out.Prefix = p[:]
+	case upstream.IsGRPC():
+		p := prefix(len(m.message), isCompressed)
+		outbound.Prefix = p[:]
 		h.Set("Te", "trailers")
-		if m.compression != bodies.Plain {
+		if isCompressed {
 			h.Set(headerGRPCEncoding, nameInGRPC(m.compression))
 		}
-	case m.compression != bodies.Plain:
+	case isCompressed:
 		h.Set("Content-Encoding", m.compression.String())
 	}
 	if c.IsCounted {
 		h.Set(headerComputedStats, "yes")
 	}
-	return out
+	return outbound
 }
 
-// Translate makes a response of the upstream's in the protocol of the sender.
-func (c *call) Translate(from *http.Response, err error) receiver.Response {
+// Translate returns a response to the sender, in the sender's protocol. It is made from the upstream's response, or
+// from the error if there is no response.
+func (c *call) Translate(response *http.Response, err error) receiver.Response {
 	if err != nil {
-		return c.unanswered(err)
+		return c.refuseUnanswered(err)
 	}
-	said, err := receiver.ReadResponse(from, destination.MaxAnswer)
-	isLong := errors.Is(err, receiver.ErrLongResponse)
-	if err != nil && !isLong {
-		return c.unanswered(err)
+	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
+	isTruncated := errors.Is(err, receiver.ErrLongResponse)
+	if err != nil && !isTruncated {
+		return c.refuseUnanswered(err)
 	}
 	var a *reply
 	switch {
 	case c.encoded.encoding != inGRPC:
-		a = replyOfHTTP(from, said, c.encoded.encoding, c.encoding, isLong)
-	case isLong && field(from, headerGRPCStatus) == "": // its end did not come
-		return c.unanswered(err)
+		a = c.replyFromHTTP(response, body, isTruncated)
+	case isTruncated && field(response, headerGRPCStatus) == "": // the trailer with the status was not read
+		return c.refuseUnanswered(err)
 	default:
-		a = replyOfGRPC(from, said, c.encoding)
+		a = replyFromGRPC(response, body, c.encoding)
 	}
 	outcome := receiver.OutcomeLater
 	switch {
@@ -122,76 +124,88 @@ func (c *call) Translate(from *http.Response, err error) receiver.Response {
 	return c.respond(a)
 }
 
-// unanswered asks the SDK to retry.
-func (c *call) unanswered(err error) receiver.Response {
+// refuseUnanswered asks the SDK to retry a call without a complete response of the upstream. It closes the connection
+// if the SDK has canceled the call.
+func (c *call) refuseUnanswered(err error) receiver.Response {
 	s := c.server
 	if c.IsCanceled() {
 		s.forwards.Note(receiver.OutcomeLeft, "")
 		return receiver.CloseConnection
 	}
-	why := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeAway, why.Error())
+	advice := s.config.Forward.Advise(err)
+	s.forwards.Note(receiver.OutcomeAway, advice.Error())
 	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
-		"error", why)
+		"error", advice)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return c.respond(refuse(0, otlpanswer.DeadlineExceeded, "the destination did not answer in time"))
 	}
 	return c.respond(later(0, "the destination does not answer"))
 }
 
-// field returns a field of a response's trailer or header.
-func field(from *http.Response, name string) string {
-	return cmp.Or(from.Trailer.Get(name), from.Header.Get(name))
+// field returns the value of a field in the trailer or the header of a response, or "".
+func field(response *http.Response, name string) string {
+	return cmp.Or(response.Trailer.Get(name), response.Header.Get(name))
 }
 
-// replyOfHTTP translates the response of an upstream that was asked over HTTP in one encoding for an SDK that
-// may speak another: as it is if both are the same, otherwise by the tables of package otlpanswer. If the
-// response is too long, its status says all. A web page is not a response of OTLP, whatever its status: it
-// is returned as it is, and has accepted nothing.
-func replyOfHTTP(from *http.Response, said []byte, asked, speaks encoding, isLong bool) *reply {
-	a, media := &reply{Status: saidByHTTP(from), http: from.StatusCode}, from.Header.Get("Content-Type")
-	isProtobuf := strings.HasPrefix(media, mediaProtobuf)
+// replyFromHTTP translates the response of an upstream with OTLP/HTTP. The body is returned unchanged if the SDK and
+// the upstream use the same encoding. Otherwise its status is translated from protobuf. A truncated body is ignored:
+// the reply then has only the HTTP status.
+//
+// A web page with a status of 2xx means that the URL of the upstream is wrong. It counts as an error, even though the
+// SDK gets the page unchanged.
+func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
+	media := response.Header.Get("Content-Type")
+	a := &reply{Status: statusFromHTTP(response), http: response.StatusCode}
 	isPage := a.Code == otlpanswer.OK && strings.HasPrefix(media, mediaPage)
 	if isPage {
 		a.Code = otlpanswer.Unknown
 		a.Message = "the destination answered with a page, which is none of OTLP: look at --otlp-forward"
 	}
-	switch {
-	case isLong:
-	case asked == speaks:
-		if a.asIs, a.asIsType = said, media; said == nil {
+	if isTruncated {
+		return a
+	}
+	if c.encoded.encoding == c.encoding {
+		a.asIs, a.asIsType = body, media
+		if body == nil {
 			a.asIs = []byte{}
 		}
-	case isPage:
-		a.http = 0
-	case asked != inProtobuf || !isProtobuf: // in an encoding that this SDK does not read
-	case a.Code == otlpanswer.OK:
-		a.message = said
-	default:
-		s := otlpanswer.ReadStatus(said)
-		a.Message, a.Retry = cmp.Or(s.Message, a.Message), max(a.Retry, s.Retry)
+		return a
 	}
+	if isPage {
+		a.http = 0
+		return a
+	}
+	if isProtobuf := strings.HasPrefix(media, mediaProtobuf); c.encoded.encoding != inProtobuf || !isProtobuf {
+		return a // the body can't be translated
+	}
+	if a.Code == otlpanswer.OK {
+		a.message = body
+		return a
+	}
+	s := otlpanswer.ReadStatus(body)
+	a.Message, a.Retry = cmp.Or(s.Message, a.Message), max(a.Retry, s.Retry)
 	return a
 }
 
-// saidByHTTP translates an HTTP status.
-func saidByHTTP(from *http.Response) (s otlpanswer.Status) {
-	if s.Code = otlpanswer.CodeOf(from.StatusCode); s.Code == otlpanswer.OK {
+// statusFromHTTP translates the HTTP status and the Retry-After header of a response.
+func statusFromHTTP(response *http.Response) (s otlpanswer.Status) {
+	if s.Code = otlpanswer.CodeOf(response.StatusCode); s.Code == otlpanswer.OK {
 		return s
 	}
-	s.Message = "the destination answered " + strconv.Itoa(from.StatusCode) + " " + http.StatusText(from.StatusCode)
+	s.Message = "the destination answered " + strconv.Itoa(response.StatusCode) + " " +
+		http.StatusText(response.StatusCode)
 	if s.Code == otlpanswer.ResourceExhausted || s.IsRetryable() {
-		s.Retry = otlpanswer.RetryAfter(from.Header.Get("Retry-After"), time.Now())
+		s.Retry = otlpanswer.RetryAfter(response.Header.Get("Retry-After"), time.Now())
 	}
 	return s
 }
 
-// replyOfGRPC translates the response of an upstream that speaks gRPC. Its status is in the trailer, or in the
-// header if there is no message.
-func replyOfGRPC(from *http.Response, said []byte, speaks encoding) *reply {
-	n, err := strconv.ParseUint(field(from, headerGRPCStatus), 10, 8)
-	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // not gRPC
-		a := &reply{Status: saidByHTTP(from)}
+// replyFromGRPC translates the response of a gRPC upstream for an SDK with the given encoding. The gRPC status is in the
+// trailer, or in the header of a response without a message.
+func replyFromGRPC(response *http.Response, body []byte, sdk encoding) *reply {
+	n, err := strconv.ParseUint(field(response, headerGRPCStatus), 10, 8)
+	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // not a gRPC response
+		a := &reply{Status: statusFromHTTP(response)}
 		if a.Code == otlpanswer.OK {
 			a.Code, a.Message = otlpanswer.Unknown, "the destination answered without a status of gRPC"
 		}
@@ -199,17 +213,17 @@ func replyOfGRPC(from *http.Response, said []byte, speaks encoding) *reply {
 	}
 	a := &reply{Status: otlpanswer.Status{Code: otlpanswer.Code(n)}}
 	if a.Code == otlpanswer.OK {
-		if message, isCompressed, err := unframe(said); err == nil && !isCompressed {
+		if message, isCompressed, err := unframe(body); err == nil && !isCompressed {
 			a.message = message
 		}
 		return a
 	}
-	if text, err := url.PathUnescape(field(from, headerGRPCMessage)); err == nil {
+	if text, err := url.PathUnescape(field(response, headerGRPCMessage)); err == nil {
 		a.Message = text
 	}
-	details := field(from, headerGRPCDetails)
-	a.Retry = otlpanswer.ReadStatus(decoded(details)).Retry
-	if speaks == inGRPC {
+	details := field(response, headerGRPCDetails)
+	a.Retry = otlpanswer.ReadStatus(decodeBinary(details)).Retry
+	if sdk == inGRPC {
 		a.asIs = []byte(details)
 	}
 	return a
@@ -218,44 +232,44 @@ func replyOfGRPC(from *http.Response, said []byte, speaks encoding) *reply {
 // reply is a response to an SDK before it is written in the SDK's protocol.
 type reply struct {
 	otlpanswer.Status
-	result  Result // of a request that is refused here
-	http    int    // HTTP status, if it says more than the code; 0 otherwise
-	message []byte // an Export...Response in protobuf, if the code is OK
-	// asIs is the body of the upstream's response if the SDK speaks the same protocol, otherwise nil. With
-	// HTTP it has any type, with gRPC it is the details of the status.
+	result  Result // result of a request that is refused by the receiver
+	http    int    // HTTP status if it differs from the one of the code; 0 otherwise
+	message []byte // Export...Response message in protobuf, if the code is OK
+	// asIs is a part of the upstream's response if the SDK uses the same protocol, and nil otherwise: the body with
+	// OTLP/HTTP, the encoded status details with OTLP/gRPC.
 	asIs     []byte
-	asIsType string
+	asIsType string // content type of asIs with OTLP/HTTP
 }
 
-// accepted returns the reply to a request that is accepted.
+// accepted returns the reply to an accepted request.
 func accepted() *reply { return &reply{} }
 
-func refuse(result Result, c otlpanswer.Code, said string) *reply {
-	return &reply{result: result, Status: otlpanswer.Status{Code: c, Message: said}}
+// refuse returns a reply with an error.
+func refuse(result Result, code otlpanswer.Code, message string) *reply {
+	return &reply{result: result, Status: otlpanswer.Status{Code: code, Message: message}}
 }
 
-// refused returns the reply to a request that no receiver could accept.
-func refused(status int, said string) *reply {
-	no := refuse(ResultRefused, otlpanswer.Unimplemented, said)
-	no.http = status
-	return no
+// refused returns the reply to a request that is invalid for every OTLP receiver. status is the HTTP status.
+func refused(status int, message string) *reply {
+	refusal := refuse(ResultRefused, otlpanswer.Unimplemented, message)
+	refusal.http = status
+	return refusal
 }
 
 // later returns a reply that asks for a retry.
-func later(result Result, said string) *reply {
-	no := refuse(result, otlpanswer.Unavailable, said)
-	no.Retry = retryAfter
-	return no
+func later(result Result, message string) *reply {
+	refusal := refuse(result, otlpanswer.Unavailable, message)
+	refusal.Retry = retryAfter
+	return refusal
 }
 
-// retryAfter is when an SDK may retry a request that found no room. Most SDKs wait at least as long by
-// themselves.
+// retryAfter is the delay before a retry that the receiver asks for. Most SDKs wait at least as long by default.
 const retryAfter = time.Second
 
-// status returns the HTTP status.
+// status returns the HTTP status of the reply.
 func (a *reply) status() int { return cmp.Or(a.http, a.HTTP()) }
 
-// writeHTTP writes a response of OTLP/HTTP.
+// writeHTTP writes an OTLP/HTTP response in the encoding e to a request of the signal s.
 func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
 	h := w.Header()
 	body, media := a.asIs, a.asIsType
@@ -280,5 +294,5 @@ func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
 	}
 	w.WriteHeader(a.status())
 	_, err := w.Write(body)
-	return err //nolint:wrapcheck // nobody reads it
+	return err //nolint:wrapcheck // the receiver ignores its text
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// received is what a destination was sent.
+// received is a request to the upstream.
 type received struct {
 	path   string
 	header http.Header
 	body   []byte
 }
 
-// collector is a destination that remembers what it was sent, and answers as told.
+// collector is an upstream that records its requests and responds with answer.
 type collector struct {
 	*http.Server
 	listener net.Listener
@@ -38,7 +38,7 @@ type collector struct {
 
 	mu     sync.Mutex
 	got    []received
-	answer func(w http.ResponseWriter, n int) // of the n-th request
+	answer func(w http.ResponseWriter, n int) // writes the response to the n-th request
 }
 
 func newCollector(t testing.TB, isGRPC bool, answer func(w http.ResponseWriter, n int)) *collector {
@@ -98,11 +98,11 @@ func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
 	return func(c *Config, _ *aggregate.Config) { c.Forward = to }
 }
 
-// inJSONText is a request with one span.
+// inJSONText is an OTLP/JSON request with one span.
 const inJSONText = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"from JSON","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000001000"}]}]}]}`
 
-// TestBytesGoOnAsTheyCame, in the words of the destination, marked as counted where they
-// are; and its answer goes back.
+// TestBytesGoOnAsTheyCame checks that requests are forwarded unchanged in the upstream's protocol, with the counted
+// marker if they are counted, and that the SDK gets the upstream's response.
 func TestBytesGoOnAsTheyCame(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
@@ -183,16 +183,16 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestTheDestinationsAnswerGoesBack, whatever it speaks and whoever asks.
+// TestTheDestinationsAnswerGoesBack covers every pair of protocols of the upstream and the SDK.
 func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 	partial := nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))
 	for name, c := range map[string]struct {
 		answer    *reply
 		http      int
 		grpc      string
-		said      string // of gRPC
-		retry     string // of HTTP
-		isCounted bool   // once more when it comes again
+		said      string // gRPC message
+		retry     string // value of the Retry-After header
+		isCounted bool   // whether the spans are counted again when the SDK retries
 	}{
 		"taken":       {accepted(), 200, "0", "", "", true},
 		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
@@ -236,8 +236,8 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 	}
 }
 
-// TestARefusalIsNoEnd: what some SDK sends again after an answer is counted once, also where it packs
-// it anew for each try, as OpenTelemetry's for Python does.
+// TestARefusalIsNoEnd checks that a request that an SDK retries after an error is counted once, even if the SDK
+// compresses it again for each attempt, like OpenTelemetry's Python SDK.
 func TestARefusalIsNoEnd(t *testing.T) {
 	for name, answer := range map[string]*reply{
 		"503": {http: 503}, "500": {http: 500}, "408": {http: 408}, "429": {http: 429}, "307": {http: 307},
@@ -276,7 +276,7 @@ func TestARefusalIsNoEnd(t *testing.T) {
 	}
 }
 
-// packedAt is gzip with a time in its header.
+// packedAt compresses a message with gzip, with a time in the gzip header.
 func packedAt(message []byte, at time.Time) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -294,8 +294,8 @@ func postPacked(t testing.TB, client *http.Client, message []byte, isGRPC bool) 
 	return post(t, client, message, "Content-Encoding", "gzip")
 }
 
-// TestADestinationThatIsAway: a request waits for it, up to its time; then its SDK is told
-// to try again, and what it sends again is counted once.
+// TestADestinationThatIsAway checks that a request waits for an unavailable upstream until its timeout, that the
+// SDK is then asked to retry, and that the retried request is counted once.
 func TestADestinationThatIsAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	to := forwardTo(t, "unix://"+path)
@@ -337,7 +337,8 @@ func TestADestinationThatIsAway(t *testing.T) {
 	}
 }
 
-// TestOneThatLeavesADestinationThatIsSlow holds nothing behind it.
+// TestOneThatLeavesADestinationThatIsSlow checks that a canceled request releases its memory and its upstream
+// connection.
 func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
 	release := make(chan struct{})
 	to := newCollector(t, false, func(http.ResponseWriter, int) { <-release })
@@ -371,8 +372,8 @@ func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
 	}
 }
 
-// TestAStopLosesNothing: requests are under way on every kind of connection when the server
-// stops. What was answered was taken by the destination, and what was counted is in the books.
+// TestAStopLosesNothing stops the server while requests are in flight on connections of every kind. Every request
+// with a successful response has been accepted by the upstream, and the statistics include every counted span.
 func TestAStopLosesNothing(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
@@ -387,7 +388,7 @@ func TestAStopLosesNothing(t *testing.T) {
 					bytes.NewReader(exported("shop", i*1_000_000+n*100, 10,
 						1)), "Content-Type", mediaProtobuf)
 				if err != nil || a.status != http.StatusOK {
-					return // it stopped
+					return // the server is shutting down
 				}
 				mu.Lock()
 				answers++
@@ -413,8 +414,8 @@ func TestAStopLosesNothing(t *testing.T) {
 	}
 }
 
-// TestBooksBalanceUnderFaults: destinations that take, refuse, break off and say nonsense in
-// turns, SDKs that try again until they are told to go on: every span is counted once.
+// TestBooksBalanceUnderFaults forwards to upstreams that accept, refuse, reset and send invalid responses in turn.
+// The SDKs retry until they get a final response. Every span is counted once.
 func TestBooksBalanceUnderFaults(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, func(w http.ResponseWriter, n int) {
@@ -445,7 +446,7 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 					for isDone := false; !isDone; {
 						if i%2 == 0 {
 							a := postGRPC(t, client, framed(body, false))
-							// of an answer that is none an SDK knows nothing
+							// code 2 is the final response for an invalid response of the upstream
 							isDone = a.grpc == "0" || a.grpc == "2"
 						} else {
 							a := post(t, client, body)
@@ -463,14 +464,14 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 	}
 }
 
-// TestAnAnswerHasItsEnd: of one that is too long to be kept the status says all, and it is read no farther
-// than so many bytes.
+// TestAnAnswerHasItsEnd checks that the receiver reads only a limited part of a response that is too long, and that
+// the SDK gets its status.
 func TestAnAnswerHasItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		isGRPC   bool
-		status   int // of a collector
+		status   int // status of the upstream
 		bytes    int
-		http     int // of the answer
+		http     int // status of the response to the SDK
 		outcome  receiver.ForwardOutcome
 		speaking string
 	}{
@@ -503,7 +504,8 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 	}
 }
 
-// TestAPageIsNoAnswerOfOTLP: it has taken nothing, and an SDK that speaks in another way hears that.
+// TestAPageIsNoAnswerOfOTLP checks that a web page of the upstream does not count as success, and that an SDK with
+// another encoding gets an error.
 func TestAPageIsNoAnswerOfOTLP(t *testing.T) {
 	to := newCollector(t, false, func(w http.ResponseWriter, _ int) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -523,7 +525,7 @@ func TestAPageIsNoAnswerOfOTLP(t *testing.T) {
 	}
 }
 
-// TestJSONGoesOnByGRPC, whatever is in it, as long as it is a request.
+// TestJSONGoesOnByGRPC checks that every valid JSON request is forwarded over gRPC.
 func TestJSONGoesOnByGRPC(t *testing.T) {
 	to := newCollector(t, true, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
@@ -554,8 +556,8 @@ func TestJSONGoesOnByGRPC(t *testing.T) {
 	}
 }
 
-// TestABombGoesNowhere: what inflates beyond the bounds of a body is refused, also where
-// requests go on.
+// TestABombGoesNowhere checks that a message that exceeds the body limit after decompression is refused, even if
+// there is an upstream.
 func TestABombGoesNowhere(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))

@@ -15,10 +15,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// preface begins a connection of HTTP/2.
+// preface is the HTTP/2 connection preface.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// The frames of HTTP/2 that hostile clients write here by hand.
+// HTTP/2 frame types and flags that the tests write.
 const (
 	frameData     = 0
 	frameHeaders  = 1
@@ -33,14 +33,14 @@ func appendFrame(b []byte, kind, flags byte, stream uint32, payload []byte) []by
 	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
 }
 
-// appendField is a field of a header, written out.
+// appendField appends an HPACK literal header field.
 func appendField(b []byte, name, value string) []byte {
 	b = append(append(b, 0), hpackLength(len(name))...)
 	b = append(append(b, name...), hpackLength(len(value))...)
 	return append(b, value...)
 }
 
-// hpackLength is a number as HPACK has it behind seven bits.
+// hpackLength returns an HPACK integer with a prefix of seven bits.
 func hpackLength(n int) (b []byte) {
 	if n < 127 {
 		return []byte{byte(n)}
@@ -52,7 +52,7 @@ func hpackLength(n int) (b []byte) {
 	return append(b, byte(n))
 }
 
-// opened is the frame that opens a stream of gRPC with so many fields more.
+// opened returns a HEADERS frame that opens a gRPC stream with a number of additional header fields.
 func opened(stream uint32, fields int) []byte {
 	var header []byte
 	for _, field := range [][2]string{
@@ -71,14 +71,14 @@ func opened(stream uint32, fields int) []byte {
 	return appendFrame(nil, frameHeaders, flagEndHeaders, stream, header)
 }
 
-// speakFrames begins HTTP/2 on a connection, and reads and drops what comes.
+// speakFrames starts HTTP/2 on a connection, and discards all received data.
 func speakFrames(c net.Conn) {
 	_, _ = c.Write(appendFrame([]byte(preface), frameSettings, 0, 0, nil))
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 }
 
-// TestStreamsThatAreResetAtOnce: a client that opens streams and gives them up, ten thousand
-// of them, holds nothing, and others are served meanwhile and behind it.
+// TestStreamsThatAreResetAtOnce opens and resets ten thousand streams. The receiver keeps no memory for them, and
+// serves other clients during and after the attack.
 func TestStreamsThatAreResetAtOnce(t *testing.T) {
 	h := newHarness(t, nil)
 	for range 4 {
@@ -90,7 +90,7 @@ func TestStreamsThatAreResetAtOnce(t *testing.T) {
 					framed(make([]byte, 1000), false)[:500])
 				if _, err := c.Write(appendFrame(frames, frameReset, 0, stream,
 					[]byte{0, 0, 0, 8})); err != nil {
-					return // it was cut off
+					return // the server has closed the connection
 				}
 			}
 			c.Close()
@@ -111,7 +111,8 @@ func TestStreamsThatAreResetAtOnce(t *testing.T) {
 	}
 }
 
-// TestASenderMaySendAsMuchAheadAsABodyMayHave, up to what a connection is charged with.
+// TestASenderMaySendAsMuchAheadAsABodyMayHave checks that the receive window is as large as the maximum body, up to
+// the window that connectionBytes includes.
 func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 	for _, test := range []struct{ maxBody, window int }{
 		{bodies.FirstBuffer, 64 << 10},
@@ -124,8 +125,8 @@ func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 			0, nil)); err != nil {
 			t.Fatal(err)
 		}
-		const initialWindow, byDefault = 4, 1<<16 - 1 // of a connection, until it is told that there is more
-		const least = 4 << 10                         // that is told
+		const initialWindow, byDefault = 4, 1<<16 - 1 // default of the connection's window, before a WINDOW_UPDATE frame
+		const least = 4 << 10                         // smallest increment that net/http announces
 		stream, connection := 0, byDefault
 		for stream == 0 || connection+least <= test.window {
 			var head [9]byte
@@ -150,14 +151,14 @@ func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 		without := h.config
 		without.MaxBody = bodies.FirstBuffer
 		if charged := h.config.connectionBytes() - without.connectionBytes(); stream != test.window ||
-			connection > test.window || charged != test.window-leastWindow {
+			connection > test.window || charged != test.window-minWindow {
 			t.Errorf("of %d bytes %d are sent ahead, and %d are charged", test.maxBody, stream, charged)
 		}
 	}
 }
 
-// TestAStopWaitsForRequestsWhoseConnectionIsGone: they hold memory, and may publish, until
-// they have found that out.
+// TestAStopWaitsForRequestsWhoseConnectionIsGone checks that Stop waits for requests on closed connections, since
+// they use memory, and can publish spans, until they notice.
 func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
 	for range 10 {
 		h := newHarness(t, nil)
@@ -179,12 +180,12 @@ func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
 		for _, c := range conns {
 			c.Close()
 		}
-		h.stop() // which looks for what is held
+		h.stop() // stop checks that all memory is released
 	}
 }
 
-// TestAStopWaitsForAnAnswerWhoseConnectionIsGone: net/http knows nothing of it any more, and the books have
-// its spans.
+// TestAStopWaitsForAnAnswerWhoseConnectionIsGone checks that Stop waits for a response that net/http no longer
+// tracks, and that the statistics include its spans.
 func TestAStopWaitsForAnAnswerWhoseConnectionIsGone(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {

@@ -15,10 +15,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-// A unary call of gRPC is a POST whose body is a prefix and a message, and whose response has its status
+// A unary gRPC call is a POST request whose body consists of a prefix and a message. Its response has the gRPC status
 // in trailers.
 
-// prefixLen is the length of the prefix: whether the message is compressed, and its length.
+// prefixLen is the length of the prefix: one byte with the compressed flag, and four bytes with the message's length.
 const prefixLen = 5
 
 var (
@@ -27,22 +27,23 @@ var (
 	errLength = errors.New("read message: its length is not what its prefix says, or there are several")
 )
 
-// unframe returns the message of a unary call's body.
+// unframe returns the message in the body of a unary gRPC call.
 func unframe(body []byte) (message []byte, isCompressed bool, err error) {
 	if len(body) < prefixLen {
 		return nil, false, errPrefix
 	}
-	if body[0] > 1 {
+	flag, length := body[0], binary.BigEndian.Uint32(body[1:])
+	if flag > 1 {
 		return nil, false, errFlag
 	}
 	message = body[prefixLen:]
-	if uint64(len(message)) != uint64(binary.BigEndian.Uint32(body[1:])) {
+	if uint64(len(message)) != uint64(length) {
 		return nil, false, errLength
 	}
-	return message, body[0] == 1, nil
+	return message, flag == 1, nil
 }
 
-// prefix returns the prefix of a message.
+// prefix returns the gRPC prefix of a message with a length.
 func prefix(length int, isCompressed bool) (p [prefixLen]byte) {
 	if isCompressed {
 		p[0] = 1
@@ -51,30 +52,31 @@ func prefix(length int, isCompressed bool) (p [prefixLen]byte) {
 	return p
 }
 
-// compressionsOfGRPC are the names of the supported compressions.
-const compressionsOfGRPC = "gzip,zstd,snappy"
+// grpcCompressions is the value of the grpc-accept-encoding header.
+const grpcCompressions = "gzip,zstd,snappy"
 
-// compressionOfGRPC returns the compression of a name. Snappy is in frames with gRPC.
-func compressionOfGRPC(name string) (p bodies.Compression, isKnown bool) {
-	p, isKnown = bodies.CompressionOf(name)
-	switch p {
+// compressionFromGRPC returns the compression for a grpc-encoding header. With gRPC the name "snappy" means the framing
+// format; with HTTP it means the block format.
+func compressionFromGRPC(name string) (compression bodies.Compression, isKnown bool) {
+	compression, isKnown = bodies.CompressionOf(name)
+	switch compression {
 	case bodies.Snappy:
 		return bodies.SnappyFramed, isKnown
 	case bodies.SnappyFramed:
 		return bodies.Plain, false
 	}
-	return p, isKnown
+	return compression, isKnown
 }
 
-// nameInGRPC returns the name of a compression with gRPC.
-func nameInGRPC(p bodies.Compression) string {
-	if p == bodies.SnappyFramed {
-		p = bodies.Snappy
+// nameInGRPC returns the value of the grpc-encoding header for a compression.
+func nameInGRPC(compression bodies.Compression) string {
+	if compression == bodies.SnappyFramed {
+		compression = bodies.Snappy
 	}
-	return p.String()
+	return compression.String()
 }
 
-// Fields of the headers and trailers of gRPC.
+// Header and trailer fields of gRPC.
 const (
 	headerGRPCStatus   = "Grpc-Status"
 	headerGRPCMessage  = "Grpc-Message"
@@ -83,13 +85,13 @@ const (
 	headerGRPCAccepts  = "Grpc-Accept-Encoding"
 )
 
-// writeGRPC writes the message, if there is one, and the status in trailers; or the status in the header of
-// a response without a body.
+// writeGRPC writes a gRPC response: the message, if the code is OK, and the status in trailers. The response to a HEAD
+// request has no body, and its status is in the header.
 func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	h := w.Header()
-	h["Date"] = nil // gRPC has none
+	h["Date"] = nil // gRPC responses have no date
 	h.Set("Content-Type", mediaGRPC)
-	h.Set(headerGRPCAccepts, compressionsOfGRPC)
+	h.Set(headerGRPCAccepts, grpcCompressions)
 	if isHead {
 		a.writeStatus(h)
 		w.WriteHeader(http.StatusOK)
@@ -102,18 +104,18 @@ func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 		p := prefix(len(a.message), false)
 		_, err = w.Write(append(p[:], a.message...))
 	}
-	if flushed := http.NewResponseController(w).Flush(); err == nil {
-		err = flushed
+	if flushErr := http.NewResponseController(w).Flush(); err == nil {
+		err = flushErr
 	}
 	a.writeStatus(h)
-	return err //nolint:wrapcheck // nobody reads it
+	return err //nolint:wrapcheck // the receiver ignores its text
 }
 
-// writeStatus sets the header fields of a status.
+// writeStatus sets the gRPC fields of the status in a header or trailer.
 func (a *reply) writeStatus(h http.Header) {
 	h.Set(headerGRPCStatus, strconv.Itoa(int(a.Code)))
 	if a.Message != "" {
-		h.Set(headerGRPCMessage, url.PathEscape(a.Message)) // gRPC escapes fewer characters
+		h.Set(headerGRPCMessage, url.PathEscape(a.Message)) // escapes more characters than gRPC requires
 	}
 	switch {
 	case a.asIs != nil:
@@ -123,43 +125,44 @@ func (a *reply) writeStatus(h http.Header) {
 	}
 }
 
-// decoded returns the value of a header field that ends in -bin, with or without padding.
-func decoded(text string) []byte {
-	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+// decodeBinary returns the value of a header field whose name ends in -bin. It returns nil if the value is invalid. The
+// base64 padding is optional.
+func decodeBinary(value string) []byte {
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
 	if err != nil {
 		return nil
 	}
 	return b
 }
 
-// healthPath is the Check method of gRPC's health service, by which proxies and orchestrators ask whether a
-// server serves. Its Watch is answered UNIMPLEMENTED: gRPC's clients then take the server for healthy and
-// stop asking, and the end of their connection tells them the rest.
+// healthPath is the Check method of the gRPC health service. Proxies and orchestrators call it to learn whether a
+// server is ready. Its Watch method is unimplemented: gRPC clients then assume that the server is healthy, and notice
+// its end by the closed connection.
 const healthPath = "/grpc.health.v1.Health/Check"
 
-// The responses to a check in protobuf.
+// Encoded HealthCheckResponse messages.
 const (
 	serving    = "\x08\x01"
 	notServing = "\x08\x02"
 )
 
-// check is a call that asks for the health of a service. It is never forwarded.
+// check is a gRPC health check. It is never forwarded.
 type check struct{ *call }
 
-// Count answers it.
+// Count returns the response to the health check.
 func (c check) Count(readErr error) receiver.Response {
-	no := c.unframe(readErr)
-	if no == nil && c.compression != bodies.Plain {
+	refusal := c.unframe(readErr)
+	if refusal == nil && c.compression != bodies.Plain {
 		w := <-c.server.workers
 		defer func() { c.server.workers <- w }()
-		c.message, no = c.server.readable(c.call, w)
+		c.message, refusal = c.server.toProtobuf(c.call, w)
 	}
-	if no != nil {
-		return c.refuse(no)
+	if refusal != nil {
+		return c.refuse(refusal)
 	}
 	c.Result = int(ResultOther)
 	switch {
-	case !c.server.hasService(serviceIn(c.message)):
+	case !c.server.hasService(checkedService(c.message)):
 		return c.respond(refuse(ResultOther, otlpanswer.NotFound, "there is no such service here"))
 	case c.server.IsStopping():
 		return c.respond(&reply{message: []byte(notServing)})
@@ -167,23 +170,25 @@ func (c check) Count(readErr error) receiver.Response {
 	return c.respond(&reply{message: []byte(serving)})
 }
 
-// serviceIn returns the service that a check asks for, "" for the server as a whole.
-func serviceIn(message []byte) (name string) {
+// checkedService returns the service name in a HealthCheckRequest message. The name "" stands for the whole server.
+func checkedService(message []byte) (name string) {
+	const serviceField = 1
 	for f := range protolite.Fields(message) {
-		if f.Number == 1 {
+		if f.Number == serviceField {
 			name = string(f.Bytes)
 		}
 	}
 	return name
 }
 
-// hasService reports whether a service exists here.
+// hasService reports whether the server accepts requests of a gRPC service. It always does for the name "".
 func (s *Server) hasService(name string) bool {
-	found, _, isKnown := signalOf("/" + name + exportMethod)
-	return name == "" || isKnown && s.accepts(found)
+	requested, _, isKnown := signalOf("/" + name + exportMethod)
+	return name == "" || isKnown && s.accepts(requested)
 }
 
-// accepts reports whether requests of a signal are accepted: metrics and logs only if they are forwarded.
-func (s *Server) accepts(of signal) bool {
-	return of == signalTraces || of == signalHealth || s.config.Forward.IsSet()
+// accepts reports whether the server accepts requests of a signal. Metrics and logs are accepted only if there is an
+// upstream to forward them to.
+func (s *Server) accepts(requested signal) bool {
+	return requested == signalTraces || requested == signalHealth || s.config.Forward.IsSet()
 }

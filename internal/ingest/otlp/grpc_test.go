@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzFrame holds what is read of gRPC's framing against what is written again, and against
-// the framing's definition: a flag, four bytes of length, and so many bytes.
+// FuzzFrame checks that unframe accepts exactly the bodies with a flag, a four-byte length and that many bytes, and
+// that prefix writes the same bytes.
 func FuzzFrame(f *testing.F) {
 	for _, seed := range [][]byte{
 		nil,

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkHandOn measures a request with 20 spans from an SDK to a destination and back, with what
-// the SDK and the destination of this test take.
+// BenchmarkHandOn measures a request with 20 spans from an SDK to the upstream and back. The result includes the
+// time of the SDK and the upstream in the same process.
 func BenchmarkHandOn(b *testing.B) {
 	for name, isGRPC := range map[string]bool{"HTTP": false, "gRPC": true} {
 		b.Run(name, func(b *testing.B) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 )
 
-// TestHealthIsAnswered by gRPC: of the daemon, and of each service that it takes.
+// TestHealthIsAnswered covers gRPC health checks of the server as a whole, and of each accepted service.
 func TestHealthIsAnswered(t *testing.T) {
 	to := newCollector(t, true, nil)
 	forward := forwardTo(t, to.url())
@@ -71,7 +71,7 @@ func TestHealthIsAnswered(t *testing.T) {
 	}
 }
 
-// TestADaemonThatStopsServesNoMore, as who asks meanwhile is told.
+// TestADaemonThatStopsServesNoMore covers a health check during shutdown.
 func TestADaemonThatStopsServesNoMore(t *testing.T) {
 	h := newHarness(t, nil)
 	r := h.NewRequest(httptest.NewRequest(http.MethodPost, healthPath, nil))

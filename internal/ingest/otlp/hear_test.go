@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// begun is a request of metrics by which an SDK has begun so many spans since its last report.
+// begun returns a metrics request with the delta of the number of spans that an SDK has started.
 func begun(spans uint64) []byte {
 	point := protowire.AppendFixed64(protowire.AppendTag(nil, 6, protowire.Fixed64Type), spans)
 	sum := number(nested(nil, 1, point), 2, 1)
@@ -20,7 +20,7 @@ func begun(spans uint64) []byte {
 	return nested(nil, 1, nested(nil, 2, nested(nil, 2, metric)))
 }
 
-// TestWhatSDKsSayOfThemselvesIsHeard, whatever it is written in, and goes on as it came.
+// TestWhatSDKsSayOfThemselvesIsHeard covers all encodings and compressions. The requests are forwarded unchanged.
 func TestWhatSDKsSayOfThemselvesIsHeard(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
@@ -45,8 +45,8 @@ func TestWhatSDKsSayOfThemselvesIsHeard(t *testing.T) {
 	}
 }
 
-// TestMetricsThatCantBeHeardGoOn, and leave nothing behind: in JSON, no message, no compression, and more
-// than a body may have.
+// TestMetricsThatCantBeHeardGoOn checks that unreadable metrics requests are forwarded and release their memory: in
+// JSON, with an invalid message, with an invalid compression, and larger than a body after decompression.
 func TestMetricsThatCantBeHeardGoOn(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))

@@ -17,7 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestSlowBodiesAreCutOff, whatever they are carried by, and hold no memory behind that.
+// TestSlowBodiesAreCutOff covers both HTTP versions, and checks that the memory of the bodies is released.
 func TestSlowBodiesAreCutOff(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.readTimeout = 50 * time.Millisecond })
 	for name, client := range map[string]*http.Client{"HTTP/1.1": h.client(false), "HTTP/2": h.client(true)} {
@@ -36,8 +36,8 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	eventually.True(t, "no body is held", func() bool { return h.Stats().BufferedBytes == 0 })
 }
 
-// TestBrokenConnectionsLeaveNothing: what begins and breaks off anywhere is counted nowhere,
-// and the next one is served.
+// TestBrokenConnectionsLeaveNothing checks that requests that end early at any byte are not counted, and that the
+// next request is served.
 func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 	h := newHarness(t, nil)
 	body := exported("shop", 0, 5, 1)
@@ -49,7 +49,7 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 		case 0:
 			_, _ = io.WriteString(c, request[:n])
 		case 1:
-			_, _ = io.WriteString(c, preface+request[:n]) // frames that are none
+			_, _ = io.WriteString(c, preface+request[:n]) // the first bytes are not valid frames
 		case 2:
 			_, _ = io.WriteString(c, preface[:1+n%len(preface)])
 		}
@@ -67,8 +67,8 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestAFloodOfStreamsTakesItsTurns: one connection has more requests than it may have under way,
-// and all are answered; none is held longer than its own takes.
+// TestAFloodOfStreamsTakesItsTurns sends more requests over one connection than it may have in flight. All of them
+// get a response.
 func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxStreams = 2 })
 	client := h.client(true)
@@ -90,8 +90,8 @@ func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
 	}
 }
 
-// TestWhereThereIsNoRoomItIsTriedAgain: bodies that fill all memory have the next one
-// refused in words that let its SDK try again, and leave room behind them.
+// TestWhereThereIsNoRoomItIsTriedAgain fills the memory for bodies. The next request is refused with a retryable
+// status, and the memory is released afterwards.
 func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody, c.MaxBodyBytes = 1<<20, 1<<20 })
 	large := strings.Repeat("x", 700<<10)
@@ -121,9 +121,10 @@ func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOneConnectionTooMany is refused, and an idle one of either protocol gives way.
+// TestOneConnectionTooMany checks that a connection over the limit is refused, and that an idle connection of
+// either protocol is evicted.
 func TestOneConnectionTooMany(t *testing.T) {
-	// and this process has one of them
+	// the test itself uses one of the connections
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxConnections = 2 })
 	for i := range 6 {
 		client := h.client(i%2 == 0)
@@ -149,14 +150,14 @@ func TestOneConnectionTooMany(t *testing.T) {
 	})
 	before := h.Stats().Refused
 	refused, _ := io.ReadAll(h.dial())
-	// one that was tried before may be counted late
+	// a connection of an earlier attempt can be counted late
 	if !strings.HasPrefix(string(refused), "HTTP/1.1 503 ") || h.Stats().Refused <= before {
 		t.Errorf("one too many got %q, the statistics are %+v", refused, h.Stats())
 	}
 	c.Close()
 }
 
-// TestAHeaderHasItsLines: of HTTP/1.1, where net/http bounds its bytes alone.
+// TestAHeaderHasItsLines checks the limit on header lines of HTTP/1.1. net/http limits only their bytes.
 func TestAHeaderHasItsLines(t *testing.T) {
 	h := newHarness(t, nil)
 	c := h.dial()

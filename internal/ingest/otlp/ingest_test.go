@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wishes are an agent's, which change.
+// wishes are the changeable features of an agent.
 type wishes struct {
 	mu      sync.Mutex
 	now     receiver.Features
@@ -44,7 +44,7 @@ func (w *wishes) change(to func(*receiver.Features)) {
 	w.changed = make(chan struct{})
 }
 
-// byAgent is a server that reads as the agent does.
+// byAgent configures a server that counts by the agent's rules.
 func byAgent(w *wishes) func(*Config, *aggregate.Config) {
 	return func(c *Config, _ *aggregate.Config) {
 		c.Reading, c.Features, c.Counters = ReadingDatadog, w.features, 1
@@ -53,7 +53,7 @@ func byAgent(w *wishes) func(*Config, *aggregate.Config) {
 
 const mark = "\n\x1c\n\x12_dd.stats_computed\x12\x06\n\x04true"
 
-// sayingCounted is a request whose resource says whether its spans are counted.
+// sayingCounted returns a request whose resource has the counted marker with a value.
 func sayingCounted(value string, first, spans int) []byte {
 	said := nested(nested(nil, 1, []byte("_dd.stats_computed")), 2, nested(nil, 1, []byte(value)))
 	return append(exported("shop", first, spans, 1),
@@ -62,7 +62,7 @@ func sayingCounted(value string, first, spans int) []byte {
 				scopeOf(exported("shop", first+spans, spans, 1))...))...)
 }
 
-// scopeOf is the scope of a request with one resource.
+// scopeOf returns the ScopeSpans message of a request with one resource.
 func scopeOf(request []byte) (scope []byte) {
 	eachField(request, func(_ protowire.Number, _ uint64, resource []byte) {
 		eachField(resource, func(n protowire.Number, _ uint64, value []byte) {
@@ -74,8 +74,8 @@ func scopeOf(request []byte) (scope []byte) {
 	return scope
 }
 
-// TestSpansAreCountedByTheAgentsRules: under its names, those that it counts, whatever
-// words they come in.
+// TestSpansAreCountedByTheAgentsRules checks, for every encoding, that the spans that the agent would count are
+// counted under the agent's names.
 func TestSpansAreCountedByTheAgentsRules(t *testing.T) {
 	h := newHarness(t, byAgent(newWishes()))
 	plain, streams := h.client(false), h.client(true)
@@ -100,8 +100,8 @@ func TestSpansAreCountedByTheAgentsRules(t *testing.T) {
 	}
 }
 
-// TestWhatAgentsWantIsFollowed: kinds that it stops counting are not counted any more, and where it
-// leaves out traces in a way of its own, everything is left to it.
+// TestWhatAgentsWantIsFollowed checks that a change of the agent's span kinds takes effect. If the agent filters
+// traces by tags, which the server can't do, it leaves all spans to the agent.
 func TestWhatAgentsWantIsFollowed(t *testing.T) {
 	w := newWishes()
 	to := newCollector(t, false, nil)
@@ -146,14 +146,14 @@ func TestWhatAgentsWantIsFollowed(t *testing.T) {
 	}
 }
 
-// TestWhoHasCountedIsBelieved: what a resource says goes before what the header says, and what
-// is counted nowhere else is counted here.
+// TestWhoHasCountedIsBelieved checks that the marker of a resource takes precedence over the header of the request,
+// and that all spans without either are counted.
 func TestWhoHasCountedIsBelieved(t *testing.T) {
 	h := newHarness(t, byAgent(newWishes()))
 	client, first := h.client(false), 0
 	for _, c := range []struct {
 		resource, header string
-		counted          uint64 // of 1 span of a resource that says nothing, and 1 of another
+		counted          uint64 // a request with one span of an unmarked resource, and one of a marked resource
 		result           string
 	}{
 		{"true", "", 1, "counted"},
@@ -178,8 +178,8 @@ func TestWhoHasCountedIsBelieved(t *testing.T) {
 	}
 }
 
-// TestCountedRequestsSayIt, by an attribute of each resource, also where they are sent again,
-// in gzip and in JSON, or go on in part; and nothing that is not counted does.
+// TestCountedRequestsSayIt checks the counted marker of each resource of counted requests: of retries, with gzip,
+// in JSON, and of samples. Uncounted requests have none.
 func TestCountedRequestsSayIt(t *testing.T) {
 	for _, reading := range []Reading{ReadingOTel, ReadingDatadog} {
 		to := newCollector(t, false, func(w http.ResponseWriter, n int) {
@@ -243,8 +243,8 @@ func TestCountedRequestsSayIt(t *testing.T) {
 	}
 }
 
-// TestAMarkHasItsRoomBeforeAnythingIsCounted: where there is none just now its SDK tries again,
-// where there never is it is told so, and nothing is counted.
+// TestAMarkHasItsRoomBeforeAnythingIsCounted checks that a request without memory for the marker is refused before
+// it is counted: with a retry if memory can become free, and without one otherwise.
 func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
@@ -275,7 +275,8 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	h.workers <- w
 }
 
-// TestAWarmAgentReaderAllocatesNothingASpan: a few things a request, for each process in it.
+// TestAWarmAgentReaderAllocatesNothingASpan checks that the number of allocations per request depends on the
+// resources, but not on the spans.
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: newWishes().features}}}
 	s.loadFeatures()
@@ -296,7 +297,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	}
 }
 
-// TestATranslatorIsOfItsPolicy: tags that an agent asks for later are labels from then on.
+// TestATranslatorIsOfItsPolicy checks that peer tags that the agent adds later become labels.
 func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: w.features}}}

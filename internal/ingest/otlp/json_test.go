@@ -10,8 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// FuzzJSONStaysInItsRoom: the protobuf of a request in JSON is no longer than the room that it is
-// given.
+// FuzzJSONStaysInItsRoom checks that the protobuf of a JSON request fits into the memory reserved for it.
 func FuzzJSONStaysInItsRoom(f *testing.F) {
 	for _, seed := range []string{
 		inJSONText, "{}", `{"resourceSpans":[{},{},{}]}`,
@@ -23,7 +22,7 @@ func FuzzJSONStaysInItsRoom(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		body = bytes.ToValidUTF8(body, []byte("?")) // what is not is refused before
+		body = bytes.ToValidUTF8(body, []byte("?")) // invalid UTF-8 is refused earlier
 		room := otlpjson.ProtobufBytes(len(body))
 		if written, err := otlpjson.FromJSON(make([]byte, 0, room), body); err == nil && len(written) > room {
 			t.Errorf("%d bytes of JSON become %d", len(body), len(written))
@@ -31,7 +30,7 @@ func FuzzJSONStaysInItsRoom(f *testing.F) {
 	})
 }
 
-// TestJSONIsCountedAndAnswered in JSON, and what is none is refused in JSON.
+// TestJSONIsCountedAndAnswered also checks that invalid JSON is refused with a response in JSON.
 func TestJSONIsCountedAndAnswered(t *testing.T) {
 	h := newHarness(t, nil)
 	client := h.client(false)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// randomTraces is a request of so many traces with two spans each and random ids, and those ids.
+// randomTraces returns a request with count traces of two spans each and random ids, and these ids.
 func randomTraces(random *rand.Rand, count int) (request []byte, ids []string) {
 	var scope []byte
 	now := uint64(time.Now().UnixNano())
@@ -32,7 +32,7 @@ func randomTraces(random *rand.Rand, count int) (request []byte, ids []string) {
 	return nested(nil, 1, nested(nil, 2, scope)), ids
 }
 
-// spansIn are the spans of a request, by trace id, and their tracestates.
+// spansIn returns the number of spans per trace id of a request, and the set of their tracestates.
 func spansIn(request []byte) (byTrace map[string]int, states map[string]bool) {
 	byTrace, states = map[string]int{}, map[string]bool{}
 	each := func(message []byte, field protowire.Number, with func(value []byte)) {
@@ -53,8 +53,8 @@ func spansIn(request []byte) (byTrace map[string]int, states map[string]bool) {
 	return byTrace, states
 }
 
-// TestAShareOfTracesGoesOn, whole, by their ids alone and with its threshold; every span is
-// counted. A quarter of all ids has a randomness of 0xc0000000000000 or more.
+// TestAShareOfTracesGoesOn checks that whole traces are sampled by their ids, with the threshold in the tracestate,
+// and that every span is counted. A quarter of all ids has a randomness of 0xc0000000000000 or more.
 func TestAShareOfTracesGoesOn(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
@@ -124,8 +124,8 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentAgainIsToldOnce: of a request that its SDK sends again, because the destination did not take
-// it, what goes on is written each time and told once.
+// TestWhatIsSentAgainIsToldOnce checks that each retry of a request is sampled and forwarded again, but that the
+// sampling statistics include it once.
 func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
 	to := newCollector(t, false, func(w http.ResponseWriter, n int) {
 		if n < 3 {
@@ -151,7 +151,7 @@ func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestWhereNothingGoesOnItIsTaken: nobody is asked about a request of which nothing is wanted.
+// TestWhereNothingGoesOnItIsTaken checks that a request without sampled traces is accepted without the upstream.
 func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
@@ -171,7 +171,7 @@ func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 	}
 }
 
-// TestPackingHasItsRoom: bytes that can't be compressed take no more than is set aside.
+// TestPackingHasItsRoom checks that incompressible bytes need no more than the reserved memory.
 func TestPackingHasItsRoom(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	h := newHarness(t, nil)
@@ -181,16 +181,16 @@ func TestPackingHasItsRoom(t *testing.T) {
 		for i := range message {
 			message[i] = byte(random.Uint32())
 		}
-		to := h.Bodies.Take(compressedBytes(n))
+		to := h.Bodies.Take(maxCompressedBytes(n))
 		room := cap(to.Bytes)
-		if p.compress(to, message); cap(to.Bytes) != room {
+		if p.appendCompressed(to, message); cap(to.Bytes) != room {
 			t.Errorf("%d bytes take %d, %d are set aside", n, len(to.Bytes), room)
 		}
 		to.Release()
 	}
 }
 
-// TestAllThatGoesOnHasItsThreshold: also where the share leaves out none of a request.
+// TestAllThatGoesOnHasItsThreshold covers a request of which all traces are sampled.
 func TestAllThatGoesOnHasItsThreshold(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())

@@ -2,5 +2,5 @@
 
 package otlp
 
-// detectorShare is nothing without the race detector.
+// detectorShare is 0 without the race detector.
 const detectorShare = 0.

@@ -18,7 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// compression is one in the words of a protocol.
+// compression is a compression as a protocol names it.
 type compression struct {
 	name   string
 	isGRPC bool
@@ -31,7 +31,7 @@ var compressions = []compression{
 	{"zstd", false, zstded},
 	{"zstd", true, zstded},
 	{"snappy", false, func(message []byte) []byte { return snappy.Encode(nil, message) }},
-	{"snappy", false, snapped}, // of older Collectors
+	{"snappy", false, snapped}, // older Collectors use it
 	{"x-snappy-framed", false, snapped},
 	{"snappy", true, snapped},
 }
@@ -52,7 +52,7 @@ func snapped(message []byte) []byte {
 	return b.Bytes()
 }
 
-// send sends a message as it is, under the name of the compression.
+// send sends an already compressed message with the name of the compression.
 func (c compression) send(t testing.TB, h *harness, s signal, message []byte) answered {
 	t.Helper()
 	if c.isGRPC {
@@ -68,7 +68,7 @@ func (c compression) String() string {
 	return fmt.Sprintf("%s, by gRPC %v", c.name, c.isGRPC)
 }
 
-// is says whether an answer is that of a status of HTTP, or of a code.
+// is reports whether a response has an HTTP status, or a gRPC code.
 func (c compression) is(a answered, status int, code otlpanswer.Code) bool {
 	if c.isGRPC {
 		return a.status == http.StatusOK && a.grpc == fmt.Sprint(code)
@@ -76,7 +76,7 @@ func (c compression) is(a answered, status int, code otlpanswer.Code) bool {
 	return a.status == status && (status == http.StatusOK || statusIn(a) == code)
 }
 
-// TestCompressedSpansCountAlike, whatever compresses them, and however many they are.
+// TestCompressedSpansCountAlike covers all compressions, with few and with many spans.
 func TestCompressedSpansCountAlike(t *testing.T) {
 	h := newHarness(t, nil)
 	r, want := rand.New(rand.NewPCG(1, 2)), uint64(0)
@@ -104,8 +104,8 @@ func TestCompressedSpansCountAlike(t *testing.T) {
 	}
 }
 
-// TestBadCompressionIsRefused in the same words, whatever compressed it: a bomb is too large, half a
-// message is none, and so is a message under the name of another compression.
+// TestBadCompressionIsRefused covers a message that is too large after decompression, a truncated message, and a
+// message with the name of another compression.
 func TestBadCompressionIsRefused(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = bodies.FirstBuffer })
 	good, large := exported("shop", 0, 5, 1), make([]byte, 1<<20)
@@ -144,8 +144,8 @@ func TestBadCompressionIsRefused(t *testing.T) {
 	}
 }
 
-// TestCompressedBytesGoOnAsTheyCame, under the name that their compression has there. A block of snappy
-// has none in gRPC: of traces what is in it goes on.
+// TestCompressedBytesGoOnAsTheyCame checks that the name of the compression is translated for the upstream. The
+// block format of snappy has no name in gRPC, so traces are forwarded uncompressed.
 func TestCompressedBytesGoOnAsTheyCame(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
@@ -184,7 +184,8 @@ func TestCompressedBytesGoOnAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenAnewIsInGzip, whatever compressed what came.
+// TestWhatIsWrittenAnewIsInGzip checks that sampled messages are compressed with gzip, whatever the compression of
+// the received message.
 func TestWhatIsWrittenAnewIsInGzip(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)

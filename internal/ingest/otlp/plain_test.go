@@ -17,18 +17,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/destination"
 )
 
-// text is a request as an SDK writes it.
+// text returns an HTTP/1.1 request as an SDK writes it.
 func text(path, media string, body []byte, fields ...string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nConnection: keep-alive\r\n%sContent-Length: %d\r\n\r\n%s",
 		path, media, strings.Join(fields, ""), len(body), body)
 }
 
-// inChunks is one whose length only its end says.
+// inChunks returns a chunked body.
 func inChunks(body []byte) string {
 	return fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", mediaProtobuf, len(body), body)
 }
 
-// statusOf reads an answer to its end.
+// statusOf reads a whole response and returns its status.
 func statusOf(t *testing.T, from *bufio.Reader) int {
 	t.Helper()
 	resp, err := http.ReadResponse(from, nil)
@@ -42,7 +42,7 @@ func statusOf(t *testing.T, from *bufio.Reader) int {
 	return resp.StatusCode
 }
 
-// TestRequestsOfAConnection_EachIsAnswered, whatever they are, with and without an upstream.
+// TestRequestsOfAConnection_EachIsAnswered covers consecutive requests of all kinds, with and without an upstream.
 func TestRequestsOfAConnection_EachIsAnswered(t *testing.T) {
 	good := exported("shop", 0, 5, 1)
 	requests := []struct {
@@ -84,8 +84,8 @@ func TestRequestsOfAConnection_EachIsAnswered(t *testing.T) {
 	}
 }
 
-// TestMoreThanThereAreConnectionsGoOn: so many requests at a time that there is no connection to the
-// destination left, which has as many as there are before it answers one. The others wait for one.
+// TestMoreThanThereAreConnectionsGoOn sends more requests at a time than there are upstream connections. The other
+// requests wait for a connection.
 func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
 	const most = destination.MaxForwards + 8
 	var here atomic.Int32
@@ -118,8 +118,8 @@ func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatTheDestinationHasEndedIsPassedOver: it ends each behind its answer, or says
-// so and reads no more.
+// TestAConnectionThatTheDestinationHasEndedIsPassedOver covers upstreams that close their connection after each
+// response, with or without a Connection: close header.
 func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
 	for _, said := range []string{"", "Connection: close\r\n"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -167,8 +167,8 @@ func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatTakesItsTimeIsWaitedFor, and one that comes before all of the request is
-// read is heard.
+// TestAnAnswerThatTakesItsTimeIsWaitedFor also covers a response that arrives before the upstream has read the
+// whole request.
 func TestAnAnswerThatTakesItsTimeIsWaitedFor(t *testing.T) {
 	to := newCollector(t, false, func(http.ResponseWriter, int) { time.Sleep(40 * time.Millisecond) })
 	h := newHarness(t, forwardTo(t, to.url()))

@@ -2,6 +2,5 @@
 
 package otlp
 
-// detectorShare is the part of a promise of memory that the race detector may take on top:
-// it keeps things of its own for what is allocated.
+// detectorShare is the additional memory that the race detector may use, relative to a memory limit.
 const detectorShare = 1. / 16

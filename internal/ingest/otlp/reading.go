@@ -16,15 +16,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Reading is whose rules decide which spans count, and under which labels.
+// Reading selects the rules that decide which spans are counted, and under which labels.
 type Reading string
 
 const (
 	ReadingOTel    Reading = "otel"    // OpenTelemetry's semantic conventions
-	ReadingDatadog Reading = "datadog" // the Datadog agent's own OTLP ingest
+	ReadingDatadog Reading = "datadog" // rules of the Datadog agent's OTLP ingest
 )
 
-// countingBytes returns the memory for counting and publishing a body of that length.
+// countingBytes returns the maximum memory of a worker that counts a body of the given length.
 func (r Reading) countingBytes(body int) int {
 	counter := otel.CounterBytes(body)
 	if r == ReadingDatadog {
@@ -34,21 +34,21 @@ func (r Reading) countingBytes(body int) int {
 	return counter + spantable.MaxSpans(body)*admit.SpanBytes + bodies.DecompressorBytes + jsonBytes*body
 }
 
-// jsonBytes is the memory for reading JSON per byte: its buffer, and its longest text.
+// jsonBytes is the maximum memory per byte of JSON while it is converted: the output, and the longest string.
 const jsonBytes = 3
 
-// reader makes batches of messages by one reading. One goroutine at a time uses it.
+// reader decodes a message and makes batches of its counted spans. It is not safe for concurrent use.
 type reader interface {
-	// read decodes a message and counts its spans. isCounted is whether the request's header says that they
-	// are counted. Unless the result is ResultCounted there is nothing to publish.
+	// read decodes a message and counts its spans. isCounted reports whether the request has headerComputedStats.
+	// The message has batches only if the result is ResultCounted.
 	read(message []byte, isCounted bool) (Result, error)
-	// Batches visits the batches of the last message, each with an origin of bounded length.
+	// Batches iterates over the batches of the last message, each with an origin of limited length.
 	Batches(yield func(span.Origin, *span.Batch) bool)
-	// Counted visits the spans of the last message that have a place in a batch.
+	// Counted iterates over the spans of the last message that are in a batch.
 	Counted(yield func(otel.Counted) bool)
 	// Request returns the last message, decoded.
 	Request() *otlp.Request
-	// Release releases the last message.
+	// Release releases the memory of the last message.
 	Release()
 }
 
@@ -72,23 +72,23 @@ func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	return ResultCounted, nil
 }
 
-// agentReader counts spans as the Datadog agent's own OTLP ingest does: a Translator makes Datadog traces of a message,
-// and the agent's rules count those.
+// agentReader counts spans like the Datadog agent's OTLP ingest: a Translator converts a message to Datadog traces, and
+// the agent's rules are applied to these traces.
 type agentReader struct {
-	wanted     *atomic.Pointer[agent.Policy] // the current policy; nil while only the agent can count
-	policy     *agent.Policy                 // policy of the translator
+	current    *atomic.Pointer[agent.Policy] // current policy; nil while only the agent can count the spans
+	policy     *agent.Policy                 // policy of translator
 	message    otlp.Request
 	translator *translate.Translator
 	traces     spantable.Table
 	counter    *agent.Counter
 }
 
-func newAgentReader(wanted *atomic.Pointer[agent.Policy]) *agentReader {
-	return &agentReader{wanted: wanted, counter: agent.NewCounter()}
+func newAgentReader(current *atomic.Pointer[agent.Policy]) *agentReader {
+	return &agentReader{current: current, counter: agent.NewCounter()}
 }
 
 func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
-	policy := r.wanted.Load()
+	policy := r.current.Load()
 	if policy == nil {
 		return ResultNotWanted, nil
 	}
@@ -100,8 +100,8 @@ func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 		r.policy = policy
 	}
 	t := r.translator
-	ofSpans, ofResources := t.Names()
-	if err := r.message.Decode(message, ofSpans, ofResources); err != nil {
+	spanAttributes, resourceAttributes := t.Names()
+	if err := r.message.Decode(message, spanAttributes, resourceAttributes); err != nil {
 		return ResultUnread, err //nolint:wrapcheck // it says what to do
 	}
 	if err := t.Translate(&r.message, isCounted, &r.traces); err != nil {
@@ -121,7 +121,7 @@ func (r *agentReader) Batches(yield func(span.Origin, *span.Batch) bool) {
 	r.counter.IngestedBatches(yield)
 }
 
-// Counted visits none: the agent's rules choose among the spans and renumber them.
+// Counted yields nothing: the agent's rules renumber the spans, so that they can't be found in the message.
 func (r *agentReader) Counted(func(otel.Counted) bool) {}
 
 func (r *agentReader) Request() *otlp.Request { return &r.message }
@@ -132,7 +132,7 @@ func (r *agentReader) Release() {
 	r.message.Release()
 }
 
-// worker holds the memory for counting one body.
+// worker is the memory for counting one call. A call has exclusive use of its worker.
 type worker struct {
 	reader       reader
 	sample       sampling.Sample
@@ -140,22 +140,24 @@ type worker struct {
 	compressor   compressor
 }
 
-// release releases the last body.
+// release releases the memory of the last call.
 func (w *worker) release() {
 	w.reader.Release()
 	w.sample.Release()
 }
 
-// forwardedSpans visits the spans that are forwarded and have ids: they may become exemplars.
+// forwardedSpans iterates over the counted spans that are forwarded and have a trace id and a span id. They can become
+// exemplars.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	r := w.reader.Request()
 	for s := range w.reader.Counted {
-		place, id := &r.Extras[s.Span], r.Spans[s.Span].ID
-		if !w.sample.IsSelected(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
+		extra, id := &r.Extras[s.Span], r.Spans[s.Span].ID
+		hasIDs := id != 0 && extra.TraceHigh|extra.TraceLow != 0
+		if !hasIDs || !w.sample.IsSelected(s.Span) {
 			continue
 		}
 		if !yield(receiver.ForwardedSpan{
-			Batch: s.Batch, Index: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow, Span: id,
+			Batch: s.Batch, Index: s.At, TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: id,
 		}) {
 			return
 		}

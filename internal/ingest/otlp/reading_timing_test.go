@@ -11,12 +11,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
 )
 
-// attribute is a text of a span or of a resource.
+// attribute appends a string attribute of a span or a resource.
 func attribute(b []byte, field protowire.Number, name, value string) []byte {
 	return nested(b, field, nested(nested(nil, 1, []byte(name)), 2, nested(nil, 1, []byte(value))))
 }
 
-// shapes are the spans of a request to a web application, by their kinds and attributes.
+// shapes are the spans of a trace of a web application.
 var shapes = []struct {
 	kind       uint64
 	name       string
@@ -49,7 +49,7 @@ var shapes = []struct {
 	}},
 }
 
-// webRequest is a request with so many traces of four spans.
+// webRequest returns a request with traces of four spans each.
 func webRequest(traces int) []byte {
 	scope, now := []byte(nil), uint64(time.Now().UnixNano())
 	for i := range 4 * traces {
@@ -73,8 +73,8 @@ func webRequest(traces int) []byte {
 	return nested(nil, 1, nested(nested(nil, 1, said), 2, scope))
 }
 
-// BenchmarkRead is what a span costs in each reading, from a message to batches, and what it
-// costs beside to have what goes on say so.
+// BenchmarkRead measures the time per span from a message to batches, for each reading, and the additional time to
+// mark a request as counted.
 func BenchmarkRead(b *testing.B) {
 	cpuTime := func() time.Duration {
 		var used syscall.Rusage
@@ -113,7 +113,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// agentsWishes are those of an agent as it is shipped, as far as spans of these shapes go.
+// agentsWishes returns the default features of an agent, as far as they matter for shapes.
 func agentsWishes() *wishes {
 	w := newWishes()
 	w.now.SpanKinds = []string{"server", "client", "producer", "consumer"}

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestAnswersAreTheSpecifications has each word of them in golden bytes.
+// TestAnswersAreTheSpecifications compares every part of the responses with golden bytes.
 func TestAnswersAreTheSpecifications(t *testing.T) {
 	partial := &reply{message: nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))}
 	busy := &reply{Status: otlpanswer.Status{
@@ -24,7 +24,7 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		encoding encoding
 		status   int
 		retry    string
-		body     string // in hexadecimal, but for JSON
+		body     string // hexadecimal, except for JSON
 	}{
 		{"taken", accepted(), inProtobuf, 200, "", ""},
 		{"taken", accepted(), inJSON, 200, "", `{}`},

@@ -9,15 +9,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// sampled is the forwarded message if it is not the received one: some of its traces, or all of them with the mark.
+// sampled is a forwarded message that differs from the received one: it has only the sampled traces, or the counted
+// marker. It is the zero value if the received message is forwarded.
 type sampled struct {
-	reserved    *bodies.Body // memory for body before it is written
-	body        *bodies.Body // in protobuf, compressed with gzip if the call was compressed
+	reserved    *bodies.Body // memory reserved for body; nil once body is written
+	body        *bodies.Body // message in protobuf; compressed with gzip if the received message was compressed
 	compression bodies.Compression
-	isEmpty     bool // nothing is forwarded
+	isEmpty     bool // whether all traces are sampled out, so that nothing is forwarded
 }
 
-// releaseUnused releases memory that nothing was written into.
+// releaseUnused releases the reserved memory if no message has been written into it.
 func (k *sampled) releaseUnused() {
 	if k.reserved != nil {
 		k.reserved.Release()
@@ -25,39 +26,40 @@ func (k *sampled) releaseUnused() {
 	}
 }
 
-// selectSpans chooses the spans of a call that are forwarded, and reserves memory for writing them, before anything is
-// counted: a call that finds no memory is retried as a whole.
-func (s *Server) selectSpans(c *call, w *worker) (part sampling.Selection, no *reply) {
-	part.IsUnchanged = true
+// selectSpans selects the spans of a call to forward, and reserves memory for their message. It has to be called before
+// the spans are counted, so that a call without memory can be refused and retried.
+func (s *Server) selectSpans(c *call, w *worker) (selection sampling.Selection, refusal *reply) {
+	selection.IsUnchanged = true
 	if s.config.Keep == nil && !s.config.Marks {
-		return part, nil
+		return selection, nil
 	}
-	part = w.sample.Select(w.reader.Request(), s.config.Keep, s.config.Marks)
+	selection = w.sample.Select(w.reader.Request(), s.config.Keep, s.config.Marks)
 	switch {
-	case part.IsUnchanged || s.isEmpty(part):
-		return part, nil
-	case c.Size()+part.Size > s.config.MaxBodyBytes:
-		return part, refuse(ResultTooLarge, otlpanswer.ResourceExhausted, "what goes on of the request "+
+	case selection.IsUnchanged || s.isEmpty(selection):
+		return selection, nil
+	case c.Size()+selection.Size > s.config.MaxBodyBytes:
+		return selection, refuse(ResultTooLarge, otlpanswer.ResourceExhausted, "what goes on of the request "+
 			"finds no room beside it; have the SDK export less at a time, or raise --otlp-max-body-bytes")
 	}
-	if c.sampled.reserved = s.Bodies.Take(part.Size); c.sampled.reserved == nil {
-		return part, s.notRead(bodies.ErrNoRoom, ResultBusy)
+	if c.sampled.reserved = s.Bodies.Take(selection.Size); c.sampled.reserved == nil {
+		return selection, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
-	return part, nil
+	return selection, nil
 }
 
-// isEmpty reports whether no trace is forwarded.
-func (s *Server) isEmpty(part sampling.Selection) bool {
-	return s.config.Keep != nil && !part.IsUnchanged && part.Sampled.Spans == 0
+// isEmpty reports whether a selection has no spans, so that nothing is forwarded.
+func (s *Server) isEmpty(selection sampling.Selection) bool {
+	return s.config.Keep != nil && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
 
-// writeSelected writes the selected spans of a counted call, if they are not the received message. It releases the
-// received message, since the upstream may take its time.
-func (s *Server) writeSelected(c *call, w *worker, part sampling.Selection, isDuplicate bool) {
-	saved := 0 // bytes
+// writeSelected writes the message with the selected spans of a counted call, unless it equals the received message.
+// It then releases the received message, since the upstream can take long to respond. A duplicate is not added to the
+// sampling statistics.
+func (s *Server) writeSelected(c *call, w *worker, selection sampling.Selection, isDuplicate bool) {
+	saved := 0 // bytes that are not forwarded
 	switch {
-	case part.IsUnchanged:
-	case s.isEmpty(part):
+	case selection.IsUnchanged:
+	case s.isEmpty(selection):
 		saved = len(c.message)
 		c.sampled.isEmpty = true
 		c.Release()
@@ -71,41 +73,41 @@ func (s *Server) writeSelected(c *call, w *worker, part sampling.Selection, isDu
 		saved -= len(c.sampled.body.Bytes)
 	}
 	if s.config.Keep != nil && !isDuplicate {
-		s.sampling.note(part.Sampled, part.SampledOut, saved)
+		s.sampling.note(selection.Sampled, selection.SampledOut, saved)
 	}
 }
 
-// compress compresses the sampled message if the call was compressed and there is memory for it: with
-// gzip in any case, since every upstream reads that.
+// compress compresses the sampled message if the received message was compressed and there is memory for the result.
+// It always uses gzip, since every OTLP server supports gzip.
 func (s *Server) compress(c *call, w *worker) {
 	if c.compression == bodies.Plain {
 		return
 	}
-	to := c.Own(s.Bodies.Take(compressedBytes(len(c.sampled.body.Bytes))))
-	if to == nil {
+	compressed := c.Own(s.Bodies.Take(maxCompressedBytes(len(c.sampled.body.Bytes))))
+	if compressed == nil {
 		return
 	}
-	w.compressor.compress(to, c.sampled.body.Bytes)
+	w.compressor.appendCompressed(compressed, c.sampled.body.Bytes)
 	c.sampled.body.Release()
-	c.sampled.body, c.sampled.compression = to, bodies.Gzip
+	c.sampled.body, c.sampled.compression = compressed, bodies.Gzip
 }
 
-// compressor compresses with gzip. It reuses its memory of about a MiB.
+// compressor compresses with gzip. It reuses its memory of about 1 MiB.
 type compressor struct{ gzip *gzip.Writer }
 
-// compressedBytes is the maximum length of n compressed bytes: five bytes per stored block, and the
-// header and trailer.
-func compressedBytes(n int) int { return n + n/1000 + 1<<10 }
+// maxCompressedBytes returns the maximum length of n bytes after compression with gzip. Incompressible bytes grow by
+// five bytes per stored block, and by the header and the trailer.
+func maxCompressedBytes(n int) int { return n + n/1000 + 1<<10 }
 
-// compress appends a message to a body that has the capacity for it.
-func (p *compressor) compress(to *bodies.Body, message []byte) {
-	into := bytes.NewBuffer(to.Bytes)
+// appendCompressed appends the compressed message to body, which needs a free capacity of maxCompressedBytes.
+func (p *compressor) appendCompressed(body *bodies.Body, message []byte) {
+	buffer := bytes.NewBuffer(body.Bytes)
 	if p.gzip == nil {
-		p.gzip, _ = gzip.NewWriterLevel(into, gzip.BestSpeed) // the level is valid
+		p.gzip, _ = gzip.NewWriterLevel(buffer, gzip.BestSpeed) // fails only for an invalid level
 	} else {
-		p.gzip.Reset(into)
+		p.gzip.Reset(buffer)
 	}
-	_, _ = p.gzip.Write(message) // memory takes everything
+	_, _ = p.gzip.Write(message) // a bytes.Buffer never returns an error
 	_ = p.gzip.Close()
-	to.Bytes = into.Bytes()
+	body.Bytes = buffer.Bytes()
 }

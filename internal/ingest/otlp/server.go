@@ -14,51 +14,52 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// Server is the receiver of OTLP.
+// Server is the OTLP receiver.
 type Server struct {
 	*receiver.Server
 	config   Config
-	workers  chan *worker // that are free
-	policy   *otel.Policy // of ReadingOTel
+	workers  chan *worker // idle workers
+	policy   *otel.Policy // rules of ReadingOTel
 	forwards receiver.ForwardStats
 	sampling samplingStats
-	said     *sdkmetrics.Listener // reports of SDKs about their spans
-	// unforwarded counts refused requests with metrics and logs, by signal.
+	sdkSums  *sdkmetrics.Listener // span counts that SDKs report in forwarded metrics
+	// unforwarded has the number of refused requests per signal, for metrics and logs without an upstream.
 	unforwarded [len(signals)]atomic.Uint64
-	// agentPolicy is that of ReadingDatadog; nil while the agent counts.
+	// agentPolicy has the rules of ReadingDatadog. It is nil while the spans are left to the agent to count.
 	agentPolicy atomic.Pointer[agent.Policy]
 }
 
-// samplingStats count what --otlp-keep forwards.
+// samplingStats counts the traces and spans that --otlp-keep has sampled and sampled out, and the bytes that need not
+// be forwarded.
 type samplingStats struct {
-	keptTraces, keptSpans, goneTraces, goneSpans, savedBytes atomic.Uint64
+	sampledTraces, sampledSpans, sampledOutTraces, sampledOutSpans, savedBytes atomic.Uint64
 }
 
-// note counts a call that was not counted before.
-func (k *samplingStats) note(kept, gone sampling.Tally, saved int) {
-	k.keptTraces.Add(uint64(kept.Traces))
-	k.keptSpans.Add(uint64(kept.Spans))
-	k.goneTraces.Add(uint64(gone.Traces))
-	k.goneSpans.Add(uint64(gone.Spans))
+// note adds the tallies of one call. Calls must not be noted again when they are retried.
+func (k *samplingStats) note(sampled, sampledOut sampling.Tally, saved int) {
+	k.sampledTraces.Add(uint64(sampled.Traces))
+	k.sampledSpans.Add(uint64(sampled.Spans))
+	k.sampledOutTraces.Add(uint64(sampledOut.Traces))
+	k.sampledOutSpans.Add(uint64(sampledOut.Spans))
 	k.savedBytes.Add(uint64(max(0, saved)))
 }
 
 const (
-	// betweenRequests is the maximum time between two requests: most SDKs export every five seconds, metrics
-	// every minute.
+	// betweenRequests is the maximum time between two requests of a connection. Most SDKs export traces every five
+	// seconds, and metrics every minute.
 	betweenRequests = 2 * time.Minute
-	// frameBytes is the maximum length of an HTTP/2 frame: the minimum of the protocol, and all that gRPC for
-	// Go sends.
+	// frameBytes is the maximum length of an HTTP/2 frame: the smallest maximum that the protocol allows. grpc-go
+	// sends no longer frames.
 	frameBytes = 16 << 10
 )
 
-// New opens the listeners. Nothing is accepted before Start.
+// New opens the listeners. Connections are accepted after Start.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		config: config, policy: otel.NewPolicy(config.Labels), said: sdkmetrics.NewListener(),
+		config: config, policy: otel.NewPolicy(config.Labels), sdkSums: sdkmetrics.NewListener(),
 		workers: make(chan *worker, config.Counters),
 	}
 	for range config.Counters {
@@ -81,7 +82,7 @@ func New(config Config) (*Server, error) {
 	return s, err //nolint:wrapcheck // it says what to do
 }
 
-// newReader returns a reader of the configured reading.
+// newReader returns a reader that follows the configured rules.
 func (s *Server) newReader() reader {
 	if s.config.Reading == ReadingDatadog {
 		return newAgentReader(&s.agentPolicy)
@@ -89,15 +90,16 @@ func (s *Server) newReader() reader {
 	return newOTelReader(s.policy)
 }
 
-// loadFeatures applies the agent's features if its rules are followed.
+// loadFeatures sets the rules of ReadingDatadog to those of the agent's current features. It returns a channel that
+// signals a change of the features, or nil with another reading.
 func (s *Server) loadFeatures() (changed <-chan struct{}) {
 	if s.config.Reading != ReadingDatadog {
 		return nil
 	}
 	f, changed := s.config.Features()
-	more := agent.Labels{Ignore: s.config.Labels.Ignore}
-	policy, ok := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, more)
-	if ok && f.Stats && !f.FiltersTags {
+	ignored := agent.Labels{Ignore: s.config.Labels.Ignore}
+	policy, isValid := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, ignored)
+	if isValid && f.Stats && !f.FiltersTags {
 		if _, err := translate.New(policy.Names()); err == nil {
 			s.agentPolicy.Store(policy)
 			return changed
@@ -114,36 +116,36 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 // Stats are the counters of the receiver.
 type Stats struct {
 	receiver.Status
-	// Forwarded and dropped by --otlp-keep, and the bytes that it saved.
+	// Traces and spans that --otlp-keep sampled (Kept) and sampled out (Gone), and bytes not forwarded because of it.
 	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
 }
 
-// Stats reads the counters. A nil server is off.
+// Stats returns the current counters. A nil Server is a disabled receiver, with all counters at 0.
 func (s *Server) Stats() (stats Stats) {
 	if s == nil {
 		s = &Server{}
 	}
 	stats.Status = s.Server.Status(resultNames[:], &s.forwards)
 	stats.RefusedSignals = map[string]uint64{}
-	for _, of := range []signal{signalMetrics, signalLogs} {
-		stats.RefusedSignals[signals[of].name] = s.unforwarded[of].Load()
+	for _, refused := range []signal{signalMetrics, signalLogs} {
+		stats.RefusedSignals[signals[refused].name] = s.unforwarded[refused].Load()
 	}
 	k := &s.sampling
-	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
-	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),
-		k.savedBytes.Load()
+	stats.KeptTraces, stats.KeptSpans = k.sampledTraces.Load(), k.sampledSpans.Load()
+	stats.GoneTraces, stats.GoneSpans = k.sampledOutTraces.Load(), k.sampledOutSpans.Load()
+	stats.SavedBytes = k.savedBytes.Load()
 	return stats
 }
 
-// Said returns the reports of SDKs about their own spans, and whether there are any.
-func (s *Server) Said() (sums sdkmetrics.Sums, heard bool) {
+// Said returns the span counts that SDKs report in forwarded metrics, and whether any SDK has reported some.
+func (s *Server) Said() (sums sdkmetrics.Sums, found bool) {
 	if s == nil {
 		return sums, false
 	}
-	return s.said.Sums()
+	return s.sdkSums.Sums()
 }
 
-// Shown returns the status that all receivers have.
+// Status returns the part of Stats that all receivers have.
 func (s *Server) Status() receiver.Status { return s.Stats().Status }
 
 // Result is the result of counting a request.
@@ -152,22 +154,22 @@ type Result uint8
 const (
 	ResultCounted       Result = iota
 	ResultCountedBefore        // a retry
-	ResultByTracer             // its sender computes its statistics
-	ResultUnread               // it can't be parsed
-	ResultNoRoom               // a ring or an interval has no room, or the daemon stops
-	ResultTooMany              // it has more spans than the rings can ever hold
-	ResultTooLarge             // over --otlp-max-body, as it comes or decompressed
-	ResultBusy                 // no memory is free
-	ResultNotWanted            // no destination takes statistics
-	ResultIncomplete           // its SDK did not send all of it
-	ResultRefused              // by its path, method or header
-	ResultOther                // metrics, logs, a health check or a browser's preflight request
-	ResultBug                  // an internal error, contained
+	ResultByTracer             // the sender computes the statistics
+	ResultUnread               // unparsable
+	ResultNoRoom               // a ring or an interval is full, or the daemon shuts down
+	ResultTooMany              // more spans than fit into empty rings
+	ResultTooLarge             // received or decompressed body exceeds --otlp-max-body
+	ResultBusy                 // bodies in memory have reached --otlp-max-body-bytes
+	ResultNotWanted            // no destination accepts statistics
+	ResultIncomplete           // the SDK sent only a part of the body
+	ResultRefused              // invalid path, method or header
+	ResultOther                // metrics, logs, a health check or a CORS preflight request
+	ResultBug                  // recovered panic
 
 	results = int(ResultBug) + 1
 )
 
-// resultNames are the names in metrics.
+// resultNames are the values of the metric label "result", indexed by Result.
 var resultNames = [results]string{
 	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_many", "too_large", "busy",
 	"not_wanted", "incomplete", "refused", "other", "bug",

@@ -20,7 +20,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestEverySpanIsCounted, whatever the words, and however often the connection is used.
+// TestEverySpanIsCounted covers all encodings, with new and with reused connections.
 func TestEverySpanIsCounted(t *testing.T) {
 	h := newHarness(t, nil)
 	plain, streams := h.client(false), h.client(true)
@@ -64,7 +64,7 @@ func TestEverySpanIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenIsSaid in the words of the specification and of who asks.
+// TestWhatIsNotTakenIsSaid checks that refusals follow the specification, in the encoding of the sender.
 func TestWhatIsNotTakenIsSaid(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = bodies.FirstBuffer })
 	plain, streams := h.client(false), h.client(true)
@@ -76,8 +76,8 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		body         []byte
 		header       []string
 		status       int
-		grpc         string          // of gRPC; the status stands in trailers
-		code         otlpanswer.Code // in the body
+		grpc         string          // gRPC status; it is in the trailers
+		code         otlpanswer.Code // code in the body
 		result       Result
 	}{
 		"no such path":   {client: plain, path: "/v1/profiles", body: good, status: 404, code: 12},
@@ -204,7 +204,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		}
 	}
 	if got := h.Stats().RefusedSignals; got["metrics"] != 2 || got["logs"] != 1 || len(got) != 2 {
-		t.Errorf("refused without --otlp-forward: %v", got) // metrics over HTTP and gRPC
+		t.Errorf("refused without --otlp-forward: %v", got) // one over HTTP and one over gRPC
 	}
 	if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.header.Get("Allow") != http.MethodPost {
 		t.Errorf("another method is answered with %v", a.header)
@@ -215,7 +215,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 	}
 }
 
-// statusIn is the code of the status in a body, whatever its type.
+// statusIn returns the code of the status in a protobuf or JSON body.
 func statusIn(a answered) (c otlpanswer.Code) {
 	if a.header.Get("Content-Type") == mediaJSON {
 		_, text, _ := strings.Cut(string(a.body), `"code":`)
@@ -225,7 +225,7 @@ func statusIn(a answered) (c otlpanswer.Code) {
 	return otlpanswer.ReadStatus(a.body).Code
 }
 
-// TestManyAtATime: connections of both kinds, with several streams each, lose nothing.
+// TestManyAtATime sends over connections of both HTTP versions, with several streams each, at the same time.
 func TestManyAtATime(t *testing.T) {
 	h := newHarness(t, nil)
 	const clients, requests, spans = 8, 25, 40
@@ -258,7 +258,7 @@ func TestManyAtATime(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentAgainIsCountedOnce, also over another protocol and in another compression.
+// TestWhatIsSentAgainIsCountedOnce includes retries over another protocol and with another compression.
 func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 	h := newHarness(t, nil)
 	body := exported("shop", 0, 7, 1)
@@ -280,8 +280,8 @@ func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestARequestOfHTTP10SaysItsLength, or it would be empty to whoever reads it, and be lost as one that was
-// taken.
+// TestARequestOfHTTP10SaysItsLength checks that an HTTP/1.0 request without a length is refused. It would look like
+// an empty request, and its spans would be lost.
 func TestARequestOfHTTP10SaysItsLength(t *testing.T) {
 	h := newHarness(t, nil)
 	body := exported("shop", 0, 3, 1)
@@ -303,7 +303,7 @@ func TestARequestOfHTTP10SaysItsLength(t *testing.T) {
 	}
 }
 
-// TestARefusalReachesWhoSendsOn: a sender that writes all of its body before it reads finds its answer.
+// TestARefusalReachesWhoSendsOn checks that a sender that writes its whole body before it reads gets the refusal.
 func TestARefusalReachesWhoSendsOn(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Addr = "127.0.0.1:0" })
 	for path, want := range map[string]int{signals[signalTraces].http: 413, "/v1/profiles": 404} {
@@ -327,7 +327,8 @@ func TestARefusalReachesWhoSendsOn(t *testing.T) {
 	}
 }
 
-// TestWhoCanNotBeReadIsNamed in the log, by its process or address, and as it calls itself.
+// TestWhoCanNotBeReadIsNamed checks that the log identifies the sender of unparsable spans by process or address,
+// and by User-Agent.
 func TestWhoCanNotBeReadIsNamed(t *testing.T) {
 	var log lines
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {

@@ -17,7 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// lines is a log.
+// lines is an in-memory log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -35,7 +35,7 @@ func (l *lines) has(text string) bool {
 	return strings.Contains(l.text.String(), text)
 }
 
-// overTLS is a destination with a certificate of its own for 127.0.0.1, and the file of it.
+// overTLS returns an upstream with a self-signed certificate for 127.0.0.1, and the file with the certificate.
 func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.Server, file string) {
 	t.Helper()
 	to = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,15 +58,15 @@ func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.
 	return to, file
 }
 
-// TestADestinationOverTLS is taken where its certificate is trusted. Where anything about it is
-// wrong its SDK tries again, and the log says what to do.
+// TestADestinationOverTLS checks that an upstream with a trusted certificate gets requests. With any TLS error the
+// SDK is asked to retry, and the log contains advice.
 func TestADestinationOverTLS(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*tls.Config)
-		host    string // instead of 127.0.0.1
-		isPlain bool   // the destination speaks no TLS
+		host    string // host name in the URL, instead of 127.0.0.1
+		isPlain bool   // whether the upstream does not use TLS
 		trust   bool
-		advice  string // "": it is taken
+		advice  string // expected text in the log; empty if the request succeeds
 	}{
 		"own authority":     {trust: true},
 		"unknown authority": {advice: "--otlp-forward-ca"},
@@ -127,7 +127,6 @@ func TestADestinationOverTLS(t *testing.T) {
 	}
 }
 
-// TestAnAuthorityThatCanNotBeUsedIsNamed.
 func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
@@ -152,7 +151,7 @@ func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
 	}
 }
 
-// TestARefusalIsLogged, in the destination's words: its SDK drops what it refused.
+// TestARefusalIsLogged checks that the log has the upstream's message, since the SDK drops the refused request.
 func TestARefusalIsLogged(t *testing.T) {
 	to := newCollector(t, true, func(w http.ResponseWriter, _ int) {
 		_ = refuse(0, otlpanswer.Unauthenticated, "no such key").write(w, inGRPC, signalTraces)

@@ -16,36 +16,36 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Config is the operator's configuration that all receivers have.
+// Config is the part of a receiver's configuration that the operator sets, and that all receivers have.
 type Config struct {
-	Socket         socket.Config // no Unix socket if its path is empty
-	Addr           string        // no TCP address if it is empty
-	Given          net.Listener  // listens on Addr, from the service manager; nil: none
-	AllowUIDs      []uint32      // users that may connect to the socket; nil: all
+	Socket         socket.Config // Unix socket; none if the path is empty
+	Addr           string        // TCP address; none if empty
+	Given          net.Listener  // listener for Addr inherited from the service manager; nil to open one
+	AllowUIDs      []uint32      // users that may connect to the Unix socket; nil allows all
 	MaxConnections int
-	MaxBody        int              // bytes of one buffered body
-	MaxBodyBytes   int              // bytes of all buffered bodies together
-	MaxOrigins     int              // per interval
-	Counters       int              // bodies that are counted at the same time
-	Buffer         time.Duration    // how long a request waits for an unreachable upstream
-	Exemplars      *exemplars.Table // for forwarded spans; nil: none
+	MaxBody        int              // maximum bytes of one buffered body
+	MaxBodyBytes   int              // maximum bytes of all buffered bodies
+	MaxOrigins     int              // maximum number of origins per interval
+	Counters       int              // number of bodies that can be counted at the same time
+	Buffer         time.Duration    // maximum time that a request waits for an unreachable upstream
+	Exemplars      *exemplars.Table // gets forwarded spans as candidates; nil disables exemplars
 	// Features returns the agent's features and a channel that is closed when they change.
 	Features func() (Features, <-chan struct{})
 	Admit    *admit.Publishers
-	// OnAck is called before a sender gets its response, with the number of its spans that were counted in
-	// a cycle: from then on only this daemon has them. It may be nil.
+	// OnAck is called before a sender gets its response, with a cycle and the number of the sender's spans counted in
+	// that cycle. The sender then drops these spans, so that only this daemon has them. OnAck can be nil.
 	OnAck func(cycle, spans uint64)
 	Log   *slog.Logger
 }
 
 // Features are the agent's features, for the receivers that follow its rules.
 type Features struct {
-	Stats           bool // it accepts statistics
+	Stats           bool // whether the agent accepts statistics
 	PeerTags        []string
 	SpanKinds       []string
 	IgnoreResources []string
-	FiltersTags     bool // it leaves out traces by tags of their roots, which only it can do
-	DropsP0s        bool // it does not need unsampled traces
+	FiltersTags     bool // whether the agent filters traces by tags of their root spans, which only the agent can do
+	DropsP0s        bool // feature client_drop_p0s: unsampled traces need not be forwarded
 }
 
 // DefaultConfig returns the defaults that all receivers share, without a listener.
@@ -63,7 +63,7 @@ const (
 // Enabled reports whether the receiver listens anywhere.
 func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
 
-// Check returns all invalid values. The names of the flags begin with a prefix.
+// Check returns the joined errors of all invalid settings. flagPrefix is the first word of their flags.
 func (c *Config) Check(flagPrefix string) (err error) {
 	if c.Socket.Path != "" {
 		err = c.Socket.Check(flagPrefix + "-socket")
@@ -86,19 +86,20 @@ func (c *Config) Check(flagPrefix string) (err error) {
 	)
 }
 
-// LeastBodyBytes returns the least MaxBodyBytes with which a body of MaxBody can be buffered.
+// LeastBodyBytes returns the minimum of MaxBodyBytes with which one body of maximum length fits.
 func (c *Config) LeastBodyBytes() int { return c.MaxBody }
 
-// Publishers returns the maximum number of publishers, if a body has at most maxBatches batches.
+// Publishers returns the maximum number of publishers. maxBatches is the maximum number of batches per body; the batches
+// of one body need a publisher each.
 func (c *Config) Publishers(maxBatches int) int {
 	return max(maxBatches, min(MaxPublishers, c.MaxOrigins))
 }
 
-// Memory returns the memory limits of a receiver. counting is the memory for counting one body,
-// connection the one of a connection, and origins the one of all publishers.
+// Memory returns the maximum memory of a receiver. counting is the memory for counting one body, connection is the memory
+// of one connection, and origins is the memory of all publishers.
 func (c *Config) Memory(flagPrefix, data string, counting, connection, origins int) []memory.Part {
-	part := func(what string, bytes int, flag string) memory.Part {
-		return memory.Part{Name: what + data, Bytes: int64(bytes), Flag: flag}
+	part := func(name string, bytes int, flag string) memory.Part {
+		return memory.Part{Name: name + data, Bytes: int64(bytes), Flag: flag}
 	}
 	return []memory.Part{
 		part("bodies of ", c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),

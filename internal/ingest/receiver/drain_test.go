@@ -18,8 +18,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestWhatIsCountedAtAStopIsAnswered: requests arrive on kept connections while the stop begins. A sender
-// without a response retries at a daemon that does not know its request.
+// TestWhatIsCountedAtAStopIsAnswered sends requests on idle connections at the start of the shutdown. A sender
+// without a response would retry at the next daemon, which does not know that the request was counted.
 func TestWhatIsCountedAtAStopIsAnswered(t *testing.T) {
 	const senders, rounds = 32, 12
 	var slowly atomic.Bool
@@ -48,7 +48,7 @@ func TestWhatIsCountedAtAStopIsAnswered(t *testing.T) {
 			slowly.Store(true)
 			for n, c := range kept {
 				answering.Go(func() {
-					_, _ = c.Write(s.text(s.body(n))) // some are closed by then
+					_, _ = c.Write(s.text(s.body(n))) // fails if the server has closed the connection
 					if code, _ := status(c); code == http.StatusOK {
 						answered.Add(1)
 					}
@@ -66,7 +66,8 @@ func TestWhatIsCountedAtAStopIsAnswered(t *testing.T) {
 	}
 }
 
-// TestTheLastAnswerSaysThatItIsTheLast: a request is in flight when the stop begins.
+// TestTheLastAnswerSaysThatItIsTheLast checks that a request in flight at the start of the shutdown gets a response
+// with Connection: close.
 func TestTheLastAnswerSaysThatItIsTheLast(t *testing.T) {
 	come, goOn := make(chan struct{}, 1), make(chan struct{})
 	slow := func(w http.ResponseWriter, r *http.Request) {
@@ -100,9 +101,8 @@ func TestTheLastAnswerSaysThatItIsTheLast(t *testing.T) {
 	})
 }
 
-// TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer: a sender stops in the middle of a head; others
-// send by HTTP/2, one request behind the other, until they are told to go. Each that is counted is
-// answered.
+// TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer has one sender that stops in the middle of a header, and others
+// that send consecutive requests over HTTP/2 until GOAWAY. Every counted request gets a response.
 func TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer(t *testing.T) {
 	const senders = 8
 	slow := func(w http.ResponseWriter, r *http.Request) {
@@ -149,7 +149,7 @@ func TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer(t *testing.T) {
 	eventually.True(t, "they are under way", func() bool { return answered.Load() > 2*senders })
 	within, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	_ = s.life.Drain(within) // says that half a head is left
+	_ = s.life.Drain(within) // returns an error because of the incomplete header
 	half.Close()
 	sending.Wait()
 	if got := s.requests(); got["counted"] != answered.Load() {
@@ -157,7 +157,8 @@ func TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer(t *testing.T) {
 	}
 }
 
-// TestWhoIsInTheMiddleOfABodyIsAnsweredAtAStop: its connection is not idle.
+// TestWhoIsInTheMiddleOfABodyIsAnsweredAtAStop checks that a connection with an incomplete body does not count as
+// idle.
 func TestWhoIsInTheMiddleOfABodyIsAnsweredAtAStop(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(took))
@@ -188,7 +189,7 @@ func TestWhoIsInTheMiddleOfABodyIsAnsweredAtAStop(t *testing.T) {
 	defer cancel()
 	ended := make(chan error)
 	go func() { ended <- of.life.Drain(within) }()
-	_, _ = io.Copy(io.Discard, idle) // until the stop has closed it
+	_, _ = io.Copy(io.Discard, idle) // returns when the shutdown has closed the connection
 	if _, err := slow.Write(text[len(text)-1:]); err != nil {
 		t.Error(err)
 	}

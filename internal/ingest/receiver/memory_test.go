@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestWhoStatesALengthHasNoRoomForIt until its bytes come: forty who state a MiB and send nothing of it
-// leave room for who sends something.
+// TestWhoStatesALengthHasNoRoomForIt checks that memory is reserved only for received bytes: forty requests with a
+// Content-Length of 1 MiB but without a body leave memory for other requests.
 func TestWhoStatesALengthHasNoRoomForIt(t *testing.T) {
 	const stalled = 40
 	of := func(c *receiver.Config) { c.MaxConnections, c.MaxBody, c.MaxBodyBytes = 4*stalled, 1<<20, 8<<20 }
@@ -40,8 +40,8 @@ func TestWhoStatesALengthHasNoRoomForIt(t *testing.T) {
 	})
 }
 
-// TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll: a half of it is read when there is no more room. Who
-// stands behind is handed every byte of it, or its sender is told to try again.
+// TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll exhausts the memory after a half of the body. The upstream gets the
+// whole body, or the sender is asked to retry.
 func TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll(t *testing.T) {
 	const most = 256 << 10
 	came := make(chan []byte, 1)
@@ -75,11 +75,12 @@ func TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-// TestARefusalOfConnectionsIsLogged once in a while, with the process that it is of.
+// TestARefusalOfConnectionsIsLogged checks that log lines about rejected connections have the process id, at a
+// limited rate.
 func TestARefusalOfConnectionsIsLogged(t *testing.T) {
-	var log bytes.Buffer // written to before the answer
+	var log bytes.Buffer // written before the response
 	of := func(c *receiver.Config) {
-		// and this process has one of them
+		// the test itself uses one of the connections
 		c.MaxConnections, c.Log = 2, slog.New(slog.NewTextHandler(&log, nil))
 	}
 	each(t, of, took, func(s *subject) {

@@ -11,17 +11,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// publisherTimeout is how long an unused publisher is kept. It may be short, because a new publisher learns
-// its keys within one request.
+// publisherTimeout is the time after which an unused publisher is closed. It can be short, because a new publisher caches
+// its keys again within one request.
 const publisherTimeout = 5 * time.Minute
 
-// MaxPublishers bounds the publishers of a receiver, each of which has its own keys, if an interval has room
-// for more origins.
+// MaxPublishers is the maximum number of publishers of a receiver. It limits the memory for the keys of the publishers
+// if --max-origins is higher.
 const MaxPublishers = 256
 
-// Publishers keeps one publisher per origin, up to a limit; beyond it a new one replaces the one that was
-// used longest ago. It also remembers the bodies that were published. One lock guards both and is
-// held while a body is published, which takes little time compared with counting it.
+// Publishers keeps one publisher per origin, up to a limit. At the limit a new publisher replaces the least recently used
+// one. It also remembers the published bodies. One lock guards both. It is held while a body is published, which takes
+// much less time than counting the body.
 type Publishers struct {
 	max          int
 	newPublisher func(span.Origin) *admit.Publisher
@@ -30,7 +30,7 @@ type Publishers struct {
 	mu       sync.Mutex
 	counted  *bodies.DedupCache
 	byOrigin map[span.Origin]*publisher
-	parts    []admit.BatchPart // of the body that is being published
+	parts    []admit.BatchPart // batches of the body that is being published
 	isClosed bool
 }
 
@@ -39,15 +39,16 @@ type publisher struct {
 	lastUsed time.Time
 }
 
-// NewPublishers keeps at most so many publishers. If the upstream counts, spans that can't be admitted are
-// left to it. Otherwise their senders keep those that find no room, and others are dropped.
-func NewPublishers(to *admit.Publishers, most int, upstreamCounts bool) *Publishers {
+// NewPublishers returns Publishers with at most maxPublishers publishers. If upstreamCounts is true, spans that are not
+// admitted are left to the upstream to count. Otherwise they are left to the sender to retry if a retry can succeed, and
+// dropped if not.
+func NewPublishers(admission *admit.Publishers, maxPublishers int, upstreamCounts bool) *Publishers {
 	p := &Publishers{
-		admit: to, newPublisher: to.NewLastPublisher, max: most, counted: bodies.NewDedupCache(),
-		byOrigin: map[span.Origin]*publisher{},
+		admit: admission, newPublisher: admission.NewLastPublisher, max: maxPublishers,
+		counted: bodies.NewDedupCache(), byOrigin: map[span.Origin]*publisher{},
 	}
 	if upstreamCounts {
-		p.newPublisher = to.NewPublisher
+		p.newPublisher = admission.NewPublisher
 	}
 	return p
 }
@@ -55,7 +56,7 @@ func NewPublishers(to *admit.Publishers, most int, upstreamCounts bool) *Publish
 // Batches are the batches of one body, each with its origin.
 type Batches = iter.Seq2[span.Origin, *span.Batch]
 
-// Publish publishes all batches of a body or none. It does not recognize retries.
+// Publish publishes all batches of a body or none. Unlike BufferedRequest.Publish it does not recognize retries.
 func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +67,7 @@ func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropR
 	return p.admit.PublishTogether(func() {}, p.parts...)
 }
 
-// prepare fills parts with the publishers and batches of a body. It reports false after Close.
+// prepare sets parts to the batches of a body and their publishers. It returns false after Close.
 func (p *Publishers) prepare(batches Batches, now time.Time) bool {
 	if p.isClosed {
 		return false
@@ -78,14 +79,14 @@ func (p *Publishers) prepare(batches Batches, now time.Time) bool {
 	return true
 }
 
-// get returns the publisher of an origin.
+// get returns the publisher of an origin. It creates one if necessary, and evicts another one at the limit.
 func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 	kept := p.byOrigin[origin]
 	if kept == nil {
 		if len(p.byOrigin) >= p.max {
 			p.evict()
 		}
-		origin = origin.Clone() // its texts may be a part of the body
+		origin = origin.Clone() // its strings can refer to the memory of the body
 		kept = &publisher{Publisher: p.newPublisher(origin)}
 		p.byOrigin[origin] = kept
 	}
@@ -93,7 +94,7 @@ func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 	return kept.Publisher
 }
 
-// evict closes the publisher that was used longest ago, but none of the current body.
+// evict closes the least recently used publisher that is not in parts, if there is one.
 func (p *Publishers) evict() {
 	var origin span.Origin
 	var oldest *publisher
@@ -110,7 +111,7 @@ func (p *Publishers) evict() {
 	}
 }
 
-// Expire closes publishers that were not used for publisherTimeout.
+// Expire closes the publishers that have not been used for publisherTimeout.
 func (p *Publishers) Expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

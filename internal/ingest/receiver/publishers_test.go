@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// newPublishers are so many before rings that nobody empties.
+// newPublishers returns publishers with rings that are never drained.
 func newPublishers(t *testing.T, most int) *Publishers {
 	t.Helper()
 	counting := aggregate.DefaultConfig()
@@ -29,7 +29,7 @@ func newPublishers(t *testing.T, most int) *Publishers {
 
 func origin(service string) span.Origin { return span.Origin{Service: service} }
 
-// TestAnOriginThatNobodyUsesExpires closes its publisher.
+// TestAnOriginThatNobodyUsesExpires also checks that the publisher is closed.
 func TestAnOriginThatNobodyUsesExpires(t *testing.T) {
 	p := newPublishers(t, 8)
 	now := time.Now()
@@ -45,8 +45,8 @@ func TestAnOriginThatNobodyUsesExpires(t *testing.T) {
 	}
 }
 
-// TestAPublisherThatABodyNeedsStays: a body of many base services takes no publisher from
-// itself; the next body takes the one that was used longest ago.
+// TestAPublisherThatABodyNeedsStays checks that a body with many base services evicts none of its own publishers.
+// The next body evicts the least recently used one.
 func TestAPublisherThatABodyNeedsStays(t *testing.T) {
 	p, now := newPublishers(t, 2), time.Now()
 	for i, service := range []string{"a", "b", "c"} {

@@ -29,14 +29,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// api is a door as its senders see it.
+// api is a receiver's API from the point of view of its senders.
 type api struct {
 	path, media string
-	body        func(n int) []byte // of one span that counts, another one for each number
+	body        func(n int) []byte // returns a body with one counted span; each n gives another body
 	open        func(t *testing.T, common func(*receiver.Config), behind string) server
 }
 
-// server is what the daemon does with any door.
+// server has the methods of receivers that the daemon uses.
 type server struct {
 	life interface {
 		Start()
@@ -47,8 +47,7 @@ type server struct {
 	requests func() map[string]uint64
 }
 
-// senders are those of all doors, by the first word of their flags. Each door passes the tests of
-// this file.
+// senders has the APIs of all receivers, by the prefix of their flags. All tests of this file run for each of them.
 var senders = map[string]api{
 	"apm":    {"/v0.4/traces", "application/msgpack", inMsgpack, openDatadog},
 	"otlp":   {"/v1/traces", "application/x-protobuf", inProtobuf, openOTLP},
@@ -135,7 +134,7 @@ func openZipkin(t *testing.T, common func(*receiver.Config), behind string) serv
 	return server{s, s.Server.Stats, func() map[string]uint64 { return s.Status().Requests }}
 }
 
-// subject is a door on a socket, before somebody who answers as a test says.
+// subject is a receiver on a Unix socket, with an upstream that the test controls.
 type subject struct {
 	server
 	api
@@ -143,7 +142,7 @@ type subject struct {
 	socket string
 }
 
-// each runs a test for each door. Who is behind is answer.
+// each runs a test for each receiver. answer is the handler of the upstream.
 func each(t *testing.T, change func(*receiver.Config), answer http.HandlerFunc, test func(*subject)) {
 	t.Helper()
 	for name := range new(daemon.Config).Receivers() {
@@ -168,7 +167,7 @@ func each(t *testing.T, change func(*receiver.Config), answer http.HandlerFunc, 
 	}
 }
 
-// publishers publish into rings that are drained.
+// publishers returns publishers with rings that are drained.
 func publishers(t *testing.T) *admit.Publishers {
 	counting := aggregate.DefaultConfig()
 	counting.Deliver = func(s *aggregate.Sealed) {
@@ -190,7 +189,7 @@ func publishers(t *testing.T) *admit.Publishers {
 	return by
 }
 
-// start begins to serve, until the test's end.
+// start serves requests until the end of the test.
 func (s *subject) start() {
 	s.life.Start()
 	s.t.Cleanup(func() {
@@ -215,25 +214,25 @@ func (s *subject) dialBy(network, address string) net.Conn {
 	return c
 }
 
-// networks are a door's, by their addresses.
+// networks has the network of each address of a receiver.
 func (s *subject) networks() map[string]string {
 	return map[string]string{"unix": s.socket, "tcp": s.life.Addr()}
 }
 
-// text is a request.
+// text returns an HTTP/1.1 request with a body.
 func (s *subject) text(body []byte) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
 		s.path, s.media, len(body), body)
 }
 
-// chunks is the same in chunks.
+// chunks returns an HTTP/1.1 request with a chunked body.
 func (s *subject) chunks(body []byte) []byte {
 	return fmt.Appendf(nil,
 		"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n"+
 			"%x\r\n%s\r\n0\r\n\r\n", s.path, s.media, len(body), body)
 }
 
-// write writes one.
+// write writes an HTTP/1.1 request.
 func (s *subject) write(to io.Writer, body []byte) {
 	s.t.Helper()
 	if _, err := to.Write(s.text(body)); err != nil {
@@ -241,7 +240,7 @@ func (s *subject) write(to io.Writer, body []byte) {
 	}
 }
 
-// status reads an answer.
+// status reads a response and returns its status.
 func status(from io.Reader) (int, error) {
 	answer, err := http.ReadResponse(bufio.NewReader(from), nil)
 	if err != nil {
@@ -253,7 +252,7 @@ func status(from io.Reader) (int, error) {
 
 func took(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
-// TestARequestIsCountedAndHandedOn on its connection, again and again.
+// TestARequestIsCountedAndHandedOn sends consecutive requests on one connection.
 func TestARequestIsCountedAndHandedOn(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
@@ -270,10 +269,10 @@ func TestARequestIsCountedAndHandedOn(t *testing.T) {
 	})
 }
 
-// TestOneConnectionTooMany: it is told so before it has said anything, and those inside notice
-// nothing.
+// TestOneConnectionTooMany checks that a connection over the limit gets a response before it has sent a request,
+// and that open connections are not affected.
 func TestOneConnectionTooMany(t *testing.T) {
-	of := func(c *receiver.Config) { c.MaxConnections = 2 } // and this process has one of them
+	of := func(c *receiver.Config) { c.MaxConnections = 2 } // the test itself uses one of the connections
 	each(t, of, took, func(s *subject) {
 		s.start()
 		inside, whole := s.dial(), s.body(1)
@@ -300,8 +299,8 @@ func TestOneConnectionTooMany(t *testing.T) {
 	})
 }
 
-// TestWhoConnectedBeforeTheStopIsAnswered: two hundred senders have connected and written their
-// request when a door starts that stops at once.
+// TestWhoConnectedBeforeTheStopIsAnswered stops a server immediately after its start, when two hundred senders have
+// connected and written their requests.
 func TestWhoConnectedBeforeTheStopIsAnswered(t *testing.T) {
 	const senders = 200
 	of := func(c *receiver.Config) { c.MaxConnections = 2 * senders }
@@ -327,7 +326,7 @@ func TestWhoConnectedBeforeTheStopIsAnswered(t *testing.T) {
 	})
 }
 
-// TestRetries_CountOnce: after a response that the sender read or not, on the same connection and on others.
+// TestRetries_CountOnce retries on the same and on other connections, after the response was read or lost.
 func TestRetries_CountOnce(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
@@ -359,7 +358,7 @@ func TestRetries_CountOnce(t *testing.T) {
 	})
 }
 
-// TestRetries_AtTheSameTimeCountOnce: all are in flight before the upstream answers one.
+// TestRetries_AtTheSameTimeCountOnce has all attempts in flight before the upstream responds to one.
 func TestRetries_AtTheSameTimeCountOnce(t *testing.T) {
 	const tries = 16
 	var here sync.WaitGroup
@@ -390,7 +389,8 @@ func TestRetries_AtTheSameTimeCountOnce(t *testing.T) {
 	})
 }
 
-// TestUpstreamError_RetryCountsOnce: the spans of a request are counted though it is not accepted.
+// TestUpstreamError_RetryCountsOnce checks that a request that the upstream refuses is counted, and that its retry
+// is not.
 func TestUpstreamError_RetryCountsOnce(t *testing.T) {
 	tries := 0
 	fails := func(w http.ResponseWriter, r *http.Request) {
@@ -423,7 +423,7 @@ func TestUpstreamError_RetryCountsOnce(t *testing.T) {
 	})
 }
 
-// TestABodyThatBreaksOffIsNotCounted, and leaves nothing.
+// TestABodyThatBreaksOffIsNotCounted also checks that the memory is released.
 func TestABodyThatBreaksOffIsNotCounted(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
@@ -440,7 +440,7 @@ func TestABodyThatBreaksOffIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestPipelining_EachRequestIsAnswered in its order, though the upstream takes its time.
+// TestPipelining_EachRequestIsAnswered checks the order of the responses with a slow upstream.
 func TestPipelining_EachRequestIsAnswered(t *testing.T) {
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		took(w, r)
@@ -464,7 +464,8 @@ func TestPipelining_EachRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// TestASenderThatLeavesIsNotWaitedFor: the upstream hangs, and sees that its client leaves as well.
+// TestASenderThatLeavesIsNotWaitedFor checks that the request to a hanging upstream is canceled when the sender
+// disconnects.
 func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
 	came, ended := make(chan struct{}), make(chan struct{})
 	hangs := func(w http.ResponseWriter, r *http.Request) {
@@ -492,7 +493,8 @@ func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestEachHeaderHasItsLines: each request of a connection may have as many as any, and none has more.
+// TestEachHeaderHasItsLines checks that the limit on header lines applies to each request of a connection
+// separately.
 func TestEachHeaderHasItsLines(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()

@@ -15,40 +15,40 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// BufferedRequest is a request whose body is held in memory until it is answered.
+// BufferedRequest is a request whose body is kept in memory until the response is written.
 type BufferedRequest struct {
 	HTTP      *http.Request
 	Conn      *conns.Conn  // nil in tests
 	Body      *bodies.Body // nil before it is read
 	Result    int          // index in Setup.Results
-	IsCounted bool         // its spans are counted, by it or by an earlier attempt
+	IsCounted bool         // whether the spans are counted, in this or in an earlier attempt
 
 	server  *Server
-	owned   []*bodies.Body // released with the request, besides Body
+	owned   []*bodies.Body // bodies in addition to Body that Release releases
 	unacked []unackedSpans
 }
 
-// unackedSpans are counted spans whose sender has no response yet, and may retry.
+// unackedSpans is a number of spans that were counted in a cycle. The sender has no response yet, and can retry.
 type unackedSpans struct{ cycle, spans uint64 }
 
 // Exchange is a request and its response in the API of a receiver. Its methods are called in this order.
 type Exchange interface {
-	// Count counts the spans of the body, unless reading it has failed. It returns nil if the request is to
-	// be forwarded, otherwise the response.
+	// Count counts the spans of the body. It returns nil if the request is to be forwarded, and the response otherwise.
+	// readErr is the error of reading the body; with an error, the body is incomplete and must not be counted.
 	Count(readErr error) Response
 	// Outbound returns the request to forward.
 	Outbound() OutboundRequest
-	// Translate returns the response for the upstream's response, or for the error of forwarding.
-	Translate(fromUpstream *http.Response, err error) Response
+	// Translate returns the response to the sender, for the upstream's response or for the error of forwarding.
+	Translate(upstreamResponse *http.Response, err error) Response
 }
 
-// Response writes the response to a sender. The connection is closed if it fails.
+// Response writes a response to a sender. If it returns an error, the connection is closed.
 type Response func(w http.ResponseWriter) error
 
-// CloseConnection is the response that ends a connection without a response.
+// CloseConnection is the Response that closes the connection without writing a response.
 func CloseConnection(http.ResponseWriter) error { return http.ErrAbortHandler }
 
-// NewRequest returns a request whose body is not read yet.
+// NewRequest returns a BufferedRequest for r. The body is not read yet.
 func (s *Server) NewRequest(r *http.Request) *BufferedRequest {
 	return &BufferedRequest{HTTP: r, Conn: conns.FromContext(r.Context()), server: s}
 }
@@ -56,10 +56,10 @@ func (s *Server) NewRequest(r *http.Request) *BufferedRequest {
 // Header returns the header of the request.
 func (r *BufferedRequest) Header() http.Header { return r.HTTP.Header }
 
-// IsCanceled reports whether the sender is known to have closed its connection or its stream.
+// IsCanceled reports whether the sender has closed its connection or its stream, as far as net/http has noticed.
 func (r *BufferedRequest) IsCanceled() bool { return r.HTTP.Context().Err() != nil }
 
-// Own takes over a body, such as the decompressed one: Release releases it too. The body may be nil.
+// Own makes Release release b as well, for instance a decompressed body. It returns b, which can be nil.
 func (r *BufferedRequest) Own(b *bodies.Body) *bodies.Body {
 	if b != nil {
 		r.owned = append(r.owned, b)
@@ -67,7 +67,7 @@ func (r *BufferedRequest) Own(b *bodies.Body) *bodies.Body {
 	return b
 }
 
-// Size returns the bytes of memory that the request holds.
+// Size returns the memory of all bodies of the request.
 func (r *BufferedRequest) Size() (bytes int) {
 	for _, b := range r.owned {
 		bytes += cap(b.Bytes)
@@ -75,7 +75,7 @@ func (r *BufferedRequest) Size() (bytes int) {
 	return bytes + cap(r.Body.Bytes)
 }
 
-// Release returns the memory of the bodies. It may be called repeatedly.
+// Release releases the memory of all bodies of the request. It can be called repeatedly.
 func (r *BufferedRequest) Release() {
 	if r.Body != nil {
 		r.Body.Release()
@@ -86,8 +86,8 @@ func (r *BufferedRequest) Release() {
 	r.owned = nil
 }
 
-// MayBeRetry reports whether a body that was not read whole may have been counted before. It can't be
-// hashed, so its length decides.
+// MayBeRetry reports whether an incompletely read body can be a retry of a counted one. Such a body can't be hashed, so
+// MayBeRetry compares only lengths.
 func (r *BufferedRequest) MayBeRetry() bool {
 	p := r.server.publishers
 	p.mu.Lock()
@@ -95,15 +95,15 @@ func (r *BufferedRequest) MayBeRetry() bool {
 	return p.counted.HasLength(r.HTTP.ContentLength, time.Now())
 }
 
-// ForwardedSpan is a span of a batch that is forwarded, and may become an exemplar.
+// ForwardedSpan is a counted span that is forwarded, so that it can become an exemplar.
 type ForwardedSpan struct {
-	Batch, Index              int
+	Batch, Index              int // index of the batch, and of the span in the batch
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message or none, unless an equal message was published before. If it
-// succeeds, the request is counted, whatever happens to it later. Forwarded spans become candidates for
-// exemplars.
+// Publish publishes all batches of a message or none. If an equal message was published before, it publishes nothing and
+// returns isDuplicate. ok reports whether the request is counted, in this or in an earlier attempt; otherwise reason says
+// why not. The forwarded spans become candidates for exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, ok bool) {
@@ -121,7 +121,7 @@ func (r *BufferedRequest) Publish(
 	defer clear(p.parts)
 	reason, ok = p.admit.PublishTogether(func() {
 		r.IsCounted = true
-		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // senders repeat empty bodies to probe a server
+		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // repeated empty bodies are probes, not retries
 		if !isProbe {
 			p.counted.Add(sum, len(message), now)
 			r.offerExemplars(forwarded)
@@ -136,7 +136,8 @@ func (r *BufferedRequest) Publish(
 
 func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 }
 
-// Merge merges statistics that a sender has computed, unless an equal body was merged before.
+// Merge merges statistics that a sender has computed. If an equal body was merged before, it merges nothing and returns
+// isDuplicate.
 func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, width uint64,
 ) (isDuplicate bool, err error) {
 	p, now := r.server.publishers, time.Now()
@@ -159,7 +160,7 @@ func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, wi
 	return false, err //nolint:wrapcheck // its own words
 }
 
-// offerExemplars offers forwarded spans as exemplars of their keys, while their batches are published.
+// offerExemplars offers forwarded spans to the exemplar table. It must be called while their batches are published.
 func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	table := r.server.config.Exemplars
 	if table == nil || forwarded == nil {
@@ -182,17 +183,18 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// ack reports that the sender is about to get a response: from then on only this daemon has the spans.
+// ack calls OnAck for the counted spans of the request. It must be called before the response is written.
 func (r *BufferedRequest) ack() {
-	for _, u := range r.unacked {
-		if on := r.server.config.OnAck; on != nil {
-			on(u.cycle, u.spans)
+	if onAck := r.server.config.OnAck; onAck != nil {
+		for _, u := range r.unacked {
+			onAck(u.cycle, u.spans)
 		}
 	}
 	r.unacked = nil
 }
 
-// IsTrue parses a flag in a header as the Datadog agent does: any value except a false one is true.
+// IsTrue parses a boolean header like the Datadog agent: all values are true, except "" and the false values of
+// strconv.ParseBool.
 func IsTrue(value string) bool {
 	isTrue, err := strconv.ParseBool(value)
 	isOtherText := value != "" && err != nil

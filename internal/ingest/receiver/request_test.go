@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// oneConnection is a listener that accepts the same connection each time.
+// oneConnection is a listener that accepts the same connection repeatedly.
 type oneConnection struct {
 	net.Listener
 	conn net.Conn
@@ -24,8 +24,8 @@ type oneConnection struct {
 
 func (l oneConnection) Accept() (net.Conn, error) { return l.conn, nil }
 
-// TestServe_ClosedConnection: a request that net/http has read is not served if its connection was closed as
-// an idle one in the meantime. Its sender retries, maybe at the next daemon.
+// TestServe_ClosedConnection checks that a request is not served if net/http has read it from a connection that was
+// evicted as idle. Its sender retries, maybe at the next daemon.
 func TestServe_ClosedConnection(t *testing.T) {
 	served := 0
 	config := DefaultConfig()
@@ -61,8 +61,8 @@ func TestServe_ClosedConnection(t *testing.T) {
 	}
 }
 
-// TestServer_DeadHTTP2Peer: a connection whose peer does not answer pings loses its slot, although a request
-// of it is in flight.
+// TestServer_DeadHTTP2Peer checks that a connection whose peer does not answer pings is closed although one of its
+// requests is in flight.
 func TestServer_DeadHTTP2Peer(t *testing.T) {
 	config := DefaultConfig()
 	config.MaxConnections, config.MaxBody, config.MaxBodyBytes = 4, 1<<20, 4<<20
@@ -98,8 +98,8 @@ func TestServer_DeadHTTP2Peer(t *testing.T) {
 	eventually.True(t, "the dead peer's slot is free", func() bool { return s.Stats().Connections == 0 })
 }
 
-// TestOutboundBody_FillsReads: each read fills its buffer across prefix and message, and the last one returns
-// io.EOF. After Close none returns a byte.
+// TestOutboundBody_FillsReads checks that each read fills its buffer across prefix and message, that the last read
+// returns io.EOF, and that reads fail after Close.
 func TestOutboundBody_FillsReads(t *testing.T) {
 	for _, message := range [][]byte{{}, {1}, bytes.Repeat([]byte("span"), 100)} {
 		for _, prefix := range [][]byte{nil, {0, 0, 0, 1, 0}} {
@@ -130,7 +130,7 @@ func TestOutboundBody_FillsReads(t *testing.T) {
 	}
 }
 
-// TestIsTrue compares with the agent's reading.
+// TestIsTrue compares with the results of the Datadog agent.
 func TestIsTrue(t *testing.T) {
 	for value, want := range map[string]bool{
 		"": false, "false": false, "0": false, "true": true, "1": true, "yes": true,

@@ -20,33 +20,33 @@ import (
 
 // Setup is the part of a receiver's configuration that its package sets, not the operator.
 type Setup struct {
-	FlagPrefix string   // first word of its flags: apm
-	Data       string   // name of the received data for errors and the log: traces
+	FlagPrefix string   // first word of the receiver's flags, such as apm
+	Data       string   // name of the received data in errors and logs, such as traces
 	Results    []string // names of the results of requests
-	// Classify looks at the method, path and header of a request. If the body is to be buffered, it returns
-	// an exchange; if the request is refused, a response; otherwise neither.
+	// Classify reads the method, the path and the header of a request. If the body is to be buffered, it returns an
+	// exchange; if the request is refused, it returns a response. It returns neither for a request to stream.
 	Classify func(*BufferedRequest) (Exchange, Response)
-	Stream   http.Handler // serves the requests for which Classify returns neither; nil: there are none
-	// LoadFeatures applies the agent's current features. It is called before the first request and each
-	// time the returned channel is closed. Nil if the receiver does not depend on them.
+	Stream   http.Handler // serves requests to stream; nil if Classify never returns neither value
+	// LoadFeatures applies the agent's current features. It is called before the first request, and each
+	// time the returned channel is closed. It is nil if the receiver does not depend on the features.
 	LoadFeatures func() (changed <-chan struct{})
 	Upstream     Upstream // zero if requests are not forwarded
-	// UpstreamCounts reports whether the upstream counts the spans of requests that are forwarded without
-	// the mark, as the Datadog agent does. Otherwise spans that can't be counted here are dropped.
+	// UpstreamCounts reports whether the upstream counts the spans of forwarded requests that are not marked as
+	// counted, like the Datadog agent. Otherwise spans that can't be counted by this daemon are dropped.
 	UpstreamCounts bool
-	HTTP2          *http.HTTP2Config // nil: HTTP/1.1 only
+	HTTP2          *http.HTTP2Config // nil disables HTTP/2
 
 	ReadHeaderTimeout time.Duration
-	BodyTimeout       time.Duration // for reading a buffered body
-	WriteTimeout      time.Duration // for a piece of a response, since responses may stream
-	IdleTimeout       time.Duration // between two requests
+	BodyTimeout       time.Duration // timeout for reading a buffered body
+	WriteTimeout      time.Duration // timeout for one write, not for the whole response, since responses can be streamed
+	IdleTimeout       time.Duration // maximum time between two requests of a connection
 }
 
 // Server is the HTTP server of one receiver.
 type Server struct {
 	Log         *RequestLog
 	Bodies      bodies.Pool
-	ParsedBytes atomic.Uint64 // of bodies that were counted
+	ParsedBytes atomic.Uint64 // bytes of parsed bodies, decompressed
 
 	config     Config
 	setup      Setup
@@ -56,15 +56,15 @@ type Server struct {
 	http       *http.Server
 	limiter    *conns.Limiter
 	listeners  conns.Listeners
-	results    []atomic.Uint64 // requests by result
-	inFlight   atomic.Int64    // requests
+	results    []atomic.Uint64 // number of requests by result
+	inFlight   atomic.Int64    // number of requests in flight
 	stopping   chan struct{}   // closed when Drain begins
 	background sync.WaitGroup
 	drained    chan struct{} // closed to end the goroutines in background
 }
 
-// New opens the listeners. Nothing is accepted before Start. maxBatches is the maximum number of batches, and
-// thus of publishers, of one body.
+// New opens the listeners. Connections are accepted after Start. maxBatches is the maximum number of batches per body;
+// the batches of one body need a publisher each.
 func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 	s := &Server{
 		config: *config, setup: setup, Log: NewRequestLog(config.Log),
@@ -99,6 +99,7 @@ func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 	return s, nil
 }
 
+// listen opens the configured listeners.
 func (s *Server) listen() error {
 	if s.config.Socket.Path != "" {
 		if err := s.listeners.OpenSocket(s.config.Socket); err != nil {
@@ -113,7 +114,7 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// logRejected logs a connection over the limit.
+// logRejected logs a rejected connection over the limit. process is the id of the peer's process, or 0 over TCP.
 func (s *Server) logRejected(process int32) {
 	from := "unknown over TCP"
 	if process != 0 {
@@ -127,12 +128,12 @@ func (s *Server) logRejected(process int32) {
 // Abandon closes the listeners of a server that was not started.
 func (s *Server) Abandon() { s.listeners.Close() }
 
-// expireEvery is how often unused publishers and buffers are released.
+// expireEvery is the interval at which unused publishers and buffers are released.
 const expireEvery = time.Minute
 
-// Start accepts connections.
+// Start starts accepting connections.
 func (s *Server) Start() {
-	var featuresChanged <-chan struct{} // nil: they never change
+	var featuresChanged <-chan struct{} // nil if the receiver does not depend on the agent's features
 	if s.setup.LoadFeatures != nil {
 		featuresChanged = s.setup.LoadFeatures()
 	}
@@ -140,8 +141,8 @@ func (s *Server) Start() {
 	if s.listeners.HasSocket() {
 		s.background.Go(func() { s.listeners.Watch(s.drained, s.config.Log) })
 	}
-	s.listeners.Serve(func(on net.Listener) {
-		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
+	s.listeners.Serve(func(listener net.Listener) {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
 			s.config.Log.Error("listening for "+s.setup.Data+" ended; its senders can't reach this daemon any "+
 				"more", "error", err)
 		}
@@ -149,8 +150,8 @@ func (s *Server) Start() {
 	s.config.Log.Info("taking "+s.setup.Data, "socket", s.config.Socket.Path, "addr", s.Addr())
 }
 
-// maintain follows the agent's features, and releases unused publishers and buffers, until the server has
-// drained.
+// maintain applies changes of the agent's features, and releases unused publishers and buffers. It returns when the
+// server has drained.
 func (s *Server) maintain(featuresChanged <-chan struct{}) {
 	expiring := time.NewTicker(expireEvery)
 	defer expiring.Stop()
@@ -167,15 +168,15 @@ func (s *Server) maintain(featuresChanged <-chan struct{}) {
 	}
 }
 
-// ServeOn accepts connections of another listener, until it ends.
-func (s *Server) ServeOn(from net.Listener) error {
-	return s.http.Serve(s.listeners.Limit(from)) //nolint:wrapcheck // net/http's own
+// ServeOn serves the connections of an additional listener. It returns when the listener is closed.
+func (s *Server) ServeOn(listener net.Listener) error {
+	return s.http.Serve(s.listeners.Limit(listener)) //nolint:wrapcheck // net/http's own
 }
 
-// Unreachable returns why clients can't find the socket, nil if they can or there is none.
+// Unreachable returns an error if the file of the Unix socket is missing, so that clients can't connect.
 func (s *Server) Unreachable() error { return s.listeners.SocketErr() }
 
-// Addr returns the TCP address, "" without one.
+// Addr returns the TCP listen address, or "" if TCP is disabled.
 func (s *Server) Addr() string { return s.listeners.Addr() }
 
 // IsStopping reports whether Drain has begun.
@@ -227,8 +228,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.forward(w, req, exchange)
 }
 
-// forward forwards a request, and responds as the exchange translates the upstream's response, which may be
-// streamed.
+// forward forwards a request, and responds with the exchange's translation of the upstream's response.
 func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
 	ctx := req.HTTP.Context()
 	if timeout := s.setup.Upstream.ResponseTimeout; timeout > 0 {
@@ -236,18 +236,18 @@ func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange E
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	out := exchange.Outbound()
-	body := &outboundBody{prefix: out.Prefix, message: out.Message}
+	outbound := exchange.Outbound()
+	body := &outboundBody{prefix: outbound.Prefix, message: outbound.Message}
 	defer body.Close()
-	fromUpstream, err := s.roundTrip(ctx, &out, body)
+	upstreamResponse, err := s.roundTrip(ctx, &outbound, body)
 	if err == nil {
-		defer fromUpstream.Body.Close()
+		defer upstreamResponse.Body.Close()
 	}
-	s.respond(w, req, exchange.Translate(fromUpstream, err))
+	s.respond(w, req, exchange.Translate(upstreamResponse, err))
 }
 
-// readBody reads the body into memory. If that fails, the deadline stays: net/http must not wait for the
-// rest for longer.
+// readBody reads the body into memory, and clears the read deadline. After an error it keeps the deadline, so that
+// net/http does not wait for the rest of the body without a limit.
 func (r *BufferedRequest) readBody(control *http.ResponseController) (err error) {
 	var senderBytes *atomic.Int64
 	if r.Conn != nil {
@@ -257,10 +257,11 @@ func (r *BufferedRequest) readBody(control *http.ResponseController) (err error)
 	if err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 	}
-	return err //nolint:wrapcheck // the receiver looks at it
+	return err //nolint:wrapcheck // Exchange.Count checks its type
 }
 
-// respond counts the result of a request and writes the response.
+// respond counts the result of a request, acknowledges its spans, and writes the response. It panics with
+// http.ErrAbortHandler, which closes the connection, if writing fails.
 func (s *Server) respond(w http.ResponseWriter, r *BufferedRequest, response Response) {
 	s.CountResult(r.Result)
 	r.ack()
@@ -270,22 +271,23 @@ func (s *Server) respond(w http.ResponseWriter, r *BufferedRequest, response Res
 	// Conn.Write sets the deadline of a connection; this is the one of an HTTP/2 stream.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.setup.WriteTimeout))
 	if response(w) != nil {
-		panic(http.ErrAbortHandler) // a part of the response may be written
+		panic(http.ErrAbortHandler) // a part of the response may have been written
 	}
 }
 
-// maxDiscard bounds the part of an unread body that is discarded.
+// maxDiscard is the maximum number of discarded bytes of an unread body.
 const maxDiscard = 64 << 20
 
-// discardBody reads the rest of a body after its response, for as long as a body may take. Many senders read
-// the response only when they have written the whole body, and would find their connection closed.
+// discardBody reads the rest of a body after the response was written, until the read deadline. Many senders read the
+// response only after they have written the whole body. Without discardBody their connection would be closed first, and
+// they would not get the response.
 func discardBody(control *http.ResponseController, r *http.Request) {
 	if r.ProtoMajor == 1 && r.Header.Get("Expect") == "" && control.Flush() == nil {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDiscard)
 	}
 }
 
-// Contain runs a function that counts a body, recovers its panic, and reports whether there was one.
+// Contain calls count, which counts a body. It recovers and logs a panic of count, and reports whether there was one.
 func (s *Server) Contain(count func()) (hasPanicked bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -297,16 +299,16 @@ func (s *Server) Contain(count func()) (hasPanicked bool) {
 	return false
 }
 
-// goAwayGrace is the time for HTTP/2 clients to read that their connection accepts no more requests.
-// drainPoll is how often a stopping server closes idle connections afterwards: net/http alone would wait
-// for the clients to close them.
 const (
+	// goAwayGrace is the time in which HTTP/2 clients can read the GOAWAY frame before idle connections are closed.
 	goAwayGrace = 250 * time.Millisecond
-	drainPoll   = 10 * time.Millisecond
+	// drainPoll is the interval at which a stopping server then closes idle connections. net/http alone would wait for
+	// the clients to close them.
+	drainPoll = 10 * time.Millisecond
 )
 
-// Drain stops accepting connections, and serves the requests that are in flight until the context ends. Then
-// it closes their connections, and their senders retry. Nothing is published after it returns.
+// Drain stops accepting connections, and serves the requests in flight until the context ends. It then closes all
+// connections, so that the senders of unfinished requests retry. Nothing is published after Drain has returned.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.listeners.Stop(ctx)
@@ -329,8 +331,8 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// shutdown returns when all connections are closed. It waits until new connections have sent their first
-// request, for a second at most, because net/http drops requests that it has not read.
+// shutdown shuts the HTTP server down, and returns when all connections are closed. First it waits for the first request
+// of each new connection (Limiter.AwaitsFirst), because net/http would drop requests that it has not read.
 func (s *Server) shutdown(ctx context.Context) error {
 	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirst() })
 	s.limiter.Drain()

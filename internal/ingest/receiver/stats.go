@@ -14,18 +14,18 @@ import (
 
 // Stats are the counters that all receivers have.
 type Stats struct {
-	Bytes         uint64    // parsed bytes of bodies
-	Waited        uint64    // requests that waited for an unreachable upstream
-	Waiting       int       // requests that wait for it now
+	Bytes         uint64    // parsed bytes of bodies, decompressed
+	Waited        uint64    // requests that have waited for an unreachable upstream
+	Waiting       int       // requests currently waiting for an unreachable upstream
 	Origins       int       // origins with a publisher
 	Connections   int       // open connections
-	Refused       uint64    // connections over the limit
-	LastHeard     time.Time // when a request or a connection last ended; zero before
+	Refused       uint64    // rejected connections over the limit
+	LastHeard     time.Time // time when a request or a connection last ended; zero if there was none
 	BufferedBytes int64     // memory of bodies
 	Serving       int64     // requests in flight
 }
 
-// Stats reads the counters.
+// Stats returns the current counters.
 func (s *Server) Stats() Stats {
 	open, lastActive := s.limiter.Count()
 	return Stats{
@@ -36,18 +36,18 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// Status is the status of a receiver and of its upstream. A receiver that is off has one as well.
+// Status is the status of a receiver and of its upstream. A disabled receiver has a status as well.
 type Status struct {
 	Stats
-	Requests  map[string]uint64 // by result, each also at 0
-	Forwarded map[string]uint64 // requests by outcome; nil if they are not counted
-	Refusal   *UpstreamError    // of the last forwarded request; nil if it was accepted
-	// RefusedSignals are the refused requests with metrics and logs, which have no upstream; nil for a
-	// receiver that accepts only traces.
+	Requests  map[string]uint64 // number of requests by result; all results are present
+	Forwarded map[string]uint64 // number of forwarded requests by outcome; nil if the receiver does not count them
+	Refusal   *UpstreamError    // error of the last forwarded request; nil if the upstream accepted it
+	// RefusedSignals has the number of requests, by signal, that were refused because metrics and logs have no
+	// upstream. It is nil for a receiver that accepts only traces.
 	RefusedSignals map[string]uint64
 }
 
-// Status reads the counters. A nil server is off.
+// Status returns the current status. A nil Server is a disabled receiver, with all counters at 0.
 func (s *Server) Status(results []string, forwards *ForwardStats) (status Status) {
 	if s != nil {
 		status.Stats = s.Stats()
@@ -57,8 +57,8 @@ func (s *Server) Status(results []string, forwards *ForwardStats) (status Status
 	return status
 }
 
-// Results returns the requests by result, for the results that begin at an index of Setup.Results and have
-// these names. A nil server has counted none.
+// Results returns the number of requests for each of the given results. names are the results in Setup.Results from the
+// index first. All numbers are 0 for a nil Server.
 func (s *Server) Results(names []string, first int) map[string]uint64 {
 	all := make(map[string]uint64, len(names))
 	for i, name := range names {
@@ -77,47 +77,49 @@ func (s *Server) CountResult(result int) { s.results[result].Add(1) }
 type ForwardOutcome uint8
 
 const (
-	OutcomeTaken   ForwardOutcome = iota
-	OutcomeRefused                // the upstream refuses it for good
-	OutcomeLater                  // the upstream asks for a retry
-	OutcomeAway                   // the upstream did not respond
-	OutcomeLeft                   // the sender left before the response
-	OutcomeUnfit                  // the upstream can't read this encoding
+	OutcomeTaken   ForwardOutcome = iota // the upstream has accepted the request
+	OutcomeRefused                       // the upstream has refused the request, and does not ask for a retry
+	OutcomeLater                         // the upstream has asked for a retry
+	OutcomeAway                          // the upstream has not responded
+	OutcomeLeft                          // the sender has disconnected before the response
+	OutcomeUnfit                         // the upstream does not support the encoding, so it did not get the request
 
 	outcomes = int(OutcomeUnfit) + 1
 )
 
 var outcomeNames = [outcomes]string{"taken", "refused", "later", "away", "left", "unfit"}
 
-// String returns the name in metrics.
+// String returns the value of the metric label "result".
 func (o ForwardOutcome) String() string { return outcomeNames[o] }
 
-// ForwardStats count forwarded requests by outcome. It is safe for concurrent use.
+// ForwardStats counts forwarded requests by outcome. It is safe for concurrent use.
 type ForwardStats struct {
 	counts [outcomes]atomic.Uint64
-	last   atomic.Pointer[UpstreamError] // of the last request; nil if it was accepted
+	last   atomic.Pointer[UpstreamError] // error of the last request; nil if the upstream accepted it
 }
 
-// UpstreamError is why the upstream did not accept a request.
+// UpstreamError is the reason why the upstream did not accept a request.
 type UpstreamError struct {
-	Answered bool   // the upstream responded
-	Said     string // its response, or the error of the request
+	Answered bool   // whether the upstream has responded
+	Said     string // message of the upstream's response, or the error of the request
 }
 
-const maxSaid = 1 << 10 // bytes
+// maxMessage is the maximum length of UpstreamError.Said in bytes.
+const maxMessage = 1 << 10
 
-// Note counts an outcome. OutcomeLeft and OutcomeUnfit say nothing about the upstream.
-func (f *ForwardStats) Note(outcome ForwardOutcome, said string) {
+// Note counts an outcome. message is the upstream's message or the error of the request. Note keeps it as the last error,
+// unless the outcome does not depend on the upstream.
+func (f *ForwardStats) Note(outcome ForwardOutcome, message string) {
 	f.counts[outcome].Add(1)
 	switch outcome {
 	case OutcomeTaken:
 		f.last.Store(nil)
 	case OutcomeRefused, OutcomeLater, OutcomeAway:
-		f.last.Store(&UpstreamError{outcome != OutcomeAway, span.Text(said, maxSaid)})
+		f.last.Store(&UpstreamError{outcome != OutcomeAway, span.Text(message, maxMessage)})
 	}
 }
 
-// Counts returns the requests by outcome, each also at 0.
+// Counts returns the number of requests by outcome. All outcomes are present.
 func (f *ForwardStats) Counts() map[string]uint64 {
 	all := make(map[string]uint64, outcomes)
 	for i, name := range outcomeNames {
@@ -126,25 +128,26 @@ func (f *ForwardStats) Counts() map[string]uint64 {
 	return all
 }
 
-// logEvery is the minimum time between two log lines with the same message: each request could cause one.
+// logEvery is the minimum time between two log lines with the same message.
 const logEvery = 10 * time.Second
 
-// RequestLog writes log lines that requests cause, at a limited rate.
+// RequestLog writes log lines about requests. It limits the rate of lines with the same message, because every request
+// can cause one.
 type RequestLog struct {
 	logger *slog.Logger
 
 	mu     sync.Mutex
-	last   map[string]time.Time // when a message was last written
-	hidden map[string]int       // lines that were left out since, by message
+	last   map[string]time.Time // time of the last line, by message
+	hidden map[string]int       // number of suppressed lines since then, by message
 }
 
-// NewRequestLog returns a log that writes to a logger.
+// NewRequestLog returns a RequestLog that writes to logger.
 func NewRequestLog(logger *slog.Logger) *RequestLog {
 	return &RequestLog{logger: logger, last: map[string]time.Time{}, hidden: map[string]int{}}
 }
 
-// Write writes a line, with the number of lines with the same message that were left out before it. Messages
-// are constants, so that few are remembered.
+// Write writes a line, with the number of suppressed lines with the same message before it. message must be a constant,
+// because all messages are kept in memory.
 func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,8 +159,8 @@ func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 	l.last[message], l.hidden[message] = time.Now(), 0
 }
 
-// bug logs a recovered panic.
-func (l *RequestLog) bug(panicked any) {
+// bug logs a recovered panic and the stack.
+func (l *RequestLog) bug(recovered any) {
 	l.Write(slog.LevelError, "counting traces failed, and they are not counted; please report this",
-		"panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
+		"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
 }

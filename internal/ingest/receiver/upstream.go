@@ -18,35 +18,35 @@ import (
 // Upstream is the server that a receiver forwards requests to: an agent or a collector. The zero value stands
 // for no upstream.
 type Upstream struct {
-	Network, Address string        // as a dialer takes them
-	MaxConnections   int           // 0: no limit
-	ResponseTimeout  time.Duration // for a whole buffered request; 0: no limit
-	TLS              *tls.Config   // nil: no TLS
-	IsGRPC           bool          // it supports HTTP/2 only
-	// Dial connects to it; nil: to Network and Address.
+	Network, Address string        // arguments of net.Dialer
+	MaxConnections   int           // 0 means unlimited
+	ResponseTimeout  time.Duration // timeout for forwarding a buffered request; 0 means unlimited
+	TLS              *tls.Config   // nil disables TLS
+	IsGRPC           bool          // whether the upstream supports only HTTP/2
+	// Dial connects to the upstream. If it is nil, Network and Address are dialed.
 	Dial func(context.Context) (net.Conn, error)
 }
 
 const (
-	// MaxIdle is the number of connections to an upstream that are kept for the next request.
+	// MaxIdle is the maximum number of idle connections to an upstream.
 	MaxIdle = 64
-	// MaxResponseHeader is many times the header of any known upstream's response.
+	// MaxResponseHeader is the maximum length of a response header. It is many times that of any known upstream.
 	MaxResponseHeader = 64 << 10
-	// PingAfter is the silence after which an HTTP/2 peer is pinged. WriteTimeout is the timeout for
-	// writing a piece of data to an HTTP/2 peer.
-	PingAfter    = 30 * time.Second
+	// PingAfter is the silence after which an HTTP/2 peer is pinged.
+	PingAfter = 30 * time.Second
+	// WriteTimeout is the timeout for one write to an HTTP/2 peer.
 	WriteTimeout = 30 * time.Second
 
-	// idleTimeout is shorter than the minute after which most servers, including the agent, close an idle
-	// connection: they could do so while the next request is on its way.
+	// idleTimeout is less than the idle timeout of most servers, including the agent, which is a minute. Otherwise the
+	// server could close the connection while the next request is being sent.
 	idleTimeout = 30 * time.Second
 	dialTimeout = 5 * time.Second
 )
 
-// Host returns the host in the URL of the upstream.
+// Host returns the host in the URL of the upstream. It is localhost for a Unix socket.
 func (u *Upstream) Host() string {
 	if u.Network == "unix" {
-		return "localhost" // a socket has no name
+		return "localhost"
 	}
 	return u.Address
 }
@@ -66,8 +66,7 @@ func (u *Upstream) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, u.Network, u.Address)
 }
 
-// NewTransport returns a transport to the upstream. If retrier is not nil, it keeps dialing an
-// unreachable upstream for a while.
+// NewTransport returns a transport to the upstream. If retrier is not nil, the transport retries failed dials with it.
 func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	dial := u.dial
 	if retrier != nil {
@@ -82,7 +81,7 @@ func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		TLSClientConfig:        u.TLS,
 		TLSHandshakeTimeout:    u.ResponseTimeout,
-		DisableCompression:     true, // the sender gets only what it asks for
+		DisableCompression:     true, // the sender's Accept-Encoding is forwarded instead
 		MaxConnsPerHost:        u.MaxConnections,
 		MaxIdleConnsPerHost:    MaxIdle,
 		IdleConnTimeout:        idleTimeout,
@@ -95,12 +94,12 @@ func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 type OutboundRequest struct {
 	Method, Target string
 	Header         http.Header // without Host and Content-Length
-	Prefix         []byte      // precedes the message in gRPC; nil otherwise
+	Prefix         []byte      // gRPC prefix of the message; nil with other protocols
 	Message        []byte
 }
 
-// outboundBody is the body of a forwarded request. http.Transport may still read it when the response has
-// arrived, so a lock guards it. Reads fail after Close, when its memory may be reused.
+// outboundBody is the body of a forwarded request. A lock guards it, because http.Transport can still read it when the
+// response has arrived. Reads fail after Close, since the memory of the body can then be reused.
 type outboundBody struct {
 	mu              sync.Mutex
 	prefix, message []byte
@@ -114,7 +113,7 @@ func (b *outboundBody) Close() {
 	b.isClosed = true
 }
 
-// newReader returns a reader from the beginning, for http.Request.GetBody.
+// newReader returns a reader of the whole body, for http.Request.GetBody.
 func (b *outboundBody) newReader() (io.ReadCloser, error) {
 	return &outboundReader{body: b, rest: net.Buffers{b.prefix, b.message}}, nil
 }
@@ -124,8 +123,8 @@ type outboundReader struct {
 	rest net.Buffers
 }
 
-// Read fills p across the prefix and the message, since net/http sends an HTTP/2 frame per read. With
-// the last byte it returns io.EOF.
+// Read fills p across the end of the prefix, since net/http sends one HTTP/2 frame per read. With the last byte it
+// returns io.EOF.
 func (r *outboundReader) Read(p []byte) (int, error) {
 	r.body.mu.Lock()
 	defer r.body.mu.Unlock()
@@ -135,20 +134,22 @@ func (r *outboundReader) Read(p []byte) (int, error) {
 	return r.rest.Read(p) //nolint:wrapcheck // io.EOF
 }
 
-// Close does nothing: the body belongs to the request.
+// Close does nothing: Server.forward closes the outboundBody.
 func (*outboundReader) Close() error { return nil }
 
-// roundTrip sends a request to the upstream. The caller closes the body of the response, and then the
-// outbound body.
-func (s *Server) roundTrip(ctx context.Context, out *OutboundRequest, body *outboundBody) (*http.Response, error) {
+// roundTrip sends a request to the upstream. The caller must close the body of the response, and then the outbound body.
+func (s *Server) roundTrip(
+	ctx context.Context, outbound *OutboundRequest, body *outboundBody,
+) (*http.Response, error) {
 	reader, _ := body.newReader()
-	r, err := http.NewRequestWithContext(ctx, out.Method, s.setup.Upstream.Base()+out.Target, reader)
+	r, err := http.NewRequestWithContext(ctx, outbound.Method, s.setup.Upstream.Base()+outbound.Target, reader)
 	if err != nil {
 		return nil, fmt.Errorf("forward request: %w", err)
 	}
-	r.GetBody, r.Header = body.newReader, out.Header
-	if r.ContentLength = int64(len(out.Prefix) + len(out.Message)); r.ContentLength == 0 {
-		r.Body, r.GetBody = http.NoBody, nil // otherwise the length counts as unknown
+	r.GetBody, r.Header = body.newReader, outbound.Header
+	r.ContentLength = int64(len(outbound.Prefix) + len(outbound.Message))
+	if r.ContentLength == 0 {
+		r.Body, r.GetBody = http.NoBody, nil // net/http treats a length of 0 with another body as unknown
 	}
 	if _, has := r.Header["User-Agent"]; !has {
 		r.Header["User-Agent"] = nil // otherwise net/http adds its own
@@ -159,15 +160,14 @@ func (s *Server) roundTrip(ctx context.Context, out *OutboundRequest, body *outb
 		return nil, fmt.Errorf("forward request: %w", ctx.Err())
 	case err != nil:
 		return nil, fmt.Errorf("forward request: %w", err)
-	case response.StatusCode < http.StatusOK: // a switch of protocols, whose body does not end
+	case response.StatusCode < http.StatusOK: // 101 Switching Protocols: the body would not end
 		response.Body.Close()
 		return nil, fmt.Errorf("forward request: status %d is not a final response", response.StatusCode)
 	}
 	return response, nil
 }
 
-// hopByHop are the header fields that concern one connection, or are set again when a request is
-// forwarded.
+// hopByHop are the header fields that are not forwarded: they concern one connection, or net/http sets them.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Upgrade", "Expect",
 	"Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
@@ -176,14 +176,14 @@ var hopByHop = []string{
 	"Host", "Content-Length",
 }
 
-// RemoveHopByHop removes the header fields that are not forwarded.
+// RemoveHopByHop removes the header fields of hopByHop.
 func RemoveHopByHop(h http.Header) {
 	for _, name := range hopByHop {
 		delete(h, name)
 	}
 }
 
-// RemoveNamed removes the header fields that are named in Connection.
+// RemoveNamed removes the header fields that the Connection header names.
 func RemoveNamed(h http.Header) {
 	for _, value := range h["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
@@ -192,54 +192,56 @@ func RemoveNamed(h http.Header) {
 	}
 }
 
-// CopyResponse returns the upstream's response unchanged.
-func CopyResponse(from *http.Response) Response {
+// CopyResponse returns a Response that writes the upstream's response unchanged, except for hop-by-hop header fields.
+func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
-		for name, values := range from.Header {
+		for name, values := range upstream.Header {
 			if name == "Content-Length" || !slices.Contains(hopByHop, name) {
 				w.Header()[name] = values
 			}
 		}
-		w.WriteHeader(from.StatusCode)
-		_, err := io.Copy(w, from.Body)
+		w.WriteHeader(upstream.StatusCode)
+		_, err := io.Copy(w, upstream.Body)
 		return err //nolint:wrapcheck // respond ignores its text
 	}
 }
 
-// ErrLongResponse is the error of a response body above the limit. The body was read to its end, so that its
-// trailers are known, unless it is much longer.
+// ErrLongResponse is the error of a response body over the limit.
 var ErrLongResponse = errors.New("read response: its body is too long")
 
-// ReadResponse reads the body of a response up to a limit.
-func ReadResponse(from *http.Response, most int) ([]byte, error) {
-	const discarded = 16 // times the limit
-	body, err := io.ReadAll(io.LimitReader(from.Body, int64(most)+1))
-	switch ctx := from.Request.Context(); {
+// ReadResponse reads the body of a response. For a body of more than maxBytes it returns ErrLongResponse. It discards the
+// rest of such a body, so that the trailers of the response can be read, unless the rest is much longer than the limit.
+func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
+	const maxDiscarded = 16 // as a multiple of maxBytes
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
+	switch ctx := response.Request.Context(); {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("read response: %w", ctx.Err())
 	case err != nil:
 		return nil, fmt.Errorf("read response: %w", err)
-	case len(body) > most:
-		_, _ = io.CopyN(io.Discard, from.Body, discarded*int64(most))
+	case len(body) > maxBytes:
+		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded*int64(maxBytes))
 		return nil, ErrLongResponse
 	}
 	return body, nil
 }
 
-// DialRetrier keeps dialing an unreachable upstream, which may be restarting. Waiting requests are safe to
-// retry, since no byte of them was sent. It is safe for concurrent use.
+// DialRetrier retries failed dials to an upstream, for instance while the upstream restarts. Dials are safe to retry,
+// since no byte of a request was sent. A DialRetrier is safe for concurrent use.
 type DialRetrier struct {
-	MaxWait  time.Duration   // 0: a failed dial is not retried
+	MaxWait  time.Duration   // 0 disables retries
 	Stopping <-chan struct{} // ends all retries when it is closed
 
-	waiting atomic.Int64
-	waited  atomic.Uint64
+	waiting atomic.Int64  // dials being retried
+	waited  atomic.Uint64 // dials that were retried, in total
 }
 
-// maxWaiting bounds the requests that wait at the same time, in addition to the memory for their bodies.
+// maxWaiting is the maximum number of dials that are retried at the same time. The memory for the bodies of their
+// requests is limited as well.
 const maxWaiting = 256
 
-// Dial dials until it succeeds or MaxWait has passed.
+// Dial calls dial until it succeeds, until MaxWait has passed, or until ctx or Stopping is done. It returns the error of
+// the last attempt.
 func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
 	if err == nil || d.MaxWait <= 0 {

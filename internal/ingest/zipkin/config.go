@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Config is the configuration of the receiver. MaxBody bounds a body as it comes and decompressed.
+// Config is the configuration of the receiver. MaxBody limits both the received and the decompressed body.
 type Config struct {
 	receiver.Config
 	Forward destination.URL // the upstream
@@ -27,20 +27,20 @@ var Protocol = destination.Protocol{
 	Give:    "http://host:9411, https:// or unix:///path",
 }
 
-// DefaultConfig returns the defaults of the command line, which listen nowhere.
+// DefaultConfig returns the defaults of the command line. They contain no listen address.
 func DefaultConfig() Config {
 	c := Config{Config: receiver.DefaultConfig()}
 	c.MaxConnections, c.Buffer, c.MaxBody, c.MaxBodyBytes = 128, 3*time.Second, 8<<20, 32<<20
 	return c
 }
 
-// Check returns all invalid values.
+// Check returns the joined errors of all invalid settings.
 func (c *Config) Check() error { return c.Config.Check("zipkin") }
 
 // Forwards returns the maximum number of connections to the upstream.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }
 
-// Memory returns the memory limit of the receiver if it is on. publisher is the memory per origin.
+// Memory returns the maximum memory of the receiver, or nil if it is disabled. publisher is the memory per publisher.
 func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
@@ -52,5 +52,5 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	return append(parts, c.Forward.Memory("Zipkin"))
 }
 
-// connectionBytes is about the memory of a connection with a header of the maximum length.
+// connectionBytes is the approximate memory of a connection with a header of maximum length.
 const connectionBytes = 96 << 10

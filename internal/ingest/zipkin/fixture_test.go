@@ -18,18 +18,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
-// harness is a server on loopback, before rings that are drained and tables that are counted.
+// harness is a server on loopback, with an aggregator that counts its spans.
 type harness struct {
 	*Server
 	t          testing.TB
 	admit      *admit.Publishers
 	aggregator *aggregate.Aggregator
-	// whose connection is kept, so that the next request shows that an answer was read
+	// client keeps its connection: a second request shows that the first response was read
 	client  *http.Transport
 	stopped sync.Once
 
 	mu   sync.Mutex
-	rows map[string]uint64 // spans by service, kind and name
+	rows map[string]uint64 // counted spans by service, kind and name
 }
 
 func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
@@ -39,7 +39,7 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	return h
 }
 
-// newIdleHarness is a server whose rings are not drained before its aggregator starts.
+// newIdleHarness returns a harness whose rings are not drained until its aggregator is started.
 func newIdleHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
 	t.Helper()
 	h := &harness{t: t, rows: map[string]uint64{}, client: &http.Transport{DisableCompression: true}}
@@ -82,7 +82,7 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	s.Release()
 }
 
-// stop ends everything in order, and holds the books to what was delivered.
+// stop shuts everything down gracefully, and checks that the statistics match the delivered rows.
 func (h *harness) stop() {
 	h.t.Helper()
 	h.stopped.Do(func() {
@@ -103,14 +103,14 @@ func (h *harness) stop() {
 	})
 }
 
-// answered is an answer.
+// answered is a response.
 type answered struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send sends a request; header are names and values in turn.
+// send sends a request. header has names and values in turn.
 func (h *harness) send(method, path string, body []byte, header ...string) (a answered) {
 	h.t.Helper()
 	r, err := http.NewRequest(method, "http://"+h.Addr()+path, bytes.NewReader(body))
@@ -137,7 +137,7 @@ func (h *harness) post(body []byte, header ...string) answered {
 	return h.send(http.MethodPost, path, body, header...)
 }
 
-// reported is a list of so many spans of a service, another one for each number.
+// reported returns a JSON list of spans of a service. Each number gives other span ids.
 func reported(service string, number, spans int) []byte {
 	var list []string
 	for i := range spans {
@@ -156,12 +156,12 @@ func packed(message []byte) []byte {
 	return b.Bytes()
 }
 
-// destined is a destination that remembers what it was sent, and answers as told.
+// destined is an upstream that records its requests and responds as configured.
 type destined struct {
 	*httptest.Server
 	mu     sync.Mutex
 	bodies []string
-	header http.Header // of the last
+	header http.Header // header of the last request
 	path   string
 }
 
@@ -180,7 +180,7 @@ func newDestination(t testing.TB, answer func(w http.ResponseWriter, n int)) *de
 	return d
 }
 
-// forwardTo has a harness hand on to a URL.
+// forwardTo configures a harness to forward to a URL.
 func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
 	t.Helper()
 	to, err := Protocol.Parse(url)

@@ -19,14 +19,14 @@ import (
 // path is the endpoint for spans in Zipkin's API v2.
 const path = "/api/v2/spans"
 
-// report is a request with spans.
+// report is a request with the spans of a Zipkin reporter.
 type report struct {
 	*receiver.BufferedRequest
 	server      *Server
 	compression bodies.Compression
 }
 
-// classify returns the report of a request, or refuses the request.
+// classify returns the exchange for a request, or the response that refuses the request.
 func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	compression, isKnown := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
 	r := &report{request, s, compression}
@@ -43,13 +43,14 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 	return r, nil
 }
 
-// Count counts the spans. A report that can't be counted is forwarded anyway, unless it exceeds the limits.
+// Count counts the spans of the report. It returns nil if the report is to be forwarded, and the response otherwise. A
+// report that can't be counted is forwarded anyway, unless its body is incomplete or too large.
 func (r *report) Count(readErr error) receiver.Response {
 	if readErr != nil {
-		return r.notRead(readErr, resultIncomplete)
+		return r.refuseUnreadable(readErr, resultIncomplete)
 	}
 	var refusal receiver.Response
-	if r.server.Contain(func() { refusal = r.count() }) {
+	if panicked := r.server.Contain(func() { refusal = r.count() }); panicked {
 		refusal = r.refuse(resultBug, http.StatusInternalServerError, "a defect of spanstatsd: see its log")
 	}
 	switch {
@@ -61,7 +62,7 @@ func (r *report) Count(readErr error) receiver.Response {
 	return respond(http.StatusAccepted, "", "")
 }
 
-// count counts the spans, or returns why they can't be counted.
+// count counts the spans and sets the result of the report. It returns a refusal if the spans can't be counted.
 func (r *report) count() (refusal receiver.Response) {
 	s := r.server
 	w, message := <-s.workers, r.Body.Bytes
@@ -71,7 +72,7 @@ func (r *report) count() (refusal receiver.Response) {
 		plain, err := w.decompressor.Decompress(message, r.compression, &s.Bodies)
 		defer plain.Release()
 		if message = plain.Bytes; err != nil {
-			return r.notRead(err, resultUnread)
+			return r.refuseUnreadable(err, resultUnread)
 		}
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
@@ -95,7 +96,7 @@ func (r *report) count() (refusal receiver.Response) {
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
 			"the rings have slots: have fewer reported at a time, or raise --ring-slots")
 	default:
-		// Admission leaves these spans out of the books, because senders usually retry. Reporters do not.
+		// Admission does not count these spans as dropped, because most senders retry. Zipkin reporters do not.
 		for _, batch := range w.counter.Batches {
 			s.config.Admit.Refuse(uint64(len(batch.Snapshots)))
 		}
@@ -105,13 +106,13 @@ func (r *report) count() (refusal receiver.Response) {
 	return nil
 }
 
-// forwardedSpans visits the counted spans, which may become exemplars.
+// forwardedSpans iterates over the counted spans. They can become exemplars, since every report is forwarded.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for s := range w.counter.Counted {
-		place := &request.Extras[s.Span]
+		extra := &request.Extras[s.Span]
 		if !yield(receiver.ForwardedSpan{
-			Batch: s.Batch, Index: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow,
+			Batch: s.Batch, Index: s.At, TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow,
 			Span: request.Spans[s.Span].ID,
 		}) {
 			return
@@ -119,8 +120,9 @@ func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	}
 }
 
-// notRead returns the response to a report that was not read whole, or can't be decompressed.
-func (r *report) notRead(err error, result int) receiver.Response {
+// refuseUnreadable returns the response to a report that can't be read or decompressed. result is the result if the
+// cause is neither a limit on memory nor the maximum body size.
+func (r *report) refuseUnreadable(err error, result int) receiver.Response {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
 		return r.refuse(resultTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more "+
@@ -134,17 +136,17 @@ func (r *report) notRead(err error, result int) receiver.Response {
 	return r.refuse(result, http.StatusBadRequest, err.Error())
 }
 
-// refuse sets the result of a report, and returns the response to it.
-func (r *report) refuse(result, status int, said string) receiver.Response {
+// refuse sets the result of the report, and returns a response with an HTTP status and a message.
+func (r *report) refuse(result, status int, message string) receiver.Response {
 	r.Result = result
-	return respond(status, said, "text/plain; charset=utf-8")
+	return respond(status, message, "text/plain; charset=utf-8")
 }
 
-// respond returns a response with a text.
-func respond(status int, said, media string) receiver.Response {
+// respond returns a response with an HTTP status, a body and its content type, which can be "".
+func respond(status int, body, media string) receiver.Response {
 	return func(w http.ResponseWriter) error {
 		h := w.Header()
-		h.Set("Content-Length", strconv.Itoa(len(said)))
+		h.Set("Content-Length", strconv.Itoa(len(body)))
 		if media != "" {
 			h.Set("Content-Type", media)
 		}
@@ -152,12 +154,12 @@ func respond(status int, said, media string) receiver.Response {
 			h.Set("Allow", http.MethodPost)
 		}
 		w.WriteHeader(status)
-		_, err := w.Write([]byte(said))
+		_, err := w.Write([]byte(body))
 		return err //nolint:wrapcheck // the server ignores its text
 	}
 }
 
-// Outbound returns the request with an unchanged body.
+// Outbound returns the request to forward, with an unchanged body.
 func (r *report) Outbound() receiver.OutboundRequest {
 	h := r.Header()
 	receiver.RemoveNamed(h)
@@ -169,17 +171,17 @@ func (r *report) Outbound() receiver.OutboundRequest {
 	}
 }
 
-// Translate returns the upstream's response.
-func (r *report) Translate(from *http.Response, err error) receiver.Response {
+// Translate returns the upstream's response to the sender, or an error response if there is none.
+func (r *report) Translate(response *http.Response, err error) receiver.Response {
 	if err != nil {
-		return r.unanswered(err)
+		return r.refuseUnanswered(err)
 	}
-	said, err := receiver.ReadResponse(from, destination.MaxAnswer)
+	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
 	if err != nil && !errors.Is(err, receiver.ErrLongResponse) {
-		return r.unanswered(err)
+		return r.refuseUnanswered(err)
 	}
 	outcome, s := receiver.OutcomeRefused, r.server
-	switch status := from.StatusCode; {
+	switch status := response.StatusCode; {
 	case status/100 == 2:
 		outcome = receiver.OutcomeTaken
 	case status/100 == 5, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
@@ -188,23 +190,24 @@ func (r *report) Translate(from *http.Response, err error) receiver.Response {
 	if outcome == receiver.OutcomeTaken {
 		s.forwards.Note(outcome, "")
 	} else {
-		why := fmt.Sprintf("%d %s: %.200q", from.StatusCode, http.StatusText(from.StatusCode), said)
-		s.forwards.Note(outcome, why)
-		s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not take a request", "answer", why)
+		answer := fmt.Sprintf("%d %s: %.200q", response.StatusCode, http.StatusText(response.StatusCode), body)
+		s.forwards.Note(outcome, answer)
+		s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not take a request", "answer", answer)
 	}
-	return respond(from.StatusCode, string(said), from.Header.Get("Content-Type"))
+	return respond(response.StatusCode, string(body), response.Header.Get("Content-Type"))
 }
 
-// unanswered returns the response if the upstream has not responded.
-func (r *report) unanswered(err error) receiver.Response {
+// refuseUnanswered returns the response to a report without a complete response of the upstream. It closes the
+// connection if the sender has canceled the request.
+func (r *report) refuseUnanswered(err error) receiver.Response {
 	s := r.server
 	if r.IsCanceled() {
 		s.forwards.Note(receiver.OutcomeLeft, "")
 		return receiver.CloseConnection
 	}
-	why := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeAway, why.Error())
-	s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not answer", "error", why)
+	advice := s.config.Forward.Advise(err)
+	s.forwards.Note(receiver.OutcomeAway, advice.Error())
+	s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not answer", "error", advice)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return respond(http.StatusGatewayTimeout, "the destination did not answer in time", "text/plain")
 	}

@@ -15,18 +15,18 @@ type Server struct {
 	*receiver.Server
 	config   Config
 	policy   *otel.Policy
-	workers  chan *worker // free ones
+	workers  chan *worker // idle workers
 	forwards receiver.ForwardStats
 }
 
-// worker holds the memory for counting one body.
+// worker is the memory for counting one report. A report has exclusive use of its worker.
 type worker struct {
 	decoder      zipkin.Decoder
 	counter      *otel.Counter
 	decompressor bodies.Decompressor
 }
 
-// The timeouts of receiver.Setup, and the one for the upstream's response.
+// The timeouts of receiver.Setup. responseTimeout is the one for the upstream's response.
 const (
 	headerTimeout   = 5 * time.Second
 	bodyTimeout     = 10 * time.Second
@@ -35,27 +35,29 @@ const (
 	responseTimeout = 30 * time.Second
 )
 
-// The results of counting a request.
+// The results of counting a report.
 const (
 	resultCounted       = iota
 	resultCountedBefore // a retry
-	resultUnread        // it can't be parsed
-	resultNoRoom        // a ring or an interval has no room, or the daemon stops
-	resultTooMany       // it has more spans than the rings can ever hold
-	resultTooLarge      // over --zipkin-max-body, as it comes or decompressed
-	resultBusy          // no memory is free
-	resultNotWanted     // no destination takes statistics
-	resultIncomplete    // its sender did not send all of it
-	resultRefused       // by its path, method or header
-	resultBug           // an internal error, contained
+	resultUnread        // unparsable
+	resultNoRoom        // a ring or an interval is full, or the daemon shuts down
+	resultTooMany       // more spans than fit into empty rings
+	resultTooLarge      // received or decompressed body exceeds --zipkin-max-body
+	resultBusy          // bodies in memory have reached --zipkin-max-body-bytes
+	resultNotWanted     // no destination accepts statistics
+	resultIncomplete    // the sender sent only a part of the body
+	resultRefused       // invalid path, method or header
+	resultBug           // recovered panic
 )
+
+// resultNames are the values of the metric label "result", indexed by the results above.
 
 var resultNames = []string{
 	"counted", "counted_before", "unread", "no_room", "too_many", "too_large", "busy", "not_wanted",
 	"incomplete", "refused", "bug",
 }
 
-// New opens the listeners. Nothing is accepted before Start.
+// New opens the listeners. Connections are accepted after Start.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -77,7 +79,7 @@ func New(config Config) (*Server, error) {
 	return s, err //nolint:wrapcheck // it says what to do
 }
 
-// Status returns the status. A nil server is off.
+// Status returns the current status. A nil Server is a disabled receiver.
 func (s *Server) Status() receiver.Status {
 	if s == nil {
 		s = &Server{}

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// inProtobuf is a ListOfSpans of one span of a client.
+// inProtobuf returns a ListOfSpans message with one client span.
 func inProtobuf() []byte {
 	nested := func(b []byte, n protowire.Number, message []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), message)
@@ -31,7 +31,7 @@ func inProtobuf() []byte {
 
 const protobuf = "application/x-protobuf"
 
-// TestWhatIsTaken, in whatever encoding, is answered as Zipkin answers, and counted by service.
+// TestWhatIsTaken checks that requests in every encoding get Zipkin's response, and are counted by service.
 func TestWhatIsTaken(t *testing.T) {
 	h := newHarness(t, nil)
 	both := append(append(reported("shop", 3, 1)[:len(reported("shop", 3, 1))-1], ','),
@@ -52,7 +52,7 @@ func TestWhatIsTaken(t *testing.T) {
 			[]string{"Content-Type", protobuf, "Content-Encoding", "gzip"},
 		},
 		{nil, []string{"Content-Type", protobuf}},
-		{[]byte("[]"), nil}, // reporters ask so whether there is a Zipkin
+		{[]byte("[]"), nil}, // reporters send an empty list to check whether the server is Zipkin
 	} {
 		if a := h.post(c.body, c.header...); a.status != http.StatusAccepted || a.body != "" {
 			t.Errorf("%q is answered %+v", c.body, a)
@@ -67,7 +67,7 @@ func TestWhatIsTaken(t *testing.T) {
 	}
 }
 
-// TestAReportOfManyServicesIsCounted, under the name of each, in either encoding.
+// TestAReportOfManyServicesIsCounted checks, for both encodings, that each span is counted under its service.
 func TestAReportOfManyServicesIsCounted(t *testing.T) {
 	h := newHarness(t, nil)
 	var list, inJSON []byte
@@ -93,7 +93,7 @@ func TestAReportOfManyServicesIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenIsSaid, and counted by why.
+// TestWhatIsNotTakenIsSaid checks the responses to invalid requests, and their results in the statistics.
 func TestWhatIsNotTakenIsSaid(t *testing.T) {
 	h := newHarness(t, nil)
 	for _, c := range []struct {
@@ -136,7 +136,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotBeCountedIsSaid, with what is the matter.
+// TestWhatCanNotBeCountedIsSaid checks that the responses explain why requests can't be counted.
 func TestWhatCanNotBeCountedIsSaid(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.RingSlots = 64 })
 	if a := h.post(reported("shop", 1, 1000)); a.status != http.StatusRequestEntityTooLarge ||
@@ -163,8 +163,8 @@ func TestWhatCanNotBeCountedIsSaid(t *testing.T) {
 	}
 }
 
-// TestNoRoom_SpansAreInTheBooks: reporters do not retry, so spans that find the rings full are lost, whether
-// their request is forwarded or not.
+// TestNoRoom_SpansAreInTheBooks checks that spans that find the rings full are counted as dropped, with and without
+// an upstream, because reporters do not retry.
 func TestNoRoom_SpansAreInTheBooks(t *testing.T) {
 	const spans = 40
 	to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
@@ -189,9 +189,8 @@ func TestNoRoom_SpansAreInTheBooks(t *testing.T) {
 	}
 }
 
-// TestWhatCameGoesOn byte for byte, with what its sender said of it, wherever the destination's URL ends;
-// also what can't be read,
-// but for what is too long without its gzip.
+// TestWhatCameGoesOn checks that requests are forwarded byte for byte with their headers, whatever the path of the
+// upstream's URL. Unparsable requests are forwarded as well, but not bodies that are too long after decompression.
 func TestWhatCameGoesOn(t *testing.T) {
 	for _, end := range []string{"", "/", path} {
 		to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
@@ -228,7 +227,7 @@ func TestWhatCameGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatTheDestinationAnswersGoesBack, and whoever sends the same again is counted once.
+// TestWhatTheDestinationAnswersGoesBack also checks that a retried request is counted once.
 func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
 	for status, outcome := range map[int]string{
 		200: "taken", 202: "taken", 400: "refused", 404: "refused",
@@ -263,7 +262,8 @@ func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
 	}
 }
 
-// TestADestinationThatIsAway, breaks off or hangs up is said to be so; what came is counted.
+// TestADestinationThatIsAway covers upstreams that are unreachable, send truncated responses, or close the
+// connection. The spans are counted.
 func TestADestinationThatIsAway(t *testing.T) {
 	gone := newDestination(t, nil)
 	gone.Close()
@@ -298,7 +298,6 @@ func TestExemplars_OfForwardedSpans(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeConfigured.
 func TestWhatMayBeConfigured(t *testing.T) {
 	c := DefaultConfig()
 	if err := c.Check(); err != nil || c.Memory(1) != nil || c.Forwards() != 0 {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// mostAhead is the maximum difference between clocks. The agent counts older buckets as current ones.
+	// maxClockDiff is the maximum difference between clocks. The agent counts older buckets as current ones.
 	maxClockDiff = 5 * time.Second
-	// longUnscraped is the time after which Prometheus considers a series stale.
+	// staleAfter is the time after which Prometheus considers a series stale.
 	staleAfter = 5 * time.Minute
 )
 
@@ -36,30 +36,30 @@ func (f *Findings) destinations(s *status.Status) {
 }
 
 // state reports the state of a push destination or an upstream.
-func (f *Findings) state(about, url, state, said string) {
-	if said != "" {
-		said = ": " + said
+func (f *Findings) state(about, url, state, lastErr string) {
+	if lastErr != "" {
+		lastErr = ": " + lastErr
 	}
 	switch state {
 	case "takes":
 		f.ok(about, "%s took what was sent to it last", url)
 	case "silent":
 		f.add(Wrong, about, "see whether it runs, and whether the address is right", "%s does not answer%s",
-			url, said)
+			url, lastErr)
 	case "looked_for":
 		f.add(Notice, about, "give --agent-url where there is one, or another destination, or off",
 			"nobody named an agent, and none is found at %s", url)
 	default:
 		f.add(Wrong, about, "have it take statistics: an old agent does not, nor one that has them off",
-			"%s answers, and takes nothing%s", url, said)
+			"%s answers, and takes nothing%s", url, lastErr)
 	}
 }
 
 // lastError returns the error of the last payload that a destination did not accept.
 func lastError(flushes []export.Flush) string {
 	for i := len(flushes) - 1; i >= 0; i-- {
-		if said := strings.TrimSpace(flushes[i].LastError); said != "" {
-			return said
+		if text := strings.TrimSpace(flushes[i].LastError); text != "" {
+			return text
 		}
 	}
 	return ""

@@ -1,15 +1,13 @@
-// Package doctor reports what is right and what is wrong about a daemon, and how to fix it.
+// Package doctor finds problems of a daemon in its status, and suggests fixes.
 //
-// # What it owns
-//
-// Look reads one status, which is everything that the daemon reports about itself, and returns findings in
-// the order of the data path: the program, receivers and their senders, destinations and their clocks, the
-// accounting, and limits. Arrived adds what a Prometheus has. The package makes no request itself.
+// Look reads one status and returns findings in the order of the data path: the program, receivers and their senders,
+// destinations and their clocks, the accounting, and limits. Arrived compares the calls in a Prometheus with the exported
+// spans; only AskPrometheus sends a request.
 //
 // # Findings
 //
-// OK is right. Notice is no mistake, but can explain numbers that surprise. Wrong is to be fixed. Every
-// finding that is not OK has a fix.
+// OK means that there is no problem. Notice is not a problem, but can explain surprising numbers. Wrong is a problem.
+// Every finding that is not OK has a fix.
 //
 // # Concurrency and limits
 //

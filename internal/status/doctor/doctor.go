@@ -29,15 +29,18 @@ type Finding struct {
 // Findings are the findings about a daemon, in the order of the data flow.
 type Findings []Finding
 
+// ok adds a finding about a subject that is right.
 func (f *Findings) ok(about, format string, args ...any) {
 	f.add(OK, about, "", format, args...)
 }
 
+// add adds a finding about a subject.
 func (f *Findings) add(v Verdict, about, fix, format string, args ...any) {
 	*f = append(*f, Finding{Subject: about, Verdict: v, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// reasons adds a finding for each reason with a count that has an entry in fixes.
+// reasons adds a finding for each reason in counts that has a count above 0 and an entry in fixes. format gets the count
+// and the reason.
 func (f *Findings) reasons(v Verdict, about string, counts map[string]uint64, fixes map[string]string,
 	format string,
 ) {
@@ -78,11 +81,11 @@ func sortedNonZero(counts map[string]uint64) (names []string) {
 	return names
 }
 
-// Look checks the status of a daemon. version is that of this program.
+// Look checks the status of a daemon. version is the version of the program that calls it.
 func Look(s *status.Status, version string) Findings {
 	var f Findings
 	f.program(s, version)
-	f.doors(s)
+	f.receivers(s)
 	f.sdks(s)
 	f.twice(s)
 	f.destinations(s)

@@ -14,7 +14,7 @@ import (
 
 const version = "1.2.3"
 
-// healthy is a daemon with which everything is right.
+// healthy returns the status of a daemon without problems.
 func healthy() *status.Status {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := &status.Status{At: at}
@@ -61,7 +61,7 @@ func healthy() *status.Status {
 	return s
 }
 
-// TestEachFindingIsTrueOfAStatus, and of no healthy one.
+// TestEachFindingIsTrueOfAStatus checks that each finding occurs for its status, and not for a healthy one.
 func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 	for _, one := range doctor.Look(healthy(), version) {
 		if one.Verdict != doctor.OK || one.Fix != "" {
@@ -222,7 +222,8 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 	}
 }
 
-// has says whether something is found, with a mend where it is not right.
+// has reports whether there is a finding with the given verdict whose subject and message begin with says. A finding that
+// is not OK must have a fix as well.
 func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 	for _, one := range all {
 		if one.Verdict == v && strings.HasPrefix(one.Subject+": "+one.Message, says) &&
@@ -233,8 +234,8 @@ func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 	return false
 }
 
-// TestLook_NamesTheExporterToSwitchOff: metrics and logs that an SDK posts to a daemon without
-// --otlp-forward are no loss of spans, and nothing that a destination refused.
+// TestLook_NamesTheExporterToSwitchOff covers metrics and logs that an SDK sends to a daemon without
+// --otlp-forward. They lose no spans, and no destination has refused them.
 func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
 	s := healthy()
 	d := s.Receivers["otlp"]
@@ -263,7 +264,7 @@ func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
 	}
 }
 
-// TestWhatArrivedIsComparedWithWhatWasGivenOut, as far as that can be said of a sum over all daemons.
+// TestWhatArrivedIsComparedWithWhatWasGivenOut compares the spans of one daemon with a sum over all daemons.
 func TestWhatArrivedIsComparedWithWhatWasGivenOut(t *testing.T) {
 	for _, c := range []struct {
 		flushed uint64
@@ -289,7 +290,8 @@ func TestWhatArrivedIsComparedWithWhatWasGivenOut(t *testing.T) {
 	}
 }
 
-// TestWhatHasOtherNamesIsNotExpected of a Prometheus: calls that go to an agent, or by Datadog's names.
+// TestWhatHasOtherNamesIsNotExpected checks that calls exported to an agent, or under Datadog's names, are not
+// expected in Prometheus.
 func TestWhatHasOtherNamesIsNotExpected(t *testing.T) {
 	s, f := healthy(), doctor.Findings{}
 	s.Destinations = append(s.Destinations[:1],
@@ -304,7 +306,8 @@ func TestWhatHasOtherNamesIsNotExpected(t *testing.T) {
 	}
 }
 
-// TestADaemonOfBeforeSaysNothingOfItsMachine, so nothing is said of that.
+// TestADaemonOfBeforeSaysNothingOfItsMachine checks that the status of an older daemon causes no finding about the
+// machine.
 func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
 	s := healthy()
 	s.Machine = status.Machine{}
@@ -315,8 +318,8 @@ func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
 	}
 }
 
-// TestWhereNotAllIsReceivedNothingIsMissing: by the agent's reading some spans count for nobody, and what a
-// sender has counted is not received.
+// TestWhereNotAllIsReceivedNothingIsMissing covers the agent's rules, which ignore some spans, and spans counted by
+// the sender, which are not received.
 func TestWhereNotAllIsReceivedNothingIsMissing(t *testing.T) {
 	for name, change := range map[string]func(*status.Status){
 		"reading": func(s *status.Status) {

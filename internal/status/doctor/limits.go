@@ -7,28 +7,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// nearly is the share of a limit at which it counts as nearly reached.
-const nearly = 0.9
+// nearLimit is the share of a limit at which the limit counts as nearly reached.
+const nearLimit = 0.9
 
 // limits checks the usage of memory, CPU and open files.
 func (f *Findings) limits(s *status.Status) {
 	const about = "limits"
-	m, of := &s.Machine, &s.Memory
+	m, budget := &s.Machine, &s.Memory
 	size := func(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 	switch {
-	case of.LimitBytes == 0:
+	case budget.LimitBytes == 0:
 		f.add(Notice, about, "give the container a limit of memory, and defaults follow it",
-			"no limit of memory is known; all limits together come to %s", size(of.TotalBytes))
-	case of.TotalBytes > of.LimitBytes:
+			"no limit of memory is known; all limits together come to %s", size(budget.TotalBytes))
+	case budget.TotalBytes > budget.LimitBytes:
 		f.add(Wrong, about, "raise the container's limit, or lower the flags of the largest parts, "+
 			"which spanstatsd status --json has in memory.parts",
 			"all limits together may come to %s, of the %s that %s allows",
-			size(of.TotalBytes), size(of.LimitBytes), of.LimitSource)
-	case float64(m.ResidentBytes) > nearly*float64(of.LimitBytes):
+			size(budget.TotalBytes), size(budget.LimitBytes), budget.LimitSource)
+	case float64(m.ResidentBytes) > nearLimit*float64(budget.LimitBytes):
 		f.add(Wrong, about, "raise the container's limit of memory", "%s of %s are used",
-			size(m.ResidentBytes), size(of.LimitBytes))
+			size(m.ResidentBytes), size(budget.LimitBytes))
 	default:
-		f.ok(about, "%s of memory are used, of %s", size(m.ResidentBytes), size(of.LimitBytes))
+		f.ok(about, "%s of memory are used, of %s", size(m.ResidentBytes), size(budget.LimitBytes))
 	}
 	if m.Processors == 0 {
 		return // an older daemon without this section
@@ -44,7 +44,7 @@ func (f *Findings) limits(s *status.Status) {
 		f.ok(about, "%d processors, never held back for long", m.Processors)
 	}
 	switch {
-	case m.MaxFiles > 0 && float64(m.OpenFiles) > nearly*float64(m.MaxFiles):
+	case m.MaxFiles > 0 && float64(m.OpenFiles) > nearLimit*float64(m.MaxFiles):
 		f.add(Wrong, about, "raise its limit of open files (LimitNOFILE, ulimit -n)",
 			"%d of %d files are open", m.OpenFiles, m.MaxFiles)
 	default:

@@ -13,15 +13,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// CallsQuery is a PromQL query for the sum of calls of all daemons, in both dialects.
+// CallsQuery is a PromQL query for the sum of calls of all daemons, with the metric names of both dialects.
 const CallsQuery = `sum({__name__=~"traces_span_metrics_calls_total|traces_spanmetrics_calls_total"})`
 
-// maxPrometheusAnswer limits a response of Prometheus, which is one number.
+// maxPrometheusAnswer is the maximum length of a response of Prometheus. The response has only one number.
 const maxPrometheusAnswer = 64 << 10
 
 // Arrival is the result of AskPrometheus.
 type Arrival struct {
-	Has   bool // there are such series, in the last five minutes
+	Has   bool // whether Prometheus has series with calls of the last five minutes
 	Calls float64
 	At    time.Time // time by the clock of Prometheus
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-func (f *Findings) doors(s *status.Status) {
+// receivers checks all receivers.
+func (f *Findings) receivers(s *status.Status) {
 	f.socket(s)
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
-		f.door(name, s.Receivers[name], s.At)
+		f.receiver(name, s.Receivers[name], s.At)
 	}
 }
 
-// socket checks the native socket.
+// socket checks the Unix socket of the native protocol.
 func (f *Findings) socket(s *status.Status) {
 	const about = "door socket"
 	switch c := &s.Connections; {
@@ -40,8 +41,8 @@ func (f *Findings) socket(s *status.Status) {
 	}, "%d connections were closed: %s")
 }
 
-// door checks an HTTP receiver: its connections, uncounted requests, and its upstream.
-func (f *Findings) door(name string, d *status.ForwardingReceiver, now time.Time) {
+// receiver checks an HTTP receiver: its connections, uncounted requests, and its upstream.
+func (f *Findings) receiver(name string, d *status.ForwardingReceiver, now time.Time) {
 	about := "door " + name
 	switch {
 	case d.LastHeard.IsZero() && d.Connections.Live == 0:
@@ -60,8 +61,8 @@ func (f *Findings) door(name string, d *status.ForwardingReceiver, now time.Time
 	} else {
 		f.reasons(Wrong, about, requests, requestFixes, "%d requests were not counted: %s")
 	}
-	if on := d.Forward; on != nil {
-		f.state(about+" forward", on.URL, string(on.State), on.Said)
+	if upstream := d.Forward; upstream != nil {
+		f.state(about+" forward", upstream.URL, string(upstream.State), upstream.Said)
 	}
 }
 
@@ -79,8 +80,8 @@ func (f *Findings) signals(about string, d *status.ForwardingReceiver) map[strin
 	return requests
 }
 
-// sdks reports the metrics of SDKs about spans that they did not export. The number of exported
-// spans is from their last report, so the number of spans received since may be higher.
+// sdks checks the spans that SDKs report as not exported in their own metrics. The number of exported spans is from the
+// last reports, so the daemon can have received more spans since.
 func (f *Findings) sdks(s *status.Status) {
 	sdks := s.SDKs
 	if sdks == nil {

@@ -1,5 +1,4 @@
-// What a person can do about each reason. A reason that is not here is shown
-// without advice.
+// Advice for the operator, by kind of loss and reason. A reason without an entry is shown without advice.
 
 export const advice = {
   dropped: {

@@ -1,4 +1,4 @@
-// The first thing a person looks for: is anything lost, and why.
+// Draws the accounting: whether any spans are lost, and why.
 
 import { advice } from "./advice.js";
 import { forwardState, troubled } from "./destination.js";
@@ -8,14 +8,13 @@ import { count, rate, span } from "./format.js";
 
 const sum = (by) => Object.values(by).reduce((a, b) => a + b, 0);
 
-/** The state of the books in one word, and the sentences for it. */
+/** Returns the state of the accounting as a CSS keyword, a headline and a summary. pace is the rate of received spans. */
 function sentences(status, pace) {
-  // A span that is unsent to two destinations is one span.
+  // A span that is unsent at two destinations is one lost span, so take the maximum.
   const b = status.books, lost = sum(b.dropped) + Math.max(...status.destinations.map((d) => d.books.unsent));
   const taken = `${count(b.received)} spans in ${span(status.uptime_seconds)}`;
   if (!status.ready) return ["unready", "Not ready.", `The daemon says: ${status.not_ready}.`];
-  // While spans move, the books are off by those between two rooms. Off while
-  // none moves is a defect.
+  // While spans move between components, the accounting is inexact. Only an imbalance without moving spans is a bug.
   if (!b.balanced && pace === 0) return ["wrong", "The books do not balance.", "No span moves, and the figures disagree. That is a defect of ours: please report it with the log."];
   if (b.received === 0) return ["empty", "Waiting for spans.", status.connections.live ? "Tracers are connected and have sent none yet." : "No tracer has connected yet."];
   const trouble = troubled(status);
@@ -31,7 +30,7 @@ function sentences(status, pace) {
   return ["lossy", `${count(lost)} spans are lost.`, `${taken}; every one is accounted for, and below is why.`];
 }
 
-/** Draws the books; since gives rates by a function of status. */
+/** Draws the accounting. since returns the rate of a number that a function reads from a status. */
 export function drawBooks(status, since) {
   const b = status.books;
   const [state, sentence, summary] = sentences(status, since((s) => s.books.received));
@@ -74,7 +73,7 @@ function drawLedger(books) {
   });
 }
 
-/** What may be lost or changed: how it is called and advised on, where it stands in status. */
+/** Returns the kinds of losses: the key of their advice, their name, their path in the status, and a function that reads them. */
 function kinds(status) {
   const unsent = status.destinations.length === 1 ? [["unsent", "unsent", "books.unsent_by_reason", (s) => s.books.unsent_by_reason]]
     : status.destinations.map((d, i) => ["unsent", `unsent to ${d.name}`, `destinations.${i}.books.unsent_by_reason`, (s) => s.destinations[i]?.books.unsent_by_reason ?? {}]);

@@ -1,12 +1,12 @@
-// Small pictures: a latency curve for each aggregate, all on one logarithmic
-// axis, and the pace since the page was opened.
+// Draws the latency curves of aggregates, all on the same logarithmic axis, and the rate of received spans since the
+// page was opened.
 
 import { byId, make, set, write } from "./dom.js";
 import { count } from "./format.js";
 
 const WIDE = 250, HIGH = 36;
 
-/** The decades that any row has something in: the axis of all curves. */
+/** Returns the axis of all curves: the range of decades in which any row has a count. */
 export function usedDecades(busiest) {
   const each = busiest.curve.columns / busiest.curve.decades;
   let first = busiest.curve.decades, last = 0;
@@ -38,10 +38,10 @@ export function drawAxis(axis) {
   }, name)));
 }
 
-/** The outline of counts where there are any, from the base and back to it. */
+/** Returns the SVG path of a curve over the counts that are not 0. The path begins and ends at the base line. */
 function outline(counts, axis, most) {
   const from = axis.first * axis.each, to = axis.last * axis.each, step = WIDE / (to - from);
-  const y = (n) => HIGH - 1 - Math.sqrt(n / most) * (HIGH - 3); // a root, so that a thin tail is seen
+  const y = (n) => HIGH - 1 - Math.sqrt(n / most) * (HIGH - 3); // the square root makes a thin tail visible
   const x = (i) => Math.min(Math.max((i - from + 0.5) * step, 0), WIDE);
   const first = counts.findIndex((n) => n > 0), last = counts.findLastIndex((n) => n > 0);
   if (first < 0) return "";
@@ -54,7 +54,7 @@ function outline(counts, axis, most) {
   return path;
 }
 
-/** Makes a curve's picture; the answer draws a row into it. */
+/** Returns an empty SVG element for drawCurve. */
 export function makeCurve() {
   const grid = make("path", { class: "grid" }), area = make("path", { class: "area" }), line = make("path", { class: "line" });
   const failed = make("path", { class: "failed" }), p99 = make("line", { class: "p99", y1: 2, y2: HIGH });
@@ -77,9 +77,9 @@ export function drawCurve(svg, row, axis, spoken) {
   set(p99, { x1: x, x2: x });
 }
 
-/** The pace: rates over time, the newest right. */
+/** Draws the rates of received spans over time, the newest on the right. */
 export function drawHistory(samples, longest) {
-  const room = Math.min(Math.max(samples.length, 40), longest); // few samples are few, and wide
+  const room = Math.min(Math.max(samples.length, 40), longest); // a few samples do not fill the whole width
   const svg = byId("history"), w = svg.clientWidth || 300, h = 56;
   set(svg, { viewBox: `0 0 ${w} ${h}` });
   if (!svg.firstChild) svg.append(make("path", { class: "area" }), make("path", { class: "line" }), make("line", { class: "base" }));

@@ -1,9 +1,9 @@
-// How a destination does, in words; the sections about them and the sentence above the
-// books say the same.
+// Describes the states of destinations. The sections about destinations and the summary above the accounting use the
+// same texts.
 
 import { span } from "./format.js";
 
-/** What the agent does, and whether that is well. */
+/** Returns a text about the state of the agent, and whether the state is good. */
 export function agentState(status) {
   const { stats, state } = status.agent;
   if (state === "looked_for") return ["is looked for there, not found", true];
@@ -13,7 +13,7 @@ export function agentState(status) {
   return ["takes payloads", true];
 }
 
-/** The same of any destination. */
+/** Returns a text about the state of a destination other than the agent, and whether the state is good. */
 export function destinationState(destination, at) {
   if (destination.scraped) return [scraped(destination.scraped, at), true];
   if (destination.state === "silent") return ["does not answer", false];
@@ -21,26 +21,26 @@ export function destinationState(destination, at) {
   return ["takes payloads", true];
 }
 
-/** When somebody last took what is kept to be scraped; the zero time stands for never. */
+/** Returns a text about the last scrape of a destination. Go's zero time means that there was none. */
 function scraped({ last }, at) {
   const since = (Date.parse(at) - Date.parse(last)) / 1000;
   return last.startsWith("0001") ? "nobody has scraped it yet" : `scraped ${span(Math.max(0, since))} ago`;
 }
 
-/** The same of where OTLP goes on to. */
+/** Returns a text about the state of the OTLP receiver's upstream, and whether the state is good. */
 export function forwardState(forward) {
   if (forward.state === "silent") return ["does not answer", false];
   if (forward.state === "answers") return ["answers, and did not take the last request", false];
   return ["takes requests", true];
 }
 
-/** Whether a destination is the agent. */
+/** Returns whether a destination is the agent. */
 export const isAgent = (destination) => destination.name === "agent";
 
-/** Whether there is an agent, and not just one that is looked for. */
+/** Returns whether there is an agent. An agent that has not been discovered yet does not count. */
 export const hasAgent = (status) => status.agent.state !== "off" && status.agent.state !== "looked_for";
 
-/** The first destination that does not do well, with what it does; null where all do. */
+/** Returns the first destination in a bad state with a text about it, or null if all states are good. */
 export function troubled(status) {
   for (const destination of status.destinations) {
     const agent = isAgent(destination);

@@ -1,7 +1,6 @@
-// The only way this page writes to itself: elements are made once and kept, and
-// what changes is their text. Labels come from tracers, so they are text nodes
-// and never markup; each stands in a bdi, so that none can turn its line around,
-// and whatever is written here is shown, so that none hides a part of itself.
+// Creates and updates elements; no other module modifies the page directly. Elements are created once, and later only
+// their texts change. Labels come from clients, so they are written as text nodes and never as HTML. Each label is in a
+// bdi element, so that it can't change the direction of the adjacent text, and its invisible characters are escaped.
 
 import { shown } from "./format.js";
 
@@ -9,7 +8,7 @@ export const byId = (id) => document.getElementById(id);
 
 const svgNames = new Set(["svg", "g", "path", "line", "rect", "text", "title"]);
 
-/** Makes an element with attributes and children. */
+/** Returns a new element with attributes and children. */
 export function make(name, attributes = {}, ...children) {
   const e = svgNames.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   set(e, attributes);
@@ -17,7 +16,7 @@ export function make(name, attributes = {}, ...children) {
   return e;
 }
 
-/** Sets attributes that have changed. */
+/** Sets attributes of an element. It writes only those with a different value. */
 export function set(e, attributes) {
   for (const [key, value] of Object.entries(attributes)) {
     const text = shown(String(value));
@@ -26,31 +25,28 @@ export function set(e, attributes) {
   return e;
 }
 
-/** Sets a text that has changed, so that a selection in it survives. */
+/** Sets the text of an element. It changes only a different text, so that a selection is kept. */
 export function write(e, text) {
   const now = shown(text);
   if (e.textContent !== now) e.textContent = now;
   return e;
 }
 
-/** Writes a sentence that names flags, none of which is cut at its hyphens. */
+/** Sets a text with flags. A line is never broken within a flag. */
 export function prose(e, text) {
   if (e.textContent === text) return;
   e.replaceChildren(...text.split(/(--[a-z-]+)/).map((part, i) => (i % 2 ? make("span", { class: "flag" }, part) : part)));
 }
 
-/**
- * Shows one figure of /status: path says which, so that a test can hold the
- * page against the answer.
- */
+/** Sets the text of an element that shows a number of /status. Tests use path to compare the text with the status. */
 export function figure(e, path, text) {
   set(e, { "data-figure": path });
   return write(e, text);
 }
 
 /**
- * Keeps one row of a table body for each item, in order. cells makes a row's
- * cells once; fill writes an item into them at every look.
+ * Updates a table body to one row per item. cells returns the cells of a new row; fill writes an item into the cells of
+ * its row.
  */
 export function rows(body, items, cells, fill) {
   while (body.rows.length > items.length) body.lastElementChild.remove();
@@ -64,5 +60,5 @@ export function rows(body, items, cells, fill) {
   });
 }
 
-/** A cell; on a phone its label stands before it. */
+/** Returns a table cell. On a phone its label is shown before it. */
 export const cell = (name, kind = "") => make("td", { ...(name && { "data-label": name }), ...(kind && { class: kind }) });

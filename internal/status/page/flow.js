@@ -1,14 +1,13 @@
-// The books as a river: received on the left, its fates on the right, each
-// band as wide as its share. What is 0 is a dotted line, so that one sees that
-// it was looked for.
+// Draws the accounting as a Sankey diagram: received spans on the left, their outcomes on the right. The height of each
+// band is its share. An outcome of 0 is drawn as a dotted line, so that it is visible as well.
 
 import { count, rate } from "./format.js";
 import { byId, make, set, write } from "./dom.js";
 
-const TALL = 150; // of everything received
-const LABEL = 56; // room that a node's three lines need
-const GAP = 12;
-const BAR = 5;
+const TALL = 150; // height of all received spans
+const LABEL = 56; // height of a node's three lines of text
+const GAP = 12; // vertical distance between two nodes
+const BAR = 5; // width of a node
 const WORD = 96; // width of a node's label
 
 const bands = [
@@ -39,7 +38,7 @@ function prepare(svg) {
   }
 }
 
-/** Where each node stands, in a picture of this width. */
+/** Returns the position and height of each node in a diagram of the given width, and the height of the diagram. */
 function layout(width, books) {
   const height = (n) => (n === 0 ? 0 : Math.max(2.5, (n / Math.max(books.received.spans, 1)) * TALL));
   const nodes = {};
@@ -58,29 +57,29 @@ function layout(width, books) {
 
 const curve = (x0, y0, x1, y1) => `C${(x0 + x1) / 2} ${y0} ${(x0 + x1) / 2} ${y1} ${x1} ${y1}`;
 
-/** Draws books: for each node its spans and its rate. */
+/** Draws the accounting. books has the number of spans and the rate of each node. */
 export function drawFlow(books) {
   const svg = byId("flow");
   if (!svg.firstChild) prepare(svg);
   const width = svg.clientWidth;
-  if (width === 0) return; // a phone shows the ledger
+  if (width === 0) return; // on a phone the diagram is hidden, and the table is shown instead
   const { nodes, bottom } = layout(width, books);
   set(svg, { height: bottom + 4, viewBox: `0 0 ${width} ${bottom + 4}` });
-  const left = {}; // how much of a node's height has flowed on
+  const left = {}; // height of each node that earlier bands use
   for (const [from, to] of bands) {
     const a = nodes[from], b = nodes[to], d = drawn[`${from} ${to}`];
     const y = a.y + (left[from] || 0);
     const h = Math.min(b.h, Math.max(a.h - (left[from] || 0), b.h > 0 ? 2.5 : 0));
     left[from] = (left[from] || 0) + b.h;
     const x0 = a.x + BAR, x1 = b.x;
-    // Low in a wide band, where no label stands.
+    // In a tall band, draw the stream below the label.
     const low = (at, wide) => at + wide * (wide > LABEL ? 0.8 : 0.5);
     const middle = `M${x0 + 6} ${low(y, h)}${curve(x0 + 6, low(y, h), x1 - 6, low(b.y, b.h))}`;
     set(d.band, { d: b.h ? `M${x0} ${y}${curve(x0, y, x1, b.y)}L${x1} ${b.y + b.h}${curve(x1, b.y + b.h, x0, y + h)}Z` : "" });
-    // From a bar that is not there a hair begins behind its label.
+    // If the source has no bar, the dotted line begins to the right of its label.
     const hair = a.h ? { x: x0, y: Math.min(y, a.y + a.h) } : { x: a.x + WORD, y: a.y + LABEL / 2 - 4 };
     set(d.hair, { d: b.h ? "" : `M${hair.x} ${hair.y}${curve(hair.x, hair.y, x1, b.y + LABEL / 2 - 4)}` });
-    // Held rises and falls with every cycle; only what goes on for good flows.
+    // The number of held spans rises and falls with every cycle, so its band has no animation.
     const flows = b.h > 0 && to !== "held" && books[to].rate > 0;
     set(d.stream, { d: flows ? middle : "" });
   }

@@ -1,10 +1,10 @@
-// How figures and labels are written. Nothing here touches the page.
+// Formats numbers and labels. All functions are pure.
 
-// Control and format characters, and what is no character: none can be seen, and some
-// turn around what stands beside them.
+// Control characters, format characters and unassigned code points. They are invisible, and some reverse the direction
+// of the adjacent text.
 const unseen = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** A text with the escape of each character that can't be seen, as Go writes it. */
+/** Returns a text with invisible characters replaced by escapes, like package sanitize. */
 export const shown = (text) => text.replace(unseen, (c) => {
   const code = c.codePointAt(0), hex = (digits) => code.toString(16).padStart(digits, "0");
   return code < 0x80 ? `\\x${hex(2)}` : code > 0xffff ? `\\U${hex(8)}` : `\\u${hex(4)}`;
@@ -12,17 +12,17 @@ export const shown = (text) => text.replace(unseen, (c) => {
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-/** 1234567 as 1,234,567. */
+/** Formats an integer with thousands separators: 1,234,567. */
 export const count = (n) => whole.format(n);
 
-/** A rate; null where it is not known yet. */
+/** Formats a rate; null means that the rate is unknown. */
 export function rate(perSecond) {
   if (perSecond === null) return "–";
   const size = Math.abs(perSecond);
   return (size > 0 && size < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond))) + "/s";
 }
 
-/** A share of 1 as a percentage that never shows 0 for something. */
+/** Formats a share of 1 as a percentage. A small share is never shown as 0. */
 export function percent(share) {
   const p = share * 100;
   if (p === 0) return "0\u00a0%";
@@ -38,7 +38,7 @@ export function bytes(n) {
 
 const three = (v) => (v < 10 ? v.toFixed(2) : v < 100 ? v.toFixed(1) : v.toFixed(0));
 
-/** Seconds with three digits. */
+/** Formats seconds with three significant digits. */
 export function latency(s) {
   if (s === 0) return "0";
   if (s < 1e-6) return `${(s * 1e9).toFixed(0)}\u00a0ns`;
@@ -47,7 +47,7 @@ export function latency(s) {
   return `${three(s)}\u00a0s`;
 }
 
-/** A long time in its two largest units. */
+/** Formats a duration in its two largest units. */
 export function span(seconds) {
   const s = Math.max(0, Math.round(seconds));
   const [m, h, d] = [Math.floor(s / 60), Math.floor(s / 3600), Math.floor(s / 86400)];

@@ -1,6 +1,5 @@
-// Asks /status and has the sections drawn. One request is under way at a time;
-// a page that nobody looks at asks seldom; a daemon that does not answer is
-// asked again more and more slowly, and the page says that it is out of date.
+// Requests /status and draws the sections. Only one request is in flight at a time. A hidden page polls less often. If
+// the daemon does not respond, the page retries with exponential backoff, and shows that it is out of date.
 
 import { byId, write } from "./dom.js";
 import { drawBooks } from "./books.js";
@@ -10,14 +9,14 @@ import { drawPartitions } from "./partitions.js";
 import { drawAgent, drawBusiest, drawConfig, drawDestinations, drawFlushes, drawOrigins, drawRings, drawTracers } from "./sections.js";
 
 const LOOK = 1500, HIDDEN = 30000, SLOWEST = 15000, TIMEOUT = 8000;
-const ROOM = 160; // samples of the pace that are kept, four minutes of them
-const WINDOW = 5; // looks that a rate is taken over, so that it stands still
+const ROOM = 160; // maximum number of rate samples, which cover four minutes
+const WINDOW = 5; // number of statuses that a rate is computed from, so that it does not flicker
 
-let looks = []; // the last few statuses, oldest first
+let looks = []; // last statuses, the oldest first
 let pace = [];
 let failures = 0, answered = 0, timer = 0;
 
-/** How fast a figure of status rose over the last looks; null when not known. */
+/** Returns the rate of a number over the last statuses, or null if it is unknown. figure reads the number from a status. */
 function since(figure) {
   const last = looks.at(-1);
   for (const first of looks.slice(0, -1)) {
@@ -29,9 +28,9 @@ function since(figure) {
   return null;
 }
 
-/** Takes an answer in and draws it. */
+/** Stores a status and draws it. */
 function show(status) {
-  if (looks.length && looks.at(-1).started !== status.started) looks = pace = []; // another daemon
+  if (looks.length && looks.at(-1).started !== status.started) looks = pace = []; // the daemon was restarted
   if (looks.length && looks.at(-1).at === status.at) return;
   looks = [...looks, status].slice(-WINDOW);
   const now = since((s) => s.books.received);
@@ -77,7 +76,7 @@ async function look() {
   if (status) {
     failures = 0;
     answered = Date.now();
-    show(status); // a mistake of ours in here is one for the console, not for the daemon
+    show(status); // outside of try: an error in here is a bug of the page, not of the daemon
   } else {
     failures++;
   }
@@ -86,7 +85,7 @@ async function look() {
   timer = setTimeout(look, document.hidden ? Math.max(next, HIDDEN) : next);
 }
 
-/** Says whether what is shown is true at this moment. */
+/** Shows whether the page is up to date. why is the error of the last request, or null. */
 function say(why) {
   document.body.dataset.state = failures === 0 ? "live" : "stale";
   write(byId("pulse"), failures === 0 ? "live" : "no answer");

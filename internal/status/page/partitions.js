@@ -1,13 +1,12 @@
-// How the key space is shared: one strip of the busiest partitions, each as wide
-// as its share and in the colour of the drainer that owns it, and what the
-// balancer last thought of doing.
+// Draws how the drainers share the key space: a strip of the busiest partitions, and the last plan of the balancer. The
+// width of a partition is its share, and its color is that of its drainer.
 
 import { byId, figure, make, set, write } from "./dom.js";
 import { clock, count, percent } from "./format.js";
 
-const COLOURS = 6; // of drainers, in the style sheet; then they begin again
+const COLOURS = 6; // number of drainer colors in the style sheet; more drainers reuse them
 
-/** The class of a drainer's colour. */
+/** Returns the CSS class of a drainer's color. */
 export const owner = (drainer) => `owner-${drainer % COLOURS}`;
 
 function prepare(box) {
@@ -35,7 +34,7 @@ export function drawPartitions(status) {
   drawStrip(strip, p);
 }
 
-/** A segment a partition, busiest first; what is not among them is the rest. */
+/** Draws one segment per partition, the busiest first. The rest of the strip stands for all other partitions. */
 function drawStrip(strip, p) {
   strip.hidden = p.busiest.length === 0;
   while (strip.children.length > p.busiest.length) strip.lastElementChild.remove();

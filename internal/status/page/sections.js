@@ -1,5 +1,5 @@
-// The sections under the books, one function each. Every figure is one of
-// /status; what comes from a tracer stands in a bdi.
+// Draws the sections below the accounting, one function each. All numbers are from /status. Texts from clients are in a
+// bdi element, so that they can't change the text direction of the page.
 
 import { agentState, destinationState, forwardState, hasAgent, isAgent } from "./destination.js";
 import { byId, cell, figure, make, rows, set, write } from "./dom.js";
@@ -7,7 +7,7 @@ import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
 import { owner } from "./partitions.js";
 import { bytes, clock, count, latency, percent, rate, span } from "./format.js";
 
-/** A cell whose text is a label from outside. */
+/** Sets the text of a cell to a label from a client, or to otherwise for an empty label. */
 function labelled(td, text, otherwise = "–") {
   const bdi = td.firstElementChild || td.appendChild(make("bdi"));
   write(bdi, text || otherwise);
@@ -50,11 +50,11 @@ export function drawRings(status, since) {
     });
 }
 
-/** What waits for a destination. */
+/** Returns a text about the retry queue of a destination. */
 const waiting = (retry) => retry.payloads === 0 ? "nothing"
   : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}, the oldest for ${span(retry.oldest_seconds)} of ${span(retry.max_seconds)}`;
 
-/** All destinations, where there are several or one that is no agent; last where OTLP goes on to. */
+/** Draws all destinations, and the OTLP receiver's upstream as the last row. It hides the section if there is only an agent. */
 export function drawDestinations(status) {
   const forward = status.otlp?.forward, all = status.destinations;
   byId("destinations").hidden = all.length === 1 && hasAgent(status) && !forward;
@@ -85,7 +85,7 @@ export function drawDestinations(status) {
     });
 }
 
-/** Where OTLP goes on to, and what became of requests there. */
+/** Draws the row of the OTLP receiver's upstream, with the results of the forwarded requests. */
 function drawForward({ forward, forwarded }, cells) {
   labelled(cells[0], "OTLP goes on");
   set(cells[0], { title: forward.url });
@@ -235,7 +235,7 @@ export function drawTracers(status, since) {
     });
 }
 
-/** Tracers as they are come through the agent's API and have no row. */
+/** Draws the requests of the Datadog receiver. Its tracers have no rows in the table. */
 function drawApm(status) {
   const lead = byId("apm-lead");
   lead.hidden = !status.apm;

@@ -8,8 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// hidden are characters that nobody sees, and that turn around, join or end what stands
-// beside them.
+// hidden has characters that are invisible, or that reverse, join or terminate the adjacent text.
 const hidden = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" +
 	"\u200e\u200f\u061c\u200b\u2028\x7f\u009b\ufeff\U000e0041"
 
@@ -29,7 +28,7 @@ func TestWhatCanNotBeSeenIsShownAsItsEscape(t *testing.T) {
 	}
 }
 
-// TestJSONMeansTheSame to a program, while a person sees every character of it.
+// TestJSONMeansTheSame checks that the decoded document is unchanged, and that all characters are visible.
 func TestJSONMeansTheSame(t *testing.T) {
 	given := map[string]string{"resource": "a" + hidden + "b", "plain": "naïve ✓ \"quoted\" \\u202e \ufffd"}
 	var document bytes.Buffer

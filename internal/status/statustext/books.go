@@ -11,9 +11,9 @@ import (
 func (t *statusText) books() {
 	b := &t.now.Books
 	t.line("%s\n", t.summary(b))
-	row := func(branch, name string, n uint64, of func(*status.Status) uint64, note string) {
+	row := func(branch, name string, n uint64, value func(*status.Status) uint64, note string) {
 		rate := ""
-		if r, known := rateSince(t.last, t.now, of); known {
+		if r, known := rateSince(t.last, t.now, value); known {
 			rate = perSecond(r)
 		}
 		t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), 16-utf8.RuneCountInString(branch), name, count(n),
@@ -28,14 +28,14 @@ func (t *statusText) books() {
 		t.warn(nonZeroCounts(b.UnsentBy)))
 	row("└ ", "dropped", b.DroppedTotal(), func(s *status.Status) uint64 { return s.Books.DroppedTotal() },
 		t.warn(nonZeroCounts(b.Dropped)))
-	t.besides("collapsed", t.now.Collapsed)
-	t.besides("lost by tracers", t.now.ClientLost)
+	t.extra("collapsed", t.now.Collapsed)
+	t.extra("lost by tracers", t.now.ClientLost)
 }
 
-// summary returns the most important message. While spans are moving, an imbalance is not reported,
-// because it can't be distinguished from a bug in one snapshot.
+// summary returns the most important message. It does not report an imbalance: a single snapshot can't tell an imbalance
+// caused by moving spans from one caused by a bug.
 func (t *statusText) summary(b *status.Books) string {
-	trouble, onward := t.trouble(), t.forwardTrouble()
+	trouble, forwardTrouble := t.trouble(), t.forwardTrouble()
 	switch lost := b.DroppedTotal() + t.mostUnsent(); {
 	case b.Received == 0:
 		return t.dim("No span has come yet.")
@@ -45,8 +45,8 @@ func (t *statusText) summary(b *status.Books) string {
 		)
 	case trouble != "":
 		return t.warn("No span is lost yet, but the " + trouble + ".")
-	case onward != "":
-		return t.warn("No span is lost, but the " + onward + ".")
+	case forwardTrouble != "":
+		return t.warn("No span is lost, but the " + forwardTrouble + ".")
 	case b.Balanced:
 		return t.good("Every span is accounted for, and none is lost.")
 	}
@@ -61,15 +61,15 @@ func (t *statusText) transit(b *status.Books) string {
 	return t.dim(count(b.InTransit) + " on their way through the rings")
 }
 
-// besides writes a count that is not part of the accounting, if it is not 0.
-func (t *statusText) besides(name string, by map[string]uint64) {
-	if text := nonZeroCounts(by); text != "" {
+// extra writes counts that are not part of the accounting, if any of them is not 0.
+func (t *statusText) extra(name string, counts map[string]uint64) {
+	if text := nonZeroCounts(counts); text != "" {
 		t.line("  %-16s  %s", name, t.warn(text))
 	}
 }
 
-// rateSince returns the rate of a count since an earlier status. It returns false if there is none,
-// or if the daemon was restarted since.
+// rateSince returns the rate of a count since an earlier status. It returns false if there is no earlier status, or if
+// the daemon was restarted in between.
 func rateSince(last, now *status.Status, count func(*status.Status) uint64) (perSecond float64, known bool) {
 	if last == nil || !last.Started.Equal(now.Started) || !now.At.After(last.At) {
 		return 0, false

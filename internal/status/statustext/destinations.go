@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations writes the state and the queue of each destination, and its accounting unless it is
-// an agent in the first place, whose accounting is above.
+// destinations writes the state, the accounting and the queue of each destination. The accounting of an agent that is the
+// first destination is omitted, because books writes it.
 func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
@@ -94,6 +94,7 @@ func (t *statusText) state(name, where, state string, well bool) {
 	t.line("\n%s  %s  %s", t.bold(name), where, state)
 }
 
+// waiting writes the usage of a destination's retry queue, unless the queue is empty.
 func (t *statusText) waiting(r *status.Retry) {
 	if r.Payloads > 0 {
 		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s, the oldest for %s of %s",

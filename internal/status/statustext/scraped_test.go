@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/statustext"
 )
 
-// TestStatusSaysWhenSomebodyScraped, and it is no trouble that nobody has.
+// TestStatusSaysWhenSomebodyScraped also checks that a missing scrape does not count as a problem.
 func TestStatusSaysWhenSomebodyScraped(t *testing.T) {
 	now := time.Now()
 	for want, last := range map[string]time.Time{

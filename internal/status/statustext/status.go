@@ -40,7 +40,7 @@ func (t *statusText) table(rows [][]string) {
 	for _, cells := range rows {
 		fmt.Fprintln(table, "  "+strings.Join(cells, "\t"))
 	}
-	table.Flush() // to memory
+	table.Flush() // writing to a strings.Builder never fails
 }
 
 // Render returns the text of a status, optionally with terminal colors. last is an earlier status,
@@ -76,12 +76,12 @@ func (t *statusText) killed() {
 	if s.Died == 0 {
 		return
 	}
-	who, gone := "The daemon before this one was killed", s.Killed.Sum()
+	subject, losses := "The daemon before this one was killed", s.Killed.Sum()
 	if s.Died > 1 {
-		who = count(s.Died) + " daemons before this one were killed"
+		subject = count(s.Died) + " daemons before this one were killed"
 	}
 	t.line("%s", t.warn(fmt.Sprintf("%s: %s spans are lost, %s more may have arrived, %s are awaited from "+
-		"clients.", who, count(gone.Lost), count(gone.Ambiguous), count(s.Killed.Awaited))))
+		"clients.", subject, count(losses.Lost), count(losses.Ambiguous), count(s.Killed.Awaited))))
 	if s.Killed.Unknown > 0 {
 		t.line("%s", t.warn("Nobody knows what "+count(s.Killed.Unknown)+" of them held."))
 	}
@@ -147,7 +147,7 @@ func (t *statusText) busiest() {
 	if len(b.Rows) == 0 {
 		return
 	}
-	lasted := b.End.Sub(b.Start).Seconds()
+	duration := b.End.Sub(b.Start).Seconds()
 	first, last := usedColumns(b)
 	t.section("Busiest aggregates", fmt.Sprintf("of %s in the %s to %s", count(b.Aggregates),
 		ago(b.End.Sub(b.Start)), b.End.Local().Format(time.TimeOnly)))
@@ -158,7 +158,7 @@ func (t *statusText) busiest() {
 			errors = fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
 		}
 		rows = append(rows, []string{
-			perSecond(r.Hits / max(lasted, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
+			perSecond(r.Hits / max(duration, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
 			sparkline(r.Latency[first:last]), clip(sanitize.Text(r.Service), shownLabel),
 			clip(sanitize.Text(r.Operation), shownLabel), clip(sanitize.Text(r.Resource), shownLabel),
 		})

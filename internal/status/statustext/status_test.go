@@ -13,10 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/statustext"
 )
 
-// controls is everything but lines of text.
+// controls matches all control characters except for line breaks.
 var controls = regexp.MustCompile(`[^\P{C}\n]`)
 
-// TestStatusTextIsSafe gives every text from outside a command for terminals.
+// TestStatusTextIsSafe sets every text from clients and destinations to a terminal control sequence.
 func TestStatusTextIsSafe(t *testing.T) {
 	const hostile = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\r\nx\x00"
 	now := time.Now()
@@ -61,8 +61,8 @@ func TestStatusTextIsSafe(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatTheAgentDoes: an agent that does not take what waits for it is never
-// shown as well, though nothing is lost yet.
+// TestStatusSaysWhatTheAgentDoes checks that an agent that does not accept payloads is shown as a problem, even
+// though no span is lost yet.
 func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 	for want, agent := range map[string]status.Agent{
 		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: export.StateRejecting},
@@ -91,8 +91,8 @@ func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatEachDestinationDoes: one that is away beside an agent that is well is
-// never overlooked, and without an agent there is no word of one.
+// TestStatusSaysWhatEachDestinationDoes checks that an unreachable destination is shown next to a healthy agent,
+// and that no agent is mentioned if there is none.
 func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
 	answer := status.Status{
 		Spans: status.Spans{Books: status.Books{
@@ -138,8 +138,8 @@ func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatIsLookedForIsNoTrouble: it is shown as what it is, behind the destination whose books
-// stand above.
+// TestAnAgentThatIsLookedForIsNoTrouble checks that an agent during discovery is shown as such, after the first
+// destination.
 func TestAnAgentThatIsLookedForIsNoTrouble(t *testing.T) {
 	text := statustext.Render(&status.Status{
 		Spans: status.Spans{Books: status.Books{
@@ -163,8 +163,8 @@ func TestAnAgentThatIsLookedForIsNoTrouble(t *testing.T) {
 	}
 }
 
-// TestStatusSaysHowADestinationOfOTLPDoes: one that takes nothing is never overlooked, and shown
-// with what became of requests and its own words; every span is counted all the same.
+// TestStatusSaysHowADestinationOfOTLPDoes checks that an OTLP upstream that accepts no requests is shown as a
+// problem, with the results of its requests and its last error, even though every span is counted.
 func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	for state, want := range map[export.State]string{
 		export.StateAccepting: "Every span is accounted for",
@@ -193,7 +193,7 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	}
 }
 
-// TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
+// TestStatusSaysThatTheDaemonBeforeWasKilled covers crashed predecessors, which the accounting does not include.
 func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	killed := recovery.Losses{
 		Unknown:   1,

@@ -1,22 +1,24 @@
-// Package sdkmetrics hears what SDKs of OpenTelemetry say of their own spans, in metrics that pass by: how
-// many they began, sampled, exported, and lost before anybody else had them. Nobody but an SDK knows these.
+// Package sdkmetrics reads the self-observability metrics of OpenTelemetry SDKs from forwarded OTLP metrics
+// requests: how many spans the SDKs started, sampled, exported, and dropped before export. Only an SDK knows
+// these numbers.
 //
-// # What it reads
+// # Input
 //
-// A request of metrics in protobuf, walked once, in which only sums are looked at that SDKs have for
-// themselves: those of OpenTelemetry's conventions (otel.sdk.span.*, otel.sdk.processor.span.*,
-// otel.sdk.exporter.span.*), and the older ones of Java. All else is stepped over.
+// A metrics request in protobuf is read in one pass. The package uses only the sum metrics that SDKs report about
+// their own spans: those of OpenTelemetry's semantic conventions (otel.sdk.span.*, otel.sdk.processor.span.*,
+// otel.sdk.exporter.span.*), and the older ones of the Java SDK. It skips all other metrics.
 //
-// Such a sum is a series: who says it, its name, and its attributes. Of one that is cumulative what it grew
-// by counts, of another each report once, whatever an exporter sends again. Of one that began before
-// anybody listened the first value is only where growing begins, so that all sums are of the same time.
+// A series is a resource, a metric name and attributes. The package adds the increase of a cumulative series, and
+// each report of a delta series once, even if an exporter retries the report. If a cumulative series started before
+// the Listener, its first value is only a baseline, so that all sums cover the same period.
 //
-// # Threading
+// # Concurrency
 //
-// A Listener has a lock, since a process sends its metrics once a minute.
+// A Listener is safe for concurrent use. One lock is enough, since a process exports its metrics about once per
+// minute.
 //
-// # Bounds
+// # Limits
 //
-// MaxSeries series are remembered, of 48 bytes each. One more has all of them forgotten, and each that goes
-// on loses what it grew by in one report.
+// A Listener stores MaxSeries series of 48 bytes each. One series more clears all of them; each continuing series
+// then loses its increase during one report.
 package sdkmetrics

@@ -6,57 +6,61 @@ import (
 	"time"
 )
 
-// MaxSeries bounds the series that are remembered.
+// MaxSeries is the maximum number of stored series.
 const MaxSeries = 4096
 
-// Bytes is what a listener takes at most, twice of what it remembers.
-const Bytes = 2 * MaxSeries * 48
+// seriesBytes is the memory of one stored series: its key and its report.
+const seriesBytes = 48
 
-// Listener hears requests of metrics.
+// Bytes is the maximum memory of a Listener. A map can take twice the memory of its entries.
+const Bytes = 2 * MaxSeries * seriesBytes
+
+// Listener adds up the span counts that SDKs report in metrics requests.
 type Listener struct {
 	now  func() time.Time
 	seed maphash.Seed
 
 	mu     sync.Mutex
-	since  uint64 // when it began to listen, in nanoseconds of the epoch
-	series map[uint64]last
-	heard  bool
+	since  uint64            // start of the period that series covers, in nanoseconds since the Unix epoch
+	series map[uint64]report // last report per series
+	found  bool              // whether any request had a metric of an SDK about its spans
 	sums   Sums
 }
 
-// last is what a series said last.
-type last struct {
+// report is the last point of a series.
+type report struct {
 	start, time uint64
 	value       float64
 }
 
-// NewListener makes one that has heard nothing.
+// NewListener returns a Listener with all sums at 0.
 func NewListener() *Listener { return newListener(time.Now) }
 
 func newListener(now func() time.Time) *Listener {
 	l := &Listener{now: now, seed: maphash.MakeSeed()}
-	l.forget()
+	l.reset()
 	return l
 }
 
-func (l *Listener) forget() {
-	l.since, l.series = uint64(l.now().UnixNano()), map[uint64]last{}
+// reset removes all stored series and starts a new period. The sums stay.
+func (l *Listener) reset() {
+	l.since, l.series = uint64(l.now().UnixNano()), map[uint64]report{}
 }
 
-// Hear takes a request of metrics in protobuf. What of it can't be read is not heard.
+// Hear processes a metrics request in protobuf: its points are added to the sums. It ignores unparsable parts of the request.
 func (l *Listener) Hear(message []byte) {
-	walk(message, l.take)
+	visitPoints(message, l.add)
 }
 
-// Sums are what was said, and whether any SDK said anything.
-func (l *Listener) Sums() (sums Sums, heard bool) {
+// Sums returns the sums, and whether any SDK has reported metrics about its spans.
+func (l *Listener) Sums() (sums Sums, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sums, l.heard
+	return l.sums, l.found
 }
 
-// take counts a point.
-func (l *Listener) take(p *point) {
+// add adds a point to the sums.
+func (l *Listener) add(p *point) {
 	var hash maphash.Hash
 	hash.SetSeed(l.seed)
 	for _, part := range append([][]byte{p.resource, p.name}, p.attributes...) {
@@ -65,26 +69,31 @@ func (l *Listener) take(p *point) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.heard = true
-	l.sums.count(p, uint64(l.growth(hash.Sum64(), p)))
+	l.found = true
+	l.sums.count(p, uint64(l.increase(hash.Sum64(), p)))
 }
 
-// growth is what a series has grown by: nothing where the same report comes again.
-func (l *Listener) growth(key uint64, p *point) float64 {
-	before, isKnown := l.series[key]
+// increase stores p as the last report of the series key, and returns the number of spans that p adds to the
+// previous report of the series.
+func (l *Listener) increase(key uint64, p *point) float64 {
+	previous, isKnown := l.series[key]
 	if !isKnown && len(l.series) >= MaxSeries {
-		l.forget()
+		l.reset()
 	}
-	l.series[key] = last{p.start, p.time, p.value}
+	l.series[key] = report{p.start, p.time, p.value}
+	if !p.isCumulative {
+		isRetry := isKnown && p.time != 0 && p.time == previous.time
+		if isRetry {
+			return 0
+		}
+		return p.value
+	}
+	isContinued := isKnown && p.start == previous.start && p.value >= previous.value
 	switch {
-	case !p.isCumulative && isKnown && p.time != 0 && p.time == before.time:
-		return 0
-	case !p.isCumulative:
-		return p.value
-	case isKnown && p.start == before.start && p.value >= before.value:
-		return p.value - before.value
-	case isKnown || p.start >= l.since:
+	case isContinued:
+		return p.value - previous.value
+	case isKnown || p.start >= l.since: // the process restarted, or started after the listener
 		return p.value
 	}
-	return 0
+	return 0 // the first report of an older process is only a baseline
 }

@@ -11,14 +11,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// said is a point as a test writes it.
-type said struct {
+// reportedPoint is a metrics request with one data point.
+type reportedPoint struct {
 	process, name string
-	attributes    map[string]any // text or bool
+	attributes    map[string]any // values are strings or bools
 	isDelta       bool
 	start         int64
-	value         any // int64 or float64
-	at            uint64
+	value         any    // int64 or float64
+	time          uint64 // nanoseconds since the Unix epoch
 }
 
 func nested(number protowire.Number, message []byte) []byte {
@@ -26,22 +26,23 @@ func nested(number protowire.Number, message []byte) []byte {
 }
 
 func attribute(key string, value any) []byte {
-	var written []byte
+	var encoded []byte
 	switch v := value.(type) {
 	case string:
-		written = nested(valueText, []byte(v))
+		encoded = nested(valueText, []byte(v))
 	case bool:
-		written = protowire.AppendVarint(protowire.AppendTag(nil, valueBool, protowire.VarintType),
+		encoded = protowire.AppendVarint(protowire.AppendTag(nil, valueBool, protowire.VarintType),
 			protowire.EncodeBool(v))
 	}
-	return append(nested(attributeKey, []byte(key)), nested(attributeValue, written)...)
+	return append(nested(attributeKey, []byte(key)), nested(attributeValue, encoded)...)
 }
 
-func (s said) written() []byte {
+// encode returns the request in protobuf.
+func (s reportedPoint) encode() []byte {
 	fixed := func(number protowire.Number, bits uint64) []byte {
 		return protowire.AppendFixed64(protowire.AppendTag(nil, number, protowire.Fixed64Type), bits)
 	}
-	point := append(fixed(pointStart, uint64(s.start)), fixed(pointTime, s.at)...)
+	point := append(fixed(pointStart, uint64(s.start)), fixed(pointTime, s.time)...)
 	for key, value := range s.attributes {
 		point = append(point, nested(pointAttribute, attribute(key, value))...)
 	}
@@ -59,7 +60,7 @@ func (s said) written() []byte {
 	sum = protowire.AppendVarint(protowire.AppendTag(sum, sumTemporality, protowire.VarintType), temporality)
 	metric := append(nested(metricSum, sum), nested(metricName, []byte(s.name))...)
 	resource := nested(1, attribute("service.instance.id", s.process))
-	return nested(requestResource, append(nested(resourceSaid, resource),
+	return nested(requestResource, append(nested(resourceInfo, resource),
 		nested(resourceScope, nested(scopeMetric, metric))...))
 }
 
@@ -69,12 +70,12 @@ func listen(since int64) *Listener {
 
 func (l *Listener) expect(t *testing.T, want Sums) {
 	t.Helper()
-	if got, heard := l.Sums(); got != want || !heard {
-		t.Errorf("it has heard %t %+v, want %+v", heard, got, want)
+	if got, found := l.Sums(); got != want || !found {
+		t.Errorf("sums %+v (found %t), want %+v", got, found, want)
 	}
 }
 
-// TestEachSumCountsForWhatItSays, by the names of the conventions and by those of Java.
+// TestEachSumCountsForWhatItSays covers the metric names of the semantic conventions and of the Java SDK.
 func TestEachSumCountsForWhatItSays(t *testing.T) {
 	type tags = map[string]any
 	otlp, file := "otlp_http_span_exporter", "stdout"
@@ -98,23 +99,23 @@ func TestEachSumCountsForWhatItSays(t *testing.T) {
 	} {
 		for _, value := range []any{int64(7), 7.0} {
 			l := listen(10)
-			l.Hear(said{"a", c.name, c.tags, false, 10, value, 0}.written())
+			l.Hear(reportedPoint{"a", c.name, c.tags, false, 10, value, 0}.encode())
 			l.expect(t, c.want)
 		}
 	}
 	l := listen(10)
-	l.Hear(said{"a", "http.server.requests", nil, false, 10, int64(7), 0}.written())
-	if _, heard := l.Sums(); heard {
+	l.Hear(reportedPoint{"a", "http.server.requests", nil, false, 10, int64(7), 0}.encode())
+	if _, found := l.Sums(); found {
 		t.Error("a sum of an application is taken for one of its SDK")
 	}
 }
 
-// TestOnlyWhatWasSaidSinceCounts: processes that began before and after somebody listened, report what they
-// have in all or since the last time, and begin again.
+// TestOnlyWhatWasSaidSinceCounts covers processes that started before and after the listener, with cumulative and
+// with delta sums, and restarts of these processes.
 func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 	hear := func(l *Listener, isDelta bool, start int64, values ...int64) {
 		for _, v := range values {
-			l.Hear(said{"a", spanStarted, nil, isDelta, start, v, 0}.written())
+			l.Hear(reportedPoint{"a", spanStarted, nil, isDelta, start, v, 0}.encode())
 		}
 	}
 	for _, c := range []struct {
@@ -133,7 +134,7 @@ func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 		{"it begins again, and does not say so", func(l *Listener) { hear(l, false, 9, 100, 104, 3) }, 7},
 		{"less than nothing, and too much", func(l *Listener) {
 			hear(l, true, 9, -1, 1<<60)
-			l.Hear(said{"a", spanStarted, nil, true, 9, math.NaN(), 0}.written())
+			l.Hear(reportedPoint{"a", spanStarted, nil, true, 9, math.NaN(), 0}.encode())
 		}, 0},
 	} {
 		l := listen(10)
@@ -145,89 +146,90 @@ func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 	}
 }
 
-// TestAReportThatComesAgainCountsOnce, as an exporter sends it whose destination was away.
+// TestAReportThatComesAgainCountsOnce simulates an exporter that retries after its destination was unavailable.
 func TestAReportThatComesAgainCountsOnce(t *testing.T) {
 	for _, isDelta := range []bool{true, false} {
 		l := listen(10)
-		for _, at := range []uint64{20, 20, 30, 30, 30} {
-			l.Hear(said{"a", spanStarted, nil, isDelta, 11, int64(5), at}.written())
+		for _, time := range []uint64{20, 20, 30, 30, 30} {
+			l.Hear(reportedPoint{"a", spanStarted, nil, isDelta, 11, int64(5), time}.encode())
 		}
 		l.expect(t, Sums{Started: map[bool]uint64{true: 10, false: 5}[isDelta]})
 	}
 }
 
-// TestSeriesAreApart by process, by name and by attributes, against a model.
+// TestSeriesAreApart compares the sums of series that differ in process or attributes with a model.
 func TestSeriesAreApart(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	l, want := listen(10), Sums{}
 	values := map[string]int64{}
 	for range 2000 {
 		process, result := fmt.Sprint(dice.IntN(20)), []string{"DROP", "RECORD_AND_SAMPLE"}[dice.IntN(2)]
-		grown := dice.Int64N(100)
-		values[process+result] += grown
-		l.Hear(said{
+		increase := dice.Int64N(100)
+		values[process+result] += increase
+		l.Hear(reportedPoint{
 			process, spanStarted,
 			map[string]any{"otel.span.sampling_result": result},
 			false, 11,
 			values[process+result], 0,
-		}.written())
-		if want.Started += uint64(grown); result != "DROP" {
-			want.Sampled += uint64(grown)
+		}.encode())
+		if want.Started += uint64(increase); result != "DROP" {
+			want.Sampled += uint64(increase)
 		}
 	}
 	l.expect(t, want)
 }
 
-// TestSeriesAreBounded: who makes up processes has all forgotten, and nothing is counted that nobody said.
+// TestSeriesAreBounded checks that a sender with many invented processes resets the series, but that the sums include
+// only reported spans.
 func TestSeriesAreBounded(t *testing.T) {
 	now := int64(10)
 	l := newListener(func() time.Time { return time.Unix(0, now) })
-	l.Hear(said{"honest", spanStarted, nil, false, 11, int64(5), 0}.written())
+	l.Hear(reportedPoint{"honest", spanStarted, nil, false, 11, int64(5), 0}.encode())
 	for i := range 3 * MaxSeries {
 		now = int64(20 + i)
-		l.Hear(said{fmt.Sprint(i), spanProcessed, nil, false, 11, int64(1), 0}.written())
+		l.Hear(reportedPoint{fmt.Sprint(i), spanProcessed, nil, false, 11, int64(1), 0}.encode())
 		if len(l.series) > MaxSeries {
 			t.Fatalf("%d series are remembered", len(l.series))
 		}
 	}
 	for _, v := range []int64{6, 9} {
-		l.Hear(said{"honest", spanStarted, nil, false, 11, v, 0}.written())
+		l.Hear(reportedPoint{"honest", spanStarted, nil, false, 11, v, 0}.encode())
 	}
 	l.expect(t, Sums{Started: 5 + 3})
 }
 
-// TestAPointOfTooManyAttributesIsNone, and costs no memory for each.
+// TestAPointOfTooManyAttributesIsNone also checks that the memory of a point does not grow with its attributes.
 func TestAPointOfTooManyAttributesIsNone(t *testing.T) {
 	l, one := listen(10), nested(pointAttribute, nil)
-	for _, attributes := range []int{mostAttributes, mostAttributes + 1, 1 << 16} {
-		written := protowire.AppendFixed64(protowire.AppendTag(nil, pointInt, protowire.Fixed64Type), 5)
-		written = append(written, bytes.Repeat(one, attributes)...)
-		sum := nested(sumPoint, written)
+	for _, attributes := range []int{maxAttributes, maxAttributes + 1, 1 << 16} {
+		encoded := protowire.AppendFixed64(protowire.AppendTag(nil, pointInt, protowire.Fixed64Type), 5)
+		encoded = append(encoded, bytes.Repeat(one, attributes)...)
+		sum := nested(sumPoint, encoded)
 		metric := append(nested(metricName, []byte(spanStarted)), nested(metricSum, sum)...)
 		l.Hear(nested(requestResource, nested(resourceScope, nested(scopeMetric, metric))))
 		p := &point{}
-		if p.read(written) != (attributes <= mostAttributes) || cap(p.attributes) > 4*mostAttributes {
+		if p.read(encoded) != (attributes <= maxAttributes) || cap(p.attributes) > 4*maxAttributes {
 			t.Errorf("of %d attributes there is room for %d", attributes, cap(p.attributes))
 		}
 	}
 	l.expect(t, Sums{Started: 5})
 }
 
-// FuzzHear: whatever comes, it does not panic, and what it makes of it is bounded.
+// FuzzHear checks that no request causes a panic, or sums without a report.
 func FuzzHear(f *testing.F) {
-	f.Add(said{"a", spanStarted, map[string]any{"error.type": "DROP"}, false, 11, int64(5), 0}.written())
-	f.Add(said{
+	f.Add(reportedPoint{"a", spanStarted, map[string]any{"error.type": "DROP"}, false, 11, int64(5), 0}.encode())
+	f.Add(reportedPoint{
 		"a", javaExported,
 		map[string]any{"type": "span", "success": true},
 		true, 11, 5.0,
 		0,
-	}.written())
+	}.encode())
 	f.Fuzz(func(t *testing.T, message []byte) {
 		l := listen(10)
 		l.Hear(message)
 		l.Hear(message)
-		if sums, heard := l.Sums(); !heard && sums != (Sums{}) {
-			t.Errorf("nobody said %+v", sums)
+		if sums, found := l.Sums(); !found && sums != (Sums{}) {
+			t.Errorf("sums without a report: %+v", sums)
 		}
 	})
 }

@@ -2,45 +2,45 @@ package sdkmetrics
 
 import "strings"
 
-// Sums are what all SDKs said since somebody listened.
+// Sums are the span counts that all SDKs have reported since the Listener was created.
 type Sums struct {
-	Started  uint64 `json:"started"`  // spans that were begun
-	Sampled  uint64 `json:"sampled"`  // of them those that go to an exporter
-	Dropped  uint64 `json:"dropped"`  // that a processor lost, nearly always for a full queue
-	Exported uint64 `json:"exported"` // that exporters of OTLP were done with
-	Failed   uint64 `json:"failed"`   // that they gave up
+	Started  uint64 `json:"started"`  // started spans
+	Sampled  uint64 `json:"sampled"`  // started spans that are sampled, and so exported
+	Dropped  uint64 `json:"dropped"`  // spans dropped by a span processor, nearly always because its queue was full
+	Exported uint64 `json:"exported"` // spans that OTLP exporters have delivered
+	Failed   uint64 `json:"failed"`   // spans that OTLP exporters have dropped after retries
 }
 
-// count counts spans by what their point says of them. Those that went to another exporter than one of OTLP
-// are nobody's, and so are those that a processor was done with, since an exporter has them next.
+// count adds spans to the sum that the name and the attributes of p select. It ignores spans of exporters other than
+// OTLP, and spans that a processor has passed to an exporter, because the exporter reports them too.
 func (s *Sums) count(p *point, spans uint64) {
 	switch string(p.name) {
 	case spanStarted:
 		s.Started += spans
-		if p.text("otel.span.sampling_result") == "RECORD_AND_SAMPLE" {
+		if p.attribute("otel.span.sampling_result") == "RECORD_AND_SAMPLE" {
 			s.Sampled += spans
 		}
 	case spanProcessed:
-		if p.text("error.type") != "" {
+		if p.attribute("error.type") != "" {
 			s.Dropped += spans
 		}
 	case javaProcessed:
-		if p.text("dropped") == "true" {
+		if p.attribute("dropped") == "true" {
 			s.Dropped += spans
 		}
 	case spanExported:
-		if strings.HasPrefix(p.text("otel.component.type"), "otlp") {
-			s.countExported(p.text("error.type") == "", spans)
+		if strings.HasPrefix(p.attribute("otel.component.type"), "otlp") {
+			s.countExported(p.attribute("error.type") == "", spans)
 		}
 	case javaExported:
-		if p.text("type") == "span" {
-			s.countExported(p.text("success") == "true", spans)
+		if p.attribute("type") == "span" {
+			s.countExported(p.attribute("success") == "true", spans)
 		}
 	}
 }
 
-func (s *Sums) countExported(isTaken bool, spans uint64) {
-	if isTaken {
+func (s *Sums) countExported(isAccepted bool, spans uint64) {
+	if isAccepted {
 		s.Exported += spans
 	} else {
 		s.Failed += spans

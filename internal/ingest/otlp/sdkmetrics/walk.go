@@ -8,10 +8,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-// The fields of OTLP's messages that are read.
+// Field numbers and values of OTLP's protobuf messages.
 const (
 	requestResource  = 1
-	resourceSaid     = 1
+	resourceInfo     = 1
 	resourceScope    = 2
 	scopeMetric      = 2
 	metricName       = 1
@@ -27,11 +27,11 @@ const (
 	attributeValue   = 2
 	valueText        = 1
 	valueBool        = 2
-	temporalityTotal = 2 // since a start, and not since the last report
+	temporalityTotal = 2 // AGGREGATION_TEMPORALITY_CUMULATIVE
 )
 
-// The sums that SDKs have for themselves. The last two are those that Java has where it is told nothing of
-// the conventions.
+// Names of the sum metrics that SDKs report about their own spans. The last two are those of a Java SDK that is not
+// configured to follow the semantic conventions.
 const (
 	spanStarted   = "otel.sdk.span.started"
 	spanProcessed = "otel.sdk.processor.span.processed"
@@ -40,8 +40,8 @@ const (
 	javaExported  = "otlp.exporter.exported"
 )
 
-// isOfSDK says whether a sum of that name is one of them.
-func isOfSDK(name []byte) bool {
+// isSDKMetric reports whether name is the name of a metric that SDKs report about their own spans.
+func isSDKMetric(name []byte) bool {
 	switch string(name) {
 	case spanStarted, spanProcessed, spanExported, javaProcessed, javaExported:
 		return true
@@ -49,23 +49,24 @@ func isOfSDK(name []byte) bool {
 	return false
 }
 
-// mostPointValue is more spans than anybody has begun, and a whole number of a double.
-const mostPointValue = 1 << 53
+// maxPointValue is the maximum value of a point: every smaller whole number is exact as a float64, and no SDK has
+// started as many spans.
+const maxPointValue = 1 << 53
 
-// mostAttributes is how many a point may have; those of SDKs about themselves have fewer than ten.
-const mostAttributes = 16
+// maxAttributes is the maximum number of attributes of a point; SDK metrics have fewer than ten.
+const maxAttributes = 16
 
-// point is one of a sum that an SDK has for itself.
+// point is a data point of an SDK metric.
 type point struct {
-	resource, name []byte // as they were written
+	resource, name []byte // encoded resource message, and metric name
 	isCumulative   bool
-	start, time    uint64
+	start, time    uint64 // nanoseconds since the Unix epoch
 	value          float64
-	attributes     [][]byte // as they were written
+	attributes     [][]byte // encoded KeyValue messages
 }
 
-// all are the messages of a number in a message.
-func all(message []byte, number protolite.Number) iter.Seq[[]byte] {
+// submessages returns the fields with a number in a message.
+func submessages(message []byte, number protolite.Number) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for f := range protolite.Fields(message) {
 			if f.Number == number && !yield(f.Bytes) {
@@ -75,49 +76,50 @@ func all(message []byte, number protolite.Number) iter.Seq[[]byte] {
 	}
 }
 
-// field is the last of a number in a message, empty where there is none.
-func field(message []byte, number protolite.Number) (found []byte) {
-	for one := range all(message, number) {
-		found = one
+// lastField returns the last field with a number in a message, or nil if the message has none.
+func lastField(message []byte, number protolite.Number) (last []byte) {
+	for field := range submessages(message, number) {
+		last = field
 	}
-	return found
+	return last
 }
 
-// walk visits the points of the sums of a request that SDKs have for themselves. A point is good until the
-// next.
-func walk(request []byte, take func(*point)) {
+// visitPoints calls visit with each data point of the SDK metrics in a metrics request. It reuses the point after
+// visit has returned.
+func visitPoints(request []byte, visit func(*point)) {
 	p := &point{}
-	for of := range all(request, requestResource) {
-		p.resource = field(of, resourceSaid)
-		for scope := range all(of, resourceScope) {
-			for metric := range all(scope, scopeMetric) {
-				if p.name = field(metric, metricName); isOfSDK(p.name) {
-					p.sum(field(metric, metricSum), take)
+	for resourceMetrics := range submessages(request, requestResource) {
+		p.resource = lastField(resourceMetrics, resourceInfo)
+		for scopeMetrics := range submessages(resourceMetrics, resourceScope) {
+			for metric := range submessages(scopeMetrics, scopeMetric) {
+				if p.name = lastField(metric, metricName); isSDKMetric(p.name) {
+					p.visitSum(lastField(metric, metricSum), visit)
 				}
 			}
 		}
 	}
 }
 
-// sum visits the points of a sum.
-func (p *point) sum(sum []byte, take func(*point)) {
+// visitSum calls visit with each valid data point of an encoded Sum message. It reads each of them into p.
+func (p *point) visitSum(sum []byte, visit func(*point)) {
 	p.isCumulative = false
 	for f := range protolite.Fields(sum) {
 		if f.Number == sumTemporality {
 			p.isCumulative = f.Value == temporalityTotal
 		}
 	}
-	for written := range all(sum, sumPoint) {
-		if p.read(written) {
-			take(p)
+	for encoded := range submessages(sum, sumPoint) {
+		if p.read(encoded) {
+			visit(p)
 		}
 	}
 }
 
-// read reads a point, and says whether it is one that can count.
-func (p *point) read(written []byte) bool {
+// read decodes a NumberDataPoint message into p. It reports whether the value and the number of attributes are within
+// their limits.
+func (p *point) read(encoded []byte) (isValid bool) {
 	p.start, p.time, p.value, p.attributes = 0, 0, 0, p.attributes[:0]
-	for f := range protolite.Fields(written) {
+	for f := range protolite.Fields(encoded) {
 		switch f.Number {
 		case pointStart:
 			p.start = f.Value
@@ -128,21 +130,21 @@ func (p *point) read(written []byte) bool {
 		case pointInt:
 			p.value = float64(int64(f.Value))
 		case pointAttribute:
-			if len(p.attributes) <= mostAttributes { // one more than may be says enough
+			if len(p.attributes) <= maxAttributes { // one more than the limit makes the point invalid
 				p.attributes = append(p.attributes, f.Bytes)
 			}
 		}
 	}
-	return p.value >= 0 && p.value <= mostPointValue && len(p.attributes) <= mostAttributes
+	return p.value >= 0 && p.value <= maxPointValue && len(p.attributes) <= maxAttributes
 }
 
-// text is the value of an attribute, as a text.
-func (p *point) text(key string) string {
-	for _, written := range p.attributes {
-		if string(field(written, attributeKey)) != key {
+// attribute returns the value of a string or bool attribute as a string, or "" for a missing attribute.
+func (p *point) attribute(key string) string {
+	for _, encoded := range p.attributes {
+		if string(lastField(encoded, attributeKey)) != key {
 			continue
 		}
-		for f := range protolite.Fields(field(written, attributeValue)) {
+		for f := range protolite.Fields(lastField(encoded, attributeValue)) {
 			switch f.Number {
 			case valueText:
 				return string(f.Bytes)

@@ -12,8 +12,8 @@ import (
 
 // Pool is the memory for bodies.
 type Pool struct {
-	maxBody   int64 // bytes of one body
-	maxSender int64 // bytes of all bodies of a sender
+	maxBody   int64 // maximum bytes of one body
+	maxSender int64 // maximum bytes of all bodies of a sender
 	memory    *memory.Pool
 }
 
@@ -27,29 +27,29 @@ func NewPool(maxBody, maxTotal int) Pool {
 
 // Body is a request body in memory.
 type Body struct {
-	Bytes       []byte         // a part of the buffer
-	unread      []byte         // by the reader of NewReader
+	Bytes       []byte         // a prefix of buffer
+	unread      []byte         // rest of Bytes for the reader of NewReader
 	buffer      *memory.Buffer // nil before the first byte is read and after Release
-	senderBytes *atomic.Int64  // of all bodies of its sender; nil if unknown
+	senderBytes *atomic.Int64  // bytes of all bodies of the same sender; nil if the sender is unknown
 }
 
-// FirstBuffer is the initial capacity of a body, whatever its Content-Length: the capacity grows only with the
-// received bytes. Otherwise a few requests that announce long bodies and send nothing could take all memory.
-// spareBodies is the number of buffers that are kept for reuse.
 const (
+	// FirstBuffer is the initial capacity of a body, whatever its Content-Length. The capacity grows only with the
+	// received bytes. Otherwise a few requests with a large Content-Length and no body could reserve all memory.
 	FirstBuffer = 64 << 10
+	// spareBodies is the maximum number of buffers that are kept for reuse.
 	spareBodies = 16
 )
 
-// ErrNoRoom is the error of a body that does not fit into the free memory; the Body has the part that was
-// read. ErrTooLarge is the ErrNoRoom of a body over the limit for one body.
 var (
-	ErrNoRoom   = errors.New("read body: no room")
+	// ErrNoRoom is the error of a body that does not fit into the free memory. The Body has the part that was read.
+	ErrNoRoom = errors.New("read body: no room")
+	// ErrTooLarge is the error of a body over the limit for one body. It is a kind of ErrNoRoom.
 	ErrTooLarge = fmt.Errorf("%w for one that is so long", ErrNoRoom)
 )
 
-// Read reads a body to its end. length is its Content-Length, -1 if unknown. senderBytes counts the bytes of
-// all bodies of the sender, which may have half of the pool, or one body if that is more; it may be nil.
+// Read reads a body to its end. length is the Content-Length, or -1 if it is unknown. senderBytes has the bytes of all
+// bodies of the sender; they can use half of the pool, or one body if that is more. senderBytes can be nil.
 func (p *Pool) Read(from io.Reader, length int64, senderBytes *atomic.Int64) (*Body, error) {
 	body := &Body{senderBytes: senderBytes}
 	if length > p.maxBody {
@@ -57,7 +57,7 @@ func (p *Pool) Read(from io.Reader, length int64, senderBytes *atomic.Int64) (*B
 	}
 	maxCapacity := p.maxBody + 1
 	if length >= 0 {
-		maxCapacity = length + 1 // so that the read that returns io.EOF needs no more capacity
+		maxCapacity = length + 1 // one more byte, so that the read that returns io.EOF does not grow the buffer
 	}
 	err := p.fill(body, from, maxCapacity)
 	body.unread = body.Bytes
@@ -79,7 +79,7 @@ func (p *Pool) Held() int64 { return p.memory.Held() }
 // DropSpares frees the buffers that are kept for reuse.
 func (p *Pool) DropSpares() { p.memory.DropSpares() }
 
-// fill reads a body to its end. The capacity doubles, up to a maximum.
+// fill reads a body to its end. It doubles the capacity as necessary, up to maxCapacity.
 func (p *Pool) fill(body *Body, from io.Reader, maxCapacity int64) error {
 	for {
 		read := int64(len(body.Bytes))
@@ -96,7 +96,7 @@ func (p *Pool) fill(body *Body, from io.Reader, maxCapacity int64) error {
 			return nil
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // the reader's own
+			return err //nolint:wrapcheck // the caller checks its type
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (p *Pool) grow(body *Body, size int) bool {
 	return true
 }
 
-// charge adds to the bytes of the sender, and returns the sum, 0 if the sender is unknown.
+// charge adds to the bytes of all bodies of the sender, and returns the sum. It returns 0 if the sender is unknown.
 func (b *Body) charge(bytes int64) int64 {
 	if b.senderBytes == nil {
 		return 0
@@ -132,7 +132,7 @@ func (b *Body) charge(bytes int64) int64 {
 	return b.senderBytes.Add(bytes)
 }
 
-// Release returns the body's memory. It may be called repeatedly.
+// Release returns the memory of the body to the pool. It can be called repeatedly.
 func (b *Body) Release() {
 	b.charge(-int64(cap(b.Bytes)))
 	b.Bytes, b.unread = nil, nil
@@ -142,8 +142,8 @@ func (b *Body) Release() {
 	}
 }
 
-// NewReader returns a reader that owns the body. It releases the body at its end or when it is closed.
-// http.Transport may close it after the request has ended, and repeatedly.
+// NewReader returns a reader that owns the body. It releases the body when it has reached the end, or when it is closed.
+// http.Transport can close it repeatedly, even after the request has ended.
 func (b *Body) NewReader() io.ReadCloser { return &bodyReader{body: b} }
 
 type bodyReader struct {

@@ -9,8 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// TestRoomIsTakenForWhatComes: a length that is only claimed takes no room from
-// others.
+// TestRoomIsTakenForWhatComes checks that a Content-Length reserves no memory.
 func TestRoomIsTakenForWhatComes(t *testing.T) {
 	b := NewPool(25<<20, 64<<20)
 	from := io.MultiReader(bytes.NewReader(make([]byte, 100)), readerFunc(func([]byte) (int, error) {
@@ -33,8 +32,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestBodiesAreReadWhole: whatever was said of their length, and however they come,
-// bodies are read to their end, or over to who forwards them without a byte lost.
+// TestBodiesAreReadWhole checks that every byte of a body is read or left to its reader, with and without a
+// Content-Length.
 func TestBodiesAreReadWhole(t *testing.T) {
 	b := NewPool(5<<20, 16<<20)
 	for _, size := range []int{
@@ -57,7 +56,7 @@ func TestBodiesAreReadWhole(t *testing.T) {
 				t.Errorf("%d bytes, announced as %d: %d were forwarded: %v", size, length, len(got), err)
 			}
 			head.Close()
-			head.Close() // which some do twice
+			head.Close() // http.Transport can close it twice
 			held.Release()
 			if used := b.Held(); used != 0 {
 				t.Fatalf("%d bytes, announced as %d: %d are still taken", size, length, used)
@@ -66,8 +65,8 @@ func TestBodiesAreReadWhole(t *testing.T) {
 	}
 }
 
-// TestOneSenderHasHalf of the room at most, and others find the rest; what it gives back it may take
-// again.
+// TestOneSenderHasHalf checks that one sender can use half of the memory, that other senders can use the rest, and
+// that released memory can be used again.
 func TestOneSenderHasHalf(t *testing.T) {
 	b := NewPool(FirstBuffer, 8*FirstBuffer)
 	var one, other atomic.Int64

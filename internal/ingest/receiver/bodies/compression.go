@@ -12,14 +12,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is how a message is compressed.
+// Compression is the compression of a message.
 type Compression uint8
 
 const (
 	Plain Compression = iota
 	Gzip
 	Zstd
-	// Snappy is one block. Collectors before 2025 sent frames under the same name; see Detect.
+	// Snappy is the block format. Collectors before 2025 sent the framing format under the same name; see Detect.
 	Snappy
 	SnappyFramed
 )
@@ -33,7 +33,7 @@ var compressionNames = [...]string{
 
 // CompressionOf parses a Content-Encoding.
 func CompressionOf(name string) (c Compression, isKnown bool) {
-	if name == "" { // the usual case
+	if name == "" {
 		return Plain, true
 	}
 	for i := range compressionNames {
@@ -47,7 +47,8 @@ func CompressionOf(name string) (c Compression, isKnown bool) {
 // String returns the name as a Content-Encoding.
 func (c Compression) String() string { return compressionNames[c] }
 
-// Detect returns the compression of a message if the name has two meanings.
+// Detect returns the actual compression of a message. It differs from c only if c is Snappy and the message is in the
+// framing format.
 func (c Compression) Detect(message []byte) Compression {
 	if c == Snappy && bytes.HasPrefix(message, snappyMagic) {
 		return SnappyFramed
@@ -55,13 +56,13 @@ func (c Compression) Detect(message []byte) Compression {
 	return c
 }
 
-// snappyMagic is the beginning of every message in snappy frames, but of no block.
+// snappyMagic is the stream identifier of the snappy framing format. A message in the block format can't begin with it.
 var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
 
-// Decompressor decompresses messages. It reuses its memory: 50 KiB for gzip and, after the first such
-// message, 150 KiB each for snappy and zstd.
+// Decompressor decompresses messages. It reuses its memory: 50 KiB for gzip, and 150 KiB each for snappy and zstd after
+// their first message.
 type Decompressor struct {
-	from   bytes.Reader
+	source bytes.Reader
 	gzip   gzip.Reader
 	zstd   *zstd.Decoder
 	snappy *s2.Reader
@@ -71,31 +72,31 @@ type Decompressor struct {
 const DecompressorBytes = 2 << 20
 
 const (
-	// maxWindow is the longest zstd window in HTTP according to RFC 9659. The decompressor needs no memory
-	// for it: the decompressed message is contiguous and serves as its own window.
+	// maxWindow is the largest zstd window in HTTP according to RFC 9659. The decompressor needs no memory
+	// for it, because the decompressed message is contiguous and serves as the window.
 	maxWindow = 8 << 20
 	// snappyFrame is the maximum length of a decompressed snappy frame.
 	snappyFrame = 64 << 10
-	// zstdBlock is the maximum length of a zstd block, and the capacity that the library needs after one.
+	// zstdBlock is the maximum length of a decompressed zstd block, plus the capacity that the library needs after it.
 	zstdBlock = 128<<10 + 1<<10
 	// minZstd is the length of the shortest zstd message.
 	minZstd = 9
-	// zstdRatio is the least compression ratio of SDKs' messages with zstd.
+	// zstdRatio is the minimum compression ratio of SDKs' messages with zstd, for the initial capacity.
 	zstdRatio = 4
 )
 
-// errCompressed is the error of a message that is not compressed as its header says.
+// errCompressed is the error of an invalid compressed message.
 var errCompressed = errors.New("decompress message")
 
-// Decompress decompresses a message into a new body, within the limits of the pool. The caller releases the
-// body, also after an error.
+// Decompress decompresses a message into a new body, within the limits of the pool. The caller must release the body,
+// even after an error.
 func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (plain *Body, err error) {
-	d.from.Reset(message)
-	defer d.from.Reset(nil)
+	d.source.Reset(message)
+	defer d.source.Reset(nil)
 	c = c.Detect(message)
 	switch c {
 	case Gzip:
-		if plain, err = (&Body{}), d.gzip.Reset(&d.from); err == nil {
+		if plain, err = (&Body{}), d.gzip.Reset(&d.source); err == nil {
 			plain, err = pool.Read(&d.gzip, -1, nil)
 		}
 	case Zstd:
@@ -113,7 +114,7 @@ func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (pl
 	return plain, err
 }
 
-// decompressFrames decompresses snappy frames. It refuses s2 frames, which the library would read as well.
+// decompressFrames decompresses the snappy framing format. It refuses s2 frames, which the library supports as well.
 func (d *Decompressor) decompressFrames(message []byte, pool *Pool) (*Body, error) {
 	if !bytes.HasPrefix(message, snappyMagic) {
 		return &Body{}, snappy.ErrCorrupt
@@ -121,12 +122,12 @@ func (d *Decompressor) decompressFrames(message []byte, pool *Pool) (*Body, erro
 	if d.snappy == nil {
 		d.snappy = s2.NewReader(nil, s2.ReaderMaxBlockSize(snappyFrame))
 	}
-	d.snappy.Reset(&d.from)
+	d.snappy.Reset(&d.source)
 	defer d.snappy.Reset(nil)
 	return pool.Read(d.snappy, -1, nil)
 }
 
-// decompressSnappy decompresses one block, which begins with its length.
+// decompressSnappy decompresses the snappy block format, which begins with the decompressed length.
 func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
 	length, err := snappy.DecodedLen(message)
 	switch {
@@ -143,8 +144,8 @@ func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
 	return plain, err //nolint:wrapcheck // Decompress does
 }
 
-// decompressZstd decompresses zstd into contiguous memory. If the capacity may have been too small, it doubles
-// the capacity and starts again: to the library, a block that does not fit is an invalid block.
+// decompressZstd decompresses zstd into contiguous memory. If the capacity may have been too small, it doubles the
+// capacity and restarts. The library can't tell a block that does not fit from an invalid block.
 func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error) {
 	if d.zstd == nil {
 		d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -153,9 +154,9 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 	if len(message) < minZstd {
 		return &Body{}, io.ErrUnexpectedEOF
 	}
-	most := int(pool.maxBody) + zstdBlock
+	maxCapacity := int(pool.maxBody) + zstdBlock
 	for capacity := max(FirstBuffer, zstdRatio*len(message)); ; capacity *= 2 {
-		capacity = min(capacity, most)
+		capacity = min(capacity, maxCapacity)
 		plain := pool.Take(capacity)
 		if plain == nil {
 			return &Body{}, ErrNoRoom
@@ -164,7 +165,7 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 		isShort := err != nil &&
 			(errors.Is(err, zstd.ErrDecoderSizeExceeded) || capacity-len(decoded) < zstdBlock)
 		switch {
-		case isShort && capacity < most:
+		case isShort && capacity < maxCapacity:
 			plain.Release()
 			continue
 		case isShort, int64(len(decoded)) > pool.maxBody:

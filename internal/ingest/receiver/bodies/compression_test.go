@@ -18,8 +18,8 @@ const maxBody = 1 << 20
 
 var all = []bodies.Compression{bodies.Gzip, bodies.Zstd, bodies.Snappy, bodies.SnappyFramed}
 
-// pack compresses as SDKs and Collectors do. Zstd at once says in its head how long the message is, piece
-// by piece it does not.
+// pack compresses like SDKs and Collectors. A zstd message has its length in the header only if it is written at
+// once.
 func pack(t testing.TB, with bodies.Compression, message []byte, isAtOnce bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -51,7 +51,7 @@ func pack(t testing.TB, with bodies.Compression, message []byte, isAtOnce bool) 
 	return write(snappy.NewBufferedWriter(&b), nil)
 }
 
-// random is a message that compresses more or less.
+// random returns a partly compressible message.
 func random(r *rand.Rand, length int) []byte {
 	message := make([]byte, length)
 	letters := 1 << r.IntN(9)
@@ -63,7 +63,7 @@ func random(r *rand.Rand, length int) []byte {
 	return message
 }
 
-// TestWhatIsInflatedIsWhatWasPacked, with each compression, by one inflater.
+// TestWhatIsInflatedIsWhatWasPacked decompresses messages of all compressions with one Decompressor.
 func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
 	var inflater bodies.Decompressor
@@ -76,7 +76,7 @@ func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 		message := random(r, length)
 		for _, with := range all {
 			packed := pack(t, with, message, round%2 == 0)
-			if length == 0 && with != bodies.Gzip && len(packed) < 9 { // of nothing at all some make nothing
+			if length == 0 && with != bodies.Gzip && len(packed) < 9 { // some libraries write no bytes for an empty message
 				continue
 			}
 			plain, err := inflater.Decompress(packed, with, &pool)
@@ -85,7 +85,7 @@ func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 					len(plain.Bytes), err)
 			}
 			plain.Release()
-			if with == bodies.SnappyFramed { // as Collectors called it before they knew blocks
+			if with == bodies.SnappyFramed { // older Collectors use the name snappy for frames
 				plain, err = inflater.Decompress(packed, bodies.Snappy, &pool)
 				if err != nil || !bytes.Equal(plain.Bytes, message) {
 					t.Errorf("round %d: frames under the name of a block: %v", round, err)
@@ -99,11 +99,11 @@ func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 	}
 }
 
-// TestWhatIsCutIsNoMessage, wherever it is cut. Frames of snappy do not say which is the last.
+// TestWhatIsCutIsNoMessage truncates messages at every byte. A snappy stream can end after every frame.
 func TestWhatIsCutIsNoMessage(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
 	var inflater bodies.Decompressor
-	message := random(rand.New(rand.NewPCG(3, 4)), 70_000) // two frames
+	message := random(rand.New(rand.NewPCG(3, 4)), 70_000) // fits into two frames
 	for _, with := range all {
 		for _, isAtOnce := range []bool{true, false} {
 			packed, whole := pack(t, with, message, isAtOnce), 0
@@ -124,7 +124,7 @@ func TestWhatIsCutIsNoMessage(t *testing.T) {
 				}
 				plain.Release()
 			}
-			if whole > 2 { // behind the beginning, and behind the first
+			if whole > 2 { // a stream truncated after its header, and after its first frame
 				t.Errorf("%d cuts of frames are taken", whole)
 			}
 		}
@@ -134,13 +134,14 @@ func TestWhatIsCutIsNoMessage(t *testing.T) {
 	}
 }
 
-// TestWhatIsDamagedIsNotTooLarge, nor is it read: what is as long as a body may be, with one bit changed.
+// TestWhatIsDamagedIsNotTooLarge changes one bit of messages with the maximum length of a body. The error is not
+// ErrTooLarge.
 func TestWhatIsDamagedIsNotTooLarge(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
 	var inflater bodies.Decompressor
 	r := rand.New(rand.NewPCG(9, 10))
 	message := random(r, maxBody)
-	// a block has no sum
+	// the block format has no checksum
 	for _, with := range []bodies.Compression{bodies.Gzip, bodies.Zstd, bodies.SnappyFramed} {
 		for _, isAtOnce := range []bool{true, false} {
 			packed := pack(t, with, message, isAtOnce)
@@ -159,8 +160,9 @@ func TestWhatIsDamagedIsNotTooLarge(t *testing.T) {
 	}
 }
 
-// TestABombCostsWhatABodyMay: whatever compressed it, it is too large, and no more memory is taken
-// than a body may have, but for garbage in proportion.
+// TestABombCostsWhatABodyMay checks, for all compressions, that a message that is too large after decompression
+// returns ErrTooLarge, and that its memory is limited by the maximum body, except for garbage in proportion to the
+// message.
 func TestABombCostsWhatABodyMay(t *testing.T) {
 	const most = 512 << 10
 	noise := random(rand.New(rand.NewPCG(5, 6)), 3*most)
@@ -205,7 +207,7 @@ func TestDecompressAlloc(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes were allocated meanwhile.
+// allocated returns the bytes that f allocates.
 func allocated(by func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -214,41 +216,41 @@ func allocated(by func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// hostile are messages whose heads promise what no honest one does.
+// hostile has messages whose headers announce more than they contain.
 var hostile = []struct {
 	with    bodies.Compression
 	message string
 }{
-	// a window of 3.75 TiB
+	// window of 3.75 TiB
 	{bodies.Zstd, "\x28\xb5\x2f\xfd\x00\xff\x01\x00\x00"},
-	// one of 9 MiB
+	// window of 9 MiB
 	{bodies.Zstd, "\x28\xb5\x2f\xfd\x00\x69\x01\x00\x00"},
-	// a length beyond all memory
+	// length of more bytes than any memory
 	{bodies.Zstd, "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x7f\x01\x00\x00"},
-	// by a dictionary
+	// dictionary required
 	{bodies.Zstd, "\x28\xb5\x2f\xfd\x61\x07\x10\x00\x01\x00\x00"},
-	// a block that is none
+	// reserved block type
 	{bodies.Zstd, "\x28\xb5\x2f\xfd\x20\x05\xff\xff\xff"},
-	// 4 GiB to skip
+	// skippable frame of 4 GiB
 	{bodies.Zstd, "\x50\x2a\x4d\x18\xff\xff\xff\xff\x00"},
-	{bodies.Snappy, "\xff\xff\xff\xff\x0f\x00"}, // 4 GiB
-	// as long as a body, of one byte
+	{bodies.Snappy, "\xff\xff\xff\xff\x0f\x00"}, // length of 4 GiB
+	// length of a maximum body, with one byte
 	{bodies.Snappy, "\x80\x80\x40\x00"},
-	// a copy of what is not there
+	// copy from before the beginning
 	{bodies.Snappy, "\x08\x00a\x01\x00"},
-	// nothing
+	// empty message
 	{bodies.Snappy, ""},
-	// of another format
+	// message of another format
 	{bodies.SnappyFramed, "\xff\x06\x00\x00S2sTwO"},
-	// a frame of 16 MiB
+	// frame of 16 MiB
 	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x00\xff\xff\xff\x00\x00\x00\x00"},
-	// of 16 MiB inflated
+	// frame of 16 MiB after decompression
 	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00\x00\x00\x00\x00\xff\xff\xff\x07"},
-	// one that must be known
+	// unskippable chunk of an unknown type
 	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x02\x00\x00\x00"},
 }
 
-// TestAHeadPromisesNothing: no more memory is taken for one than for what comes.
+// TestAHeadPromisesNothing checks that memory is reserved in proportion to the received bytes.
 func TestAHeadPromisesNothing(t *testing.T) {
 	for _, h := range hostile {
 		pool := bodies.NewPool(maxBody, 2*maxBody)
@@ -266,7 +268,7 @@ func TestAHeadPromisesNothing(t *testing.T) {
 	}
 }
 
-// FuzzInflate: whatever a message is, what it inflates to has its bounds and is given back.
+// FuzzInflate checks that the output of every message is limited and that its memory is released.
 func FuzzInflate(f *testing.F) {
 	for _, with := range all {
 		f.Add(byte(with), pack(f, with, []byte("name name name name"), false))

@@ -40,7 +40,7 @@ func TestDedupCache_ForgetsOldBodies(t *testing.T) {
 		}
 	}
 	later := now.Add(time.Hour)
-	d.Add(sum, 4, later) // is counted again
+	d.Add(sum, 4, later) // counted again after MaxAge
 	for other := sum + 1; other < sum+bodies.MaxCounted; other++ {
 		d.Add(other, 4, later)
 	}

@@ -1,9 +1,9 @@
-// Package bodies reads request bodies into bounded memory, decompresses them, and remembers which bodies were
+// Package bodies reads request bodies into bounded memory, decompresses them, and recognizes bodies that were already
 // counted.
 //
 // # Concurrency
 //
-// A Pool is safe for concurrent use. A Body, a Decompressor and a DedupCache are for one goroutine at a time.
+// A Pool is safe for concurrent use. Body, Decompressor and DedupCache are not.
 //
 // # Limits
 //

@@ -15,24 +15,24 @@ import (
 // Conn is an accepted connection. The kernel identifies the peer of a Unix socket.
 type Conn struct {
 	net.Conn
-	Container string // of the peer; "" if unknown
+	Container string // container id of the peer; "" if unknown
 
 	// BodyBytes is the memory for bodies of the peer's process, or of this connection if the process is
 	// unknown.
 	BodyBytes *atomic.Int64
 
-	pid          int32 // of the peer; 0 if unknown
+	pid          int32 // process id of the peer; 0 if unknown
 	limiter      *Limiter
-	writeTimeout time.Duration // 0: http.Server sets it
-	limitsLines  bool          // of request headers
+	writeTimeout time.Duration // timeout of one write; 0 if http.Server sets it
+	limitsLines  bool          // whether header limits the lines of request headers
 	header       headerLimit
 
-	// The limiter's lock guards these.
+	// The limiter's lock guards the fields below.
 	hasSentRequest bool
-	isBusy         bool      // a request is in flight
-	since          time.Time // when it became busy or idle, or was accepted
+	isBusy         bool      // whether a request is in flight
+	since          time.Time // time when the connection became busy or idle, or was accepted
 	isClosed       bool
-	isDone         bool // no request follows
+	isDone         bool // whether the last request has ended
 }
 
 // LogAttributes returns log attributes that identify the peer.
@@ -43,7 +43,7 @@ func (c *Conn) LogAttributes() []any {
 	return []any{"from", c.RemoteAddr().String()}
 }
 
-// identify asks the kernel for the peer of a Unix socket. It reports whether the peer may connect.
+// identify sets the process id and the container of a Unix socket's peer. It reports whether the peer may connect.
 func (c *Conn) identify(allowUIDs []uint32) bool {
 	unix, isUnix := c.Conn.(*net.UnixConn)
 	if !isUnix {
@@ -61,14 +61,14 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if c.limitsLines && !c.header.count(p[:n]) {
 		return 0, errManyLines
 	}
-	return n, err //nolint:wrapcheck // net/http asks what it is
+	return n, err //nolint:wrapcheck // net/http checks its type
 }
 
-// Write writes to the sender, which must read the data within the write timeout. The timeout is for one write,
-// because a streamed response may take any time.
+// Write writes to the sender, which must read the data within the write timeout. The timeout applies to one write, not to
+// the whole response, because a streamed response can take any time.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.writeTimeout > 0 {
-		_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // the write fails if this does
+		_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // if it fails, so does the write
 	}
 	return c.Conn.Write(p) //nolint:wrapcheck // net/http's own
 }
@@ -82,9 +82,9 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection, for http.Server. While the server drains, a connection with a request in
-// flight stays open until the request has ended, and ConnState closes it then: http.Server.Shutdown
-// closes each connection that it has seen idle, although a request may have begun since.
+// Close closes the connection. http.Server calls it. While the server drains, a connection with a request in flight stays
+// open until ConnState closes it at the end of the request. Otherwise http.Server.Shutdown, which closes all connections
+// that it considers idle, could close one on which a request has just arrived.
 func (c *Conn) Close() error {
 	if !c.limiter.release(c) {
 		return nil
@@ -92,19 +92,19 @@ func (c *Conn) Close() error {
 	return c.Conn.Close() //nolint:wrapcheck // net/http ignores it
 }
 
-// Abort closes the connection even while the server drains, for the handler of its request.
+// Abort closes the connection even while the server drains. Handlers call it.
 func (c *Conn) Abort() { c.Conn.Close() }
 
-// IsClosed reports whether the connection was closed, for instance for a new one. A request that net/http
-// has read from it must not be counted: its sender gets no response and retries, maybe at the next daemon.
+// IsClosed reports whether the connection was closed, for instance because it was evicted. Requests that net/http has
+// read from a closed connection must not be counted: their sender gets no response and retries, maybe at the next daemon.
 func (c *Conn) IsClosed() bool {
 	c.limiter.mu.Lock()
 	defer c.limiter.mu.Unlock()
 	return c.isClosed
 }
 
-// ConnState is the http.Server.ConnState of a server whose listeners are limited. It tells the limiter which
-// connections are busy.
+// ConnState is the http.Server.ConnState hook of a server with limited listeners. It keeps the limiter's state of the
+// connections up to date.
 func ConnState(conn net.Conn, state http.ConnState) {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()
@@ -131,12 +131,12 @@ func ConnState(conn net.Conn, state http.ConnState) {
 // connKey is the key of a connection in the context of its requests.
 type connKey struct{}
 
-// ConnContext is an http.Server.ConnContext, for FromContext.
+// ConnContext is the http.Server.ConnContext hook that makes FromContext work.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// FromContext returns the connection of a request, nil if its listener is not limited.
+// FromContext returns the connection of a request, or nil if the listener is not limited.
 func FromContext(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c

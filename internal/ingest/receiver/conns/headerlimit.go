@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// MaxHeaderBytes and MaxHeaderLines bound a request header. They are several times the header of any tracer
-// or SDK, and less than an agent accepts, because each connection may hold one. (net/http accepts 4 KiB
-// more.)
+// MaxHeaderBytes and MaxHeaderLines limit a request header. They are several times the header of any tracer or SDK, and
+// less than the Datadog agent accepts, because each connection can have a header in memory. net/http accepts 4 KiB more
+// than MaxHeaderBytes.
 const (
 	MaxHeaderBytes = 16 << 10
 	MaxHeaderLines = 128
@@ -15,37 +15,38 @@ const (
 
 var errManyLines = errors.New("read header: it has more lines than any tracer sends")
 
-// http2Preface is the beginning of an HTTP/2 connection, whose frames have no lines.
+// http2Preface is the beginning of an HTTP/2 connection. The header lines of HTTP/2 are not counted.
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// headerLimit bounds the lines of a request header while it is received. net/http bounds only its bytes, and
-// takes a hundred bytes of memory for a line of four: a few dozen endless headers would take the memory of
-// all requests.
+// headerLimit limits the lines of a request header while it is received. net/http limits only its bytes, and needs a
+// hundred bytes of memory for a line of four bytes: a few dozen endless headers would need the memory of all requests.
 type headerLimit struct {
-	isHTTP2   atomic.Bool // then begin and end run concurrently with count, and all do nothing
-	isOver    bool        // the header was received
-	hasText   bool        // it has a line with text; empty lines may precede a header
-	isEmpty   bool        // the current line so far
-	lines     int
-	inPreface int // bytes that match http2Preface; -1 if the connection is not HTTP/2
+	// isHTTP2 makes all methods do nothing. It is atomic because HTTP/2 connections call begin and end concurrently
+	// with count.
+	isHTTP2   atomic.Bool
+	isOver    bool // whether the whole header was received
+	hasText   bool // whether a line with text was received; empty lines can precede a header
+	isEmpty   bool // whether the current line is empty so far
+	lines     int  // number of lines so far
+	inPreface int  // number of bytes that match http2Preface; -1 if the connection is not HTTP/2
 }
 
-// begin resets the limit for the next header.
+// begin starts the next header.
 func (h *headerLimit) begin() {
 	if !h.isHTTP2.Load() {
 		h.isOver, h.hasText, h.isEmpty, h.lines = false, false, false, 0
 	}
 }
 
-// end ends the header, because net/http has read it. Its lines may have been received together with the
-// previous request, and were not counted then.
+// end ends the header when net/http has read it. The header can have been received together with the previous request;
+// then its lines are not counted.
 func (h *headerLimit) end() {
 	if !h.isHTTP2.Load() {
 		h.isOver = true
 	}
 }
 
-// count counts the lines of received bytes. It reports false above the limit.
+// count counts the header lines in received bytes. It returns false if the header has too many lines.
 func (h *headerLimit) count(p []byte) bool {
 	for i := 0; i < len(p) && h.inPreface >= 0 && h.inPreface < len(http2Preface); i++ {
 		if h.inPreface++; p[i] != http2Preface[h.inPreface-1] {

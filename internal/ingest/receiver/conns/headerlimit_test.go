@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeaderLimit counts the lines of a header however it is cut, and no lines of bodies or of HTTP/2.
+// TestHeaderLimit checks that the lines of a header are counted for all sizes of reads, but not the lines of
+// bodies, and not over HTTP/2.
 func TestHeaderLimit(t *testing.T) {
 	lines := func(n int) string { return "GET / HTTP/1.1\r\n" + strings.Repeat("a:\r\n", n) + "\r\n" }
 	body := strings.Repeat("\n", 2*MaxHeaderLines)
@@ -37,7 +38,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// TestHeaderLimit_EachRequest: after a request the lines are counted again.
+// TestHeaderLimit_EachRequest checks that the count restarts after each request.
 func TestHeaderLimit_EachRequest(t *testing.T) {
 	var h headerLimit
 	header := []byte("GET / HTTP/1.1\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines/2+2) + "\r\n")

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Limiter bounds connections in total and per process: a process whose id the kernel knows gets at
-// most half of them. At the limit a connection that waits for a request is closed for a new one. If
-// no connection waits, the new one is rejected, unless NeverRejects.
+// Limiter limits connections in total and per process: a process with a known id gets at most half of them. At the limit
+// an idle connection is evicted for a new one. If no connection is idle, the new one is rejected, unless NeverRejects is
+// set.
 type Limiter struct {
 	// NeverRejects makes the limiter evict a new or a busy connection rather than reject one. Set it
 	// before the first connection.
@@ -21,21 +21,21 @@ type Limiter struct {
 	mu         sync.Mutex
 	conns      map[*Conn]struct{}
 	isDraining bool
-	lastActive time.Time // when a request or a connection last ended
+	lastActive time.Time // time when a request or a connection last ended
 }
 
-// activity is the state of a connection. Connections are evicted in the order of their activities, and
-// within one the connection that has been in it longest.
+// activity is the state of a connection. Connections are evicted in the order of the states below. Among connections in
+// the same state, the one that has been in it longest is evicted first.
 type activity uint8
 
 const (
-	activitySilent activity = iota // no request for longer than firstRequestGrace
+	activitySilent activity = iota // without a first request after firstRequestGrace
 	activityIdle                   // between two requests
-	activityNew                    // about to send its first request, which may be in the socket's buffer
-	activityBusy                   // a request is served
+	activityNew                    // without a first request so far; it may be in the socket's buffer
+	activityBusy                   // with a request in flight
 )
 
-// firstRequestGrace is how long a connection counts as new. It is short, because connections that never
+// firstRequestGrace is the time for which a connection counts as new. It is short, because connections that never
 // send a request must not keep their slots.
 const firstRequestGrace = 250 * time.Millisecond
 
@@ -52,26 +52,27 @@ func (c *Conn) activity() activity {
 	return activitySilent
 }
 
-// NewLimiter admits at most so many connections at a time.
-func NewLimiter(most int) *Limiter { return &Limiter{max: most, conns: map[*Conn]struct{}{}} }
+// NewLimiter returns a Limiter that admits at most maxConns connections at a time.
+func NewLimiter(maxConns int) *Limiter { return &Limiter{max: maxConns, conns: map[*Conn]struct{}{}} }
 
-// add admits a connection, and evicts another one for it if necessary.
+// add admits a connection, and evicts another one for it if necessary. It returns false if the connection must be
+// rejected.
 func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sameProcess := func(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
-	ofProcess, maxOfProcess := 0, max(1, l.max/2)
+	connsOfProcess, maxPerProcess := 0, max(1, l.max/2)
 	c.limiter, c.BodyBytes = l, &atomic.Int64{}
 	for other := range l.conns {
 		if sameProcess(other) {
-			ofProcess++
+			connsOfProcess++
 			c.BodyBytes = other.BodyBytes
 		}
 	}
-	if ofProcess >= maxOfProcess && !l.makeRoom(sameProcess) {
+	if connsOfProcess >= maxPerProcess && !l.evictForNew(sameProcess) {
 		return false
 	}
-	if len(l.conns) >= l.max && !l.makeRoom(isAny) {
+	if len(l.conns) >= l.max && !l.evictForNew(isAny) {
 		return false
 	}
 	c.since = time.Now()
@@ -81,51 +82,52 @@ func (l *Limiter) add(c *Conn) bool {
 
 func isAny(*Conn) bool { return true }
 
-// makeRoom evicts one of the matching connections for a new one, and reports whether there was one.
-func (l *Limiter) makeRoom(matches func(*Conn) bool) bool {
-	last := activityIdle
+// evictForNew evicts one of the matching connections for a new one, and counts it. It returns false if none of them can
+// be evicted.
+func (l *Limiter) evictForNew(matches func(*Conn) bool) bool {
+	highest := activityIdle
 	if l.NeverRejects {
-		last = activityBusy
+		highest = activityBusy
 	}
-	if !l.evict(last, matches) {
+	if !l.evict(highest, matches) {
 		return false
 	}
 	l.evicted.Add(1)
 	return true
 }
 
-// evict closes one of the matching connections whose activity is not after last, and reports whether there
-// was one.
-func (l *Limiter) evict(last activity, matches func(*Conn) bool) bool {
-	var first *Conn
+// evict closes one of the matching connections with an activity of at most highest. It returns false if there is none.
+// The limiter's lock must be held.
+func (l *Limiter) evict(highest activity, matches func(*Conn) bool) bool {
+	var victim *Conn
 	for c := range l.conns {
-		isCandidate := c.activity() <= last && matches(c)
-		if isCandidate && (first == nil || c.evictBefore(first)) {
-			first = c
+		isCandidate := c.activity() <= highest && matches(c)
+		if isCandidate && (victim == nil || c.evictBefore(victim)) {
+			victim = c
 		}
 	}
-	if first == nil {
+	if victim == nil {
 		return false
 	}
-	delete(l.conns, first)
-	first.isClosed = true
-	first.Conn.Close()
+	delete(l.conns, victim)
+	victim.isClosed = true
+	victim.Conn.Close()
 	return true
 }
 
-// evictBefore reports whether a connection is evicted before another one.
+// evictBefore reports whether c is evicted before other.
 func (c *Conn) evictBefore(other *Conn) bool {
-	if mine, others := c.activity(), other.activity(); mine != others {
-		return mine < others
+	if a, b := c.activity(), other.activity(); a != b {
+		return a < b
 	}
 	return c.since.Before(other.since)
 }
 
-// drainGrace is how long a stopping server waits for the first request of a connection. It is longer than
+// drainGrace is the time for which a stopping server waits for the first request of a connection. It is longer than
 // firstRequestGrace, because no other connection needs the slot, and the processors may be busy.
 const drainGrace = time.Second
 
-// AwaitsFirst reports whether a stopping server must wait for the first request of a connection.
+// AwaitsFirst reports whether a stopping server must still wait for the first request of a connection.
 func (l *Limiter) AwaitsFirst() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,14 +139,14 @@ func (l *Limiter) AwaitsFirst() bool {
 	return false
 }
 
-// Drain tells the limiter that the server is about to shut down; see Conn.Close.
+// Drain marks the server as about to shut down, so that Conn.Close keeps busy connections open.
 func (l *Limiter) Drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isDraining = true
 }
 
-// CloseIdle closes idle connections.
+// CloseIdle closes all idle and silent connections.
 func (l *Limiter) CloseIdle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,15 +178,15 @@ func (l *Limiter) setIdle(c *Conn) {
 	l.markIdle(c)
 }
 
-// setDone marks a connection whose last request has ended.
+// setDone marks a connection whose last request has ended, so that Close closes it even while the server drains.
 func (l *Limiter) setDone(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.isDone = true
 }
 
-// release frees the slot of a connection that is about to be closed. It reports false if the connection must
-// stay open; see Conn.Close.
+// release frees the slot of a connection that is about to be closed. It returns false if the connection must stay open;
+// see Conn.Close.
 func (l *Limiter) release(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,34 +201,36 @@ func (l *Limiter) release(c *Conn) bool {
 	return true
 }
 
+// markIdle marks a connection as idle from now on. The limiter's lock must be held.
 func (l *Limiter) markIdle(c *Conn) {
 	c.isBusy, c.since = false, time.Now()
 	l.lastActive = c.since
 }
 
-// Count returns how many connections are open, and when a request or a connection last ended.
+// Count returns the number of open connections, and the time when a request or a connection last ended.
 func (l *Limiter) Count() (open int, lastActive time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.conns), l.lastActive
 }
 
-// Rejected returns how many connections were rejected.
+// Rejected returns the number of rejected connections.
 func (l *Limiter) Rejected() uint64 { return l.rejected.Load() }
 
-// Evicted returns how many connections were closed for new ones.
+// Evicted returns the number of connections that were closed for new ones.
 func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
 
-// admit returns a Conn for an accepted connection, or closes the connection and returns nil.
-func (l *Limiter) admit(accepted net.Conn, of *Listeners) *Conn {
-	c := &Conn{Conn: accepted, writeTimeout: of.WriteTimeout, limitsLines: of.LimitsLines}
+// admit returns a Conn for an accepted connection. If the peer's user is not allowed, or the limit is reached, it closes
+// the connection and returns nil.
+func (l *Limiter) admit(accepted net.Conn, config *Listeners) *Conn {
+	c := &Conn{Conn: accepted, writeTimeout: config.WriteTimeout, limitsLines: config.LimitsLines}
 	switch {
-	case !c.identify(of.AllowUIDs):
+	case !c.identify(config.AllowUIDs):
 		accepted.Close()
 		return nil
 	case !l.add(c):
 		l.rejected.Add(1)
-		of.Rejected(c.pid)
+		config.Rejected(c.pid)
 		reject(accepted)
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// newConn is a connection of a process that is not admitted yet.
+// newConn returns a connection of a process before its admission.
 func newConn(pid int32) *Conn {
 	ours, _ := net.Pipe()
 	return &Conn{Conn: ours, pid: pid}
@@ -16,8 +16,8 @@ func newConn(pid int32) *Conn {
 func busy(c *Conn) { ConnState(c, http.StateActive) }
 func idle(c *Conn) { ConnState(c, http.StateIdle) }
 
-// TestLimiter_IdleConnectionIsEvicted: a process has half of the connections at most, the one that has been
-// idle longest is evicted, and if none is idle the new one is rejected.
+// TestLimiter_IdleConnectionIsEvicted checks that a process has at most half of the connections, that its longest
+// idle connection is evicted for a new one, and that the new one is rejected if none is idle.
 func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	l := NewLimiter(4)
 	add := func(pid int32, want bool) *Conn {
@@ -34,7 +34,7 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	}
 	isOpen := func(c *Conn) bool { _, ok := l.conns[c]; return ok }
 	first, second := add(1, true), add(1, true)
-	add(1, false) // it has its half
+	add(1, false) // the process has half of the connections
 	idle(second)
 	third := add(1, true)
 	busy(second) // net/http has read a request in the meantime
@@ -42,7 +42,7 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 		t.Error("the evicted connection is not the idle one")
 	}
 	stranger := add(0, true)
-	other := add(0, true) // of an unknown process
+	other := add(0, true) // connection of an unknown process
 	add(0, false)
 	idle(third)
 	time.Sleep(time.Millisecond)
@@ -54,7 +54,7 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	busy(stranger)
 	add(2, false)
 	ConnState(other, http.StateClosed)
-	other.Close() // some do it twice
+	other.Close() // net/http can close a connection twice
 	add(2, true)
 	if n, last := l.Count(); n != 4 || last.IsZero() {
 		t.Errorf("%d are open, the last was heard at %v", n, last)
@@ -67,7 +67,7 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 // age makes a connection older than firstRequestGrace and drainGrace.
 func age(c *Conn) { c.since = c.since.Add(-2 * drainGrace) }
 
-// TestLimiter_NewConnectionIsNotEvicted: its first request may be in the socket's buffer.
+// TestLimiter_NewConnectionIsNotEvicted checks a connection whose first request may be in the socket's buffer.
 func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {
 	l, isNew := NewLimiter(1), newConn(0)
 	l.add(isNew)
@@ -80,7 +80,8 @@ func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {
 	}
 }
 
-// TestLimiter_SilentConnectionIsEvictedFirst: the oldest of those that have not sent a request.
+// TestLimiter_SilentConnectionIsEvictedFirst checks that the oldest connection without a request is evicted before
+// idle ones.
 func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	l := NewLimiter(3)
 	spoken, older, newer := newConn(0), newConn(0), newConn(0)
@@ -105,8 +106,8 @@ func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	}
 }
 
-// TestLimiter_NeverRejects: a new connection is evicted before a busy one, and the oldest busy one if there
-// is no other.
+// TestLimiter_NeverRejects checks that a new connection is evicted before a busy one, and the oldest busy one if
+// all are busy.
 func TestLimiter_NeverRejects(t *testing.T) {
 	l := NewLimiter(3)
 	l.NeverRejects = true
@@ -130,7 +131,7 @@ func TestLimiter_NeverRejects(t *testing.T) {
 	}
 }
 
-// TestConn_CloseWhileBusy: net/http closes a dead HTTP/2 peer although its requests are in flight.
+// TestConn_CloseWhileBusy checks that net/http can close a dead HTTP/2 connection whose requests are in flight.
 func TestConn_CloseWhileBusy(t *testing.T) {
 	l, c := NewLimiter(3), newConn(0)
 	l.add(c)
@@ -141,8 +142,8 @@ func TestConn_CloseWhileBusy(t *testing.T) {
 	}
 }
 
-// TestConn_CloseWhileDraining: http.Server.Shutdown closes a connection that it took for idle, after a
-// request has come.
+// TestConn_CloseWhileDraining covers http.Server.Shutdown, which can close a connection that it considers idle
+// after a request has arrived.
 func TestConn_CloseWhileDraining(t *testing.T) {
 	l, c := NewLimiter(3), newConn(0)
 	l.add(c)
@@ -151,7 +152,7 @@ func TestConn_CloseWhileDraining(t *testing.T) {
 	if c.Close(); c.IsClosed() {
 		t.Error("a request has lost its connection")
 	}
-	ConnState(c, http.StateClosed) // by its own goroutine
+	ConnState(c, http.StateClosed) // net/http's goroutine for the connection calls it
 	if n, _ := l.Count(); !c.IsClosed() || n != 0 {
 		t.Errorf("it stays open; %d connections", n)
 	}
@@ -159,13 +160,13 @@ func TestConn_CloseWhileDraining(t *testing.T) {
 	l.add(given)
 	busy(given)
 	ConnState(given, http.StateHijacked)
-	given.Close() // by its handler
+	given.Close() // the handler closes a hijacked connection
 	if n, _ := l.Count(); n != 0 {
 		t.Errorf("a hijacked connection stays open: %d", n)
 	}
 }
 
-// TestLimiter_CloseIdle does not close busy connections.
+// TestLimiter_CloseIdle checks that busy connections stay open.
 func TestLimiter_CloseIdle(t *testing.T) {
 	l, isBusy, isIdle, isNew := NewLimiter(9), newConn(0), newConn(0), newConn(0)
 	for _, c := range []*Conn{isBusy, isIdle, isNew} {

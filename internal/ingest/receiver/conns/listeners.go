@@ -12,14 +12,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/socket"
 )
 
-// Listeners are the Unix socket and the TCP address on which a server accepts connections; one of them may
-// be missing. Its methods are for one goroutine.
+// Listeners are the Unix socket and the TCP address on which a server accepts connections. Both are optional. The methods
+// are not safe for concurrent use.
 type Listeners struct {
 	Limiter      *Limiter
-	AllowUIDs    []uint32      // users that may connect to the Unix socket; nil: all
-	WriteTimeout time.Duration // for a piece of a response; 0: no limit
-	LimitsLines  bool          // of request headers; must be false for TLS
-	// Rejected is called for each rejected connection, with the id of its process, 0 if unknown.
+	AllowUIDs    []uint32      // users that may connect to the Unix socket; nil allows all
+	WriteTimeout time.Duration // timeout of one write; 0 means unlimited
+	LimitsLines  bool          // whether to limit the lines of request headers; must be false with TLS
+	// Rejected is called for each rejected connection, with the peer's process id, or 0 if it is unknown.
 	Rejected func(process int32)
 
 	unix      *socket.Listener // nil without a Unix socket
@@ -30,10 +30,10 @@ type Listeners struct {
 // OpenSocket opens a Unix socket.
 func (l *Listeners) OpenSocket(c socket.Config) (err error) {
 	l.unix, err = socket.Listen(c)
-	return err //nolint:wrapcheck // the caller says for what
+	return err //nolint:wrapcheck // the caller adds the context
 }
 
-// OpenTCP opens an address, unless the service manager has passed its listener.
+// OpenTCP listens on a TCP address. It uses the inherited listener of the service manager if given is not nil.
 func (l *Listeners) OpenTCP(addr string, given net.Listener) (err error) {
 	if l.tcp = given; given != nil {
 		return nil
@@ -44,7 +44,7 @@ func (l *Listeners) OpenTCP(addr string, given net.Listener) (err error) {
 	return nil
 }
 
-// Serve starts a goroutine per listener that calls serve with it.
+// Serve starts a goroutine per listener that calls serve with the limited listener.
 func (l *Listeners) Serve(serve func(net.Listener)) {
 	if l.unix != nil {
 		l.accepting.Go(func() { serve(l.Limit(l.unix)) })
@@ -54,29 +54,29 @@ func (l *Listeners) Serve(serve func(net.Listener)) {
 	}
 }
 
-// Limit returns a listener that accepts the connections of another one within the limits.
-func (l *Listeners) Limit(from net.Listener) net.Listener { return &listener{from, l} }
+// Limit returns a listener that accepts connections from another listener within the limits.
+func (l *Listeners) Limit(unlimited net.Listener) net.Listener { return &listener{unlimited, l} }
 
 type listener struct {
 	net.Listener
-	of *Listeners
+	config *Listeners
 }
 
-// Accept returns the next connection that is admitted.
+// Accept returns the next admitted connection.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // net/http asks whether it is temporary
+			return nil, err //nolint:wrapcheck // net/http checks whether it is temporary
 		}
-		if c := l.of.Limiter.admit(accepted, l.of); c != nil {
+		if c := l.config.Limiter.admit(accepted, l.config); c != nil {
 			return c, nil
 		}
 	}
 }
 
-// reject responds before a request has come, and closes the connection. The response fits into the socket's
-// buffer, so that writing it does not block.
+// reject writes an error response without waiting for a request, and closes the connection. The response fits into the
+// socket's buffer, so that the write does not block.
 func reject(accepted net.Conn) {
 	_ = accepted.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = io.WriteString(accepted, "HTTP/1.1 503 Service Unavailable\r\n"+
@@ -87,10 +87,10 @@ func reject(accepted net.Conn) {
 // HasSocket reports whether there is a Unix socket.
 func (l *Listeners) HasSocket() bool { return l.unix != nil }
 
-// Watch restores the file of the Unix socket if it is removed, until done is closed.
+// Watch restores the file of the Unix socket when it is removed. It returns when done is closed.
 func (l *Listeners) Watch(done <-chan struct{}, log *slog.Logger) { l.unix.Watch(done, log) }
 
-// SocketErr returns why clients can't connect to the Unix socket, if there is one.
+// SocketErr returns an error if the file of the Unix socket is missing, so that clients can't connect.
 func (l *Listeners) SocketErr() error {
 	if l.unix == nil {
 		return nil
@@ -98,7 +98,7 @@ func (l *Listeners) SocketErr() error {
 	return l.unix.Unreachable() //nolint:wrapcheck // it says what to do
 }
 
-// Addr returns the TCP address, "" without one.
+// Addr returns the TCP listen address, or "" if there is none.
 func (l *Listeners) Addr() string {
 	if l.tcp == nil {
 		return ""
@@ -106,9 +106,9 @@ func (l *Listeners) Addr() string {
 	return l.tcp.Addr().String()
 }
 
-// Stop stops accepting. Connections in the backlog of the Unix socket are still accepted, until the context
-// ends. The backlog of the TCP listener is dropped, and its clients retry; if the service manager has passed
-// the listener, its backlog is left to the next daemon.
+// Stop stops accepting connections. It accepts those in the backlog of the Unix socket before it returns, until the
+// context ends. The backlog of a TCP listener is dropped, so that its clients retry. The backlog of a listener inherited
+// from the service manager is left to the next daemon.
 func (l *Listeners) Stop(ctx context.Context) {
 	if l.unix != nil {
 		l.unix.Shut()
@@ -116,21 +116,21 @@ func (l *Listeners) Stop(ctx context.Context) {
 	if l.tcp != nil {
 		_ = l.tcp.Close()
 	}
-	hasStopped := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
 		l.accepting.Wait()
-		close(hasStopped)
+		close(stopped)
 	}()
 	select {
-	case <-hasStopped:
-	case <-ctx.Done(): // there are no free file descriptors; Close stops it
+	case <-stopped:
+	case <-ctx.Done(): // Accept fails for lack of file descriptors; Close ends the goroutines
 	}
 }
 
-// Wait returns when no goroutine is accepting.
+// Wait returns when all goroutines of Serve have ended.
 func (l *Listeners) Wait() { l.accepting.Wait() }
 
-// Close releases the sockets.
+// Close closes the sockets.
 func (l *Listeners) Close() {
 	if l.unix != nil {
 		_ = l.unix.Close()

@@ -13,8 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestListenersAcceptOnEachAndEnd: who connected before the end is accepted, and nobody
-// afterwards.
+// TestListenersAcceptOnEachAndEnd checks that connections before Stop are accepted, and later ones are not.
 func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	limiter := NewLimiter(100)
@@ -36,7 +35,7 @@ func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 		}
 		t.Cleanup(func() { c.Close() })
 	}
-	dial("unix", path) // waits in the queue
+	dial("unix", path) // stays in the backlog
 	l.Serve(func(on net.Listener) {
 		for {
 			c, err := on.Accept()
@@ -67,8 +66,8 @@ func TestListenersAcceptOnEachAndEnd(t *testing.T) {
 	}
 }
 
-// TestListeners_GivenSocketStaysOpen: the service manager has it as well, and clients that wait in its
-// queue are the next daemon's.
+// TestListeners_GivenSocketStaysOpen checks that a socket of the service manager stays open, and that the next
+// daemon gets the connections in its backlog.
 func TestListeners_GivenSocketStaysOpen(t *testing.T) {
 	managers, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -62,7 +62,7 @@ func (u *URL) IsSet() bool { return !u.IsZero() }
 // IsGRPC reports whether the upstream uses gRPC.
 func (u *URL) IsGRPC() bool { return u.scheme.IsGRPC }
 
-// String returns the text of the URL, "" for no upstream.
+// String returns the URL, or "" if there is no upstream.
 func (u *URL) String() string {
 	if !u.IsSet() {
 		return ""
@@ -70,23 +70,23 @@ func (u *URL) String() string {
 	return u.URL.String()
 }
 
-// MaxForwards bounds the connections to an upstream. Further requests wait for a free one.
+// MaxForwards is the maximum number of connections to an upstream. Further requests wait for a free connection.
 const MaxForwards = receiver.MaxIdle
 
-// Upstream returns the upstream for the receiver's server.
+// Upstream returns the upstream for receiver.Setup.
 func (u *URL) Upstream(responseTimeout time.Duration) receiver.Upstream {
-	to := receiver.Upstream{
+	upstream := receiver.Upstream{
 		Network: u.Network, Address: u.Address, MaxConnections: MaxForwards,
 		ResponseTimeout: responseTimeout,
 		IsGRPC:          u.scheme.IsGRPC,
 	}
 	if u.scheme.IsTLS {
-		to.TLS = &tls.Config{RootCAs: u.authorities, MinVersion: tls.VersionTLS12}
+		upstream.TLS = &tls.Config{RootCAs: u.authorities, MinVersion: tls.VersionTLS12}
 	}
-	return to
+	return upstream
 }
 
-// Advise adds to the error of an upstream that did not respond how the operator can fix it.
+// Advise adds advice for the operator to the error of a request without a response.
 func (u *URL) Advise(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var misnamed x509.HostnameError
@@ -113,10 +113,10 @@ func (u *URL) Advise(err error) error {
 	return fmt.Errorf("%w; %s", err, advice)
 }
 
-// MaxAnswer is many times the length of any known response body. connectionBytes is about the memory of a
-// connection to an upstream while a response is read.
 const (
-	MaxAnswer       = 64 << 10
+	// MaxAnswer is the maximum length of a response body. It is many times that of any known upstream.
+	MaxAnswer = 64 << 10
+	// connectionBytes is the approximate memory of a connection to an upstream while a response is read.
 	connectionBytes = MaxAnswer + receiver.MaxResponseHeader + 64<<10
 )
 
@@ -128,7 +128,7 @@ func (u *URL) Forwards() int {
 	return MaxForwards
 }
 
-// Memory returns the memory limit of these connections. data is the name of the forwarded data.
+// Memory returns the maximum memory of the connections to the upstream. data is the name of the forwarded data.
 func (u *URL) Memory(data string) memory.Part {
 	return memory.Part{
 		Name: "connections to the destination of " + data, Bytes: int64(u.Forwards()) * connectionBytes,
