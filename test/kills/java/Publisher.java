@@ -71,7 +71,7 @@ public final class Publisher {
                 continue;
             }
         } catch (IOException e) {
-            // That is an end as well.
+            // An error on standard input ends the program as well.
         }
     }
 }
