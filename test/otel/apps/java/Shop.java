@@ -28,7 +28,7 @@ public class Shop {
     server.start();
     System.out.println("listening on " + server.getAddress().getPort());
     System.in.readAllBytes();
-    workers.shutdown(); // spans end behind their answers
+    workers.shutdown(); // spans end after their responses
     workers.awaitTermination(1, TimeUnit.MINUTES);
     server.stop(0);
     System.exit(0);

@@ -72,7 +72,7 @@ public class Chain {
     server.start();
     System.out.println("listening on " + server.getAddress().getPort());
     System.in.readAllBytes();
-    workers.shutdown(); // spans end behind their answers
+    workers.shutdown(); // spans end after their responses
     workers.awaitTermination(1, TimeUnit.MINUTES);
     server.stop(0);
     provider.shutdown().join(1, TimeUnit.MINUTES);

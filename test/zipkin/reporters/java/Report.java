@@ -24,7 +24,7 @@ public class Report {
         }
         if (encoding == Encoding.PROTO3) {
           for (long begun = System.nanoTime(); System.nanoTime() - begun < 3000;) {
-            // in protobuf a span that took less than a microsecond says no duration, as one that is not finished
+            // in protobuf, a span shorter than a microsecond has no duration, like an unfinished span
           }
         }
         server.finish();
@@ -47,7 +47,7 @@ public class Report {
 
     @Override public void close() {
       tracing.close();
-      handler.close(); // reports what it has
+      handler.close(); // reports the remaining spans
       sender.close();
     }
   }
