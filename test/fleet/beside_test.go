@@ -11,21 +11,21 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// trouble is what befalls a collector.
+// trouble is a fault of a collector.
 type trouble struct {
-	away   time.Duration                    // from the beginning; for ever if less than 0
-	befall func(w http.ResponseWriter) fate // of a request, nil for none
-	args   []string                         // of the daemon
-	unsent string                           // the reason of what the collector does not have in the end
+	away   time.Duration                    // unavailable at first for this time; negative means always
+	befall func(w http.ResponseWriter) fate // decides the outcome of a request; nil for none
+	args   []string                         // flags of the daemon
+	unsent string                           // reason of the spans that the collector does not receive
 }
 
-// fate is what becomes of a request.
+// fate is the outcome of a request.
 type fate int
 
 const (
 	taken     fate = iota
-	answered       // already, and not taken
-	leavesOut      // one point of it
+	answered       // befall has responded with an error
+	leavesOut      // one data point is rejected
 )
 
 var troubles = map[string]trouble{
@@ -37,8 +37,8 @@ var troubles = map[string]trouble{
 	"it is well":                        {},
 }
 
-// A collector in trouble beside an agent that is well: the agent has every span as ever, and the
-// daemon's books say of the collector what became of each.
+// If a collector fails and an agent does not, the agent still gets every span, and the daemon's
+// accounting shows the outcome of each span for the collector.
 func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 	const spans = 400
 	for name, row := range troubles {
@@ -76,7 +76,7 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 			case flushed+unsent != spans || (unsent > 0) != (row.unsent != ""):
 				t.Errorf("flushed are %d, unsent as %q %d", flushed, row.unsent, unsent)
 			case flushed > has, row.befall == nil && flushed != has:
-				// The books may say too many points left out, never too few.
+				// The accounting can report too many rejected points, but never too few.
 				t.Errorf("flushed are %d, the collector has %d", flushed, has)
 			}
 			d.stop()
@@ -84,7 +84,7 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 	}
 }
 
-// overloaded sends so many requests away for a second.
+// overloaded rejects the given number of requests for a second each.
 func overloaded(requests int) func(http.ResponseWriter) fate {
 	return func(w http.ResponseWriter) fate {
 		if requests--; requests < 0 {
@@ -110,7 +110,7 @@ func leavingOut(w http.ResponseWriter) fate {
 		panic(err)
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	_, _ = w.Write(body) // a daemon that left shows in its books
+	_, _ = w.Write(body) // if the daemon has disconnected, its accounting shows it
 	return leavesOut
 }
 
