@@ -13,10 +13,10 @@ import (
 
 // trouble is a fault of a collector.
 type trouble struct {
-	away   time.Duration                    // unavailable at first for this time; negative means always
-	befall func(w http.ResponseWriter) fate // decides the outcome of a request; nil for none
-	args   []string                         // flags of the daemon
-	unsent string                           // reason of the spans that the collector does not receive
+	away      time.Duration                    // unavailable at first for this time; negative means always
+	onRequest func(w http.ResponseWriter) fate // decides the outcome of a request; nil for none
+	args      []string                         // flags of the daemon
+	unsent    string                           // reason of the spans that the collector does not receive
 }
 
 // fate is the outcome of a request.
@@ -24,16 +24,16 @@ type fate int
 
 const (
 	taken     fate = iota
-	answered       // befall has responded with an error
+	answered       // onRequest has responded with an error
 	leavesOut      // one data point is rejected
 )
 
 var troubles = map[string]trouble{
 	"it is away, and comes back":        {away: 3 * time.Second},
 	"it is away for too long":           {away: -1, args: []string{"--retry-age=3s"}, unsent: "expired"},
-	"it has too much to do for a while": {befall: overloaded(3)},
-	"it leaves out a part":              {befall: leavingOut, unsent: "rejected"},
-	"it refuses everything":             {befall: refusing, unsent: "rejected"},
+	"it has too much to do for a while": {onRequest: overloaded(3)},
+	"it leaves out a part":              {onRequest: leavingOut, unsent: "rejected"},
+	"it refuses everything":             {onRequest: refusing, unsent: "rejected"},
 	"it is well":                        {},
 }
 
@@ -49,7 +49,7 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 			}
 			t.Cleanup(func() { agent.Close() })
 			r := newReceiver(t)
-			r.befall = row.befall
+			r.onRequest = row.onRequest
 			if row.away >= 0 {
 				time.AfterFunc(row.away, r.start)
 			}
@@ -75,7 +75,7 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 			switch has := r.taken(); {
 			case flushed+unsent != spans || (unsent > 0) != (row.unsent != ""):
 				t.Errorf("flushed are %d, unsent as %q %d", flushed, row.unsent, unsent)
-			case flushed > has, row.befall == nil && flushed != has:
+			case flushed > has, row.onRequest == nil && flushed != has:
 				// The accounting can report too many rejected points, but never too few.
 				t.Errorf("flushed are %d, the collector has %d", flushed, has)
 			}

@@ -20,9 +20,9 @@ import (
 // receiver receives OTLP metrics and adds up the deltas of each series, identified by all its
 // attributes.
 type receiver struct {
-	t       *testing.T
-	address string
-	befall  func(w http.ResponseWriter) fate // decides the outcome of a metrics request; nil for none
+	t         *testing.T
+	address   string
+	onRequest func(w http.ResponseWriter) fate // decides the outcome of a metrics request; nil for none
 
 	mu     sync.Mutex
 	points map[string]*distribution // by metric and attributes
@@ -71,8 +71,8 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := 0
-	if r.befall != nil && asked.Metrics().DataPointCount() > 0 { // a request without points is a probe
-		switch r.befall(w) {
+	if r.onRequest != nil && asked.Metrics().DataPointCount() > 0 { // a request without points is a probe
+		switch r.onRequest(w) {
 		case answered:
 			return
 		case leavesOut:
