@@ -49,7 +49,7 @@ public class Shop {
   @GetMapping({"/pages/{id}", "/named/pages/{id}"})
   public Map<String, Object> many(@PathVariable("id") int id, HttpServletRequest request) {
     String name = "GET " + request.getRequestURI();
-    Span.current().updateName(name); // of OpenTelemetry's agent; without it there is no span, and nothing happens
+    Span.current().updateName(name); // effective with OpenTelemetry's agent only
     if (GlobalTracer.get().activeSpan() instanceof MutableSpan span) {
       span.getLocalRootSpan().setResourceName(name);
     }
