@@ -49,7 +49,7 @@ final class Seen implements TraceInterceptor {
 
   @Override
   public int priority() {
-    return Integer.MAX_VALUE - 10; // behind those of others
+    return Integer.MAX_VALUE - 10; // after other interceptors
   }
 
   @Override

@@ -59,8 +59,8 @@ public class Shop extends Handler.Abstract {
     if (System.getenv("SHOP_ODD") != null) {
       odd(Files.readAllLines(Path.of(System.getenv("SHOP_ODD"))));
     }
-    // The last spans end behind their answers; the tracer sends statistics every ten
-    // seconds, and not when it ends.
+    // The last spans end after their responses. The tracer sends statistics every ten seconds but not
+    // on exit.
     Thread.sleep("true".equals(System.getenv("DD_TRACE_STATS_COMPUTATION_ENABLED")) ? 12000 : 1000);
     server.stop();
   }
