@@ -34,7 +34,7 @@ public class Shop {
   public static void main(String[] args) throws Exception {
     ConfigurableApplicationContext shop = SpringApplication.run(Shop.class, args);
     System.in.readAllBytes();
-    shop.close(); // which answers what is under way
+    shop.close(); // completes the requests in flight
     System.exit(0);
   }
 
