@@ -5,8 +5,8 @@ import zipkin2.reporter.brave.AsyncZipkinSpanHandler;
 import zipkin2.reporter.urlconnection.URLConnectionSender;
 
 /**
- * Reports spans by Brave: Report URL ENCODING REQUESTS. Each request is a client's span of the service
- * front, and the server's side of it, of the service cart, every tenth with an error.
+ * Reports spans with Brave: Report URL ENCODING REQUESTS. Each request has a client span of the
+ * service front and the corresponding server span of the service cart. Every tenth has an error.
  */
 public class Report {
   public static void main(String[] args) throws Exception {
