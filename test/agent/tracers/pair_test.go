@@ -101,7 +101,7 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	theirs, counted := groupsOf(t, &p.direct.Received, &p.direct.Computed)
 	_, byTracer := groupsOf(t, &p.direct.Received)
 	_, left := groupsOf(t, &p.through.Computed)
-	if spans != counted || !maps.EqualFunc(ours, theirs, group.is) {
+	if spans != counted || !maps.EqualFunc(ours, theirs, group.equals) {
 		t.Errorf("%v spans through the daemon, %v without it\n%s", spans, counted, difference(ours, theirs))
 	}
 	if !books.Balanced || books.Flushed != books.Aggregated ||
