@@ -1,12 +1,12 @@
-// Package agent is the module of everything that starts the real Datadog agent, so that
-// what the agent depends on never enters the daemon's module.
+// Package agent is the module of all tests with the real Datadog agent, so that the agent's
+// dependencies never become dependencies of the daemon.
 //
-//	realagent  the agent within a test, its output captured
-//	stats      the daemon's statistics beside those that the agent counts itself
-//	traces     what the daemon counts of traces beside the agent's own code
-//	pod        what a whole pod pays for its statistics, whoever counts them
-//	tracers    tracers as they are published, with the daemon in between and without it
+//	realagent  the agent within a test, with captured output
+//	stats      compares the daemon's statistics with the agent's own
+//	traces     compares the daemon's reading of traces with the agent's code
+//	pod        measures the cost of statistics for a whole pod
+//	tracers    runs published tracers with and without the daemon in between
 //
-// `go mod tidy` fails here, because the agent's own tests import a module that the
-// module proxy does not have; `go mod tidy -e` writes all that is needed.
+// `go mod tidy` fails here, because the agent's tests import a module that the module proxy does not
+// have; `go mod tidy -e` writes everything necessary.
 package agent

@@ -22,17 +22,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// variables are a command that has nothing but variables: those of an application.
+// variables matches a command that only sets variables, which are those of an application.
 var variables = regexp.MustCompile(`^([A-Z_]+=\S+\s*)+(#.*)?$`)
 
-// application finishes spans until it is ended.
+// application ends spans until it is stopped.
 type application struct {
 	cancel context.CancelFunc
 	sent   chan uint64
-	failed chan error // has the first error, if there was one
+	failed chan error // receives the first error, if there is one
 }
 
-// send has an application with these variables send a span at a time.
+// send starts an application with these variables that sends one span at a time.
 func (r *reader) send(command string) {
 	r.t.Helper()
 	set, _, _ := strings.Cut(command, "#")
@@ -70,7 +70,7 @@ func (a *application) run(ctx context.Context, finish func(context.Context) erro
 	}
 }
 
-// end ends it and returns how many spans it sent.
+// end stops the application and returns the number of spans sent.
 func (a *application) end(t *testing.T) uint64 {
 	t.Helper()
 	a.cancel()
@@ -88,8 +88,8 @@ func (a *application) end(t *testing.T) uint64 {
 	}
 }
 
-// withSDK is OpenTelemetry's SDK for Go, set up as its documents show. It says where a request
-// was refused.
+// withSDK sets up the OpenTelemetry SDK for Go as its documentation shows. The returned function sends
+// a span and returns the export error.
 func withSDK(t *testing.T) func(context.Context) error {
 	t.Helper()
 	exporter, err := otlptracehttp.New(t.Context())
@@ -111,7 +111,7 @@ func withSDK(t *testing.T) func(context.Context) error {
 	}
 }
 
-// lastSpan keeps what ended last, so that its export's error is seen.
+// lastSpan keeps the last ended spans, so that their export error can be checked.
 type lastSpan struct{ spans []sdk.ReadOnlySpan }
 
 func (l *lastSpan) ExportSpans(_ context.Context, spans []sdk.ReadOnlySpan) error {
@@ -121,7 +121,7 @@ func (l *lastSpan) ExportSpans(_ context.Context, spans []sdk.ReadOnlySpan) erro
 
 func (l *lastSpan) Shutdown(context.Context) error { return nil }
 
-// withTracer sends what a tracer of Datadog sends of a trace with one span.
+// withTracer returns a function that sends a trace with one span like a Datadog tracer.
 func withTracer(t *testing.T) func(context.Context) error {
 	t.Helper()
 	agent, err := url.Parse(os.Getenv("DD_TRACE_AGENT_URL"))
@@ -168,7 +168,7 @@ func withTracer(t *testing.T) func(context.Context) error {
 	}
 }
 
-// received is what the daemon says to have received, or 0.
+// received returns the number of spans that the daemon has received, or 0.
 func (r *reader) received() uint64 {
 	answer, err := http.Get(page + "/status")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDocuments does what the documents say. (README.md comes first by its name.)
+// TestDocuments executes the documents. (README.md is first in alphabetical order.)
 func TestDocuments(t *testing.T) {
 	newReader(t).run("make build") // as they all take for granted
 	pages, isUsed, isDone := documents(t), map[string]bool{}, true
@@ -33,7 +33,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// do does what one block asks for.
+// do executes one block.
 func (r *reader) do(b *block, isUsed map[string]bool) {
 	r.t.Helper()
 	switch b.language {
@@ -54,7 +54,7 @@ func (r *reader) do(b *block, isUsed map[string]bool) {
 	}
 }
 
-// enter types one command.
+// enter runs one command.
 func (r *reader) enter(command string, isUsed map[string]bool) {
 	r.t.Helper()
 	for _, e := range elsewhere {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// exception is a command that this test does not run, why, and what holds it as far as can be.
+// exception is a command that this test does not run, with the reason and a partial check.
 type exception struct {
 	pattern string
 	why     string
 	check   func(t *testing.T, command string)
 }
 
-// elsewhere are all of them. One that matches no command is a mistake.
+// elsewhere lists all exceptions. An entry that matches no command is an error.
 var elsewhere = []exception{
 	{`^make (test|test-faults|test-hostile)( |$)`, "takes minutes; make ci runs it", makes},
 	{`^make bench-(pod|docs)\b`, "takes most of an hour", makes},
@@ -35,7 +35,7 @@ var elsewhere = []exception{
 	{`^(systemctl restart spanstatsd|kubectl (rollout|exec|port-forward) )`, "needs systemd or a cluster", nil},
 }
 
-// makes: make knows what to do.
+// makes checks that make has a rule for the command's target.
 func makes(t *testing.T, command string) {
 	t.Helper()
 	dry := exec.Command("sh", "-c", strings.Replace(command, "make ", "make --dry-run ", 1))
@@ -45,7 +45,7 @@ func makes(t *testing.T, command string) {
 	}
 }
 
-// extensionJar is where Maven puts the extension, by what its module says.
+// extensionJar returns the path at which Maven builds the extension, according to its pom.xml.
 func extensionJar(t *testing.T) string {
 	t.Helper()
 	const module = "clients/java/opentelemetry"
@@ -71,7 +71,7 @@ func extensionJar(t *testing.T) string {
 	return ""
 }
 
-// makesJar: the module that makes the extension is among those that Maven goes through.
+// makesJar checks that the extension's module is part of the Maven build.
 func makesJar(t *testing.T, _ string) {
 	t.Helper()
 	if !strings.Contains(readFile(t, repository+"/clients/java/pom.xml"), "<module>opentelemetry</module>") {
@@ -79,7 +79,7 @@ func makesJar(t *testing.T, _ string) {
 	}
 }
 
-// namesJar: the JVM is given the jar from where Maven puts it.
+// namesJar checks that the JVM is given the jar at the path where Maven builds it.
 func namesJar(t *testing.T, command string) {
 	t.Helper()
 	named := regexp.MustCompile(` -Dotel\.javaagent\.extensions=(\S+) `).FindStringSubmatch(command)

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone is set for the process that has a network and a /run of its own.
+// alone is set in the process that has its own network and its own /run.
 const alone = "TEST_COMMANDS_ALONE"
 
-// clone is the copy of the repository that the commands run in.
+// clone is the copy of the repository in which the commands run.
 var clone string
 
 func TestMain(m *testing.M) {
@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(testsInClone(m))
 }
 
-// inMachineOfItsOwn runs this program again, with namespaces of its own.
+// inMachineOfItsOwn runs this program again in new namespaces.
 func inMachineOfItsOwn() (code int, err error) {
-	runtime.LockOSThread() // the death of the thread that starts it is its death
+	runtime.LockOSThread() // the child process ends with the thread that starts it
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), alone+"=1")
@@ -68,7 +68,7 @@ func testsInClone(m *testing.M) int {
 	return m.Run()
 }
 
-// furnish gives a machine of its own a loopback interface, and nothing in /run.
+// furnish brings up the loopback interface and empties /run in the new namespaces.
 func furnish() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -86,7 +86,7 @@ func furnish() error {
 	return unix.Mount("none", "/run", "tmpfs", 0, "mode=0755")
 }
 
-// copyRepository copies what git has of this repository, and what it would take.
+// copyRepository copies the files of this repository that are in git or would be added.
 func copyRepository(to string) error {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = repository
@@ -97,7 +97,7 @@ func copyRepository(to string) error {
 	for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
 		from, path := filepath.Join(repository, name), filepath.Join(to, name)
 		info, err := os.Lstat(from)
-		if errors.Is(err, os.ErrNotExist) { // deleted, and not committed yet
+		if errors.Is(err, os.ErrNotExist) { // deleted but not committed yet
 			continue
 		}
 		if err != nil {

@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// repository is the root of what this test belongs to.
+// repository is the root directory of the repository.
 const repository = "../.."
 
 // shell is the language of an indented block.
 const shell = "sh"
 
-// block is what a document shows, fenced or indented.
+// block is a fenced or indented block of a document.
 type block struct {
 	document string
-	line     int // of its first line
+	line     int // number of its first line
 	language string
 	lines    []string
 }
@@ -27,7 +27,7 @@ func (b *block) String() string { return fmt.Sprintf("%s:%d", b.document, b.line
 
 func (b *block) text() string { return strings.Join(b.lines, "\n") + "\n" }
 
-// commands are what a shell is given at a time: a line, or several that a backslash joins.
+// commands returns the shell commands: each is a line, or several lines joined by backslashes.
 func (b *block) commands() (commands []string) {
 	joined := strings.ReplaceAll(b.text(), "\\\n", "")
 	for line := range strings.Lines(joined) {
@@ -38,8 +38,8 @@ func (b *block) commands() (commands []string) {
 	return commands
 }
 
-// documents are the README, whole, and the first page of each document: what stands before its
-// second heading below the title.
+// documents returns the blocks of the whole README, and of the first page of each document, which ends
+// at the second heading below the title.
 func documents(t *testing.T) map[string][]*block {
 	t.Helper()
 	names, err := filepath.Glob(repository + "/docs/*.md")
@@ -58,9 +58,9 @@ func documents(t *testing.T) map[string][]*block {
 	return pages
 }
 
-// blocks finds them in a document.
+// blocks returns the blocks of a document.
 func blocks(document, text string) (found []*block) {
-	var open *block // the fence that is not closed yet, or the indented block that may go on
+	var open *block // fence that is not closed yet, or indented block that can continue
 	isBlank := true
 	for number, line := range strings.Split(text, "\n") {
 		indented, isIndented := strings.CutPrefix(line, "    ")
@@ -87,7 +87,7 @@ func blocks(document, text string) (found []*block) {
 	return found
 }
 
-// TestBlocks: what is fenced, what is indented, and what is neither.
+// TestBlocks checks fenced blocks, indented blocks, and other text.
 func TestBlocks(t *testing.T) {
 	found := blocks("page", "# A\n\n    one \\\n      more\n    # no command\n\n    two\ntext\n    text\n\n"+
 		"```yaml name\na:\n    b\n```\n- item\n    text\n")
@@ -100,8 +100,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestTargets: each `make TARGET` that a document names is a target of the Makefile, whether or
-// not this test makes it.
+// TestTargets checks that each `make TARGET` in the documents is a target of the Makefile, whether or
+// not this test runs it.
 func TestTargets(t *testing.T) {
 	makefile := readFile(t, repository+"/Makefile")
 	names, err := filepath.Glob(repository + "/docs/*.md")

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// prometheus is a server with the configuration that a page shows, or, where there is no such
-// program, what it would scrape.
+// prometheus is a server with the configuration of a page or, if Prometheus is not installed, the
+// response that it would scrape.
 type prometheus struct {
 	*process
 	target string
@@ -24,7 +24,7 @@ type prometheus struct {
 
 const server = "http://127.0.0.1:9090"
 
-// programOf is where a program of Prometheus is, as a package of the system or built by `make
+// programOf returns the path of a Prometheus program, from a system package or built by `make
 // fleet-programs`, or "".
 func programOf(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
@@ -37,7 +37,7 @@ func programOf(name string) string {
 	return built
 }
 
-// scrape has a Prometheus load what a page shows, and scrape the daemon if one runs.
+// scrape loads a page's configuration into Prometheus, which scrapes the daemon if one is running.
 func (r *reader) scrape(b *block) {
 	r.t.Helper()
 	var shown struct {
@@ -53,7 +53,7 @@ func (r *reader) scrape(b *block) {
 		r.t.Fatalf("%s: %v, %v", b, shown, err)
 	}
 	config := filepath.Join(r.home, "prometheus.yml")
-	// Once a second, for nobody is to wait a minute.
+	// Once per second instead of once per minute, to save time.
 	if err := os.WriteFile(config, []byte(b.text()+"global:\n  scrape_interval: 1s\n"), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (r *reader) scrape(b *block) {
 	})
 }
 
-// ask has each question answered with something that is a number.
+// ask checks that each query returns a number.
 func (r *reader) ask(b *block) {
 	r.t.Helper()
 	for _, question := range b.commands() {
@@ -96,8 +96,8 @@ func (r *reader) ask(b *block) {
 	}
 }
 
-// hasSeries reports whether a scrape has each metric of a question, with each label that it
-// groups by.
+// hasSeries reports whether a scrape contains each metric of a query, with each label by which the
+// query groups.
 func hasSeries(scrape, question string) bool {
 	var labels []string
 	for _, by := range regexp.MustCompile(`by \(([a-z_, ]+)\)`).FindAllStringSubmatch(question, -1) {

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	user     = 65534            // is nobody, where root runs the test
-	longest  = 10 * time.Minute // a command may take: some compile, on a busy machine
-	soon     = time.Minute      // everything else
+	user     = 65534            // "nobody", used if root runs the test
+	longest  = 10 * time.Minute // timeout of a command, which may compile on a busy machine
+	soon     = time.Minute      // timeout of everything else
 	page     = "http://127.0.0.1:9126"
 	anAgent  = "127.0.0.1:8126"
-	interval = 200 * time.Millisecond // between two looks
+	interval = 200 * time.Millisecond // polling interval
 )
 
-// reader does what one document says.
+// reader executes one document.
 type reader struct {
 	t            *testing.T
 	home         string
-	started      []*process // all of them, ended or not
+	started      []*process // all of them, including ended ones
 	daemon       *process
 	applications []*application
 	expected     uint64 // spans that the daemon must have received
@@ -57,7 +57,7 @@ func newReader(t *testing.T) *reader {
 		}
 	}
 	r := &reader{t: t, home: home}
-	t.Cleanup(func() { // after the stop, whatever became of that
+	t.Cleanup(func() { // after the shutdown, whatever its result
 		for _, p := range r.started {
 			_ = p.Cancel()
 		}
@@ -66,8 +66,9 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// shell is a command that a user types. What compiles does so as whoever runs the test, from
-// whose caches it comes; so does a program from elsewhere, which may not be everybody's.
+// shell returns a command that a user types. Commands that compile run as the user of the test, whose
+// caches they use. Programs with an absolute path run as that user, too, because others may not have
+// access to them.
 func (r *reader) shell(ctx context.Context, command string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = clone
@@ -87,7 +88,7 @@ func (r *reader) shell(ctx context.Context, command string) *exec.Cmd {
 	return cmd
 }
 
-// caches are where the go command has what was downloaded and compiled.
+// caches returns the module and build caches of the go command.
 var caches = sync.OnceValue(func() []string {
 	names := []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY"}
 	said, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
@@ -101,7 +102,7 @@ var caches = sync.OnceValue(func() []string {
 	return names
 })
 
-// run runs a command that ends, and well.
+// run runs a command and checks that it succeeds.
 func (r *reader) run(command string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), longest)
@@ -113,7 +114,7 @@ func (r *reader) run(command string) {
 	r.t.Logf("%s: %.1f s", command, time.Since(begun).Seconds())
 }
 
-// process is a command that goes on, and all that it has said.
+// process is a running command with its output so far.
 type process struct {
 	*exec.Cmd
 	ended chan error
@@ -134,7 +135,7 @@ func (p *process) output() string {
 	return p.said.String()
 }
 
-// begin starts a command that goes on.
+// begin starts a command that keeps running.
 func (r *reader) begin(command string) *process {
 	r.t.Helper()
 	p := &process{
@@ -150,10 +151,10 @@ func (r *reader) begin(command string) *process {
 	return p
 }
 
-// end sends it a signal, after which it must end well.
+// end sends a signal to the process, which must then exit successfully.
 func (r *reader) end(p *process, signal syscall.Signal) {
 	r.t.Helper()
-	_ = p.Process.Signal(signal) // it may have ended
+	_ = p.Process.Signal(signal) // fails if the process has ended
 	select {
 	case err := <-p.ended:
 		if err != nil {
@@ -165,13 +166,13 @@ func (r *reader) end(p *process, signal syscall.Signal) {
 	}
 }
 
-// await looks again and again for something that a process brings about.
+// await polls until isThere is true, which a process is to bring about.
 func (r *reader) await(p *process, what string, most time.Duration, isThere func() bool) {
 	r.t.Helper()
 	for deadline := time.Now().Add(most); !isThere(); time.Sleep(interval) {
 		select {
 		case err := <-p.ended:
-			p.ended <- nil // for who ends it
+			p.ended <- nil // for the later call of end
 			r.t.Fatalf("waited for %s, and %s ended: %v\n%s", what, p.Args[2], err, p.output())
 		default:
 		}
@@ -181,8 +182,8 @@ func (r *reader) await(p *process, what string, most time.Duration, isThere func
 	}
 }
 
-// serve starts a daemon, after the one before has stopped, and waits until it is ready. What stands
-// in its place for tracers has an agent behind it.
+// serve stops the previous daemon, starts a daemon and waits until it is ready. A daemon with an
+// APM receiver gets a fake agent as its upstream.
 func (r *reader) serve(command string) {
 	r.t.Helper()
 	r.stop()
@@ -204,7 +205,7 @@ func (r *reader) serve(command string) {
 	})
 }
 
-// look runs a command that shows a daemon until it is interrupted.
+// look runs a command that shows a daemon's state until it is interrupted.
 func (r *reader) look(command string) {
 	r.t.Helper()
 	p := r.begin(command)
@@ -212,13 +213,13 @@ func (r *reader) look(command string) {
 	r.end(p, syscall.SIGINT)
 }
 
-// stop ends what a page has started: first who sends, then who counts.
+// stop ends the processes of a page: first the senders, then the daemons.
 func (r *reader) stop() {
 	r.t.Helper()
 	for _, a := range r.applications {
 		r.expected += a.end(r.t)
 	}
-	if r.server != nil && r.server.process != nil { // there may be no Prometheus here
+	if r.server != nil && r.server.process != nil { // Prometheus may not be installed
 		r.end(r.server.process, syscall.SIGTERM)
 	}
 	if r.daemon != nil {

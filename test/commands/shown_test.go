@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// compile compiles the Go that a page shows, as a program of the repository's module, and runs it
-// before the daemon of that page, which must receive its span.
+// compile compiles a page's Go code as a program of the repository's module and runs it with the page's
+// daemon, which must receive its span.
 func (r *reader) compile(b *block) {
 	r.t.Helper()
 	const program = "internal/sanitize_on_page"
@@ -47,8 +47,8 @@ func main() {
 	r.expected++
 }
 
-// load has YAML read by who it is for: a Prometheus where it says what to scrape, and by
-// test/deploy where it is for Kubernetes.
+// load checks YAML with its consumer: Prometheus for scrape configurations, and test/deploy for
+// Kubernetes.
 func (r *reader) load(b *block) {
 	r.t.Helper()
 	var shown map[string]any

@@ -13,22 +13,22 @@ import (
 	"testing"
 )
 
-// crossing is a socket between the daemon and an agent, where every connection
-// meets what a test wants it to meet, byte by byte.
+// crossing is a proxy socket between the daemon and an agent. A test defines how it treats each
+// connection, byte by byte.
 type crossing struct {
 	t      *testing.T
 	path   string
-	agent  string                  // its socket
-	stats  atomic.Pointer[meeting] // what connections with a payload meet
-	info   atomic.Pointer[meeting] // what others meet
+	agent  string                  // agent's socket
+	stats  atomic.Pointer[meeting] // for connections with a payload
+	info   atomic.Pointer[meeting] // for all other connections
 	mu     sync.Mutex
 	closed func()
 }
 
-// meeting is what becomes of one connection. It has read nothing of it yet.
+// meeting handles one connection, from which nothing has been read yet.
 type meeting func(c *crossing, in *bufio.Reader, conn *net.UnixConn)
 
-// newCrossing listens beside an agent's socket.
+// newCrossing listens next to an agent's socket.
 func newCrossing(t *testing.T, agent string) *crossing {
 	c := &crossing{t: t, path: agent + "x", agent: agent, closed: func() {}}
 	c.meet(passing)
@@ -38,13 +38,13 @@ func newCrossing(t *testing.T, agent string) *crossing {
 	return c
 }
 
-// meet changes what connections with a payload meet from now on.
+// meet sets the handler of later connections with a payload.
 func (c *crossing) meet(m meeting) { c.stats.Store(&m) }
 
-// meetInfo is the same for the question what the agent wants.
+// meetInfo sets the handler of later requests for the agent's features.
 func (c *crossing) meetInfo(m meeting) { c.info.Store(&m) }
 
-// open listens, on a socket file that is made anew.
+// open creates the socket file and listens.
 func (c *crossing) open() {
 	_ = os.Remove(c.path)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: c.path})
@@ -52,7 +52,7 @@ func (c *crossing) open() {
 		c.t.Error(err)
 		return
 	}
-	listener.SetUnlinkOnClose(false) // as the real agent leaves it
+	listener.SetUnlinkOnClose(false) // like the real agent
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -69,7 +69,7 @@ func (c *crossing) open() {
 	c.closed = sync.OnceFunc(func() { before(); _ = listener.Close(); serving.Wait() })
 }
 
-// close ends all listeners and leaves the file, as a process that was killed.
+// close closes all listeners and leaves the socket file, like a killed process.
 func (c *crossing) close() {
 	c.mu.Lock()
 	closed := c.closed
@@ -91,12 +91,12 @@ func (c *crossing) serve(conn *net.UnixConn) {
 	(*c.stats.Load())(c, in, conn)
 }
 
-// passing puts the request to the agent and brings its answer.
+// passing forwards the request to the agent and its response to the daemon.
 func passing(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	_, _ = conn.Write(c.ask(in, conn))
 }
 
-// invite reads a request's head and asks for its body, if there is one.
+// invite reads the head of a request, and sends 100 Continue if there is a body.
 func invite(in *bufio.Reader, conn net.Conn) (*http.Request, error) {
 	request, err := http.ReadRequest(in)
 	if err == nil && request.Header.Get("Expect") != "" {
@@ -106,7 +106,7 @@ func invite(in *bufio.Reader, conn net.Conn) (*http.Request, error) {
 	return request, err
 }
 
-// ask puts a request to the agent, and returns its answer as it was.
+// ask forwards a request to the agent and returns the unmodified response.
 func (c *crossing) ask(in *bufio.Reader, conn net.Conn) []byte {
 	agent, err := net.Dial("unix", c.agent)
 	if err != nil {
@@ -125,41 +125,41 @@ func (c *crossing) ask(in *bufio.Reader, conn net.Conn) []byte {
 	return answer
 }
 
-// hanging takes what comes and says nothing, as a process that is stopped.
+// hanging reads without responding, like a stopped process.
 func hanging(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = io.Copy(io.Discard, in) }
 
-// swallowing asks for the body, and says nothing more until the client leaves.
+// swallowing reads the body and sends nothing until the client disconnects.
 func swallowing(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	if _, err := invite(in, conn); err == nil {
 		hanging(c, in, conn)
 	}
 }
 
-// cutBeforeReading leaves with the head read.
+// cutBeforeReading disconnects after the head.
 func cutBeforeReading(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = http.ReadRequest(in) }
 
-// tooLate has the agent count, and brings its answer when the client has left.
+// tooLate lets the agent count the request, and responds when the client has disconnected.
 func tooLate(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	answer := c.ask(in, conn)
 	_, _ = io.Copy(io.Discard, in)
 	_, _ = conn.Write(answer)
 }
 
-// cutWhileReading leaves in the middle of the request.
+// cutWhileReading disconnects within the request.
 func cutWhileReading(_ *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	if _, err := invite(in, conn); err == nil {
 		_, _ = io.ReadFull(in, make([]byte, 1000))
 	}
 }
 
-// cutAfterReading leaves with the whole request read, and nothing counted.
+// cutAfterReading disconnects after the request, without counting it.
 func cutAfterReading(_ *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	if request, err := invite(in, conn); err == nil {
 		_, _ = io.Copy(io.Discard, request.Body)
 	}
 }
 
-// saying reads the request and answers with these bytes.
+// saying reads the request and responds with these bytes.
 func saying(bytes string) meeting {
 	return func(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 		cutAfterReading(c, in, conn)
@@ -167,7 +167,7 @@ func saying(bytes string) meeting {
 	}
 }
 
-// answering reads the request and answers with a status, counting nothing.
+// answering reads the request and responds with a status, without counting it.
 func answering(status int, header ...string) meeting {
 	return saying(fmt.Sprintf("HTTP/1.1 %d %s\r\n%s\r\nContent-Length: 0\r\n\r\n", status,
 		http.StatusText(status),

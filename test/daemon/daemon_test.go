@@ -24,8 +24,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestMain runs more of the parallel tests at a time than there are processors, for most of
-// them wait.
+// TestMain runs more parallel tests than there are processors, since most of them wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// pair is a daemon before a stand-in agent.
+// pair is a daemon with a fake agent.
 type pair struct {
 	*daemon.Daemon
 	t      *testing.T
@@ -81,7 +80,7 @@ func testConfig(t *testing.T, dir, agent string) daemon.Config {
 	return config
 }
 
-// metric is a line of the daemon's metrics, 0 where there is none.
+// metric returns the value of a metric, or 0 if the metric is missing.
 func (p *pair) metric(name string) float64 {
 	p.t.Helper()
 	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
@@ -125,7 +124,7 @@ func batch(n int, resource string) []client.Snapshot {
 	return snapshots
 }
 
-// stop ends the daemon and expects balanced books and an agent that agrees.
+// stop stops the daemon and checks that its accounting balances and that the agent has the same counts.
 func (p *pair) stop() {
 	p.t.Helper()
 	books := p.Stop()
@@ -139,7 +138,7 @@ func (p *pair) stop() {
 	}
 }
 
-// TestBooksAtQuietMoments publishes, reports, and looks at the books each time.
+// TestBooksAtQuietMoments checks the accounting after each of several flushes.
 func TestBooksAtQuietMoments(t *testing.T) {
 	p := startPair(t, nil)
 	c := p.client("shop")
@@ -156,7 +155,7 @@ func TestBooksAtQuietMoments(t *testing.T) {
 	p.stop()
 }
 
-// TestManyFlushesAtOnce: each of several callers gets its answer.
+// TestManyFlushesAtOnce checks that each of several concurrent flush requests gets a response.
 func TestManyFlushesAtOnce(t *testing.T) {
 	p := startPair(t, nil)
 	c := p.client("shop")
@@ -176,7 +175,8 @@ func TestManyFlushesAtOnce(t *testing.T) {
 	p.stop()
 }
 
-// TestAgentComesBack refuses for a while; nothing is lost and nothing doubled.
+// TestAgentComesBack uses an agent that refuses payloads for a while: no span may be lost or counted
+// twice.
 func TestAgentComesBack(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, nil)
@@ -202,8 +202,8 @@ func TestAgentComesBack(t *testing.T) {
 	p.stop()
 }
 
-// TestAgentWithoutStatistics: tracers are told, and what still comes is dropped
-// under its own reason.
+// TestAgentWithoutStatistics checks that tracers are notified, and that spans received later are
+// dropped with the right reason.
 func TestAgentWithoutStatistics(t *testing.T) {
 	p := startPair(t, nil)
 	info := standin.DefaultInfo()
@@ -211,7 +211,7 @@ func TestAgentWithoutStatistics(t *testing.T) {
 	p.agent.SetInfo(info)
 	c := p.client("shop")
 	c.Publish(batch(10, "r"))
-	_ = c.Flush(t.Context()) // the agent's 404 is what the daemon learns it from
+	_ = c.Flush(t.Context()) // the daemon learns it from the agent's status 404
 	eventually.True(t, "the tracer is told that nobody wants spans",
 		func() bool { return !c.Features().Stats })
 	if c.Publish(batch(10, "r")) {
@@ -220,15 +220,15 @@ func TestAgentWithoutStatistics(t *testing.T) {
 	p.stop()
 }
 
-// neverEnd makes the current interval one that began long ago and ends in decades, so that
-// nothing is sealed but on request, whenever the test starts.
+// neverEnd sets an interval that started long ago and ends in decades, so that only a request ends a
+// cycle.
 func neverEnd(config *aggregate.Config) {
 	config.BucketWidth = time.Duration(time.Now().UnixNano() / 3 * 2)
 	config.FlushInterval = config.BucketWidth
 }
 
-// TestDowngradeClears: what is in the tables when the agent stops taking
-// statistics is given up at once, not at the next seal.
+// TestDowngradeClears checks that aggregates are dropped immediately when the agent stops accepting
+// statistics, not at the end of the cycle.
 func TestDowngradeClears(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { neverEnd(&c.Aggregate) })
 	counted := make(chan struct{})
@@ -260,8 +260,8 @@ func TestDowngradeClears(t *testing.T) {
 	p.stop()
 }
 
-// TestManyOriginsUnderLoad has several tracers, flush boundaries and reports at
-// once, over several drainers.
+// TestManyOriginsUnderLoad has several tracers, interval boundaries and flush requests at the same
+// time, with several drainers.
 func TestManyOriginsUnderLoad(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { c.Aggregate.Drainers, c.Aggregate.RingSlots = 3, 1<<16 })
 	var publishing sync.WaitGroup

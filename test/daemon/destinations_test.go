@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// plain is an exporter whose destination has whatever it is offered, or refuses it.
+// plain is an exporter whose destination accepts or refuses every payload.
 type plain struct {
 	name    string
 	refuses bool
@@ -54,9 +54,9 @@ func (p *plain) taken() uint64 {
 	return p.spans
 }
 
-// TestEveryDestinationHasEverything: the agent and two others are sent each span, the
-// books of each balance, and metrics and status tell them apart. A tracer that waits is
-// told that one has refused.
+// TestEveryDestinationHasEverything checks that the agent and two other destinations get each span,
+// that each accounting balances, that metrics and status distinguish the destinations, and that a
+// waiting tracer is notified of a refusal by one of them.
 func TestEveryDestinationHasEverything(t *testing.T) {
 	good, refusing := &plain{name: "good"}, &plain{name: "refusing", refuses: true}
 	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe(), refusing.describe()} })
@@ -110,8 +110,8 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 	p.stop()
 }
 
-// TestWithoutAnAgent: statistics go to the other destination, and tracers are asked for
-// them as an agent would as it is shipped.
+// TestWithoutAnAgent checks that the statistics reach the other destination, and that tracers get the
+// features of an agent with default settings.
 func TestWithoutAnAgent(t *testing.T) {
 	good := &plain{name: "good"}
 	p := startPair(t, func(c *daemon.Config) {
@@ -132,8 +132,8 @@ func TestWithoutAnAgent(t *testing.T) {
 	}
 }
 
-// TestAnotherDestinationHasWhatTheAgentDoesNotWant: statistics go on to it when the agent
-// is found to have no endpoint, and only the agent's are unsent.
+// TestAnotherDestinationHasWhatTheAgentDoesNotWant checks that statistics still reach the other
+// destination when the agent turns out to lack the endpoint, and that only the agent's are unsent.
 func TestAnotherDestinationHasWhatTheAgentDoesNotWant(t *testing.T) {
 	good := &plain{name: "good"}
 	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe()} })

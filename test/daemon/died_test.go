@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestADeathIsNotForgottenByAStartThatFails: the daemon that runs says it, and not only one
-// that found its HTTP address in use.
+// TestADeathIsNotForgottenByAStartThatFails checks that a crash is reported by the next daemon that
+// runs, not only by one that exits because its HTTP address is in use.
 func TestADeathIsNotForgottenByAStartThatFails(t *testing.T) {
 	other := startPair(t, nil)
 	p := startPair(t, func(c *daemon.Config) {

@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// TestAFloodOfADimensionLeavesTheHonestValues: an attribute that an operator has named becomes a label for
-// a Prometheus. Behind a flood of its values those that come in each interval have their series, so do
-// routes, and no span is lost.
+// TestAFloodOfADimensionLeavesTheHonestValues configures an attribute as a Prometheus label. After a
+// high-cardinality burst, values that occur in each interval must have their own series, as must the
+// routes, and no span may be lost.
 func TestAFloodOfADimensionLeavesTheHonestValues(t *testing.T) {
 	const tenants, routes, flood, rounds = 10, 5, 400, 6
 	dimensions, err := points.ParseDimensions("all,tenant.id=40")
@@ -73,7 +73,7 @@ func TestAFloodOfADimensionLeavesTheHonestValues(t *testing.T) {
 		sent += len(all)
 		post(t, at, "/v1/traces", "application/json",
 			[]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[`+strings.Join(all, ",")+`]}]}]}`))
-		time.Sleep(time.Second) // an interval
+		time.Sleep(time.Second) // one interval
 	}
 	time.Sleep(2 * time.Second)
 	total, series := calls()

@@ -14,16 +14,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// fault is a way in which an agent fails to take a payload. With a reason, the
-// payload is lost under it. Without one, the daemon tries until the agent is
-// well, and loses nothing.
+// fault is a way in which an agent fails to accept a payload. If reason is set, the payload is lost
+// with that reason. Otherwise the daemon retries until the agent recovers, and no span is lost.
 type fault struct {
 	begin   func(*crossing)
 	reason  export.Reason
-	counted bool // the agent has counted what the daemon gives up
-	large   bool // the payload is larger than what a socket buffers
-	smooth  bool // nothing fails
-	silent  bool // it is the daemon's timeout that ends it
+	counted bool // the agent counts the payload that the daemon gives up
+	large   bool // the payload exceeds the socket buffer
+	smooth  bool // no failure
+	silent  bool // the daemon's timeout ends the request
 }
 
 var faults = map[string]fault{
@@ -61,10 +60,9 @@ var endless = strings.Repeat("x", 1<<20)
 
 func (m meeting) begin(c *crossing) { c.meet(m) }
 
-// TestFaultyAgent has a real daemon before a real socket meet each fault, for one
-// payload, between two that go well. Whatever the fault, the books balance, the
-// reason is right, the agent counts nothing twice, others are served meanwhile,
-// nothing is left waiting, and afterwards all is well again without a restart.
+// TestFaultyAgent exposes a daemon to each fault for one payload, between two successful ones. In each
+// case the accounting balances, the reason is right, the agent counts nothing twice, other clients are
+// served in the meantime, nothing stays queued, and the daemon recovers without a restart.
 func TestFaultyAgent(t *testing.T) {
 	t.Parallel()
 	for name, fault := range faults {
@@ -75,7 +73,7 @@ func TestFaultyAgent(t *testing.T) {
 			fault.begin(c)
 			resources := 1
 			if fault.large {
-				resources = 200 // which fit in one payload, and no socket has room for that
+				resources = 200 // fit in one payload that exceeds the socket buffer
 			}
 			told := make(chan error, 1)
 			go func() { told <- p.tryReport("during", resources) }()
@@ -101,12 +99,12 @@ func TestFaultyAgent(t *testing.T) {
 	}
 }
 
-// phase is how many spans a test publishes in each of its phases.
+// phase is the number of spans published in each phase of a test.
 const phase = 600
 
-// startCrossed starts a pair with a crossing in between, on which the question
-// what the agent wants meets with a fault from the start. Only where the agent is to fall
-// silent is the daemon's timeout short: elsewhere a busy machine is no fault.
+// startCrossed starts a pair with a proxy in between. info handles all requests for the agent's
+// features. If silent is set, the agent will not respond, so the daemon's timeout is short; otherwise a
+// short timeout would fail on a busy machine.
 func startCrossed(t *testing.T, info meeting, silent bool) (p *pair, c *crossing) {
 	t.Helper()
 	p = startPair(t, func(config *daemon.Config) {
@@ -117,12 +115,12 @@ func startCrossed(t *testing.T, info meeting, silent bool) (p *pair, c *crossing
 		if silent {
 			config.Flush.Timeout = 5 * time.Second
 		}
-		neverEnd(&config.Aggregate) // or a part of a phase would be a payload of its own
+		neverEnd(&config.Aggregate) // otherwise part of a phase could be a payload of its own
 	})
 	return p, c
 }
 
-// heal has all pass again.
+// heal forwards all later connections.
 func (c *crossing) heal() {
 	c.meet(passing)
 	c.meetInfo(passing)
@@ -130,7 +128,7 @@ func (c *crossing) heal() {
 	c.open()
 }
 
-// report publishes a phase's spans and has them delivered.
+// report publishes the spans of a phase and flushes them.
 func (p *pair) report(service string, resources int) {
 	p.t.Helper()
 	if err := p.tryReport(service, resources); err != nil {
@@ -156,7 +154,7 @@ func (p *pair) tryReport(service string, resources int) error {
 	return c.Flush(ctx)
 }
 
-// mustServe has a new tracer welcomed and a probe answered.
+// mustServe checks that a new tracer can connect and that a probe succeeds.
 func (p *pair) mustServe() {
 	p.t.Helper()
 	c := p.client("another")
@@ -171,7 +169,7 @@ func (p *pair) mustServe() {
 	}
 }
 
-// expect stops the daemon and compares its books with the agent's.
+// expect stops the daemon and compares its accounting with the agent's counts.
 func (p *pair) expect(f fault) {
 	p.t.Helper()
 	if d := p.Status().Destinations[0]; d.Retry.Payloads != 0 || d.Retry.Bytes != 0 ||
@@ -208,9 +206,9 @@ func (p *pair) expect(f fault) {
 	}
 }
 
-// TestFaultyInfo has the question what the agent wants go wrong from the start.
-// Payloads flow on the defaults, unless the answer is that there is nothing to
-// ask; and when the agent answers, tracers are told.
+// TestFaultyInfo lets the request for the agent's features fail from the start. Payloads are sent with
+// default features, unless the agent reports that it has no features; after a successful response,
+// tracers are notified.
 func TestFaultyInfo(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -250,8 +248,8 @@ func TestFaultyInfo(t *testing.T) {
 	}
 }
 
-// TestPeerTagsChange: the state on an answer shows that the agent was configured
-// anew, and tracers hear of it.
+// TestPeerTagsChange checks that the daemon notices a new agent configuration by the state in a
+// response, and notifies the tracers.
 func TestPeerTagsChange(t *testing.T) {
 	p := startPair(t, nil)
 	tracer := p.client("shop")

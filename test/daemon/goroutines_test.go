@@ -16,18 +16,18 @@ import (
 
 var (
 	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|export|status|daemon)\.`)
-	// Those of the test, of a tracer and an agent in the same process, and of an HTTP
-	// request while it lasts.
+	// Goroutines of the test, of a tracer and an agent in the same process, and of HTTP requests in
+	// flight.
 	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon_test\.|` +
 		`spanstatsd/client\.|lab/standin\.`)
-	// Those that bring a payload to the agent, while its request lasts.
+	// Goroutines that deliver a payload to the agent, for the time of the request.
 	delivering = regexp.MustCompile(`export\.\(\*pushDestination\)\.(deliver|begin\.func1)`)
 )
 
-// mostDeliveries is how many of those docs/architecture.md allows.
+// mostDeliveries is the limit of concurrent deliveries according to docs/architecture.md.
 const mostDeliveries = 28
 
-// goroutines counts the daemon's own that last, by room, and the deliveries.
+// goroutines counts the daemon's permanent goroutines by package, and its deliveries.
 func goroutines() (rooms map[string]int, deliveries int) {
 	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -39,15 +39,15 @@ func goroutines() (rooms map[string]int, deliveries int) {
 		case delivering.MatchString(stack):
 			deliveries++
 		default:
-			rooms[of[len(of)-1][1]]++ // the last is where it began
+			rooms[of[len(of)-1][1]]++ // the last one is where it was created
 		}
 	}
 	return rooms, deliveries
 }
 
-// TestGoroutinesAreConstant: the daemon has as many goroutines as docs/architecture.md
-// says, one for each connection beside them, and not one more under load, while
-// partitions grow and cycles are sealed and sent, but one for each payload under way.
+// TestGoroutinesAreConstant checks that the daemon has the goroutines listed in docs/architecture.md
+// and one per connection. Under load, with growing partitions and ending cycles, there is only one more
+// per payload in flight.
 func TestGoroutinesAreConstant(t *testing.T) {
 	const drainers, connections = 3, 4
 	p := startPair(t, func(c *daemon.Config) {
@@ -69,7 +69,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 			t.Errorf("%s: goroutines %v, want %v, and %d deliveries", when, got, want, deliveries)
 		}
 	}
-	// Tracers are told of the agent's first answer side by side.
+	// Tracers are notified of the agent's first response concurrently.
 	eventually.True(t, "the goroutines are as many as documented", func() bool {
 		got, _ := goroutines()
 		return maps.Equal(got, want)

@@ -14,8 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestHostHeadersMakeNoSeries: requests of one route with 1,001 values of the Host header, which SDKs write as
-// server.address, are one series for a Prometheus. An operator may ask for that label, within its budget.
+// TestHostHeadersMakeNoSeries checks that requests of one route with 1,001 different Host headers,
+// which SDKs record as server.address, become a single Prometheus series. An operator can enable that
+// label, within its budget.
 func TestHostHeadersMakeNoSeries(t *testing.T) {
 	const hosts = 1001
 	for _, named := range []string{"all", "all,server.address=40"} {

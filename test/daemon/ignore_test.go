@@ -14,7 +14,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// post sends a request to a socket, which must be answered with a status below 300.
+// post sends a request to a socket and expects a status below 300.
 func post(t *testing.T, socket, path, contentType string, body []byte) {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -37,8 +37,8 @@ func post(t *testing.T, socket, path, contentType string, body []byte) {
 	}
 }
 
-// TestEveryDoorIgnoresTheSameSpans: of each door one span by its name, one by an attribute, and one that
-// counts.
+// TestEveryDoorIgnoresTheSameSpans sends each receiver a span ignored by name, one ignored by
+// attribute, and one to count.
 func TestEveryDoorIgnoresTheSameSpans(t *testing.T) {
 	list, err := ignore.Parse([]string{"resource=GET /healthz", "attribute.url.path=~^/static/"})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// A client learns from the welcome when the daemon reports, and sends before that what it
-// would else keep for an hour.
+// A client learns from the welcome message when the daemon's interval ends, and sends its spans before.
+// With its own settings it would keep them for an hour.
 func TestAClientSendsBeforeTheDaemonReports(t *testing.T) {
 	p := startPair(t, nil)
 	c, err := client.Open(client.Config{

@@ -16,9 +16,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestAnAgentThatIsFoundHasWhatFollows: while nobody is where the agent is looked for, all is counted and
-// nothing is held, and nobody is said to be away. When an agent is there, it has every span from then on
-// once; and when it goes, what follows waits for it as for any other.
+// TestAnAgentThatIsFoundHasWhatFollows tests agent discovery. While no agent is found, spans are
+// counted, none are queued, and no agent is reported as unreachable. Once an agent is found, it gets
+// every later span once. When it becomes unavailable, later payloads are queued, as for any other
+// agent.
 func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -97,7 +98,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	}
 }
 
-// lines are a log that is read while it is written.
+// lines is a log that can be read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -115,7 +116,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// metricsOf is what a daemon answers to a scrape.
+// metricsOf returns a daemon's response to a scrape.
 func metricsOf(t *testing.T, d *daemon.Daemon) string {
 	t.Helper()
 	answer, err := http.Get("http://" + d.HTTPAddr() + "/metrics")

@@ -12,10 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestAFloodOfIdentifiersArrivesUnderItsMask: several tracers of one service flood
-// resources with identifiers beside honest routes. The agent has every hit, error and
-// nanosecond, the honest routes under their names, and most of the flood under its
-// mask.
+// TestAFloodOfIdentifiersArrivesUnderItsMask has several tracers of one service send resources with
+// identifiers in addition to normal routes. The agent must get every hit, error and nanosecond, the
+// routes under their names, and most of the resources with identifiers under their mask.
 func TestAFloodOfIdentifiersArrivesUnderItsMask(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { c.Aggregate.Budgets[span.LabelResource] = 64 })
 	const tracers, batches, honest = 4, 60, 20
@@ -63,7 +62,8 @@ func TestAFloodOfIdentifiersArrivesUnderItsMask(t *testing.T) {
 		hits[totals.Rows[i].Resource] += totals.Rows[i].Hits
 	}
 	for i := range honest {
-		// The flood may be first, and then a route waits for its second sight.
+		// A route that first occurs after the burst is counted under its name from the second
+		// occurrence on.
 		if route := fmt.Sprintf("GET /honest/route-%c", 'a'+i); hits[route] < tracers*(batches-1) ||
 			hits[route] > tracers*batches {
 			t.Errorf("%s has %d hits", route, hits[route])

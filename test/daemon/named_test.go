@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// Names of attributes that the daemon treats in a way of its own, of a span and of a resource, and some
-// that it does not know.
+// Names of span and resource attributes with a special meaning to the daemon, and some that it does not
+// know.
 var (
 	spanNames = strings.Fields(`http.request.method http.method http.route http.response.status_code
 		http.status_code rpc.grpc.status_code rpc.response.status_code db.system.name db.system db.namespace
@@ -34,8 +34,8 @@ var (
 		vcs.ref.head.revision k8s.pod.name cloud.region zone env`)
 )
 
-// TestDimensions_EachAcceptedNameHasItsValue: an SDK says one attribute, of a span or of its resource; an
-// operator names it, and Prometheus scrapes it under that name.
+// TestDimensions_EachAcceptedNameHasItsValue sends one attribute of a span or resource that the
+// operator has configured as a dimension. Prometheus must scrape it under its name.
 func TestDimensions_EachAcceptedNameHasItsValue(t *testing.T) {
 	cases := [][2][]string{{spanNames, nil}}
 	for names := range slices.Chunk(datadogNames, 8) {
@@ -54,7 +54,7 @@ func TestDimensions_EachAcceptedNameHasItsValue(t *testing.T) {
 	}
 }
 
-// checkDimensions has a daemon count a span for each name, and looks for its series.
+// checkDimensions sends a span for each name and looks for its series.
 func checkDimensions(t *testing.T, all string, ofSpans, ofResources []string) {
 	t.Helper()
 	names := append(slices.Clone(ofSpans), ofResources...)
@@ -108,7 +108,7 @@ func checkDimensions(t *testing.T, all string, ofSpans, ofResources []string) {
 	p.stop()
 }
 
-// valueOf is a value that an attribute can have.
+// valueOf returns a valid value for an attribute.
 func valueOf(name string) string {
 	switch {
 	case name == "rpc.grpc.status_code":

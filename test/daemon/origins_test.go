@@ -9,15 +9,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestAFloodOfOriginsLosesNoSpan: containers come and go faster than --max-origins has room
-// for, and the agent has every hit, error and nanosecond.
+// TestAFloodOfOriginsLosesNoSpan creates containers faster than --max-origins allows. The agent must
+// get every hit, error and nanosecond.
 func TestAFloodOfOriginsLosesNoSpan(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { c.Aggregate.MaxOrigins = 4 })
 	const containers, each = 40, 100
 	for i := range containers {
 		c, err := client.Open(client.Config{
 			Socket: p.socket, Origin: client.Origin{Service: "shop", ContainerID: fmt.Sprintf("%064d", i)},
-			MaxKept: client.KeepNothing, // so that Close waits for no report
+			MaxKept: client.KeepNothing, // so that Close waits for no acknowledgement
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// exported is a request of OTLP with so many spans that have a name.
+// exported returns an OTLP request with the given number of spans of one name.
 func exported(spans int, name string) []byte {
 	nested := func(b []byte, n protowire.Number, message []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), message)
@@ -31,19 +31,19 @@ func exported(spans int, name string) []byte {
 	return nested(nil, 1, nested(nil, 2, scope))
 }
 
-// takesOTLP has a daemon take OTLP at a socket of its own.
+// takesOTLP configures an OTLP socket.
 func takesOTLP(c *daemon.Config) (at string) {
 	c.OTLP.Socket.Path = c.Ingest.Socket.Path + "o"
 	return c.OTLP.Socket.Path
 }
 
-// exportSpans sends a request, which must be taken.
+// exportSpans sends a request, which must be accepted.
 func exportSpans(t *testing.T, socket string, body []byte) {
 	t.Helper()
 	post(t, socket, "/v1/traces", "application/x-protobuf", body)
 }
 
-// TestSpansOfSDKsReachTheAgent, and the books hold them.
+// TestSpansOfSDKsReachTheAgent also checks the accounting.
 func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	var at string
 	p := startPair(t, func(c *daemon.Config) { at = takesOTLP(c) })
@@ -61,7 +61,8 @@ func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	}
 }
 
-// TestSpansThatWentOnAreExemplars, by their ids, in the metrics that leave for a collector.
+// TestSpansThatWentOnAreExemplars checks that forwarded spans are exemplars, with their IDs, in
+// exported OTLP metrics.
 func TestSpansThatWentOnAreExemplars(t *testing.T) {
 	var mu sync.Mutex
 	found := map[string]bool{}
@@ -69,7 +70,7 @@ func TestSpansThatWentOnAreExemplars(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range r {
-			for _, scope := range r[i].Scopes { // a probe has none
+			for _, scope := range r[i].Scopes { // a probe has no scopes
 				for _, m := range scope.Metrics {
 					for _, p := range m.Points {
 						for _, x := range p.Exemplars {

@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestADaemonWhoseSocketIsGoneIsNotReady, and is again once tracers can find it, at either
-// of its sockets.
+// TestADaemonWhoseSocketIsGoneIsNotReady removes each of the daemon's sockets in turn. The daemon must
+// become ready again once tracers can find the socket.
 func TestADaemonWhoseSocketIsGoneIsNotReady(t *testing.T) {
 	t.Parallel()
 	var sockets []string

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
-// cumulativeTo is an exporter of running totals.
+// cumulativeTo returns an exporter of cumulative totals.
 func cumulativeTo(t *testing.T, url string) *otlp.Exporter {
 	t.Helper()
 	endpoint, err := otlp.ParseEndpoint(url)
@@ -32,8 +32,8 @@ func cumulativeTo(t *testing.T, url string) *otlp.Exporter {
 	return x
 }
 
-// TestRunningTotalsReachACollector: each series has its own, they are sent also when nothing
-// is counted, and each span is in them once.
+// TestRunningTotalsReachACollector checks that each series has its own total, that totals are also sent
+// when no spans are counted, and that each span is counted once.
 func TestRunningTotalsReachACollector(t *testing.T) {
 	stand, err := collector.Start(collector.Config{})
 	if err != nil {

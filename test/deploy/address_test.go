@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// freeAddress is an address on this machine that nobody listens on.
+// freeAddress returns an unused address on this machine.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ruleFile is a file of rules, and beside it the one with series that fire its alerts.
+// ruleFile is a file of rules and the file of series that fire its alerts.
 type ruleFile struct{ rules, cases string }
 
 var (
@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// read returns the rules, as Prometheus reads them.
+// read returns the rules as parsed by Prometheus.
 func (f ruleFile) read(t *testing.T) (all []rulefmt.Rule) {
 	t.Helper()
 	groups, problems := rulefmt.ParseFile(f.rules, false, model.UTF8Validation, promParser,
@@ -45,19 +45,19 @@ func (f ruleFile) read(t *testing.T) (all []rulefmt.Rule) {
 	return all
 }
 
-// alerts are those of the rules that may fire.
+// alerts returns the alerting rules.
 func (f ruleFile) alerts(t *testing.T) []rulefmt.Rule {
 	return slices.DeleteFunc(f.read(t), func(r rulefmt.Rule) bool { return r.Alert == "" })
 }
 
-// promParser reads queries as a server without experimental features does.
+// promParser parses queries like a server without experimental features.
 var promParser = parser.NewParser(parser.Options{})
 
-// rateText writes a rate for a person: humanize says 30.28m for 0.03.
+// rateText is the template for a readable rate: humanize would print 30.28m for 0.03.
 const rateText = "{{ if lt $value 1.0 }}{{ $value | printf `%.2g` }}{{ else }}{{ $value | humanize }}{{ end }}"
 
-// TestRulesTellWhatToDo: of each alert a summary, a severity, and a section of the runbook
-// that is there. And each metric exists, or is recorded by a rule before.
+// TestRulesTellWhatToDo checks that each alert has a summary, a severity, and an existing runbook
+// section, and that each metric exists or is recorded by an earlier rule.
 func TestRulesTellWhatToDo(t *testing.T) {
 	for _, file := range []ruleFile{daemonRules, requestRules} {
 		t.Run(filepath.Base(file.rules), func(t *testing.T) { file.tellWhatToDo(t) })
@@ -87,7 +87,7 @@ func (f ruleFile) tellWhatToDo(t *testing.T) {
 	}
 }
 
-// hasSection looks for a heading by the name that a link to it has.
+// hasSection reports whether a document has a heading with the given anchor.
 func hasSection(document, anchor string) bool {
 	for line := range strings.Lines(document) {
 		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok && anchor != "" &&
@@ -98,7 +98,7 @@ func hasSection(document, anchor string) bool {
 	return false
 }
 
-// ruleCases is the part of promtool's format that the files of cases use.
+// ruleCases is the part of promtool's test format that the case files use.
 type ruleCases struct {
 	RuleFiles []string       `json:"rule_files"`
 	Every     model.Duration `json:"evaluation_interval"`
@@ -122,9 +122,8 @@ type ruleCase struct {
 	} `json:"alert_rule_test"`
 }
 
-// TestAlerts evaluates the rules over each case's series, minute by minute, and
-// compares who fires. Each alert must have a case that fires it, and one that
-// does not.
+// TestAlerts evaluates the rules over each case's series, minute by minute, and compares the firing
+// alerts. For each alert there must be a case in which it fires and one in which it does not.
 func TestAlerts(t *testing.T) {
 	for _, file := range []ruleFile{daemonRules, requestRules} {
 		t.Run(filepath.Base(file.rules), func(t *testing.T) { file.fire(t) })
@@ -166,8 +165,8 @@ func (f ruleFile) fire(t *testing.T) {
 	}
 }
 
-// firing loads a case's series, evaluates all rules up to a time, and returns
-// the alerts of one name that then fire.
+// firing loads a case's series, evaluates all rules up to a time, and returns the alerts of one name
+// that fire at that time.
 func (f ruleFile) firing(t *testing.T, c *ruleCase, name string, every,
 	until time.Duration,
 ) (alerts []string) {

@@ -34,8 +34,8 @@ func load(t *testing.T, dir string) *chart.Chart {
 	return c
 }
 
-// application is a chart of somebody's own with ours as a dependency, the way
-// that the chart's README shows.
+// application returns an application's chart that depends on this project's chart as described in the
+// chart's README.
 func application(t *testing.T) *chart.Chart {
 	t.Helper()
 	c := load(t, "testdata/application")
@@ -68,7 +68,7 @@ func render(t *testing.T, c *chart.Chart, values string) (*manifests, error) {
 	return decode([]byte(text.String()))
 }
 
-// TestChart renders the defaults and then each switch.
+// TestChart renders the default values and then each option.
 func TestChart(t *testing.T) {
 	for name, c := range map[string]struct {
 		values string
@@ -347,10 +347,10 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// asksDatadog says whether a variable names an agent.
+// asksDatadog reports whether a variable configures an agent.
 func asksDatadog(e core.EnvVar) bool { return strings.HasPrefix(e.Name, "DD_") }
 
-// scrapedPaths are those that the monitor asks.
+// scrapedPaths returns the paths that the monitor scrapes.
 func scrapedPaths(m *manifests) (paths []string) {
 	for _, endpoint := range m.monitors[0].Spec.PodMetricsEndpoints {
 		paths = append(paths, endpoint.Path)
@@ -358,7 +358,7 @@ func scrapedPaths(m *manifests) (paths []string) {
 	return paths
 }
 
-// egressPorts are those that the policy lets the daemon out to.
+// egressPorts returns the ports to which the network policy allows connections.
 func egressPorts(m *manifests) (ports []int) {
 	for _, port := range m.policies[0].Spec.Egress[0].Ports {
 		ports = append(ports, port.Port.IntValue())
@@ -386,8 +386,8 @@ func TestSidecarTemplates(t *testing.T) {
 	}
 }
 
-// TestHooksNeedAnAddressBehindACertificate: hooks that can't reach the daemon would keep
-// the pod from starting, so the chart says it first.
+// TestHooksNeedAnAddressBehindACertificate: hooks that can't reach the daemon would keep the pod from
+// starting, so the chart rejects such values.
 func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
 	classic := "spanstatsd: {sidecar: {native: false}, web: {secret: web}%s}"
 	if _, err := render(t, application(t), fmt.Sprintf(classic, "")); err == nil ||
@@ -402,8 +402,8 @@ func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
 	m.keepPromises(t)
 }
 
-// TestSidecarFollowsItsConfig: whatever address and socket the daemon is given, ports,
-// hooks, mounts and what the application is told are the same.
+// TestSidecarFollowsItsConfig checks that ports, hooks, mounts and the application's variables match
+// any configured address and socket of the daemon.
 func TestSidecarFollowsItsConfig(t *testing.T) {
 	for _, native := range []bool{true, false} {
 		m, err := render(t, application(t), fmt.Sprintf("spanstatsd: {apm: {enabled: true}, sidecar: "+
@@ -421,8 +421,9 @@ func TestSidecarFollowsItsConfig(t *testing.T) {
 	}
 }
 
-// TestWhatHasItsOwnValueIsRefusedElsewhere: set beside it, mounts, policies and probes
-// would not follow. The error says where to set it.
+// TestWhatHasItsOwnValueIsRefusedElsewhere checks settings that have a value of their own in the chart.
+// If set as plain flags, mounts, policies and probes would not match. The error must name the right
+// value.
 func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 	for values, says := range map[string]string{
 		"agent: {url: 'off'}\napm: {enabled: true}":               "apm.enabled",
@@ -447,8 +448,8 @@ func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 	}
 }
 
-// TestChartKnowsEveryFlag of the daemon, and no other: a key of config that is misspelt is
-// refused before anything is applied.
+// TestChartKnowsEveryFlag checks that config accepts every flag of the daemon and no other key, so that
+// a misspelled key is rejected before anything is applied.
 func TestChartKnowsEveryFlag(t *testing.T) {
 	var schema struct {
 		Properties struct {
@@ -477,8 +478,8 @@ func TestChartKnowsEveryFlag(t *testing.T) {
 	}
 }
 
-// TestSidecarForTracersAsTheyAre: the socket that the daemon makes is the one that the
-// application's tracers are told of, in the directory that both mount.
+// TestSidecarForTracersAsTheyAre checks that the application's tracers are configured with the socket
+// that the daemon creates, in the directory that both mount.
 func TestSidecarForTracersAsTheyAre(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "", "spanstatsd: {apm: {enabled: true}}": "/var/run/spanstatsd/apm.socket",
@@ -494,8 +495,8 @@ func TestSidecarForTracersAsTheyAre(t *testing.T) {
 	}
 }
 
-// tellsTracers looks for the socket that is the agent, with the daemon and with the
-// application. None is wanted if it is "".
+// tellsTracers checks the agent socket configured in the daemon and in the application. If want is "",
+// there must be none.
 func tellsTracers(t *testing.T, m *manifests, want string) {
 	t.Helper()
 	spec := &m.pods[0].pod.Spec
@@ -512,8 +513,8 @@ func tellsTracers(t *testing.T, m *manifests, want string) {
 	}
 }
 
-// TestSidecarForSDKsAsTheyAre: an SDK of the application is told where the daemon takes OTLP,
-// on the pod's loopback, and the daemon is told nothing that is meant for SDKs.
+// TestSidecarForSDKsAsTheyAre checks that the application's SDK is configured with the daemon's OTLP
+// address on the pod's loopback, and that the daemon gets no variables intended for SDKs.
 func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "", "spanstatsd: {otlpIn: {enabled: true, forward: 'http://collector:4318', keep: " +
@@ -538,7 +539,7 @@ func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestUnusableValuesAreRefused by the schema, before anything is applied.
+// TestUnusableValuesAreRefused checks that the schema rejects such values before anything is applied.
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
 		"mode: sidecar", "modus: node", "nameOverride: A_b", "extraVolumes: [{configMap: {}}]",
@@ -569,11 +570,11 @@ func readFile(t *testing.T, name string) []byte {
 	return text
 }
 
-// heldLabels are those that only a release of Helm has.
+// heldLabels matches labels that only Helm releases have.
 var heldLabels = regexp.MustCompile(`(?m)^  labels:\n(    app\.kubernetes\.io/.*\n)+`)
 
-// TestThePolicyIsOneForEveryCluster: the manifest for kubectl is what the chart installs, and short enough to
-// be read.
+// TestThePolicyIsOneForEveryCluster checks that the kubectl manifest is what the chart installs, and
+// short enough to read.
 func TestThePolicyIsOneForEveryCluster(t *testing.T) {
 	rendered, err := injecting(t, map[string]any{})
 	if err != nil {
@@ -599,8 +600,8 @@ func TestThePolicyIsOneForEveryCluster(t *testing.T) {
 	}
 }
 
-// TestInjectionWithoutAnAgent: no pod's annotation opens a door whose traces nobody takes. What would mount
-// something of another namespace is refused.
+// TestInjectionWithoutAnAgent checks that a pod's annotation can't enable a receiver whose traces no
+// agent would accept, and that values that would mount an object of another namespace are rejected.
 func TestInjectionWithoutAnAgent(t *testing.T) {
 	rendered, err := injecting(t, map[string]any{"agent": map[string]any{"url": "off"}})
 	if err != nil || !strings.Contains(rendered["spanstatsd/templates/inject.yaml"], `"datadog": false`) {

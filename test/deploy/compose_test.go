@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// composed is the example that `docker compose up` runs.
+// composed is the example for `docker compose up`.
 type composed struct{ *types.Project }
 
 func loadExample(t *testing.T) composed {
@@ -33,8 +33,9 @@ func loadExample(t *testing.T) composed {
 	return composed{project}
 }
 
-// TestComposeExample: what the example mounts and builds is there, nothing listens but on loopback, each
-// name that one service asks another by is a service's that listens there, and the daemon takes its flags.
+// TestComposeExample checks that all mounted and built files exist, that services listen on loopback
+// only, that each name used by one service belongs to a service that listens there, and that the daemon
+// accepts its flags.
 func TestComposeExample(t *testing.T) {
 	c := loadExample(t)
 	for name, service := range c.Services {
@@ -74,7 +75,7 @@ func TestComposeExample(t *testing.T) {
 	c.checkGrafana(t)
 }
 
-// listens says whether an address is that of a service that is told to listen there.
+// listens reports whether an address belongs to a service that is configured to listen there.
 func (c composed) listens(address string) bool {
 	name, port, err := net.SplitHostPort(address)
 	service, there := c.Services[name]
@@ -89,7 +90,7 @@ func (c composed) listens(address string) bool {
 	}) && service.Hostname == name
 }
 
-// mounted is the file on this machine that a service sees at a path.
+// mounted returns the file on this machine that a service sees at a path.
 func (c composed) mounted(t *testing.T, service, at string) string {
 	t.Helper()
 	for _, volume := range c.Services[service].Volumes {
@@ -101,7 +102,7 @@ func (c composed) mounted(t *testing.T, service, at string) string {
 	return ""
 }
 
-// exampleConfig is what this test looks at of the configuration of the example's Prometheus.
+// exampleConfig is the tested part of the example's Prometheus configuration.
 type exampleConfig struct {
 	RuleFiles []string `json:"rule_files"`
 	Jobs      []struct {
@@ -110,7 +111,8 @@ type exampleConfig struct {
 	} `json:"scrape_configs"`
 }
 
-// checkPrometheus: both paths of the daemon are scraped, and all rules are there.
+// checkPrometheus checks that both metrics paths of the daemon are scraped, and that all rules are
+// loaded.
 func (c composed) checkPrometheus(t *testing.T) {
 	t.Helper()
 	at := strings.TrimPrefix(c.Services["prometheus"].Command[0], "--config.file=")
@@ -136,7 +138,8 @@ func (c composed) checkPrometheus(t *testing.T) {
 	}
 }
 
-// checkGrafana: its data source is the Prometheus, and it finds both dashboards.
+// checkGrafana checks that the data source is the example's Prometheus, and that both dashboards are
+// found.
 func (c composed) checkGrafana(t *testing.T) {
 	t.Helper()
 	const provisioning = "/etc/grafana/provisioning/"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs a program the way a container runtime would, with what the machine has:
-# in a mount namespace of its own, in a read-only root, as the image's user,
-# with no capability left and none to be gained.
+# Runs a program like a container runtime, with the tools of the machine: in
+# its own mount namespace, in a read-only root, as the image's user, without
+# capabilities or new privileges.
 #
 #   container.sh ROOT SHARED MOUNTPOINT program arguments...
 set -eu

@@ -20,10 +20,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// applicationUser is any but the daemon's.
+// applicationUser is any user other than the daemon's.
 const applicationUser = 1000
 
-// TestMain's process is also the application: see publishFrom.
+// publishesTo is set in the process of this test binary that acts as the application: see publishFrom.
 const publishesTo = "TEST_PUBLISHES_TO"
 
 func init() {
@@ -32,10 +32,10 @@ func init() {
 	}
 }
 
-// TestContainer runs the image's root with the environment of the sidecar's
-// manifest: alone, read-only, as its user. An application of another user, which
-// sees the directory read-only, as the examples have it, publishes; the agent counts what it
-// sent; and the stop that a pod gets ends it in order.
+// TestContainer runs the image's root file system with the environment of the sidecar manifest: alone,
+// read-only, as its user. An application of another user publishes, with the socket directory mounted
+// read-only as in the examples. The agent must count its spans, and a pod's stop signal must cause a
+// graceful shutdown.
 func TestContainer(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("a container without a runtime needs root: run `make test-container` as root")
@@ -78,7 +78,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// sharedDirectory is an emptyDir: anyone may write into it.
+// sharedDirectory returns a directory like an emptyDir: writable for everyone.
 func sharedDirectory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "em")
@@ -92,8 +92,8 @@ func sharedDirectory(t *testing.T) string {
 	return dir
 }
 
-// startContainer runs the image as container.sh does, with the environment of
-// the manifest and some more.
+// startContainer runs the image with container.sh, with the environment of the manifest and additional
+// variables.
 func startContainer(t *testing.T, root, shared string, environment ...string) (*exec.Cmd, *strings.Builder) {
 	t.Helper()
 	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
@@ -115,7 +115,7 @@ func startContainer(t *testing.T, root, shared string, environment ...string) (*
 	return cmd, log
 }
 
-// confinedProcess reads from the kernel what the process may.
+// confinedProcess checks the process's privileges in the kernel.
 func confinedProcess(t *testing.T, pid int) {
 	t.Helper()
 	status := string(readFile(t, fmt.Sprintf("/proc/%d/status", pid)))
@@ -134,8 +134,8 @@ func confinedProcess(t *testing.T, pid int) {
 	}
 }
 
-// publishFrom runs the application: this test's binary as another user, with the directory of the
-// socket mounted read-only. Not even root may write there.
+// publishFrom runs the application: this test binary as another user, with the socket directory mounted
+// read-only, so that even root can't write there.
 func publishFrom(t *testing.T, shared string) {
 	t.Helper()
 	self, err := os.Executable()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// binary is the daemon as it is released, built once.
+// binary is the daemon as released, built once.
 var binary string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -32,7 +32,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// daemonHelp is what the program says of a command line, which it must know, with every flag.
+// daemonHelp returns the daemon's help for a command line, including every flag. The daemon must accept
+// the command line.
 func daemonHelp(t *testing.T, args ...string) string {
 	t.Helper()
 	args = append(args, "--help")

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// givenDashboard is one that stands in deploy/grafana.
+// givenDashboard is a dashboard in deploy/grafana.
 type givenDashboard struct {
 	name, uid string
-	rows      []string // its questions, in their order
-	heeds     string   // what each of its queries looks at, of what a person chooses above
+	rows      []string // row titles in order
+	matcher   string   // label matcher that each query must contain
 }
 
 var dashboards = []givenDashboard{
@@ -26,13 +26,13 @@ var dashboards = []givenDashboard{
 			"How are the services?", "Which route?", "How long does it take?",
 			"What is answered?",
 		},
-		"", // what is not told apart is a share of all
+		"", // panels without grouping show all spans
 	},
 }
 
 func (d *givenDashboard) file() string { return "../../deploy/grafana/" + d.name }
 
-// dashboard is what this test looks at of Grafana's format.
+// dashboard is the tested part of Grafana's format.
 type dashboard struct {
 	UID        string
 	Templating struct {
@@ -56,11 +56,11 @@ type panel struct {
 	}
 }
 
-// queryVariables are what Grafana puts into a query before it asks.
+// queryVariables replaces the variables that Grafana replaces in queries.
 var queryVariables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h")
 
-// TestDashboards: the questions of each in their order, every panel explained and on the
-// chosen data source, every query about metrics that exist.
+// TestDashboards checks that each dashboard has its rows in order, that every panel has a description
+// and the selected data source, and that every query is about existing metrics.
 func TestDashboards(t *testing.T) {
 	for _, given := range dashboards {
 		t.Run(given.name, func(t *testing.T) { given.check(t) })
@@ -108,14 +108,14 @@ func (given *givenDashboard) check(t *testing.T) {
 			rows = append(rows, p.Title)
 			continue
 		}
-		p.check(t, given.heeds, known)
+		p.check(t, given.matcher, known)
 	}
 	if !slices.Equal(rows, given.rows) {
 		t.Errorf("rows %q", rows)
 	}
 }
 
-func (p *panel) check(t *testing.T, heeds string, known map[string]bool) {
+func (p *panel) check(t *testing.T, matcher string, known map[string]bool) {
 	t.Helper()
 	if p.Title == "" || len(p.Description) < 20 || len(p.Targets) == 0 ||
 		p.Datasource.UID != "${datasource}" {
@@ -125,7 +125,7 @@ func (p *panel) check(t *testing.T, heeds string, known map[string]bool) {
 		if target.Datasource.UID != "${datasource}" {
 			t.Errorf("%s asks the data source %q", p.Title, target.Datasource.UID)
 		}
-		if !strings.Contains(target.Expr, heeds) {
+		if !strings.Contains(target.Expr, matcher) {
 			t.Errorf("%s does not heed what is chosen", p.Title)
 		}
 		checkQuery(t, p.Title, queryVariables.Replace(target.Expr), known)

@@ -1,21 +1,20 @@
-// Package deploy holds what stands in deploy/ to what it promises.
+// Package deploy tests the contents of deploy/ and their documentation.
 //
-//   - Every manifest, and every rendering of the chart with each switch, decodes
+//   - Every manifest, and every rendering of the chart with each option, is decoded
 //     strictly into the types of the Kubernetes API, and keeps the promises of
-//     promises.go. Those are themselves tested: each must see when it is broken.
-//   - The alert rules are read by Prometheus's own parser and evaluated by its own
-//     engine over the series of alerts_test.yaml: each fires on one, and stays
-//     silent on another. Each leads to a section of docs/operations.md.
-//   - Every query of the dashboards parses and names metrics of docs/metrics.md,
-//     which another test holds equal to the program, or those of requests.
-//   - The example for `docker compose up` is loaded by Compose's own code: what it names is there.
-//     Its commands and files also run as plain processes, before a real Prometheus.
-//   - The steps of docs/install.md are taken as they are written: the two files for a sidecar,
-//     the installation on a host, the name of the image.
-//   - A real Prometheus server scrapes a real daemon under load and is asked for
-//     the books.
-//   - The image's root runs the daemon: alone, read-only, as its own user.
+//     promises.go. The promises themselves are tested by breaking each of them.
+//   - Prometheus's own parser reads the alert rules, and its own engine evaluates them
+//     over the series of alerts_test.yaml: each alert fires for one series and not for
+//     another one. Each alert links to a section of docs/operations.md.
+//   - Every query of the dashboards is valid and uses metrics of docs/metrics.md, which
+//     another test compares with the program, or request metrics.
+//   - Compose's own code loads the example for `docker compose up`, and all its files
+//     exist. Its commands also run as plain processes, with a real Prometheus.
+//   - The steps of docs/install.md are executed as documented: the two files for a
+//     sidecar, the installation on a host, the image name.
+//   - A real Prometheus server scrapes a daemon under load and queries its accounting.
+//   - The image's root file system runs the daemon: alone, read-only, as its own user.
 //
-// It is a module of its own, since these parsers bring half a cloud with them.
-// Nothing here needs a cluster, a container runtime or a network.
+// The package is a separate module because of the many dependencies of these parsers.
+// The tests need no cluster, container runtime or network.
 package deploy

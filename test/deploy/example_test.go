@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestComposeExampleRuns runs what the example runs in containers as plain processes: the same commands,
-// variables and files, but for the addresses and directories that containers have of their own. Prometheus
-// then has a rate for each route of the shop, and answers every question of the dashboard.
+// TestComposeExampleRuns runs the example's containers as plain processes: the same commands, variables
+// and files, except for addresses and directories that only containers have. Prometheus must have a
+// rate for each route of the shop and return data for every query of the dashboard.
 func TestComposeExampleRuns(t *testing.T) {
 	c := loadExample(t)
 	dir, err := os.MkdirTemp("", "ex")
@@ -58,8 +58,8 @@ func TestComposeExampleRuns(t *testing.T) {
 	server.rulesAreWell()
 }
 
-// here says what stands for the addresses and directories of containers on this machine. What Prometheus
-// mounts lies in a directory, with those names in it replaced as well.
+// here replaces the addresses and directories of containers with those on this machine. Files mounted
+// by Prometheus are copied to a directory with the same replacements.
 func (c composed) here(t *testing.T, dir string) *strings.Replacer {
 	t.Helper()
 	const configs = "/etc/prometheus"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFleetDocument: docs/scaling.md shows the configurations that `make test-fleet` runs, to the letter.
+// TestFleetDocument checks that docs/scaling.md shows the configurations of `make test-fleet` verbatim.
 func TestFleetDocument(t *testing.T) {
 	document := string(readFile(t, "../../docs/scaling.md"))
 	for _, name := range []string{"loadbalancer.yaml", "gateway.yaml", "prometheus.yaml"} {

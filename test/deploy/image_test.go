@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// imageRoot takes the steps of the container file for this machine.
+// imageRoot executes the steps of the container file on this machine.
 func imageRoot(t *testing.T) string {
 	t.Helper()
 	context := t.TempDir()
@@ -48,8 +48,8 @@ func imageRoot(t *testing.T) string {
 	return root
 }
 
-// TestImageHoldsNothingElse: the program, its licence and those of what it links; no shell, no library,
-// and nothing that the program would load.
+// TestImageHoldsNothingElse checks that the image contains the program, its license and those of its
+// dependencies, but no shell, no library, and nothing that the program would load.
 func TestImageHoldsNothingElse(t *testing.T) {
 	root := imageRoot(t)
 	var files []string

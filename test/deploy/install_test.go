@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// documents are those that say how something is installed.
+// documents lists the documents with installation instructions.
 var documents = []string{
 	"../../README.md", "../../docs/install.md", "../../deploy/kubernetes/README.md",
 	"../../deploy/helm/spanstatsd/README.md",
 }
 
-// TestDocumentsNameTheImageThatMakeBuilds, whatever the version: the command that pushes
-// it can be copied.
+// TestDocumentsNameTheImageThatMakeBuilds checks the image name for any version, so that the documented
+// push command can be copied.
 func TestDocumentsNameTheImageThatMakeBuilds(t *testing.T) {
 	make := exec.Command("make", "--no-print-directory", "-n", "image", "VERSION=7.8.9")
 	make.Dir = "../.."
@@ -43,7 +43,7 @@ func TestDocumentsNameTheImageThatMakeBuilds(t *testing.T) {
 	}
 }
 
-// TestInstallStepsPutEverythingWhereTheUnitLooks takes the steps of the document for a host
+// TestInstallStepsPutEverythingWhereTheUnitLooks executes the documented steps for a host installation
 // into a directory, and looks for the program, the unit and the manual page there.
 func TestInstallStepsPutEverythingWhereTheUnitLooks(t *testing.T) {
 	root := t.TempDir()

@@ -18,7 +18,7 @@ import (
 
 const kubernetes = "../../deploy/kubernetes"
 
-// overlay builds one of the overlays.
+// overlay builds an overlay.
 func overlay(t *testing.T, name string) *manifests {
 	t.Helper()
 	return build(t, filepath.Join(kubernetes, "overlays", name))
@@ -42,7 +42,7 @@ func build(t *testing.T, name string) *manifests {
 	return m
 }
 
-// TestOverlays builds every overlay there is. None needs more than Kubernetes itself.
+// TestOverlays builds every overlay. None of them needs any CRD.
 func TestOverlays(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(kubernetes, "overlays"))
 	if err != nil {
@@ -67,7 +67,7 @@ func TestOverlays(t *testing.T) {
 	}
 }
 
-// TestTracersAsTheyAre adds the socket that is the agent to the example.
+// TestTracersAsTheyAre adds the agent socket to the example.
 func TestTracersAsTheyAre(t *testing.T) {
 	m := build(t, "testdata/apm")
 	m.keepPromises(t)
@@ -81,7 +81,7 @@ func TestTracersAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestStatisticsAsOTLP adds the second destination to the example.
+// TestStatisticsAsOTLP adds the OTLP destination to the example.
 func TestStatisticsAsOTLP(t *testing.T) {
 	m := build(t, "testdata/otlp")
 	m.keepPromises(t)
@@ -95,7 +95,7 @@ func TestStatisticsAsOTLP(t *testing.T) {
 	}
 }
 
-// TestSDKsAsTheyAre adds OTLP to the example: on loopback, going on to a collector.
+// TestSDKsAsTheyAre adds an OTLP receiver on loopback to the example, with forwarding to a collector.
 func TestSDKsAsTheyAre(t *testing.T) {
 	m := build(t, "testdata/otlp-in")
 	m.keepPromises(t)
@@ -109,8 +109,8 @@ func TestSDKsAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestOpenTelemetryAlone: the daemon of the example takes its settings as they are, an SDK finds
-// it, and nothing needs an agent.
+// TestOpenTelemetryAlone checks that the example's daemon accepts its settings, that an SDK finds it,
+// and that nothing needs an agent.
 func TestOpenTelemetryAlone(t *testing.T) {
 	spec := &overlay(t, "otlp").pods[0].pod.Spec
 	daemon, _ := daemonOf(spec)
@@ -130,7 +130,7 @@ func TestOpenTelemetryAlone(t *testing.T) {
 	}
 }
 
-// TestPrometheusAlone: a daemon whose agent is off takes its settings as they are, for it is scraped.
+// TestPrometheusAlone checks that a scraped daemon without an agent accepts its settings.
 func TestPrometheusAlone(t *testing.T) {
 	m := build(t, "testdata/prometheus")
 	m.keepPromises(t)
@@ -142,7 +142,7 @@ func TestPrometheusAlone(t *testing.T) {
 	takesItsEnvironment(t, daemon)
 }
 
-// takesItsEnvironment asks the program itself.
+// takesItsEnvironment runs the daemon to check its environment.
 func takesItsEnvironment(t *testing.T, daemon *core.Container) {
 	t.Helper()
 	check := exec.Command(binary, "config", "--check")
@@ -157,7 +157,7 @@ func takesItsEnvironment(t *testing.T, daemon *core.Container) {
 	}
 }
 
-// TestPodMonitorIsAComponent: it is the one part that needs the operator's CRDs, and finds
+// TestPodMonitorIsAComponent checks that the PodMonitor, which alone needs the operator's CRDs, selects
 // the pods of the examples.
 func TestPodMonitorIsAComponent(t *testing.T) {
 	m := build(t, "testdata/monitored")
@@ -167,7 +167,8 @@ func TestPodMonitorIsAComponent(t *testing.T) {
 	m.keepPromises(t)
 }
 
-// TestEveryFileIsUsed: a manifest that no kustomization names is tested by nobody.
+// TestEveryFileIsUsed checks that a kustomization includes each manifest, since other manifests are not
+// tested.
 func TestEveryFileIsUsed(t *testing.T) {
 	err := filepath.WalkDir(kubernetes, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" ||
@@ -185,7 +186,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 	}
 }
 
-// keepPromises looks at every pod, and whether policies and monitors meet it.
+// keepPromises checks every pod, and whether policies and monitors match it.
 func (m *manifests) keepPromises(t *testing.T) {
 	t.Helper()
 	for _, w := range m.pods {
@@ -223,13 +224,13 @@ func (m *manifests) keepPromises(t *testing.T) {
 	}
 }
 
-// isScraped says whether a Prometheus that goes by annotations asks the daemon's port.
+// isScraped reports whether a Prometheus with annotation discovery scrapes the daemon's port.
 func isScraped(pod *core.PodTemplateSpec, port int) bool {
 	return pod.Annotations["prometheus.io/scrape"] == "true" &&
 		pod.Annotations["prometheus.io/port"] == strconv.Itoa(port)
 }
 
-// findsNames says whether a policy lets the name service through, in both of its ways.
+// findsNames reports whether a network policy allows DNS over UDP and TCP.
 func findsNames(policy *networking.NetworkPolicy) bool {
 	ways := map[core.Protocol]bool{}
 	for _, rule := range policy.Spec.Egress {
@@ -251,8 +252,8 @@ func selects(t *testing.T, selector *meta.LabelSelector, of map[string]string) b
 	return s.Matches(labels.Set(of))
 }
 
-// hooksAndFlags asks the program itself whether it knows what the manifests run
-// it with: every command, and every SPANSTATSD_ variable as a flag of one of them.
+// hooksAndFlags runs the daemon to check every command of the manifests, and every SPANSTATSD_ variable
+// as a flag of a command.
 func hooksAndFlags(t *testing.T, spec *core.PodSpec) {
 	t.Helper()
 	for _, c := range append(append([]core.Container{}, spec.InitContainers...), spec.Containers...) {

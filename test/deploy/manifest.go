@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests are the objects of one application of a file, an overlay or a chart.
+// manifests are the objects in a file, an overlay or a rendered chart.
 type manifests struct {
 	pods     []workload
 	policies []*networking.NetworkPolicy
@@ -25,14 +25,13 @@ type manifests struct {
 	accounts []*core.ServiceAccount
 }
 
-// workload is anything with a pod template.
+// workload is an object with a pod template.
 type workload struct {
 	kind, name string
 	pod        *core.PodTemplateSpec
 }
 
-// decode reads every document strictly: a field that the API does not know, or
-// that stands there twice, is an error, and so is a kind that is not expected.
+// decode decodes every document strictly: unknown or repeated fields and unexpected kinds are errors.
 func decode(text []byte) (*manifests, error) {
 	m := &manifests{}
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
@@ -105,7 +104,7 @@ func collect[T any](into *[]*T, object []byte) error {
 	return err
 }
 
-// strictly decodes one object as the API server does when asked to be strict.
+// strictly decodes one object like the API server with strict validation.
 func strictly[T any](object []byte) (*T, error) {
 	var value T
 	problems, err := json.UnmarshalStrict(object, &value)

@@ -9,9 +9,9 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// TestLimitFitsTheDefaults: within the limit of the manifests the daemon keeps as many
-// ring slots and payloads as it does without a limit, and aggregates for sixty services of
-// a hundred resources.
+// TestLimitFitsTheDefaults checks that, within the memory limit of the manifests, the daemon has as
+// many ring slots and payloads as without a limit, and aggregates for sixty services with a hundred
+// resources each.
 func TestLimitFitsTheDefaults(t *testing.T) {
 	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
 	limit := daemon.Resources.Limits[core.ResourceMemory]
@@ -40,7 +40,7 @@ func TestLimitFitsTheDefaults(t *testing.T) {
 	if len(free) != 2 || strings.Join(free, " ") != strings.Join(limited, " ") {
 		t.Errorf("without a limit %v, with %s %v", free, limit.String(), limited)
 	}
-	// With the agent's socket requests of more than 1 MiB are not counted here; nothing else changes.
+	// With the agent's socket, requests of more than 1 MiB are not counted. Nothing else changes.
 	if both := settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB",
 		"SPANSTATSD_APM_SOCKET=/run/apm.socket"); strings.Join(both, " ") != strings.Join(free, " ") {
 		t.Errorf("without a limit %v, as the agent with %s %v", free, limit.String(), both)

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// requestMetrics are what /metrics/spans has of requests in the dialect spanmetrics: the histogram as a
+// requestMetrics lists the series of /metrics/spans in the dialect spanmetrics: the histogram as a
 // native one, or as classic buckets.
 var requestMetrics = []string{
 	"traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds",
@@ -18,12 +18,11 @@ var requestMetrics = []string{
 	"traces_span_metrics_duration_seconds_count",
 }
 
-// metricNames are the series that a scraped daemon has: those of docs/metrics.md,
-// which a test of the daemon holds equal to its registry; those of Go and of the
-// process; and the one that Prometheus adds.
+// metricNames returns the series of a scraped daemon: those in docs/metrics.md, which a test of the
+// daemon compares with the registry; those of Go and of the process; and the one that Prometheus adds.
 func metricNames(t *testing.T) map[string]bool {
 	t.Helper()
-	// others' own
+	// metrics of other programs
 	names := map[string]bool{"up": true, "apiserver_mutating_admission_policy_check_total": true}
 	for _, name := range requestMetrics {
 		names[name] = true
@@ -54,7 +53,7 @@ func metricNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// checkQuery expects a query that asks for metrics, each of which exists.
+// checkQuery checks that a query selects metrics and that each of them exists.
 func checkQuery(t *testing.T, where, query string, known map[string]bool) {
 	t.Helper()
 	if checkExpression(t, where, query, known) == 0 {
@@ -62,8 +61,8 @@ func checkQuery(t *testing.T, where, query string, known map[string]bool) {
 	}
 }
 
-// checkExpression parses an expression with Prometheus's parser, looks for each series that it
-// selects, and returns how many those are.
+// checkExpression parses an expression with Prometheus's parser, checks each series that it selects,
+// and returns their number.
 func checkExpression(t *testing.T, where, query string, known map[string]bool) (selectors int) {
 	t.Helper()
 	expr, err := promParser.ParseExpr(query)

@@ -20,12 +20,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestPrometheus has a real server scrape a daemon under load, and asks it over
-// its API for the drop rate, for the books, whether the alert on drops fires,
-// and every question of the dashboards.
+// TestPrometheus lets a real server scrape a daemon under load, and queries it over its API for the
+// drop rate, the accounting, the state of the drop alert, and every query of the dashboards.
 //
-// Beside two tracers there is a third that speaks another version, so that some spans are
-// dropped whatever the machine's speed.
+// In addition to two tracers, a third one speaks another protocol version, so that some spans are
+// dropped at any machine speed.
 func TestPrometheus(t *testing.T) {
 	dir, err := os.MkdirTemp("", "pr")
 	if err != nil {
@@ -65,7 +64,7 @@ func TestPrometheus(t *testing.T) {
 		}
 		sent += c.Stats().Sent
 	}
-	// Quiet: what was received is what the tracers know to have sent.
+	// The daemon has received exactly the spans that the tracers have sent, and holds none.
 	server.await(fmt.Sprintf("spanstatsd_spans_received_total == %d and on (instance) "+
 		"sum by (instance) (spanstatsd_spans_held) == 0", sent))
 	received := server.ask("spanstatsd_spans_received_total")
@@ -98,7 +97,7 @@ func openClient(t *testing.T, dir, service string) *client.Client {
 	return c
 }
 
-// publish sends some ten thousand spans a second.
+// publish publishes about ten thousand spans per second.
 func publish(ctx context.Context, c *client.Client) {
 	batch := make([]client.Snapshot, 50)
 	for i := range batch {
@@ -118,8 +117,8 @@ func publish(ctx context.Context, c *client.Client) {
 	}
 }
 
-// speakAnotherVersion hands over ten spans ten times a second that the daemon refuses, and
-// returns how many that were.
+// speakAnotherVersion sends ten spans ten times a second, which the daemon refuses, and returns the
+// number of spans.
 func speakAnotherVersion(ctx context.Context, socket string) (spans uint64) {
 	key := wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op"})
 	for ctx.Err() == nil {
@@ -141,18 +140,19 @@ func speakAnotherVersion(ctx context.Context, socket string) (spans uint64) {
 	return spans
 }
 
-// start runs a program until the end of the test.
+// start starts a program that runs until the end of the test.
 func start(t *testing.T, name string, args ...string) {
 	t.Helper()
 	startWith(t, nil, name, args...)
 }
 
-// startWith runs a program with more variables, and with a standard input that says nothing and does not end.
+// startWith starts a program with additional variables, and with a standard input that stays open and
+// empty.
 func startWith(t *testing.T, env []string, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it starts
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to kill its child processes as well
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,26 +12,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What the manifests promise of every pod that the daemon runs in.
+// The promises of the manifests for every pod with the daemon.
 
 const (
 	daemonUser = 65532
-	// defaultSocket is the daemon's own default, which TestUnit holds.
+	// defaultSocket is the daemon's default socket, as checked by TestUnit.
 	defaultSocket = "/var/run/spanstatsd/spans.sock"
 	tokenPath     = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// hookSeconds and graceSeconds are what the hooks and the daemon's own
-	// --shutdown-grace may take of a pod's grace.
+	// hookSeconds and graceSeconds are the parts of a pod's grace period for the hooks and for the
+	// daemon's --shutdown-grace.
 	hookSeconds, graceSeconds = 20, 5
 )
 
-// What the daemon takes in an ordinary pod, as `make test-requests` measures it; and the least that it can be
-// given before it keeps fewer aggregates than its default.
+// The daemon's resource usage in an ordinary pod, as measured by `make test-requests`, and the smallest
+// limits with which it keeps its default number of aggregates.
 var (
 	leastRequest, leastCPU = resource.MustParse("32Mi"), resource.MustParse("10m")
 	leastLimit             = resource.MustParse("192Mi")
 )
 
-// findings are the promises that something breaks.
+// findings are the broken promises.
 type findings []string
 
 func (f *findings) expect(kept bool, format string, args ...any) {
@@ -40,7 +40,7 @@ func (f *findings) expect(kept bool, format string, args ...any) {
 	}
 }
 
-// brokenPromises looks at one pod.
+// brokenPromises checks one pod.
 func brokenPromises(w workload) (f findings) {
 	spec := &w.pod.Spec
 	f.expect(!spec.HostNetwork && !spec.HostIPC, "%s shares the host's network or memory", w.name)
@@ -65,7 +65,7 @@ func brokenPromises(w workload) (f findings) {
 	return f
 }
 
-// daemonOf finds the daemon, and whether it is a native sidecar.
+// daemonOf returns the daemon's container and whether it is a native sidecar.
 func daemonOf(spec *core.PodSpec) (daemon *core.Container, native bool) {
 	for i := range spec.InitContainers {
 		if c := &spec.InitContainers[i]; c.Name == "spanstatsd" {
@@ -80,7 +80,7 @@ func daemonOf(spec *core.PodSpec) (daemon *core.Container, native bool) {
 	return nil, false
 }
 
-// order: the socket is there before the application and outlives it.
+// order checks that the socket exists before the application starts and outlives it.
 func (f *findings) order(w workload, daemon *core.Container, native bool) {
 	switch {
 	case native:
@@ -99,7 +99,7 @@ func (f *findings) order(w workload, daemon *core.Container, native bool) {
 	f.expect(grace == nil || *grace > graceSeconds, "the pod's grace ends before the daemon's")
 }
 
-// hook says whether the hook after the start, or before the stop, waits for what.
+// hook reports whether the post-start hook, or the pre-stop hook, waits for the given thing.
 func hook(c *core.Container, start bool, what string) bool {
 	if c.Lifecycle == nil {
 		return false
@@ -112,7 +112,7 @@ func hook(c *core.Container, start bool, what string) bool {
 		slices.Equal(handler.Exec.Command[:3], []string{"/spanstatsd", "wait", what})
 }
 
-// confined: nothing of the host, no privilege, nothing to write to.
+// confined checks that the container has no host access, no privileges, and no writable file system.
 func (f *findings) confined(c *core.Container) {
 	s := c.SecurityContext
 	if s == nil {
@@ -126,7 +126,7 @@ func (f *findings) confined(c *core.Container) {
 	f.contained(c)
 }
 
-// contained is what holds even for a container that runs as root.
+// contained checks the restrictions that also apply to a container that runs as root.
 func (f *findings) contained(c *core.Container) {
 	s := c.SecurityContext
 	f.expect(isTrue(s.ReadOnlyRootFilesystem), "%s may write its root", c.Name)
@@ -139,7 +139,7 @@ func (f *findings) contained(c *core.Container) {
 		s.SeccompProfile.Type == core.SeccompProfileTypeRuntimeDefault, "%s has no seccomp profile", c.Name)
 }
 
-// preparation runs as root for a moment, with what giving a directory away needs.
+// preparation checks the init container that runs as root to change the owner of a directory.
 func (f *findings) preparation(c, daemon *core.Container) {
 	socket := cmp.Or(environment(c, "SPANSTATSD_SOCKET"), defaultSocket)
 	f.expect(socket == cmp.Or(environment(daemon, "SPANSTATSD_SOCKET"), defaultSocket) &&
@@ -152,7 +152,8 @@ func (f *findings) preparation(c, daemon *core.Container) {
 	}
 }
 
-// token: the daemon never sees one, whether the application has one or not.
+// token checks that the daemon never gets a service account token, whether or not the application has
+// one.
 func (f *findings) token(spec *core.PodSpec, daemon *core.Container) {
 	if spec.AutomountServiceAccountToken != nil && !*spec.AutomountServiceAccountToken {
 		return
@@ -167,8 +168,8 @@ func (f *findings) token(spec *core.PodSpec, daemon *core.Container) {
 	f.expect(false, "the daemon sees the service account's token")
 }
 
-// shared: daemon and application mount the socket's directory, whole, and
-// whoever does may connect.
+// shared checks that daemon and application mount the whole directory of the socket, and that every
+// container with this mount can connect.
 func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 	socket := environment(daemon, "SPANSTATSD_SOCKET")
 	mount := mountAt(daemon, path.Dir(socket))
@@ -198,8 +199,9 @@ func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 	}
 }
 
-// exports says whether an application has an SDK that exports to the daemon, and so needs no
-// directory: then it is told where, the daemon is there, and it sends nothing to itself.
+// exports reports whether an application has an SDK that exports to the daemon, so that it needs no
+// socket directory. It checks that the SDK has the right endpoint, that the daemon listens there, and
+// that the daemon does not export to itself.
 func (f *findings) exports(c, daemon *core.Container) bool {
 	endpoint := environment(c, "OTEL_EXPORTER_OTLP_ENDPOINT")
 	if endpoint == "" {
@@ -227,7 +229,7 @@ func (f *findings) resources(c *core.Container) {
 	f.expect(!cpu.IsZero(), "%s has as many drainers as the node has cores", c.Name)
 }
 
-// probes ask the daemon about itself alone, and never take the pod out of service.
+// probes checks that probes concern only the daemon itself, and never make the pod unready.
 func (f *findings) probes(c *core.Container) {
 	for path, probe := range map[string]*core.Probe{"/readyz": c.StartupProbe, "/livez": c.LivenessProbe} {
 		ok := probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Path == path &&
@@ -241,7 +243,7 @@ func (f *findings) probes(c *core.Container) {
 		"probes and scrapes use")
 }
 
-// httpPort is where the daemon answers HTTP.
+// httpPort returns the daemon's HTTP port.
 func httpPort(c *core.Container) int {
 	_, port, err := net.SplitHostPort(environment(c, "SPANSTATSD_HTTP_ADDR"))
 	if n, bad := strconv.Atoi(port); err == nil && bad == nil {
@@ -250,7 +252,8 @@ func httpPort(c *core.Container) int {
 	return 9126
 }
 
-// agent: the daemon is told where it is, or that there is none, or it would look within its own pod.
+// agent checks that the daemon has an agent address or that the agent is disabled. Otherwise it would
+// look within its own pod.
 func (f *findings) agent(c *core.Container) {
 	host := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "DD_AGENT_HOST" })
 	node := host >= 0 && c.Env[host].ValueFrom != nil && c.Env[host].ValueFrom.FieldRef != nil &&

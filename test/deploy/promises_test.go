@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestPromisesSeeWhenTheyAreBroken breaks a good pod in one way at a time.
+// TestPromisesSeeWhenTheyAreBroken breaks one promise of a valid pod at a time.
 func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
 	no, root, once := false, int64(0), core.ContainerRestartPolicy("Never")
 	for name, c := range map[string]struct {

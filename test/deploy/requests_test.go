@@ -24,9 +24,10 @@ import (
 	shapes "github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// TestRequestsAreEnough measures a daemon as in an ordinary pod: every door open, 500 spans a second of a
-// client and 500 of an SDK's requests, an agent and a Prometheus that take them. What it takes of memory and
-// of processors, most and at 99 % of all seconds, is within what manifests and chart request.
+// TestRequestsAreEnough measures a daemon in an ordinary pod: all receivers enabled, 500 spans per
+// second from a client and 500 in an SDK's requests, with an agent and a Prometheus. The maximum and
+// the 99th percentile over the seconds of its memory and processor usage must be within the requests of
+// the manifests and the chart.
 func TestRequestsAreEnough(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("TIME"))
 	if err != nil {
@@ -75,7 +76,7 @@ func TestRequestsAreEnough(t *testing.T) {
 	}
 }
 
-// handOver has a client hand over 500 spans a second.
+// handOver publishes 500 spans per second with a client.
 func handOver(ctx context.Context, c *client.Client) {
 	generator, _ := shapes.New(shapes.Stable, 1)
 	spans, batch := make([]shapes.Snapshot, 5), make([]client.Snapshot, 5)
@@ -99,7 +100,7 @@ func handOver(ctx context.Context, c *client.Client) {
 	}
 }
 
-// exportSpans sends what an SDK has sent, 500 spans a second in requests of 512.
+// exportSpans sends recorded spans of an SDK, 500 per second in requests of 512.
 func exportSpans(ctx context.Context, t *testing.T) {
 	request, err := recorded.Load("java")
 	if err != nil {
@@ -130,8 +131,7 @@ func exportSpans(ctx context.Context, t *testing.T) {
 	}
 }
 
-// sample asks the kernel each second what the process has of memory, in MiB, and has used of processors, in
-// thousandths.
+// sample measures, every second, the memory of a process in MiB and its processor usage in thousandths.
 func sample(ctx context.Context, t *testing.T, pid int) (memory, cpu []float64) {
 	last, before := processor(t, pid), time.Now()
 	for {
@@ -152,13 +152,13 @@ func sample(ctx context.Context, t *testing.T, pid int) (memory, cpu []float64) 
 	}
 }
 
-// processor is how many seconds a process has used, all threads together.
+// processor returns the processor time of all threads of a process, in seconds.
 func processor(t *testing.T, pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, fields, _ := strings.Cut(string(text), ") ") // behind the name
+	_, fields, _ := strings.Cut(string(text), ") ") // after the program name
 	user, _ := strconv.ParseFloat(strings.Fields(fields)[11], 64)
 	system, _ := strconv.ParseFloat(strings.Fields(fields)[12], 64)
 	return (user + system) / 100

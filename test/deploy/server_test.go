@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// server is a real Prometheus.
+// server is a real Prometheus server.
 type server struct {
 	t    *testing.T
 	base string
 }
 
-// startPrometheus runs one that scrapes a daemon, with all of our rules.
+// startPrometheus starts a server that scrapes a daemon, with all rules.
 func startPrometheus(t *testing.T, dir, target string) *server {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Dir(daemonRules.rules))
@@ -53,7 +53,7 @@ func runPrometheus(t *testing.T, args ...string) *server {
 	return &server{t, "http://" + address}
 }
 
-// result is what the API answers to a query.
+// result is the API's response to a query.
 type result struct {
 	Status, Error string
 	Data          struct {
@@ -61,7 +61,7 @@ type result struct {
 	}
 }
 
-// get asks the API; an error means that the server is not there yet.
+// get sends an API request. An error means that the server is not listening yet.
 func (s *server) get(path string, parameters url.Values, into any) error {
 	response, err := http.Get(s.base + "/api/v1/" + path + "?" + parameters.Encode())
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *server) query(promql string) (r result, err error) {
 	return r, err
 }
 
-// await asks until the answer is not empty.
+// await repeats a query until the result is not empty.
 func (s *server) await(promql string) {
 	s.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -92,7 +92,7 @@ func (s *server) await(promql string) {
 	}
 }
 
-// ask returns the one number that answers.
+// ask returns the single number in the result of a query.
 func (s *server) ask(promql string) float64 {
 	s.t.Helper()
 	r, err := s.query(promql)
@@ -106,8 +106,8 @@ func (s *server) ask(promql string) float64 {
 	return number
 }
 
-// answers asks each question of a dashboard. Those that show only
-// what is above 0, or need a limit of memory, may have no answer.
+// answers runs each query of a dashboard. Queries for values above 0 only, and those about a memory
+// limit, may have an empty result.
 func (s *server) answers(given *givenDashboard) {
 	s.t.Helper()
 	all := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$job", ".*", "$instance", ".*",
@@ -124,7 +124,7 @@ func (s *server) answers(given *givenDashboard) {
 	}
 }
 
-// rulesAreWell: the server evaluates each of our rules without an error.
+// rulesAreWell checks that the server evaluates each rule without an error.
 func (s *server) rulesAreWell() {
 	s.t.Helper()
 	var answer struct {

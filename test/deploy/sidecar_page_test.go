@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// componentAddress is where the documents say that a component is. Here it is in
-// the directory above.
+// componentAddress is the documented address of a component. The test replaces it with the directory
+// above.
 const componentAddress = "https://github.com/spanstatsd/spanstatsd//" +
 	"deploy/kubernetes/components/sidecar?ref=main"
 
-// TestInstallPage_Sidecar writes the files that docs/install.md shows for a sidecar, applies
-// them as it says, except that the component comes from here, and expects a pod
-// that keeps every promise, is scraped, and needs no CRD.
+// TestInstallPage_Sidecar writes the files shown in docs/install.md for a sidecar and applies them as
+// documented, except that the component comes from this repository. The pod must keep every promise, be
+// scraped, and need no CRD.
 func TestInstallPage_Sidecar(t *testing.T) {
 	page := string(readFile(t, "../../docs/install.md"))
 	_, section, found := strings.Cut(page, "\n## Kubernetes: as a sidecar\n")
@@ -26,7 +26,7 @@ func TestInstallPage_Sidecar(t *testing.T) {
 	if !found || strings.Count(section, componentAddress) != 1 {
 		t.Fatal("docs/install.md has no section about a sidecar, or it does not name the component once")
 	}
-	// Kustomize takes components by relative paths only, so ours come along.
+	// Kustomize accepts only relative component paths, so the component is copied.
 	copied := t.TempDir()
 	if err := os.CopyFS(copied, os.DirFS(kubernetes)); err != nil {
 		t.Fatal(err)

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestUnit holds the service unit to its promises, and to what the daemon does
-// by default.
+// TestUnit checks the promises of the service unit, and that the unit matches the daemon's defaults.
 func TestUnit(t *testing.T) {
 	has := map[string]bool{}
 	section := ""

@@ -18,10 +18,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// version is the programs of one version.
+// version is the set of programs of one version.
 type version struct{ name, daemon, lab string }
 
-// buildVersion builds the programs of a tree.
+// buildVersion builds the programs of a source tree.
 func buildVersion(t *testing.T, name, tree string) version {
 	t.Helper()
 	v := version{name, filepath.Join(t.TempDir(), "spanstatsd"), ""}
@@ -40,7 +40,7 @@ func buildVersion(t *testing.T, name, tree string) version {
 	return v
 }
 
-// previous is the version before this one: testdata/previous names its commit.
+// previous returns the previous version; testdata/previous contains its commit.
 func previous(t *testing.T) version {
 	t.Helper()
 	commit := strings.TrimSpace(string(readFile(t, "testdata/previous")))
@@ -58,9 +58,9 @@ func previous(t *testing.T) version {
 	return buildVersion(t, "previous", tree)
 }
 
-// TestUpgradeAndDowngrade by one version: what is configured stays right, clients and daemons of both speak
-// with each other, and a daemon that finds what one of the other version left counts nothing twice, and all
-// of it where both know how.
+// TestUpgradeAndDowngrade checks one version step in both directions: the configuration stays valid,
+// clients and daemons of both versions work together, and a daemon that finds data of the other version
+// counts no span twice, and all spans if both versions support that.
 func TestUpgradeAndDowngrade(t *testing.T) {
 	old, now := previous(t), buildVersion(t, "this", "../..")
 	t.Run("flags of the previous version are taken", func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 		tracers, daemon := pair[0], pair[1]
 		t.Run("tracers of the "+tracers.name+" version before a daemon of the "+daemon.name,
 			func(t *testing.T) {
-				// It ends with 0 only if the agent counted exactly what was published.
+				// The exit code is 0 only if the agent has counted exactly the published spans.
 				out, err := exec.Command(tracers.lab, "bench", "--program", daemon.daemon, "--tracer",
 					"client",
 					"--workload",
@@ -94,7 +94,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	}
 }
 
-// flagsOf are the flags of a version's run.
+// flagsOf returns the flags of a version's run command.
 func flagsOf(t *testing.T, v version) map[string]bool {
 	t.Helper()
 	out, err := exec.Command(v.daemon, "run", "--help", "--all").Output()
@@ -108,8 +108,8 @@ func flagsOf(t *testing.T, v version) map[string]bool {
 	return flags
 }
 
-// takeOver kills a daemon while a client has spans with it that no agent has, and starts one of another
-// version at its socket.
+// takeOver kills a daemon while a client has undelivered spans, and starts one of another version at
+// its socket.
 func takeOver(t *testing.T, first, then version) {
 	const spans = 1000
 	dir := t.TempDir()
@@ -149,7 +149,7 @@ func takeOver(t *testing.T, first, then version) {
 	if err := next.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for range said { // to the end of its log
+	for range said { // until the end of its log
 	}
 	if err := next.Wait(); err != nil {
 		t.Errorf("the next daemon ended with %v", err)
@@ -163,8 +163,8 @@ func takeOver(t *testing.T, first, then version) {
 		stats.Ambiguous)
 }
 
-// runVersion runs a daemon until it listens. What it says afterwards comes over the channel, which is closed
-// at its end.
+// runVersion starts a daemon and waits until it listens. The channel receives its later log lines and
+// is closed at its end.
 func runVersion(t *testing.T, v version, socket string, agent *standin.Agent) (*exec.Cmd, <-chan string) {
 	t.Helper()
 	cmd := exec.Command(v.daemon, "run", "--socket", socket, "--agent-url", agent.URL(), "--http-addr",

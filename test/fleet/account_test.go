@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// mostBuckets is how many a histogram has at most, here and in deltatocumulative.
+// mostBuckets is the maximum number of buckets of a histogram, in the daemon and in deltatocumulative.
 const mostBuckets = 160
 
-// account is what became of all spans, in their number.
+// account is the outcome of all spans, in numbers of spans.
 type account struct {
-	counted  uint64 // by the oracle
-	kept     uint64 // by Prometheus
-	held     uint64 // accepted by a gateway that was killed, and gone with it
-	doubled  uint64 // handed on by one that was killed before it answered, and sent again
+	counted  uint64 // counted by the oracle
+	kept     uint64 // stored in Prometheus
+	held     uint64 // accepted by a gateway and lost when it was killed
+	doubled  uint64 // forwarded by a gateway that was killed before it responded, and therefore retried
 	series   int
-	repeated int // points that came a second time and were left out
+	repeated int // duplicate points, discarded by a gateway
 }
 
 func (a account) String() string {
@@ -27,14 +27,15 @@ func (a account) String() string {
 		a.counted, a.series, a.kept, a.held, a.doubled, a.repeated)
 }
 
-// account follows all spans through the tiers, once nothing is under way any more. Every
-// difference but those that it names is an error.
+// account follows all spans through the tiers once nothing is in flight. Every difference that is not
+// explained by one of the fields of account is an error.
 //
 //	oracle  = sum over gateways of what they accepted       every series, every bucket
 //	gateway = what Prometheus has under the gateway's name  every series, every bucket
 //
-// Of a killed gateway Prometheus has what it had accepted up to some point between two
-// deltas of a series; the rest was held. Or it has a delta more, which was handed on and never answered.
+// For a killed gateway, Prometheus has the spans accepted up to some delta of a series; the gateway
+// held the rest. Alternatively Prometheus has one more delta, which the gateway forwarded but never
+// acknowledged.
 func (f *tiers) account(t *testing.T, want map[string]*distribution) (a account) {
 	t.Helper()
 	a.series = len(want)
@@ -86,7 +87,7 @@ func adding(to map[string]*distribution, series string, d *distribution) {
 	to[series].add(d)
 }
 
-// compare holds what the gateways accepted, all together, against the oracle.
+// compare compares the sum of the accepted spans of all gateways with the oracle.
 func compare(t *testing.T, metric string, accepted, want map[string]*distribution) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -112,7 +113,7 @@ func compare(t *testing.T, metric string, accepted, want map[string]*distributio
 	}
 }
 
-// accepted is all that the gateway answered for.
+// accepted returns everything that the gateway has acknowledged.
 func (s *stream) accepted() *distribution {
 	if n := len(s.sums); n > 0 {
 		return s.sums[n-1]
@@ -120,9 +121,9 @@ func (s *stream) accepted() *distribution {
 	return newDistribution()
 }
 
-// held compares what a gateway had accepted of a stream with what Prometheus has: it returns what
-// is missing and what is there beyond, and what is wrong where neither a death between two deltas
-// nor one between a delta and its answer explains the difference.
+// held compares the acknowledged deltas of a stream with the data in Prometheus. It returns the number
+// of missing spans and of surplus spans. If neither a crash between two deltas nor a crash between a
+// delta and its response explains the difference, wrong describes the problem.
 func (s *stream) held(has *distribution, isKilled bool) (held, doubled uint64, wrong string) {
 	if has == nil {
 		has = newDistribution()
@@ -147,7 +148,7 @@ func (s *stream) held(has *distribution, isKilled bool) (held, doubled uint64, w
 	return 0, 0, "what Prometheus has is no beginning of what it accepted: " + wrong
 }
 
-// streams are those of one metric, by their series.
+// streams returns the streams of one metric, by series.
 func (p *tap) streams(metric string) map[string]*stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +161,7 @@ func (p *tap) streams(metric string) map[string]*stream {
 	return of
 }
 
-// of is what Prometheus has of a metric under a gateway's name, by series.
+// of returns the distributions of a metric that Prometheus has under a gateway's name, by series.
 func (p *prometheus) of(metric, gateway string) map[string]*distribution {
 	p.t.Helper()
 	has := map[string]*distribution{}
@@ -175,8 +176,8 @@ func (p *prometheus) of(metric, gateway string) map[string]*distribution {
 	return has
 }
 
-// fitting is the finest scale, of those not finer than the distribution's, at which it
-// has no more buckets than that.
+// fitting returns the finest scale, not finer than d's, at which d has at most the given number of
+// buckets.
 func (d *distribution) fitting(most int) int {
 	for scale := d.scale; ; scale-- {
 		indexes := slices.Collect(maps.Keys(d.at(scale).buckets))

@@ -11,34 +11,34 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// trouble is what befalls a collector.
+// trouble is a fault of a collector.
 type trouble struct {
-	away   time.Duration                    // from the beginning; for ever if less than 0
-	befall func(w http.ResponseWriter) fate // of a request, nil for none
-	args   []string                         // of the daemon
-	unsent string                           // the reason of what the collector does not have in the end
+	away      time.Duration                    // unavailable at first for this time; negative means always
+	onRequest func(w http.ResponseWriter) fate // decides the outcome of a request; nil for none
+	args      []string                         // flags of the daemon
+	unsent    string                           // reason of the spans that the collector does not receive
 }
 
-// fate is what becomes of a request.
+// fate is the outcome of a request.
 type fate int
 
 const (
 	taken     fate = iota
-	answered       // already, and not taken
-	leavesOut      // one point of it
+	answered       // onRequest has responded with an error
+	leavesOut      // one data point is rejected
 )
 
 var troubles = map[string]trouble{
 	"it is away, and comes back":        {away: 3 * time.Second},
 	"it is away for too long":           {away: -1, args: []string{"--retry-age=3s"}, unsent: "expired"},
-	"it has too much to do for a while": {befall: overloaded(3)},
-	"it leaves out a part":              {befall: leavingOut, unsent: "rejected"},
-	"it refuses everything":             {befall: refusing, unsent: "rejected"},
+	"it has too much to do for a while": {onRequest: overloaded(3)},
+	"it leaves out a part":              {onRequest: leavingOut, unsent: "rejected"},
+	"it refuses everything":             {onRequest: refusing, unsent: "rejected"},
 	"it is well":                        {},
 }
 
-// A collector in trouble beside an agent that is well: the agent has every span as ever, and the
-// daemon's books say of the collector what became of each.
+// If a collector fails and an agent does not, the agent still gets every span, and the daemon's
+// accounting shows the outcome of each span for the collector.
 func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 	const spans = 400
 	for name, row := range troubles {
@@ -49,7 +49,7 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 			}
 			t.Cleanup(func() { agent.Close() })
 			r := newReceiver(t)
-			r.befall = row.befall
+			r.onRequest = row.onRequest
 			if row.away >= 0 {
 				time.AfterFunc(row.away, r.start)
 			}
@@ -75,8 +75,8 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 			switch has := r.taken(); {
 			case flushed+unsent != spans || (unsent > 0) != (row.unsent != ""):
 				t.Errorf("flushed are %d, unsent as %q %d", flushed, row.unsent, unsent)
-			case flushed > has, row.befall == nil && flushed != has:
-				// The books may say too many points left out, never too few.
+			case flushed > has, row.onRequest == nil && flushed != has:
+				// The accounting can report too many rejected points, but never too few.
 				t.Errorf("flushed are %d, the collector has %d", flushed, has)
 			}
 			d.stop()
@@ -84,7 +84,7 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 	}
 }
 
-// overloaded sends so many requests away for a second.
+// overloaded rejects the given number of requests for a second each.
 func overloaded(requests int) func(http.ResponseWriter) fate {
 	return func(w http.ResponseWriter) fate {
 		if requests--; requests < 0 {
@@ -110,7 +110,7 @@ func leavingOut(w http.ResponseWriter) fate {
 		panic(err)
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	_, _ = w.Write(body) // a daemon that left shows in its books
+	_, _ = w.Write(body) // if the daemon has disconnected, its accounting shows it
 	return leavesOut
 }
 

@@ -16,24 +16,23 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// daemon is the program, built from the tree that this module stands in, and the tracers that
-// are connected to it: one an origin.
+// daemon is a daemon process built from this repository, with its connected tracers, one per origin.
 type daemon struct {
 	*process
 	http    string
 	host    string
 	clients []*client.Client
 
-	published uint64 // spans
+	published uint64 // number of published spans
 }
 
-// startDaemon runs a daemon for the pods of a host, each of them an origin of its own.
+// startDaemon starts a daemon for the pods of a host. Each pod is an origin.
 func startDaemon(t *testing.T, host string, pods int, args ...string) *daemon {
 	t.Helper()
 	return startDaemonAt(t, freeAddress(t), host, pods, args...)
 }
 
-// startDaemonAt runs one that listens at an address, where another one may have listened before.
+// startDaemonAt is startDaemon with a listen address, which a previous daemon can have used.
 func startDaemonAt(t *testing.T, address, host string, pods int, args ...string) *daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fl") // short, because a socket's path must be
@@ -66,7 +65,7 @@ func startDaemonAt(t *testing.T, address, host string, pods int, args ...string)
 	return d
 }
 
-// services are fewer than pods, so that several pods differ only in who they are.
+// services is less than the number of pods, so that several pods differ only in their identity.
 const services = 20
 
 func (d *daemon) origin(pod int) client.Origin {
@@ -78,7 +77,7 @@ func (d *daemon) origin(pod int) client.Origin {
 
 func (d *daemon) origins() int { return len(d.clients) }
 
-// publish hands spans to the tracers of their origins.
+// publish publishes spans with the tracers of their origins.
 func (d *daemon) publish(spans []loadedSpan) error {
 	batches := make([][]client.Snapshot, len(d.clients))
 	for _, s := range spans {
@@ -97,7 +96,7 @@ func (d *daemon) publish(spans []loadedSpan) error {
 	return nil
 }
 
-// name is the series that the dialect spanmetrics makes of a span.
+// name returns the name of the series for a span in the dialect spanmetrics.
 func (d *daemon) name(s *loadedSpan) string {
 	o := d.origin(s.origin)
 	return series(map[string]string{
@@ -106,7 +105,7 @@ func (d *daemon) name(s *loadedSpan) string {
 	})
 }
 
-// hands waits until the tracers have handed over all that they have.
+// hands waits until the tracers have written all their spans to the daemon.
 func (d *daemon) hands(t *testing.T) {
 	t.Helper()
 	for _, c := range d.clients {
@@ -116,8 +115,8 @@ func (d *daemon) hands(t *testing.T) {
 	}
 }
 
-// counted is a counter of /metrics, added up over all lines of a destination and, where one
-// is named, of a reason.
+// counted returns the sum of a counter in /metrics over all lines with the given destination and, if
+// not empty, the given reason.
 func (d *daemon) counted(name, destination, reason string) (sum uint64) {
 	d.t.Helper()
 	response, err := http.Get("http://" + d.http + "/metrics")
@@ -145,7 +144,7 @@ func (d *daemon) counted(name, destination, reason string) (sum uint64) {
 	return sum
 }
 
-// books are what the daemon says became of every span.
+// books is the daemon's accounting of all spans.
 type books struct {
 	Received, Aggregated, Flushed, Unsent, Held uint64
 	Balanced                                    bool
@@ -165,7 +164,7 @@ func (d *daemon) books() books {
 	return status.Books
 }
 
-// mustBalance says that so many spans were received, and that all of them were delivered.
+// mustBalance checks that the given number of spans was received and that all of them were delivered.
 func (d *daemon) mustBalance(spans uint64) {
 	d.t.Helper()
 	if b := d.books(); !b.Balanced || b.Received != spans || b.Flushed != spans || b.Unsent != 0 {

@@ -15,11 +15,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// ours is the dashboard of requests that this repository has.
+// ours is this repository's request dashboard.
 const ours = "../../deploy/grafana/requests.json"
 
-// published is what a dashboard that others have published asks of span metrics, in our words: which
-// metrics, told apart by which labels, and which spans.
+// published describes the queries of a published dashboard for span metrics: the metrics, the grouping
+// labels and the selected spans, in dialect-independent terms.
 type published struct {
 	Dashboard, Dialect string
 	Asks               []struct {
@@ -27,12 +27,13 @@ type published struct {
 		By     []string
 		Where  string
 	}
-	Lacks string // what it asks that the daemon does not have
+	Lacks string // queried data that the daemon does not have
 }
 
-// Dashboards that people have show data, in the dialect that they are for: ours with native histograms and
-// with classic ones; what published ones ask (testdata/published.json); and each that lies in the directory
-// that DASHBOARDS names, as it is but for its variables.
+// TestScrapedDashboards checks that common dashboards show data in their dialect: this repository's
+// dashboard with native histograms and with classic ones, the queries of published dashboards
+// (testdata/published.json), and each dashboard in the directory DASHBOARDS, unchanged except for its
+// variables.
 func TestScrapedDashboards(t *testing.T) {
 	var all []published
 	text, err := os.ReadFile("testdata/published.json")
@@ -59,7 +60,7 @@ func TestScrapedDashboards(t *testing.T) {
 						p.mustAnswer(&dashboard, n)
 					}
 				}
-				// a pattern without a fault
+				// fails only for a malformed pattern
 				files, _ := filepath.Glob(filepath.Join(os.Getenv("DASHBOARDS"), "*.json"))
 				for _, file := range files {
 					p.mustAnswerAll(file, n)
@@ -69,7 +70,7 @@ func TestScrapedDashboards(t *testing.T) {
 	}
 }
 
-// publishRequests publishes requests that speak HTTP, some of which fail.
+// publishRequests publishes HTTP requests, some of which fail.
 func publishRequests(t *testing.T, d *daemon) {
 	t.Helper()
 	batch := make([]client.Snapshot, 40)
@@ -89,7 +90,7 @@ func publishRequests(t *testing.T, d *daemon) {
 	}
 }
 
-// mustAnswer expects data to all that a published dashboard asks, with each label by which it tells apart.
+// mustAnswer checks that each query of a published dashboard returns data with each grouping label.
 func (p *prometheus) mustAnswer(dashboard *published, n names) {
 	p.t.Helper()
 	for _, ask := range dashboard.Asks {
@@ -113,11 +114,11 @@ func (p *prometheus) mustAnswer(dashboard *published, n names) {
 	}
 }
 
-// variables of a dashboard stand in its queries; those that Grafana knows by itself are times.
+// variables matches the variables in a dashboard's queries. Grafana's built-in variables are durations.
 var variables = regexp.MustCompile(`\$\{?(\w+)(:\w+)?\}?`)
 
-// asked is a query as Grafana asks it, when all of everything is chosen: where a label must be equal
-// to a variable, that is one service.
+// asked returns a query as sent by Grafana with the option "All" selected. A label that must equal a
+// variable is set to the service.
 func asked(query, service string) string {
 	query = regexp.MustCompile(`([^!=~])="(\$\{?\w+\}?)"`).ReplaceAllString(query, `$1=~"$2"`)
 	return variables.ReplaceAllStringFunc(query, func(name string) string {
@@ -133,7 +134,7 @@ func asked(query, service string) string {
 	})
 }
 
-// mustAnswerAll expects data to each query of a dashboard that asks for metrics of a dialect.
+// mustAnswerAll checks that each query of a dashboard for metrics of a dialect returns data.
 func (p *prometheus) mustAnswerAll(file string, n names) {
 	p.t.Helper()
 	text, err := os.ReadFile(file)
@@ -158,7 +159,7 @@ func (p *prometheus) mustAnswerAll(file string, n names) {
 	p.t.Logf("%s: %d queries of %s are answered", filepath.Base(file), answered, n.dialect)
 }
 
-// queriesOf are all that a dashboard asks, in Grafana's format, whatever version of it.
+// queriesOf returns all queries of a dashboard in any version of Grafana's format.
 func queriesOf(value any) (queries []string) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -11,10 +11,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// A few daemons need no collector: Prometheus takes their running totals as they are, or
-// adds up their deltas itself. Either way it has every bucket, and says each quantile
-// within the bounds of the bucket that holds it, though a daemon is replaced by the next;
-// and though Prometheus itself goes for a while, where it is sent running totals.
+// A few daemons need no collector: Prometheus stores their cumulative totals, or adds up their deltas
+// itself. In both cases it has every bucket, and each quantile is within the bounds of the right
+// bucket, even though a daemon is replaced by another one and, for cumulative totals, Prometheus is
+// unavailable for a while.
 func TestPrometheusWithoutACollector(t *testing.T) {
 	t.Run("cumulative", func(t *testing.T) {
 		p := startPrometheus(t)
@@ -37,17 +37,17 @@ func TestPrometheusWithoutACollector(t *testing.T) {
 	})
 }
 
-// direct publishes spans of three pods to one daemon and to the next, in rounds before which
-// something may happen, and holds what Prometheus has of them against the oracle.
+// direct publishes spans of three pods to a daemon and to its successor in rounds, calls before at the
+// start of each round, and compares the data in Prometheus with the oracle.
 func direct(t *testing.T, p *prometheus, before func(round int), args ...string) {
 	const pods, daemons, rounds, spansOfRound = 3, 2, 5, 1000
 	args = append(args, "--otlp-metrics-endpoint", p.url+"/api/v1/otlp/v1/metrics")
 	o := newOracle(t)
 	r := rand.New(rand.NewPCG(22, 3))
-	exact := []float64{} // of one shape, over all pods
+	exact := []float64{} // durations of one shape, over all pods
 	for range daemons {
 		d := startDaemon(t, "node-1", pods, args...)
-		for round := range rounds { // so that totals run over several intervals
+		for round := range rounds { // so that cumulative totals cover several intervals
 			before(round)
 			spans := []loadedSpan{}
 			for range spansOfRound {
@@ -88,7 +88,7 @@ func direct(t *testing.T, p *prometheus, before func(round int), args ...string)
 	p.mustSayQuantiles(exact, shapes[0].name)
 }
 
-// total is all spans that Prometheus has in histograms.
+// total returns the number of spans in all histograms of Prometheus.
 func (p *prometheus) total() uint64 {
 	p.t.Helper()
 	all := p.ask("histogram_count(sum(" + prometheusNames[durations] + "))")
@@ -98,15 +98,15 @@ func (p *prometheus) total() uint64 {
 	return uint64(all[0].value)
 }
 
-// mustSayQuantiles holds histogram_quantile over the sum of a shape's series against the
-// values themselves.
+// mustSayQuantiles compares histogram_quantile over the sum of a shape's series with the exact
+// durations.
 func (p *prometheus) mustSayQuantiles(exact []float64, spanName string) {
 	p.t.Helper()
 	slices.Sort(exact)
 	selector := fmt.Sprintf("%s{span_name=%q, status_code=%q}", prometheusNames[durations], spanName,
 		shapes[0].status())
 	scale := p.ask("sum(" + selector + ")")[0].histogram.scale
-	factor := math.Exp2(math.Exp2(-float64(scale))) // of a bucket's bounds
+	factor := math.Exp2(math.Exp2(-float64(scale))) // ratio of a bucket's bounds
 	for _, q := range []float64{0.01, 0.5, 0.9, 0.99, 1} {
 		got := p.ask(fmt.Sprintf("histogram_quantile(%g, sum(%s))", q, selector))[0].value
 		want := exact[max(0, int(math.Ceil(q*float64(len(exact))))-1)]

@@ -11,25 +11,25 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// distribution is a base-2 exponential histogram, whoever made it: bucket i counts what is
-// above 2^(i/2^scale) seconds and not above 2^((i+1)/2^scale).
+// distribution is a base-2 exponential histogram of any source. Bucket i counts durations in the
+// interval (2^(i/2^scale), 2^((i+1)/2^scale)] seconds.
 type distribution struct {
 	scale   int
 	count   uint64
 	zeros   uint64
 	sum     float64
-	buckets map[int]uint64 // none is 0
+	buckets map[int]uint64 // non-empty buckets
 }
 
-// finest is the scale of a distribution that nothing was added to.
+// finest is the scale of an empty distribution.
 const finest = 20
 
 func newDistribution() *distribution {
 	return &distribution{scale: finest, buckets: map[int]uint64{}}
 }
 
-// at is the distribution at a scale that is not finer: each bucket of the result holds whole
-// buckets of this one.
+// at returns the distribution at a coarser or equal scale. Each of its buckets consists of whole
+// buckets of d.
 func (d *distribution) at(scale int) *distribution {
 	if scale > d.scale {
 		panic(fmt.Sprintf("BUG: buckets of scale %d say nothing of scale %d", d.scale, scale))
@@ -44,7 +44,7 @@ func (d *distribution) at(scale int) *distribution {
 	return coarse
 }
 
-// add adds another one, at the coarser of the two scales.
+// add adds another distribution at the coarser of the two scales.
 func (d *distribution) add(other *distribution) {
 	scale := min(d.scale, other.scale)
 	sum := d.at(scale)
@@ -55,8 +55,8 @@ func (d *distribution) add(other *distribution) {
 	*d = *sum
 }
 
-// differs says how, where two distributions are not equal at the coarser of their scales, and
-// what takes a duration may cut it by one part in 512.
+// differs describes how two distributions differ at the coarser of their scales, or returns "". Sums
+// may differ by one part in 512, because some sources truncate durations.
 func (d *distribution) differs(other *distribution) string {
 	scale := min(d.scale, other.scale)
 	a, b := d.at(scale), other.at(scale)
@@ -79,7 +79,7 @@ func (d *distribution) text() string {
 	return s.String()
 }
 
-// fromPoint is a data point of OTLP.
+// fromPoint converts an OTLP data point.
 func fromPoint(p pmetric.ExponentialHistogramDataPoint) *distribution {
 	d := &distribution{
 		scale: int(p.Scale()), count: p.Count(), zeros: p.ZeroCount(), sum: p.Sum(),
@@ -93,7 +93,7 @@ func fromPoint(p pmetric.ExponentialHistogramDataPoint) *distribution {
 	return d
 }
 
-// A bucket of a coarser scale is exactly the buckets that lie in it.
+// Each bucket at a coarser scale consists of exactly the buckets that it covers.
 func TestDistributionsAreBroughtDownExactly(t *testing.T) {
 	d := &distribution{
 		scale: 5, count: 7, zeros: 1, sum: 3,

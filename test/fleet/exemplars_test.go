@@ -21,17 +21,17 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// tracedSpan is a span as the backend of traces has it.
+// tracedSpan is a span stored in the trace backend.
 type tracedSpan struct {
 	service, name, kind, status string
 	seconds                     float64
 }
 
-// backend takes traces, and tells one by the ids of a span.
+// backend is a trace backend that finds a span by its IDs.
 type backend struct {
 	*httptest.Server
 	mu    sync.Mutex
-	spans map[string]tracedSpan // by trace id and span id
+	spans map[string]tracedSpan // by trace ID and span ID
 }
 
 func startBackend(t *testing.T) *backend {
@@ -83,8 +83,9 @@ func (b *backend) take(r *http.Request) error {
 	return nil
 }
 
-// Every exemplar that Prometheus scrapes leads to a span that the backend of traces has: of the series that
-// it stands on, as long as its value says. Both by text, where buckets have them, and by protobuf.
+// TestScrapedExemplars checks that every exemplar scraped by Prometheus refers to a span in the trace
+// backend, with the series of the exemplar and with the duration that is the exemplar's value. It tests
+// the text format, with exemplars on buckets, and the protobuf format.
 func TestScrapedExemplars(t *testing.T) {
 	for _, s := range scrapes {
 		t.Run(s.name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestScrapedExemplars(t *testing.T) {
 			const rounds, spans = 3, 200
 			for range rounds {
 				postTraces(t, otlp, r, spans)
-				time.Sleep(time.Second) // an interval
+				time.Sleep(time.Second) // one interval
 			}
 			queries := []string{spanmetrics.durations + "_bucket"}
 			if s.native {
@@ -110,7 +111,7 @@ func TestScrapedExemplars(t *testing.T) {
 	}
 }
 
-// postTraces sends spans of some names to the daemon, each a trace of its own.
+// postTraces sends spans with several names to the daemon, each in its own trace.
 func postTraces(t *testing.T, address string, r *rand.Rand, n int) {
 	t.Helper()
 	traces := ptrace.NewTraces()
@@ -151,7 +152,7 @@ func postTraces(t *testing.T, address string, r *rand.Rand, n int) {
 	}
 }
 
-// exemplars are those of a series, as the API has them.
+// exemplars are the exemplars of a series in the API's format.
 type exemplars struct {
 	Labels    map[string]string `json:"seriesLabels"`
 	Exemplars []struct {
@@ -170,7 +171,7 @@ func (p *prometheus) exemplars(promql string) (all []exemplars) {
 	return all
 }
 
-// mustResolve looks for the span of each exemplar.
+// mustResolve looks up the span of each exemplar.
 func (p *prometheus) mustResolve(b *backend, promql string) {
 	p.t.Helper()
 	b.mu.Lock()

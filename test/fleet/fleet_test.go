@@ -7,8 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// The tiers by themselves, given deltas by the SDK: a gateway dies while load runs, another comes, and
-// Prometheus is away. A gateway that answers when Prometheus has answered takes nothing with it.
+// TestTiers tests the tiers alone, with deltas from the SDK. Under load, a gateway is killed and
+// another one added, and Prometheus becomes unavailable. A gateway that responds only after Prometheus
+// has responded loses nothing.
 func TestTiers(t *testing.T) {
 	f := startTiers(t, 2, false)
 	s := &sender{t: t, url: f.url, many: 50, now: newOracle(t), began: time.Now()}
@@ -36,9 +37,10 @@ func TestTiers(t *testing.T) {
 	t.Logf("requests that were not taken at once: %d", s.refused)
 }
 
-// 215 pods on four nodes, a daemon each. While load runs a gateway is killed, another one added, and
-// the load balancer away for longer than any request waits. In the end Prometheus has every
-// span in its bucket, but for what the gateway that was killed had accepted and held.
+// TestFleet runs 215 pods on four nodes, with a daemon per node. Under load, a gateway is killed,
+// another one added, and the load balancer unavailable for longer than a request timeout. In the end
+// Prometheus has every span in its bucket, except for the spans that the killed gateway had accepted
+// and still held.
 func TestFleet(t *testing.T) {
 	f := startTiers(t, 2, true)
 	daemons := []*daemon{
@@ -50,7 +52,7 @@ func TestFleet(t *testing.T) {
 		sources = append(sources, d)
 	}
 	l := startLoad(t, sources...)
-	const some = 4 * time.Second // intervals
+	const some = 4 * time.Second // several intervals
 	time.Sleep(some)
 	f.lose(f.gateways[0], func() { time.Sleep(some) })
 	f.quiet(daemons)
@@ -71,14 +73,13 @@ func TestFleet(t *testing.T) {
 	f.account(t, l.oracle.counted(t))
 }
 
-// daemon starts one whose origins may all be of one process, as they are here.
+// daemon starts a daemon that allows all its origins to come from the same process, as they do here.
 func (f *tiers) daemon(host string, pods int) *daemon {
 	return startDaemon(f.t, host, pods, "--otlp-metrics-endpoint", f.url+"/v1/metrics", "--max-origins=512")
 }
 
-// quiet waits until no daemon has anything that it must send again. Who adds a
-// gateway while a request is sent again may have a stream counted twice: by
-// the gateway that it had, and by the one that it has now.
+// quiet waits until no daemon has anything to retry. If a gateway is added during a retry, a stream can
+// be counted twice: by its old gateway and by its new one.
 func (f *tiers) quiet(daemons []*daemon) {
 	f.t.Helper()
 	for _, d := range daemons {

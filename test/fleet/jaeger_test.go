@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// jaeger is a real one, which reads the metrics of its monitor tab from a Prometheus.
+// jaeger is a real Jaeger. Its monitor tab reads metrics from a Prometheus.
 type jaeger struct {
 	*process
 	url string
@@ -34,11 +34,11 @@ func startJaeger(t *testing.T, p *prometheus) *jaeger {
 	return j
 }
 
-// servers is what the tab asks for unless somebody chooses another kind of span.
+// servers is the default filter of the monitor tab, which can show other span kinds, too.
 var servers = map[string][]string{"span_kind": {"SPAN_KIND_SERVER"}, "service_name": {"shop-0", "shop-1"}}
 
-// The monitor tab of a real Jaeger: what its UI asks the API for is what was published, of each service and
-// of each operation. Its UI takes latencies for milliseconds.
+// TestJaegersMonitorTab checks the responses to the API requests of Jaeger's UI for each service and
+// operation. The UI interprets latencies as milliseconds.
 func TestJaegersMonitorTab(t *testing.T) {
 	s := showTraffic(t, shownFlags(t, "Jaeger", 1)...)
 	j := startJaeger(t, s.prometheus)
@@ -57,7 +57,8 @@ func TestJaegersMonitorTab(t *testing.T) {
 	}
 }
 
-// Without the flag of classic buckets it has rates and no latencies, which is why the page names it.
+// Without the flag for classic buckets there are rates but no latencies, so the documentation includes
+// the flag.
 func TestJaegersLatenciesNeedClassicBuckets(t *testing.T) {
 	flags := shownFlags(t, "Jaeger", 1)
 	at := slices.Index(flags, "--otlp-histogram")
@@ -74,7 +75,7 @@ func TestJaegersLatenciesNeedClassicBuckets(t *testing.T) {
 	}
 }
 
-// What the page says to set is what this Jaeger has.
+// The documented settings are the ones that this test uses.
 func TestTheShownJaegerIsTheOneTested(t *testing.T) {
 	config, err := os.ReadFile("config/jaeger.yaml")
 	if err != nil {
@@ -94,7 +95,7 @@ func TestTheShownJaegerIsTheOneTested(t *testing.T) {
 	}
 }
 
-// answer asks the API as the UI does, and returns the last value of each group.
+// answer sends the API request of the UI and returns the last value of each group.
 func (j *jaeger) answer(a *ask, s *shown) (path string, values map[string]float64) {
 	j.t.Helper()
 	path = map[string]string{"quantile": "latencies", "rate": "calls", "ratio": "errors"}[a.Kind]

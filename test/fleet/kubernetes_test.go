@@ -14,15 +14,15 @@ import (
 
 const slicesPath = "/apis/discovery.k8s.io/v1/namespaces/observability/endpointslices"
 
-// kubernetes is the API of a cluster, as far as the load balancer asks it: the addresses of one
-// service, listed and watched.
+// kubernetes is the part of a cluster's API that the load balancer uses: list and watch the addresses
+// of a service.
 type kubernetes struct {
 	server *httptest.Server
 
 	mu        sync.Mutex
-	version   int // of the addresses
+	version   int // resource version of the addresses
 	addresses []string
-	changed   chan struct{} // closed when the version is another
+	changed   chan struct{} // closed when the version changes
 }
 
 func startKubernetes(t *testing.T) *kubernetes {
@@ -35,7 +35,7 @@ func startKubernetes(t *testing.T) *kubernetes {
 	return k
 }
 
-// config is the file that tells a program where the cluster is.
+// config writes the kubeconfig file for a program.
 func (k *kubernetes) config(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -49,7 +49,7 @@ func (k *kubernetes) config(t *testing.T) string {
 	return file
 }
 
-// endpoints says which addresses the service has from now on.
+// endpoints sets the service's addresses.
 func (k *kubernetes) endpoints(addresses ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,10 +59,10 @@ func (k *kubernetes) endpoints(addresses ...string) {
 	k.changed = make(chan struct{})
 }
 
-// object is one of the API, as JSON has it.
+// object is a JSON object of the API.
 type object = map[string]any
 
-// now is the service's addresses, their version, and what is closed when they are others.
+// now returns the service's addresses, their version, and a channel that is closed when they change.
 func (k *kubernetes) now() (slice object, version int, changed <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,16 +91,16 @@ func (k *kubernetes) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	slice, version, _ := k.now()
-	_ = json.NewEncoder(w).Encode(object{ // a client that left does not matter
+	_ = json.NewEncoder(w).Encode(object{ // the client may have disconnected
 		"kind": "EndpointSliceList", "apiVersion": "discovery.k8s.io/v1",
 		"metadata": object{"resourceVersion": strconv.Itoa(version)}, "items": []object{slice},
 	})
 }
 
-// watch writes an event for what there is, if the client wants it, and one for each change.
+// watch writes an event for the current state if initial is set, and one for each change.
 func (k *kubernetes) watch(w http.ResponseWriter, r *http.Request, initial bool, since string) {
 	to, flusher := json.NewEncoder(w), w.(http.Flusher)
-	seen, _ := strconv.Atoi(since) // nothing: from the beginning
+	seen, _ := strconv.Atoi(since) // empty means from the beginning
 	slice, version, changed := k.now()
 	if initial {
 		_ = to.Encode(object{"type": "ADDED", "object": slice})

@@ -11,8 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// shape is a kind of spans: a key and what the dialect spanmetrics makes of it, and how long
-// they take.
+// shape is a kind of span: its key, the resulting series in the dialect spanmetrics, and its durations.
 type shape struct {
 	key        client.Key
 	name, kind string
@@ -21,8 +20,8 @@ type shape struct {
 	octaves    float64
 }
 
-// shapes are what each origin of a load sends: durations of few octaves, which keep the finest
-// scale, and of many, which do not; errors of the same key; more than one kind.
+// shapes are the spans of each origin of a load: durations in few octaves, which keep the finest scale,
+// and in many octaves, which do not; errors with the same key; and several span kinds.
 var shapes = []shape{
 	{cart, "GET /cart", "SPAN_KIND_SERVER", false, 2 * time.Millisecond, 4},
 	{cart, "GET /cart", "SPAN_KIND_SERVER", true, time.Millisecond, 7},
@@ -49,22 +48,22 @@ func (s *shape) status() string {
 	return "STATUS_CODE_UNSET"
 }
 
-// loadedSpan is a span of an origin of a load.
+// loadedSpan is a span of a load, with its origin.
 type loadedSpan struct {
 	origin   int
 	shape    *shape
 	duration time.Duration
 }
 
-// source is what takes spans and delivers what it makes of them.
+// source accepts spans and delivers the resulting metrics.
 type source interface {
 	origins() int
 	publish(spans []loadedSpan) error
-	name(span *loadedSpan) string // of the series of Prometheus that counts it
+	name(span *loadedSpan) string // name of the Prometheus series that counts span
 }
 
-// load publishes spans of all origins of some sources until it is ended, and counts each
-// in the oracle.
+// load publishes spans of all origins of several sources until it is stopped, and counts each span in
+// the oracle.
 type load struct {
 	oracle    *oracle
 	published uint64
@@ -73,7 +72,7 @@ type load struct {
 	err       error
 }
 
-// pause is between two rounds of a load, in each of which each origin has a span of each shape.
+// pause is the time between rounds. In each round, each origin publishes a span of each shape.
 const pause = 100 * time.Millisecond
 
 func startLoad(t *testing.T, sources ...source) *load {
@@ -116,7 +115,7 @@ func (s *shape) duration(r *rand.Rand) time.Duration {
 	return time.Duration(float64(s.from) * math.Exp2(r.Float64()*s.octaves))
 }
 
-// stop ends the load. It may be called again.
+// stop ends the load. It can be called several times.
 func (l *load) stop(t *testing.T) {
 	t.Helper()
 	select {

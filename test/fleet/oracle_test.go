@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// oracle counts spans with OpenTelemetry's own SDK: durations cut as the daemon cuts them,
-// in seconds, in buckets so many that their scale stays the finest that the daemon has.
+// oracle counts spans with the OpenTelemetry SDK: durations truncated like in the daemon, in seconds,
+// with enough buckets to stay at the daemon's finest scale.
 type oracle struct {
 	reader    *sdk.ManualReader
 	durations metric.Float64Histogram
@@ -36,7 +36,7 @@ func newOracle(t *testing.T) *oracle {
 	return o
 }
 
-// cut keeps the ten highest bits of a duration, as the daemon does: 512 values an octave.
+// cut keeps the ten most significant bits of a duration, like the daemon: 512 values per octave.
 func cut(d time.Duration) time.Duration {
 	const kept = 10
 	surplus := max(0, bits.Len64(uint64(d))-kept)
@@ -49,7 +49,7 @@ func (o *oracle) count(t *testing.T, series string, duration time.Duration) {
 		metric.WithAttributes(attribute.String("series", series)))
 }
 
-// counted is what was counted by now, by the series' names.
+// counted returns the counted spans so far, by series.
 func (o *oracle) counted(t *testing.T) map[string]*distribution {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -85,14 +85,14 @@ func fromSDK(t *testing.T, p metricdata.ExponentialHistogramDataPoint[float64]) 
 	return d
 }
 
-// The oracle's buckets are those that the definition of the histogram says.
+// The oracle's buckets match the definition of the histogram.
 func TestOracle(t *testing.T) {
 	o := newOracle(t)
 	for _, d := range []time.Duration{0, 1, time.Millisecond, time.Second, time.Hour} {
 		o.count(t, "a", d)
 	}
 	got := o.counted(t)["a"]
-	// 1 ns lies in (2^(-957/32), 2^(-956/32)]; the others likewise.
+	// 1 ns is in (2^(-957/32), 2^(-956/32)]; the others likewise.
 	want := &distribution{
 		scale: 5, count: 5, zeros: 1, sum: 3601.001,
 		buckets: map[int]uint64{-957: 1, -319: 1, -1: 1, 378: 1},

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// program is where `make test-fleet` has put a program.
+// program returns the path of a program built by `make test-fleet`.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(os.Getenv("FLEET_DIR"), name)
@@ -23,16 +23,16 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// process is one of the programs, running.
+// process is a running program.
 type process struct {
 	t       *testing.T
 	name    string
 	command *exec.Cmd
-	log     string // the file of all that it says
+	log     string // file with its output
 	ended   chan struct{}
 }
 
-// start runs a program until the end of the test at the latest.
+// start starts a program that runs until the end of the test at the latest.
 func start(t *testing.T, name string, env []string, command ...string) *process {
 	t.Helper()
 	p := &process{
@@ -44,7 +44,7 @@ func start(t *testing.T, name string, env []string, command ...string) *process 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer said.Close() // the process has it
+	defer said.Close() // inherited by the process
 	p.command.Env = append(os.Environ(), env...)
 	p.command.Stdout, p.command.Stderr = said, said
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -52,7 +52,7 @@ func start(t *testing.T, name string, env []string, command ...string) *process 
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.command.Wait() // how it ended is asked of ProcessState
+		_ = p.command.Wait() // the result is in ProcessState
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
@@ -73,7 +73,7 @@ func (p *process) lastLines() []byte {
 	return bytes.TrimSpace(said[max(0, len(said)-most):])
 }
 
-// listens waits until somebody does at the process's address.
+// listens waits until the process listens at the address.
 func (p *process) listens(address string) {
 	p.t.Helper()
 	eventually.True(p.t, p.name+" listens", func() bool {
@@ -90,10 +90,10 @@ func (p *process) listens(address string) {
 	})
 }
 
-// stop ends it in order, as a rollout does.
+// stop shuts the process down gracefully, like in a rollout.
 func (p *process) stop() {
 	p.t.Helper()
-	_ = p.command.Process.Signal(syscall.SIGTERM) // one that has ended shows below
+	_ = p.command.Process.Signal(syscall.SIGTERM) // if it has already ended, the check below fails
 	select {
 	case <-p.ended:
 	case <-time.After(time.Minute):
@@ -104,13 +104,13 @@ func (p *process) stop() {
 	}
 }
 
-// kill ends it at once, as a lost node does.
+// kill ends the process immediately, like the failure of a node.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
 	<-p.ended
 }
 
-// freePort is a port that nobody has on any loopback address that a test uses.
+// freePort returns a port that is unused on all loopback addresses of these tests.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "0.0.0.0:0")
@@ -125,5 +125,5 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// freeAddress is one of loopback that nobody has.
+// freeAddress returns an unused loopback address.
 func freeAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", freePort(t)) }

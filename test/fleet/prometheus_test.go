@@ -14,16 +14,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// prometheus is a real server.
+// prometheus is a real Prometheus server.
 type prometheus struct {
 	*process
 	url    string
-	config string // file
-	data   string // the directory of what it has
+	config string // configuration file
+	data   string // data directory
 	args   []string
 }
 
-// startPrometheus runs one that is sent OTLP.
+// startPrometheus starts a server that accepts OTLP.
 func startPrometheus(t *testing.T, args ...string) *prometheus {
 	t.Helper()
 	return startConfigured(t, "config/prometheus.yaml", append(args, "--web.enable-otlp-receiver")...)
@@ -36,7 +36,7 @@ func startConfigured(t *testing.T, config string, args ...string) *prometheus {
 	return p
 }
 
-// begin starts it, again where it has run before.
+// begin starts the server for the first time or again.
 func (p *prometheus) begin(t *testing.T) {
 	t.Helper()
 	config, err := filepath.Abs(p.config)
@@ -58,20 +58,20 @@ func (p *prometheus) begin(t *testing.T) {
 	})
 }
 
-// sample is one element of an instant vector.
+// sample is an element of an instant vector.
 type sample struct {
 	labels    map[string]string
 	value     float64
-	histogram *distribution // of a native histogram
+	histogram *distribution // set for native histograms
 }
 
-// identity is the labels that tell the series of these tests apart, but for the gateway.
+// identity lists the labels that identify the series of these tests, except for the gateway.
 var identity = []string{"job", "host_name", "container_id", "span_name", "span_kind", "status_code"}
 
-// separator is between the values of a series' name.
+// separator separates the label values in the name of a series.
 const separator = "|"
 
-// series names a series by the labels that identify it.
+// series names a series by its identifying labels.
 func series(labels map[string]string) string {
 	values := make([]string, len(identity))
 	for i, name := range identity {
@@ -80,7 +80,7 @@ func series(labels map[string]string) string {
 	return strings.Join(values, separator)
 }
 
-// get has the API answer a request, which it must take.
+// get sends an API request, which must succeed.
 func (p *prometheus) get(path string, parameters url.Values, into any) {
 	p.t.Helper()
 	response, err := http.Get(p.url + "/api/v1/" + path + "?" + parameters.Encode())
@@ -100,7 +100,7 @@ func (p *prometheus) get(path string, parameters url.Values, into any) {
 	}
 }
 
-// matrix is all values of each series in a range, the oldest first.
+// matrix returns the values of each series in a range, oldest first.
 func (p *prometheus) matrix(promql string) (series [][]float64) {
 	p.t.Helper()
 	var answer struct {
@@ -117,13 +117,13 @@ func (p *prometheus) matrix(promql string) (series [][]float64) {
 	return series
 }
 
-// ask is the answer to a question in PromQL.
+// ask returns the result of a PromQL query.
 func (p *prometheus) ask(promql string) []sample {
 	p.t.Helper()
 	return p.vector(url.Values{"query": {promql}})
 }
 
-// vector is the answer to a question with whatever else it says.
+// vector returns the result of a query with additional API parameters.
 func (p *prometheus) vector(question url.Values) (samples []sample) {
 	p.t.Helper()
 	var answer struct {
@@ -155,12 +155,12 @@ func (p *prometheus) number(text any) float64 {
 	return number
 }
 
-// native reads a native histogram: its buckets say their bounds, from which follow scale and index.
+// native decodes a native histogram. Scale and index follow from the bucket bounds.
 func (p *prometheus) native(text []byte) *distribution {
 	p.t.Helper()
 	var h struct {
 		Count, Sum string
-		Buckets    [][4]any // which bounds are in it, the lower and the upper one, and how many
+		Buckets    [][4]any // boundary rule, lower bound, upper bound, count
 	}
 	if err := json.Unmarshal(text, &h); err != nil {
 		p.t.Fatal(err)
@@ -169,7 +169,7 @@ func (p *prometheus) native(text []byte) *distribution {
 	d.count, d.sum = uint64(p.number(h.Count)), p.number(h.Sum)
 	for _, b := range h.Buckets {
 		lower, upper, n := p.number(b[1]), p.number(b[2]), uint64(p.number(b[3]))
-		if lower < 0 { // around 0
+		if lower < 0 { // zero bucket
 			d.zeros += n
 			continue
 		}

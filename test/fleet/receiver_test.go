@@ -17,21 +17,21 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// receiver takes OTLP metrics of anybody, and adds up the deltas of each series by all its
+// receiver receives OTLP metrics and adds up the deltas of each series, identified by all its
 // attributes.
 type receiver struct {
-	t       *testing.T
-	address string
-	befall  func(w http.ResponseWriter) fate // what befalls a request with metrics; nil: nothing
+	t         *testing.T
+	address   string
+	onRequest func(w http.ResponseWriter) fate // decides the outcome of a metrics request; nil for none
 
 	mu     sync.Mutex
 	points map[string]*distribution // by metric and attributes
-	spans  uint64                   // in all histograms
-	bytes  int                      // of bodies, as they came
-	many   int                      // points
+	spans  uint64                   // number of spans in all histograms
+	bytes  int                      // total length of the received bodies
+	many   int                      // number of points
 }
 
-// newReceiver is one that does not listen yet.
+// newReceiver creates a receiver that does not listen yet.
 func newReceiver(t *testing.T) *receiver {
 	t.Helper()
 	return &receiver{t: t, address: freeAddress(t), points: map[string]*distribution{}}
@@ -71,8 +71,8 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := 0
-	if r.befall != nil && asked.Metrics().DataPointCount() > 0 { // else it is a probe
-		switch r.befall(w) {
+	if r.onRequest != nil && asked.Metrics().DataPointCount() > 0 { // a request without points is a probe
+		switch r.onRequest(w) {
 		case answered:
 			return
 		case leavesOut:
@@ -110,7 +110,8 @@ func read(request *http.Request) (body []byte, length int, err error) {
 	return body, len(packed), err
 }
 
-// add adds a metric's points to those of their series. Of a resource only the service counts.
+// add adds a metric's points to the points of their series. The only significant resource attribute is
+// the service.
 func (r *receiver) add(resource pcommon.Map, m pmetric.Metric) {
 	service, _ := resource.Get("service.name")
 	to := func(attributes pcommon.Map, delta *distribution) {
@@ -141,7 +142,7 @@ func (r *receiver) add(resource pcommon.Map, m pmetric.Metric) {
 	}
 }
 
-// attributesText names a series by all attributes of its points but who counted it.
+// attributesText names a series by its attributes, except those that identify the daemon.
 func attributesText(attributes pcommon.Map) string {
 	all := map[string]string{}
 	for name, value := range attributes.All() {
@@ -155,7 +156,7 @@ func attributesText(attributes pcommon.Map) string {
 	return s.String()
 }
 
-// taken is how many spans it has taken.
+// taken returns the number of received spans.
 func (r *receiver) taken() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// names are what a dialect calls what is scraped.
+// names are the names of scraped metrics and labels in a dialect.
 type names struct{ dialect, calls, durations, service string }
 
 var (
@@ -24,10 +24,10 @@ var (
 	tempo = names{"tempo", "traces_spanmetrics_calls_total", "traces_spanmetrics_latency", "service"}
 )
 
-// by are the labels that tell the series of these tests apart.
+// by returns the labels that identify a series in these tests.
 func (n names) by() []string { return []string{n.service, "span_name", "span_kind", "status_code"} }
 
-// name names a series by them.
+// name names a series by the values of these labels.
 func (n names) name(labels map[string]string) string {
 	values := []string{}
 	for _, label := range n.by() {
@@ -36,7 +36,7 @@ func (n names) name(labels map[string]string) string {
 	return strings.Join(values, separator)
 }
 
-// scrape is how Prometheus is told to ask for histograms.
+// scrape is a way to configure Prometheus for histograms.
 type scrape struct {
 	name, config string
 	native       bool
@@ -50,7 +50,7 @@ var scrapes = []scrape{
 	},
 }
 
-// startScraping runs a Prometheus that scrapes what is counted of requests at an address, each second.
+// startScraping starts a Prometheus that scrapes a daemon's request metrics every second.
 func (s scrape) startScraping(t *testing.T, address string, args ...string) *prometheus {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "prometheus.yaml")
@@ -62,9 +62,10 @@ func (s scrape) startScraping(t *testing.T, address string, args ...string) *pro
 	return startConfigured(t, file, args...)
 }
 
-// A real Prometheus scrapes a daemon, and the next one at the same address after it. Of each it has every
-// span in its bucket, in both kinds of histograms and both dialects; and increase over the two
-// is all spans, since a daemon that begins anew is a counter that was reset.
+// TestScrapedSpans lets a real Prometheus scrape a daemon and then its successor at the same address.
+// Prometheus must have every span of both in its bucket, with both kinds of histograms and in both
+// dialects. increase over both lifetimes must return all spans, since the restart is an ordinary
+// counter reset.
 func TestScrapedSpans(t *testing.T) {
 	for _, n := range []names{spanmetrics, tempo} {
 		for _, s := range scrapes {
@@ -85,10 +86,9 @@ func TestScrapedSpans(t *testing.T) {
 	}
 }
 
-// scrapes publishes spans to a daemon in rounds, and holds what Prometheus then has of them
-// against the oracle.
+// scrapes publishes spans to a daemon in rounds and compares the data in Prometheus with the oracle.
 func (p *prometheus) scrapes(t *testing.T, d *daemon, n names, native bool, r *rand.Rand, spans int) {
-	const rounds = 3 // so that totals run over several intervals
+	const rounds = 3 // so that totals cover several intervals
 	o, exact := newOracle(t), map[string][]float64{}
 	for range rounds {
 		round := []loadedSpan{}
@@ -121,7 +121,7 @@ func (p *prometheus) scrapes(t *testing.T, d *daemon, n names, native bool, r *r
 	}
 }
 
-// mustReach waits until the answer to a question is a number.
+// mustReach waits until the result of a query equals number.
 func (p *prometheus) mustReach(promql string, number float64) {
 	p.t.Helper()
 	var answer []sample
@@ -136,7 +136,7 @@ func (p *prometheus) mustReach(promql string, number float64) {
 	})
 }
 
-// targets is what Prometheus says of those that it scrapes.
+// targets returns the state of Prometheus' scrape targets.
 func (p *prometheus) targets() (said string) {
 	p.t.Helper()
 	var answer struct {
@@ -146,7 +146,7 @@ func (p *prometheus) targets() (said string) {
 	return fmt.Sprintf("it scrapes %+v", answer.ActiveTargets)
 }
 
-// mustCount holds the calls and the classic buckets against the durations of each series.
+// mustCount compares calls and classic buckets with the exact durations of each series.
 func (p *prometheus) mustCount(n names, exact map[string][]float64) {
 	p.t.Helper()
 	by := strings.Join(n.by(), ", ")
@@ -175,7 +175,7 @@ func (p *prometheus) mustCount(n names, exact map[string][]float64) {
 			p.t.Errorf("%g of %s within %g seconds, want %d", s.value, name, bound, want)
 		}
 	}
-	const least = 10 // bounds
+	const least = 10 // at least this number of buckets
 	if len(buckets) < least*len(exact) {
 		p.t.Errorf("%d classic buckets of %d series", len(buckets), len(exact))
 	}
@@ -191,7 +191,7 @@ func (p *prometheus) mustCount(n names, exact map[string][]float64) {
 	p.t.Logf("%d series, %d classic buckets", len(calls), len(buckets))
 }
 
-// mustHaveNative holds native histograms against the oracle.
+// mustHaveNative compares native histograms with the oracle.
 func (p *prometheus) mustHaveNative(n names, want map[string]*distribution) {
 	p.t.Helper()
 	has := p.ask(fmt.Sprintf("sum by (%s) (%s)", strings.Join(n.by(), ", "), n.durations))
@@ -212,8 +212,8 @@ func (p *prometheus) mustHaveNative(n names, want map[string]*distribution) {
 	}
 }
 
-// mustIncrease expects that all values since the begin, each reset added, are so many spans; and that
-// increase says so, within what it reckons beyond the first and the last of them.
+// mustIncrease checks that the increase over all samples, including resets, is the number of spans, and
+// that the increase function returns it, within the error of its extrapolation.
 func (p *prometheus) mustIncrease(n names, spans int) {
 	p.t.Helper()
 	total := 0.0

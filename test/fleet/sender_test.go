@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// sender stands in a daemon's place, to learn what the tiers do by themselves: it sends what
-// the oracle counts of each second as deltas, one request at a time, and again until it is taken.
+// sender replaces a daemon in tests of the tiers alone. Every second it sends the oracle's counts as
+// deltas, one request at a time, and retries until the request is accepted.
 type sender struct {
 	t    *testing.T
 	url  string
@@ -28,8 +28,8 @@ type sender struct {
 	now   *oracle
 	began time.Time
 
-	refused int // requests that were not taken at once
-	sent    int // bytes of requests
+	refused int // requests that were not accepted at the first attempt
+	sent    int // total length of the requests
 	points  int
 }
 
@@ -51,7 +51,7 @@ func (s *sender) name(span *loadedSpan) string {
 	})
 }
 
-// deliver sends what was counted since it was called last.
+// deliver sends the counts since the last call.
 func (s *sender) deliver() {
 	s.mu.Lock()
 	counted, from, to := s.now.counted(s.t), s.began, time.Now()
@@ -71,10 +71,10 @@ func (s *sender) deliver() {
 	}
 }
 
-// requestSeries are in one request: as many as a busy pod has.
+// requestSeries is the number of series per request, that of a busy pod.
 const requestSeries = 500
 
-// post sends a request until it is taken.
+// post sends a request until it is accepted.
 func (s *sender) post(body []byte) {
 	for {
 		response, err := http.Post(s.url+"/v1/metrics", "application/x-protobuf", bytes.NewReader(body))
@@ -122,7 +122,7 @@ func (s *sender) metrics(counted map[string]*distribution, from, to time.Time) p
 	return metrics
 }
 
-// fillSeries says of a point of either kind which series and window it is of.
+// fillSeries sets the attributes and the time window of a point of either kind.
 func fillSeries(p interface {
 	SetStartTimestamp(pcommon.Timestamp)
 	SetTimestamp(pcommon.Timestamp)

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSizes measures what docs/scaling.md sizes a fleet by: the processor's time that each tier
-// takes for a point, the memory that it takes for a stream, and the bytes that a point has on its
-// way.
+// TestSizes measures the figures that docs/scaling.md uses for sizing: processor time per point and
+// memory per stream for each tier, and bytes per point on the network.
 func TestSizes(t *testing.T) {
 	const pods, rounds = 1500, 8
 	f := startTiers(t, 2, true)
@@ -29,7 +28,7 @@ func TestSizes(t *testing.T) {
 	}
 	programs := []*process{f.loadBalancer, f.gateways[0].process, f.gateways[1].process, f.prometheus.process}
 	empty := bills(programs)
-	send(3) // until every stream is there
+	send(3) // until every stream exists
 	begun := bills(programs)
 	send(rounds)
 	ended := bills(programs)
@@ -51,8 +50,8 @@ func TestSizes(t *testing.T) {
 	f.account(t, l.oracle.counted(t))
 }
 
-// TestSizeOfAPoint measures how many bytes a daemon sends for a point: of a pod whose series have
-// few spans an interval, and of one whose have many.
+// TestSizeOfAPoint measures the bytes per point that a daemon sends, for a pod with few spans per
+// series and interval, and for a pod with many.
 func TestSizeOfAPoint(t *testing.T) {
 	for _, compression := range []string{"none", "gzip"} {
 		for _, spans := range []int{1, 10, 1000} {
@@ -68,7 +67,7 @@ func TestSizeOfAPoint(t *testing.T) {
 				}
 			}
 			d.hands(t)
-			d.stop() // which delivers all
+			d.stop() // delivers everything
 			if r.taken() != l.published {
 				t.Errorf("%d of %d spans arrived", r.taken(), l.published)
 			}
@@ -84,10 +83,10 @@ func (p *tap) streamCount() int {
 	return len(p.answered)
 }
 
-// bill is what a process has taken by now.
+// bill is the resource usage of a process so far.
 type bill struct {
 	cpu    time.Duration
-	memory float64 // MiB, resident
+	memory float64 // resident, in MiB
 }
 
 func bills(of []*process) (all []bill) {
@@ -97,11 +96,11 @@ func bills(of []*process) (all []bill) {
 	return all
 }
 
-// cpu is the processor's time that all threads of the process have taken.
+// cpu returns the processor time of all threads of the process.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
-	// The kernel's name of another process's clock: its id inverted, and the kind of clock
-	// that the scheduler keeps.
+	// The clock ID of another process in the kernel: the inverted process ID, shifted, and the clock
+	// type CPUCLOCK_SCHED.
 	clock := int32(^p.command.Process.Pid)<<3 | 2
 	var at unix.Timespec
 	if err := unix.ClockGettime(clock, &at); err != nil {

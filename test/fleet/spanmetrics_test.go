@@ -19,12 +19,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// The same spans through the collector's spanmetrics connector and through the daemon make the
-// same series, the same counts and the same buckets. The connector is given each span as
-// the collector's receiver for Datadog's traces would hand it on: under its name, kind and attributes.
-// (The receiver is no module that can be had.) Two things are set alike beforehand. Durations
-// are such that cutting them changes nothing. And spans without an error are Unset, as OpenTelemetry's SDKs
-// send them; that receiver says Ok.
+// TestTheConnectorCountsTheSame checks that the collector's spanmetrics connector and the daemon make
+// the same series, counts and buckets of the same spans. The connector gets each span as the
+// collector's Datadog receiver would convert it, with the same name, kind and attributes. (The receiver
+// is not published as a module.) Two differences are removed beforehand: durations are not changed by
+// truncation, and spans without an error have status Unset, as sent by OpenTelemetry SDKs, while that
+// receiver sets Ok.
 func TestTheConnectorCountsTheSame(t *testing.T) {
 	for name, dimensions := range map[string]string{
 		"as it comes": "",
@@ -84,8 +84,8 @@ func mustBeSame(t *testing.T, theirs, ours map[string]*distribution) {
 	}
 }
 
-// converted is a span both ways: as a tracer hands it to the daemon, and as the collector's
-// receiver makes it of the same tracer's trace.
+// converted is a span in two forms: as published by a tracer to the daemon, and as converted by the
+// collector's receiver from the same tracer's trace.
 type converted struct {
 	snapshot   client.Snapshot
 	name       string
@@ -93,7 +93,7 @@ type converted struct {
 	attributes map[string]string
 }
 
-// convertedSpans are random ones of the kinds whose name or kind the receiver derives.
+// convertedSpans returns random spans of the types for which the receiver derives a name or kind.
 func convertedSpans(r *rand.Rand, n int) (spans []converted) {
 	for range n {
 		s := conversions[r.IntN(len(conversions))]
@@ -107,9 +107,8 @@ func convertedSpans(r *rand.Rand, n int) (spans []converted) {
 	return spans
 }
 
-// conversions are what the receiver makes of spans, by its rules: a name of its own for HTTP
-// requests, gRPC calls and Spring's handlers, the operation for others; a kind by the type
-// where the span says none.
+// conversions lists the receiver's conversion rules. HTTP requests, gRPC calls and Spring handlers get
+// special names, other spans that of their operation. The span type determines a missing span kind.
 var conversions = []converted{
 	{
 		client.Snapshot{Key: client.Key{
@@ -166,7 +165,7 @@ var conversions = []converted{
 	},
 }
 
-// connector is a collector that makes metrics of spans.
+// connector is a collector with the spanmetrics connector.
 type connector struct {
 	*process
 	url string
@@ -187,7 +186,7 @@ func startConnector(t *testing.T, to *receiver, dimensions string) *connector {
 	return c
 }
 
-// dimensionList is names with commas as the connector's configuration has them.
+// dimensionList converts comma-separated names to the connector's configuration format.
 func dimensionList(names string) string {
 	var list bytes.Buffer
 	for _, name := range bytes.FieldsFunc([]byte(names), func(r rune) bool { return r == ',' }) {
@@ -196,7 +195,7 @@ func dimensionList(names string) string {
 	return "[" + list.String() + "]"
 }
 
-// post hands spans to the connector, as OTLP.
+// post sends spans to the connector over OTLP.
 func (c *connector) post(t *testing.T, spans []converted) {
 	t.Helper()
 	traces := ptrace.NewTraces()

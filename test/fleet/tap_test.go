@@ -15,7 +15,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // in which the load balancer sends
 )
 
-// The metrics of the dialect spanmetrics, as OTLP and as Prometheus name them.
+// The metric names of the dialect spanmetrics, in OTLP and in Prometheus.
 const (
 	calls     = "traces.span.metrics.calls"
 	durations = "traces.span.metrics.duration"
@@ -26,8 +26,7 @@ var prometheusNames = map[string]string{
 	durations: "traces_span_metrics_duration_seconds",
 }
 
-// tap stands before a gateway, hands on what comes, and keeps each point by what the
-// gateway answered.
+// tap is a proxy in front of a gateway that records each point with the gateway's response.
 type tap struct {
 	pmetricotlp.UnimplementedGRPCServer
 	to     pmetricotlp.GRPCClient
@@ -35,20 +34,20 @@ type tap struct {
 
 	mu       sync.Mutex
 	answered map[string]*stream // by metric and series
-	requests int                // that were answered
-	repeated int                // points that the gateway must have left out, because it had them
-	failed   int                // requests without an answer
+	requests int                // answered requests
+	repeated int                // points that the gateway must have discarded as duplicates
+	failed   int                // requests without a response
 }
 
-// stream is what a gateway was given of one metric's series.
+// stream is the sequence of points of a series that a gateway has received.
 type stream struct {
 	last       pcommon.Timestamp
-	sums       []*distribution // behind each delta that was answered, all until then
-	unanswered []*distribution // deltas that the gateway may have taken
-	overlaps   int             // windows that began before the last one had ended
+	sums       []*distribution // running sums of the acknowledged deltas, one per delta
+	unanswered []*distribution // unacknowledged deltas, which the gateway can have accepted
+	overlaps   int             // points that start before the end of the previous point
 }
 
-// startTap listens at an address for a gateway at another.
+// startTap listens at an address for a gateway at another address.
 func startTap(t *testing.T, address, gateway string) *tap {
 	t.Helper()
 	conn, err := grpc.NewClient(gateway, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -68,11 +67,11 @@ func startTap(t *testing.T, address, gateway string) *tap {
 	return p
 }
 
-// Export hands a request on. The gateway's word is the sender's.
+// Export forwards a request and returns the gateway's response.
 func (p *tap) Export(ctx context.Context, request pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse,
 	error,
 ) {
-	// The points are read first: the gateway's answer is the moment from which on it has them.
+	// The points are read first, because the gateway has them at the time of its response.
 	points := pointsOf(request.Metrics())
 	response, err := p.to.Export(ctx, request)
 	p.mu.Lock()
@@ -88,8 +87,8 @@ func (p *tap) Export(ctx context.Context, request pmetricotlp.ExportRequest) (pm
 	return response, err
 }
 
-// note keeps a point by the rule that deltatocumulative goes by: what does not end behind
-// the last one is left out.
+// note records a point by the rule of deltatocumulative: points that don't end after the previous one
+// are discarded.
 func (p *tap) note(point point, isAnswered bool) {
 	s := p.answered[point.stream]
 	if s == nil {
@@ -115,14 +114,14 @@ func (p *tap) note(point point, isAnswered bool) {
 	}
 }
 
-// point is one delta of a stream. A number's is a distribution without buckets.
+// point is one delta of a stream. A number has a distribution without buckets.
 type point struct {
 	stream     string
 	start, end pcommon.Timestamp
 	delta      *distribution
 }
 
-// pointsOf are a request's, of our two metrics.
+// pointsOf returns a request's points of the two span metrics.
 func pointsOf(metrics pmetric.Metrics) (points []point) {
 	for _, r := range metrics.ResourceMetrics().All() {
 		for _, s := range r.ScopeMetrics().All() {
@@ -154,7 +153,8 @@ func pointsOfMetric(resource pcommon.Map, m pmetric.Metric) (points []point) {
 	return points
 }
 
-// labels are those that Prometheus gives a series of OTLP, as far as they identify one here.
+// labels returns the labels that Prometheus assigns to an OTLP series, as far as they are needed to
+// identify it.
 func labels(resource, attributes pcommon.Map) map[string]string {
 	all := map[string]string{}
 	for _, from := range []pcommon.Map{resource, attributes} {

@@ -10,19 +10,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// tiers are what stands behind daemons: a load balancer, gateways that come and go, Prometheus.
+// tiers are the tiers downstream of the daemons: a load balancer, a changing set of gateways, and
+// Prometheus.
 type tiers struct {
 	t            *testing.T
 	prometheus   *prometheus
 	kubernetes   *kubernetes
-	port         string // of every gateway
+	port         string // port of every gateway
 	gateways     []*gateway
 	loadBalancer *process
-	url          string // of the load balancer
-	isHolding    bool   // the gateways answer before Prometheus has
+	url          string // load balancer URL
+	isHolding    bool   // the gateways respond before Prometheus has responded
 }
 
-// gateway is a collector that adds up deltas, at an address of its own, behind a tap.
+// gateway is a collector that accumulates deltas. It has its own address and is reached through a tap.
 type gateway struct {
 	*process
 	*tap
@@ -45,7 +46,7 @@ func startTiers(t *testing.T, gateways int, isHolding bool) *tiers {
 	return f
 }
 
-// addGateway starts one more. The load balancer does not know it yet.
+// addGateway starts another gateway. The load balancer does not know it yet.
 func (f *tiers) addGateway() *gateway {
 	f.t.Helper()
 	n := len(f.gateways) + 1
@@ -83,8 +84,8 @@ func (p *tap) requestsAnswered() int {
 	return p.requests
 }
 
-// lose kills a gateway just after it has accepted something; the cluster learns of it only
-// later, and load goes on meanwhile.
+// lose kills a gateway just after it has accepted something. The cluster notices it later, and load
+// continues in the meantime.
 func (f *tiers) lose(g *gateway, meanwhile func()) {
 	f.t.Helper()
 	if before := g.requestsAnswered(); f.isHolding {
@@ -95,12 +96,12 @@ func (f *tiers) lose(g *gateway, meanwhile func()) {
 	g.server.Stop()
 	g.isKilled = true
 	left := f.addresses()
-	const notice = 2 * time.Second // until the cluster knows
+	const notice = 2 * time.Second // until the cluster notices the failure
 	time.AfterFunc(notice, func() { f.kubernetes.endpoints(left...) })
 	meanwhile()
 }
 
-// addresses are those of the gateways that live.
+// addresses returns the addresses of the running gateways.
 func (f *tiers) addresses() (addresses []string) {
 	for _, g := range f.gateways {
 		if !g.isKilled {
@@ -110,7 +111,7 @@ func (f *tiers) addresses() (addresses []string) {
 	return addresses
 }
 
-// gain adds a gateway, and waits until it has its share.
+// gain adds a gateway and waits until it receives data.
 func (f *tiers) gain(meanwhile func()) {
 	f.t.Helper()
 	new := f.addGateway()
@@ -119,7 +120,7 @@ func (f *tiers) gain(meanwhile func()) {
 	eventually.True(f.t, new.name+" takes what comes", func() bool { return new.requestsAnswered() > 0 })
 }
 
-// rest waits until Prometheus has all that the gateways that live have accepted.
+// rest waits until Prometheus has everything that the running gateways have accepted.
 func (f *tiers) rest() {
 	f.t.Helper()
 	for _, g := range f.gateways {
@@ -138,7 +139,7 @@ func (f *tiers) rest() {
 	}
 }
 
-// settle ends the collectors in order, so that nothing is under way.
+// settle stops the collectors gracefully, so that nothing is in flight.
 func (f *tiers) settle() {
 	f.t.Helper()
 	f.loadBalancer.stop()

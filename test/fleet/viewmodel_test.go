@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// round is what is published at once: some spans that are all alike.
+// round is a number of equal spans that are published together.
 type round struct {
 	pod        int
 	key        client.Key
@@ -20,8 +20,8 @@ type round struct {
 	times      int
 }
 
-// rounds are the traffic that views are held against. It has errors, two services, operations that both
-// have, kinds of spans, and durations in buckets far apart.
+// rounds is the traffic for testing views. It contains errors, two services, operations common to both,
+// several span kinds, and durations in widely separated buckets.
 var rounds = []round{
 	{0, cart, "GET /cart", "SPAN_KIND_SERVER", false, 3 * time.Millisecond, 20},
 	{0, cart, "GET /cart", "SPAN_KIND_SERVER", false, 30 * time.Millisecond, 8},
@@ -34,10 +34,10 @@ var rounds = []round{
 	{1, orders, "POST /orders", "SPAN_KIND_SERVER", false, 90 * time.Millisecond, 6},
 }
 
-// bounds are those of the Collector's connector, in seconds.
+// bounds are the bucket bounds of the spanmetrics connector, in seconds.
 var bounds = []float64{.002, .004, .006, .008, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15}
 
-// publishRounds publishes the traffic so many times, and returns how many spans that is.
+// publishRounds publishes the traffic several times and returns the number of spans.
 func publishRounds(t *testing.T, d *daemon, times int) (spans int) {
 	t.Helper()
 	for range times {
@@ -60,7 +60,7 @@ func publishRounds(t *testing.T, d *daemon, times int) (spans int) {
 	return spans
 }
 
-// labels are those that tell the spans of a round apart, under each name that a view has for them.
+// labels returns the labels of a round's spans, under each name that a view uses.
 func (r *round) labels(d *daemon) map[string]string {
 	service, status := d.origin(r.pod).Service, "STATUS_CODE_UNSET"
 	if r.isError {
@@ -72,7 +72,7 @@ func (r *round) labels(d *daemon) map[string]string {
 	}
 }
 
-// group names a group by the values of some labels.
+// group names a group by the values of its labels.
 func group(labels map[string]string, by []string) string {
 	values := make([]string, len(by))
 	for i, name := range by {
@@ -81,13 +81,13 @@ func group(labels map[string]string, by []string) string {
 	return strings.Join(values, separator)
 }
 
-// counted are the spans of one group in the traffic, once.
+// counted is the number and duration of one group's spans in the traffic.
 type counted struct {
 	spans, errors, seconds float64
 	buckets                []float64
 }
 
-// count counts the traffic in groups, of the spans that a condition lets through.
+// count groups the spans of the traffic that match the condition.
 func count(d *daemon, by []string, where map[string][]string) map[string]*counted {
 	groups := map[string]*counted{}
 	for _, r := range rounds {
@@ -113,7 +113,7 @@ func count(d *daemon, by []string, where map[string][]string) map[string]*counte
 	return groups
 }
 
-// quantile is what is read off the buckets, as PromQL reads it: evenly within the one that has the rank.
+// quantile returns the quantile computed from the buckets like in PromQL, with linear interpolation.
 func (c *counted) quantile(q float64) float64 {
 	rank, below, lower := q*c.spans, 0.0, 0.0
 	for i, n := range c.buckets {

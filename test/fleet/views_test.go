@@ -16,31 +16,31 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// view is a ready-made view and what it asks of a Prometheus, in our words, with where that was read; and
-// which command of docs/dashboards.md makes it work.
+// view is a ready-made view with its Prometheus queries in dialect-independent terms, their source, and
+// the command of docs/dashboards.md that makes the view work.
 type view struct {
 	View, From, Section string
-	Command             int // of that section, from 1
+	Command             int // position of the command in that section, from 1
 	Asks                []ask
 }
 
-// ask is one query: the rate of a counter, an error ratio, a quantile or mean of a histogram, or which
-// series there are of an info metric.
+// ask is one query: the rate of a counter, an error ratio, a quantile or mean of a histogram, or the
+// series of an info metric.
 type ask struct {
 	Kind     string
 	Quantile float64
-	Of       string // without the suffix where it is a histogram
+	Of       string // metric name, without the suffix for histograms
 	By       []string
-	Where    map[string][]string // which values a label may have
+	Where    map[string][]string // accepted label values
 }
 
 const (
 	failed     = `status_code="STATUS_CODE_ERROR"`
-	firstTimes = 1 // that the traffic is published before views look, so that each counter has begun
-	laterTimes = 5 // and while they do
+	firstTimes = 1 // publications before the views are queried, so that each counter exists
+	laterTimes = 5 // publications while the views are queried
 )
 
-// promql is the query, of rates over so many seconds.
+// promql returns the query for rates over the given number of seconds.
 func (a *ask) promql(window int) string {
 	matchers := []string{}
 	for _, name := range slices.Sorted(maps.Keys(a.Where)) {
@@ -70,7 +70,8 @@ func (a *ask) promql(window int) string {
 	panic("BUG: a kind of query that nobody knows: " + a.Kind)
 }
 
-// want is the answer by the model, by group, where a span each second is so much.
+// want returns the expected result by group. second is the rate of a span that the traffic contains
+// once.
 func (a *ask) want(d *daemon, second float64) map[string]float64 {
 	want, unit := map[string]float64{}, 1.0
 	if strings.Contains(a.Of, "milliseconds") {
@@ -95,8 +96,8 @@ func (a *ask) want(d *daemon, second float64) map[string]float64 {
 	return want
 }
 
-// Each view of testdata/views.json shows what was published, of a daemon that has the flags that
-// docs/dashboards.md names for it and no others.
+// TestScrapedOrSentViews checks that each view of testdata/views.json shows the published spans if the
+// daemon has exactly the flags that docs/dashboards.md names for the view.
 func TestScrapedOrSentViews(t *testing.T) {
 	var views []view
 	text, err := os.ReadFile("testdata/views.json")
@@ -122,17 +123,18 @@ func TestScrapedOrSentViews(t *testing.T) {
 	}
 }
 
-// shown is traffic that a Prometheus has, and how a view looks at it: at a time, over a window
-// in which all of it came but the first.
+// shown is traffic stored in a Prometheus, with the evaluation time and the window of the views. The
+// window contains all traffic except the first publications.
 type shown struct {
 	daemon     *daemon
 	prometheus *prometheus
 	at         time.Time
-	window     int     // seconds
-	second     float64 // the rate of what is in the traffic once
+	window     int     // in seconds
+	second     float64 // rate of a span that the traffic contains once
 }
 
-// showTraffic publishes the traffic to a daemon with some flags, which sends to a Prometheus or is scraped.
+// showTraffic publishes the traffic to a daemon with the given flags, which pushes to a Prometheus or
+// is scraped by it.
 func showTraffic(t *testing.T, flags ...string) *shown {
 	t.Helper()
 	s, calls := &shown{}, spanmetrics.calls
@@ -150,7 +152,7 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 	spans := publishRounds(t, s.daemon, firstTimes)
 	s.prometheus.mustReach("sum("+calls+")", float64(spans))
 	begun := time.Now()
-	// the window begins within a second, and has a sample then
+	// the window begins within a second and must have a sample then
 	s.prometheus.mustPass(calls, begun.Add(time.Second))
 	for range laterTimes {
 		spans += publishRounds(t, s.daemon, 1)
@@ -161,7 +163,7 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 		s.at = time.Now().Truncate(time.Second)
 		return s.at.Sub(begun) > laterTimes*time.Second && s.prometheus.has(calls, s.at, spans)
 	})
-	s.prometheus.mustPass(calls, s.at) // no sample of the window is still to come
+	s.prometheus.mustPass(calls, s.at) // all samples of the window have arrived
 	s.window = int(s.at.Sub(begun) / time.Second)
 	increase := s.prometheus.askAt(fmt.Sprintf("sum(increase(%s[%ds]))", calls, s.window), s.at)
 	published := float64(spans) * laterTimes / (firstTimes + laterTimes)
@@ -172,7 +174,7 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 	return s
 }
 
-// mustPass waits until each series has a sample after a time.
+// mustPass waits until each series has a sample after the given time.
 func (p *prometheus) mustPass(calls string, at time.Time) {
 	p.t.Helper()
 	eventually.True(p.t, "each series has a later sample", func() bool {
@@ -181,21 +183,21 @@ func (p *prometheus) mustPass(calls string, at time.Time) {
 	})
 }
 
-// has says whether so many spans were there at a time.
+// has reports whether the given number of spans was stored at a time.
 func (p *prometheus) has(calls string, at time.Time, spans int) bool {
 	p.t.Helper()
 	answer := p.askAt("sum("+calls+")", at)
 	return len(answer) == 1 && answer[0].value == float64(spans)
 }
 
-// askAt is the answer to a question as of a time.
+// askAt returns the result of a query at the given time.
 func (p *prometheus) askAt(promql string, at time.Time) []sample {
 	p.t.Helper()
 	return p.vector(url.Values{"query": {promql}, "time": {fmt.Sprint(at.Unix())}})
 }
 
-// mustAgree holds an answer against the model: the same groups, and each value within what truncated
-// durations are off.
+// mustAgree compares a result with the model: the groups must be equal, and the values may differ by
+// the truncation of durations.
 func mustAgree(t *testing.T, query string, got, want map[string]float64) {
 	t.Helper()
 	for name, value := range want {
@@ -208,7 +210,7 @@ func mustAgree(t *testing.T, query string, got, want map[string]float64) {
 	}
 }
 
-// shownFlags are the flags of a command of docs/dashboards.md, but for the doors that spans come in by.
+// shownFlags returns the flags of a command in docs/dashboards.md except those of receivers.
 func shownFlags(t *testing.T, section string, command int) (flags []string) {
 	t.Helper()
 	lines := regexp.MustCompile(`(?m)^    bin/spanstatsd run .*$`).FindAllString(
@@ -223,7 +225,7 @@ func shownFlags(t *testing.T, section string, command int) (flags []string) {
 	return flags
 }
 
-// sectionOf is a section of docs/dashboards.md.
+// sectionOf returns a section of docs/dashboards.md.
 func sectionOf(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/dashboards.md")

@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// agent is a stand-in at a socket's path, which misbehaves in turns. No payload may be lost by
-// it, so towards those it does only what has a daemon send them again; of traces that no daemon
-// has counted it takes care as well.
+// agent is a fake agent on a Unix socket that misbehaves in different ways, one after another.
+// Statistics must not get lost in it, so its faults only make a daemon retry them. The same holds for
+// traces that no daemon has counted.
 type agent struct {
 	*standin.Agent
 	path string
@@ -25,7 +25,7 @@ func newAgent(path string, l *ledger) (*agent, error) {
 	return &agent{a, path}, nil
 }
 
-// misbehave begins a fault, which lasts until the next; nil ends it.
+// misbehave starts a fault that lasts until the next call; nil ends the current fault.
 func (a *agent) misbehave(f *fault) error {
 	if f == nil || f.does != isGone {
 		if err := os.Rename(a.path+".away", a.path); err != nil && !os.IsNotExist(err) {
@@ -43,7 +43,7 @@ func (a *agent) misbehave(f *fault) error {
 	return nil
 }
 
-// ofAgent is the fault as the stand-in has it.
+// ofAgent converts the fault to a fault of the fake agent.
 func (f *fault) ofAgent(r *http.Request) standin.Fault {
 	hasTraces := r.URL.Path != "/v0.6/stats" && r.URL.Path != "/info"
 	isCounted := r.Header.Get("Datadog-Client-Computed-Stats") != ""

@@ -12,14 +12,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
-// memoryLimit is what each daemon may use. With all doors open it makes most limits small.
+// memoryLimit is the memory limit of each daemon. With all receivers enabled, most derived limits are
+// small.
 const memoryLimit = "192MiB"
 
-// retryBytes has room for what waits while the agent misbehaves and while a daemon pauses before it asks
-// again, 5 s and up to 8 s. With as much as fits the limit by itself, which is half, there was just room.
+// retryBytes is the size of the retry queue: enough for payloads that wait while the agent misbehaves
+// and while a daemon pauses before its next attempt (5 s to 8 s). The default, half of the limit, was
+// barely enough.
 const retryBytes = "16MiB"
 
-// begin starts all but the hostile.
+// begin starts everything except the hostile processes.
 func (s *soak) begin(ctx context.Context) (err error) {
 	if s.agent, err = newAgent(filepath.Join(s.dir, "agent"), s.ledger); err != nil {
 		return err
@@ -62,7 +64,7 @@ func (s *soak) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// place makes the addresses of a daemon.
+// place chooses the addresses of a daemon.
 func (s *soak) place(name string, more ...string) (*daemon, error) {
 	var ports [3]string
 	for i := range ports {
@@ -84,8 +86,8 @@ func (s *soak) place(name string, more ...string) (*daemon, error) {
 	return &daemon{name: name, program: s.program, flags: append(flags, more...), at: at, log: s.log}, nil
 }
 
-// freePort is a port that nobody listens at, and that the kernel does not give to whoever
-// connects, so that it is free as well when a daemon has left it.
+// freePort returns an unused port outside the kernel's range for outgoing connections, so that it stays
+// free while a daemon restarts.
 func freePort() (string, error) {
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))
@@ -97,7 +99,7 @@ func freePort() (string, error) {
 	return "", errors.New("find a free port: there is none")
 }
 
-// startSenders starts the polite senders of a daemon, one on each door in each format.
+// startSenders starts the polite senders of a daemon: one per receiver and format.
 func (s *soak) startSenders(ctx context.Context, d *daemon) {
 	begin := func(name, address string, speaks format, hurries *atomic.Bool) {
 		name = d.name + "-" + name

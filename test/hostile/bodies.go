@@ -17,7 +17,7 @@ import (
 
 var tracePaths = []string{"/v0.3/traces", "/v0.4/traces", "/v0.5/traces", "/v0.7/traces", "/v1.0/traces"}
 
-// stalled is a body that does not come.
+// stalled is a body that blocks until ctx is done.
 type stalled struct{ ctx context.Context }
 
 func (s *stalled) Read([]byte) (int, error) {
@@ -25,7 +25,7 @@ func (s *stalled) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// stream makes a call of gRPC on a connection of its own.
+// stream makes a gRPC call on a new connection.
 func stream(ctx context.Context, t *target, body io.Reader, more ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -49,7 +49,7 @@ func stream(ctx context.Context, t *target, body io.Reader, more ...string) erro
 	return err
 }
 
-// Bodies that take long to be made.
+// Bodies that are slow to build.
 var (
 	bomb    = sync.OnceValue(func() []byte { return pack(make([]byte, 64<<20)) })
 	tags    = sync.OnceValue(func() []byte { return pack(manyTags(1000, 1000)) })
@@ -59,7 +59,7 @@ var (
 	})
 )
 
-// deep is a request with an attribute of lists in lists.
+// deep is a request with an attribute of nested lists.
 func deep(depth int) []byte {
 	value := nested(nil, 1, []byte("x"))
 	for range depth {
@@ -69,7 +69,7 @@ func deep(depth int) []byte {
 	return nested(nil, 1, nested(nil, 1, resource))
 }
 
-// manyTags is a request with so many attributes of a resource, and so many spans.
+// manyTags is a request with the given number of resource attributes and spans.
 func manyTags(tags, count int) []byte {
 	s := newSpans("hostile", resources, count)
 	all := s.protobuf()
@@ -77,7 +77,7 @@ func manyTags(tags, count int) []byte {
 	for i := range tags {
 		resource = nested(resource, 1, attribute(fmt.Sprint("tag.", i), fmt.Sprint("value ", i)))
 	}
-	// A field that comes again adds to a message: the spans have both resources' attributes.
+	// A repeated protobuf message field is merged: the spans have the attributes of both resources.
 	_, _, n := protowire.ConsumeTag(all)
 	message, _ := protowire.ConsumeBytes(all[n:])
 	return nested(nil, 1, nested(bytes.Clone(message), 1, resource))
@@ -91,11 +91,11 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// garbage is bytes without a meaning: as a connection's first, in a body, behind a good beginning.
+// garbage sends random bytes: at the start of a connection, as a body, or after a valid beginning.
 func garbage(ctx context.Context, t *target) error {
 	switch rand.IntN(4) {
 	case 0:
-		return write(ctx, anyOf(t.doors()), randomBytes(1+rand.IntN(4000)), readAll)
+		return write(ctx, anyOf(t.addresses()), randomBytes(1+rand.IntN(4000)), readAll)
 	case 1:
 		return write(ctx, anyOf(t.tracers()), whole(anyOf(tracePaths), msgpacks, randomBytes(2000)), readAll)
 	case 2:
@@ -110,7 +110,7 @@ func garbage(ctx context.Context, t *target) error {
 	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, body[:rand.IntN(len(body))]), readAll)
 }
 
-// lies are bodies whose lists, maps and texts are longer than they are.
+// lies sends bodies whose lists, maps and strings claim to be longer than the body.
 func lies(ctx context.Context, t *target) error {
 	body := anyOf([]string{
 		"\xdd\xff\xff\xff\xff", "\x91\xdd\xff\xff\xff\xff\x80", "\x91\x91\xdf\xff\xff\xff\xff",
@@ -121,7 +121,7 @@ func lies(ctx context.Context, t *target) error {
 	return write(ctx, anyOf(t.tracers()), whole(anyOf(tracePaths), msgpacks, []byte(body)), readAll)
 }
 
-// oddCall is what no library of gRPC does.
+// oddCall makes gRPC calls that no gRPC library makes.
 func oddCall(ctx context.Context, t *target) error {
 	s := newSpans("hostile", resources, 10)
 	message := s.protobuf()
@@ -144,7 +144,7 @@ func oddCall(ctx context.Context, t *target) error {
 	return stream(ctx, t, framed(1, len(message)), "Grpc-Encoding", "snappy")
 }
 
-// statistics are such as no tracer sends.
+// statistics sends client-computed statistics that no tracer sends.
 func statistics(ctx context.Context, t *target) error {
 	p := newPacker()
 	p.dict(4)

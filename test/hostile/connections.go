@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// connect makes a connection, which ends with ctx.
+// connect opens a connection that is closed when ctx is done.
 func connect(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, networkOf(address), address)
 	if err != nil {
@@ -22,8 +22,8 @@ func connect(ctx context.Context, address string) (net.Conn, error) {
 	return conn, conn.SetDeadline(time.Now().Add(30 * time.Second))
 }
 
-// doors are all addresses of a daemon; http those that speak HTTP to senders.
-func (t *target) doors() []string { return append(t.http(), t.Spans, t.Page) }
+// addresses returns all addresses of a daemon. The method http returns those of its HTTP receivers.
+func (t *target) addresses() []string { return append(t.http(), t.Spans, t.Page) }
 
 func (t *target) http() []string {
 	return []string{t.APM, t.APMAddr, t.OTLP, t.OTLPAddr, t.OTLPAddr}
@@ -33,7 +33,7 @@ func (t *target) tracers() []string { return []string{t.APM, t.APMAddr} }
 
 func anyOf(all []string) string { return all[rand.IntN(len(all))] }
 
-// write connects, writes and then does something with the connection.
+// write connects, writes, and then calls then with the connection.
 func write(ctx context.Context, address string, bytes []byte, then func(net.Conn) error) error {
 	conn, err := connect(ctx, address)
 	if err != nil {
@@ -49,7 +49,7 @@ func write(ctx context.Context, address string, bytes []byte, then func(net.Conn
 	return then(conn)
 }
 
-// hold keeps a connection for a few seconds, and reads nothing.
+// hold keeps a connection open for a few seconds without reading.
 func hold(ctx context.Context) func(net.Conn) error {
 	return func(net.Conn) error {
 		pause(ctx, time.Duration(2000+rand.IntN(6000))*time.Millisecond)
@@ -57,14 +57,14 @@ func hold(ctx context.Context) func(net.Conn) error {
 	}
 }
 
-// readAll reads until the daemon closes, or long enough.
+// readAll reads until the daemon closes the connection or a timeout expires.
 func readAll(conn net.Conn) error {
 	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	_, err := io.Copy(io.Discard, io.LimitReader(conn, 4<<20))
 	return err
 }
 
-// answerTo reads the status of an answer.
+// answerTo reads the status of a response.
 func answerTo(conn net.Conn) (int, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -74,14 +74,14 @@ func answerTo(conn net.Conn) (int, error) {
 	return answer.StatusCode, nil
 }
 
-// head is that of a request with a body of so many bytes.
+// head returns the head of a request with a body of the given length.
 func head(path, media string, length int, more ...string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: daemon\r\nContent-Type: %s\r\n%s: 1\r\n"+
 		"X-Datadog-Trace-Count: 1\r\n%sContent-Length: %d\r\n\r\n", path, media, hostileHeader,
 		strings.Join(more, ""), length)
 }
 
-// whole is a request with its body.
+// whole returns a request with its body.
 func whole(path, media string, body []byte, more ...string) []byte {
 	return append(head(path, media, len(body), more...), body...)
 }
@@ -93,7 +93,7 @@ const (
 	jsons    = "application/json"
 )
 
-// oddHost asks the page as a browser would that an attacker's name leads there.
+// oddHost requests the status page with a foreign Host header, like a browser after DNS rebinding.
 func oddHost(ctx context.Context, t *target) error {
 	name := anyOf([]string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9126"})
 	path := anyOf([]string{"/", "/status"})
@@ -106,7 +106,7 @@ func oddHost(ctx context.Context, t *target) error {
 	})
 }
 
-// withoutLength sends a body whose length nobody says: it must not be taken as if it were empty.
+// withoutLength sends a body without a length, which must not be treated as an empty body.
 func withoutLength(ctx context.Context, t *target) error {
 	spans := newSpans("hostile", resources, 10)
 	request := fmt.Appendf(nil, "POST /v1/traces HTTP/1.0\r\nHost: daemon\r\nContent-Type: %s\r\n\r\n%s",
@@ -120,11 +120,11 @@ func withoutLength(ctx context.Context, t *target) error {
 }
 
 func sayNothing(ctx context.Context, t *target) error {
-	return write(ctx, anyOf(t.doors()), nil, hold(ctx))
+	return write(ctx, anyOf(t.addresses()), nil, hold(ctx))
 }
 
 func comeAndGo(ctx context.Context, t *target) error {
-	return write(ctx, anyOf(t.doors()), nil, nil)
+	return write(ctx, anyOf(t.addresses()), nil, nil)
 }
 
 func halfHead(ctx context.Context, t *target) error {

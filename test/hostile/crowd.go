@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// crowd is a process with the shapes of one crowd, before one daemon. They are processes of
-// their own, because daemons hold each process to its share.
+// crowd is a process that sends the shapes of one crowd to one daemon. Crowds are separate processes,
+// because daemons limit each process to a share of their capacity.
 type crowd struct {
 	process *exec.Cmd
 	stdin   io.Closer
 	said    chan report
 }
 
-// report is what a crowd says at its end, on its standard output.
+// report is the final report of a crowd, written to its standard output.
 type report struct {
 	Tried map[string]uint64
-	Wrong []string // answers that a daemon must not give
+	Wrong []string // invalid responses of a daemon
 }
 
-// task is what a crowd is told.
+// task is the input of a crowd process.
 type task struct {
 	At    target
-	Names []string // of the shapes
+	Names []string // names of shapes
 }
 
-// crowdVariable has the task, in a crowd's process.
+// crowdVariable is the environment variable with the task of a crowd process.
 const crowdVariable = "HOSTILE_CROWD"
 
-// invite starts the crowds before each daemon.
+// invite starts the crowds of each daemon.
 func (s *soak) invite() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *soak) invite() error {
 	return nil
 }
 
-// startCrowd starts a process of our own program.
+// startCrowd starts another process of this program.
 func (s *soak) startCrowd(self string, t task) (*crowd, error) {
 	told, err := json.Marshal(t)
 	if err != nil {
@@ -82,13 +82,13 @@ func (s *soak) startCrowd(self string, t task) (*crowd, error) {
 	}
 	go func() {
 		var r report
-		_ = json.NewDecoder(said).Decode(&r) // nothing is no report
+		_ = json.NewDecoder(said).Decode(&r) // an empty output is an empty report
 		c.said <- r
 	}()
 	return c, nil
 }
 
-// leave has a crowd end.
+// leave makes a crowd end and returns its report.
 func (c *crowd) leave() (report, error) {
 	c.stdin.Close()
 	select {
@@ -98,14 +98,14 @@ func (c *crowd) leave() (report, error) {
 		}
 		return r, nil
 	case <-time.After(time.Minute):
-		_ = c.process.Process.Signal(syscall.SIGQUIT) // it says what it does
+		_ = c.process.Process.Signal(syscall.SIGQUIT) // makes it print its goroutines
 		return report{}, errors.New("a hostile process does not end within a minute")
 	}
 }
 
 func (c *crowd) kill() { _ = c.process.Process.Kill() }
 
-// beCrowd is what the process of a crowd does, until its standard input ends.
+// beCrowd is the main function of a crowd process. It returns when standard input ends.
 func beCrowd() error {
 	var t task
 	if err := json.Unmarshal([]byte(os.Getenv(crowdVariable)), &t); err != nil {
@@ -138,7 +138,7 @@ func beCrowd() error {
 					err := one.try(ctx, &t.At)
 					note(one.name, err)
 					if pause(ctx, one.every); err != nil {
-						pause(ctx, 50*time.Millisecond) // the daemon is away, or refuses
+						pause(ctx, 50*time.Millisecond) // the daemon is stopped or refuses connections
 					}
 				}
 			})

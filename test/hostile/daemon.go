@@ -18,37 +18,37 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// target is where a daemon takes what. Hostile processes are told so as JSON.
+// target holds the addresses of a daemon. Hostile processes receive it as JSON.
 type target struct {
-	Spans, APM, OTLP         string // paths of sockets
+	Spans, APM, OTLP         string // socket paths
 	APMAddr, OTLPAddr, Page  string // host:port
 	ReadsAsDatadog, HasAgent bool
 }
 
-// daemon is a place where one process follows the other.
+// daemon is a sequence of daemon processes with the same addresses.
 type daemon struct {
 	name       string
 	program    string
 	flags      []string
 	at         target
 	log        io.Writer
-	files      []*os.File // sockets that a service manager would keep
-	hasMetrics bool       // it sends metrics of OTLP too
+	files      []*os.File // sockets passed to each process, as by a service manager
+	hasMetrics bool       // it also exports OTLP metrics
 
 	mu        sync.Mutex
 	process   *exec.Cmd
-	last      string // line of the log, up to the books
+	last      string // last line of the log before the final accounting
 	ended     chan struct{}
-	isSeen    bool   // it is looked at each second
-	flushed   uint64 // by the processes before
-	ambiguous uint64 // told as unsent by them
+	isSeen    bool   // inspected every second
+	flushed   uint64 // spans flushed by previous processes
+	ambiguous uint64 // spans reported as unsent by previous processes
 	dropped   uint64
-	peak      int64  // resident bytes; of who looks
-	givenUp   uint64 // spans, when it was looked at last; the same
+	peak      int64  // peak resident bytes; owned by watch
+	givenUp   uint64 // spans given up at the last inspection; owned by watch
 	starts    int
 }
 
-// listen makes all sockets but the page's, to be given to one process after the other.
+// listen opens all sockets except that of the status page. They are passed to each process in turn.
 func (d *daemon) listen() error {
 	for _, address := range []string{d.at.Spans, d.at.APM, d.at.OTLP, d.at.APMAddr, d.at.OTLPAddr} {
 		listener, err := net.Listen(networkOf(address), address)
@@ -63,12 +63,12 @@ func (d *daemon) listen() error {
 			return fmt.Errorf("keep a socket: %w", err)
 		}
 		d.files = append(d.files, file)
-		listener.Close() // the file is another descriptor of it
+		listener.Close() // the file is a duplicate descriptor
 	}
 	return nil
 }
 
-// start runs a process and waits until it listens.
+// start starts a process and waits until it listens.
 func (d *daemon) start() error {
 	cmd := exec.Command(d.program, d.flags...)
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit)
@@ -119,7 +119,7 @@ func (d *daemon) start() error {
 	return nil
 }
 
-// stop ends the process in order and notes its books.
+// stop shuts the process down gracefully and records its accounting.
 func (d *daemon) stop() error {
 	d.mu.Lock()
 	d.isSeen = false
@@ -145,14 +145,14 @@ func (d *daemon) stop() error {
 	_ = json.Unmarshal([]byte(d.last), &books)
 	d.flushed += books.Flushed
 	d.dropped += books.Dropped
-	d.ambiguous += books.Unsent // else the agent has not counted them, and the ledger tells
+	d.ambiguous += books.Unsent // if the agent did count them, the ledger shows it
 	if err != nil || books.Msg != "stopped" || !books.Balanced {
 		return fmt.Errorf("daemon %s ended with %v: %s", d.name, err, d.last)
 	}
 	return nil
 }
 
-// kill ends what is left when the soak fails.
+// kill kills the remaining process after a failed soak.
 func (d *daemon) kill() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,33 +161,33 @@ func (d *daemon) kill() {
 	}
 }
 
-// signal sends one to the process.
+// signal sends a signal to the process.
 func (d *daemon) signal(s syscall.Signal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_ = d.process.Process.Signal(s) // an end is noticed by who looks at it
+	_ = d.process.Process.Signal(s) // the goroutine that waits for the process notices its end
 }
 
-// pid is that of the process, where it is looked at.
+// pid returns the process ID, and whether the process is to be inspected.
 func (d *daemon) pid() (pid int, isSeen bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.process.Process.Pid, d.isSeen
 }
 
-// dump writes what the daemon's goroutines do into its log.
+// dump writes a goroutine dump into the daemon's log.
 func (d *daemon) dump() {
 	answer, err := looking.Get("http://" + d.at.Page + "/debug/pprof/goroutine?debug=2")
 	if err != nil {
 		return
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(d.log, answer.Body) // it is for a person
+	_, _ = io.Copy(d.log, answer.Body) // human-readable; errors don't matter
 }
 
 var looking = &http.Client{Timeout: 20 * time.Second}
 
-// status is what the daemon says of itself.
+// status returns the daemon's status.
 func (d *daemon) status() (*status.Status, error) {
 	answer, err := looking.Get("http://" + d.at.Page + "/status")
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// packer writes msgpack. Writing to memory does not fail.
+// packer writes msgpack to memory, which can't fail.
 type packer struct {
 	*msgpack.Encoder
 	bytes.Buffer
-	numbers map[string]uint64 // of v1.0
+	numbers map[string]uint64 // string table of v1.0
 }
 
 func newPacker() *packer {
@@ -28,14 +28,14 @@ func newPacker() *packer {
 func (p *packer) list(n int) { _ = p.EncodeArrayLen(n) }
 func (p *packer) dict(n int) { _ = p.EncodeMapLen(n) }
 
-// put writes values one after the other.
+// put writes values one after another.
 func (p *packer) put(values ...any) {
 	for _, v := range values {
 		_ = p.Encode(v)
 	}
 }
 
-// traces are the spans two by two.
+// traces splits the spans into traces of two.
 func (s *spans) traces() (all [][]span) {
 	for i := 0; i < len(s.all); i += 2 {
 		all = append(all, s.all[i:min(i+2, len(s.all))])
@@ -126,7 +126,7 @@ func (s *spans) v07() []byte {
 	return p.Bytes()
 }
 
-// statistics are those that a tracer computes itself, of ten seconds.
+// statistics returns client-computed statistics for ten seconds.
 func (s *spans) statistics() []byte {
 	type group struct {
 		counts
@@ -146,7 +146,7 @@ func (s *spans) statistics() []byte {
 		if one.failed {
 			sketch = g.errs
 		}
-		_ = sketch.Add(float64(one.duration)) // it is positive
+		_ = sketch.Add(float64(one.duration)) // durations are positive
 	}
 	p := newPacker()
 	p.dict(4)
@@ -160,14 +160,14 @@ func (s *spans) statistics() []byte {
 		p.dict(9)
 		p.put("Service", s.service, "Name", "http.request", "Resource", resource, "Hits", g.Spans, "Errors",
 			g.Errors, "TopLevelHits", g.roots, "Duration", g.Duration)
-		ok, _ := proto.Marshal(g.ok.ToProto()) // these are whole
+		ok, _ := proto.Marshal(g.ok.ToProto()) // valid sketches
 		errs, _ := proto.Marshal(g.errs.ToProto())
 		p.put("OkSummary", ok, "ErrorSummary", errs)
 	}
 	return p.Bytes()
 }
 
-// text writes a text of v1.0: where it comes first, and its number from then on.
+// text writes a v1.0 string: in full at its first occurrence, and as a number afterwards.
 func (p *packer) text(field int, text string) {
 	p.put(field)
 	p.again(text)

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// destination stands for what takes OTLP behind a daemon, over HTTP and gRPC on one port.
+// destination is the OTLP backend behind a daemon. It accepts HTTP and gRPC on one port.
 type destination struct {
 	address string
 	ledger  *ledger
 	fault   atomic.Pointer[fault]
 
 	mu     sync.Mutex
-	server *http.Server // nil while nobody is there
+	server *http.Server // nil while not listening
 }
 
-// fault is a way to misbehave towards a request that goes on.
+// fault is a way to mishandle a forwarded request.
 type fault struct {
 	name   string
-	status int    // answer it, count nothing
-	grpc   string // the same over gRPC
-	raw    []byte // answer these bytes and close
+	status int    // respond with this status, count nothing
+	grpc   string // same for gRPC
+	raw    []byte // respond with these bytes and close
 	does   what
 }
 
@@ -34,13 +34,13 @@ type what int
 
 const (
 	answers   what = iota
-	hangs          // reads and says nothing
-	breaksOff      // without reading
-	takes          // and breaks off before the answer
-	isGone         // nobody listens
+	hangs          // reads without responding
+	breaksOff      // closes without reading
+	takes          // counts, and closes before the response
+	isGone         // does not listen
 )
 
-// faults are those of a destination, one after the other.
+// faults lists the faults of a destination in the order in which they are tried.
 var faults = []fault{
 	{name: "answers 503", status: 503, grpc: "14"},
 	{name: "hangs", does: hangs},
@@ -62,7 +62,7 @@ var faults = []fault{
 
 func text(n int) string { return strings.Repeat("x", n) }
 
-// answer is a whole one with a body of so many bytes.
+// answer returns a complete response with a body of the given length.
 func answer(status string, length int, head string) []byte {
 	if head != "" {
 		head += "\r\n"
@@ -71,7 +71,7 @@ func answer(status string, length int, head string) []byte {
 		text(length))
 }
 
-// String is its name, also of none.
+// String returns the name of the fault, also for nil.
 func (f *fault) String() string {
 	if f == nil {
 		return "is well"
@@ -87,7 +87,7 @@ func newDestination(address string, l *ledger) (*destination, error) {
 	return d, d.open()
 }
 
-// open begins to listen.
+// open starts to listen.
 func (d *destination) open() error {
 	listener, err := net.Listen("tcp", d.address)
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *destination) open() error {
 	return nil
 }
 
-// close ends it with all connections.
+// close closes the listener and all connections.
 func (d *destination) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +116,7 @@ func (d *destination) close() {
 	d.server = nil
 }
 
-// misbehave begins a fault, which lasts until the next; nil ends it.
+// misbehave starts a fault that lasts until the next call; nil ends the current fault.
 func (d *destination) misbehave(f *fault) error {
 	before := d.fault.Load()
 	if f == nil {
@@ -157,7 +157,7 @@ func (d *destination) serve(w http.ResponseWriter, r *http.Request) {
 		d.ledger.came(r.Header)
 		w.Header().Set("Content-Type", "application/grpc")
 		w.Header().Set("Trailer", "Grpc-Status")
-		_, _ = w.Write(make([]byte, 5)) // an empty message
+		_, _ = w.Write(make([]byte, 5)) // an empty gRPC message
 		w.Header().Set("Grpc-Status", "0")
 	case f.raw != nil:
 		conn, _, err := http.NewResponseController(w).Hijack()

@@ -1,38 +1,42 @@
-// Command hostile runs built daemons between polite and hostile senders and before stand-ins that
-// misbehave, and says at the end whether each polite span was counted exactly once:
+// Command hostile runs daemon binaries between well-behaved (polite) and hostile senders on one side
+// and misbehaving fake backends on the other, and checks at the end that each polite span was counted
+// exactly once:
 //
 //	go run . -time 20m [-only TEXT] [-log FILE]
 //
-// Two daemons with a small memory limit take spans on all of their doors. Polite senders, one for each
-// door and format, send each request until it has its end, as tracers and SDKs do: compressed anew for
-// each try, after 408, 500, 503 and RESOURCE_EXHAUSTED too, and some of them give a try up within
-// milliseconds. Hostile shapes stand in one table (shapes.go) and are all tried at once, in
-// processes of their own. The agent and the destination of OTLP stand in, and in turns
-// refuse, hang, break off, answer oddly or are gone; daemons are paused and restarted in order.
+// Two daemons with a small memory limit receive spans on all their receivers. For each receiver and
+// format there is a polite sender. It retries each request until it succeeds or is refused, as tracers
+// and SDKs do: with a new compression for each attempt, also after 408, 500, 503 and
+// RESOURCE_EXHAUSTED. Some senders abandon an attempt after milliseconds. The hostile shapes are listed
+// in one table (shapes.go) and run simultaneously in separate processes. The fake agent and the fake
+// OTLP backend refuse, hang, break off, respond incorrectly or stop listening in turn. Daemons are
+// paused and gracefully restarted.
 //
-// Each second every daemon's books must balance, and its memory and whatever it says of itself be within
-// the limits that it says. Polite requests must have their end. When all is over, what the stand-ins
-// counted must be what the polite senders handed over: spans, errors and the sum of durations, of each
-// sender. The last line on standard output says what was tried and what was wrong, and the exit code is
-// 1 unless nothing was.
+// Every second, the accounting of every daemon must balance, and its memory and all figures in its
+// status must be within the limits that the status shows. Every polite request must complete. At the
+// end, the counts of the fake backends must equal the counts of the polite senders: spans, errors and
+// the sum of durations, per sender. The last line on standard output reports the number of requests and
+// the errors. The exit code is 1 if there was any error.
 //
 // # What is exact
 //
-// Each request of a polite sender is counted once, by a daemon, or by the agent where a daemon handed
-// traces on without a mark. Three things are outside of what daemons promise, and the soak keeps to that:
-// the agent is away no longer than there is room for what waits; it never swallows a payload of statistics
-// without an answer (such a one is ambiguous, and told so; where the machine itself stands still for as
-// long as a request has, there are such, and the agent has counted them); and a daemon is restarted when
-// every sender's request has had its end, because the next one does not know which requests the one
-// before it has counted.
+// Each request of a polite sender is counted once: by a daemon, or by the agent if a daemon forwarded
+// the traces without a counted marker. The soak respects three limits of what daemons promise. The
+// agent is never unavailable for longer than the retry queue lasts. The agent never accepts a
+// statistics payload without a response, since such a payload is ambiguous and reported so. (If the
+// whole machine stalls for a request timeout, ambiguous payloads occur nevertheless, and the agent has
+// counted them.) A daemon is restarted only when no sender has a request in flight, because the next
+// daemon can't deduplicate requests that the previous one has counted.
 //
-// # Threading
+// # Concurrency
 //
-// A goroutine a sender, one that looks at the daemons, and the caller's, which makes the trouble. The
-// ledger and the soak have a lock each. Crowds share nothing with us but standard input and output.
+// There is a goroutine per sender, one that inspects the daemons, and the caller's, which causes the
+// trouble. The ledger and the soak have a lock each. Crowds are separate processes, connected by
+// standard input and output.
 //
-// # Bounds
+// # Limits
 //
-// Requests are remembered by their number, some 100 a second. Rates are a few thousand spans a second, so
-// that it can run beside other work: this finds what is wrong, and measures nothing.
+// Requests are remembered by number, about 100 per second. Load is limited to a few thousand spans per
+// second, so that the soak can run next to other work: it finds errors and does not measure
+// performance.
 package main

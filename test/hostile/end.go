@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// end has everybody come to an end: the hostile first, then the polite, then the daemons.
+// end stops all participants: first the hostile processes, then the polite senders, then the daemons.
 func (s *soak) end() error {
 	var errs []error
 	for _, c := range s.crowds {
@@ -55,7 +55,7 @@ func (s *soak) end() error {
 	return errors.Join(errs...)
 }
 
-// isEmpty waits until nothing of any sender is held by a daemon that all of them have left.
+// isEmpty waits until a daemon without senders holds no data of any sender.
 func (d *daemon) isEmpty() error {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		s, err := d.status()
@@ -76,7 +76,7 @@ func (d *daemon) isEmpty() error {
 	}
 }
 
-// judge is the last line.
+// judge returns the last line of the output.
 func (s *soak) judge(took time.Duration) (line string, isGood bool) {
 	v := s.ledger.judge(s.note)
 	attempts, starts, dropped, peak := uint64(0), 0, uint64(0), int64(0)

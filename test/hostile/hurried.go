@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// hurried is a connection of a sender that gives requests up within milliseconds. It is not
-// net/http's, which may have read an answer and give its request up all the same: then not even
-// the kernel knows that nobody has it.
+// hurried is the connection of a sender that abandons requests after milliseconds. It does not use
+// net/http, which can cancel a request after it has read the response: then even the kernel does not
+// know that the response was not processed.
 type hurried struct {
 	address string
-	conn    net.Conn // nil where there is none
+	conn    net.Conn // nil if not connected
 	from    *bufio.Reader
 }
 
-// do sends a request and reads the whole answer. Whatever is missing when the time is over, the
-// connection ends.
+// do sends a request and reads the complete response. It closes the connection if that takes longer
+// than patience.
 func (h *hurried) do(r *http.Request, patience time.Duration) (*http.Response, error) {
 	if h.conn == nil {
 		conn, err := net.Dial(networkOf(h.address), h.address)
@@ -28,7 +28,7 @@ func (h *hurried) do(r *http.Request, patience time.Duration) (*http.Response, e
 		}
 		h.conn, h.from = conn, bufio.NewReader(conn)
 	}
-	_ = h.conn.SetDeadline(time.Now().Add(patience)) // what follows fails where it can't be set
+	_ = h.conn.SetDeadline(time.Now().Add(patience)) // if it fails, the next call fails as well
 	answer, err := h.exchange(r)
 	if err != nil || answer.Close {
 		h.hangUp()
@@ -49,10 +49,10 @@ func (h *hurried) exchange(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// hangUp closes the connection, if there is one.
+// hangUp closes the connection if there is one.
 func (h *hurried) hangUp() {
 	if h.conn != nil {
-		_ = h.conn.Close() // nobody reads it any more
+		_ = h.conn.Close() // no longer used for reading
 		h.conn = nil
 	}
 }

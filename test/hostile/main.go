@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // net/http complains there of odd answers
+	log.SetOutput(io.Discard) // net/http logs invalid responses
 	if os.Getenv(crowdVariable) != "" {
 		if err := beCrowd(); err != nil {
 			fmt.Fprintln(os.Stderr, "hostile:", err)
@@ -21,13 +21,13 @@ func main() {
 		}
 		return
 	}
-	length := flag.Duration("time", 20*time.Minute, "how long it takes")
-	only := flag.String("only", "", "try the hostile shapes whose name has this text")
-	isMended := flag.Bool("mended", false, "leave out shapes that show what is not mended yet")
-	file := flag.String("log", os.DevNull, "file for what the daemons write")
+	length := flag.Duration("time", 20*time.Minute, "duration of the soak")
+	only := flag.String("only", "", "run only hostile shapes whose name contains this text")
+	skipsDefects := flag.Bool("mended", false, "skip shapes with a known defect")
+	file := flag.String("log", os.DevNull, "file for the output of the daemons")
 	flag.Parse()
 	line, isGood, err := soakFor(*length, *file, func(shape string) bool {
-		return strings.Contains(shape, *only) && !(*isMended && unmended[shape] != "")
+		return strings.Contains(shape, *only) && !(*skipsDefects && knownDefects[shape] != "")
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile:", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// readSome reads the beginning of an answer.
+// readSome reads the beginning of a response.
 func readSome(conn net.Conn) error {
 	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	_, err := io.ReadFull(conn, make([]byte, 12))
@@ -49,13 +49,13 @@ func hello() []byte {
 	})
 }
 
-// closed finishes the batch behind the hello.
+// closed ends the spans message that follows the hello.
 func closed(frames []byte, count int) []byte {
 	wire.EndSpans(frames, len(hello()), count)
 	return frames
 }
 
-// numbered defines keys until it is told to stop, or all memory for keys is taken, and uses them.
+// numbered defines and uses keys until ctx is done or the daemon's memory for keys is exhausted.
 func numbered(ctx context.Context, t *target) error {
 	return write(ctx, t.Spans, hello(), func(conn net.Conn) error {
 		for number := uint32(0); number < 4000 && ctx.Err() == nil; number += 20 {

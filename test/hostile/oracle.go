@@ -17,8 +17,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
-// counts are sums over spans. Durations are drawn at random, so that a span which is lost
-// beside another one that counts twice shows in them.
+// counts are sums over spans. Durations are random, so that their sum reveals a lost span even if
+// another span is counted twice.
 type counts struct{ Spans, Errors, Duration uint64 }
 
 func (c *counts) add(more counts) {
@@ -27,33 +27,33 @@ func (c *counts) add(more counts) {
 	c.Duration += more.Duration
 }
 
-// ledger has what polite senders handed over, and what arrived of it.
+// ledger records the spans that polite senders sent, and the spans that arrived.
 type ledger struct {
 	mu      sync.Mutex
-	senders map[string]*account // by the sender's name, which its spans have as service and environment
-	others  counts              // of hostile spans, and of those whose sender nobody can tell
-	counted uint64              // spans in the daemons' payloads, whoever sent them
-	faults  []string            // in the daemons' payloads
+	senders map[string]*account // by sender name, which is also the service and environment of the spans
+	others  counts              // hostile spans, and spans of an unknown sender
+	counted uint64              // all spans in the daemons' payloads
+	faults  []string            // invalid content of the daemons' payloads
 }
 
-// account is one sender's.
+// account is the account of one sender.
 type account struct {
-	handed  counts          // each span when it was first sent
-	arrived counts          // in statistics
-	metrics uint64          // spans that arrived in metrics of OTLP
-	byAgent counts          // in traces that came to the agent without a mark
-	taken   map[uint64]bool // requests that the sender was told are taken
-	came    map[uint64]bool // requests that their destination took
+	handed  counts          // each span once, when it was first sent
+	arrived counts          // spans that arrived in statistics
+	metrics uint64          // spans that arrived in OTLP metrics
+	byAgent counts          // spans that the agent counted in traces without a counted marker
+	taken   map[uint64]bool // requests acknowledged to the sender
+	came    map[uint64]bool // requests that reached their destination
 	tries   uint64
 
-	isMerged   bool      // its requests go no further than the daemon
-	hasMetrics bool      // its daemon sends metrics as well
-	last       time.Time // when a request had its end
+	isMerged   bool      // its statistics are merged by the daemon, so its requests are not forwarded
+	hasMetrics bool      // its daemon exports metrics as well
+	last       time.Time // when the last request completed
 }
 
 func newLedger() *ledger { return &ledger{senders: map[string]*account{}} }
 
-// open makes a sender's account.
+// open creates the account of a sender.
 func (l *ledger) open(name string) *account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,22 +62,22 @@ func (l *ledger) open(name string) *account {
 	return a
 }
 
-// change changes an account, or looks at it.
+// change calls change with the lock held, to change or read accounts.
 func (l *ledger) change(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 }
 
-// payload counts what a daemon sends to the agent. What hostile senders have a daemon pass
-// on says so in its header.
+// payload counts a payload that a daemon sends to the agent. A forwarded payload of a hostile sender
+// has the hostile header.
 func (l *ledger) payload(r standin.Received) {
 	if r.Header.Get(hostileHeader) != "" {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if name, number, what, ok := readTag(r.Header); ok { // a tracer's, which its daemon passed on
+	if name, number, what, ok := readTag(r.Header); ok { // a tracer's payload, forwarded by its daemon
 		a := l.senders[name]
 		a.came[number] = true
 		a.byAgent.add(what)
@@ -97,7 +97,7 @@ func (l *ledger) payload(r standin.Received) {
 	})
 }
 
-// metricsOf counts what a daemon sends as metrics of OTLP, beside its statistics.
+// metricsOf counts the OTLP metrics that a daemon exports in addition to its statistics.
 func (l *ledger) metricsOf(request collector.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *ledger) metricsOf(request collector.Request) {
 		}
 		for _, scope := range resource.Scopes {
 			for _, metric := range scope.Metrics {
-				for _, point := range metric.Points { // a sum has no count
+				for _, point := range metric.Points { // only histogram points have a count
 					a.metrics += point.Count
 				}
 			}
@@ -125,14 +125,14 @@ func serviceOf(r collector.Resource) (name string) {
 	return name
 }
 
-// fault notes what the agent would show wrongly. The caller holds the lock.
+// fault records incorrect data in the agent. The caller holds the lock.
 func (l *ledger) fault(format string, args ...any) {
 	if len(l.faults) < payload.MaxProblems {
 		l.faults = append(l.faults, fmt.Sprintf(format, args...))
 	}
 }
 
-// traces notes a request that the agent took, and counts its spans where nobody has.
+// traces records a request that the agent accepted, and counts its spans if no daemon has.
 func (l *ledger) traces(t standin.Traces) {
 	name, number, spans, ok := readTag(t.Header)
 	if !ok {
@@ -147,15 +147,15 @@ func (l *ledger) traces(t standin.Traces) {
 	}
 }
 
-// came notes a request of OTLP that the destination took.
+// came records an OTLP request that the destination accepted.
 func (l *ledger) came(h http.Header) {
 	if name, number, _, ok := readTag(h); ok {
 		l.change(func() { l.senders[name].came[number] = true })
 	}
 }
 
-// The headers of requests, which daemons hand on: whose it is, with its number and what it
-// holds, or that it is hostile.
+// Request headers that daemons forward. The polite header contains the sender's name, the request
+// number and the counts; the hostile header marks hostile requests.
 const (
 	politeHeader  = "X-Polite"
 	hostileHeader = "X-Hostile"
@@ -172,18 +172,18 @@ func readTag(h http.Header) (name string, number uint64, c counts, ok bool) {
 	}
 	var n [4]uint64
 	for i := range n {
-		n[i], _ = strconv.ParseUint(fields[i+1], 10, 64) // it is ours
+		n[i], _ = strconv.ParseUint(fields[i+1], 10, 64) // written by this program, so always valid
 	}
 	return fields[0], n[0], counts{n[1], n[2], n[3]}, true
 }
 
-// verdict is what the books of both sides come to.
+// verdict is the result of comparing sent and arrived spans.
 type verdict struct {
 	Sent, Requests, Tries, Answered uint64
 	Lost, Twice                     uint64
 }
 
-// judge compares what was handed over with what arrived, and says where they differ.
+// judge compares the sent spans with the arrived spans and prints each difference.
 func (l *ledger) judge(say func(format string, args ...any)) (v verdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +205,7 @@ func (l *ledger) judge(say func(format string, args ...any)) (v verdict) {
 			v.Lost += max(a.arrived.Spans, a.metrics) - a.metrics
 			v.Twice += max(a.arrived.Spans, a.metrics) - a.arrived.Spans
 		}
-		if got != a.handed && got.Spans == a.handed.Spans { // one for the other
+		if got != a.handed && got.Spans == a.handed.Spans { // one span lost, another counted twice
 			v.Lost++
 			v.Twice++
 		}

@@ -2,8 +2,9 @@ package main
 
 import "testing"
 
-// TestTheLedgerSeesWhatIsWrong: a span too few, one too many, one for another, a request that
-// was taken and never came, and metrics that lack what statistics have.
+// TestTheLedgerSeesWhatIsWrong checks that the ledger detects a missing span, a duplicate span, a
+// replaced span, an acknowledged request that never arrived, and metrics with fewer spans than the
+// statistics.
 func TestTheLedgerSeesWhatIsWrong(t *testing.T) {
 	whole := counts{Spans: 10, Errors: 1, Duration: 1000}
 	for name, c := range map[string]struct {

@@ -7,17 +7,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// nested appends a message of protobuf, or a text, as a field.
+// nested appends a length-delimited protobuf field: an embedded message or a string.
 func nested(b []byte, field protowire.Number, message []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), message)
 }
 
-// attribute is a KeyValue with a text.
+// attribute returns a KeyValue with a string.
 func attribute(key, value string) []byte {
 	return nested(nested(nil, 1, []byte(key)), 2, nested(nil, 1, []byte(value)))
 }
 
-// protobuf is an ExportTraceServiceRequest.
+// protobuf encodes the spans as an ExportTraceServiceRequest.
 func (s *spans) protobuf() []byte {
 	var scope []byte
 	for _, one := range s.all {
@@ -42,7 +42,7 @@ func (s *spans) protobuf() []byte {
 	return nested(nil, 1, nested(nested(nil, 1, resource), 2, scope))
 }
 
-// json is the same in JSON.
+// json encodes the same request as JSON.
 func (s *spans) json() []byte {
 	b := fmt.Appendf(nil, `{"resourceSpans":[{"resource":{"attributes":[`+
 		`{"key":"service.name","value":{"stringValue":%q}},`+

@@ -9,15 +9,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// ours is a polite sender by the client library, at a daemon's own socket.
+// ours is a polite sender that uses the client library and a daemon's native socket.
 type ours struct {
 	name, socket string
-	keys         int // it has so many resources
+	keys         int // number of distinct resources
 	account      *account
 	ledger       *ledger
 }
 
-// run publishes until stop is closed. Then everything is handed over, or said to be lost.
+// run publishes until stop is closed. When it returns, each span is delivered or reported as lost.
 func (o *ours) run(ctx context.Context, stop chan struct{}) error {
 	c, err := client.Open(client.Config{
 		Socket: o.socket, Origin: client.Origin{Service: o.name, Env: o.name}, Name: o.name,
@@ -46,7 +46,7 @@ func (o *ours) run(ctx context.Context, stop chan struct{}) error {
 	}
 }
 
-// batch is a few spans, which the account has from now on.
+// batch returns a few spans and adds them to the account.
 func (o *ours) batch() []client.Snapshot {
 	batch := make([]client.Snapshot, 1+rand.IntN(30))
 	what := counts{}
@@ -65,7 +65,8 @@ func (o *ours) batch() []client.Snapshot {
 	return batch
 }
 
-// end hands over the rest. What the client says that it lost is an error: there was time.
+// end delivers the remaining spans. Spans that the client reports as lost are an error, since there was
+// enough time to deliver them.
 func (o *ours) end(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

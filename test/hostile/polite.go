@@ -15,29 +15,30 @@ import (
 	"time"
 )
 
-// A polite sender makes a request, sends it until that has its end, and makes the next one.
+// polite is a sender that creates a request, sends it until it completes, and continues with the next
+// one.
 type polite struct {
 	name    string
-	address string // host:port, or a socket's path
+	address string // host:port, or a socket path
 	speaks  format
-	hurries *atomic.Bool // while its first tries have milliseconds, answered or not; nil: never
+	hurries *atomic.Bool // true while first attempts are abandoned after milliseconds; nil means never
 	account *account
 	ledger  *ledger
 	do      func(r *http.Request, patience time.Duration) (*http.Response, error)
-	hangUp  func() // has the next request on a new connection
+	hangUp  func() // makes the next request use a new connection
 }
 
-// format is how spans are sent.
+// format is an encoding and transport of spans.
 type format struct {
 	path, media string
 	method      string
 	encode      func(*spans) []byte
-	isPacked    bool // with gzip, anew for each try
+	isPacked    bool // compressed with gzip, separately for each attempt
 	isGRPC      bool
 	isOTLP      bool
 }
 
-// tracerFormats are those of the agent's API.
+// tracerFormats are the formats of the Datadog agent API.
 var tracerFormats = map[string]format{
 	"v04":   ofTracer("/v0.4/traces", http.MethodPut, (*spans).v04),
 	"v05":   ofTracer("/v0.5/traces", http.MethodPost, (*spans).v05),
@@ -50,7 +51,7 @@ func ofTracer(path, method string, encode func(*spans) []byte) format {
 	return format{path: path, method: method, media: "application/msgpack", encode: encode}
 }
 
-// sdkFormats are those of OTLP, all with gzip.
+// sdkFormats are the OTLP formats, all with gzip.
 var sdkFormats = map[string]format{
 	"proto": ofSDK("/v1/traces", "application/x-protobuf", (*spans).protobuf),
 	"json":  ofSDK("/v1/traces", "application/json", (*spans).json),
@@ -65,13 +66,13 @@ func ofSDK(path, media string, encode func(*spans) []byte) format {
 	}
 }
 
-// resources are those of every polite sender: an application's, which repeat.
+// resources are the resource names of every polite sender. They recur, like those of an application.
 var resources = []string{
 	"GET /", "GET /cart", "POST /orders", "GET /orders/{id}", "SELECT orders", "UPDATE orders", "GET cache",
 	"publish shipped",
 }
 
-// dialer dials a host:port or a socket's path, whatever it is asked for.
+// dialer returns a function that always dials address, a host:port or a socket path.
 func dialer(address string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, networkOf(address), address)
@@ -95,7 +96,7 @@ func newClient(address string, isGRPC bool) *http.Client {
 	}}
 }
 
-// connect chooses how requests are sent.
+// connect chooses the transport for requests.
 func (p *polite) connect() {
 	if p.hurries != nil && !p.speaks.isGRPC {
 		h := &hurried{address: p.address}
@@ -107,7 +108,7 @@ func (p *polite) connect() {
 	p.hangUp = c.CloseIdleConnections
 }
 
-// run sends until stop is closed, and what it began to its end. It returns early where ctx ends.
+// run sends requests until stop is closed and completes the last one. It returns early if ctx is done.
 func (p *polite) run(ctx context.Context, stop chan struct{}) {
 	p.connect()
 	defer p.hangUp()
@@ -128,7 +129,7 @@ func (p *polite) run(ctx context.Context, stop chan struct{}) {
 	}
 }
 
-// deliver sends a request until it has its end.
+// deliver sends a request until it completes.
 func (p *polite) deliver(ctx context.Context, number uint64, body []byte, tag string) {
 	for try := 0; ctx.Err() == nil; try++ {
 		patience := 10 * time.Second
@@ -159,16 +160,16 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// outcome is what an answer means to who sends.
+// outcome is the meaning of a response to the sender.
 type outcome int
 
 const (
-	again   outcome = iota // send it once more
-	taken                  // all is well
-	refused                // drop it
+	again   outcome = iota // retry
+	taken                  // accepted
+	refused                // refused permanently
 )
 
-// try sends a request once.
+// try makes one attempt to send a request.
 func (p *polite) try(ctx context.Context, body []byte, tag string, patience time.Duration) outcome {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -206,7 +207,7 @@ func (p *polite) try(ctx context.Context, body []byte, tag string, patience time
 	return p.speaks.judge(answer)
 }
 
-// judge reads an answer as the most persistent of tracers and SDKs do.
+// judge interprets a response like the most persistent of the tracers and SDKs.
 func (f *format) judge(answer *http.Response) outcome {
 	if f.isGRPC && answer.StatusCode == http.StatusOK {
 		status := answer.Trailer.Get("Grpc-Status")
@@ -230,14 +231,14 @@ func (f *format) judge(answer *http.Response) outcome {
 	return refused
 }
 
-// pack compresses as Python's exporter does: gzip's header has the time, so no two tries have
-// the same bytes.
+// pack compresses like the Python exporter: the gzip header contains the time, so each attempt has
+// different bytes.
 func pack(body []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	w.ModTime = time.Now()
 	w.Comment = fmt.Sprint(rand.Uint64())
-	_, _ = w.Write(body) // to memory
+	_, _ = w.Write(body) // writes to memory can't fail
 	_ = w.Close()
 	return b.Bytes()
 }

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// shape is one way to be hostile.
+// shape is one kind of hostile behavior.
 type shape struct {
 	name   string
-	atOnce int           // it is tried so often at once
-	every  time.Duration // each of these waits so long behind a try
+	atOnce int           // number of simultaneous attempts
+	every  time.Duration // pause of each of them between attempts
 	try    func(context.Context, *target) error
 }
 
-// errAnswered is an answer that a daemon must not give.
+// errAnswered reports a response that a daemon must not give.
 var errAnswered = errors.New("a daemon must not answer that")
 
-// unmended are shapes that the short soak leaves out, each with the defect that it shows. Who
-// mends one takes its row away.
-var unmended = map[string]string{}
+// knownDefects lists shapes that the short soak skips, each with the defect that it shows. Fixing a
+// defect includes removing its entry.
+var knownDefects = map[string]string{}
 
-// crowds are all shapes, by the process that tries them: one has connections (connections.go), one
-// sends bodies (bodies.go), and one names (names.go).
+// crowds lists all shapes by the process that runs them: one for connections (connections.go), one for
+// bodies (bodies.go), and one for names (names.go).
 var crowds = [][]shape{
 	{
 		{"connections that say nothing", 150, 0, sayNothing},

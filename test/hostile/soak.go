@@ -16,35 +16,35 @@ import (
 // soak is one run.
 type soak struct {
 	settings
-	dir     string // of sockets
+	dir     string // directory of sockets
 	ledger  *ledger
 	agent   *agent
 	behind  *destination
-	metrics *collector.Collector // takes one daemon's
+	metrics *collector.Collector // receives the metrics of one daemon
 	daemons []*daemon
 	crowds  []*crowd
 	polite  sync.WaitGroup
-	stop    chan struct{} // ends the polite senders
-	hurry   atomic.Bool   // those who hurry do
+	stop    chan struct{} // closed to stop the polite senders
+	hurry   atomic.Bool   // true while hurried senders abandon requests
 
 	mu    sync.Mutex
-	past  uint64 // how often a limit was passed
+	past  uint64 // number of exceeded limits
 	said  map[string]int
-	calm  time.Time // since when nobody misbehaves; zero while somebody does
+	calm  time.Time // when the last fault ended; zero during a fault
 	tried map[string]uint64
-	kinds map[string]bool // of faults that were tried
+	kinds map[string]bool // fault kinds that were tried
 }
 
-// settings are what the caller chooses.
+// settings are the settings chosen by the caller.
 type settings struct {
-	program string // of the daemon
+	program string // daemon binary
 	length  time.Duration
 	isTried func(shape string) bool
-	log     io.Writer // what the daemons write
-	notes   io.Writer // what is wrong
+	log     io.Writer // output of the daemons
+	notes   io.Writer // error messages of the soak
 }
 
-// run is a whole soak. The line says what was tried, and what was wrong.
+// run runs a complete soak. The line reports what was tried and what was wrong.
 func run(s settings) (line string, isGood bool, err error) {
 	dir, err := os.MkdirTemp("", "hostile")
 	if err != nil {
@@ -60,7 +60,7 @@ func run(s settings) (line string, isGood bool, err error) {
 }
 
 func (s *soak) run() (line string, isGood bool, err error) {
-	// A soak that can't come to its end has one all the same.
+	// Ends a soak that would never complete.
 	ctx, cancel := context.WithTimeout(context.Background(), s.length+10*time.Minute)
 	defer cancel()
 	begun := time.Now()
@@ -84,7 +84,7 @@ func (s *soak) run() (line string, isGood bool, err error) {
 	return line, isGood && err == nil, err
 }
 
-// noticed notes something that is past a limit. The same is said ten times.
+// noticed prints an exceeded limit, at most ten times per format.
 func (s *soak) noticed(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *soak) note(format string, args ...any) {
 	fmt.Fprintf(s.notes, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
-// killAll ends what is left of a soak that failed.
+// killAll kills the remaining processes of a failed soak.
 func (s *soak) killAll() {
 	for _, d := range s.daemons {
 		d.kill()

@@ -10,8 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/built"
 )
 
-// TestAShortSoak: everything at once, for less than a minute. It is a program without the race
-// detector, which makes stand-ins too slow for what comes and daemons too large for their limit.
+// TestAShortSoak runs a complete soak for less than a minute, as a separate program without the race
+// detector, which would make the fake backends too slow and the daemons too large for their memory
+// limit.
 func TestAShortSoak(t *testing.T) {
 	program, err := built.Plain(t.TempDir(), "test/hostile")
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// spans are those of one request: traces of a root, which is a server's, and a client's
-// below it. Every reading counts both.
+// spans are the spans of one request. Each trace has a server span as its root and a client span as its
+// child. Both are counted in every semantic mode.
 type spans struct {
 	service string
 	all     []span
@@ -21,7 +21,7 @@ type span struct {
 
 func (s *span) isRoot() bool { return s.root == 0 }
 
-// newSpans draws so many spans with a few resources, which end now.
+// newSpans creates count random spans with a few resources that end now.
 func newSpans(service string, resources []string, count int) spans {
 	s := spans{service: service}
 	trace := uint64(0)

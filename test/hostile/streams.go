@@ -12,9 +12,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Shapes of frames, of HTTP/2 and of our own socket, and of requests that follow one another.
+// Shapes that consist of HTTP/2 frames, of native protocol messages, or of several requests on a
+// connection.
 
-// frame is one of HTTP/2.
+// frame returns an HTTP/2 frame.
 func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:]
 	b = append(b, kind, flags)
@@ -23,18 +24,18 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// floodFrames writes frames that cost their sender nothing, and reads no answer.
+// floodFrames writes frames that cost the sender little, and reads no response.
 func floodFrames(ctx context.Context, t *target) error {
-	// The method of a request, and no end of the header.
+	// A HEADERS frame with a method, without END_HEADERS.
 	begun := frame(1, 0, 1, append([]byte{0x40, 7}, ":method\x04POST"...))
 	floods := [][2][]byte{
 		{nil, frame(6, 0, 0, make([]byte, 8))},              // PING
 		{nil, frame(4, 0, 0, nil)},                          // SETTINGS
 		{begun, frame(9, 0, 1, nil)},                        // CONTINUATION
-		{begun, frame(9, 0, 1, bytes.Repeat([]byte{0}, 9))}, // the same, broken
+		{begun, frame(9, 0, 1, bytes.Repeat([]byte{0}, 9))}, // malformed CONTINUATION
 		{nil, frame(2, 0, 1, []byte{0, 0, 0, 0, 1})},        // PRIORITY
-		{nil, frame(8, 0, 0, []byte{0, 0, 0, 1})},           // a window a byte at a time
-		{nil, frame(3, 0, 1, []byte{0, 0, 0, 8})},           // RST_STREAM of none
+		{nil, frame(8, 0, 0, []byte{0, 0, 0, 1})},           // WINDOW_UPDATE by one byte
+		{nil, frame(3, 0, 1, []byte{0, 0, 0, 8})},           // RST_STREAM of an idle stream
 	}
 	f := floods[rand.IntN(len(floods))]
 	all := append([]byte(preface), frame(4, 0, 0, nil)...)
@@ -42,7 +43,7 @@ func floodFrames(ctx context.Context, t *target) error {
 	return write(ctx, anyOf(t.sdks()), all, hold(ctx))
 }
 
-// pipeline sends many requests at once, and reads no answer.
+// pipeline sends many requests without waiting, and reads no response.
 func pipeline(ctx context.Context, t *target) error {
 	s := newSpans("hostile", resources, 4)
 	address, one := anyOf(t.sdks()), whole("/v1/traces", protos, s.protobuf())
@@ -52,7 +53,8 @@ func pipeline(ctx context.Context, t *target) error {
 	return write(ctx, address, bytes.Repeat(one, 50), hold(ctx))
 }
 
-// expectAndStall asks whether it may send a body, and sends none, or sends it in pieces.
+// expectAndStall asks for permission to send a body, and then sends nothing, or sends the body in
+// pieces.
 func expectAndStall(ctx context.Context, t *target) error {
 	more := anyOf([]string{"Expect: 100-continue\r\n", "Transfer-Encoding: chunked\r\n"})
 	path, media, address := "/v1/traces", protos, anyOf(t.sdks())
@@ -72,7 +74,7 @@ func expectAndStall(ctx context.Context, t *target) error {
 	})
 }
 
-// emptyTraces are a great many lists with nothing in them, and spans with a great many tags.
+// emptyTraces sends many empty lists, or spans with many tags.
 func emptyTraces(ctx context.Context, t *target) error {
 	p := newPacker()
 	if rand.IntN(2) == 0 {
@@ -91,7 +93,8 @@ func emptyTraces(ctx context.Context, t *target) error {
 	return write(ctx, anyOf(t.tracers()), whole("/v0.4/traces", msgpacks, p.Bytes()), readAll)
 }
 
-// talkOn goes on behind its bye, says hello again, or tells of losses that nobody had.
+// talkOn sends messages after its bye, repeats the hello, reports invented losses, or sends spans
+// before the hello.
 func talkOn(ctx context.Context, t *target) error {
 	spans := wire.BeginSpans(nil)
 	spans = wire.AppendWhole(spans, wire.AppendKey(nil, newKey()), 1, time.Now().UnixNano(), 0, 1)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// trouble has stand-ins misbehave, daemons pause and restart, one thing after the other.
+// trouble makes the fake backends misbehave, and daemons pause and restart, one event after another.
 func (s *soak) trouble(ctx context.Context, episode time.Duration) error {
 	first := rand.IntN(len(faults))
 	for turn := 0; ctx.Err() == nil; turn++ {
@@ -18,7 +18,7 @@ func (s *soak) trouble(ctx context.Context, episode time.Duration) error {
 		round := turn / 4
 		d := s.daemons[round%len(s.daemons)]
 		switch turn % 4 {
-		case 0: // both, each with every fault of the list in its turn
+		case 0: // both backends, each with the next fault of its list
 			err = s.misbehave(ctx, faultOf(first+round), faultOf(first+2*round), episode)
 		case 1:
 			err = s.misbehave(ctx, nil, faultOf(first+2*round+1), episode)
@@ -39,7 +39,7 @@ func (s *soak) trouble(ctx context.Context, episode time.Duration) error {
 
 func faultOf(turn int) *fault { return &faults[turn%len(faults)] }
 
-// misbehave has the agent and the destination misbehave for a while, and then not for as long.
+// misbehave starts faults of the agent and the destination for d, and then waits for the same time.
 func (s *soak) misbehave(ctx context.Context, agent, behind *fault, d time.Duration) error {
 	s.mu.Lock()
 	s.calm = time.Time{}
@@ -60,7 +60,7 @@ func (s *soak) misbehave(ctx context.Context, agent, behind *fault, d time.Durat
 	return err
 }
 
-// restart ends a daemon in order and starts the next, when each sender's request has had its end.
+// restart gracefully stops a daemon and starts the next one, once no request of a sender is in flight.
 func (s *soak) restart(ctx context.Context, d *daemon) error {
 	s.hurry.Store(false)
 	defer s.hurry.Store(true)
@@ -73,7 +73,7 @@ func (s *soak) restart(ctx context.Context, d *daemon) error {
 	return d.start()
 }
 
-// settles waits until a request of each sender has had its end after a moment.
+// settles waits until a request of each sender has completed after the given time.
 func (s *soak) settles(ctx context.Context, since time.Time) bool {
 	for deadline := time.Now().Add(time.Minute); ; pause(ctx, 20*time.Millisecond) {
 		var waits []string

@@ -13,10 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// starved is how long a polite sender may be without an answer where nobody misbehaves.
+// starved limits how long a polite sender can go without a response while no fault is active.
 const starved = 30 * time.Second
 
-// watch looks at everything each second, until ctx ends.
+// watch inspects everything every second, until ctx is done.
 func (s *soak) watch(ctx context.Context) {
 	for second := 1; ctx.Err() == nil; second++ {
 		pause(ctx, time.Second)
@@ -42,15 +42,15 @@ func (s *soak) watch(ctx context.Context) {
 	}
 }
 
-// balances is how often in a row books are read until they balance: spans that are just between
-// two rooms have them off by as many.
+// balances is the number of consecutive status reads in which the accounting must balance at least
+// once. Spans in transit between two packages can make a single read off by their number.
 const balances = 500
 
-// look reads what a daemon says of itself, and notes what is past a limit.
+// look reads a daemon's status and reports exceeded limits.
 func (d *daemon) look(past func(format string, args ...any)) {
 	pid, isSeen := d.pid()
 	if !isSeen {
-		return // it is being restarted
+		return // being restarted
 	}
 	var s *status.Status
 	var err error
@@ -92,7 +92,7 @@ type bound struct {
 	now, most int64
 }
 
-// bounds are those that a daemon says of itself.
+// bounds returns the limits that a daemon's status contains.
 func bounds(s *status.Status) (all []bound) {
 	add := func(what string, now, most int64) { all = append(all, bound{what, now, most}) }
 	of := func(what string, b status.Bounded) { add(what, int64(b.Live), int64(b.Max)) }
@@ -118,7 +118,7 @@ func bounds(s *status.Status) (all []bound) {
 	return all
 }
 
-// setting is the bytes that a flag of the daemon says.
+// setting returns the value in bytes of a flag of the daemon.
 func setting(s *status.Status, flag string) int64 {
 	for _, one := range s.Config {
 		if one.Name != flag {
@@ -133,7 +133,7 @@ func setting(s *status.Status, flag string) int64 {
 	return 0
 }
 
-// residentBytes is the most that a process ever had in memory.
+// residentBytes returns the peak resident memory of a process.
 func residentBytes(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestEverySpanIsCounted: at one trace in a hundred, what the extension publishes is counted as
-// what the SDK itself exports of all spans, to the last bin; and the traces that the
-// application exports are as many as its sampler says.
+// TestEverySpanIsCounted checks that, at a sampling rate of one percent, the spans published by the
+// extension are counted like the spans exported by the SDK itself, for each bin, and that the number of
+// exported traces matches the sampling rate.
 func TestEverySpanIsCounted(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
@@ -46,8 +46,8 @@ func TestEverySpanIsCounted(t *testing.T) {
 	})
 }
 
-// TestBothWaysCountOnce: where the application exports every span to the daemon as well, the mark has
-// each counted once.
+// TestBothWaysCountOnce has the application also export every span to the daemon. The counted marker
+// must ensure that each is counted once.
 func TestBothWaysCountOnce(t *testing.T) {
 	ours, socket := newLedger(t), filepath.Join(t.TempDir(), "s")
 	d := start(t, ours, socket)
@@ -66,7 +66,7 @@ func TestBothWaysCountOnce(t *testing.T) {
 	}
 }
 
-// TestAnSDKBuiltByHand has a library instead of an extension: the same is true of it.
+// TestAnSDKBuiltByHand checks the same for a library instead of an extension.
 func TestAnSDKBuiltByHand(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours := newReceiver(t), newLedger(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// program is the daemon's, built once.
+// program is the daemon binary, built once.
 var program string
 
 func TestMain(m *testing.M) {
@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// daemon is a running program.
+// daemon is a running daemon.
 type daemon struct {
-	otlp, http string // where it listens
+	otlp, http string // listen addresses
 	command    *exec.Cmd
 }
 
-// start runs the program before an agent. It takes OTLP as well.
+// start starts a daemon for an agent, with an OTLP receiver.
 func start(t *testing.T, l *ledger, socket string) *daemon {
 	t.Helper()
 	d := &daemon{command: exec.Command(program, "run", "--socket", socket, "--agent-url", l.agent.URL(),
@@ -74,7 +74,7 @@ func start(t *testing.T, l *ledger, socket string) *daemon {
 		t.Fatal("the daemon says nowhere that it listens")
 	}
 	go func() {
-		for lines.Scan() { // or it would wait for its log's reader
+		for lines.Scan() { // read everything, so that the daemon never blocks on its log
 		}
 	}()
 	return d
@@ -87,7 +87,7 @@ func (d *daemon) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// stop ends the daemon in order: its agent has all that it was handed.
+// stop shuts the daemon down gracefully, so that its agent has all counted spans.
 func (d *daemon) stop(t *testing.T) {
 	t.Helper()
 	d.signal(t, syscall.SIGTERM)
@@ -102,7 +102,7 @@ func (d *daemon) kill(t *testing.T) {
 	_ = d.command.Wait()
 }
 
-// status is what the daemon says of itself.
+// status returns the daemon's status.
 func (d *daemon) status(t *testing.T) (s status.Status) {
 	t.Helper()
 	resp, err := http.Get("http://" + d.http + "/status")

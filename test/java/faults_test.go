@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTheDaemonComesAndGoes while the application works: it is stopped in order, hangs, and is
-// killed. The spans that were counted and those known to be lost are all that there were.
+// TestTheDaemonComesAndGoes stops the daemon gracefully, suspends it and kills it while the application
+// works. The counted spans and the spans known to be lost must add up to all spans.
 func TestTheDaemonComesAndGoes(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
@@ -59,8 +59,8 @@ func TestTheDaemonComesAndGoes(t *testing.T) {
 	})
 }
 
-// TestThereIsNoDaemon: the application starts, works and ends, and says in one line what is
-// missing.
+// TestThereIsNoDaemon checks that the application starts, works and exits, and logs the missing daemon
+// in one line.
 func TestThereIsNoDaemon(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		s := startShop(t, java, newReceiver(t), []string{extensions(false)},

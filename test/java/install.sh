@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds both jars of clients/java and installs what `make test-java` runs them with, in pinned
-# versions, into a folder of its own; where they are missing, a JDK and Maven too.
+# Builds both jars of clients/java and installs the dependencies of `make test-java`, in pinned
+# versions, into a folder, and a JDK and Maven if they are missing.
 set -eu
 dir=$1
 here=$(cd "$(dirname "$0")" && pwd)
 clients="$here/../../clients/java"
 
-# need makes a check hold: need 'CHECK' PACKAGES installs these of Debian if it does not.
+# need 'CHECK' PACKAGES... installs Debian packages if CHECK fails.
 need() {
 	check=$1
 	shift

@@ -15,21 +15,21 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ledger is an agent, and all that it was told, whatever bucket it was told in.
+// ledger is an agent with the statistics that it has received, summed over all buckets.
 type ledger struct {
 	agent *standin.Agent
 	mu    sync.Mutex
 	rows  map[key]*row
 }
 
-// key is what spans are counted under: who sent them, and their labels.
+// key identifies a row: the sender of the spans and their labels.
 type key struct {
 	origin, service, operation, resource, kind, rest string
 }
 
 type row struct {
 	hits, errors, topLevel, duration uint64
-	ok, failed                       map[int32]float64 // spans, by bin
+	ok, failed                       map[int32]float64 // spans by bin
 }
 
 func newLedger(t *testing.T) *ledger {
@@ -79,7 +79,7 @@ func (l *ledger) add(p *payload.Payload, g *payload.Group) error {
 	return addBins(r.failed, g.ErrorSummary)
 }
 
-// addBins adds a sketch's bins. All of them are of one mapping, the agent's own.
+// addBins adds a sketch's bins. All sketches use the agent's mapping.
 func addBins(bins map[int32]float64, sketch []byte) error {
 	var s sketchpb.DDSketch
 	if err := proto.Unmarshal(sketch, &s); err != nil {
@@ -99,7 +99,7 @@ func addBins(bins map[int32]float64, sketch []byte) error {
 	return nil
 }
 
-// hits are the spans of the rows that are wanted.
+// hits returns the number of spans in the wanted rows.
 func (l *ledger) hits(isWanted func(key) bool) (all uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *ledger) hits(isWanted func(key) bool) (all uint64) {
 
 func anyKey(key) bool { return true }
 
-// isRequest says whether spans are of requests that the application answered, one each.
+// isRequest reports whether each span under this key is a request handled by the application.
 func isRequest(k key) bool { return k.operation == "http.server.request" }
 
 func sum(all map[string]uint64) (total uint64) {
@@ -123,7 +123,7 @@ func sum(all map[string]uint64) (total uint64) {
 	return total
 }
 
-// equals holds one ledger to another, row by row and bin by bin.
+// equals compares two ledgers by row and bin.
 func (l *ledger) equals(t *testing.T, oracle *ledger) {
 	t.Helper()
 	for at, want := range oracle.rows {

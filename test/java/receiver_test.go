@@ -17,12 +17,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver is where the application's own exporter sends to.
+// receiver is the destination of the application's own exporter.
 type receiver struct {
 	url      string
 	mu       sync.Mutex
-	spans    map[string]int // by trace id
-	unmarked int            // requests and resources without the mark of what was counted
+	spans    map[string]int // by trace ID
+	unmarked int            // requests and resources without the counted marker
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -73,10 +73,10 @@ func (r *receiver) take(request *http.Request) (err error) {
 	return nil
 }
 
-// share is how many traces the application samples.
+// share is the application's sampling rate.
 const share = 0.01
 
-// holdsTheShare looks whether so many of the traces came as the share is, within six
+// holdsTheShare checks that the number of received traces matches the sampling rate, within six
 // standard deviations.
 func (r *receiver) holdsTheShare(t *testing.T, traces uint64) {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 
 var installed = os.Getenv("JAVA_DIR") // by install.sh
 
-// javas are the machine's own java, and the newer ones beside it, by their versions.
+// javas returns the machine's default java and the newer ones, by version.
 func javas(t *testing.T) map[string]string {
 	t.Helper()
 	own, err := exec.LookPath("java")
@@ -52,7 +52,7 @@ func javas(t *testing.T) map[string]string {
 	return all
 }
 
-// eachJava runs a test on each of them.
+// eachJava runs a test with each of them.
 func eachJava(t *testing.T, test func(t *testing.T, java string)) {
 	t.Helper()
 	for version, java := range javas(t) {
@@ -60,10 +60,10 @@ func eachJava(t *testing.T, test func(t *testing.T, java string)) {
 	}
 }
 
-// extension is what the Java agent is given, and nothing else.
+// extension is the only file that the Java agent is given.
 const extension = "spanstatsd.jar"
 
-// extensions is the setting that gives the agent ours, and the oracle.
+// extensions returns the agent setting that loads the extension and, optionally, the oracle.
 func extensions(alsoOracle bool) string {
 	jars := filepath.Join(installed, "clients", extension)
 	if alsoOracle {
@@ -76,11 +76,11 @@ func extensions(alsoOracle bool) string {
 type shop struct {
 	url    string
 	end    func(t *testing.T) (output string)
-	output string // once it has ended
+	output string // available once it has ended
 }
 
-// startShop starts the application under the Java agent, with more settings of Java and
-// more of the environment.
+// startShop starts the application with the Java agent, with additional Java settings and environment
+// variables.
 func startShop(t *testing.T, java string, behind *receiver, settings []string, env ...string) *shop {
 	t.Helper()
 	arguments := slices.Concat([]string{
@@ -134,7 +134,7 @@ func startShop(t *testing.T, java string, behind *receiver, settings []string, e
 	return s
 }
 
-// listening reads what an application writes until it says where it listens.
+// listening reads an application's output until the application prints its URL.
 func listening(t *testing.T, said *bufio.Reader) (url, before string) {
 	t.Helper()
 	var lines strings.Builder
@@ -150,7 +150,7 @@ func listening(t *testing.T, said *bufio.Reader) (url, before string) {
 	}
 }
 
-// get has one path answered.
+// get requests a path.
 func (s *shop) get(t *testing.T, path string) (status int) {
 	t.Helper()
 	resp, err := http.Get(s.url + path)
@@ -163,10 +163,10 @@ func (s *shop) get(t *testing.T, path string) (status int) {
 	return resp.StatusCode
 }
 
-// statuses are what an order is answered with, by the remainder of its number.
+// statuses are the HTTP statuses of orders, by the number modulo 5.
 var statuses = [5]int{200, 200, 201, 404, 500}
 
-// order has so many orders answered, a few at a time, and returns how long each took.
+// order sends the given number of orders, a few concurrently, and returns the duration of each.
 func (s *shop) order(t *testing.T, orders int) (took []time.Duration) {
 	t.Helper()
 	const users = 4

@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// TestTheApplicationNeverWaits for the daemon. While that is stopped by a signal, the
-// application makes more spans than its buffers hold, and answers all the same, before
-// the daemon goes on. How long answers take is reported, beside an application without us
-// that is asked in turns.
+// TestTheApplicationNeverWaits suspends the daemon with a signal. The application creates more spans
+// than its buffers can hold, and must respond to all requests before the daemon resumes. Response times
+// are reported, together with those of an uninstrumented application that gets requests in turns.
 func TestTheApplicationNeverWaits(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours := newReceiver(t), newLedger(t)
@@ -23,7 +22,7 @@ func TestTheApplicationNeverWaits(t *testing.T) {
 		d := start(t, ours, socket)
 		with := startShop(t, java, behind, []string{extensions(false)}, "SPANSTATSD_SOCKET="+socket)
 		without := startShop(t, java, behind, nil)
-		turns(t, with, without) // warm up
+		turns(t, with, without) // warm-up
 		rows := []string{""}
 		report := func(daemon string) {
 			mine, theirs := turns(t, with, without)
@@ -53,7 +52,7 @@ func TestTheApplicationNeverWaits(t *testing.T) {
 	})
 }
 
-// quantiles are those of latencies.
+// quantiles are latency quantiles.
 type quantiles struct{ median, p99, longest time.Duration }
 
 func (q quantiles) String() string {
@@ -66,8 +65,8 @@ func quantilesOf(took []time.Duration) quantiles {
 	return quantiles{took[len(took)/2], took[len(took)*99/100], took[len(took)-1]}
 }
 
-// turns asks two applications in turns, each as often first as second, so that what the
-// machine does beside meets both.
+// turns sends requests to two applications in alternating order, so that other load on the machine
+// affects both equally.
 func turns(t *testing.T, one, other *shop) (ofOne, ofOther quantiles) {
 	t.Helper()
 	shops, took := [...]*shop{one, other}, [2][]time.Duration{}

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// agent is the stand-in agent, which counts what it has read.
+// agent is a fake agent that counts the payloads and traces it has read completely.
 type agent struct {
 	tally
 	moods *moods
@@ -51,13 +51,13 @@ func (a *agent) take(r standin.Received) {
 	time.Sleep(a.moods.draw().after)
 }
 
-// takeTraces counts the spans of a request that its daemon has not counted, as the agent does.
+// takeTraces counts the spans of a request that the daemon has not counted, like the real agent.
 func (a *agent) takeTraces(t standin.Traces) {
 	fields := strings.SplitN(t.Header.Get(slotHeader), " ", 3)
 	if t.IsCounted || len(fields) < 3 {
 		return
 	}
-	spans, _ := strconv.ParseUint(fields[0], 10, 64) // it is ours
+	spans, _ := strconv.ParseUint(fields[0], 10, 64) // written by this program, so always valid
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.add(slot{fields[1], fields[2]}, spans)

@@ -12,14 +12,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// v04 is the request in the agent's API, each span a trace of its own.
+// v04 encodes the request for the agent API v0.4. Each span is a trace of its own.
 func (r *request) v04() []byte {
 	var b bytes.Buffer
 	p := msgpack.NewEncoder(&b)
 	p.UseCompactInts(true)
 	put := func(values ...any) {
 		for _, v := range values {
-			_ = p.Encode(v) // to memory
+			_ = p.Encode(v) // writes to memory can't fail
 		}
 	}
 	_ = p.EncodeArrayLen(int(r.spans))
@@ -35,7 +35,7 @@ func (r *request) v04() []byte {
 	return b.Bytes()
 }
 
-// protobuf is the request in OTLP.
+// protobuf encodes the request as OTLP protobuf.
 func (r *request) protobuf() []byte {
 	var scope []byte
 	for range r.spans {
@@ -44,7 +44,7 @@ func (r *request) protobuf() []byte {
 		b := nested(nil, 1, append(id, id...))
 		b = nested(b, 2, id)
 		b = nested(b, 5, []byte(r.name))
-		b = protowire.AppendVarint(protowire.AppendTag(b, 6, protowire.VarintType), 2) // a server's
+		b = protowire.AppendVarint(protowire.AppendTag(b, 6, protowire.VarintType), 2) // span kind server
 		b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), now-1e6)
 		b = protowire.AppendFixed64(protowire.AppendTag(b, 8, protowire.Fixed64Type), now)
 		scope = nested(scope, 2, b)
@@ -54,7 +54,7 @@ func (r *request) protobuf() []byte {
 	return nested(nil, 1, nested(nested(nil, 1, nested(nil, 1, attribute)), 2, scope))
 }
 
-// zipkin is the request as Zipkin's reporters write it.
+// zipkin encodes the request as Zipkin JSON.
 func (r *request) zipkin() []byte {
 	all := make([]any, r.spans)
 	for i := range all {
@@ -72,7 +72,7 @@ func (r *request) zipkin() []byte {
 	return b
 }
 
-// nested appends a message of protobuf, or a text, as a field.
+// nested appends a length-delimited protobuf field: an embedded message or a string.
 func nested(b []byte, field protowire.Number, message []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), message)
 }

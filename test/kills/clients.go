@@ -9,13 +9,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// slotTime is how long a client publishes spans of one name.
+// slotTime is the time window in which a client publishes spans with the same name.
 const slotTime = 50 * time.Millisecond
 
-// patience is how long a client that is closed waits for the outcome of all that it has handed over.
+// patience limits how long a client waits on Close for the outcome of the spans that it has written.
 const patience = time.Minute
 
-// startClients has clients publish until ctx ends, and then close.
+// startClients starts clients that publish until ctx is done and then close.
 func (e *episode) startClients(ctx context.Context) {
 	all := e.goClients
 	for _, has := range []bool{e.hasJava, e.hasLeaving} {
@@ -48,7 +48,7 @@ func (e *episode) startClients(ctx context.Context) {
 	}
 }
 
-// publishGo publishes with the library for Go.
+// publishGo publishes with the Go client.
 func (e *episode) publishGo(ctx context.Context, a *account, rate int) error {
 	c, err := client.Open(e.config(a.name))
 	if err != nil {
@@ -69,7 +69,7 @@ func (e *episode) config(name string) client.Config {
 	}
 }
 
-// publish publishes until ctx ends. Names tell how long after begun.
+// publish publishes until ctx is done. Span names contain the time since begun.
 func (a *account) publish(ctx context.Context, c *client.Client, rate int, begun time.Time) {
 	batch := make([]client.Snapshot, 0, 1000)
 	from := time.Now()
@@ -84,7 +84,7 @@ func (a *account) publish(ctx context.Context, c *client.Client, rate int, begun
 	}
 }
 
-// close adds what a client says that is closed.
+// close adds the final statistics of a closed client.
 func (a *account) close(s client.Stats) {
 	a.ambiguous += s.Ambiguous
 	a.died += s.Unconfirmed
@@ -93,10 +93,10 @@ func (a *account) close(s client.Stats) {
 	}
 }
 
-// leaving is what clients are called that leave.
+// leaving is the service name of clients that leave.
 const leaving = "leaving"
 
-// publishAndLeave has one client after the other, of which most do not wait for the outcome when they leave.
+// publishAndLeave runs clients one after another. Most of them close without waiting for the outcome.
 func (e *episode) publishAndLeave(ctx context.Context, a *account, rate int) error {
 	random := rand.New(rand.NewPCG(e.seed, 3))
 	begun := time.Now()
@@ -122,11 +122,11 @@ func (e *episode) publishAndLeave(ctx context.Context, a *account, rate int) err
 			int(time.Since(begun)/slotTime), err, stats)
 		a.unsettled += stats.Unsettled
 	}
-	a.died, a.lost = a.died+a.lost, 0 // it had no time
+	a.died, a.lost = a.died+a.lost, 0 // closed without time to deliver
 	return nil
 }
 
-// fill makes spans of one slot, with a few keys.
+// fill fills batch with spans of one slot, using a few keys.
 func fill(batch []client.Snapshot, s slot) []client.Snapshot {
 	now := time.Now()
 	for i := range batch {

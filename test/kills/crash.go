@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// publishRaw has one client after the other that speaks the protocol itself, and crashes in the end: what it
-// keeps is gone with it, and what it had handed over its daemon counts.
+// publishRaw runs raw clients one after another until ctx is done. Each one implements the protocol
+// itself and finally crashes: the messages that it still keeps are lost, and the messages that it had
+// written are counted by the daemon.
 func (e *episode) publishRaw(ctx context.Context, a *account, number int) error {
 	random := rand.New(rand.NewPCG(e.seed, 200+uint64(number)))
 	for i := 0; ctx.Err() == nil; i++ {
@@ -16,7 +17,7 @@ func (e *episode) publishRaw(ctx context.Context, a *account, number int) error 
 		living, over := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(4*time.Second))))
 		for living.Err() == nil {
 			if !c.isConnected() {
-				_ = c.connect() // nobody may be there
+				_ = c.connect() // fails when no daemon is running
 			}
 			c.publish(1 + random.Uint64N(50))
 			if random.IntN(10) == 0 {
@@ -31,14 +32,14 @@ func (e *episode) publishRaw(ctx context.Context, a *account, number int) error 
 	return nil
 }
 
-// isConnected says whether there is a connection that a daemon has not ended.
+// isConnected reports whether the client has a connection that no daemon has closed.
 func (c *rawClient) isConnected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.conn != nil
 }
 
-// crash ends the connection as the kernel does for a process that is gone.
+// crash closes the connection like the kernel does for a process that has ended.
 func (c *rawClient) crash() {
 	c.mu.Lock()
 	conn, ended := c.conn, c.ended
@@ -49,11 +50,12 @@ func (c *rawClient) crash() {
 	}
 }
 
-// account adds what the client knew when it ended, and what a daemon said that it must not say.
+// account adds the client's final knowledge of its messages, and the invalid outcomes that daemons
+// reported.
 func (c *rawClient) account(a *account) {
 	for _, m := range c.messages {
 		switch m.fate {
-		case waits: // nobody was ever handed it
+		case waits: // never written to a daemon
 			continue
 		case given:
 			a.unsettled += m.spans

@@ -17,34 +17,35 @@ import (
 	"time"
 )
 
-// daemon is a place where one process follows the other: each is a life. Whoever starts and ends them is one
-// goroutine.
+// daemon is a sequence of daemon processes on the same socket. Each process is one life. A single
+// goroutine starts and ends the processes.
 type daemon struct {
 	name, program, dir string
-	tagged             string // the program that can kill itself
-	killAt             int    // the next one does, behind that store; 0: never
+	tagged             string // program that can kill itself
+	killAt             int    // the next process kills itself after this number of stores to its recovery file; 0 means never
 	flags              []string
 	doors              []string
-	pod                *pod // nil: the machine
+	pod                *pod // control group of the process; nil for none
 	log                io.Writer
-	ready              []time.Duration // from each start until tracers may connect
+	ready              []time.Duration // time from start to readiness, per life
 
 	mu      sync.Mutex
-	process *process // of this life
+	process *process // process of the current life
 	life    int
 	losses  []loss
-	unknown int    // daemons of which nobody knows what they had
-	gaveUp  uint64 // spans, of daemons that ended in order: dropped or not delivered
+	unknown int    // daemons whose spans at the time of the kill are unknown
+	gaveUp  uint64 // spans dropped or not delivered by daemons that shut down gracefully
 }
 
 func (d *daemon) socket() string { return filepath.Join(d.dir, "s") }
 
-// door is the socket of an HTTP door of one life, so that no request comes to another one.
+// door returns the socket path of an HTTP receiver in one life. Each life has its own path, so that no
+// request reaches another process.
 func (d *daemon) door(name string, life int) string {
 	return filepath.Join(d.dir, fmt.Sprintf("%s%d", name, life))
 }
 
-// start runs the next process.
+// start starts the next process.
 func (d *daemon) start() error {
 	life := d.life + 1
 	args := append([]string{
@@ -64,7 +65,7 @@ func (d *daemon) start() error {
 	p, err := startProcess(command, fmt.Sprint(d.name, " life ", life), d.killAt,
 		func(line []byte) {
 			fmt.Fprintf(d.log, "%s life %d %s\n", d.name, life, line)
-			d.hear(life, line, time.Since(begun))
+			d.readLogLine(life, line, time.Since(begun))
 		})
 	if err != nil {
 		return err
@@ -75,22 +76,22 @@ func (d *daemon) start() error {
 	return nil
 }
 
-// ownAddress is one on loopback that no other life has, of any episode: who still asks a dead
-// daemon would otherwise, once in some thousand lives, scrape the one that has its port now, and
-// that would take it for read.
+// ownAddress returns a loopback address that no other life of any episode uses. With a shared address,
+// a scraper of a dead daemon would, once in several thousand lives, reach a daemon that reuses the
+// port, and that daemon would assume that its statistics had been scraped.
 func ownAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
-// hear reads a line of the log, so long after the start.
-func (d *daemon) hear(life int, line []byte, after time.Duration) {
+// readLogLine handles a line of the daemon's log, read at the given time after the start.
+func (d *daemon) readLogLine(life int, line []byte, after time.Duration) {
 	var said struct {
 		Msg             string
 		Dropped, Unsent uint64
 		Unknown         int
 		Names           []string
 	}
-	_ = json.Unmarshal(line, &said) // what is none says nothing
+	_ = json.Unmarshal(line, &said) // lines that are not JSON are ignored
 	var rest map[string]any
 	_ = json.Unmarshal(line, &rest)
 	d.mu.Lock()
@@ -103,7 +104,8 @@ func (d *daemon) hear(life int, line []byte, after time.Duration) {
 	}
 	if strings.HasPrefix(said.Msg, "the daemon before this one was killed") {
 		d.unknown += said.Unknown
-		// Who is killed within a second of saying it leaves that to the next, which says the same again.
+		// A daemon that is killed within a second after its report leaves the report to its successor,
+		// which repeats it.
 		d.losses = slices.DeleteFunc(d.losses, func(l loss) bool {
 			isSaid := func(name string) bool { return slices.Contains(said.Names, name) }
 			return slices.ContainsFunc(l.names, isSaid)
@@ -115,7 +117,7 @@ func (d *daemon) hear(life int, line []byte, after time.Duration) {
 	}
 }
 
-// page is the present life, and where its page is.
+// page returns the number of the current life and the address of its status page.
 func (d *daemon) page() (life int, address string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +127,7 @@ func (d *daemon) page() (life int, address string) {
 	return d.life, d.process.page()
 }
 
-// kill ends the process with SIGKILL, or has the kernel do so.
+// kill ends the process with SIGKILL, sent either by this program or by the OOM killer.
 func (d *daemon) kill() error {
 	if d.pod != nil {
 		if err := d.pod.starve(d.process.Process, d.process.ended); err != nil {
@@ -139,7 +141,7 @@ func (d *daemon) kill() error {
 	return err
 }
 
-// stop ends the process in order.
+// stop shuts the process down gracefully.
 func (d *daemon) stop() error {
 	wasKilled, err := d.process.end(syscall.SIGTERM)
 	if wasKilled {
@@ -148,7 +150,7 @@ func (d *daemon) stop() error {
 	return err
 }
 
-// metrics are the values of a metric, by the rest of its line.
+// metrics returns the values of a metric, keyed by the labels.
 func (d *daemon) metrics(name string) (map[string]uint64, error) {
 	_, address := d.page()
 	answer, err := http.Get("http://" + address + "/metrics")
@@ -167,7 +169,7 @@ func (d *daemon) metrics(name string) (map[string]uint64, error) {
 	return all, nil
 }
 
-// close ends a process that nobody has ended.
+// close kills the process if it is still running.
 func (d *daemon) close() {
 	if d.process != nil {
 		_, _ = d.process.end(syscall.SIGKILL)

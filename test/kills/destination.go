@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// destination is a stand-in for one that statistics go to.
+// destination is a fake backend for statistics.
 type destination interface {
-	flags() []string                  // by which a daemon sends there
-	run(context.Context)              // until it ends
-	settle(ctx context.Context) error // waits until it has counted what a living daemon holds
-	count() counts                    // what it has counted
+	flags() []string                  // flags that make a daemon export to it
+	run(context.Context)              // runs until the context is done
+	settle(ctx context.Context) error // waits until it has counted the spans that a running daemon holds
+	count() counts                    // returns the counted spans
 	close()
 }
 
-// newDestination makes the one of that name.
+// newDestination creates the destination with the given name.
 func newDestination(name string, e *episode) (destination, error) {
 	switch name {
 	case "agent":
@@ -30,9 +30,9 @@ func newDestination(name string, e *episode) (destination, error) {
 	return nil, fmt.Errorf("no destination is called %q: choose agent, delta, cumulative, prometheus", name)
 }
 
-// moods are how destinations take requests.
+// moods determines how destinations treat requests.
 type moods struct {
-	arrived chan struct{} // hears of each request
+	arrived chan struct{} // receives a value per request
 	mu      sync.Mutex
 	random  *rand.Rand
 	slow    float64
@@ -47,16 +47,17 @@ func newMoods(c scenario) *moods {
 	}
 }
 
-// calm has no request refused: a daemon that stops asks once.
-func (m *moods) calm(is bool) {
+// calm makes destinations accept all requests if isCalm is true, because a daemon that shuts down tries
+// only once.
+func (m *moods) calm(isCalm bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.isCalm = is
+	m.isCalm = isCalm
 }
 
-// mood is how it takes one.
+// mood determines how a destination treats one request.
 type mood struct {
-	before, after time.Duration // it waits so long before it counts, and before it answers
+	before, after time.Duration // delays before counting and before responding
 	refuses       bool
 }
 
@@ -77,7 +78,7 @@ func (m *moods) draw() (one mood) {
 	return one
 }
 
-// notice tells who kills that a request is here.
+// notice tells the killing goroutine that a request has arrived.
 func (m *moods) notice() {
 	select {
 	case m.arrived <- struct{}{}:

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// fillUp makes a directory a disk of its own that has no room for a running file, until release.
+// fillUp mounts a file system on dir that is too small for a recovery file, until release.
 func fillUp(dir string) error {
 	if err := syscall.Mount("kills", dir, "tmpfs", 0, "size=16k"); err != nil {
 		return fmt.Errorf("mount a small disk: %w", err)
@@ -15,9 +15,9 @@ func fillUp(dir string) error {
 	return nil
 }
 
-func release(dir string) { _ = syscall.Unmount(dir, syscall.MNT_DETACH) } // or it is none
+func release(dir string) { _ = syscall.Unmount(dir, syscall.MNT_DETACH) } // fails if dir is not mounted
 
-// canFillUp says why there can be no full disk.
+// canFillUp returns an error if this process can't mount a file system.
 func canFillUp(dir string) error {
 	dir = filepath.Join(dir, "full")
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -1,56 +1,64 @@
-// Command kills runs built daemons under load, kills them with SIGKILL at random instants, thousands of
-// times, and says whether each span was counted exactly once or stands in a named book:
+// Command kills runs daemon binaries under load, kills them with SIGKILL at random instants, thousands
+// of times, and checks that each span was either counted exactly once or reported as lost or ambiguous:
 //
 //	go run . -time 1h [-kills N] [-seed N] [-rate N] [-destination NAMES] [-door NAMES] [-log FILE]
 //
-// A run is made of episodes, several at a time. An episode has one place where daemons follow one another,
-// stand-ins for its destinations, clients (Go and Java) that publish all the while, and senders at the HTTP
-// doors. After some tens of kills all of them come to their end, in order, and the episode is judged. What it
-// is made of is drawn from its seed (scenario.go); where it fails, its line says the seed, and -seed has the
-// same drawn again. When things happen is the kernel's.
+// A run consists of episodes, several in parallel. An episode runs one daemon process after another on
+// the same socket, with fake destinations, Go and Java clients that publish all the time, and senders
+// that use the HTTP receivers. After some tens of kills everything shuts down gracefully, and the
+// episode is judged. The seed of an episode determines its scenario (scenario.go). The output line of a
+// failed episode contains the seed, and -seed draws the same scenario again. The timing depends on the
+// kernel.
 //
-// With -lives daemons are not killed at random but live by a plan, which is drawn from the seed as
-// well (life.go): any end that a daemon can have, and what may become of its file. Raw clients that
-// crash come with it (crash.go). A plan that fails is shortened for as long as it still does.
+// With -lives, daemons are not killed at random but follow a plan that is drawn from the seed
+// (life.go): it contains every way in which a daemon can end, and damage to its recovery file. Crashing
+// raw clients take part as well (crash.go). A plan that fails is shortened for as long as it keeps
+// failing.
 //
 // # What is exact
 //
-// Spans have names that tell in which 50 ms which client published them, or in which request they came, so a
-// span that is lost does not hide behind another one that counts twice. For each name of a client
+// The name of a span identifies the client and the 50 ms window in which it was published, or the
+// request that contained it. A lost span can therefore not be masked by another span that is counted
+// twice. For each span name of a client
 //
 //	published = counted + missing
 //
-// at each destination; more counted than published is twice. Of what is missing of a client, so much must be
-// named: by the client as daemon_died, for what it could not keep, all of which is missing; or as ambiguous,
-// of which anything between nothing and all is. The rest is lost. A client with room for all that it keeps
-// has no reason to say daemon_died: that is lost as well. Some clients leave without waiting for the outcome
-// of what they handed over; of that, so much may be missing.
+// must hold at each destination; more counted than published means double counting. A client must
+// account for its missing spans: as daemon_died, for spans that it could not keep and that are all
+// missing, or as ambiguous, for spans that may or may not be missing. All other missing spans are lost.
+// A client with enough capacity for all its spans has no reason to report daemon_died, so these count
+// as lost, too. Some clients leave without waiting for the outcome of the spans that they wrote; up to
+// that number of spans can be missing.
 //
-// What came by an HTTP door and was answered is nobody's to hand over again. What is missing of it
-// must be what the next daemon says that the killed one had: no more, no less (doors.go says what
-// of a request that was not answered). What a daemon that ended in order gave up, because a
-// destination refused its one try, is in its last line, but not whose it was. The last line has it
-// as "counted as lost C of C": named, and found missing.
+// No client replays the spans of an acknowledged HTTP request. If such spans are missing, the next
+// daemon must report exactly that number as lost by the killed daemon (doors.go describes
+// unacknowledged requests). A daemon that shuts down gracefully reports the spans that it gave up,
+// because a destination refused its only attempt, in its last log line, but not the clients that sent
+// them. The last line of this program shows the total as "counted as lost C of C": reported, and found
+// missing.
 //
 // # Destinations
 //
-// The agent and a receiver of OTLP count when they have read a request whole, whoever is still there to hear
-// the answer. They wait now and then, before they count and before they answer, and refuse some. Running
-// totals count by series and start, Prometheus by the last scrape of each life that was read whole. A kill
-// is often aimed at what just arrived, because an interval has few moments in which anything is doubtful. So
-// the share of what is ambiguous is far above that of a daemon that is killed at any time.
+// The agent and the OTLP backend count a request once they have read it completely, even if the daemon
+// is no longer there to read the response. They sometimes wait before they count and before they
+// respond, and they refuse some requests. Cumulative totals are kept per series and start time. For
+// Prometheus, the last complete scrape of each life counts. Many kills are aimed at the arrival of a
+// request, because few moments of an interval leave spans in doubt. The share of ambiguous spans is
+// therefore far higher than for a daemon that is killed at a random time.
 //
-// # Want of memory
+// # Memory pressure
 //
-// Where this process may make control groups, daemons of some episodes have 64 MiB, and are killed by the
-// kernel because another process in their group takes all of it (starve.go). The next one has as much.
+// If this process can create control groups, the daemons of some episodes have 64 MiB. The kernel kills
+// them because another process in their group takes all the memory (starve.go). The next daemon has the
+// same limit.
 //
-// # Threading
+// # Concurrency
 //
-// A goroutine an episode, which starts and kills; one a client, a sender and a scraper. Each account has
-// one owner until that has ended; what destinations count is under a lock of each.
+// Each episode has a goroutine that starts and kills daemons, and each client, sender and scraper has
+// one of its own. An account has a single owner until that owner has ended. Each destination protects
+// its counts with a lock.
 //
-// # Bounds
+// # Limits
 //
-// An episode remembers some thousand names. At 100,000 spans a second there is one episode at a time.
+// An episode remembers a few thousand names. At 100,000 spans per second, episodes run one at a time.
 package main

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// slotHeader says what a request holds, for an agent that has to count it.
+// slotHeader is the request header with the slot and span count of a request, read by the fake agent.
 const slotHeader = "X-Kills"
 
-// sender sends requests to an HTTP door, one behind the other. None is sent again: one that was not
-// answered may have been counted, or not, and both are right.
+// sender sends requests to an HTTP receiver, one at a time. It never retries: an unacknowledged request
+// may or may not have been counted, and both are correct.
 type sender struct {
 	door string
 	life int
-	conn net.Conn // to that life; nil before it is there
+	conn net.Conn // connection to the daemon of that life; nil before the daemon listens
 	from *bufio.Reader
 	sent []request
 }
 
-// startSenders has a sender at each door send until ctx ends.
+// startSenders starts a sender for each receiver. The senders run until ctx is done.
 func (e *episode) startSenders(ctx context.Context) {
 	for i, door := range e.doors {
 		random := rand.New(rand.NewPCG(e.seed, 100+uint64(i)))
@@ -48,7 +48,7 @@ func (e *episode) startSenders(ctx context.Context) {
 	}
 }
 
-// connect sees to it that there is a connection, if there is a daemon.
+// connect connects to the daemon if there is no connection. It reports whether there is one.
 func (s *sender) connect(d *daemon) bool {
 	life, page := d.page()
 	if life != s.life {
@@ -64,7 +64,7 @@ func (s *sender) connect(d *daemon) bool {
 func (s *sender) dial(socket string) bool {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
-		return false // it was killed just now
+		return false // the daemon has been killed
 	}
 	s.conn, s.from = conn, bufio.NewReader(conn)
 	return true
@@ -77,7 +77,7 @@ func (s *sender) hangUp() {
 	}
 }
 
-// send sends a request on a connection of its own. It says whether there was somebody to send it to.
+// send sends a request on a new connection. It reports whether a daemon accepted the connection.
 func (r *request) send(door, socket string) (isSent bool) {
 	s := &sender{door: door}
 	if isSent = s.dial(socket); isSent {
@@ -87,7 +87,7 @@ func (r *request) send(door, socket string) (isSent bool) {
 	return isSent
 }
 
-// send sends a request and says whether it was taken.
+// send sends a request and reports whether it was acknowledged.
 func (s *sender) send(r *request) (isAnswered bool) {
 	path, media, body := "/v1/traces", "application/x-protobuf", []byte(nil)
 	switch s.door {

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// episode is one place with all that is around it.
+// episode is one sequence of daemons with its clients, senders and destinations.
 type episode struct {
 	settings
 	scenario
-	random       *rand.Rand // when to kill
+	random       *rand.Rand // draws the times of kills
 	dir          string
 	daemon       *daemon
 	destinations map[string]destination
 	moods        *moods
 	kills        int
-	lives        plan           // that daemons have by plan; none: they are killed at random
-	begun        int            // of them
-	ends         map[string]int // how many lives came to which
+	lives        plan           // planned lives; empty means random kills
+	begun        int            // number of planned lives that have started
+	ends         map[string]int // number of lives per kind of end
 
 	publishing, sending, scraping sync.WaitGroup
 	mu                            sync.Mutex
 	accounts                      []*account
-	requests                      map[string][]request // by door
+	requests                      map[string][]request // by receiver
 	errs                          []error
 }
 
@@ -76,7 +76,7 @@ func newEpisode(s settings, c scenario) (e *episode, err error) {
 	return e, nil
 }
 
-// run kills daemons for a while, then has everything come to its end.
+// run kills daemons for some time and then shuts everything down.
 func (e *episode) run(ctx, killing context.Context, mayKill func() bool) error {
 	if err := e.startNext(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (e *episode) run(ctx, killing context.Context, mayKill func() bool) error {
 	return errors.Join(err, e.daemon.stop(), errors.Join(e.errs...))
 }
 
-// end waits until the last daemon holds nothing.
+// end waits until the last daemon holds no spans.
 func (e *episode) end(ctx context.Context) error {
 	for deadline := time.Now().Add(time.Minute); ; pause(ctx, 20*time.Millisecond) {
 		s, err := e.daemon.process.status()
@@ -136,7 +136,7 @@ func (e *episode) end(ctx context.Context) error {
 	return e.compareMetrics()
 }
 
-// compareMetrics holds the metrics of the last daemon against its log, as far as that speaks of the same.
+// compareMetrics compares the metrics of the last daemon with the same values in its log.
 func (e *episode) compareMetrics() error {
 	said, err := e.daemon.metrics("spanstatsd_lost_to_kills_total")
 	if err != nil {
@@ -157,7 +157,7 @@ func (e *episode) compareMetrics() error {
 	return nil
 }
 
-// judge holds everybody's books against each other.
+// judge compares the accounts of all participants.
 func (e *episode) judge(say say) (v verdict) {
 	counted := map[string]counts{}
 	for name, d := range e.destinations {
@@ -168,7 +168,7 @@ func (e *episode) judge(say say) (v verdict) {
 		v.add(a.own(say))
 	}
 	for name := range e.destinations {
-		gaveUp := e.daemon.gaveUp // by name, but of whom is not said
+		gaveUp := e.daemon.gaveUp // reported without the clients that sent the spans
 		for _, a := range books {
 			one := a.judge(name, counted[name], e.lossOf(a), gaveUp, say)
 			gaveUp -= min(gaveUp, one.gaveUp)
@@ -176,7 +176,7 @@ func (e *episode) judge(say say) (v verdict) {
 		}
 	}
 	for _, door := range e.doors {
-		if e.isFull || e.lives.isDamaged() { // of some daemons nobody knows
+		if e.isFull || e.lives.isDamaged() { // some daemons could not report their losses
 			of := judgeDoor(door, e.requests[door], nil, counted, func(string, ...any) {})
 			v.Twice += of.Twice
 			continue
@@ -193,8 +193,9 @@ func (e *episode) judge(say say) (v verdict) {
 	return v
 }
 
-// books are the accounts, those of clients that leave as one, since daemons name what is lost of
-// them together. Where a running file is damaged, what a client calls dead may have been delivered.
+// books returns the accounts. Clients that leave share one account, because daemons report their losses
+// as one number. If a recovery file is damaged, spans that a client reports as daemon_died may have
+// been delivered.
 func (e *episode) books() (all []*account) {
 	var leave *account
 	for _, a := range e.accounts {
@@ -202,7 +203,7 @@ func (e *episode) books() (all []*account) {
 			a.isTight = true
 			a.ambiguous, a.died = a.ambiguous+a.died, 0
 		}
-		// daemons name what those had that left
+		// daemons report the losses of clients that have left
 		if e.isFull || e.lives.isGone() || e.lives.isDamaged() && a.name == leaving {
 			a.unsettled += a.published.sum()
 		}
@@ -219,7 +220,7 @@ func (e *episode) books() (all []*account) {
 	return all
 }
 
-// lossOf is what daemons say that was lost of clients that had left.
+// lossOf returns the losses that daemons report for clients that had left.
 func (e *episode) lossOf(a *account) (all loss) {
 	for _, l := range e.daemon.losses {
 		if l.door == "socket" && a.name == leaving {
@@ -230,14 +231,14 @@ func (e *episode) lossOf(a *account) (all loss) {
 	return all
 }
 
-// close ends what is left of it.
+// close ends the remaining processes and destinations.
 func (e *episode) close() {
 	e.daemon.close()
 	for _, d := range e.destinations {
 		d.close()
 	}
 	if e.daemon.pod != nil {
-		_ = e.daemon.pod.close() // it is empty
+		_ = e.daemon.pod.close() // the control group is empty
 	}
 	release(e.dir)
 	_ = os.RemoveAll(e.dir)

@@ -16,7 +16,7 @@ import (
 
 var errNoJava = errors.New("there is no javac of Java 17")
 
-// buildJava compiles the library for Java and a program that publishes with it.
+// buildJava compiles the Java client and a program that publishes with it.
 func buildJava(into string) (classes string, err error) {
 	if said, err := exec.Command("javac", "--release", "17", "--version").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", errNoJava, said)
@@ -41,7 +41,7 @@ func buildJava(into string) (classes string, err error) {
 	return into, nil
 }
 
-// publishJava publishes with the library for Java, in a process of its own.
+// publishJava publishes with the Java client, in a separate process.
 func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
 	process := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
 		e.classes,
@@ -61,7 +61,7 @@ func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
 	}
 	go func() {
 		<-ctx.Done()
-		stdin.Close() // it ends
+		stdin.Close() // makes the process end
 	}()
 	kill := context.AfterFunc(ctx, func() {
 		time.AfterFunc(2*patience, func() { _ = process.Process.Kill() })

@@ -10,11 +10,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/built"
 )
 
-// TestAShortRun kills for a quarter of a minute. It is a program without the race detector, which makes
-// stand-ins too slow for what comes.
+// TestAShortRun runs kills for about fifteen seconds, as a separate program without the race detector,
+// which would make the fake destinations too slow for the load.
 func TestAShortRun(t *testing.T) { run(t, "kills", "-episode", "12s") }
 
-// TestAShortLife has daemons live by plans, for as long.
+// TestAShortLife runs planned lives for about fifteen seconds.
 func TestAShortLife(t *testing.T) { run(t, "lives", "-lives") }
 
 func run(t *testing.T, what string, args ...string) {

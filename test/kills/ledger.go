@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// slot is what tells spans apart: who sent them, and when, or in which request.
+// slot identifies spans by their sender and by the time window or request in which they were sent.
 type slot struct{ service, name string }
 
-// counts are spans by their slots.
+// counts are numbers of spans by slot.
 type counts map[slot]uint64
 
 func (c counts) sum() (all uint64) {
@@ -18,16 +18,16 @@ func (c counts) sum() (all uint64) {
 	return all
 }
 
-// account is what a client says: what it published, and what it names as not delivered.
+// account is a client's account: published spans, and spans reported as not delivered.
 type account struct {
 	name      string
 	isTight   bool
 	published counts
 	ambiguous uint64
 	died      uint64
-	lost      uint64   // for another reason
-	unsettled uint64   // of those that left without knowing
-	wrong     []string // that daemons said
+	lost      uint64   // reported as lost for another reason than daemon_died
+	unsettled uint64   // spans of clients that left before they knew the outcome
+	wrong     []string // invalid outcomes reported by daemons
 }
 
 func (a *account) merge(more *account) {
@@ -39,24 +39,24 @@ func (a *account) merge(more *account) {
 	a.wrong = append(a.wrong, more.wrong...)
 }
 
-// request is one that a sender at an HTTP door has sent once.
+// request is a request that a sender has sent to an HTTP receiver, once.
 type request struct {
 	slot
 	spans      uint64
-	life       int // of the daemon that it was sent to
+	life       int // life of the daemon that received it
 	isAnswered bool
 }
 
-// loss is what a daemon says that those killed before it took with them, by an HTTP door.
+// loss is the number of spans from one HTTP receiver that a daemon reports as lost by killed daemons.
 type loss struct {
-	life      int // of the daemon that says it
+	life      int // life of the reporting daemon
 	door      string
-	names     []string // of the killed ones that it speaks of
+	names     []string // names of the killed daemons that the report covers
 	lost      uint64
 	ambiguous uint64
 }
 
-// tally is what a destination counts.
+// tally holds the spans that a destination has counted.
 type tally struct {
 	mu      sync.Mutex
 	counted counts

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// life is what one daemon is to meet. A plan of them is a function of the seed alone, and goes into -plan as
-// it is printed.
+// life is the planned fate of one daemon. The plan depends on the seed alone. Its printed form is valid
+// as the value of -plan.
 type life struct {
 	End   string        `json:"end"`             // one of ends
 	Store int           `json:"store,omitempty"` // it kills itself behind that one to its running file
@@ -25,8 +25,8 @@ type life struct {
 	File  string        `json:"file,omitempty"`  // what becomes of running files behind: torn, foreign, gone
 }
 
-// The ends of a life. What is counted behind the last scrape is lost at a stop where it is scraped, so the
-// first two are those of any destination.
+// The ways in which a life can end. A Prometheus destination supports only the first two, because a
+// graceful shutdown loses the spans counted after the last scrape.
 const (
 	killed     = "kill"
 	paused     = "pause"     // it stands still before it is killed
@@ -36,7 +36,7 @@ const (
 	replaced   = "replace"   // the next one starts while this one stops
 )
 
-// plan is the lives of an episode, one behind the other.
+// plan lists the lives of an episode in order.
 type plan []life
 
 // plan draws the lives of an episode.
@@ -60,7 +60,7 @@ func (c scenario) plan() plan {
 		}
 		switch r.IntN(6) {
 		case 0:
-			l.Lasts = upTo(60 * time.Millisecond) // while it starts
+			l.Lasts = upTo(60 * time.Millisecond) // during startup
 		case 1, 2:
 			l.Store = 1 << r.IntN(11)
 			l.Store += r.IntN(l.Store)
@@ -76,7 +76,7 @@ func (c scenario) plan() plan {
 	return lives
 }
 
-// live has daemons live by the plan, and leaves one that runs.
+// live runs daemons according to the plan and leaves the last one running.
 func (e *episode) live(ctx context.Context) error {
 	for _, l := range e.lives {
 		pause(ctx, l.Lasts)
@@ -101,7 +101,7 @@ func (e *episode) live(ctx context.Context) error {
 	return e.lastLife()
 }
 
-// startNext starts the daemon of the next life of the plan.
+// startNext starts the daemon of the next planned life.
 func (e *episode) startNext() error {
 	e.daemon.killAt = 0
 	if e.begun < len(e.lives) {
@@ -111,7 +111,7 @@ func (e *episode) startNext() error {
 	return e.daemon.start()
 }
 
-// lastLife has a daemon run that does not kill itself.
+// lastLife ensures that the running daemon does not kill itself.
 func (e *episode) lastLife() error {
 	if e.daemon.killAt > 0 {
 		e.begun = len(e.lives)
@@ -122,7 +122,7 @@ func (e *episode) lastLife() error {
 	return e.daemon.process.wait()
 }
 
-// finish ends a life, and says whether the next one runs already.
+// finish ends a life and reports whether the next one is already running.
 func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err error) {
 	p := e.daemon.process
 	e.kills++
@@ -135,8 +135,8 @@ func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err e
 		e.ends[l.End]++
 	}
 	if l.End != killed && l.End != paused {
-		// A daemon that stops asks a destination once: what that refuses is given up by name, but
-		// not by whose it is.
+		// A daemon that shuts down tries each destination once. It reports refused spans as given up,
+		// but not the clients that sent them.
 		e.moods.calm(true)
 		defer e.moods.calm(false)
 		select {
@@ -167,7 +167,7 @@ func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err e
 	return false, p.endBy(first)
 }
 
-// endBy ends the daemon by a signal. By a second one it ends with an error.
+// endBy ends the daemon with a signal. A second signal makes it exit with an error.
 func (p *process) endBy(s syscall.Signal) error {
 	_, err := p.end(s)
 	if p.hasEnded() && strings.Contains(p.lastLine(), "a second signal came") {
@@ -176,8 +176,8 @@ func (p *process) endBy(s syscall.Signal) error {
 	return err
 }
 
-// replace starts the next daemon while the one that runs stops, and waits until that has ended. One that
-// finds its socket in use ends at once, and is started again.
+// replace starts the next daemon while the current one shuts down, and waits until the current one has
+// ended. A new daemon that finds its socket in use exits immediately and is restarted.
 func (e *episode) replace() error {
 	old := e.daemon.process
 	_ = old.Process.Signal(syscall.SIGTERM)
@@ -197,7 +197,8 @@ func (e *episode) replace() error {
 	return err
 }
 
-// isRefused waits until the daemon listens or has ended, and says whether because another one listens.
+// isRefused waits until the daemon listens or has ended. It reports whether it ended because another
+// process listens on its socket.
 func (p *process) isRefused() bool {
 	select {
 	case <-p.listens:
@@ -207,7 +208,7 @@ func (p *process) isRefused() bool {
 	}
 }
 
-// damage does to the files of dead daemons what their end, a disk or another version may.
+// damage truncates, replaces or removes the recovery files of ended daemons.
 func (e *episode) damage(how string) error {
 	if e.isFull {
 		return nil
@@ -226,23 +227,25 @@ func (e *episode) damage(how string) error {
 	return err
 }
 
-// isDamaged reports whether a running file is, so that daemons can't say what one held.
+// isDamaged reports whether the plan damages a recovery file, so that daemons can't report all losses.
 func (p plan) isDamaged() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.File != "" })
 }
 
-// diesBesideTheNext reports whether a daemon may be killed while it stops and the next one runs
-// already, which has looked for the dead before: to its clients that one says that nobody knows.
+// diesBesideTheNext reports whether a daemon can be killed during its shutdown while its successor is
+// already running. The successor has searched for crashed predecessors before, so its clients get no
+// outcome.
 func (p plan) diesBesideTheNext() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.End == replaced && l.Store > 0 })
 }
 
-// isGone reports whether there is none: who hears of nothing behind a bye takes it for delivered.
+// isGone reports whether the plan removes a recovery file. A client that gets no outcome after a bye
+// assumes that its spans were delivered.
 func (p plan) isGone() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.File == "gone" })
 }
 
-// text is a plan as -plan takes it.
+// text returns the plan in the format of -plan.
 func (p plan) text() string {
 	b, err := json.Marshal(p)
 	if err != nil {

@@ -51,9 +51,9 @@ func main() {
 		}
 	}
 	if s.isPlanned {
-		s.episode = time.Minute // a plan ends by itself
+		s.episode = time.Minute // a planned episode ends with its plan
 	}
-	log.SetOutput(io.Discard) // net/http complains there of daemons that are gone
+	log.SetOutput(io.Discard) // net/http logs failed connections to killed daemons
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	line, isGood, err := runWith(ctx, s, *file)
@@ -66,7 +66,7 @@ func main() {
 	}
 }
 
-// runWith builds what it needs and runs.
+// runWith builds the required programs and runs the episodes.
 func runWith(ctx context.Context, s settings, file string) (line string, isGood bool, err error) {
 	s.dir, err = os.MkdirTemp("", "kills")
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// process is one daemon, from its start to its end.
+// process is one daemon process.
 type process struct {
 	*exec.Cmd
 	name    string
-	listens chan struct{} // closed when tracers may connect
-	ended   chan struct{} // closed when it has ended
+	listens chan struct{} // closed when tracers can connect
+	ended   chan struct{} // closed when the process has ended
 
 	mu      sync.Mutex
-	address string // of its page
-	last    string // line of its log
+	address string // of its status page
+	last    string // last line of its log
 }
 
-// startProcess starts a daemon. With killAt it kills itself behind that store to its running file. Each line
-// of its log is heard.
+// startProcess starts a daemon and calls heard for each line of its log. If killAt is positive, the
+// daemon kills itself after that many stores to its recovery file.
 func startProcess(cmd *exec.Cmd, name string, killAt int, heard func(line []byte)) (*process, error) {
 	p := &process{Cmd: cmd, name: name, listens: make(chan struct{}), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), fmt.Sprint("KILL_AT_STORE=", killAt))
@@ -45,18 +45,18 @@ func startProcess(cmd *exec.Cmd, name string, killAt int, heard func(line []byte
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			heard(lines.Bytes())
-			p.hear(lines.Bytes())
+			p.readLogLine(lines.Bytes())
 		}
-		_ = p.Wait() // ProcessState says it
+		_ = p.Wait() // ProcessState has the result
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// hear reads a line of its log.
-func (p *process) hear(line []byte) {
+// readLogLine handles a line of the daemon's log.
+func (p *process) readLogLine(line []byte) {
 	var said struct{ Msg, HTTP string }
-	_ = json.Unmarshal(line, &said) // what is none says nothing
+	_ = json.Unmarshal(line, &said) // lines that are not JSON are ignored
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = string(line)
@@ -66,7 +66,7 @@ func (p *process) hear(line []byte) {
 	}
 }
 
-// wait waits until it listens.
+// wait waits until the daemon listens.
 func (p *process) wait() error {
 	select {
 	case <-p.listens:
@@ -78,10 +78,11 @@ func (p *process) wait() error {
 	}
 }
 
-// end sends signals, waits until it has ended, and says whether by SIGKILL.
+// end sends signals and waits until the process has ended. It reports whether SIGKILL ended the
+// process.
 func (p *process) end(signals ...syscall.Signal) (wasKilled bool, err error) {
 	for _, s := range signals {
-		_ = p.Process.Signal(s) // it may have ended by itself
+		_ = p.Process.Signal(s) // fails if the process has already ended
 	}
 	select {
 	case <-p.ended:
@@ -121,14 +122,14 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// page is where its page is, "" before it is known.
+// page returns the address of the status page, or "" if it is not known yet.
 func (p *process) page() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.address
 }
 
-// status is what it says of itself.
+// status returns the daemon's status.
 func (p *process) status() (*status.Status, error) {
 	address := p.page()
 	if address == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// message is a spans message of a raw client, and what its client knows of it.
+// message is a spans message of a raw client, with its delivery state.
 type message struct {
 	slot
 	spans uint64
@@ -21,40 +21,41 @@ type message struct {
 	fate  fate
 }
 
-// fate is what a client knows of a message.
+// fate is the delivery state of a message, as known to its client.
 type fate int
 
 const (
-	waits     fate = iota // for a connection
-	given                 // to a daemon that lives, as far as the client knows
-	settled               // and so not to be handed over again
-	ambiguous             // a destination may have it
-	unknown               // no daemon knows: it may be counted, or lost with one
-	left                  // to a daemon that has seen its client leave, or said bye; the next knows no more
+	waits     fate = iota // waiting for a connection
+	given                 // written to a daemon that is alive, as far as the client knows
+	settled               // acknowledged, so never resent
+	ambiguous             // possibly delivered to a destination
+	unknown               // no outcome known: counted, or lost with a killed daemon
+	left                  // written to a daemon that saw the client leave or said bye; its successor has no outcome for it
 )
 
-// rawService is the service of all raw clients: a daemon gives one process few origins.
+// rawService is the service of all raw clients. They share it because a daemon limits the origins per
+// process.
 const rawService = "raw"
 
-// rawClient speaks the protocol as docs/protocol.md says it, without any library, and remembers each of its
-// messages until the end. Its owner is one goroutine; another one reads.
+// rawClient implements docs/protocol.md without the client library and remembers all its messages. One
+// goroutine owns it; another one reads from its connection.
 type rawClient struct {
 	name, socket string
 
 	mu       sync.Mutex
-	conn     *net.UnixConn // nil: none
-	ended    chan struct{} // closed when the connection is nothing more to be read from
-	token    string        // of the connection, or of the last one, to ask for
-	hasLeft  bool          // the last one was ended by this client
-	heardBye bool          // or by a daemon that said so
-	messages []*message    // all there ever were
-	given    []*message    // to the connection, or the last one
-	told     uint64        // spans of the connection that are settled
-	reported uint64        // answers to flushes
-	wrong    []string      // what a daemon said that it must not say
+	conn     *net.UnixConn // nil if not connected
+	ended    chan struct{} // closed when the connection has been read to its end
+	token    string        // token of the current or last connection
+	hasLeft  bool          // the client ended the last connection
+	heardBye bool          // the daemon ended the last connection with a bye
+	messages []*message    // all messages ever published
+	given    []*message    // messages written to the current or last connection
+	told     uint64        // settled spans of the current connection
+	reported uint64        // number of responses to flush requests
+	wrong    []string      // invalid outcomes reported by daemons
 }
 
-// publish has another message, and writes what waits.
+// publish adds a message and writes all waiting messages.
 func (c *rawClient) publish(spans uint64) {
 	m := &message{slot: slot{rawService, fmt.Sprint("GET /", c.name, "/", len(c.messages))}, spans: spans}
 	key := wire.AppendKey(nil, &span.Key{
@@ -69,7 +70,7 @@ func (c *rawClient) publish(spans uint64) {
 	c.write()
 }
 
-// write writes what waits, until a daemon does not take it.
+// write writes the waiting messages until the daemon stops accepting them.
 func (c *rawClient) write() {
 	for _, m := range c.messages {
 		c.mu.Lock()
@@ -79,7 +80,7 @@ func (c *rawClient) write() {
 			return
 		}
 		if m.fate == waits {
-			m.fate = given // before the daemon can say anything of it
+			m.fate = given // set first, because the daemon can settle the message at any time after the write
 			c.given = append(c.given, m)
 			c.mu.Unlock()
 			if _, err := conn.Write(m.frame); err == nil {
@@ -87,7 +88,7 @@ func (c *rawClient) write() {
 			}
 			c.mu.Lock()
 			if m.fate == given {
-				m.fate = waits // the socket did not take it to its last byte
+				m.fate = waits // the socket did not accept the whole message
 			}
 			c.given = c.given[:len(c.given)-1]
 			c.mu.Unlock()
@@ -97,7 +98,8 @@ func (c *rawClient) write() {
 	}
 }
 
-// connect connects, asks what became of the last connection, and writes what waits.
+// connect connects to the daemon, asks for the outcome of the last connection, and writes the waiting
+// messages.
 func (c *rawClient) connect() error {
 	dialled, err := net.DialTimeout("unix", c.socket, 5*time.Second)
 	if err != nil {
@@ -118,7 +120,7 @@ func (c *rawClient) connect() error {
 		return errors.Join(err, conn.Close())
 	}
 	c.mu.Lock()
-	c.hear(hello.Earlier, welcome.Earlier)
+	c.applyOutcome(hello.Earlier, welcome.Earlier)
 	c.conn, c.ended, c.token = conn, make(chan struct{}), welcome.Token
 	c.given, c.told, c.hasLeft, c.heardBye = nil, 0, false, false
 	c.mu.Unlock()
@@ -127,7 +129,7 @@ func (c *rawClient) connect() error {
 	return nil
 }
 
-// asksFor is the token to say, where something is not settled.
+// asksFor returns the token of the last connection if some of its messages are not settled.
 func (c *rawClient) asksFor() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,10 +141,11 @@ func (c *rawClient) asksFor() string {
 	return ""
 }
 
-// hear applies what a daemon says of the last connection. Whoever had left before hears of nothing but what
-// the daemon that died had not seen leave, and behind a bye nobody hears of anything if that daemon ended in
-// order.
-func (c *rawClient) hear(asked string, says []uint64) {
+// applyOutcome applies the outcome of the last connection, as reported by the next daemon in the format
+// of wire.Outcomes. Without a report, messages become unknown. If the client or the daemon had ended
+// the connection, they become left, since the next daemon reports such messages only if the killed
+// daemon had not read the end.
+func (c *rawClient) applyOutcome(asked string, reported []uint64) {
 	otherwise := unknown
 	if (c.hasLeft || c.heardBye) && asked != "" {
 		otherwise = left
@@ -154,32 +157,32 @@ func (c *rawClient) hear(asked string, says []uint64) {
 		if m.fate != given {
 			continue
 		}
-		if says == nil {
+		if reported == nil {
 			m.fate = otherwise
 			continue
 		}
-		m.fate = waits // behind the last bound
-		for upTo, what := range wire.Outcomes(says) {
+		m.fate = waits // beyond the last reported bound
+		for upTo, what := range wire.Outcomes(reported) {
 			if at <= upTo {
 				m.fate = []fate{settled, ambiguous, waits}[what]
 				break
 			}
 		}
 	}
-	if len(says) == 4 && says[2] == math.MaxInt64 {
-		return // its file can't be read, so nobody knows how far it was
+	if len(reported) == 4 && reported[2] == math.MaxInt64 {
+		return // unreadable recovery file: its last bound is unknown
 	}
 	last := uint64(0)
-	for upTo, what := range wire.Outcomes(says) {
+	for upTo, what := range wire.Outcomes(reported) {
 		if upTo < last || !ends[upTo] && upTo < at || last == 0 && what == wire.Settled && upTo < c.told {
 			c.wrong = append(c.wrong, fmt.Sprintf("of %d spans, of which %d were settled, a daemon says %d",
-				at, c.told, says))
+				at, c.told, reported))
 		}
 		last = upTo
 	}
 }
 
-// read reads until the connection ends.
+// read reads messages until the connection ends.
 func (c *rawClient) read(conn *net.UnixConn, ended chan struct{}) {
 	defer close(ended)
 	for {
@@ -199,13 +202,13 @@ func (c *rawClient) read(conn *net.UnixConn, ended chan struct{}) {
 		case wire.TypeFlush:
 			c.reported++
 		case wire.TypeBye:
-			c.conn, c.heardBye = nil, true // all is in its books, unless it is killed before it is done
+			c.conn, c.heardBye = nil, true // the daemon accounts for all spans unless it is killed first
 		}
 		c.mu.Unlock()
 	}
 }
 
-// settle notes that so many spans are settled.
+// settle marks the first told spans of the connection as settled.
 func (c *rawClient) settle(told uint64) {
 	c.told = max(c.told, told)
 	at := uint64(0)
@@ -216,17 +219,17 @@ func (c *rawClient) settle(told uint64) {
 	}
 }
 
-// report asks for a report.
+// report sends a flush request.
 func (c *rawClient) report() {
 	c.mu.Lock()
 	conn := c.conn
 	c.mu.Unlock()
 	if conn != nil {
-		_, _ = conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: 1})) // who does not take it does not answer
+		_, _ = conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: 1})) // without a connection there is no response
 	}
 }
 
-// leave ends the connection in order, and waits until the daemon has read all of it.
+// leave closes the connection gracefully and waits until the daemon has read everything.
 func (c *rawClient) leave() {
 	c.mu.Lock()
 	conn, ended := c.conn, c.ended
@@ -243,7 +246,7 @@ func (c *rawClient) leave() {
 	}
 }
 
-// isOpen says whether something is not settled yet.
+// isOpen reports whether some messages are not settled yet.
 func (c *rawClient) isOpen() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

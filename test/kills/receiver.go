@@ -13,7 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
-// receiver takes metrics of OTLP. The stand-in collector would find fault with windows that a kill has cut.
+// receiver receives OTLP metrics. The collector of package standin would reject time windows that a
+// kill cut short.
 type receiver struct {
 	tally
 	moods       *moods
@@ -23,14 +24,14 @@ type receiver struct {
 	totals      map[running]uint64
 }
 
-// running is a running total: a series, since one start.
+// running identifies a cumulative total: a series and its start time.
 type running struct {
 	slot
 	series string
 	start  uint64
 }
 
-// calls is the metric that says how many spans there were.
+// calls is the name of the span counter metric.
 const calls = "traces.span.metrics.calls"
 
 func newReceiver(temporality string, m *moods) (_ *receiver, err error) {
@@ -43,7 +44,8 @@ func newReceiver(temporality string, m *moods) (_ *receiver, err error) {
 	return r, nil
 }
 
-// ServeHTTP takes one request. What it has read it counts, whoever is still there.
+// ServeHTTP handles one request. It counts the request once the body is read, even if the daemon is
+// gone.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	one := r.moods.draw()
 	r.moods.notice()
@@ -96,7 +98,8 @@ func (r *receiver) take(metrics collector.Request) {
 	}
 }
 
-// takePoint counts one. Of a running total the largest stays: requests of two tries may overtake one another.
+// takePoint counts a data point. The largest value of a cumulative total wins, because two attempts to
+// send it can arrive in either order.
 func (r *receiver) takePoint(p *collector.Point) {
 	s := running{series: fmt.Sprint(p.Attributes), start: p.Start}
 	for _, a := range p.Attributes {

@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// settings are what the caller chooses.
+// settings are the settings chosen by the caller.
 type settings struct {
 	length, episode   time.Duration
 	kills, atOnce     int
 	isOrderly         bool
 	firstSeed         uint64
 	onlyRate          int
-	onlyTo, onlyDoors string // names with commas
+	onlyTo, onlyDoors string // comma-separated names
 	onlyStarved       bool
-	isPlanned         bool // daemons have lives by a plan instead of being killed at random
-	onlyPlan          plan // by this one
+	isPlanned         bool // daemons live by plans instead of being killed at random
+	onlyPlan          plan // run only this plan
 
-	dir       string // of sockets, and of what was built
-	program   string // the daemon
-	tagged    string // one that can kill itself behind a store to its running file
-	classes   string // of the Java client; empty where there is no Java
+	dir       string // directory for sockets and built programs
+	program   string // daemon binary
+	tagged    string // program that can kill itself after a store to its recovery file
+	classes   string // classes of the Java client; empty without Java
 	canStarve bool
 	canFill   bool
 	log       io.Writer
 	notes     io.Writer
 }
 
-// total is what all episodes came to.
+// total is the sum of all episodes.
 type total struct {
 	mu    sync.Mutex
 	kills int
@@ -44,7 +44,8 @@ type total struct {
 	errs  []error
 }
 
-// run runs episodes until the time is over or all kills are done. The line says what they came to.
+// run runs episodes until the time is over or the number of kills is reached. The line reports the
+// result.
 func (s settings) run(ctx context.Context) (line string, isGood bool, err error) {
 	killing, over := context.WithTimeout(ctx, s.length)
 	defer over()
@@ -53,7 +54,7 @@ func (s settings) run(ctx context.Context) (line string, isGood bool, err error)
 	mayKill := func() bool { return s.kills == 0 || left.Add(-1) >= 0 }
 	all := total{ends: map[string]int{}}
 	var number atomic.Uint64
-	var loud sync.Mutex // held by the one that has the highest rate
+	var loud sync.Mutex // held by the episode with the highest rate
 	var running sync.WaitGroup
 	for range s.atOnce {
 		running.Go(func() {
@@ -96,7 +97,7 @@ func (s settings) run(ctx context.Context) (line string, isGood bool, err error)
 	return line, all.isGood() && all.Published > 0 && err == nil, err
 }
 
-// once runs an episode and adds what it came to.
+// once runs an episode and adds its result to the total.
 func (s settings) once(ctx, killing context.Context, c scenario, mayKill func() bool, all *total) {
 	e, v, err := s.try(ctx, killing, c, mayKill)
 	all.mu.Lock()
@@ -115,7 +116,7 @@ func (s settings) once(ctx, killing context.Context, c scenario, mayKill func() 
 	}
 }
 
-// try runs an episode and says what it came to.
+// try runs an episode and returns its result.
 func (s settings) try(
 	ctx, killing context.Context, c scenario, mayKill func() bool,
 ) (*episode, verdict, error) {
@@ -134,11 +135,11 @@ func (s settings) try(
 	return e, v, err
 }
 
-// mostTries bounds the episodes that look for a shorter plan that fails as well.
+// mostTries limits the episodes run to find a shorter plan that fails.
 const mostTries = 12
 
-// shrink says by which command a failure may come again, with as few lives as it finds. What happens when is
-// the kernel's, so a plan that holds may have been lucky.
+// shrink prints a command that reproduces the failure with as few lives as it finds. The timing depends
+// on the kernel, so a shorter plan that passes may only have been lucky.
 func (s settings) shrink(ctx context.Context, c scenario, lives plan) {
 	tries := 0
 	fails := func(shorter plan) bool {
@@ -164,7 +165,7 @@ func (s settings) shrink(ctx context.Context, c scenario, lives plan) {
 		lives.text())
 }
 
-// lockedWriter is written to by many.
+// lockedWriter is a writer for concurrent use.
 type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer

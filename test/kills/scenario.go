@@ -7,34 +7,35 @@ import (
 	"time"
 )
 
-// scenario is what an episode is made of.
+// scenario holds the parameters of an episode.
 type scenario struct {
 	seed                uint64
-	rate                int // spans a second, of all clients
+	rate                int // spans per second, of all clients together
 	goClients           int
-	rawClients          int // that come and crash
+	rawClients          int // clients that crash
 	hasJava, hasLeaving bool
-	isTight             bool          // the clients can't keep all, so some of it dies with a daemon
-	maxAge, maxBackoff  time.Duration // of the clients
-	isFull              bool          // there is no room for running files
-	isStarved           bool          // daemons have a small pod's memory, and are killed for want of it
+	isTight             bool          // the clients can't keep all spans, so some die with a daemon
+	maxAge, maxBackoff  time.Duration // client settings
+	isFull              bool          // the disk has no space for recovery files
+	isStarved           bool          // daemons have the memory of a small pod and are killed by the OOM killer
 	destinations, doors []string
-	slow                float64 // the share of requests that a destination answers late
-	hangs               bool    // it answers some later than anybody waits
+	slow                float64 // share of requests that a destination answers late
+	hangs               bool    // the destination answers some requests after the timeout
 }
 
 const loudRate = 100_000
 
-// rates are drawn evenly: most episodes should not keep a processor busy.
+// rates are drawn with equal probability. Most of them leave the processor mostly idle.
 var rates = []int{1000, 1000, 1000, 20_000, 20_000, loudRate}
 
-// mixes of destinations: each alone, and together.
+// mixes are the combinations of destinations: each alone, and several together.
 var mixes = []string{
 	"agent", "delta", "cumulative", "prometheus", "agent,delta", "agent,cumulative", "delta,prometheus",
 	"agent,cumulative,prometheus",
 }
 
-// draw draws an episode. What the caller chose takes the place of what was drawn, so the rest is the same.
+// draw draws an episode. Parameters set by the caller replace drawn ones, so that the other parameters
+// stay the same for a given seed.
 func (s *settings) draw(seed uint64) scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := scenario{
@@ -62,18 +63,19 @@ func (s *settings) draw(seed uint64) scenario {
 	c.hasJava = c.hasJava && s.classes != ""
 	c.destinations = strings.Split(mix, ",")
 	for _, name := range strings.Split(door, ",") {
-		// Traces go on to the agent, so without one nobody takes them.
+		// Traces are forwarded to the agent, so without an agent no destination accepts them.
 		if name == "otlp" || name == "zipkin" || name == "apm" && strings.Contains(mix, "agent") {
 			c.doors = append(c.doors, name)
 		}
 	}
-	if c.isStarved { // the limits of more than that come to more than a small pod
+	if c.isStarved { // the limits for more destinations exceed the memory of a small pod
 		c.destinations, c.doors = c.destinations[:1], nil
 	}
 	return c
 }
 
-// kept is what a client may keep: what it does by default is enough but for the highest rate.
+// kept returns the number of spans that a client keeps. The default is enough except at the highest
+// rate.
 func (c scenario) kept() int {
 	switch {
 	case c.isTight:

@@ -15,27 +15,27 @@ import (
 	"time"
 )
 
-// scraper stands for a Prometheus. Of each life it has the last scrape that it has read to its end:
-// of those that were, the one that was begun last, since the first of two may be read the slower.
+// scraper acts as a Prometheus server. For each life it keeps the last complete scrape. The order is
+// that of their starts, because two scrapes can overlap and the first can take longer.
 type scraper struct {
 	daemon *daemon
 	moods  *moods
-	begun  atomic.Int64 // scrapes
+	begun  atomic.Int64 // number of scrapes begun
 
 	mu    sync.Mutex
 	lives map[int]scrape
 }
 
-// scrape is what one showed.
+// scrape is the result of one scrape.
 type scrape struct {
 	number int64
 	seen   counts
 }
 
-// scrapedCalls is the metric that says how many spans there were.
+// scrapedCalls is the prefix of the span counter's lines.
 const scrapedCalls = "traces_span_metrics_calls_total{"
 
-// run scrapes until ctx ends.
+// run scrapes until ctx is done.
 func (s *scraper) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.scrape(ctx)
@@ -43,8 +43,8 @@ func (s *scraper) run(ctx context.Context) {
 	}
 }
 
-// scrape reads what the present daemon shows, if it can. Each life has an address of its own, so
-// whose it is, is known.
+// scrape scrapes the current daemon if possible. Each life has its own address, so the result belongs
+// to a known life.
 func (s *scraper) scrape(ctx context.Context) (isRead bool) {
 	life, page := s.daemon.page()
 	if page == "" {
@@ -53,7 +53,7 @@ func (s *scraper) scrape(ctx context.Context) (isRead bool) {
 	number := s.begun.Add(1)
 	body, err := s.read(ctx, "http://"+page+"/metrics/spans")
 	if err != nil {
-		return false // that life has ended, and this scrape is none
+		return false // that life has ended, so the scrape is invalid
 	}
 	seen := counts{}
 	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
@@ -70,7 +70,7 @@ func (s *scraper) scrape(ctx context.Context) (isRead bool) {
 	return true
 }
 
-// read reads an answer to its end, now and then slowly.
+// read reads a response completely, sometimes with a delay.
 func (s *scraper) read(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -92,11 +92,11 @@ func (s *scraper) read(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(answer.Body)
 }
 
-// mostUnread is how long a scrape that was written whole is not read: a daemon takes it for read a
-// second later.
+// mostUnread limits how long a scrape response stays unread. A daemon assumes that a response was read
+// one second after it was written.
 const mostUnread = 300 * time.Millisecond
 
-// label is the value of a label, which has nothing in it that is escaped.
+// label returns the value of a label that contains no escapes.
 func label(labels, name string) string {
 	_, from, _ := strings.Cut(labels, name+`="`)
 	value, _, _ := strings.Cut(from, `"`)

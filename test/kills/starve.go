@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// podBytes is the memory of a small pod, which is that of its control group.
+// podBytes is the memory limit of the control group, that of a small pod.
 const podBytes = 64 << 20
 
-// pod is a control group in which daemons are killed for want of memory: something else takes all of it.
+// pod is a control group in which daemons are killed because another process takes all its memory.
 type pod struct{ dir string }
 
-// newPod makes one, where this process may.
+// newPod creates a control group if this process has the permission.
 func newPod() (*pod, error) {
 	root, limit := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 	if _, err := os.Stat(root); err != nil {
@@ -34,7 +34,7 @@ func newPod() (*pod, error) {
 	return p, nil
 }
 
-// in has a command run in the control group.
+// in makes a command run in the control group.
 func (p *pod) in(c *exec.Cmd) *exec.Cmd {
 	if p == nil {
 		return c
@@ -44,7 +44,7 @@ func (p *pod) in(c *exec.Cmd) *exec.Cmd {
 	return exec.Command("sh", args...)
 }
 
-// starve takes memory until the kernel has killed the process, and then gives it back.
+// starve allocates memory until the kernel has killed the victim, and then frees it.
 func (p *pod) starve(victim *os.Process, ended <-chan struct{}) error {
 	first := fmt.Sprintf("/proc/%d/oom_score_adj", victim.Pid)
 	if err := os.WriteFile(first, []byte("1000"), 0o600); err != nil {
@@ -69,7 +69,7 @@ func (p *pod) starve(victim *os.Process, ended <-chan struct{}) error {
 }
 
 func (p *pod) close() error {
-	for range 100 { // what has ended in it may not be gone yet
+	for range 100 { // ended processes can remain in the group for a while
 		if err := os.Remove(p.dir); err == nil {
 			return nil
 		}
@@ -78,10 +78,11 @@ func (p *pod) close() error {
 	return os.Remove(p.dir)
 }
 
-// eaterVariable has a process of this program take memory and do nothing else.
+// eaterVariable is the environment variable that makes this program allocate memory and do nothing
+// else.
 const eaterVariable = "KILLS_EATER"
 
-// eat takes memory until somebody kills it.
+// eat allocates memory until the process is killed.
 func eat() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0o600) // it is to be the last
 	var all []string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// trouble kills daemons until ctx ends, and leaves one that runs.
+// trouble kills daemons until ctx is done and leaves one running.
 func (e *episode) trouble(ctx context.Context, mayKill func() bool) error {
 	for {
 		hasTime, err := e.await(ctx)
@@ -29,9 +29,9 @@ func (e *episode) trouble(ctx context.Context, mayKill func() bool) error {
 	}
 }
 
-// await waits until a life is to end. Some end while they start, most at any moment of their first three
-// seconds, and some in the moment in which a destination has a request. It says whether there is time
-// for another life; if not, this one listens.
+// await waits until the current life is to end. Some lives end during startup, most within their first
+// three seconds, and some when a destination receives a request. It reports whether there is time for
+// another life; if not, the current daemon is listening.
 func (e *episode) await(ctx context.Context) (hasTime bool, err error) {
 	if e.random.IntN(8) == 0 && !e.isOrderly {
 		pause(ctx, e.upTo(60*time.Millisecond))
@@ -54,8 +54,8 @@ func (e *episode) await(ctx context.Context) (hasTime bool, err error) {
 	return ctx.Err() == nil, nil
 }
 
-// endLife kills the daemon, and seldom stops it in order. What it counted behind the last scrape nobody has
-// then, so not where it is scraped.
+// endLife kills the daemon, or sometimes shuts it down gracefully. Shutdown loses the spans counted
+// after the last scrape, so it never shuts down a daemon that is scraped.
 func (e *episode) endLife() error {
 	isStopped := e.random.IntN(20) == 0 || e.isOrderly
 	if isStopped && !e.isScraped() {

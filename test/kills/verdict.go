@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// verdict is what the books of all sides come to, in spans.
+// verdict is the result of an episode's accounting, in spans.
 type verdict struct {
-	Published uint64 // by clients
-	Lost      uint64 // neither counted nor named
-	Twice     uint64 // counted beyond what was sent, or counted and named as lost
-	Ambiguous uint64 // named so
-	Died      uint64 // named so, by clients that could not keep all
-	Named     uint64 // by daemons, of what came by HTTP doors, as lost
-	Missing   uint64 // of that, nowhere counted
-	gaveUp    uint64 // what daemons that ended in order name
+	Published uint64 // published by clients
+	Lost      uint64 // neither counted nor reported
+	Twice     uint64 // counted more often than sent, or counted and reported as lost
+	Ambiguous uint64 // reported as ambiguous
+	Died      uint64 // reported as daemon_died by clients that could not keep all spans
+	Named     uint64 // reported as lost by daemons, received over HTTP
+	Missing   uint64 // spans received over HTTP that are not counted anywhere
+	gaveUp    uint64 // spans given up by daemons that shut down gracefully
 }
 
 func (v *verdict) add(more verdict) {
@@ -39,7 +39,8 @@ func (v verdict) String() string {
 
 type say func(format string, args ...any)
 
-// judge holds what a client says, and daemons of those that had left, against what a destination counted.
+// judge compares the account of a client, and the losses that daemons report for clients that had left,
+// with the spans that a destination counted.
 func (a *account) judge(destination string, counted counts, left loss, gaveUp uint64, say say) (v verdict) {
 	missing, doubled := a.published.against(counted)
 	v.Twice = doubled
@@ -61,7 +62,7 @@ func (a *account) judge(destination string, counted counts, left loss, gaveUp ui
 	return v
 }
 
-// own is what the books of the client alone come to.
+// own returns the verdict on the client's account alone.
 func (a *account) own(say say) (v verdict) {
 	v.Ambiguous, v.Died, v.Lost = a.ambiguous, a.died, a.lost
 	v.Published = a.published.sum()
@@ -80,7 +81,7 @@ func (a *account) own(say say) (v verdict) {
 	return v
 }
 
-// against compares what was sent with what was counted, name by name.
+// against compares sent with counted spans, by name.
 func (c counts) against(counted counts) (missing, doubled uint64) {
 	for s, spans := range c {
 		missing += max(spans, counted[s]) - counted[s]
@@ -89,7 +90,7 @@ func (c counts) against(counted counts) (missing, doubled uint64) {
 	return missing, doubled
 }
 
-// missing lists what is missing by name.
+// missing lists the missing spans by name.
 func (c counts) missing(counted counts) string {
 	var all []string
 	for s, spans := range c {
@@ -106,10 +107,10 @@ func (c counts) missing(counted counts) string {
 	return strings.Join(all, ", ")
 }
 
-// judgeDoor holds what daemons say that was lost at a door against what no destination counted, for each
-// daemon that says so: it speaks of those since the one that spoke before it.
+// judgeDoor compares the losses that daemons report for an HTTP receiver with the spans that a
+// destination did not count. Each report covers the daemons since the previous report.
 func judgeDoor(door string, sent []request, losses []loss, counted map[string]counts, say say) (v verdict) {
-	losses = append(slices.Clone(losses), loss{life: 1 << 30, door: door}) // nobody speaks of the last ones
+	losses = append(slices.Clone(losses), loss{life: 1 << 30, door: door}) // no daemon reports the losses of the last lives
 	from := 0
 	for _, l := range losses {
 		if l.door != door {
@@ -127,7 +128,7 @@ func judgeDoor(door string, sent []request, losses []loss, counted map[string]co
 	return v
 }
 
-// judge holds one loss against the requests that it speaks of.
+// judge compares a reported loss with the requests that it covers.
 func (l *loss) judge(sent []request, counted map[string]counts, say say) (v verdict) {
 	v.Named, v.Missing, v.Ambiguous = l.lost, l.lost, l.ambiguous
 	for _, destination := range slices.Sorted(maps.Keys(counted)) {
@@ -147,12 +148,14 @@ func (l *loss) judge(sent []request, counted map[string]counts, say say) (v verd
 	return v
 }
 
-// mostOpen is more requests than are under way in a life: each of them doubles what may be.
+// mostOpen limits the unacknowledged requests of a life that are considered: each doubles the
+// combinations.
 const mostOpen = 12
 
-// compare compares requests with what a destination counted. Of one that was not answered nobody knows, also
-// where another destination has it: a daemon that was killed while it waited for the agent to answer had not
-// told its sender. Open has the spans of those that are missing.
+// compare compares requests with the spans that a destination counted. An unacknowledged request may be
+// missing, even if another destination has counted it: a daemon that is killed while it waits for the
+// agent has not responded to its sender. The result open contains the span counts of missing
+// unacknowledged requests.
 func compare(sent []request, counted counts) (missing, doubled uint64, open []uint64) {
 	for _, r := range sent {
 		got := counted[r.slot]
@@ -168,8 +171,9 @@ func compare(sent []request, counted counts) (missing, doubled uint64, open []ui
 	return missing, doubled, open
 }
 
-// owed is how much a daemon should have named: what it did, where that can be. It can with any of the
-// open requests, and with anything of what it calls ambiguous.
+// owed returns the number of spans that the daemon should have reported as lost. It returns l.lost if
+// that number is plausible, given that any subset of the unacknowledged requests (open) and any number
+// of the spans reported as ambiguous can be missing.
 func (l *loss) owed(missing uint64, open []uint64) uint64 {
 	if missing >= l.lost && missing <= l.lost+l.ambiguous {
 		return l.lost

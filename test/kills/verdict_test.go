@@ -4,14 +4,15 @@ import "testing"
 
 func quiet(string, ...any) {}
 
-// TestAClientMustNameWhatIsMissing: no more than is missing as died, any of it as ambiguous; and one name
-// that counts twice does not make up for one that is missing.
+// TestAClientMustNameWhatIsMissing checks that a client can report at most the missing spans as died,
+// and any number as ambiguous, and that double counting under one name does not hide a loss under
+// another.
 func TestAClientMustNameWhatIsMissing(t *testing.T) {
 	a, b := slot{"go", "a"}, slot{"go", "b"}
 	for name, c := range map[string]struct {
 		counted               counts
 		ambiguous, died, lost uint64
-		gaveUp                uint64 // by daemons that ended in order
+		gaveUp                uint64 // by daemons that shut down gracefully
 		isTight               bool
 		want                  verdict
 	}{
@@ -46,8 +47,9 @@ func TestAClientMustNameWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestADoorsLossIsNamedExactly: what was answered and is missing, with what one destination alone has, with
-// what nobody answered, with doubt, and said by the daemon behind the one that was killed.
+// TestADoorsLossIsNamedExactly checks losses of acknowledged requests, of requests that only one
+// destination has counted, of unacknowledged requests and of ambiguous spans, as reported by the
+// successor of a killed daemon.
 func TestADoorsLossIsNamedExactly(t *testing.T) {
 	at := func(name string) slot { return slot{"otlp", name} }
 	sent := []request{

@@ -18,9 +18,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestAKillBehindAnyStore lets one short life of a daemon be killed behind its first store to the running
-// file, behind its second, and so on until it lives to its end. Each time the next daemon, and the clients
-// that come back to it, account for every span. Several lives run at a time, since they mostly wait.
+// TestAKillBehindAnyStore kills a short-lived daemon after its first store to the recovery file,
+// another one after its second store, and so on until a daemon reaches its regular end. Each time, the
+// next daemon and the reconnecting clients account for every span. Several lives run in parallel, since
+// they mostly wait.
 func TestAKillBehindAnyStore(t *testing.T) {
 	dir := t.TempDir()
 	plain, err := built.Plain(dir, built.Daemon)
@@ -74,7 +75,7 @@ func TestAKillBehindAnyStore(t *testing.T) {
 	}
 }
 
-// walk is one life, and the one behind it.
+// walk is one life and the life after it.
 type walk struct {
 	t             *testing.T
 	plain, tagged string
@@ -85,14 +86,14 @@ type walk struct {
 	clients       []*rawClient
 	requests      []request
 	named         loss
-	hadLeft       map[*message]bool // those of the first daemon
+	hadLeft       map[*message]bool // messages of clients that left the first daemon
 }
 
 func (w *walk) errorf(format string, args ...any) {
 	w.t.Errorf("killed at store %d: "+format, append([]any{w.killAt}, args...)...)
 }
 
-// run says whether the daemon was killed.
+// run runs the first life and reports whether its daemon was killed.
 func (w *walk) run() (wasKilled bool) {
 	dir, err := os.MkdirTemp("", "w") // a short one, for sockets
 	if err != nil {
@@ -117,7 +118,7 @@ func (w *walk) run() (wasKilled bool) {
 		case 1:
 			return standin.Fault{Kind: standin.Answer, Status: http.StatusServiceUnavailable}
 		case 3:
-			return standin.Fault{Kind: standin.CloseRead} // taken, and nobody hears of it
+			return standin.Fault{Kind: standin.CloseRead} // the request is accepted, but its response is lost
 		}
 		return standin.Fault{}
 	})
@@ -146,12 +147,12 @@ func (w *walk) start(program string, killAt int) (*process, error) {
 		return nil, err
 	}
 	if err = p.wait(); p.hasEnded() {
-		err = nil // behind a store of its start
+		err = nil // a store during startup
 	}
 	return p, err
 }
 
-// script is what happens in the life: two clients stay and two leave, over three cycles.
+// script runs the clients of the first life: two stay and two leave, over three flush cycles.
 func (w *walk) script() {
 	stays, alsoStays := w.client("stays"), w.client("also-stays")
 	stays.publish(1)
@@ -171,11 +172,11 @@ func (w *walk) script() {
 	w.request(1024)
 }
 
-// client is another one, connected if the daemon lives.
+// client creates a client and connects it if the daemon is alive.
 func (w *walk) client(name string) *rawClient {
 	c := &rawClient{name: name, socket: filepath.Join(w.dir, "s")}
 	w.clients = append(w.clients, c)
-	_ = c.connect() // it may be dead by now
+	_ = c.connect() // fails if the daemon has been killed
 	return c
 }
 
@@ -186,7 +187,7 @@ func (w *walk) request(spans uint64) {
 	}
 }
 
-// settle asks for a report and waits until all of the client's is settled, or its daemon is dead.
+// settle requests a flush and waits until all messages of the client are settled or the daemon is dead.
 func (w *walk) settle(c *rawClient) {
 	c.report()
 	for deadline := time.Now().Add(time.Minute); c.isOpen() && !w.first.hasEnded(); {
@@ -198,14 +199,14 @@ func (w *walk) settle(c *rawClient) {
 	}
 }
 
-// after has the next daemon, to which all come back, end in order.
+// after starts the next daemon, waits until all clients have reconnected, and shuts it down gracefully.
 func (w *walk) after(wasKilled bool) error {
 	for _, c := range w.clients {
 		if conn := c.ended; conn != nil {
 			<-conn
 		}
 	}
-	// at a stop it is asked once
+	// a daemon that shuts down tries each destination once
 	w.agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{} })
 	next, err := w.start(w.plain, 0)
 	if err != nil {
@@ -234,7 +235,7 @@ func (w *walk) after(wasKilled bool) error {
 	return err
 }
 
-// waitForEnds waits until all clients have read what was said to them.
+// waitForEnds waits until all clients have read the outcome of their last connection.
 func (w *walk) waitForEnds() {
 	for _, c := range w.clients {
 		if c.ended != nil {
@@ -243,9 +244,9 @@ func (w *walk) waitForEnds() {
 	}
 }
 
-// judgeLeft holds what the next daemon names of connections that their clients had ended against what the
-// agent lacks. A kill while a connection ends leaves it in both. All others are back, those that had heard a
-// bye included.
+// judgeLeft compares the losses that the next daemon reports for connections closed by their clients
+// with the spans missing at the agent. A kill while a connection is closing can count its spans in
+// both. All other clients have reconnected, including those that received a bye.
 func (w *walk) judgeLeft(wasKilled bool, lost, maybe, awaited uint64) {
 	if awaited > 0 {
 		w.errorf("%d spans are awaited of clients that are back", awaited)
@@ -273,7 +274,7 @@ func (w *walk) judgeLeft(wasKilled bool, lost, maybe, awaited uint64) {
 	}
 }
 
-// judge holds what clients were told against what the agent has counted.
+// judge compares the outcomes reported to the clients with the spans that the agent has counted.
 func (w *walk) judge(wasKilled bool) {
 	counted := w.agent.count()
 	for _, c := range w.clients {

@@ -28,7 +28,7 @@ import (
 
 const chartDir = "../../deploy/helm/spanstatsd"
 
-// chart is what an installation with these values applies.
+// chart returns the manifests of an installation with these values.
 func chart(t *testing.T, values map[string]any) string {
 	t.Helper()
 	c, err := loader.LoadDir(chartDir)
@@ -53,13 +53,13 @@ func chart(t *testing.T, values map[string]any) string {
 	return manifests.String()
 }
 
-// apply creates what manifests say, with every field checked by the API server.
+// apply creates the objects of the manifests. The API server validates every field.
 func (c *cluster) apply(t *testing.T, manifests string) {
 	t.Helper()
 	c.applyIn(t, "default", manifests)
 }
 
-// applyIn does so in a namespace, whatever the manifests say.
+// applyIn is apply with a namespace that overrides those of the manifests.
 func (c *cluster) applyIn(t *testing.T, namespace, manifests string) {
 	t.Helper()
 	groups, err := restmapper.GetAPIGroupResources(c.Discovery())
@@ -96,7 +96,7 @@ func (c *cluster) applyIn(t *testing.T, namespace, manifests string) {
 	}
 }
 
-// namespace makes one, whose service account is there.
+// namespace creates a namespace and waits for its service account.
 func (c *cluster) namespace(t *testing.T, name string, labels, annotations map[string]string) {
 	t.Helper()
 	of := &core.Namespace{ObjectMeta: v1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
@@ -105,12 +105,12 @@ func (c *cluster) namespace(t *testing.T, name string, labels, annotations map[s
 	}
 	account := &core.ServiceAccount{ObjectMeta: v1.ObjectMeta{Name: "default"}}
 	_, err := c.CoreV1().ServiceAccounts(name).Create(t.Context(), account, v1.CreateOptions{})
-	if err != nil && !errors.IsAlreadyExists(err) { // the controller may have been faster
+	if err != nil && !errors.IsAlreadyExists(err) { // the controller can be faster
 		t.Fatal(err)
 	}
 }
 
-// node makes one, so that there is a place for the pod of a DaemonSet.
+// node creates a node, so that the pod of a DaemonSet can be created.
 func (c *cluster) node(t *testing.T) {
 	t.Helper()
 	node := &core.Node{ObjectMeta: v1.ObjectMeta{Name: "node"}}
@@ -118,13 +118,14 @@ func (c *cluster) node(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node.Spec.Taints = nil // as one has that is ready
+	node.Spec.Taints = nil // like a ready node
 	if _, err := c.CoreV1().Nodes().Update(t.Context(), node, v1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// otherPolicy is somebody else's, which adds a container, and comes before ours or behind it by its name.
+// otherPolicy is a policy of another vendor that adds a container. Its name determines whether it is
+// applied before or after the daemon's policy.
 const otherPolicy = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -149,7 +150,8 @@ spec:
   matchResources: {namespaceSelector: {matchLabels: {NAME: "yes"}}}
 `
 
-// webhook has a webhook of somebody else add a container too. Webhooks come behind policies.
+// webhook installs a webhook of another vendor that adds a container, too. Webhooks are called after
+// policies.
 func (c *cluster) webhook(t *testing.T) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(addLate))

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// cluster is an API server with what it needs, of which a client is its administrator.
+// cluster is an API server with its dependencies. The client has administrator rights.
 type cluster struct {
 	*kubernetes.Clientset
 	objects *dynamic.DynamicClient
@@ -31,10 +31,10 @@ type cluster struct {
 
 const token = "administrator"
 
-// programs is where make puts what this package starts.
+// programs is the directory of the built programs.
 const programs = "../../bin/kubernetes"
 
-// start starts a cluster for as long as the test runs.
+// start starts a cluster that runs until the end of the test.
 func start(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{dir: t.TempDir()}
@@ -83,7 +83,7 @@ func start(t *testing.T) *cluster {
 	return c
 }
 
-// controllers are those that make pods, and what these need.
+// controllers lists the controllers that create pods and their prerequisites.
 const controllers = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller," +
 	"job-controller,cronjob-controller,serviceaccount-controller,namespace-controller"
 
@@ -104,7 +104,7 @@ func writeKey(name string) error {
 	return os.WriteFile(name, pem.EncodeToMemory(&block), 0o600)
 }
 
-// run starts a program, whose log is in the cluster's directory.
+// run starts a program that logs into the cluster's directory.
 func (c *cluster) run(t *testing.T, name string, args ...string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(c.dir, name+".log"))
@@ -125,7 +125,7 @@ func (c *cluster) run(t *testing.T, name string, args ...string) {
 	})
 }
 
-// stop ends everything, the store last.
+// stop ends all programs, etcd last.
 func (c *cluster) stop() {
 	for i := len(c.running) - 1; i >= 0; i-- {
 		_ = c.running[i].Process.Kill()
@@ -149,7 +149,7 @@ func freePort(t *testing.T) string {
 
 func freeURL(t *testing.T) string { return "http://127.0.0.1:" + freePort(t) }
 
-// eventually waits until something succeeds, for five minutes at most.
+// eventually waits up to five minutes until try succeeds.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

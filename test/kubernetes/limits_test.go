@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// TestLimitRange_AdmitsDocumentedResources installs the policy twice: with the default resources, which a
-// LimitRange refuses as the documentation says, and with those that the documentation has instead.
+// TestLimitRange_AdmitsDocumentedResources installs the policy twice: with the default resources, which
+// a LimitRange refuses as documented, and with the resources that the documentation recommends instead.
 func TestLimitRange_AdmitsDocumentedResources(t *testing.T) {
 	c := start(t)
 	c.namespace(t, "free", map[string]string{"spanstatsd": "sidecar"}, nil)
@@ -74,7 +74,7 @@ func TestLimitRange_AdmitsDocumentedResources(t *testing.T) {
 	}
 }
 
-// applyPolicy installs the policy with resources of the daemon, or the default ones.
+// applyPolicy installs the policy with resources for the daemon, or with the default ones.
 func (c *cluster) applyPolicy(t *testing.T, resources map[string]any) {
 	t.Helper()
 	values := map[string]any{"inject": map[string]any{"enabled": true}}
@@ -84,7 +84,7 @@ func (c *cluster) applyPolicy(t *testing.T, resources map[string]any) {
 	c.apply(t, strings.Replace(chart(t, values), "failurePolicy: Ignore", "failurePolicy: Fail", 1))
 }
 
-// tryLimits has a pod admitted whose container has these resources.
+// tryLimits creates a pod whose container has these resources.
 func (c *cluster) tryLimits(t *testing.T, namespace string, of core.ResourceRequirements) (*core.Pod, error) {
 	t.Helper()
 	p := pod("shop")
@@ -92,7 +92,8 @@ func (c *cluster) tryLimits(t *testing.T, namespace string, of core.ResourceRequ
 	return c.CoreV1().Pods(namespace).Create(t.Context(), p, meta.CreateOptions{DryRun: []string{"All"}})
 }
 
-// documentedResources reads the resources that docs/install.md recommends where a LimitRange applies.
+// documentedResources reads the resources that docs/install.md recommends for namespaces with a
+// LimitRange.
 func documentedResources(t *testing.T) map[string]any {
 	t.Helper()
 	document, err := os.ReadFile("../../docs/install.md")

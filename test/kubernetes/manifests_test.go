@@ -18,8 +18,8 @@ import (
 
 const overlays = "../../deploy/kubernetes/overlays"
 
-// TestManifests applies every overlay and the chart, each in a namespace of its own that has the Pod Security
-// level restricted, or for daemons of nodes privileged, and has pods of their templates admitted.
+// TestManifests applies every overlay and the chart, each in its own namespace with Pod Security level
+// restricted, or privileged for node daemons, and checks that pods of their templates are admitted.
 func TestManifests(t *testing.T) {
 	c := start(t)
 	all := map[string]string{
@@ -64,7 +64,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// admitTemplates makes a pod of each template, which Pod Security looks at.
+// admitTemplates creates a pod of each template, because Pod Security checks pods.
 func (c *cluster) admitTemplates(t *testing.T, namespace, manifests string) {
 	t.Helper()
 	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)

@@ -23,12 +23,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// documented is the registry of the README, in whose place the test has its own.
+// documented is the registry in the README. The test replaces it with its own.
 const documented = "your-registry.example"
 
-// TestTheTwoLines does what the README says under Kubernetes, command by command: the chart as a release has
-// it is pushed to a registry and installed from there, a namespace is labelled, and a pod that is made in it
-// has the daemon, with the image of that registry. After the release is gone, pods are as they were.
+// TestTheTwoLines runs the Kubernetes commands of the README: the released chart is pushed to a
+// registry and installed from there, and a namespace is labelled. A pod created in it must contain the
+// daemon with the image of that registry. After the release is uninstalled, pods must be unmodified
+// again.
 func TestTheTwoLines(t *testing.T) {
 	c := start(t)
 	address := startRegistry(t)
@@ -68,7 +69,7 @@ func TestTheTwoLines(t *testing.T) {
 		}
 		return err
 	})
-	// What the alert SpanstatsdNotInjected looks at, of a policy that does not fail.
+	// The metric of the alert SpanstatsdNotInjected, for a policy that does not fail.
 	metrics, err := c.RESTClient().Get().AbsPath("/metrics").Do(t.Context()).Raw()
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func TestTheTwoLines(t *testing.T) {
 	})
 }
 
-// commandsOf are the lines of the first block of commands in a section of a document.
+// commandsOf returns the lines of the first command block in a section of a document.
 func commandsOf(t *testing.T, file, heading string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -114,7 +115,7 @@ func commandsOf(t *testing.T, file, heading string) (lines []string) {
 	return lines
 }
 
-// startRegistry is one on loopback, for as long as the test runs.
+// startRegistry starts a registry on loopback that runs until the end of the test.
 func startRegistry(t *testing.T) (address string) {
 	t.Helper()
 	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -122,7 +123,7 @@ func startRegistry(t *testing.T) (address string) {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// packed is the chart as a release has it, with the registry in it.
+// packed packs the chart as in a release, with the registry as its image registry.
 func packed(t *testing.T, registry string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,7 +136,7 @@ func packed(t *testing.T, registry string) (file string) {
 	return filepath.Join(dir, "chart.tgz")
 }
 
-// helm is what the command helm does, by its own library.
+// helm does what the helm command does, with Helm's library.
 type helm struct {
 	settings *cli.EnvSettings
 	config   *action.Configuration

@@ -6,18 +6,18 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shape is a kind of pod, and what is to become of it.
+// shape is a kind of pod with the expected result of its injection.
 type shape struct {
 	name      string
-	change    func(*core.Pod)            // of an ordinary one, which has one container
-	isAlone   bool                       // nothing is done to it
-	doors     string                     // that it has, besides our socket, as letters: d, o
-	unset     []string                   // variables of these doors that containers are not given
+	change    func(*core.Pod)            // applied to a pod with one ordinary container
+	isAlone   bool                       // the pod is not injected
+	doors     string                     // receivers besides the native socket: d (Datadog), o (OTLP)
+	unset     []string                   // receivers whose variables containers do not get
 	resources *core.ResourceRequirements // expected pod-level resources; nil for unchanged ones
-	namespace string                     // but for the one that is labelled and nothing else
+	namespace string                     // default: the namespace with only the injection label
 }
 
-// shapes are those that people have.
+// shapes lists kinds of pods that users have.
 var shapes = []shape{
 	{name: "one-container"},
 	{name: "two-containers", change: add(container("log"))},
@@ -203,7 +203,7 @@ func env(more ...core.EnvVar) func(*core.Pod) {
 
 var allDoors = annotate("spanstatsd.io/doors", "socket,datadog,otlp")
 
-// envFrom gives the container variables of a ConfigMap, whose names begin with the prefix.
+// envFrom gives the container the variables of a ConfigMap, with a prefix for their names.
 func envFrom(prefix string) func(*core.Pod) {
 	return func(p *core.Pod) {
 		settings := core.LocalObjectReference{Name: "settings"}
@@ -249,7 +249,7 @@ func requireOS(operator core.NodeSelectorOperator, name string) func(*core.Pod) 
 	}
 }
 
-// addComponent adds the daemon as components/sidecar-classic does.
+// addComponent adds the daemon like components/sidecar-classic.
 func addComponent(p *core.Pod) {
 	daemon := container("spanstatsd")
 	daemon.VolumeMounts = []core.VolumeMount{

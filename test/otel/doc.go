@@ -1,16 +1,15 @@
-// Package otel has OpenTelemetry's SDKs, unmodified, export to the daemon's own
-// program: each is told where by OTEL_EXPORTER_OTLP_ENDPOINT alone, as any application is. It is a
-// module of its own, so that the SDK and gRPC never enter the daemon's.
+// Package otel tests the daemon binary with unmodified OpenTelemetry SDKs. As in any application,
+// OTEL_EXPORTER_OTLP_ENDPOINT alone tells an SDK where to export. The package is a separate module, so
+// that the SDK and gRPC never become dependencies of the daemon.
 //
-// Every span that the SDK has ended must be counted once, by each of its exporters (HTTP with
-// protobuf and gRPC, with gzip and without), and what goes on must be what a real
-// receiver reads.
+// Every ended span must be counted once with each exporter of the SDK (HTTP with protobuf and gRPC,
+// with gzip and without), and a real OTLP receiver must be able to read the forwarded spans.
 //
-// Whole applications are two small ones of the web, of which one calls the other, each with a
-// daemon of its own. They write their spans to their output too, and what the daemons count and
-// hand on must be what is written there. That of Go is a part of a change's tests; those of
-// other languages have the tag languages.
+// The applications are two small web servers, one of which calls the other, each with its own daemon.
+// They also write their spans to standard output, and the counted and forwarded spans must match that
+// output. The Go application is part of the regular tests; those in other languages have the build tag
+// languages.
 //
-// Three services that call one another, each under a sampler of its SDK, hold what is counted and what
-// goes on against the specification of sampling, which stands in this package as naively as it reads.
+// In addition, three services that call one another, each with a sampler of its SDK, are compared with
+// the OpenTelemetry sampling specification, which this package implements in the simplest way.
 package otel

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestGo is a part of a change's tests, since its SDK is a module as any other.
+// TestGo runs in the regular tests, since the Go SDK is an ordinary module.
 func TestGo(t *testing.T) {
 	shop := filepath.Join(t.TempDir(), "goshop")
 	if out, err := exec.Command("go", "build", "-o", shop, "./apps/goshop").CombinedOutput(); err != nil {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs OpenTelemetry's SDKs of other languages, and where they are missing the languages,
-# into a folder of their own, for `make test-otel`.
+# Installs the OpenTelemetry SDKs for other languages, and the languages themselves if they are
+# missing, into a folder for `make test-otel`.
 set -eu
 dir=$1
 here=$(cd "$(dirname "$0")" && pwd)
 
-# need makes a check hold: need 'CHECK' PACKAGES installs these of Debian if it does not.
+# need 'CHECK' PACKAGES... installs Debian packages if CHECK fails.
 need() {
 	check=$1
 	shift
@@ -30,7 +30,7 @@ npm install --silent --no-audit --no-fund --prefix "$dir/node" \
 	@opentelemetry/sdk-trace@3.0.0 @opentelemetry/exporter-trace-otlp-proto@0.300.0 \
 	@opentelemetry/instrumentation-http@0.300.0 @opentelemetry/sampler-composite@0.222.0
 
-# The version is that of the application's pom.xml.
+# The version is that in the application's pom.xml.
 need 'command -v javac && command -v mvn' default-jdk-headless maven
 java="$dir/java"
 agent="e43a270df53c6f423e0ab157be9c27ccc01d5dc3232e162fe54777573db2f149  $java/opentelemetry-javaagent.jar"

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// These run SDKs of other languages, as languages.sh has installed them: `make test-otel`.
-// They are no part of a change's tests, which install nothing.
+// These tests run the SDKs of other languages, as installed by languages.sh (`make test-otel`). The
+// regular tests leave them out, because they install nothing.
 
 var sdks = os.Getenv("OTEL_DIR")
 
@@ -33,7 +33,7 @@ func TestNode(t *testing.T) {
 		env: []string{
 			"NODE_PATH=" + sdks + "/node/node_modules", "NODE_OPTIONS=--require " +
 				"@opentelemetry/auto-instrumentations-node/register",
-			// without those that ask a cloud over the network
+			// without the detectors that query a cloud provider over the network
 			"OTEL_NODE_RESOURCE_DETECTORS=env,host,os,process",
 		},
 		protocols: []string{"http/protobuf", "http/json", "grpc"},
@@ -57,7 +57,8 @@ func TestJava(t *testing.T) {
 	}.test(t)
 }
 
-// TestSamplersOfLanguages has each of these SDKs at each place of a chain, and that for Go around one.
+// TestSamplersOfLanguages puts each of these SDKs at each position of a chain of services, and the Go
+// SDK at the other positions.
 func TestSamplersOfLanguages(t *testing.T) {
 	python := caller{language{command: []string{sdks + "/python/bin/python", "apps/chain.py"}}, 14}
 	node := caller{language{

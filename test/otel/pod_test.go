@@ -14,19 +14,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// pod is an application under an SDK, and its own daemon.
+// pod is an application with its SDK and its own daemon.
 type pod struct {
 	service string
-	url     string // of the application
+	url     string // application URL
 	daemon  *daemon
-	books   status.Books // once it is stopped
+	books   status.Books // accounting of the stopped daemon
 	sdks    *sdkmetrics.Sums
 	stop    func(*testing.T) (wrote string)
 }
 
-// start starts both. The SDK is told where the daemon is, in which protocol it shall export,
-// and to write its spans beside that. Its queue is longer than by default, because a
-// slow machine must have it lose no span either.
+// start starts an application. The SDK is configured with the daemon's address and the protocol, and
+// also writes its spans to standard output. Its queue is longer than the default, so that it loses no
+// span on a slow machine.
 func (l language) start(t *testing.T, d *daemon, service, protocol string, more ...string) *pod {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), l.command[0], l.command[1:]...)
@@ -69,7 +69,7 @@ func (l language) start(t *testing.T, d *daemon, service, protocol string, more 
 	return p
 }
 
-// listening reads what an application writes until it says where it listens.
+// listening reads an application's output until the application prints its URL.
 func listening(t *testing.T, said *bufio.Reader) (url string) {
 	t.Helper()
 	var before strings.Builder
@@ -85,7 +85,7 @@ func listening(t *testing.T, said *bufio.Reader) (url string) {
 	}
 }
 
-// request sends so many requests, a few at a time.
+// request sends the given number of requests, a few concurrently.
 func (p *pod) request(t *testing.T, requests int) {
 	t.Helper()
 	const users = 4

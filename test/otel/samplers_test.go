@@ -17,27 +17,28 @@ import (
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// chained is so many requests, that some of a hundredth of them go on by a tenth.
+// chained is the number of requests: enough that a tenth of one percent of them is not zero.
 const chained = 3000
 
-// names are those of the services of a chain. Each but the last calls the next.
+// names are the names of the services in a chain. Each one except the last calls the next.
 var names = [3]string{"first", "second", "third"}
 
-// caller is one of the services of a chain, in one language.
+// caller is a service of a chain in one language.
 type caller struct {
 	language
-	digits int // of its SDK's thresholds
+	digits int // number of significant digits in the thresholds of its SDK
 }
 
-// chain is three services under their samplers, each with a daemon of its own that hands on a share.
+// chain is three services with their samplers. Each has its own daemon, which forwards a share of the
+// traces.
 type chain struct {
 	callers    [3]caller
 	samplers   [3]sampler
 	keep       float64
-	isUpstream bool // whether who asks the first has decided already
+	isUpstream bool // the caller of the first service has already made a sampling decision
 }
 
-// TestSamplers has services under the SDK for Go.
+// TestSamplers tests services with the Go SDK.
 func TestSamplers(t *testing.T) {
 	one := caller{language: language{command: []string{buildChain(t)}}, digits: 4}
 	all := [3]caller{one, one, one}
@@ -64,7 +65,7 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// buildChain builds the service in Go.
+// buildChain builds the Go service.
 func buildChain(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "chain")
@@ -82,7 +83,7 @@ func chainOf(callers [3]caller, isParent bool, rates [3]float64, keep float64) c
 	return c
 }
 
-// one is a span: a service has at most one of a kind in a trace.
+// one identifies a span: a service has at most one span of a kind per trace.
 type one struct {
 	service, id string
 	isServer    bool
@@ -126,7 +127,7 @@ func (c chain) test(t *testing.T) {
 	})
 }
 
-// start starts a chain from its end.
+// start starts a chain, the last service first.
 func (c chain) start(t *testing.T, behind *receiver) (pods [3]*pod) {
 	t.Helper()
 	var next []string
@@ -139,9 +140,9 @@ func (c chain) start(t *testing.T, behind *receiver) (pods [3]*pod) {
 	return pods
 }
 
-// decided is what one says who stands before the first service, and has decided about the n-th
-// trace: of one half it keeps a tenth and says so, with randomness of its own or by the id, and of
-// the other it says only that it is sampled.
+// decided returns the trace context of the n-th request as sent by an upstream service that makes
+// sampling decisions. For half of the requests that service samples a tenth and sends the threshold,
+// with explicit randomness or that of the trace ID. For the other half it sends only the sampled flag.
 func decided(n int) said {
 	sum := sha256.Sum256([]byte("upstream" + strconv.Itoa(n)))
 	s := said{id: [16]byte(sum[:16]), isSampled: true, threshold: none, randomness: none}
@@ -158,7 +159,7 @@ func decided(n int) said {
 	return s
 }
 
-// ask sends the requests, a few at a time.
+// ask sends the requests, a few concurrently.
 func ask(t *testing.T, url string, asked []said) {
 	t.Helper()
 	const users = 8
@@ -196,7 +197,7 @@ func ask(t *testing.T, url string, asked []said) {
 	asking.Wait()
 }
 
-// model is each span that the SDKs export.
+// model returns the spans that the SDKs export according to the specification.
 func (c chain) model(asked []said) map[one]said {
 	came := map[one]said{}
 	for _, s := range asked {
@@ -214,7 +215,7 @@ func (c chain) model(asked []said) map[one]said {
 	return came
 }
 
-// arrived are the spans that went on, each with OpenTelemetry's entry of its tracestate.
+// arrived returns the forwarded spans with their OpenTelemetry tracestate entry.
 func arrived(t *testing.T, taken []*traces.ResourceSpans) map[one]string {
 	t.Helper()
 	got := map[one]string{}
@@ -238,7 +239,7 @@ func arrived(t *testing.T, taken []*traces.ResourceSpans) map[one]string {
 	return got
 }
 
-// entryOf is OpenTelemetry's entry, in the order of the model.
+// entryOf returns the OpenTelemetry tracestate entry, with its pairs in the order of the model.
 func entryOf(state string) string {
 	for _, member := range strings.Split(state, ",") {
 		if entry, is := strings.CutPrefix(member, "ot="); is {
@@ -251,7 +252,7 @@ func entryOf(state string) string {
 	return ""
 }
 
-// compareSpans: what goes on is what the model says, span by span, with its threshold.
+// compareSpans compares the forwarded spans with the model, span by span, including the threshold.
 func compareSpans(t *testing.T, got map[one]string, want map[one]said) {
 	t.Helper()
 	wrong := 0
@@ -274,8 +275,8 @@ func compareSpans(t *testing.T, got map[one]string, want map[one]said) {
 	}
 }
 
-// compareTraces: what goes on of a trace is the whole where all have the same threshold or follow
-// the first, and it is of each trace that no threshold leaves out.
+// compareTraces checks that a trace is forwarded completely or not at all if all samplers have the same
+// threshold or follow the first one, and in any case if its randomness passes every threshold.
 func (c chain) compareTraces(t *testing.T, got map[one]string, asked []said) {
 	t.Helper()
 	const whole = 5 // spans
@@ -302,8 +303,8 @@ func (c chain) compareTraces(t *testing.T, got map[one]string, asked []said) {
 	t.Logf("of %d of %d traces something went on", kept, len(asked))
 }
 
-// compareWeights: each span is counted for as many as it stands for. It returns what the agent has,
-// which takes whole numbers, so a group's fraction is rounded.
+// compareWeights checks that each span is counted with its adjusted count. It returns the agent's
+// total. The agent receives whole numbers, so each group can be off by a rounding error.
 func (p *pod) compareWeights(t *testing.T, came map[one]said) (counted float64) {
 	t.Helper()
 	spans, want := 0, 0.0
@@ -326,11 +327,12 @@ func (p *pod) compareWeights(t *testing.T, came map[one]said) (counted float64) 
 	return counted
 }
 
-// deviations are how far an estimate may be off. Ids are the same in each run, so it never is by chance.
+// deviations is the number of standard deviations by which an estimate can be off. The IDs are the same
+// in each run, so the result does not vary.
 const deviations = 5
 
-// compareEstimate: what went on of a service stands for what was counted, within the error that
-// leaving out has, in whole traces.
+// compareEstimate checks that the adjusted counts of a service's forwarded spans add up to the counted
+// spans, within the error of sampling whole traces.
 func compareEstimate(t *testing.T, service string, counted float64, got map[one]string, came map[one]said,
 	threshold int64,
 ) {
@@ -360,7 +362,8 @@ func compareEstimate(t *testing.T, service string, counted float64, got map[one]
 		math.Sqrt(variance))
 }
 
-// weightIn is that of a span with OpenTelemetry's entry, of which the threshold is the first.
+// weightIn returns the adjusted count for an OpenTelemetry tracestate entry, whose first pair is the
+// threshold.
 func weightIn(entry string) float64 {
 	digits, is := strings.CutPrefix(strings.Split(entry, ";")[0], "th:")
 	if !is {
@@ -373,7 +376,8 @@ func weightIn(entry string) float64 {
 	return weightOf(threshold)
 }
 
-// compareTruth: what was counted stands for what was asked, within the error of the SDK's sampler.
+// compareTruth checks that the counted spans match the number of requests, within the error of the
+// SDK's sampler.
 func compareTruth(t *testing.T, service string, counted float64, s sampler, hasNext bool) {
 	t.Helper()
 	spans := 1.0

@@ -32,7 +32,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip"
 )
 
-// program is the daemon's, built once.
+// program is the daemon binary, built once.
 var program string
 
 func TestMain(m *testing.M) {
@@ -53,15 +53,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// daemon is a running program before a stand-in of the agent.
+// daemon is a running daemon with a fake agent.
 type daemon struct {
-	otlp, http string // where it listens
+	otlp, http string // listen addresses
 	agent      *standin.Agent
-	groups     []payload.Group // that the agent has; read them once it is stopped
-	stop       func()          // in order
+	groups     []payload.Group // groups at the agent; read them after stop
+	stop       func()          // stops the daemon gracefully
 }
 
-// start runs the program, with free ports.
+// start starts the daemon on free ports.
 func start(t *testing.T, flags ...string) *daemon {
 	t.Helper()
 	d := &daemon{}
@@ -116,13 +116,13 @@ func start(t *testing.T, flags ...string) *daemon {
 		t.Fatal("the daemon says nowhere that it listens")
 	}
 	go func() {
-		for lines.Scan() { // or it would wait for its log's reader
+		for lines.Scan() { // read everything, so that the daemon never blocks on its log
 		}
 	}()
 	return d
 }
 
-// status is what the daemon says of itself.
+// status returns the daemon's status.
 func (d *daemon) status(t *testing.T) (s status.Status) {
 	t.Helper()
 	resp, err := http.Get("http://" + d.http + "/status")
@@ -136,7 +136,7 @@ func (d *daemon) status(t *testing.T) (s status.Status) {
 	return s
 }
 
-// newExporter makes one of the SDK's as an application does: by the environment alone.
+// newExporter creates an SDK exporter that is configured by environment variables alone.
 func newExporter(t *testing.T, d *daemon, isGRPC, isPacked bool) sdk.SpanExporter {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+d.otlp)
@@ -154,7 +154,7 @@ func newExporter(t *testing.T, d *daemon, isGRPC, isPacked bool) sdk.SpanExporte
 	return exporter
 }
 
-// work ends so many traces of two spans, and returns how many spans by name the SDK has ended.
+// work ends traces of two spans each, and returns the number of ended spans by name.
 func work(ctx context.Context, tracer trace.Tracer, traces int) map[string]int {
 	ended := map[string]int{}
 	for i := range traces {
@@ -174,7 +174,7 @@ func work(ctx context.Context, tracer trace.Tracer, traces int) map[string]int {
 	return ended
 }
 
-// TestEverySpanOfTheSDKIsCounted by each of its exporters, and reaches the agent by its name.
+// TestEverySpanOfTheSDKIsCounted checks each exporter: every span reaches the agent under its name.
 func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
 	for _, c := range []struct{ isGRPC, isPacked bool }{
 		{false, false},
@@ -210,12 +210,12 @@ func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
 	}
 }
 
-// receiver is a real one of gRPC, by the library. Metrics it only takes.
+// receiver is a gRPC receiver based on the OpenTelemetry library. It discards metrics.
 type receiver struct {
 	collector.UnimplementedTraceServiceServer
-	url   string // of --otlp-forward
+	url   string // value for --otlp-forward
 	mu    sync.Mutex
-	spans map[string]int // by trace id
+	spans map[string]int // by trace ID
 	state map[string]int
 	taken []*traces.ResourceSpans
 }
@@ -255,7 +255,7 @@ func (r *receiver) Export(_ context.Context,
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// taker takes metrics.
+// taker accepts metrics.
 type taker struct {
 	metrics.UnimplementedMetricsServiceServer
 }
@@ -265,8 +265,9 @@ func (taker) Export(context.Context, *metrics.ExportMetricsServiceRequest,
 	return &metrics.ExportMetricsServiceResponse{}, nil
 }
 
-// TestAShareGoesOnToARealReceiver: whole traces, marked with the threshold of the share, and
-// no span uncounted. Half of 2000 random ids is within six standard deviations of half.
+// TestAShareGoesOnToARealReceiver checks that a share of whole traces is forwarded with the threshold
+// of that share, and that all spans are counted. Half of 2000 random IDs is within six standard
+// deviations of half.
 func TestAShareGoesOnToARealReceiver(t *testing.T) {
 	behind := startReceiver(t)
 	d := start(t, "--otlp-forward", behind.url, "--otlp-keep", "0.5")
@@ -298,8 +299,8 @@ func TestAShareGoesOnToARealReceiver(t *testing.T) {
 	}
 }
 
-// TestTheSDKTriesAgain: while the destination is away the SDK's own retries lose no span and
-// have none counted twice.
+// TestTheSDKTriesAgain checks that the SDK's retries while the destination is unavailable lose no span
+// and count none twice.
 func TestTheSDKTriesAgain(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// TestWhatTheSDKSaysOfItself: of spans that are sampled away, and that find no room in a queue, the daemon
-// has the same sums as its SDK, and as its own books.
+// TestWhatTheSDKSaysOfItself checks that the daemon reports the same numbers of sampled-out spans and
+// spans dropped from the queue as its SDK, and the same number of received spans as its own accounting.
 func TestWhatTheSDKSaysOfItself(t *testing.T) {
 	t.Setenv("OTEL_GO_X_OBSERVABILITY", "true")
 	d := start(t, "--otlp-forward", startReceiver(t).url)
@@ -42,7 +42,7 @@ func TestWhatTheSDKSaysOfItself(t *testing.T) {
 		said.Sampled != said.Exported+said.Dropped || said.Exported != s.Books.Received {
 		t.Errorf("SDKs say %+v; books %+v", said, s.Books)
 	}
-	if off := int64(said.Sampled) - traces; off < -5*100 || off > 5*100 { // seven deviations of whole traces
+	if off := int64(said.Sampled) - traces; off < -5*100 || off > 5*100 { // seven standard deviations
 		t.Errorf("%d of %d spans are sampled", said.Sampled, 2*traces)
 	}
 	t.Logf("%+v", said)

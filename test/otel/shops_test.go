@@ -9,26 +9,27 @@ import (
 	"testing"
 )
 
-// language is a shop in one, under its SDK.
+// language is the shop application in one language, with its SDK.
 type language struct {
 	command   []string
 	env       []string
 	protocols []string
-	also      string         // the exporter that writes spans for people, beside OTLP
-	isHeard   bool           // its SDK says in metrics what became of its spans
-	made      *regexp.Regexp // is found once in each span that one writes, with its trace id
+	also      string         // exporter that writes spans to standard output
+	isHeard   bool           // the SDK reports the outcome of its spans in metrics
+	made      *regexp.Regexp // matches once per written span, with its trace ID
 	order     string         // the routes
 	stock     string
 }
 
-// requests are so many that a twentieth of them is some, 50 with a deviation of 6.9.
+// requests is large enough for a meaningful twentieth: 50, with a standard deviation of 6.9.
 const requests = 1000
 
-// statuses are what a stock answers, and an order after it, by the number's remainder.
+// statuses are the HTTP statuses of a stock request, and of the order that causes it, by its number
+// modulo 5.
 var statuses = [5]uint32{200, 200, 201, 404, 500}
 
-// test has two shops, each with a daemon of its own, and the first call the second. It holds what
-// the daemons count and let go on against what the SDKs themselves write beside it.
+// test starts two shops, each with its own daemon, of which the first calls the second. It compares the
+// counted and forwarded spans with the spans that the SDKs write to standard output.
 func (l language) test(t *testing.T) {
 	for _, protocol := range l.protocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -37,7 +38,7 @@ func (l language) test(t *testing.T) {
 			stock := l.start(t, start(t, forward...), "stock", protocol)
 			orders := l.start(t, start(t, forward...), "orders", protocol, "STOCK_URL="+stock.url)
 			orders.request(t, requests)
-			made := map[string]int{} // spans, by trace id
+			made := map[string]int{} // spans by trace ID
 			for _, p := range []*pod{orders, stock} {
 				wrote := l.traceIDs(p.stop(t))
 				p.compareCount(t, wrote, made)
@@ -52,7 +53,8 @@ func (l language) test(t *testing.T) {
 	}
 }
 
-// compareCount holds what the daemon counted against what its SDK wrote, and adds that to made.
+// compareCount compares the number of counted spans with the spans that the SDK wrote, and adds these
+// to made.
 func (p *pod) compareCount(t *testing.T, wrote []string, made map[string]int) {
 	t.Helper()
 	for _, id := range wrote {
@@ -69,8 +71,8 @@ func (p *pod) compareCount(t *testing.T, wrote []string, made map[string]int) {
 	t.Logf("%s: %d spans made and counted", p.service, len(wrote))
 }
 
-// compareSaid: what an SDK says of itself is of these spans. Its last report may be older than what it
-// exported last, and Java's does not say what was begun.
+// compareSaid checks the SDK's own metrics against the number of spans. The SDK's last metrics can be
+// older than its last spans, and the Java SDK does not report started spans.
 func (p *pod) compareSaid(t *testing.T, isHeard bool, spans int) {
 	t.Helper()
 	said := p.sdks
@@ -86,8 +88,8 @@ func (p *pod) compareSaid(t *testing.T, isHeard bool, spans int) {
 	}
 }
 
-// compareLabels looks for what HTTP says in the groups of one kind: each status so often, and
-// as errors those that the conventions call so.
+// compareLabels checks the HTTP labels of the groups of one span kind: the count per status, and errors
+// according to the semantic conventions.
 func (p *pod) compareLabels(t *testing.T, kind, route string, each int) {
 	t.Helper()
 	type labels struct {
@@ -114,8 +116,9 @@ func (p *pod) compareLabels(t *testing.T, kind, route string, each int) {
 	}
 }
 
-// compareForwarded holds what went on against all that was made: all spans of both pods go on of a
-// trace or none, which its id decides; and as many traces as the share is, within five deviations.
+// compareForwarded checks that a trace is forwarded with all spans of both pods or not at all,
+// depending on its ID, and that the number of forwarded traces is within five standard deviations of
+// the share.
 func compareForwarded(t *testing.T, behind *receiver, made map[string]int) {
 	t.Helper()
 	behind.mu.Lock()
@@ -149,15 +152,15 @@ func compareForwarded(t *testing.T, behind *receiver, made map[string]int) {
 	t.Logf("%d of %d traces went on", len(got), requests)
 }
 
-// The share that goes on, and how spans of these traces say so: of the 2^56 ids those from
-// this one on.
+// The forwarded share, its tracestate entry, and the lowest randomness of forwarded traces, out of
+// 2^56.
 const (
 	share     = "0.05"
 	state     = "ot=th:f3333"
 	threshold = 0xf3333 << 36
 )
 
-// traceIDs are those of the spans that an application's SDK has written.
+// traceIDs returns the trace IDs of the spans that an application's SDK has written.
 func (l language) traceIDs(output string) (ids []string) {
 	for _, found := range l.made.FindAllStringSubmatch(output, -1) {
 		ids = append(ids, strings.ToLower(found[1]))

@@ -9,31 +9,31 @@ import (
 	"strings"
 )
 
-// This is what the specification has of sampling (tracestate-probability-sampling and
-// tracestate-handling), as naively as it reads. It shares nothing with the daemon's code.
+// This file implements the sampling specification (tracestate-probability-sampling and
+// tracestate-handling) in the simplest way. It shares no code with the daemon.
 
-// none is a threshold, or randomness, that nobody has said.
+// none is a missing threshold or randomness.
 const none = -1
 
-// never is above each randomness, which has 56 bits.
+// never is above every randomness value, which has 56 bits.
 const never = 1 << 56
 
-// said is what a span knows of its trace, and hands to the spans below it.
+// said is the sampling context that a span receives and passes to its children.
 type said struct {
 	id         [16]byte
-	isRoot     bool // nobody has said anything
+	isRoot     bool // no context received
 	isSampled  bool
 	threshold  int64 // th
 	randomness int64 // rv
 }
 
-// root is what the n-th span without a parent knows, by the ids that apps/chain has.
+// root is the context of the n-th root span, with the trace ID that apps/chain assigns.
 func root(n int) said {
 	sum := sha256.Sum256([]byte(strconv.Itoa(n)))
 	return said{id: [16]byte(sum[:16]), isRoot: true, threshold: none, randomness: none}
 }
 
-// random is that of the trace: what is said, else the last 56 bits of its id.
+// random returns the randomness of the trace: the explicit value, or else the last 56 bits of its ID.
 func (s said) random() int64 {
 	if s.randomness != none {
 		return s.randomness
@@ -41,8 +41,8 @@ func (s said) random() int64 {
 	return int64(binary.BigEndian.Uint64(s.id[8:]) % never)
 }
 
-// sampler is one as apps/chain is told to have. Its thresholds have so many digits behind those
-// that are all f.
+// sampler is the sampler configured in apps/chain. Its thresholds have the given number of digits after
+// their leading f digits.
 type sampler struct {
 	isParent bool
 	rate     float64
@@ -53,7 +53,7 @@ func (s sampler) String() string {
 	return map[bool]string{true: "parent:", false: "probability:"}[s.isParent] + fmt.Sprint(s.rate)
 }
 
-// child is what a span below knows once this sampler has decided about it.
+// child returns the context of a child span after this sampler has decided.
 func (s sampler) child(parent said) said {
 	child := parent
 	child.isRoot = false
@@ -67,7 +67,7 @@ func (s sampler) child(parent said) said {
 	return child
 }
 
-// thresholdOf is that of a share, rounded as the specification recommends it.
+// thresholdOf returns the threshold for a sampling rate, rounded as the specification recommends.
 func thresholdOf(rate float64, digits int) int64 {
 	t := never - int64(math.Round(rate*never))
 	hex := fmt.Sprintf("%014x", t)
@@ -83,7 +83,7 @@ func thresholdOf(rate float64, digits int) int64 {
 	return t
 }
 
-// weightOf is the adjusted count of a span with a threshold.
+// weightOf returns the adjusted count of a span with the given threshold.
 func weightOf(threshold int64) float64 {
 	if threshold == none {
 		return 1
@@ -91,20 +91,20 @@ func weightOf(threshold int64) float64 {
 	return never / float64(never-threshold)
 }
 
-// sampled is what is left of a span where the share with a threshold goes on: it has the stricter
-// of both.
+// sampled applies another sampling step with the given threshold. The stricter of both thresholds
+// applies.
 func (s said) sampled(threshold int64) (left said, goesOn bool) {
 	if s.threshold >= threshold {
 		return s, true
 	}
 	left, goesOn = s, s.random() >= threshold
-	if threshold > 0 { // of a share of all nothing is left out, and its spans stay as they are
+	if threshold > 0 { // a share of 1 leaves the spans unchanged
 		left.threshold = threshold
 	}
 	return left, goesOn
 }
 
-// entry is OpenTelemetry's in a tracestate.
+// entry returns the OpenTelemetry tracestate entry.
 func (s said) entry() string {
 	var pairs []string
 	if s.threshold != none {

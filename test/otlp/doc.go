@@ -1,11 +1,10 @@
-// Package otlp holds what the daemon sends by OTLP to the OpenTelemetry SDK for Go, which is
-// a module of its own so that the SDK never enters the daemon's.
+// Package otlp compares the OTLP metrics that the daemon sends with those of the OpenTelemetry SDK for
+// Go. It is a separate module, so that the SDK never becomes a dependency of the daemon.
 //
-// A histogram of durations that were counted here must be, bucket for bucket and at the
-// same scale, what the SDK's base-2 exponential histogram makes of the same durations. Not
-// of the same to the nanosecond: every duration is truncated to ten significant bits before
-// it is counted, as the agent does, and the SDK is given what is left of it, in seconds.
+// A duration histogram must have the same scale and the same buckets as the SDK's base-2 exponential
+// histogram of the same durations. Durations are truncated to ten significant bits before they are
+// counted, as in the agent, so the SDK is given the truncated durations, in seconds.
 //
-// A request must be, byte for byte, what the library for OTLP's messages writes of what it
-// reads in it, and hold each series of random spans once with what they count.
+// A request must be identical, byte for byte, to the encoding by the OTLP library of what the library
+// decodes from it. It must contain each series of random spans once, with the right counts.
 package otlp

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// truncate leaves ten significant bits of a duration, in seconds.
+// truncate keeps the ten most significant bits of a duration and converts it to seconds.
 func truncate(nanoseconds uint64) float64 {
 	const low = 1<<43 - 1
 	return math.Float64frombits(math.Float64bits(float64(nanoseconds))&^low) / 1e9
@@ -25,7 +25,7 @@ func truncate(nanoseconds uint64) float64 {
 
 type point = metricdata.ExponentialHistogramDataPoint[float64]
 
-// ofTheSDK is what the SDK makes of durations.
+// ofTheSDK returns the SDK's histogram of the durations.
 func ofTheSDK(t *testing.T, durations []uint64, most int) point {
 	t.Helper()
 	record, collect := sdkHistogram(t, most)
@@ -33,7 +33,7 @@ func ofTheSDK(t *testing.T, durations []uint64, most int) point {
 	return collect()
 }
 
-// sdkHistogram is one of the SDK's, of running totals.
+// sdkHistogram creates a cumulative SDK histogram.
 func sdkHistogram(t *testing.T, most int) (record func([]uint64), collect func() point) {
 	t.Helper()
 	reader := metric.NewManualReader()
@@ -64,7 +64,8 @@ func sdkHistogram(t *testing.T, most int) (record func([]uint64), collect func()
 	return record, collect
 }
 
-// counted is the tables of two drainers that have counted durations, every other one as failed.
+// counted returns the tables of two drainers that have counted the durations, every other one as an
+// error.
 func counted(durations []uint64) (parts []aggregate.Part) {
 	opened := time.Unix(1_700_000_000, 0)
 	memory := sketch.NewMemory(64<<20, sketch.CommonGrid())
@@ -106,7 +107,7 @@ func compare(t *testing.T, got sketch.Buckets, want point) {
 	}
 }
 
-// everyValue is each value that truncation leaves of a duration, once.
+// everyValue returns each value that a duration can have after truncation.
 func everyValue() (all []uint64) {
 	for ns := range uint64(1024) {
 		all = append(all, ns)
@@ -126,7 +127,7 @@ func powersOfTwo() (all []uint64) {
 	return all
 }
 
-// bounds are the durations around each bound between two buckets.
+// bounds returns the durations around each bucket boundary.
 func bounds() (all []uint64) {
 	for bucket := -956; bucket < 1091; bucket++ {
 		bound := uint64(math.Exp2(float64(bucket)/32) * 1e9)
@@ -144,8 +145,8 @@ func random(seed uint64) (all []uint64) {
 	return all
 }
 
-// TestBucketsAreTheSDKs: scale, offset, zeros and every bucket, of spans with an error and
-// without, in whatever order the SDK is given them, for several numbers of buckets.
+// TestBucketsAreTheSDKs compares scale, offset, zero count and every bucket, for spans with and without
+// errors, for any order of the SDK's input, and for several numbers of buckets.
 func TestBucketsAreTheSDKs(t *testing.T) {
 	sets := map[string][]uint64{
 		"every value": everyValue(), "powers of two": powersOfTwo(), "bounds": bounds(),
@@ -204,8 +205,8 @@ func TestBucketsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// TestRunningTotalsAreTheSDKs: the histograms of one interval after the other add up to what
-// the SDK has after each of them, where it goes on counting.
+// TestRunningTotalsAreTheSDKs checks that the histograms of consecutive intervals add up to the
+// cumulative histogram of the SDK after each interval.
 func TestRunningTotalsAreTheSDKs(t *testing.T) {
 	lowered := 0
 	for seed := range uint64(20) {

@@ -25,8 +25,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// read decodes a request with the library of OpenTelemetry, as a MetricsData, which has
-// the same bytes. The library must know every field in it, and write it as it came.
+// read decodes a request with the OpenTelemetry library, as a MetricsData, which has the same encoding.
+// The library must know every field and must encode the request identically.
 func read(t testing.TB, body []byte) *metrics.MetricsData {
 	t.Helper()
 	var data metrics.MetricsData
@@ -46,7 +46,7 @@ func read(t testing.TB, body []byte) *metrics.MetricsData {
 	return &data
 }
 
-// unknownIn is how many bytes of a message, and of those in it, the library did not know.
+// unknownIn returns the number of bytes in unknown fields of a message and its submessages.
 func unknownIn(m protoreflect.Message) (unknown int) {
 	unknown = len(m.GetUnknown())
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -65,7 +65,7 @@ func unknownIn(m protoreflect.Message) (unknown int) {
 	return unknown
 }
 
-// TestTheLibraryReadsTheGoldenRequests: byte for byte.
+// TestTheLibraryReadsTheGoldenRequests checks that decoding and encoding is the identity.
 func TestTheLibraryReadsTheGoldenRequests(t *testing.T) {
 	for name, metricNames := range map[string][]string{
 		"spanmetrics": {"traces.span.metrics.calls", "traces.span.metrics.duration"},
@@ -92,18 +92,18 @@ func TestTheLibraryReadsTheGoldenRequests(t *testing.T) {
 	}
 }
 
-// oneSpan is what a test counts.
+// oneSpan is a span to count.
 type oneSpan struct {
 	origin, operation int
 	failed            bool
 	ns                uint64
 	weight            float64
-	after             time.Duration // of the cycle's begin
+	after             time.Duration // time since the start of the cycle
 	drainer           int
-	isSampled         bool // its trace went on
+	isSampled         bool // its trace is forwarded
 }
 
-// sealedOf is a sealed cycle of spans, and the exemplars of those that are sampled.
+// sealedOf returns a sealed cycle of spans and the exemplars of the sampled ones.
 func sealedOf(spans []oneSpan, opened time.Time) (*aggregate.Sealed, *exemplars.Table) {
 	const width, keys = 10 * time.Second, 1 << 10
 	memory := sketch.NewMemory(64<<20, sketch.CommonGrid())
@@ -152,17 +152,17 @@ func sealedOf(spans []oneSpan, opened time.Time) (*aggregate.Sealed, *exemplars.
 
 func operation(i int) string { return fmt.Sprint("operation", i) }
 
-// seriesName tells a series apart in these tests.
+// seriesName identifies a series in these tests.
 type seriesName struct {
 	service, operation string
 	failed             bool
 }
 
-// expected is what a series counts, by no code of ours.
+// expected is the expected content of a series, computed without the daemon's code.
 type expected struct {
 	calls, sum float64
 	durations  []uint64
-	slowest    uint64 // of those that are sampled, and one, 0 where there is none
+	slowest    uint64 // longest duration of a sampled span, plus one; 0 if there is none
 }
 
 func expectedOf(spans []oneSpan) map[seriesName]*expected {
@@ -183,7 +183,7 @@ func expectedOf(spans []oneSpan) map[seriesName]*expected {
 	return all
 }
 
-// randomSpans are those of an interval: long and short ones, zeros, few and many.
+// randomSpans returns the spans of an interval: short and long ones, zeros, few and many.
 func randomSpans(rnd *rand.Rand, n int) (spans []oneSpan) {
 	weight := float64(1 + rnd.IntN(3))
 	for range n {
@@ -198,8 +198,8 @@ func randomSpans(rnd *rand.Rand, n int) (spans []oneSpan) {
 	return spans
 }
 
-// TestTheLibraryReadsWhatWasCounted: of random intervals, in requests of random length, each
-// series once, with the calls, durations, buckets and window that its spans have.
+// TestTheLibraryReadsWhatWasCounted checks random intervals, in requests of random size: each series
+// occurs once, with the right calls, durations, buckets and time window.
 func TestTheLibraryReadsWhatWasCounted(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
@@ -210,7 +210,7 @@ func TestTheLibraryReadsWhatWasCounted(t *testing.T) {
 	}
 }
 
-// FuzzTheLibraryReadsWhatWasCounted is the same of intervals that the fuzzer thinks of.
+// FuzzTheLibraryReadsWhatWasCounted checks the same for intervals from the fuzzer.
 func FuzzTheLibraryReadsWhatWasCounted(f *testing.F) {
 	f.Add(uint64(1), 10, 3000)
 	f.Fuzz(func(t *testing.T, seed uint64, n, limit int) {
@@ -301,8 +301,8 @@ func checkPoint(t *testing.T, p *metrics.ExponentialHistogramDataPoint, want *ex
 	}
 }
 
-// checkExemplars: a point has the slowest of its sampled spans, and the SDK would have counted
-// its value in a bucket that counts something.
+// checkExemplars checks that a point's exemplar is the slowest sampled span and that its value belongs
+// to a non-empty bucket according to the SDK.
 func checkExemplars(t *testing.T, p *metrics.ExponentialHistogramDataPoint, slowest uint64) {
 	t.Helper()
 	if slowest == 0 {

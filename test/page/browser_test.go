@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is one tab, and everything that it complained about.
+// browser is a browser tab that records errors and warnings.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
@@ -26,7 +26,7 @@ type browser struct {
 	complaints []string
 }
 
-// testDeadline bounds a whole test; nothing is asserted of it.
+// testDeadline limits a whole test. No test asserts a duration.
 const testDeadline = 4 * time.Minute
 
 func openBrowser(t *testing.T) *browser {
@@ -48,7 +48,7 @@ func openBrowser(t *testing.T) *browser {
 	return b
 }
 
-// listen notes errors, warnings and dialogs.
+// listen records errors, warnings and dialogs.
 func (b *browser) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -74,7 +74,7 @@ func (b *browser) complain(what string) {
 	b.complaints = append(b.complaints, what)
 }
 
-// expectNoComplaints fails with what the browser said so far, and forgets it.
+// expectNoComplaints fails if there are recorded complaints, and clears them.
 func (b *browser) expectNoComplaints() {
 	b.t.Helper()
 	for _, what := range b.takeComplaints() {
@@ -110,7 +110,7 @@ func ask[T any](b *browser, expression string) (result T) {
 	return result
 }
 
-// dress sets the window's width and what its user prefers.
+// dress sets the window width, the color scheme and the motion preference.
 func (b *browser) dress(width int64, scheme, motion string) {
 	b.t.Helper()
 	b.run(
@@ -121,7 +121,7 @@ func (b *browser) dress(width int64, scheme, motion string) {
 	)
 }
 
-// picture saves the whole page where SCREENSHOTS names a directory.
+// picture saves a screenshot of the whole page to the directory SCREENSHOTS, if set.
 func (b *browser) picture(name string) {
 	b.t.Helper()
 	dir := os.Getenv("SCREENSHOTS")

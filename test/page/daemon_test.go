@@ -19,16 +19,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// hostile are labels that a browser would act on if it took one for markup, and
-// that would turn a line around if it were not isolated.
+// hostile lists labels that would act as markup if not escaped, or reverse the rest of the line if not
+// isolated.
 var hostile = []string{
 	`<img src=x onerror=alert(1)>`, `</script><script>alert(1)</script>`, `"><svg onload=alert(1)>`,
 	"\u202egnihton si siht", `{{constructor.constructor('alert(1)')()}}`, `javascript:alert(1)`,
 	"a\x00b\x1b[2J",
 }
 
-// startDaemon builds the program and runs it before an agent with a fault, or
-// none. It returns where it answers HTTP and its socket.
+// startDaemon builds the program and starts it with an agent that has the given fault, if any. It
+// returns the HTTP address and the socket.
 func startDaemon(t *testing.T, fault func(*http.Request) standin.Fault) (address, socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "page")
@@ -39,7 +39,8 @@ func startDaemon(t *testing.T, fault func(*http.Request) standin.Fault) (address
 	return startDaemonIn(t, dir, fault)
 }
 
-// startDaemonIn has the socket, s, in a directory that may hold what was there before.
+// startDaemonIn is startDaemon with the socket s in the given directory, which can contain files of
+// previous daemons.
 func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.Fault) (address,
 	socket string,
 ) {
@@ -79,7 +80,7 @@ func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.F
 		var line struct{ Msg, HTTP string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.HTTP != "" {
 			go func() {
-				for lines.Scan() { // so that the daemon never waits for a reader
+				for lines.Scan() { // so that the daemon never blocks on its log
 				}
 			}()
 			return line.HTTP, socket
@@ -90,7 +91,7 @@ func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.F
 	return "", ""
 }
 
-// A route of the small shop that makes the load.
+// A route of the small shop that generates the load.
 type route struct {
 	operation, resource, kind string
 	share, failsOne           int
@@ -121,8 +122,8 @@ var shop = map[string][]route{
 	},
 }
 
-// load publishes what the shop does until the test ends, one tracer a service,
-// and what the hostile ones do from one more, where they are asked for.
+// load publishes the spans of the shop until the test ends, with one tracer per service, and if
+// withHostile is set, spans with hostile labels from another tracer.
 func load(t *testing.T, socket string, withHostile bool) {
 	t.Helper()
 	stop := make(chan struct{})

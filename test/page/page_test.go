@@ -19,21 +19,20 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// shown is what the page shows of one answer.
+// shown is the content of the page for one response.
 type shown struct {
 	At      string
-	Figures [][2]string // the path of the figure in /status, and its text
+	Figures [][2]string // path of each figure in /status, and its text
 }
 
-// readFigures reads all of the page at one moment: nothing else runs in it
-// between the first and the last.
+// readFigures reads the whole page at once: no other script runs in between.
 const readFigures = `({
 	At: document.documentElement.dataset.at,
 	Figures: [...document.querySelectorAll("[data-figure]")].map((e) => [e.dataset.figure, e.textContent]),
 })`
 
-// TestFiguresAreStatus holds every figure on the page of a daemon under load
-// against the very answer of /status that the page drew.
+// TestFiguresAreStatus compares every figure on the page of a daemon under load with the response of
+// /status that the page shows.
 func TestFiguresAreStatus(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
@@ -80,7 +79,7 @@ func TestFiguresAreStatus(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// figureIn writes the figure at a path of /status as the page should.
+// figureIn formats the figure at a path of /status as the page should.
 func figureIn(t *testing.T, answer map[string]any, path string) string {
 	t.Helper()
 	path, isSum := strings.CutPrefix(path, "sum ")
@@ -118,7 +117,7 @@ func figureIn(t *testing.T, answer map[string]any, path string) string {
 	return ""
 }
 
-// readable is a text as a person reads it: with the escapes of what can't be seen.
+// readable returns a text with invisible characters escaped, as the page shows it.
 func readable(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -134,7 +133,7 @@ func readable(text string) string {
 	return b.String()
 }
 
-// grouped puts a comma between each three digits.
+// grouped inserts a comma between groups of three digits.
 func grouped(digits string) string {
 	for at := len(digits) - 3; at > 0; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
@@ -142,8 +141,7 @@ func grouped(digits string) string {
 	return digits
 }
 
-// TestHostileLabelsStayText looks for what tracers sent, as text and as nothing
-// else.
+// TestHostileLabelsStayText checks that labels of tracers appear as text and have no other effect.
 func TestHostileLabelsStayText(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
@@ -173,8 +171,8 @@ func TestHostileLabelsStayText(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestControlCharactersAreShown on the page, in texts and in what a pointer brings up, and
-// turn nothing around.
+// TestControlCharactersAreShown checks that control characters are visible on the page, in texts and
+// tooltips, and reverse nothing.
 func TestControlCharactersAreShown(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
@@ -197,8 +195,8 @@ func TestControlCharactersAreShown(t *testing.T) {
 	}
 }
 
-// TestNoWordIsBroken at the width of a small laptop: a word, a figure or a flag that is
-// cut in two is hard to read, and hard to find.
+// TestNoWordIsBroken uses the width of a small laptop: words, figures and flags must not be split,
+// because split ones are hard to read and to search.
 func TestNoWordIsBroken(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {
@@ -220,7 +218,7 @@ func TestNoWordIsBroken(t *testing.T) {
 	}
 }
 
-// brokenWords are those of the page that stand on two lines.
+// brokenWords returns the words of the page that span two lines.
 const brokenWords = `(() => {
 	const broken = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	for (let node; (node = walk.nextNode());) {
@@ -237,8 +235,9 @@ const brokenWords = `(() => {
 	return [...new Set(broken)];
 })()`
 
-// TestAgentThatDoesNotTakeIsSaidFirst: while payloads wait for an agent that answers 503,
-// nothing is green, though nothing is lost; and all is well again when it takes them.
+// TestAgentThatDoesNotTakeIsSaidFirst checks that nothing is green while payloads wait for an agent
+// that responds with 503, although nothing is lost, and that everything is green again once it accepts
+// them.
 func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 	t.Parallel()
 	var well atomic.Bool
@@ -269,8 +268,8 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestSaysHowADestinationOfOTLPDoes: one that takes nothing is said above the books, with its
-// words and what became of requests in a row, though every span is counted.
+// TestSaysHowADestinationOfOTLPDoes checks that a failing OTLP destination is reported above the
+// accounting, with its error message and a row about its requests, although every span is counted.
 func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
@@ -302,8 +301,7 @@ func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestSaysThatTheDaemonBeforeWasKilled: beside the socket stands the file of a daemon that
-// ended without its books.
+// TestSaysThatTheDaemonBeforeWasKilled puts the recovery file of a killed daemon next to the socket.
 func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "page")
@@ -325,7 +323,7 @@ func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestSaysWhenItIsOutOfDate takes the daemon away and brings it back.
+// TestSaysWhenItIsOutOfDate stops the daemon and starts it again.
 func TestSaysWhenItIsOutOfDate(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
@@ -345,15 +343,15 @@ func TestSaysWhenItIsOutOfDate(t *testing.T) {
 	p.away.Store(false)
 	b.await(`document.body.dataset.state === "live" && !document.getElementById("stale").checkVisibility()`)
 	for _, what := range b.takeComplaints() {
-		// The browser itself notes each answer that was an error.
+		// The browser itself reports each error response.
 		if !strings.Contains(what, "502") {
 			t.Error(what)
 		}
 	}
 }
 
-// TestFitsAndCanBeReached looks at the page in each dress: that it is not wider
-// than the window, that a keyboard and a screen reader find their way.
+// TestFitsAndCanBeReached checks the page with each window width and preference: it is not wider than
+// the window, and a keyboard and a screen reader can use it.
 func TestFitsAndCanBeReached(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
@@ -363,7 +361,7 @@ func TestFitsAndCanBeReached(t *testing.T) {
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
 	if os.Getenv("SCREENSHOTS") != "" {
-		time.Sleep(75 * time.Second) // for pictures with some history; nothing depends on it
+		time.Sleep(75 * time.Second) // for screenshots with some history; nothing depends on it
 	}
 	for _, dress := range []struct {
 		name   string
@@ -416,9 +414,8 @@ func TestFitsAndCanBeReached(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestSaysWhatIsLost puts an agent behind the daemon that refuses every payload:
-// the first sentence says so, a row says why and what to do, and the last flushes
-// quote the agent.
+// TestSaysWhatIsLost uses an agent that refuses every payload: the first sentence reports the loss, a
+// row shows the reason and a remedy, and the last flushes quote the agent.
 func TestSaysWhatIsLost(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {

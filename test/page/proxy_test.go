@@ -19,15 +19,14 @@ import (
 	"testing"
 )
 
-// prefix is where the proxy shows the daemon.
+// prefix is the path prefix of the proxy.
 const prefix = "/api/v1/namespaces/shop/pods/shop-7c9f:9126/proxy/"
 
-// proxy stands between the browser and the daemon and remembers what /status
-// answered, by its time.
+// proxy is a proxy between browser and daemon that records the responses of /status by their time.
 type proxy struct {
 	*httptest.Server
-	away atomic.Bool // answers as a gateway does whose daemon is away
-	// adds is what each answer of /status has beside what the daemon says; nil: nothing.
+	away atomic.Bool // responds like a gateway whose daemon is unreachable
+	// adds contains fields that the proxy adds to each response of /status; nil for none.
 	adds atomic.Pointer[map[string]any]
 
 	mu      sync.Mutex
@@ -90,7 +89,7 @@ func (p *proxy) remember(response *http.Response) error {
 	return nil
 }
 
-// answer is what /status said at a time.
+// answer returns the recorded response of /status with the given time.
 func (p *proxy) answer(at string) map[string]any {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// open goes to the page and waits until it has drawn a flush.
+// open opens the page and waits until it shows a flush.
 func (b *browser) open(p *proxy) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(p.URL + prefix))
@@ -15,8 +15,8 @@ func (b *browser) open(p *proxy) {
 		document.querySelectorAll("#busiest-rows tr").length > 3`)
 }
 
-// tab presses the tabulator on a page without focus and returns what then has it,
-// where that can be seen.
+// tab presses the Tab key on a page without focus and returns the element with the focus, if it is
+// visible.
 func (b *browser) tab() string {
 	b.t.Helper()
 	b.run(chromedp.KeyEvent(kb.Tab))

@@ -21,7 +21,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// otlpDaemon is the program, which takes OTLP.
+// otlpDaemon is a daemon with an OTLP receiver.
 type otlpDaemon struct{ otlp, http string }
 
 func startOTLP(t *testing.T, flags ...string) (d otlpDaemon) {
@@ -64,7 +64,7 @@ func startOTLP(t *testing.T, flags ...string) (d otlpDaemon) {
 		t.Fatal("the daemon does not say where it listens")
 	}
 	go func() {
-		for lines.Scan() { // so that the daemon never waits for a reader
+		for lines.Scan() { // so that the daemon never blocks on its log
 		}
 	}()
 	return d
@@ -83,7 +83,7 @@ func (d otlpDaemon) status(t *testing.T) (s status.Status) {
 	return s
 }
 
-// servePage serves a page with the SDK on an origin of its own.
+// servePage serves a page with the SDK on its own origin.
 func servePage(t *testing.T) (origin string) {
 	t.Helper()
 	script := filepath.Join(os.Getenv("WEB_DIR"), "page.js")
@@ -102,7 +102,7 @@ func servePage(t *testing.T) (origin string) {
 	return page.URL
 }
 
-// resolved evaluates an expression in the page, and waits for what it promises.
+// resolved evaluates an expression in the page and waits for its promise.
 func (b *browser) resolved(expression string) (result string) {
 	b.t.Helper()
 	b.run(chromedp.Evaluate(expression, &result, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
@@ -111,9 +111,9 @@ func (b *browser) resolved(expression string) (result string) {
 	return result
 }
 
-// TestSDKInABrowser: every span that a page's SDK has ended is counted once, though who is behind is busy at
-// first; a script can read a refusal, and the time in it; and a page that is not named is kept out by
-// its browser.
+// TestSDKInABrowser checks that every ended span of a page's SDK is counted once, even if the upstream
+// is overloaded at first; that a script can read a refusal and its retry time; and that the browser
+// blocks a page whose origin is not allowed.
 func TestSDKInABrowser(t *testing.T) {
 	var came atomic.Int64
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +143,7 @@ func TestSDKInABrowser(t *testing.T) {
 		s.OTLP.Requests["counted_before"] != 2 || s.OTLP.Forwarded["later"] != 2 {
 		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Books, s.OTLP)
 	}
-	b.takeComplaints() // of the two answers that it was busy
+	b.takeComplaints() // of the two overload responses
 	for _, c := range []struct{ path, media, body, want string }{
 		{"/v1/traces", "application/json", `"{"`, "200 "}, // it is handed on, for its destination to judge
 		{"/v1/traces", "application/x-protobuf", `"x".repeat(300 << 10)`, "413 "},

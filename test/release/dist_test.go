@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestDistIsSigned: each file of a release that was built with SIGN_KEY verifies, its provenance names all
-// others, and nothing lacks that it promises. DIST is its directory, PUBLIC_KEY the file of the key.
+// TestDistIsSigned checks a release built with SIGN_KEY, in the directory DIST, with the key file
+// PUBLIC_KEY: each file verifies, the provenance lists all other files, and no promised file is
+// missing.
 func TestDistIsSigned(t *testing.T) {
 	dir := os.Getenv("DIST")
 	public := readPublic(t, os.Getenv("PUBLIC_KEY"))

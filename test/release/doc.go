@@ -1,3 +1,3 @@
-// Package release holds what tools/sign writes, and what `make dist` signs, to sigstore's own
-// library: whoever has the public key can check a release with any program of that family.
+// Package release verifies the signatures of tools/sign and of `make dist` with sigstore's own library:
+// with the public key, any program based on that library can verify a release.
 package release

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestPublishBringsEverything: deploy/publish.sh, before programs that write down what they are asked, brings
-// the image, the chart, and each file that `make dist` leaves, with what the changelog says of the version.
+// TestPublishBringsEverything runs deploy/publish.sh with fake programs that record their arguments. It
+// must publish the image, the chart, and each file of `make dist`, with the changelog section of the
+// version.
 func TestPublishBringsEverything(t *testing.T) {
 	dir := t.TempDir()
 	programs, told := filepath.Join(dir, "programs"), filepath.Join(dir, "told")
@@ -76,7 +77,7 @@ func TestPublishBringsEverything(t *testing.T) {
 	}
 }
 
-// TestTheChangelogHasTheChartsVersion, which is the next release's.
+// TestTheChangelogHasTheChartsVersion: the chart has the version of the next release.
 func TestTheChangelogHasTheChartsVersion(t *testing.T) {
 	chart, err := os.ReadFile("../../deploy/helm/spanstatsd/Chart.yaml")
 	if err != nil {

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds a release twice, of the same files in two places, once with the build
-# cache of this machine and once with an empty one, and compares the bytes. The
-# second is signed with a fresh key, and sigstore's own library checks it. It
-# takes minutes, so `make test` does not run it; `make dist-check` does.
+# Builds a release twice from the same files in different directories, once with this machine's build
+# cache and once with an empty one, and compares the bytes. The second one is signed with a new key and
+# verified with sigstore's library. This takes minutes, so `make dist-check` runs it instead of `make
+# test`.
 set -eu
 GO=${GO:-go}
 room=$(mktemp -d)

@@ -39,7 +39,7 @@ func program(t *testing.T) string {
 	return out
 }
 
-// newKey writes a fresh key as cosign does, or in the open.
+// newKey writes a new key, encrypted in cosign's format or unencrypted.
 func newKey(t *testing.T, isEncrypted bool) (file string, public *ecdsa.PublicKey) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -64,7 +64,7 @@ func newKey(t *testing.T, isEncrypted bool) (file string, public *ecdsa.PublicKe
 	return file, &private.PublicKey
 }
 
-// check verifies a file by the bundle beside it, with the public key alone.
+// check verifies a file with its bundle and the public key alone.
 func check(t *testing.T, file string, public *ecdsa.PublicKey) (*verify.VerificationResult, error) {
 	t.Helper()
 	verifier, err := signature.LoadECDSAVerifier(public, crypto.SHA256)
@@ -93,7 +93,8 @@ func check(t *testing.T, file string, public *ecdsa.PublicKey) (*verify.Verifica
 		verify.NewPolicy(verify.WithArtifact(bytes.NewReader(content)), verify.WithKey()))
 }
 
-// checkProvenance verifies a provenance, and that it names exactly these files with their sums.
+// checkProvenance verifies a provenance and checks that it lists exactly these files with their
+// checksums.
 func checkProvenance(t *testing.T, file string, public *ecdsa.PublicKey, files []string, commit string) {
 	t.Helper()
 	result, err := check(t, file, public)
@@ -122,8 +123,8 @@ func checkProvenance(t *testing.T, file string, public *ecdsa.PublicKey, files [
 	}
 }
 
-// TestSignedFilesVerify: files and their provenance, signed by keys as cosign keeps them, verify with
-// sigstore's library, and nothing that was changed since does.
+// TestSignedFilesVerify checks that files and their provenance, signed with keys in cosign's format,
+// verify with sigstore's library, and that modified ones do not.
 func TestSignedFilesVerify(t *testing.T) {
 	sign := program(t)
 	for name, isEncrypted := range map[string]bool{"a key of cosign": true, "a key in the open": false} {
@@ -172,7 +173,7 @@ func TestSignedFilesVerify(t *testing.T) {
 	}
 }
 
-// TestProvenanceIsReproducible: the same files give the same bytes.
+// TestProvenanceIsReproducible checks that the same files result in the same bytes.
 func TestProvenanceIsReproducible(t *testing.T) {
 	sign, dir := program(t), t.TempDir()
 	file := filepath.Join(dir, "a")
@@ -193,7 +194,7 @@ func TestProvenanceIsReproducible(t *testing.T) {
 	}
 }
 
-// TestSignSaysWhatIsWrong with the key that it is given.
+// TestSignSaysWhatIsWrong checks the error messages for invalid keys.
 func TestSignSaysWhatIsWrong(t *testing.T) {
 	sign := program(t)
 	key, _ := newKey(t, true)

@@ -1,7 +1,6 @@
-// Package ring records what really concurrent producers and a consumer saw of
-// the ring, and has porcupine look for an order of these operations, one after
-// another, in which a plain list would have answered the same. If there is
-// none, the ring is not what it says.
+// Package ring records concurrent operations of producers and a consumer on the ring, and uses
+// porcupine to search for a sequential order in which a simple list would have returned the same
+// results. Without such an order, the ring is not linearizable.
 //
-// It is a module of its own, so that porcupine is no dependency of the daemon.
+// The package is a separate module, so that porcupine does not become a dependency of the daemon.
 package ring

@@ -10,13 +10,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
-// clock is the time of a history: it only says what came before what.
+// clock is the logical time of a history, which orders events.
 type clock struct{ now atomic.Int64 }
 
 func (c *clock) tick() int64 { return c.now.Add(1) }
 
-// history is what happened. Each operation lies somewhere between its call and
-// its return.
+// history is a list of operations. Each operation takes effect at some time between its call and its
+// return.
 type history struct {
 	clock
 	mu         sync.Mutex
@@ -31,28 +31,28 @@ func (h *history) add(client int, o operation, result ring.Result, from, to int6
 	})
 }
 
-// slot says which run it belongs to, and its place in that.
+// slot identifies a run and the position within the run.
 type slot struct{ id, place, length uint32 }
 
-// recorder is the consumer. It writes down when it saw each run, and when each
-// one's room can have become free at the earliest and at the latest.
+// recorder is the consumer. It records when it received each run, and the earliest and latest time at
+// which the run's slots can have become free.
 type recorder struct {
 	history *history
 	client  int
-	single  bool // each turn is one run, so the next event is behind its free
+	single  bool // each turn is one run, so its slots are free before the next event
 	last    int64
 	pending []pendingFree
 	broken  []slot // slots that did not continue their run
 	expect  slot
 }
 
-// pendingFree is a run that was taken, and not before when it can be freed.
+// pendingFree is a received run, with the earliest time at which its slots can become free.
 type pendingFree struct {
 	id   uint32
 	from int64
 }
 
-// slots is called with what was published.
+// slots receives published slots.
 func (r *recorder) slots(slots []slot) {
 	entry := r.history.tick()
 	for _, s := range slots {
@@ -76,7 +76,7 @@ func (r *recorder) slots(slots []slot) {
 	}
 }
 
-// signal is called between turns, when all before is free.
+// signal is called between turns, when all previous slots are free.
 func (r *recorder) signal(s ring.Signal) {
 	entry := r.history.tick()
 	r.close(entry)
@@ -86,7 +86,7 @@ func (r *recorder) signal(s ring.Signal) {
 	r.last = r.history.tick()
 }
 
-// close says that the runs taken so far are free by then.
+// close records that all runs received so far are free by the given time.
 func (r *recorder) close(by int64) {
 	for _, f := range r.pending {
 		r.history.add(r.client+1, operation{act: free, id: f.id}, 0, f.from, by)
@@ -94,7 +94,7 @@ func (r *recorder) close(by int64) {
 	r.pending = r.pending[:0]
 }
 
-// skipFree says that a skipped run becomes free, nobody knows when.
+// skipFree records that a skipped run becomes free at an unknown time.
 func (h *history) skipFree(client int, id uint32, from int64) {
 	h.add(client, operation{act: free, id: id}, 0, from, math.MaxInt64)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
-// TestTheJudgeCanSayNo gives it histories, one operation after another, that no
-// ring of two slots may have, beside one that it may.
+// TestTheJudgeCanSayNo checks sequential histories that a ring of two slots can't have, and one that it
+// can have.
 func TestTheJudgeCanSayNo(t *testing.T) {
 	type step struct {
 		operation

@@ -13,14 +13,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
-// scenario is one shape of concurrent run.
+// scenario is a kind of concurrent execution.
 type scenario struct {
 	name      string
 	slots     int
-	longest   int // run
-	limit     int // of a turn
+	longest   int // slots of the longest run
+	limit     int // slots per turn
 	producers int
-	claims    int // a producer
+	claims    int // claims per producer
 	skips     bool
 }
 
@@ -32,10 +32,10 @@ var scenarios = []scenario{
 	{"skips", 4, 2, 4, 2, 8, true},
 }
 
-// histories is how many of each are recorded.
+// histories is the number of recorded histories per scenario.
 const histories = 300
 
-// play lets producers and a consumer loose and returns what they saw.
+// play runs producers and a consumer concurrently and returns their history.
 func play(t *testing.T, s scenario, seed uint64) *history {
 	t.Helper()
 	r, err := ring.New[slot](s.slots)
@@ -65,7 +65,7 @@ func play(t *testing.T, s scenario, seed uint64) *history {
 	return h
 }
 
-// produce makes its claims, some of them refused, and now and then a report.
+// produce makes claims, some of which are refused, and sometimes sends a report.
 func produce(r *ring.Ring[slot], h *history, s scenario, p int, dice *rand.Rand) {
 	for i := range s.claims {
 		id := uint32(p<<16 | i)
@@ -93,7 +93,7 @@ func produce(r *ring.Ring[slot], h *history, s scenario, p int, dice *rand.Rand)
 	}
 }
 
-// end publishes a claim, or skips it.
+// end publishes or skips a claim.
 func end(h *history, s scenario, p int, c *ring.Claim[slot], id uint32, dice *rand.Rand) {
 	if dice.IntN(2) == 0 {
 		runtime.Gosched()
@@ -132,7 +132,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 }
 
-// describe lists a history that has no explanation.
+// describe lists a history that is not linearizable.
 func describe(h *history, info porcupine.LinearizationInfo) string {
 	text := fmt.Sprintf("longest explained: %v\n", info.PartialLinearizations())
 	for i, o := range h.operations {

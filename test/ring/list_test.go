@@ -8,27 +8,27 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
-// act is what an operation does.
+// act is the kind of an operation.
 type act uint8
 
 const (
-	claim   act = iota // take room for a run
-	publish            // hand it to the consumer
-	skip               // give it back unread
-	take               // the consumer sees the run's first slot
-	free               // its room can be claimed again
+	claim   act = iota // reserve slots for a run
+	publish            // pass the run to the consumer
+	skip               // return the run unread
+	take               // the consumer receives the run's first slot
+	free               // the run's slots can be claimed again
 	send               // put a report in the side channel
-	deliver            // the consumer is given it
+	deliver            // the consumer receives the report
 )
 
-// operation is one act on one run, or on one report.
+// operation is one act on a run or a report.
 type operation struct {
 	act act
 	id  uint32
-	n   int // slots, of a claim
+	n   int // number of claimed slots
 }
 
-// stage is how far a run has come.
+// stage is the state of a run.
 type stage uint8
 
 const (
@@ -44,9 +44,8 @@ type run struct {
 	stage stage
 }
 
-// list is the state of the model: runs in the order of their claims, and how
-// many runs had been claimed when each report was sent. Values of it are never
-// changed, only replaced.
+// list is the state of the model: the runs in the order of their claims, and the number of runs claimed
+// before each report. Values are immutable.
 type list struct {
 	runs    []run
 	freed   int
@@ -65,25 +64,25 @@ func (l list) used() (n int) {
 	return n
 }
 
-// at is the index of a run, or -1.
+// at returns the index of a run, or -1.
 func (l list) at(id uint32) int {
 	return slices.IndexFunc(l.runs, func(r run) bool { return r.id == id })
 }
 
-// with is the list with a run at another stage.
+// with returns the list with a run in another stage.
 func (l list) with(i int, s stage) list {
 	l.runs = slices.Clone(l.runs)
 	l.runs[i].stage = s
 	return l
 }
 
-// next is the first run that is neither taken nor skipped.
+// next returns the index of the first run that is neither taken nor skipped.
 func (l list) next() int {
 	return slices.IndexFunc(l.runs, func(r run) bool { return r.stage == claimed || r.stage == published })
 }
 
-// step tells whether a list of that size could have answered so, and what it
-// is afterwards.
+// step reports whether a list of the given size can have this result for an operation, and returns the
+// next state.
 func (l list) step(size int, o operation, result ring.Result) (bool, list) {
 	i := l.at(o.id)
 	switch o.act {
@@ -123,7 +122,7 @@ func (l list) step(size int, o operation, result ring.Result) (bool, list) {
 	return false, l
 }
 
-// modelOf describes a ring of that size to porcupine.
+// modelOf returns the porcupine model of a ring of the given size.
 func modelOf(size int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return list{} },

@@ -1,7 +1,7 @@
-// Package zipkin has reporters of Zipkin, unmodified and as they are published, report spans to the
-// daemon's own program: each is told where by its one setting, as any application is. Every span that
-// they report must be counted once, and every request must go on to whoever is behind, byte for byte.
+// Package zipkin tests the daemon binary with unmodified, published Zipkin reporters. As in any
+// application, a single setting tells a reporter where to send. Every reported span must be counted
+// once, and every request must be forwarded to the upstream Zipkin unchanged, byte for byte.
 //
-// The tests have the tag languages, since they need what reporters.sh installs: `make test-zipkin`. It is
-// a module of its own as every test that builds the program.
+// The tests have the build tag languages, since they need the programs installed by reporters.sh: `make
+// test-zipkin`. The package is a separate module, like every test that builds the program.
 package zipkin

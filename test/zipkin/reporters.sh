@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs reporters of Zipkin, and where they are missing their languages, into a folder of their own,
-# for `make test-zipkin`.
+# Installs Zipkin reporters, and their languages if they are missing, into a folder for `make
+# test-zipkin`.
 set -eu
 dir=$1
 here=$(cd "$(dirname "$0")" && pwd)
 
-# need makes a check hold: need 'CHECK' PACKAGES installs these of Debian if it does not.
+# need 'CHECK' PACKAGES... installs Debian packages if CHECK fails.
 need() {
 	check=$1
 	shift
@@ -23,7 +23,7 @@ need 'python3 -c "import ensurepip, venv"' python3 python3-venv
 "$dir/python/bin/pip" install --quiet --disable-pip-version-check \
 	--requirement "$here/reporters/requirements.txt"
 
-# The versions are those of the reporter's pom.xml.
+# The versions are those in the reporter's pom.xml.
 need 'command -v javac && command -v mvn' default-jdk-headless maven
 java="$dir/java"
 [ -d "$java/jars" ] || mvn --quiet --batch-mode --file "$here/reporters/java/pom.xml" \

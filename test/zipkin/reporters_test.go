@@ -22,7 +22,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// program is the daemon's, built once, and reporters where reporters.sh has installed them.
+// program is the daemon binary, built once; reporters is the directory of the installed reporters.
 var program, reporters = "", os.Getenv("ZIPKIN_DIR")
 
 func TestMain(m *testing.M) {
@@ -44,18 +44,18 @@ func TestMain(m *testing.M) {
 // counts are spans and errors by service, kind, name and peer.
 type counts map[string][2]uint64
 
-// daemon is a running program, between an agent and a Zipkin.
+// daemon is a running daemon with an agent and an upstream Zipkin.
 type daemon struct {
-	url  string // where spans are reported to
+	url  string // URL to report spans to
 	stop func() counts
 
 	mu       sync.Mutex
 	counted  counts
 	requests int
-	bytes    int // of bodies that have gone on
+	bytes    int // total length of forwarded bodies
 }
 
-// start runs the program, with free ports. The Zipkin behind it takes what it gets.
+// start starts the daemon on free ports. The upstream Zipkin accepts every request.
 func start(t *testing.T) *daemon {
 	t.Helper()
 	d := &daemon{counted: counts{}}
@@ -114,7 +114,7 @@ func start(t *testing.T) *daemon {
 		t.Fatal("the daemon does not say where it takes Zipkin")
 	}
 	go func() {
-		for lines.Scan() { // or it would wait for its log's reader
+		for lines.Scan() { // read everything, so that the daemon never blocks on its log
 		}
 	}()
 	d.stop = func() counts {
@@ -126,7 +126,7 @@ func start(t *testing.T) *daemon {
 	return d
 }
 
-// TestReporters: what each reports in each encoding is counted to the span, and goes on.
+// TestReporters checks that each span of each reporter and encoding is counted and forwarded.
 func TestReporters(t *testing.T) {
 	const requests = 300
 	want := counts{

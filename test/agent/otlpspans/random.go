@@ -1,5 +1,5 @@
-// Package otlpspans makes random requests of OTLP with traces, of attributes that the Datadog
-// agent's ingest makes something of.
+// Package otlpspans generates random OTLP trace requests with attributes that are significant to the
+// Datadog agent's OTLP ingest.
 package otlpspans
 
 import (
@@ -11,8 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// names are those of attributes that the ingest, or a rule of statistics, asks for, and some
-// that nobody does.
+// names lists attributes that the agent's ingest or a statistics rule reads, and some other ones.
 var names = []string{
 	"service.name", "operation.name", "resource.name", "span.type", "http.request.method", "http.method",
 	"url.template", "http.route",
@@ -29,17 +28,17 @@ var names = []string{
 	"client.address", "http.client_ip", "http.request.header.x",
 }
 
-// ofProcess are the names among them that say something of a whole process: where its spans
-// differ in that, the agent takes the word of any.
+// ofProcess lists the attributes that apply to a whole process. If its spans disagree, the agent uses
+// the value of any of them.
 var ofProcess = []string{"deployment.environment.name", "service.version", "version", "env"}
 
-// ofHost are those that a resource may have besides, by which the ingest finds the host.
+// ofHost lists further resource attributes from which the ingest determines the host.
 var ofHost = []string{
 	"host", "datadog.host.name", "cloud.provider", "k8s.node.name", "k8s.cluster.name", "host.id",
 	"host.name", "cloud.account.id", "container.id", "telemetry.sdk.language",
 }
 
-// pick is one of some.
+// pick returns one of the values at random.
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
 func (c Config) put(r *rand.Rand, to pcommon.Map, names []string) {
@@ -54,7 +53,7 @@ func (c Config) put(r *rand.Rand, to pcommon.Map, names []string) {
 	case 3:
 		to.PutStr(name, text(r, c.IsLong))
 	case 4:
-		// The agent obfuscates resources of these, of statistics as well as of spans.
+		// The agent obfuscates the resources of these spans, in statistics and in traces.
 		if c.HasDatabases {
 			to.PutStr(name, pick(r, "postgresql", "redis", "CASSANDRA"))
 		}
@@ -64,7 +63,7 @@ func (c Config) put(r *rand.Rand, to pcommon.Map, names []string) {
 	}
 }
 
-// text has letters of several scripts, signs, and what is no character.
+// text returns a string with letters of several scripts, symbols, and invalid characters.
 func text(r *rand.Rand, isLong bool) string {
 	var all []rune
 	most := 16
@@ -78,17 +77,17 @@ func text(r *rand.Rand, isLong bool) string {
 	return string(all)
 }
 
-// Config is how random spans are made.
+// Config configures the generation of random spans.
 type Config struct {
-	IsLong       bool // also with long texts
-	HasDatabases bool // of those whose resources the agent obfuscates
-	// Began is when they begin; zero for a time long ago.
+	IsLong       bool // also use long strings
+	HasDatabases bool // include databases whose resources the agent obfuscates
+	// Began is the start time of the spans; zero means a time long ago.
 	Began time.Time
-	// OneEach: spans do not say what the agent takes of any span of a payload.
+	// OneEach omits the attributes for which the agent uses the value of any span in a payload.
 	OneEach bool
 }
 
-// Random is a request. Its traces are such that the agent finds one root in each.
+// Random returns a request. The agent finds exactly one root in each of its traces.
 func Random(r *rand.Rand, c Config) ptrace.Traces {
 	began := pcommon.Timestamp(1_790_000_000_000_000_000)
 	if !c.Began.IsZero() {
@@ -141,14 +140,14 @@ func Random(r *rand.Rand, c Config) ptrace.Traces {
 	return all
 }
 
-// addRoots gives each trace a root where it has none: where several spans have no parent that is
-// there, the agent takes any of them.
+// addRoots adds a root to each trace without one: if the parents of several spans are missing, the
+// agent takes any of these spans as the root.
 func addRoots(resource ptrace.ResourceSpans) {
 	last, hasRoot := map[pcommon.TraceID]ptrace.Span{}, map[pcommon.TraceID]bool{}
 	for _, scope := range resource.ScopeSpans().All() {
 		for _, s := range scope.Spans().All() {
 			id := s.TraceID()
-			clear(id[:8]) // which Datadog does not tell traces apart by
+			clear(id[:8]) // Datadog ignores this half of the trace ID
 			last[id] = s
 			hasRoot[id] = hasRoot[id] || s.ParentSpanID().IsEmpty()
 		}

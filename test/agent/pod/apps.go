@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// app is an application, and how much of a load two processors bear with it.
+// app is an application and the load that two processors can handle.
 type app struct {
 	name    string
-	rate    int           // requests a second
-	warm    time.Duration // at least
-	lives   time.Duration // on behind its load, until it has sent what it does not send when it ends
-	heaps   []int         // MiB; 0 where it has no such limit
-	spans   int           // of a request that count
-	tracer  []string      // what else is set of it
+	rate    int           // requests per second
+	warm    time.Duration // minimum warm-up
+	lives   time.Duration // time that it keeps running after the load, to send data that it does not send on exit
+	heaps   []int         // in MiB; 0 for no such limit
+	spans   int           // counted spans per request
+	tracer  []string      // further environment variables of the tracer
 	command func(places, launch) []string
 	ways    []way
 }
 
-// launch is what a side chooses.
+// launch holds the parameters that a side chooses.
 type launch struct {
 	way         way
 	port, heap  int
-	collections string // where Java logs them
+	collections string // file for Java's garbage collection log
 }
 
-// places are where things were installed and built.
+// places are the directories of installed and built programs.
 type places struct{ tracers, built, extension string }
 
-// Java's tracer sends its statistics every ten seconds, and not when it ends; the others' do.
+// Java's tracer sends its statistics every ten seconds but not on exit, unlike the other tracers.
 var apps = []app{
 	{
 		name: "java", rate: 300, warm: 12 * time.Second, lives: 12 * time.Second,
@@ -81,11 +81,11 @@ func goshop(p places, l launch) []string {
 	return []string{filepath.Join(p.built, "goshop"), strconv.Itoa(l.port)}
 }
 
-// cell is what its ways are compared in.
+// cell is a combination of application, heap and load in which the ways are compared.
 type cell struct {
 	app  app
 	heap int
-	many bool // each request is named as no other was
+	many bool // each request has a unique name
 }
 
 func (c cell) String() string {
@@ -99,7 +99,7 @@ func (c cell) String() string {
 	return name + ", stable"
 }
 
-// path is what a request asks for.
+// path returns the URL path of a request.
 func (c cell) path(number int) string {
 	if c.many {
 		return fmt.Sprint("/pages/", number)
@@ -107,10 +107,10 @@ func (c cell) path(number int) string {
 	return fmt.Sprint("/orders/", number%100)
 }
 
-// namedPath is answered by the same code, and has a name of its own in the statistics.
+// namedPath is handled by the same code, but has its own name in the statistics.
 func (c cell) namedPath(number int) string { return "/named" + c.path(number) }
 
-// isJava says whether a cell is one of those that have OpenTelemetry's ways too.
+// isJava reports whether the cell also has the OpenTelemetry ways.
 func (c cell) isJava() bool { return c.app.name == "java" }
 
 func cells() (all []cell) {

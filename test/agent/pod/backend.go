@@ -15,26 +15,26 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// backend stands in the place of Datadog's own servers, and counts what the agent sends them.
+// backend is a fake of Datadog's servers that counts the data sent by the agent.
 type backend struct {
 	address string
 	server  *http.Server
-	// Of spans within a service the agent counts those of OpenTelemetry whose parent came in another
-	// request. How many that is is chance, so they are left out.
+	// For OpenTelemetry, the agent counts internal spans only if their parent arrived in another
+	// request. Their number is random, so they are ignored.
 	ends bool
 
 	mu      sync.Mutex
 	counted counts
 	traces  int
-	trouble error // the first
+	trouble error // first error
 }
 
-// counts are what statistics have.
+// counts are counts from statistics.
 type counts struct {
-	Hits     int // of spans of requests
-	Requests int // those of roots that are servers
-	Named    int // of those, the interval's, under their own name
-	Masked   int // under a mask
+	Hits     int // hits of request spans
+	Requests int // hits of server root spans
+	Named    int // requests of the named interval, under their own name
+	Masked   int // requests under a mask
 }
 
 func startBackend(ends bool) (*backend, error) {
@@ -44,7 +44,7 @@ func startBackend(ends bool) (*backend, error) {
 	}
 	b := &backend{address: "http://" + listener.Addr().String(), ends: ends}
 	b.server = &http.Server{Handler: b}
-	go func() { _ = b.server.Serve(listener) }() // it ends with stop
+	go func() { _ = b.server.Serve(listener) }() // returns after stop
 	return b, nil
 }
 
@@ -85,7 +85,7 @@ func (b *backend) note(c counts, traces int, err error) {
 	}
 }
 
-// seen is all that came.
+// seen returns everything received so far.
 func (b *backend) seen() (counted counts, traces int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,13 +109,13 @@ func countsOf(body io.Reader, ends bool) (c counts, err error) {
 	return c, nil
 }
 
-// ownName is what namedPath's requests are called: by a route, or by a path of their own.
+// ownName matches the resources of namedPath requests: a route, or a unique path.
 var ownName = regexp.MustCompile(`^GET /named/(orders/.*|pages/[0-9]+)$`)
 
 func (c *counts) add(g *pb.ClientGroupedStats) {
 	root, hits := g.IsTraceRoot == pb.Trilean_TRUE, int(g.Hits)
 	if root && g.SpanKind == "client" {
-		return // the application made its database
+		return // the application is creating its database
 	}
 	c.Hits += hits
 	if !root || g.SpanKind != "server" {

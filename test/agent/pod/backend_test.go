@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// send is what the agent does with a body.
+// send sends a body like the agent.
 func send(t *testing.T, b *backend, path string, body []byte) {
 	t.Helper()
 	var packed bytes.Buffer

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// parts is what something takes in each process of a pod.
+// parts is an amount per process of a pod.
 type parts struct{ App, Daemon, Agent float64 }
 
 func (p parts) sum() float64 { return p.App + p.Daemon + p.Agent }
 
-// plus is p and so many times q.
+// plus returns p plus times times q.
 func (p parts) plus(times float64, q parts) parts {
 	return parts{p.App + times*q.App, p.Daemon + times*q.Daemon, p.Agent + times*q.Agent}
 }
 
-// each asks every process that there is.
+// each calls ask for every running process.
 func (p *pod) each(ask func(*process) (float64, error)) (all parts, err error) {
 	for _, one := range []struct {
 		who  *process
@@ -31,7 +31,7 @@ func (p *pod) each(ask func(*process) (float64, error)) (all parts, err error) {
 	return all, nil
 }
 
-// billed is the processor's time that is on the bill, µs.
+// billed returns the billed processor time in µs.
 func billed(one *process) (us float64, err error) {
 	all, err := one.cpu()
 	if err != nil {
@@ -41,16 +41,17 @@ func billed(one *process) (us float64, err error) {
 	return float64(all-compiling) / float64(time.Microsecond), err
 }
 
-// spent is what a pod's processes took of one slice: its own, when it had the load, or another's.
+// spent is the resource usage of a pod in one slice, either its own, with the load on it, or that of
+// another side.
 type spent struct {
 	own     bool
 	seconds float64
-	cpu     parts // µs
+	cpu     parts // in µs
 }
 
-// bill is what the processes took, µs: all of it, so that what a slice left to be done is in
-// it, but that they tick while nothing comes is in it for the time of their own slices
-// only, as if the load had never been elsewhere.
+// bill returns the billed processor time in µs. It contains all usage of the processes, including work
+// deferred to later slices, except that idle usage counts only for the time of the side's own slices,
+// as if it had always had the load.
 func bill(all []spent) (cpu parts) {
 	ticks := idle(all)
 	for _, s := range all {
@@ -62,9 +63,9 @@ func bill(all []spent) (cpu parts) {
 	return cpu
 }
 
-// idle is what the processes take in a second while nothing comes: the median of the other ways'
-// slices. Work left over from a slice is done in the first slice behind it, and work of every ten
-// seconds in one of many: the median has neither.
+// idle returns the usage per second without load: the median of the slices of other sides. The median
+// excludes deferred work, which happens in the first of these slices, and the work of every ten
+// seconds, which happens in few of them.
 func idle(all []spent) parts {
 	middle := func(part func(parts) float64) float64 {
 		var rates []float64

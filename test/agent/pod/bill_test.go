@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// A load that one pod bears alone for ten seconds has the same bill in slices: the bill has all of
-// the work that the pod leaves to the slices of others or does once in a while, and of the fifty
-// seconds in which all tick only ten.
+// TestBillInSlices checks that ten seconds of load have the same bill whether or not they are divided
+// into slices. The bill contains all work that the pod defers to the slices of other sides or does
+// periodically, but only ten of the fifty seconds of idle usage.
 func TestBillInSlices(t *testing.T) {
-	const ticks, load, left, flush = 1000, 20000, 3000, 5000 // µs
+	const ticks, load, left, flush = 1000, 20000, 3000, 5000 // in µs
 	var all []spent
 	want := 0.0
 	for n := range 50 {
-		s := spent{own: n%5 == 0, seconds: 1 + float64(n%3)/10} // not all are equally long
+		s := spent{own: n%5 == 0, seconds: 1 + float64(n%3)/10} // slices of different lengths
 		s.cpu.App = ticks * s.seconds
 		switch n % 5 {
 		case 0:

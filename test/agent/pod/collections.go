@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// collectionLog is what a Java process writes of its collections, line by line. What
-// was written between two lengths belongs to the time between.
+// collectionLog is the path of a Java process's garbage collection log. Positions in the log mark
+// times.
 type collectionLog string
 
 func (l collectionLog) length() (int, error) {
 	written, err := os.ReadFile(string(l))
 	if os.IsNotExist(err) {
-		return 0, nil // another language's
+		return 0, nil // not a Java process
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read log of collections: %w", err)
@@ -24,7 +24,7 @@ func (l collectionLog) length() (int, error) {
 
 var pause = regexp.MustCompile(`Pause .* ([0-9.]+)ms\n`)
 
-// between are the collections that stopped the application, and for how many milliseconds.
+// between returns the number and total milliseconds of collections that paused the application.
 func (l collectionLog) between(from, to int) (pauses int, ms float64, err error) {
 	if to == 0 {
 		return 0, 0, nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// As Java 17 writes it.
+// As written by Java 17.
 const (
 	before = "[0.011s][info][gc] Using G1\n[2.1s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation " +
 		"Pause) 23M->5M(64M) 4.051ms\n"

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// compiling is the processor's time that Java's compilers have taken. It is on no bill,
-// because a process pays it once: it goes on for minutes, less and less, and how far it is
-// when a bill begins is chance. Its threads live as long as their process, see spring.
+// compiling returns the processor time of Java's JIT compiler threads. It is excluded from the bill,
+// because a process spends it once, decreasingly over minutes, and its state at the beginning of the
+// bill is random. These threads live as long as their process, see spring.
 func (p *process) compiling() (sum time.Duration, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", p.command.Process.Pid))
 	if err != nil {
@@ -18,7 +18,7 @@ func (p *process) compiling() (sum time.Duration, err error) {
 	}
 	for _, thread := range threads {
 		took, err := compilerTime(thread)
-		if err != nil && !os.IsNotExist(err) { // a thread may have ended; these don't
+		if err != nil && !os.IsNotExist(err) { // another kind of thread may have ended
 			return 0, fmt.Errorf("read thread of %s: %w", p.name, err)
 		}
 		sum += took
@@ -26,7 +26,7 @@ func (p *process) compiling() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// compilerTime is what one thread has taken, if it is a compiler.
+// compilerTime returns the processor time of a thread, or 0 if it is not a compiler.
 func compilerTime(thread string) (took time.Duration, err error) {
 	name, err := os.ReadFile(filepath.Join(thread, "comm"))
 	if err != nil || !isCompiler(string(name)) {
@@ -40,7 +40,7 @@ func compilerTime(thread string) (took time.Duration, err error) {
 	return took, err
 }
 
-// isCompiler says whether a thread is one, by its name as the kernel cuts it.
+// isCompiler reports whether a thread is a compiler, by its name as truncated by the kernel.
 func isCompiler(name string) bool {
 	return strings.HasPrefix(name, "C1 CompilerThre") || strings.HasPrefix(name, "C2 CompilerThre")
 }

@@ -1,32 +1,32 @@
-// Command pod writes the whole bill of a pod: what a request takes of the processor and of
-// memory in the application, the daemon and the agent together, for each way to have its
-// statistics counted.
+// Command pod measures what statistics cost a whole pod: processor time and memory per request, in the
+// application, the daemon and the agent, for each way to count the statistics.
 //
 //	make bench-pod-java                       # the cells in Java, with two tracers
 //	make bench-pod-others                     # those in Python and Go
 //	make bench-pod-java ONLY=64 WAYS=OTel     # cells and ways whose names match
-//	make bench-pod-others QUICK=1 ONLY=go     # few slices, to see that it works
-//	make bench-pod-others TURNS=3             # the middle of three
+//	make bench-pod-others QUICK=1 ONLY=go     # few slices, as a smoke test
+//	make bench-pod-others TURNS=3             # median of three
 //	make bench-docs FILE=docs/pod.md          # all, and the tables written into the document
 //
-// A cell is an application, its heap and a load; each of its ways is a side, with processes of its
-// own, and all sides live at the same time. They are warmed up together, get the load of one whole
-// interval of statistics together, and then take turns: the load is with one of them for a
-// slice of a second, round by round in changing order, so that all meet the same machine. Twenty seconds
-// pass before the bill begins, because agents hold statistics for so long. Requests are
-// sent at a fixed rate, whatever their answers do, and are timed from when they were due.
+// A cell is an application with a heap size and a load. For each way to count, the cell has a side with
+// its own processes. All sides run at the same time. They are warmed up together and receive the load
+// of one whole statistics interval together. Then they receive the load in turns, a slice of one second
+// each, in rounds of changing order, so that all have the same conditions. The bill begins after twenty
+// seconds, because agents hold statistics for that time. Requests are sent at a fixed rate, independent
+// of the responses, and latencies are measured from their due time.
 //
-// The bill has all that a side's processes took from its beginning to its end, in the slices of others
-// too; but what they take while nothing comes is on it for their own slices only. What sends the
-// requests, and what stands in the place of Datadog's own servers, is this process, which is
-// on no bill. The agent is the trace agent's own code, whole, as a process.
+// The bill contains all processor time of a side's processes from beginning to end, including work
+// during the slices of other sides, except that idle usage counts only for the side's own slices. This
+// process, which sends the requests and contains the fake Datadog servers, is not part of any bill. The
+// agent is the unmodified trace agent in a separate process.
 //
-// Every request counts: those sent, from first to last, against those that the
-// agent's statistics have when all has ended. What is missing is a figure of the tables;
-// more than was sent is an error.
+// Every request counts: at the end, the number of requests sent is compared with the agent's
+// statistics. The tables show the number of missing requests; surplus ones are an error.
 //
-// One goroutine does all in order, and starts every process; what all sides do at once has one for
-// each meanwhile. Beside them are a load's connections and the back ends' servers.
-// Bounds: a slice lasts at most three times as long as it should, a warm-up's piece of three
-// seconds at most thirty, a process listens within five minutes and ends within one.
+// One goroutine runs everything in order and starts every process. Actions on all sides at once use a
+// temporary goroutine per side. Further goroutines serve the connections of a load and the fake
+// servers.
+//
+// Limits: a slice takes at most three times its planned length, a warm-up piece of three seconds at
+// most thirty; a process must listen within five minutes and end within one.
 package main

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the applications of `make bench-pod` need beside their tracers, in pinned
-# versions, into the folder that languages.sh has made, and builds our extension for Java.
+# Installs the dependencies of the applications of `make bench-pod` besides their tracers, in pinned
+# versions, into the folder created by languages.sh, and builds the extension for the Java agent.
 set -eu
 dir=$1
 apps=$(cd "$(dirname "$0")/apps" && pwd)

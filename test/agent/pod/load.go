@@ -12,20 +12,20 @@ import (
 
 const connections = 32
 
-// load sends requests at a fixed rate. It is used by one goroutine.
+// load sends requests at a fixed rate. It is used by a single goroutine.
 type load struct {
 	address string
 	client  *http.Client
-	number  int // the next request's
-	sent    int // from first to last
+	number  int // number of the next request
+	sent    int // requests sent in total
 }
 
-// window is what became of the requests of some time.
+// window is the result of the requests in a period.
 type window struct {
 	requests  int
 	failed    int
 	lasted    time.Duration
-	latencies []time.Duration // from when a request was due, in ascending order
+	latencies []time.Duration // since the due time of each request, in ascending order
 }
 
 func newLoad(address string) *load {
@@ -49,11 +49,11 @@ func (l *load) get(path string) error {
 	return nil
 }
 
-// run sends for a while, and waits for the answers. Where an application is too slow, requests
-// that are not sent when the most that is given is over are never sent.
+// run sends requests for a while and waits for the responses. If the application is too slow, requests
+// that have not been sent by the end of the longest allowed time are skipped.
 func (l *load) run(path func(number int) string, rate int, lasts, most time.Duration) window {
 	requests := int(lasts.Seconds() * float64(rate))
-	latencies := make([]time.Duration, requests) // 0 of what was not sent
+	latencies := make([]time.Duration, requests) // 0 for skipped requests
 	var next, failed atomic.Int64
 	var wg sync.WaitGroup
 	begun := time.Now()
@@ -82,14 +82,14 @@ func (l *load) run(path func(number int) string, rate int, lasts, most time.Dura
 	return w
 }
 
-// add adds what became of later requests.
+// add adds the result of later requests.
 func (w *window) add(later window) {
 	w.requests, w.failed, w.lasted = w.requests+later.requests, w.failed+later.failed, w.lasted+later.lasted
 	w.latencies = append(w.latencies, later.latencies...)
 	slices.Sort(w.latencies)
 }
 
-// share is the latency that a share of the requests stayed below.
+// share returns the latency quantile for the given share of the requests.
 func (w window) share(of float64) time.Duration {
 	if len(w.latencies) == 0 {
 		return 0

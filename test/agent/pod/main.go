@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// options are what a run is told.
+// options are the command-line options.
 type options struct {
 	at          places
 	group       string
@@ -25,7 +25,7 @@ type options struct {
 }
 
 func main() {
-	runtime.LockOSThread() // whose end would be that of the processes that it started
+	runtime.LockOSThread() // the processes it starts end with this thread
 	var o options
 	flag.StringVar(&o.at.tracers, "tracers", "bin/tracers", "where the tracers were installed")
 	flag.StringVar(&o.at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw "+
@@ -62,8 +62,8 @@ func (o options) run() error {
 	return failed
 }
 
-// measure takes cell by cell, and writes what it showed at once, so that whoever
-// stops halfway has what was measured.
+// measure runs cell by cell and writes each result immediately, so that an interrupted run keeps its
+// results.
 func (o options) measure(raw string) error {
 	names, err := regexp.Compile(o.only)
 	if err != nil {
@@ -97,7 +97,7 @@ func (o options) measure(raw string) error {
 	return errors.Join(failed...)
 }
 
-// cells are those of the group.
+// cells returns the cells of the chosen group.
 func (o options) cells() (of []cell) {
 	for _, c := range cells() {
 		if c.isJava() == (o.group == "java") {
@@ -107,7 +107,7 @@ func (o options) cells() (of []cell) {
 	return of
 }
 
-// take takes one cell.
+// take runs one cell.
 func (o options) take(to io.Writer, c cell) error {
 	lasts := schedule{
 		warm: 45 * time.Second, interval: 10 * time.Second, slice: 750 * time.Millisecond,

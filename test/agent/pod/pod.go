@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// pod is the processes of one side, new ones.
+// pod is the set of processes of one side.
 type pod struct {
-	dir                string // their sockets and logs
+	dir                string // directory of sockets and logs
 	backend            *backend
-	app, daemon, agent *process // the last two may be missing
-	address            string   // the application's
+	app, daemon, agent *process // daemon and agent can be nil
+	address            string   // application's address
 	collections        collectionLog
-	otlp               string // where the application's tracer exports to, if that is OpenTelemetry's
+	otlp               string // the application's OTLP endpoint, if its tracer is OpenTelemetry's
 }
 
-// raise starts what a way needs, from the agent on; the application may not listen yet. Its
-// port is the first from here on that is free.
+// raise starts the processes of a way, the agent first. The application may not listen yet when raise
+// returns. Its port is the first free one from the given port on.
 func raise(p places, c cell, w way, from int) (raised *pod, err error) {
 	dir, err := os.MkdirTemp("", "pod")
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *pod) startDaemon(at places, agent string, w way, from int) (socket stri
 	return socket, await(p.daemon, "unix", socket)
 }
 
-// spans is the daemon's socket for those who link a client.
+// spans returns the daemon's native socket, for applications that contain a client.
 func (p *pod) spans() string { return filepath.Join(p.dir, "spans.sock") }
 
 func (p *pod) startApp(at places, c cell, w way, agent string, from int) (err error) {
@@ -116,8 +116,8 @@ func (p *pod) startApp(at places, c cell, w way, agent string, from int) (err er
 	return err
 }
 
-// Applications listen below what the kernel gives to connections, each side of each run in a range
-// of its own: that a port is free still holds when its application has started.
+// Applications listen below the kernel's range for outgoing connections, with a separate range for each
+// side and run, so that a free port is still free when the application has started.
 const portsApart = 20
 
 func firstPort(side int) int { return 20000 + portsApart*(10*(os.Getpid()%50)+side) }
@@ -133,8 +133,8 @@ func freePort(from int) (port int, err error) {
 	return 0, fmt.Errorf("find a port from %d on: %w", from, err)
 }
 
-// raising is how long that may take: five applications that start at once on a busy machine have
-// little of it.
+// raising is the timeout for starting: five applications that start simultaneously on a busy machine
+// are slow.
 const raising = 5 * time.Minute
 
 // await waits until a process listens.
@@ -150,8 +150,8 @@ func await(who *process, network, address string) error {
 	return fmt.Errorf("start %s: it does not listen within %s", who.name, raising)
 }
 
-// processes are those that there are, in the order in which they end: each before the one
-// that takes in what it still has.
+// processes returns the running processes in shutdown order: each one before the process that receives
+// its remaining data.
 func (p *pod) processes() (all []*process) {
 	for _, one := range []*process{p.app, p.daemon, p.agent} {
 		if one != nil {
@@ -161,7 +161,7 @@ func (p *pod) processes() (all []*process) {
 	return all
 }
 
-// stop ends all in order.
+// stop shuts all processes down gracefully, in that order.
 func (p *pod) stop() error {
 	var failed []error
 	for _, one := range p.processes() {
@@ -170,7 +170,7 @@ func (p *pod) stop() error {
 	return errors.Join(failed...)
 }
 
-// clear ends what still runs, and removes what was written.
+// clear kills the remaining processes and removes their files.
 func (p *pod) clear() {
 	for _, one := range p.processes() {
 		one.kill()

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is one that is on the bill.
+// process is a process on the bill.
 type process struct {
 	name    string
 	command *exec.Cmd
-	log     string // the file of all that it says
+	log     string // file with its output
 	ended   chan struct{}
 }
 
@@ -31,20 +31,20 @@ func start(dir, name string, env []string, command ...string) (*process, error) 
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
-	defer said.Close() // the process has it
+	defer said.Close() // inherited by the process
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, said, said
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // none outlives the benchmark
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no process outlives the benchmark
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {
-		_ = p.command.Wait() // a signal ended it, as it should; what went wrong shows in the books
+		_ = p.command.Wait() // ended by a signal as intended; errors show in the accounting
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// alive says that it has not ended by itself, or what it said then.
+// alive returns an error with the process's output if the process has ended.
 func (p *process) alive() error {
 	select {
 	case <-p.ended:
@@ -60,7 +60,7 @@ func lastLines(said []byte) []byte {
 	return bytes.TrimSpace(said[max(0, len(said)-most):])
 }
 
-// stop ends it in order.
+// stop shuts it down gracefully.
 func (p *process) stop() error {
 	if err := p.alive(); err != nil {
 		return err
@@ -83,10 +83,10 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// cpu is the processor's time that all its threads have taken, those that ended too.
+// cpu returns the processor time of all threads, including ended ones.
 func (p *process) cpu() (time.Duration, error) {
-	// The kernel's name of another process's clock: its id inverted, and the kind of clock
-	// that the scheduler keeps.
+	// The clock ID of another process in the kernel: the inverted process ID, shifted, and the clock
+	// type CPUCLOCK_SCHED.
 	clock := int32(^p.command.Process.Pid)<<3 | 2
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
@@ -95,7 +95,7 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// peak is the most memory that it has had, in MiB.
+// peak returns the peak memory in MiB.
 func (p *process) peak() (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {

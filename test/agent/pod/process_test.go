@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The clock of another process is the one that it has itself.
+// The clock of another process has the same value as that process's own reading.
 func TestClock(t *testing.T) {
 	self := &process{command: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
 	own := func() time.Duration {

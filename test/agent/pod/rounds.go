@@ -2,9 +2,9 @@ package main
 
 import "time"
 
-// order is the sides' in a round: who is first changes every two rounds, and the second of the
-// two goes backwards, so that none always follows the same one, and each has every place
-// equally often in twice as many rounds as there are sides.
+// order returns the order of the sides in a round. The first side changes every two rounds, and the
+// second of these rounds is reversed, so that no side always follows the same one. In twice as many
+// rounds as there are sides, each side has each position equally often.
 func order(round, sides int) (all []int) {
 	for place := range sides {
 		if round%2 == 1 {
@@ -15,8 +15,8 @@ func order(round, sides int) (all []int) {
 	return all
 }
 
-// run gives the load to one side after the other for a slice each, round by round, and writes down
-// what every pod took meanwhile.
+// run gives the load to one side after another, a slice each, in rounds, and records the usage of every
+// pod in each slice.
 func run(all []*side, rounds int, slice time.Duration) error {
 	before, err := readAll(all)
 	if err != nil {
@@ -40,7 +40,7 @@ func run(all []*side, rounds int, slice time.Duration) error {
 	return nil
 }
 
-// slice gives it the load.
+// slice gives the load to this side for a slice.
 func (s *side) slice(lasts time.Duration) error {
 	before, err := s.pod.collections.length()
 	if err != nil {
@@ -56,10 +56,10 @@ func (s *side) slice(lasts time.Duration) error {
 	return err
 }
 
-// reading is what the clocks of a pod's processes show.
+// reading holds the clocks of a pod's processes.
 type reading struct {
 	at  time.Time
-	cpu parts // µs since each began
+	cpu parts // in µs since each process began
 }
 
 func readAll(all []*side) (readings []reading, err error) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Each has every place equally often, and follows one at most half of the time.
+// TestOrder checks that each side has each position equally often, and follows the same side at most
+// half of the time.
 func TestOrder(t *testing.T) {
 	for sides := 1; sides <= 5; sides++ {
 		var places, follows [5][5]int

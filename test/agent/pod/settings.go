@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// environment is this process's, without what would set up a tracer or a daemon.
+// environment returns this process's environment without variables that configure a tracer or a daemon.
 func environment() (env []string) {
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "DD_") && !strings.HasPrefix(variable, "OTEL_") &&
@@ -17,8 +17,8 @@ func environment() (env []string) {
 	return env
 }
 
-// tracerSettings are those of a tracer of Datadog's: as it comes, but for who counts, what is kept, and what
-// is no part of this.
+// tracerSettings returns the settings of a Datadog tracer: the defaults, except for the counting of
+// statistics, sampling, and features that are not measured.
 func tracerSettings(agent string, computes bool) []string {
 	return []string{
 		"DD_TRACE_AGENT_URL=unix://" + agent, "DD_SERVICE=shop", "DD_ENV=pod", "DD_VERSION=1.2",
@@ -30,9 +30,9 @@ func tracerSettings(agent string, computes bool) []string {
 	}
 }
 
-// otelSettings are those of OpenTelemetry's: as it comes, but for where it exports to, what it
-// samples, and what is no part of this. Spans that are counted before they reach the agent are
-// marked.
+// otelSettings returns the settings of an OpenTelemetry SDK: the defaults, except for the endpoint,
+// sampling, and features that are not measured. Spans counted before they reach the agent have the
+// counted marker.
 func otelSettings(p *pod, w way) []string {
 	resource := "deployment.environment.name=pod,service.version=1.2"
 	if w.daemon != nil {
@@ -53,8 +53,8 @@ func otelSettings(p *pod, w way) []string {
 	return env
 }
 
-// keptByAgent is how many percent of OpenTelemetry's traces the agent keeps: all that were chosen
-// before, or those that it chooses itself.
+// keptByAgent returns the percentage of OpenTelemetry traces that the agent keeps: all if they are
+// sampled before, or a share if the agent samples.
 func (w way) keptByAgent() string {
 	if w.samples || w.daemon != nil {
 		return "100"

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// side is one way of a cell, beside the others: its pod, its load, and what both showed.
+// side is one way of a cell: its pod, its load, and the measurements of both.
 type side struct {
 	cell cell
 	way  way
 	pod  *pod
 	load *load
 
-	slices   []spent // since the bill began, its own and the others'
-	billed   window  // its own slices
-	interval window  // of the requests whose names are looked for
-	pauses   int     // for collections, in its own slices
+	slices   []spent // since the bill began, of this and all other sides
+	billed   window  // requests in its own slices
+	interval window  // requests of the interval with unique names
+	pauses   int     // garbage collections in its own slices
 	pauseMs  float64
 }
 
-// raiseAll starts the pods of a cell's ways. The applications, which take longest, start
-// at the same time.
+// raiseAll starts the pods of a cell. The applications, which are the slowest, start in parallel.
 func raiseAll(p places, c cell) (all []*side, err error) {
 	defer func() {
 		if err != nil {
@@ -44,7 +43,7 @@ func clearAll(all []*side) {
 	}
 }
 
-// together does something for all sides at once.
+// together calls do for all sides in parallel.
 func together(all []*side, do func(*side) error) error {
 	failed := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -55,7 +54,8 @@ func together(all []*side, do func(*side) error) error {
 	return errors.Join(failed...)
 }
 
-// send gives it the load for a while, or three times as long where it is too slow.
+// send gives the load to this side for a while, or for up to three times as long if the application is
+// too slow.
 func (s *side) send(path func(number int) string, lasts time.Duration) window {
 	return s.load.run(path, s.cell.app.rate, lasts, 3*lasts)
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// table is one figure of all turns: a row a cell, a column a way.
+// table is a figure of all turns, with a row per cell and a column per way.
 type table struct {
 	title string
-	show  func(turn) string // empty where there is nothing to say
+	show  func(turn) string // empty if not applicable
 }
 
 var tables = []table{
@@ -27,7 +27,7 @@ var tables = []table{
 		"lost", named},
 }
 
-// String is the sum, and of what.
+// String returns the sum and its parts.
 func (p parts) String() string {
 	switch {
 	case p.Agent == 0:
@@ -65,8 +65,8 @@ func named(t turn) string {
 
 func share(part, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(of)) }
 
-// write writes every table that has a figure, of cells with the same ways: of several turns it
-// takes the one in the middle by their whole processor time.
+// write writes the non-empty tables of cells with the same ways. Of several turns it uses the one with
+// the median total processor time.
 func write(to io.Writer, of []cell, turns []turn) {
 	all := of[0].app.ways
 	for _, one := range tables {

@@ -15,7 +15,7 @@ func TestTables(t *testing.T) {
 			Cell: stable, Way: ways[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299,
 			Interval: 10, Requests: 20, Spans: 80,
 		},
-		{Cell: stable, Way: ways[3].name, CPU: parts{App: 900, Daemon: 1, Agent: 1}}, // not in the middle
+		{Cell: stable, Way: ways[3].name, CPU: parts{App: 900, Daemon: 1, Agent: 1}}, // not the median
 		{
 			Cell: stable, Way: ways[3].name, CPU: parts{App: 500, Daemon: 20, Agent: 30}, Traces: 1,
 			Interval: 10, Spans: 80, Counted: counts{80, 20, 5, 3},
@@ -46,7 +46,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Later ways are lines of a table: this test holds the properties that make them what they are.
+// TestWays checks the properties that characterize each way, since ways are rows of a table.
 func TestWays(t *testing.T) {
 	names := map[string]bool{}
 	for _, w := range slices.Concat(ways, otelWays) {

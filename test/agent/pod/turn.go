@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// turn is what one way showed in one run of a cell: the raw figures.
+// turn holds the raw measurements of one way in one run of a cell.
 type turn struct {
 	Cell, Way string
-	Rate      int     // requests a second that were due
-	Served    float64 // and that were answered
-	Failed    int     // answered wrongly, or not
-	CPU       parts   // µs a request
-	Idle      parts   // µs a second
-	Peak      parts   // MiB
-	P50, P99  float64 // ms
-	Pauses    int     // for collections, within its slices
+	Rate      int     // due requests per second
+	Served    float64 // answered requests per second
+	Failed    int     // failed or unanswered requests
+	CPU       parts   // µs per request
+	Idle      parts   // µs per second
+	Peak      parts   // in MiB
+	P50, P99  float64 // in ms
+	Pauses    int     // garbage collections in its own slices
 	PauseMs   float64
-	Billed    int // requests
-	Interval  int // requests whose names are looked for
-	Requests  int // from first to last
-	Spans     int // of them that count
+	Billed    int // number of requests
+	Interval  int // requests with unique names
+	Requests  int // requests sent in total
+	Spans     int // counted spans
 	Counted   counts
-	Traces    int // that the agent sent on
+	Traces    int // forwarded by the agent
 }
 
-// schedule is how long the parts of a run last.
+// schedule defines the length of the parts of a run.
 type schedule struct {
-	warm     time.Duration // at most
+	warm     time.Duration // maximum
 	interval time.Duration
 	slice    time.Duration
 	settle   time.Duration // before the bill begins
-	rounds   int           // that are billed
+	rounds   int           // billed rounds
 }
 
-// take runs a cell, all ways side by side. Whose books or processes fail has no turn.
+// take runs a cell with all ways side by side. A side whose accounting or processes fail has no turn.
 func take(p places, c cell, lasts schedule) (turns []turn, err error) {
 	all, err := raiseAll(p, c)
 	if err != nil {
@@ -45,7 +45,7 @@ func take(p places, c cell, lasts schedule) (turns []turn, err error) {
 	if err := warm(all, lasts.warm); err != nil {
 		return nil, err
 	}
-	// From one multiple of ten seconds to the next, as statistics are kept.
+	// From one multiple of ten seconds to the next, like the intervals of statistics.
 	time.Sleep(time.Until(time.Now().Truncate(lasts.interval).Add(lasts.interval)))
 	_ = together(all, func(s *side) error {
 		s.interval = s.send(c.namedPath, lasts.interval)
@@ -73,7 +73,7 @@ func take(p places, c cell, lasts schedule) (turns []turn, err error) {
 // begin begins the bill.
 func (s *side) begin() { s.slices, s.billed, s.pauses, s.pauseMs = nil, window{}, 0, 0 }
 
-// end stops the pod, closes its books and says what it showed.
+// end stops the pod and returns the measurements and the final accounting.
 func (s *side) end() (t turn, err error) {
 	requests := s.billed.requests
 	t = turn{
@@ -99,7 +99,7 @@ func (s *side) end() (t turn, err error) {
 	return t, nil
 }
 
-// spans are those of a request that count.
+// spans returns the number of counted spans per request.
 func (s *side) spans() int {
 	if s.way.spans != 0 {
 		return s.way.spans
@@ -107,8 +107,8 @@ func (s *side) spans() int {
 	return s.cell.app.spans
 }
 
-// check says what can't be: more was counted than was sent, or no traces. What was lost, and
-// requests that failed, are figures.
+// check returns an error for impossible results: more requests counted than sent, or no traces. Lost
+// and failed requests are valid results.
 func (t turn) check(w way) error {
 	switch {
 	case t.Counted.Requests > t.Requests || t.Counted.Hits > t.Spans:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Everything is as in a run, but short: each request of a pod in Go is counted once in
-// every way.
+// TestEveryRequestIsCounted makes a short run and checks that each request of a Go pod is counted once
+// in every way.
 func TestEveryRequestIsCounted(t *testing.T) {
 	at := places{built: t.TempDir()}
 	build(t, ".", at.built, "./agent", "./apps/goshop")
@@ -45,7 +45,7 @@ func checkTurn(t *testing.T, c cell, w way, got turn) {
 	if got.Way != w.name || got.Counted != want || got.Failed != 0 || got.CPU.App <= 0 || got.Peak.App <= 0 {
 		t.Errorf("%+v", got)
 	}
-	// Warming, one round and the interval go before those that are billed.
+	// Besides the billed ones, there are requests of the warm-up, of one round, and of the interval.
 	if got.Billed == 0 || got.Interval == 0 || got.Requests <= got.Billed+got.Interval {
 		t.Errorf("%+v", got)
 	}

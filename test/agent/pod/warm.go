@@ -2,15 +2,15 @@ package main
 
 import "time"
 
-// piece is how long a warm-up lasts at a time. On a busy machine it may take as long as patience
-// is, but has as many requests for every side: none begins its bill less warm than another.
+// piece is the length of a piece of the warm-up. On a busy machine it can take up to patience, but
+// every side gets the same number of requests, so all begin their bills equally warm.
 const (
 	piece    = 3 * time.Second
 	patience = 30 * time.Second
 )
 
-// warm gives all sides their load at once, until the compilers of all rest or they have had as
-// many requests as are due in the most that is given.
+// warm gives the load to all sides simultaneously, until the JIT compilers are idle on all of them or
+// the requests of the maximum warm-up have been sent.
 func warm(all []*side, most time.Duration) error {
 	for warmed := time.Duration(0); ; {
 		before, err := workOf(all)
@@ -32,7 +32,7 @@ func warm(all []*side, most time.Duration) error {
 	}
 }
 
-// work is the processor's time that an application has taken, and its compilers of that.
+// work is the processor time of an application, and the part of its JIT compilers.
 type work struct{ all, compiling time.Duration }
 
 func workOf(sides []*side) (of []work, err error) {
@@ -50,8 +50,8 @@ func workOf(sides []*side) (of []work, err error) {
 	return of, nil
 }
 
-// rest says whether every application's compilers took less than a tenth of what it took. It is a
-// share, because on a busy machine they get little time however much they have to do.
+// rest reports whether every application's compilers used less than a tenth of its processor time. The
+// limit is a share, because on a busy machine compilers get little time even if they have much to do.
 func rest(before, after []work) bool {
 	for i := range before {
 		if 10*(after[i].compiling-before[i].compiling) >= after[i].all-before[i].all {

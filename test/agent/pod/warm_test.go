@@ -11,7 +11,7 @@ func TestRest(t *testing.T) {
 		{[]work{{200, 59}, {1010, 900}}, true},
 		{[]work{{200, 60}, {1010, 900}}, false},
 		{[]work{{200, 59}, {1010, 901}}, false},
-		{[]work{{100, 50}, {1010, 900}}, false}, // it did nothing: nobody knows
+		{[]work{{100, 50}, {1010, 900}}, false}, // no work, so no result
 	} {
 		if got := rest(before, at.after); got != at.want {
 			t.Errorf("%v: %v", at.after, got)

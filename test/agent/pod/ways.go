@@ -1,19 +1,19 @@
 package main
 
-// way is one to have a pod's statistics counted. Another one is another line here.
+// way is one way to count a pod's statistics. To add another one, add an entry to this table.
 type way struct {
 	name   string
 	tracer tracer
-	// The tracer counts itself, by what its makers gave it or by our extension.
+	// The tracer counts itself, with its own feature or with this project's extension.
 	computes bool
-	// The tracer makes traces of one request in ten and nothing of the others. Datadog's never does:
-	// it makes the traces that it does not keep all the same.
+	// The tracer samples one request in ten at its start and creates no spans for the others. Datadog's
+	// tracers never do that: they create all spans and drop some traces afterwards.
 	samples bool
-	daemon  []string // the daemon's flags, where there is one
-	spans   int      // of a request that count, where they are others than of its application
+	daemon  []string // daemon flags if there is a daemon
+	spans   int      // counted spans per request if different from the application's
 }
 
-// tracer is who makes the spans.
+// tracer is the origin of the spans.
 type tracer int
 
 const (
@@ -22,7 +22,7 @@ const (
 	opentelemetry
 )
 
-// One trace of ten is kept in all of them.
+// All ways keep one trace of ten.
 const kept = 0.1
 
 var ways = []way{
@@ -33,8 +33,8 @@ var ways = []way{
 	{name: "and drops unsampled", tracer: datadog, daemon: []string{"--drop-unsampled=auto"}},
 }
 
-// What OpenTelemetry's agent for Java sends is sampled by itself, by the agent, or by the daemon. An
-// agent counts of it no spans within a service that are neither a client's nor a server's.
+// OpenTelemetry's Java agent sends traces sampled by itself, by the agent, or by the daemon. An agent
+// does not count its internal spans.
 var otelWays = []way{
 	{name: "OTel samples, who counts sees one in ten", tracer: opentelemetry, samples: true, spans: 3},
 	{name: "OTel exports all, agent counts", tracer: opentelemetry, spans: 3},

@@ -1,5 +1,5 @@
-// Package realagent runs the Datadog trace agent within a test: as it is, on a Unix
-// socket, with what it would send to the backend captured instead.
+// Package realagent runs the unmodified Datadog trace agent within a test, on a Unix socket, and
+// captures its output to the backend.
 package realagent
 
 import (
@@ -20,20 +20,20 @@ import (
 	"github.com/DataDog/datadog-go/v5/statsd"
 )
 
-// BucketWidth is the agent's and the daemon's.
+// BucketWidth is the bucket width of the agent and of the daemon.
 const BucketWidth = 10 * time.Second
 
 // Agent is a running agent.
 type Agent struct {
 	Socket   string
-	Computed Statistics   // what its concentrator made of traces
-	Received Statistics   // what its aggregator made of clients' statistics
-	Spans    atomic.Int64 // spans of the traces that it would send on
-	Sent     SpanIDs      // of those
-	Stop     func()       // sends all that it holds first; may be called again
+	Computed Statistics   // statistics from its concentrator, counted from traces
+	Received Statistics   // statistics from its aggregator, received from clients
+	Spans    atomic.Int64 // spans of the traces that it would send
+	Sent     SpanIDs      // IDs of these spans
+	Stop     func()       // sends the remaining data first; can be called several times
 }
 
-// Config is how an agent is configured that opens no port.
+// Config returns a configuration of an agent that opens no port.
 func Config() *config.AgentConfig {
 	conf := config.New()
 	conf.Hostname, conf.DefaultEnv, conf.AgentVersion = "agent-host", "none", "7.85.1"
@@ -43,17 +43,17 @@ func Config() *config.AgentConfig {
 	return conf
 }
 
-// Served is how one is configured that answers on a socket.
+// Served returns a configuration of an agent that listens on a socket.
 func Served(socket string) *config.AgentConfig {
 	conf := Config()
 	conf.ReceiverEnabled, conf.ReceiverSocket = true, socket
-	// With the values of config.New it serves one connection at a time, and drops
-	// half of the traces without a word.
+	// With the values of config.New, the agent serves one connection at a time and silently drops half
+	// of the traces.
 	conf.MaxConnections, conf.DecoderTimeout, conf.Decoders = 1000, 10_000, 2
 	return conf
 }
 
-// New makes an agent that does not run, and discards its traces.
+// New creates an agent that does not run and discards its traces.
 func New(conf *config.AgentConfig) *agent.Agent {
 	return newAgent(context.Background(), conf, &Agent{})
 }
@@ -65,8 +65,8 @@ func newAgent(ctx context.Context, conf *config.AgentConfig, captured *Agent) *a
 	return made
 }
 
-// Start runs an agent on a socket until the test ends. edit, if there is one, changes
-// how it is configured.
+// Start runs an agent on a socket until the test ends. If edit is not nil, it can change the
+// configuration.
 func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
 	t.Helper()
 	conf := Served(socket)
@@ -77,7 +77,7 @@ func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
 	ctx, cancel := context.WithCancel(context.Background())
 	running := newAgent(ctx, conf, a)
 	running.ClientStatsAggregator = stats.NewClientStatsAggregator(conf, &a.Received, &statsd.NoOpClient{})
-	// One bucket back, as far as the daemon's window reaches.
+	// One bucket back, like the daemon's window.
 	running.Concentrator = stats.NewConcentrator(conf, &a.Computed, time.Now().Add(-BucketWidth),
 		&statsd.NoOpClient{})
 	go running.Run()
@@ -95,11 +95,11 @@ func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
 	return a
 }
 
-// TakeIn waits until the agent has taken in every statistic that it was sent. It
-// drops those that still wait when it ends.
+// TakeIn waits until the agent has processed all statistics it has received. It would drop the
+// remaining ones on exit.
 func TakeIn(running *agent.Agent) {
 	waiting := running.ClientStatsAggregator.In
-	waiting <- &pb.ClientStatsPayload{} // behind what is being taken in
+	waiting <- &pb.ClientStatsPayload{} // after the payload in processing
 	for len(waiting) > 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -119,36 +119,36 @@ func awaitSocket(t testing.TB, socket string) {
 	}
 }
 
-// Statistics are those that an agent would send to the backend.
+// Statistics are the statistics that an agent would send to the backend.
 type Statistics struct {
 	mu       sync.Mutex
 	payloads []*pb.ClientStatsPayload
 }
 
-// Write takes what the agent would send.
+// Write records a payload that the agent would send.
 func (s *Statistics) Write(p *pb.StatsPayload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.payloads = append(s.payloads, p.Stats...)
 }
 
-// Payloads are all that were sent so far.
+// Payloads returns all payloads so far.
 func (s *Statistics) Payloads() []*pb.ClientStatsPayload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.payloads
 }
 
-// SpanID is a span of a trace, by the halves of that one's id.
+// SpanID identifies a span by its ID and its trace ID.
 type SpanID struct{ TraceHigh, TraceLow, Span uint64 }
 
-// SpanIDs are those of the spans that an agent would send to the backend.
+// SpanIDs are the IDs of the spans that an agent would send to the backend.
 type SpanIDs struct {
 	mu  sync.Mutex
 	all map[SpanID]bool
 }
 
-// Has says whether a span is among them.
+// Has reports whether the span is in the set.
 func (s *SpanIDs) Has(id SpanID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,18 +164,19 @@ func (s *SpanIDs) add(id SpanID) {
 	s.all[id] = true
 }
 
-// countedTraces takes the traces, counts their spans and keeps their ids. It is used as a
-// pointer, because the agent looks whether its writers are nil.
+// countedTraces counts the spans of the agent's traces and keeps their IDs. It is used as a pointer,
+// because the agent checks whether its writers are nil.
 type countedTraces struct{ of *Agent }
 
 func (*countedTraces) Stop()                    {}
 func (*countedTraces) FlushSync() error         { return nil }
 func (*countedTraces) UpdateAPIKey(_, _ string) {}
 
-// WriteChunks takes traces in the agent's old form, which it makes of none that it receives.
+// WriteChunks receives traces in the agent's old format, to which the agent converts none of the traces
+// it receives.
 func (w *countedTraces) WriteChunks(c *writer.SampledChunks) { w.of.Spans.Add(c.SpanCount) }
 
-// WriteChunksV1 takes all others.
+// WriteChunksV1 receives all other traces.
 func (w *countedTraces) WriteChunksV1(c *writer.SampledChunksV1) {
 	w.of.Spans.Add(c.SpanCount)
 	for _, chunk := range c.TracerPayload.Chunks {

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// Two daemons serve three tracers, each in a container of its own, alike in all
-// else. The agent sees three containers, and of each what its tracer published.
+// TestEachContainerKeepsItsOwn has two daemons serve three tracers in different containers that are
+// otherwise identical. The agent must see three containers, each with the spans of its tracer.
 func TestEachContainerKeepsItsOwn(t *testing.T) {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
@@ -48,7 +48,7 @@ func TestEachContainerKeepsItsOwn(t *testing.T) {
 	}
 }
 
-// shopSpans are n alike.
+// shopSpans returns n equal spans.
 func shopSpans(n int, resource string) []client.Snapshot {
 	spans := make([]client.Snapshot, n)
 	for i := range spans {
@@ -63,7 +63,7 @@ func shopSpans(n int, resource string) []client.Snapshot {
 	return spans
 }
 
-// hits are the agent's by resource.
+// hits returns the agent's hits by resource.
 func (o *oracle) hits() map[string]uint64 {
 	all := map[string]uint64{}
 	for _, p := range o.Received.Payloads() {

@@ -18,7 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// program is the daemon, built from the tree that this module stands in.
+// program is the daemon binary, built from this repository.
 var program string
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// daemon is the program, running.
+// daemon is a running daemon.
 type daemon struct {
 	t      *testing.T
 	socket string
@@ -49,10 +49,10 @@ type daemon struct {
 
 	mu  sync.Mutex
 	log []map[string]any
-	end chan struct{} // the log has ended
+	end chan struct{} // closed at the end of the log
 }
 
-// startDaemon runs the program before an agent and waits until it listens.
+// startDaemon starts a daemon for an agent and waits until it listens.
 func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, socket: socket, end: make(chan struct{})}
@@ -73,7 +73,7 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 		defer close(d.end)
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			line := map[string]any{"msg": lines.Text()}
-			_ = json.Unmarshal(lines.Bytes(), &line) // else it stays text
+			_ = json.Unmarshal(lines.Bytes(), &line) // not JSON: stays text
 			d.mu.Lock()
 			d.log = append(d.log, line)
 			d.mu.Unlock()
@@ -90,7 +90,7 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 	return d
 }
 
-// books are what the daemon says became of every span.
+// books is the daemon's accounting of all spans.
 type books struct {
 	Received, Aggregated, Flushed, Unsent, Held uint64
 	Balanced                                    bool
@@ -110,13 +110,13 @@ func (d *daemon) books() books {
 	return status.Books
 }
 
-// unsent is how many spans were given up for a reason.
+// unsent returns the number of spans given up for a reason.
 func (d *daemon) unsent(reason string) string {
 	d.t.Helper()
 	return d.metric(fmt.Sprintf("spanstatsd_spans_unsent_total{destination=\"agent\",reason=%q}", reason))
 }
 
-// metric is a value as /metrics says it.
+// metric returns a value from /metrics.
 func (d *daemon) metric(name string) string {
 	d.t.Helper()
 	resp, err := http.Get("http://" + d.http + "/metrics")
@@ -133,18 +133,18 @@ func (d *daemon) metric(name string) string {
 	return ""
 }
 
-// stop ends the daemon as an operator does and expects books that balance.
+// stop shuts the daemon down gracefully and checks that its accounting balances.
 func (d *daemon) stop() {
 	d.t.Helper()
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	<-d.end
-	_ = d.cmd.Wait() // the exit code says it
+	_ = d.cmd.Wait() // the exit code has the result
 	if last := d.stopped(); last["balanced"] != true || last["held"] != 0.0 {
 		d.t.Errorf("the log says of the stop %v", last)
 	}
 }
 
-// stopped is the line of the log that has the books at the end.
+// stopped returns the log line with the final accounting.
 func (d *daemon) stopped() map[string]any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,7 +156,7 @@ func (d *daemon) stopped() map[string]any {
 	return nil
 }
 
-// tracer links our client to a daemon.
+// tracer connects a client to the daemon.
 func (d *daemon) tracer(origin client.Origin) *client.Client {
 	d.t.Helper()
 	c, err := client.Open(client.Config{
@@ -174,7 +174,7 @@ func (d *daemon) tracer(origin client.Origin) *client.Client {
 	return c
 }
 
-// publish hands spans over, in batches that any client takes.
+// publish publishes spans in batches of a size that any client accepts.
 func publish(t *testing.T, c *client.Client, spans []client.Snapshot) {
 	t.Helper()
 	for len(spans) > 0 {
@@ -186,7 +186,7 @@ func publish(t *testing.T, c *client.Client, spans []client.Snapshot) {
 	}
 }
 
-// here is a new place, gone with the test.
+// here returns a new directory that is removed at the end of the test.
 func here(t *testing.T) place {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ta")

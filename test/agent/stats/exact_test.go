@@ -15,7 +15,7 @@ import (
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 )
 
-// rounds is how often random spans are compared: ROUNDS, or once.
+// rounds returns the number of comparisons: ROUNDS, or 1.
 func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
 		return n
@@ -23,9 +23,9 @@ func rounds() int {
 	return 1
 }
 
-// Random traces give, through our client and the daemon, what the agent's own
-// concentrator makes of them: also where there is a destination for OTLP beside it, and
-// durations are counted in finer cells. That has then what the spans are.
+// TestTheAgentCountsTheSame checks that the client and the daemon turn random traces into the same
+// statistics as the agent's own concentrator, also with an additional OTLP destination, for which
+// durations are counted in finer bins. The OTLP histograms are compared with the spans.
 func TestTheAgentCountsTheSame(t *testing.T) {
 	for range rounds() {
 		seed := rand.Uint64()
@@ -39,10 +39,10 @@ func TestTheAgentCountsTheSame(t *testing.T) {
 	}
 }
 
-// compared sends the same spans both ways and compares. It returns false where a bucket ended
-// under it: other spans are late or early then for each side.
+// compared sends the same spans on both paths and compares the results. It returns false if a bucket
+// ended in the meantime, because then different spans are late or early on each path.
 func compared(t *testing.T, r *rand.Rand, withOTLP bool) bool {
-	began := time.Now().Truncate(bucketWidth) // before the agent does: its oldest bucket is by its start
+	began := time.Now().Truncate(bucketWidth) // before the agent starts, whose oldest bucket depends on its start time
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.Socket)
@@ -77,7 +77,7 @@ func compared(t *testing.T, r *rand.Rand, withOTLP bool) bool {
 	return true
 }
 
-// payloads are those that came by, as the agent's own decoder reads them.
+// payloads returns the recorded payloads, decoded by the agent's decoder.
 func (f *front) payloads(t *testing.T) (decoded []*pb.ClientStatsPayload) {
 	t.Helper()
 	for _, r := range f.posted() {
@@ -96,7 +96,7 @@ func decode(t *testing.T, body []byte) *pb.ClientStatsPayload {
 	return &p
 }
 
-// trace hands traces to the agent as a tracer does that computes nothing.
+// trace sends traces to the agent like a tracer without client-computed statistics.
 func (o *oracle) trace(traces pb.Traces) {
 	o.t.Helper()
 	body, err := traces.MarshalMsg(nil)

@@ -10,8 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// TestTracersHearWhatTheAgentWants: tracers are told what the real agent says of itself, and again
-// when another configuration takes its place, which the state on its answers gives away.
+// TestTracersHearWhatTheAgentWants checks that tracers receive the features of the real agent, and
+// receive them again after a configuration change, which the daemon notices by the state in the agent's
+// responses.
 func TestTracersHearWhatTheAgentWants(t *testing.T) {
 	t.Parallel()
 	at := here(t)
@@ -44,8 +45,8 @@ func awaitFeatures(c *client.Client, are func(client.Features) bool) {
 	}
 }
 
-// An agent without the endpoint is a downgrade: tracers are told to stop, spans that still come
-// are counted, and an upgrade is found out without a restart.
+// TestDowngradeAndRecovery uses an agent without the endpoint, as after a downgrade. Tracers are
+// notified to stop, spans that still arrive are counted, and an upgrade is noticed without a restart.
 func TestDowngradeAndRecovery(t *testing.T) {
 	for name, kind := range map[string]trouble{
 		"neither endpoint nor info":    absent,
@@ -58,11 +59,11 @@ func TestDowngradeAndRecovery(t *testing.T) {
 			f := startFront(t, at.path("front"), o.Socket)
 			d := startDaemon(t, at.path("spans"), f.url())
 			c := d.tracer(origin)
-			// it has asked, and been told all is well
+			// the daemon has queried the agent successfully
 			for d.metric(`spanstatsd_destination_reachable{destination="agent"}`) != "1" {
 				time.Sleep(time.Millisecond)
 			}
-			f.befall(kind)
+			f.disrupt(kind)
 			publish(t, c, shopSpans(100, "unwanted"))
 			if err := c.Flush(t.Context()); err == nil {
 				t.Error("the tracer was told that an agent without statistics took them")
@@ -71,7 +72,7 @@ func TestDowngradeAndRecovery(t *testing.T) {
 			if got := d.unsent("not_wanted"); got != "100" {
 				t.Errorf("%s spans are not_wanted", got)
 			}
-			f.befall(none)
+			f.disrupt(none)
 			awaitFeatures(c, func(f client.Features) bool { return f.Stats })
 			publish(t, c, shopSpans(100, "wanted"))
 			if err := c.Flush(t.Context()); err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// front is a proxy before the agent, on a socket of its own. It keeps what
-// passes, and what a test puts into trouble or rewrite happens to it.
+// front is a proxy in front of the agent, on its own socket. It records requests, and modifies or
+// disrupts them if a test asks for that.
 type front struct {
 	socket string
 	server *http.Server
@@ -23,23 +23,23 @@ type front struct {
 	trouble  trouble
 }
 
-// request is one request as it was written.
+// request is a request as sent by the daemon.
 type request struct {
 	*http.Request
 	body []byte
 }
 
-// trouble is what befalls a request. The zero value is none.
+// trouble is a disruption of a request. The zero value means none.
 type trouble int
 
 const (
 	none       trouble = iota
-	cutBefore          // the connection ends, and the agent hears nothing
-	cutAfter           // the agent counts, and its answer is lost
-	unreadable         // the agent counts, and what comes back is not HTTP
-	overloaded         // 503, and the agent hears nothing
-	absent             // 404 to everything, as an agent older than statistics
-	unlisted           // 404 to payloads, and /info does not name the endpoint
+	cutBefore          // the connection is closed before the agent sees the request
+	cutAfter           // the agent counts the request, and its response is lost
+	unreadable         // the agent counts the request, and the response is not HTTP
+	overloaded         // 503, and the agent does not see the request
+	absent             // 404 for everything, as in agents without statistics
+	unlisted           // 404 for payloads, and /info does not list the endpoint
 )
 
 func startFront(t *testing.T, socket, agent string) *front {
@@ -63,14 +63,14 @@ func startFront(t *testing.T, socket, agent string) *front {
 
 func (f *front) url() string { return "unix://" + f.socket }
 
-// befall has all payloads meet with a trouble from now on.
-func (f *front) befall(what trouble) {
+// disrupt sets the disruption of all later payloads.
+func (f *front) disrupt(t trouble) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.trouble = what
+	f.trouble = t
 }
 
-// posted is the payloads that came by, whatever befell them.
+// posted returns the recorded payloads, disrupted or not.
 func (f *front) posted() (payloads []request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,7 +116,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// info is what the agent says of itself, with the endpoint or without.
+// info responds with the agent's features, with or without the endpoint.
 func (f *front) info(w http.ResponseWriter, r *http.Request, what trouble) {
 	answer := f.forward(r, nil)
 	if what == unlisted {
@@ -125,21 +125,21 @@ func (f *front) info(w http.ResponseWriter, r *http.Request, what trouble) {
 	answer.replay(w)
 }
 
-// answer is the agent's.
+// answer is a response of the agent.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// forward asks the agent and reads all that it says.
+// forward sends a request to the agent and reads the complete response.
 func (f *front) forward(r *http.Request, body []byte) answer {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", "agent", ""
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	resp, err := f.agent.RoundTrip(out)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the agent is away, and so are we
+		panic(http.ErrAbortHandler) // the agent is unreachable, so close the connection as well
 	}
 	defer resp.Body.Close()
 	said, err := io.ReadAll(resp.Body)
@@ -168,7 +168,7 @@ func sayNonsense(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// place is a directory whose sockets have short paths.
+// place is a directory whose path is short enough for sockets.
 type place string
 
 func (p place) path(name string) string { return filepath.Join(string(p), name) }

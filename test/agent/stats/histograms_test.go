@@ -12,7 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
-// receiver is a collector beside the agent. It checks what it is sent, and keeps it by series.
+// receiver is a collector in addition to the agent. It validates the requests and stores the data by
+// series.
 type receiver struct {
 	*collector.Collector
 
@@ -31,17 +32,17 @@ func startReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// histogram is what a series counts: spans by their buckets, and how long they took.
+// histogram is the content of a series: spans by bucket, and their total duration.
 type histogram struct {
 	scale   int32
 	zeros   uint64
 	buckets map[int32]uint64
 	seconds float64
 
-	weights, weighted float64 // of spans, and of the seconds that they took
+	weights, weighted float64 // adjusted counts of spans, and of their seconds
 }
 
-// lower makes a histogram as coarse as a scale.
+// lower reduces a histogram to a coarser scale.
 func (h *histogram) lower(scale int32) {
 	coarser := map[int32]uint64{}
 	for index, spans := range h.buckets {
@@ -50,17 +51,17 @@ func (h *histogram) lower(scale int32) {
 	h.scale, h.buckets = scale, coarser
 }
 
-// isLike allows for sums that were added up in another order.
+// isLike compares histograms, with tolerance for sums added up in a different order.
 func (h *histogram) isLike(other *histogram) bool {
 	return h.scale == other.scale && h.zeros == other.zeros && maps.Equal(h.buckets, other.buckets) &&
 		math.Abs(h.seconds-other.seconds) <= 1e-9*other.seconds
 }
 
-// finest is the scale at which these tests count durations themselves.
+// finest is the scale at which these tests count durations.
 const finest = 5
 
-// count counts a span as OpenTelemetry has it, its duration truncated as the agent does it. A
-// span counts once, and the sum is the mean of what spans stand for, times the spans.
+// count counts a span in OpenTelemetry's sense, with its duration truncated like in the agent. Each
+// span counts once. The sum is the mean weighted duration times the number of spans.
 func (h *histogram) count(s *client.Snapshot) {
 	const low = 1<<43 - 1
 	nanoseconds := float64(s.Duration)
@@ -82,7 +83,7 @@ func (r *receiver) read(request collector.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, resource := range request {
-		for _, scope := range resource.Scopes { // a probe has none
+		for _, scope := range resource.Scopes { // a probe has no scopes
 			for _, m := range scope.Metrics {
 				for j := range m.Points {
 					r.add(&m.Points[j])
@@ -92,7 +93,7 @@ func (r *receiver) read(request collector.Request) {
 	}
 }
 
-// topLevel is of all spans of a series, which no key says.
+// topLevel is the same for all spans of a series but not part of the key.
 const topLevel = "datadog.span.top_level"
 
 func (r *receiver) add(p *collector.Point) {
@@ -107,13 +108,13 @@ func (r *receiver) add(p *collector.Point) {
 			h.buckets[p.Offset+int32(i)] = spans
 		}
 	}
-	r.got[fmt.Sprint(attributes)] = h // each comes once, or the collector finds it twice
+	r.got[fmt.Sprint(attributes)] = h // each series occurs once, otherwise the collector reports an error
 }
 
-// seriesOf is the attributes of a span in the dialect of Datadog's tracers.
+// seriesOf returns the attributes of a span's series in the dialect datadog.
 func seriesOf(s *client.Snapshot) string {
 	k := s.Key
-	k.Normalize(origin.Lang) // to which the agent's groups are held as well
+	k.Normalize(origin.Lang) // like the agent's groups
 	attributes := map[string]any{
 		"service.name": k.Service, "span.name": k.Resource, "datadog.operation.name": k.Operation,
 		"datadog.span.type": k.Type,
@@ -141,7 +142,7 @@ func seriesOf(s *client.Snapshot) string {
 	return fmt.Sprint(attributes)
 }
 
-// mustHave compares with what the spans are.
+// mustHave compares the received series with the spans.
 func (r *receiver) mustHave(t *testing.T, spans []client.Snapshot) {
 	t.Helper()
 	want := map[string]*histogram{}
@@ -153,7 +154,8 @@ func (r *receiver) mustHave(t *testing.T, spans []client.Snapshot) {
 		want[name].count(&spans[i])
 	}
 	for _, problem := range r.Totals().Problems {
-		// It takes a sum for that of the spans, which it is where all weigh the same.
+		// The collector compares the sum with unweighted durations, which is wrong if spans have
+		// different weights.
 		if !strings.Contains(problem, " has a sum of ") {
 			t.Errorf("the collector found: %s", problem)
 		}

@@ -9,13 +9,13 @@ import (
 
 const bucketWidth = realagent.BucketWidth
 
-// oracle is the real agent, and the test that it runs for.
+// oracle is the real agent, with the test that it belongs to.
 type oracle struct {
 	*realagent.Agent
 	t *testing.T
 }
 
-// startOracle runs the agent on a socket. edit may change how it is configured.
+// startOracle runs the agent on a socket. edit can change its configuration.
 func startOracle(t *testing.T, socket string, edit func(*config.AgentConfig)) *oracle {
 	t.Helper()
 	return &oracle{realagent.Start(t, socket, edit), t}

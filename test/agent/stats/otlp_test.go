@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// takingOTLP has an agent take OTLP, by gRPC as any does, at the address that it returns.
+// takingOTLP configures an agent that accepts OTLP over gRPC at the returned address.
 func takingOTLP(t *testing.T) (address string, edit func(*config.AgentConfig)) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func takingOTLP(t *testing.T) (address string, edit func(*config.AgentConfig)) {
 	}
 }
 
-// grpcClient exports by gRPC.
+// grpcClient returns a client that exports over gRPC.
 func grpcClient(t *testing.T, target string) ptraceotlp.GRPCClient {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -58,7 +58,7 @@ func grpcClient(t *testing.T, target string) ptraceotlp.GRPCClient {
 	return ptraceotlp.NewGRPCClient(conn)
 }
 
-// overGRPC exports a request, once the server is there.
+// overGRPC exports a request once the server is available.
 func overGRPC(ctx context.Context, c ptraceotlp.GRPCClient, all ptrace.Traces) error {
 	_, err := c.Export(ctx, ptraceotlp.NewExportRequestFromTraces(all), grpc.WaitForReady(true))
 	return err
@@ -93,7 +93,7 @@ func bytesOf(t *testing.T, message []byte, err error) []byte {
 	return message
 }
 
-// words are the ways in which an SDK exports.
+// words lists the encodings and transports that SDKs use.
 var words = map[string]func(t *testing.T, socket string, all ptrace.Traces) error{
 	"protobuf": func(t *testing.T, socket string, all ptrace.Traces) error {
 		message, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
@@ -108,9 +108,9 @@ var words = map[string]func(t *testing.T, socket string, all ptrace.Traces) erro
 	},
 }
 
-// TestTheAgentCountsOTLPTheSame: random requests of OTLP, in all words that there are, give
-// through the daemon what the agent's own receiver and concentrator make of them, group by
-// group and bin by bin.
+// TestTheAgentCountsOTLPTheSame checks that random OTLP requests, in each encoding and transport,
+// result in the same statistics through the daemon as with the agent's own receiver and concentrator,
+// for each group and bin.
 func TestTheAgentCountsOTLPTheSame(t *testing.T) {
 	for name, export := range words {
 		for range rounds() {
@@ -124,8 +124,8 @@ func TestTheAgentCountsOTLPTheSame(t *testing.T) {
 	}
 }
 
-// comparedOTLP sends the same requests both ways and compares. It returns false where a bucket
-// ended under it: what is late or early is then another for each.
+// comparedOTLP sends the same requests on both paths and compares the results. It returns false if a
+// bucket ended in the meantime, because then different spans are late or early on each path.
 func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, ptrace.Traces) error) bool {
 	began := time.Now().Truncate(bucketWidth)
 	at := here(t)
@@ -172,8 +172,8 @@ func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, pt
 	return true
 }
 
-// TestTheAgentBehindIsToldWhatIsCounted: it counts nothing again where each resource says so,
-// be it asked by gRPC, which brings it no header that it reads.
+// TestTheAgentBehindIsToldWhatIsCounted checks that the downstream agent does not count resources that
+// have the counted marker, even over gRPC, where the agent reads no counted header.
 func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
 	for _, reading := range []string{"datadog", "otel"} {
 		for mark, again := range map[string]bool{"attribute": false, "header": true} {
@@ -207,8 +207,8 @@ func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
 	}
 }
 
-// TestTheAgentReadsNoHeaderOfGRPC, which is why an attribute says what is counted: of metadata
-// the names are in lower case, and it looks for others.
+// TestTheAgentReadsNoHeaderOfGRPC checks the reason for the marker attribute: gRPC metadata names are
+// lower case, and the agent looks for other names.
 func TestTheAgentReadsNoHeaderOfGRPC(t *testing.T) {
 	at := here(t)
 	address, edit := takingOTLP(t)
@@ -224,7 +224,7 @@ func TestTheAgentReadsNoHeaderOfGRPC(t *testing.T) {
 	}
 }
 
-// hits are those of all groups.
+// hits returns the sum of the hits of all groups.
 func hits(payloads []*pb.ClientStatsPayload) (n uint64) {
 	for _, p := range payloads {
 		for _, b := range p.Stats {

@@ -8,8 +8,8 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/config"
 )
 
-// A payload that the real agent refuses is given up at once, under its reason,
-// and kept with what the agent said.
+// A payload that the real agent refuses is given up immediately, with its reason, and kept with the
+// agent's response.
 func TestRefusedPayloadIsKept(t *testing.T) {
 	t.Parallel()
 	at := here(t)

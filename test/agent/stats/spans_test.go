@@ -12,26 +12,26 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// The spans of these tests are made twice at once: as the agent reads them in a
-// trace, where a fact can stand in several places, and as the snapshot that a
-// tracer hands over, which holds the fact. Nothing is extracted here from one
-// to the other, so a slip of ours can't hide in both.
+// The spans of these tests are generated in two forms at once: as the agent reads them in a trace,
+// where a fact can be in several places, and as the snapshot that a tracer publishes, which contains
+// the fact itself. Neither form is derived from the other, so a wrong rule can't affect both in the
+// same way.
 
-// origin is who sends: the same on both ways.
+// origin is the sender of the spans on both paths.
 var origin = client.Origin{
 	Host: "node-1", Env: "Prod Eu", Version: "1.2.3", Service: "shop", Lang: "go", LangVersion: "1.26",
 	LangInterpreter: "gc", TracerVersion: "2.12.0", ContainerID: "cid-1", ProcessTags: "entrypoint.name:shop",
 	GitCommitSHA: "0123abc",
 }
 
-// made is some spans, both ways.
+// made is a set of spans in both forms.
 type made struct {
 	traces    pb.Traces
-	snapshots []client.Snapshot // of those that are eligible
+	snapshots []client.Snapshot // of the eligible spans
 	spans     int
 }
 
-// makeSpans makes so many traces, whose spans end around now.
+// makeSpans generates traces whose spans end at about the given time.
 func makeSpans(r *rand.Rand, traces int, now time.Time) *made {
 	m := &made{}
 	for range traces {
@@ -42,7 +42,7 @@ func makeSpans(r *rand.Rand, traces int, now time.Time) *made {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// trace makes one trace: a tree whose spans each know an earlier one.
+// trace generates one trace: a tree in which each span's parent is an earlier span.
 func (m *made) trace(r *rand.Rand, now time.Time) {
 	id := r.Uint64() >> 1
 	rate := pick(r, 1.0, 1, 1, 0.5, 0.25)
@@ -52,7 +52,7 @@ func (m *made) trace(r *rand.Rand, now time.Time) {
 		s := newSpan(r, now)
 		s.raw.TraceID, s.raw.SpanID = id, id+uint64(i)+1
 		if isLocalRoot := s.place(r, trace); isLocalRoot {
-			s.root(rate, synthetic) // the agent may take any of these for the trace's root
+			s.root(rate, synthetic) // the agent may take any of these spans as the trace's root
 		}
 		trace = append(trace, s.raw)
 		s.snapshot.Weight, s.snapshot.Key.Synthetics = 1/rate, synthetic
@@ -64,13 +64,13 @@ func (m *made) trace(r *rand.Rand, now time.Time) {
 	m.traces = append(m.traces, trace)
 }
 
-// span is one span, both ways.
+// span is one span in both forms.
 type span struct {
 	raw      *pb.Span
 	snapshot client.Snapshot
 	measured bool
 	partial  bool
-	byKind   bool // its kind alone makes it eligible
+	byKind   bool // eligible by its kind alone
 }
 
 func newSpan(r *rand.Rand, now time.Time) *span {
@@ -90,12 +90,12 @@ func (s *span) names(r *rand.Rand) {
 		"grpc.server/call")
 	k.Type, k.Resource = pick(r, "", "web", "custom"), pick(r, "GET /cart", "GET /cart/{id}", "", "日本 語", "x")
 	switch r.IntN(6) {
-	case 0: // the agent folds these, long after they were counted apart
+	case 0: // the agent merges these, long after they were counted separately
 		k.Type, k.Resource = "sql", "SELECT * FROM carts WHERE id = "+strconv.Itoa(r.IntN(20))
 	case 1:
 		k.Type, k.Resource = "redis", "GET cart:"+strconv.Itoa(r.IntN(20))
 	}
-	if r.IntN(10) == 0 { // names that no tracer should send, and some do
+	if r.IntN(10) == 0 { // names that tracers should not send but sometimes do
 		label := pick(r, &k.Service, &k.Operation, &k.Resource, &k.Type)
 		*label = pick(r, strings.Repeat("long name ", 12), strings.Repeat("\u00e9", 70),
 			strings.Repeat("日本", 900),
@@ -105,8 +105,7 @@ func (s *span) names(r *rand.Rand) {
 	s.raw.Service, s.raw.Name, s.raw.Resource, s.raw.Type = k.Service, k.Operation, k.Resource, k.Type
 }
 
-// when gives the span a length of any order and an end at any place of the
-// window, before it and behind it.
+// when sets a duration of a random order of magnitude and an end within, before or after the window.
 func (s *span) when(r *rand.Rand, now time.Time) {
 	length := time.Duration(math.Exp2(40 * r.Float64()))
 	if r.IntN(20) == 0 {
@@ -185,7 +184,7 @@ func (s *span) grpcStatus(r *rand.Rand) {
 	s.raw.Meta[pick(r, "rpc.grpc.status_code", "grpc.code", "grpc.status.code")] = said[0]
 }
 
-// marks are the facts that stand beside the labels.
+// marks sets the facts that are not labels.
 func (s *span) marks(r *rand.Rand) {
 	if r.IntN(4) == 0 {
 		s.snapshot.Key.ServiceSource = "m"
@@ -199,7 +198,7 @@ func (s *span) marks(r *rand.Rand) {
 	}
 }
 
-// place hangs the span under one that is there, or under one of another process.
+// place sets the parent to a span of the trace or of another process.
 func (s *span) place(r *rand.Rand, trace pb.Trace) (isLocalRoot bool) {
 	s.snapshot.Key.TraceRoot = client.TraceRootFalse
 	switch {
@@ -218,14 +217,13 @@ func (s *span) place(r *rand.Rand, trace pb.Trace) (isLocalRoot bool) {
 	return true
 }
 
-// service is a span's service as the agent writes it, which it has done before it
-// compares two.
+// service returns a span's service after the agent's normalization, which happens before comparisons.
 func service(s *pb.Span) string {
-	name, _ := normalize.NormalizeService(s.Service, origin.Lang) // the error says what was wrong with it
+	name, _ := normalize.NormalizeService(s.Service, origin.Lang) // the error only describes the normalization
 	return name
 }
 
-// root puts on the first span what is said once a trace.
+// root sets the facts that a trace's first span contains for the whole trace.
 func (s *span) root(rate float64, synthetic bool) {
 	for name, value := range map[string]string{
 		"env": origin.Env, "version": origin.Version, "_dd.hostname": origin.Host,
@@ -240,7 +238,7 @@ func (s *span) root(rate float64, synthetic bool) {
 	}
 }
 
-// eligible says whether statistics are made of the span at all.
+// eligible reports whether the span has statistics.
 func (s *span) eligible() bool {
 	return (s.snapshot.TopLevel || s.measured || s.byKind) && !s.partial
 }

@@ -12,19 +12,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// sum is what was counted under one name: a group, or a bucket.
+// sum is the sum of the counts under one name, that of a group or a bucket.
 type sum struct {
 	hits, errors, topLevel, duration uint64
 	ok, failed                       bins
 }
 
-// bins are a sketch's, with the zero count under its own index.
+// bins are the bins of a sketch, with the zero count under zeroBin.
 type bins map[int]float64
 
-// zeroBin is no index that a logarithm gives.
+// zeroBin is not a valid bin index.
 const zeroBin = -1 << 30
 
-// sums adds up payloads under the names that name gives their groups.
+// sums adds up the groups of payloads, by the names that the function name returns.
 func sums(t *testing.T, payloads []*pb.ClientStatsPayload,
 	name func(*pb.ClientStatsPayload, *pb.ClientStatsBucket, *pb.ClientGroupedStats) string,
 ) map[string]*sum {
@@ -77,7 +77,7 @@ func (b bins) add(t *testing.T, encoded []byte) {
 	}
 }
 
-// gamma is that of a relative accuracy of 1 %.
+// gamma is the base of the mapping with a relative accuracy of 1 %.
 const gamma = (1 + 0.01) / (1 - 0.01)
 
 func (b bins) count(index int, count float64) {
@@ -86,7 +86,7 @@ func (b bins) count(index int, count float64) {
 	}
 }
 
-// mustAgree fails for every name under which the two have not counted alike.
+// mustAgree reports every name with different counts.
 func mustAgree(t *testing.T, what string, got, want map[string]*sum) {
 	t.Helper()
 	wrong := 0
@@ -123,8 +123,8 @@ func (b bins) String() string {
 	return "[" + strings.TrimSuffix(text.String(), " ") + "]"
 }
 
-// byGroup names a group by all that tells it from others. The main service is
-// no part of it, since only a tracer's own payload has one.
+// byGroup names a group by everything that identifies it, except the main service, which only a
+// tracer's own payload contains.
 func byGroup(p *pb.ClientStatsPayload, _ *pb.ClientStatsBucket, g *pb.ClientGroupedStats) string {
 	slices.Sort(g.PeerTags)
 	slices.Sort(g.AdditionalMetricTags)
@@ -136,7 +136,7 @@ func byGroup(p *pb.ClientStatsPayload, _ *pb.ClientStatsBucket, g *pb.ClientGrou
 	}, [][]string{g.PeerTags, g.AdditionalMetricTags}, g.HTTPStatusCode, g.Synthetics, g.IsTraceRoot)
 }
 
-// byBucket names a group by the bucket that it is in.
+// byBucket names a group by its bucket.
 func byBucket(_ *pb.ClientStatsPayload, b *pb.ClientStatsBucket, _ *pb.ClientGroupedStats) string {
 	return fmt.Sprintf("%d+%d", b.Start, b.Duration)
 }

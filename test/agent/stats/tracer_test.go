@@ -12,10 +12,10 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 )
 
-// The agent's own statistics leave labels empty that a tracer's have: the HTTP
-// method and endpoint, and additional tags. For these the measure is the
-// concentrator that tracers link, which is the agent's code too, and what is
-// measured is what the daemon wrote to the agent, bucket by bucket.
+// TestATracerCountsTheSame covers the labels that are empty in the agent's own statistics but not in a
+// tracer's: HTTP method, HTTP endpoint, and additional tags. It compares the payloads that the daemon
+// writes, bucket by bucket, with the concentrator that tracers link, which is also part of the agent's
+// code.
 func TestATracerCountsTheSame(t *testing.T) {
 	for range rounds() {
 		seed := rand.Uint64()
@@ -48,10 +48,10 @@ func newTracer(now time.Time) *tracer {
 	}
 }
 
-// additional are the tags that an operator asked the tracer for.
+// additional lists the additional tags that an operator has configured in the tracer.
 var additional = []string{"tenant", "region"}
 
-// add counts a span as a tracer does when it finishes.
+// add counts a span like a tracer does when the span finishes.
 func (c *tracer) add(s *span) (eligible bool) {
 	counted, eligible := c.NewStatSpanWithConfig(stats.StatSpanConfig{
 		Service: s.raw.Service, Resource: s.raw.Resource, Name: s.raw.Name, Type: s.raw.Type,
@@ -66,7 +66,7 @@ func (c *tracer) add(s *span) (eligible bool) {
 	return eligible
 }
 
-// tracerSpan is a span with every label, in names that nobody rewrites.
+// tracerSpan returns a span with every label, with names that need no normalization.
 func tracerSpan(r *rand.Rand, now time.Time) *span {
 	s := newSpan(r, now)
 	k := &s.snapshot.Key

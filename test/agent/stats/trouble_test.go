@@ -10,15 +10,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// Whatever befalls a payload on its way to the real agent, the agent counts it
-// once at most; and where the daemon can't know whether it did, the daemon says
-// so. Afterwards all is as before.
+// TestTheAgentCountsNothingTwice checks that the real agent counts each payload at most once, whatever
+// disruption it meets. If the daemon can't know whether the agent has counted it, the daemon reports it
+// as ambiguous. Afterwards everything works again.
 func TestTheAgentCountsNothingTwice(t *testing.T) {
 	for name, row := range map[string]struct {
 		trouble trouble
-		passes  bool   // by itself, so that the daemon tries until it is over
-		arrives uint64 // of the hundred spans in trouble, what the agent counts
-		reason  string // under which the daemon gives them up
+		passes  bool   // ends by itself, so that the daemon retries until then
+		arrives uint64 // how many of the hundred disrupted spans the agent counts
+		reason  string // reason for which the daemon gives them up
 	}{
 		"the connection ends before the agent hears": {trouble: cutBefore, reason: "ambiguous"},
 		"the answer is lost":                         {trouble: cutAfter, reason: "ambiguous", arrives: 100},
@@ -44,14 +44,14 @@ func TestTheAgentCountsNothingTwice(t *testing.T) {
 			if err := send("before"); err != nil {
 				t.Fatal(err)
 			}
-			f.befall(row.trouble)
+			f.disrupt(row.trouble)
 			if row.passes {
-				go func() { f.await(2); f.befall(none) }()
+				go func() { f.await(2); f.disrupt(none) }()
 			}
 			if err := send("in trouble"); (err == nil) != row.passes {
 				t.Errorf("the tracer was told %v", err)
 			}
-			f.befall(none)
+			f.disrupt(none)
 			if err := send("after"); err != nil {
 				t.Fatal(err)
 			}
@@ -78,15 +78,15 @@ func TestTheAgentCountsNothingTwice(t *testing.T) {
 	}
 }
 
-// await returns when so many payloads have come by, or a minute later.
+// await waits until n payloads have been recorded, or for a minute.
 func (f *front) await(n int) {
 	for end := time.Now().Add(time.Minute); len(f.posted()) < n && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// An agent that goes, and another that comes in its place on the same path, as at an upgrade:
-// payloads made meanwhile wait, and arrive once.
+// TestTheAgentIsReplaced stops the agent and starts another one on the same path, as in an upgrade.
+// Payloads in the meantime must wait and arrive once.
 func TestTheAgentIsReplaced(t *testing.T) {
 	t.Parallel()
 	at := here(t)
@@ -121,8 +121,8 @@ func TestTheAgentIsReplaced(t *testing.T) {
 	}
 }
 
-// SIGTERM while the agent is away, or there and silent, ends the daemon within its
-// grace, and the last line of its log says what is lost.
+// SIGTERM with an agent that is unreachable or does not respond ends the daemon within its grace
+// period, and the last log line contains the number of lost spans.
 func TestStopWhileTheAgentIsAway(t *testing.T) {
 	for name, listens := range map[string]bool{"nobody listens": false, "who listens is silent": true} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// The request is what tracers send: method, path, body and headers.
+// The request is like a tracer's: method, path, body and headers.
 func TestTheRequestIsATracers(t *testing.T) {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
@@ -60,7 +60,7 @@ func TestTheRequestIsATracers(t *testing.T) {
 	checkFields(t, r.body)
 }
 
-// everyLabel is a span of which everything is known.
+// everyLabel returns a span with all labels.
 func everyLabel() client.Snapshot {
 	return client.Snapshot{
 		Duration: time.Millisecond, End: time.Now(), Error: true, TopLevel: true,
@@ -73,9 +73,8 @@ func everyLabel() client.Snapshot {
 	}
 }
 
-// checkFields holds the names of a payload's fields against those that the
-// agent's own encoder writes. The agent skips what it does not know, so a name
-// that is off by a letter would be lost without a word.
+// checkFields compares the field names of a payload with those that the agent's own encoder writes. The
+// agent ignores unknown fields, so a misspelled name would be lost silently.
 func checkFields(t *testing.T, body []byte) {
 	t.Helper()
 	again, err := decode(t, body).MarshalMsg(nil)
@@ -95,13 +94,13 @@ func checkFields(t *testing.T, body []byte) {
 	}
 }
 
-// leftOut are the fields that a tracer leaves to the agent.
+// leftOut lists the fields that tracers leave to the agent.
 var leftOut = map[string]bool{
 	"AgentAggregation": true, "ContainerID": true, "Tags": true, "ImageTag": true, "ProcessTagsHash": true,
 	"Stats.AgentTimeShift": true, "Stats.Stats.DBType": true, "Stats.Stats.SpanDerivedPrimaryTags": true,
 }
 
-// names are the paths of all fields.
+// names returns the paths of all fields.
 func names(t *testing.T, body []byte) map[string]bool {
 	t.Helper()
 	var value map[string]any
@@ -127,7 +126,7 @@ func names(t *testing.T, body []byte) map[string]bool {
 	return all
 }
 
-// The golden payloads say to the agent's own decoder what they say to ours.
+// The agent's decoder reads the golden payloads in the same way as the daemon's.
 func TestGoldenPayloadsAreTheAgents(t *testing.T) {
 	files, err := filepath.Glob("../../../internal/export/agent/testdata/*.msgpack")
 	if err != nil || len(files) == 0 {
@@ -164,7 +163,7 @@ func checkFieldsKnown(t *testing.T, file string, body []byte) {
 	}
 }
 
-// asOurs is a payload in the stand-in agent's words.
+// asOurs converts a payload to the type of the fake agent.
 func asOurs(p *pb.ClientStatsPayload) *payload.Payload {
 	to := &payload.Payload{
 		Hostname: p.Hostname, Env: p.Env, Version: p.Version, Lang: p.Lang, TracerVersion: p.TracerVersion,

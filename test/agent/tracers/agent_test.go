@@ -14,13 +14,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// startAgent runs the agent as it is, on a socket, with its outputs captured.
+// startAgent runs the unmodified agent on a socket, with its output captured.
 func startAgent(t testing.TB) *realagent.Agent {
 	t.Helper()
 	return realagent.Start(t, filepath.Join(t.TempDir(), "agent.sock"), nil)
 }
 
-// group is what a group counts: the sketches as a sum that tells bins apart.
+// group is the content of a group. The sketches are represented by sums that differ if bins differ.
 type group struct{ hits, errors, topLevel, duration, fine, failed float64 }
 
 func (a group) plus(b group) group {
@@ -30,7 +30,7 @@ func (a group) plus(b group) group {
 	}
 }
 
-// groupsOf are the groups of statistics, added up, and how many spans they count.
+// groupsOf adds up the groups of statistics and returns them with the number of spans they count.
 func groupsOf(t *testing.T, all ...*realagent.Statistics) (groups map[string]group, spans float64) {
 	t.Helper()
 	groups = map[string]group{}
@@ -51,7 +51,7 @@ func groupsOf(t *testing.T, all ...*realagent.Statistics) (groups map[string]gro
 	return groups, spans
 }
 
-// keyOf is everything that tells a group from others.
+// keyOf returns everything that identifies a group.
 func keyOf(p *pb.ClientStatsPayload, g *pb.ClientGroupedStats) string {
 	return fmt.Sprintf("%q", []any{
 		p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.GitCommitSha, p.ProcessTags,
@@ -62,12 +62,12 @@ func keyOf(p *pb.ClientStatsPayload, g *pb.ClientGroupedStats) string {
 	})
 }
 
-// canonical is the mapping that the agent converts sketches of others to, where it has
-// two to merge.
+// canonical is the mapping to which the agent converts sketches with other mappings before it merges
+// them.
 var canonical, _ = mapping.NewLogarithmicMapping(0.01)
 
-// binned tells sketches apart that do not have the same counts in the same bins, of the
-// mapping that the agent would have them in.
+// binned returns a number that differs for sketches with different counts or bins, after conversion to
+// the canonical mapping.
 func binned(t *testing.T, encoded []byte) (sum float64) {
 	t.Helper()
 	if len(encoded) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// runningDaemon is the daemon as it is, in front of an agent.
+// runningDaemon is a daemon in front of an agent.
 type runningDaemon struct {
 	*daemon.Daemon
 	socket string
@@ -31,7 +31,7 @@ func startDaemon(t testing.TB, agent string, edit func(*datadog.Config)) *runnin
 		filepath.Join(dir, "apm.sock")
 	edit(&config.APM)
 	for label := range config.Aggregate.Budgets {
-		config.Aggregate.Budgets[label] = 1 << 16 // what comes once keeps its label, as in the tracer
+		config.Aggregate.Budgets[label] = 1 << 16 // names that occur once keep their label, as in the tracer
 	}
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	config.Agent.URL = exporter.URL{Network: "unix", Address: agent}
@@ -43,14 +43,14 @@ func startDaemon(t testing.TB, agent string, edit func(*datadog.Config)) *runnin
 	return &runningDaemon{d, config.APM.Socket.Path}
 }
 
-// stop ends it, and returns its books and what it counted of requests.
+// stop stops the daemon and returns its accounting and its trace request counters.
 func (d *runningDaemon) stop(t *testing.T) (status.Books, counters) {
 	t.Helper()
 	c := d.counters(t)
 	return d.Stop(), c
 }
 
-// counters are those of tracers' requests that are not 0.
+// counters are the non-zero counters of tracers' requests.
 type counters map[string]float64
 
 const (

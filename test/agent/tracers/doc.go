@@ -1,4 +1,4 @@
-// Package tracers runs tracers as they are published, unmodified, against the
-// daemon and the real Datadog agent: what the agent makes of a tracer's traffic
-// through the daemon is what it makes of the same traffic without it.
+// Package tracers runs unmodified, published tracers with the daemon and the real Datadog agent. A
+// tracer's traffic through the daemon must have the same result in the agent as the same traffic
+// without the daemon.
 package tracers

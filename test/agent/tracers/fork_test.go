@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// fork is, to a tracer, the agent: it hands each of its requests to the daemon and
-// to an agent without one, so that the two see the same to the last nanosecond.
-// The answers are the daemon's.
+// fork acts as the agent for a tracer. It forwards each request to the daemon and to an agent without a
+// daemon, so that both receive identical requests. It returns the daemon's responses.
 type fork struct {
 	t       *testing.T
 	socket  string
 	clients [2]*http.Client
 	server  *http.Server
-	// asOff: the daemon is shown a tracer without statistics of its own.
+	// asOff makes the requests to the daemon look like those of a tracer without client-computed
+	// statistics.
 	asOff bool
 
 	mu    sync.Mutex
@@ -57,8 +57,8 @@ func startFork(t *testing.T, daemon, agent string, asOff bool) *fork {
 	return f
 }
 
-// wait lets the requests that are here come to their end: a tracer has its answer
-// before the agent without a daemon has given one.
+// wait waits for the requests in flight, because a tracer can have its response before the agent
+// without a daemon has responded.
 func (f *fork) wait() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -111,14 +111,14 @@ func (f *fork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// count is how many requests of a path there were.
+// count returns the number of requests to a path.
 func (f *fork) count(path string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.paths[path]
 }
 
-// String says which requests there were.
+// String lists the requests.
 func (f *fork) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

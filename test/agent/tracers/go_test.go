@@ -16,7 +16,7 @@ import (
 	"github.com/DataDog/dd-trace-go/v2/ddtrace/tracer"
 )
 
-// shop is a small web application, traced as one would by hand.
+// shop is a small web application with manual tracing.
 func shop(w http.ResponseWriter, r *http.Request) {
 	span, ctx := tracer.StartSpanFromContext(r.Context(), "http.request",
 		tracer.ResourceName(r.Method+" "+r.URL.Path), tracer.SpanType(ext.SpanTypeWeb),
@@ -51,7 +51,7 @@ func render(ctx context.Context) {
 	span.Finish()
 }
 
-// The load: so many requests of so many users, and of each so many spans that count.
+// The load: requests per user, users, and counted spans per request.
 const (
 	users     = 8
 	requests  = 800
@@ -76,7 +76,7 @@ func load(t *testing.T, url string) {
 	load.Wait()
 }
 
-// complaints are what the tracer logs as an error.
+// complaints collects the errors that the tracer logs.
 type complaints struct {
 	mu    sync.Mutex
 	lines []string
@@ -90,9 +90,8 @@ func (c *complaints) Log(line string) {
 	}
 }
 
-// TestGo runs dd-trace-go as it is published, over each of its protocols: with its
-// statistics left to the agent, with those that it computes itself, and with traces
-// that sampling threw away kept from the agent.
+// TestGo runs the published dd-trace-go with each of its protocols: with statistics left to the agent,
+// with client-computed statistics, and with unsampled traces dropped before the agent.
 func TestGo(t *testing.T) {
 	for _, s := range []setting{
 		{protocol: "0.4"},
@@ -125,7 +124,7 @@ func testGo(t *testing.T, s setting) {
 	}
 }
 
-// runGoShop runs the application once, with its tracer before the pair.
+// runGoShop runs the application once, with its tracer in front of the pair.
 func runGoShop(t *testing.T, p *pair, s setting) {
 	var said complaints
 	if err := tracer.Start(tracer.WithUDS(p.fork.socket), tracer.WithService("shop"), tracer.WithEnv("test"),

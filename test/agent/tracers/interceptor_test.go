@@ -11,23 +11,23 @@ import (
 	"testing"
 )
 
-// TestJavaInterceptor measures what dd-java-agent shows to a TraceInterceptor of what statistics
-// need, and what becomes of its answer. It holds the verdicts that docs/design/dd-java-agent.md draws from it,
-// and prints its tables, which `make java-interceptor` does alone.
+// TestJavaInterceptor measures which facts about spans dd-java-agent exposes to a TraceInterceptor, and
+// the effect of the interceptor's result. It checks the conclusions in docs/design/dd-java-agent.md and
+// prints its tables; `make java-interceptor` runs it alone.
 
-// fact is one that a span is counted by.
+// fact is a fact by which spans are counted.
 type fact struct {
 	name, how string
-	sent      func(sentSpan) string // what the agent counts by
-	seen      func(seen) string     // what the interface shows of it
-	whole     bool                  // it is shown of each span that has it
+	sent      func(sentSpan) string // value from which the agent counts
+	seen      func(seen) string     // value that the interface exposes
+	whole     bool                  // exposed for every span that has it
 }
 
 func tag(name string) func(seen) string { return func(s seen) string { return s.Tags[name] } }
 
 func meta(name string) func(sentSpan) string { return func(s sentSpan) string { return s.Meta[name] } }
 
-// metric is what a number of the trace says, as an integer.
+// metric returns the value of a numeric tag as an integer.
 func metric(name string) func(sentSpan) string {
 	return func(s sentSpan) string {
 		if value, is := s.Metrics[name]; is {
@@ -37,7 +37,7 @@ func metric(name string) func(sentSpan) string {
 	}
 }
 
-// ifTrue is a fact that is or is not.
+// ifTrue formats a boolean fact.
 func ifTrue(is bool) string {
 	if is {
 		return "yes"
@@ -98,8 +98,8 @@ var facts = []fact{
 	},
 }
 
-// measured is how often a fact that a span has is shown as it is, and how often it is shown of a
-// span that does not have it.
+// measured counts how often a fact is exposed with the right value, how often a span has it, and how
+// often it is exposed for a span without it.
 type measured struct{ equal, have, wrong int }
 
 func (f fact) measure(r run) (m measured) {
@@ -143,7 +143,7 @@ func TestJavaInterceptor(t *testing.T) {
 	}
 }
 
-// shown looks at each fact.
+// shown measures each fact.
 func shown(t *testing.T, r run) {
 	fmt.Println("| what a span is counted by | through the interface | shown as it left the tracer, of the " +
 		"spans that have it |")
@@ -173,7 +173,7 @@ func shown(t *testing.T, r run) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// answer is what the interceptor does to every second trace.
+// answer is the interceptor's action on every second trace.
 type answer struct{ does, name string }
 
 var answers = []answer{
@@ -182,10 +182,10 @@ var answers = []answer{
 	{"drop", "its spans are tagged `manual.drop`"},
 }
 
-// check looks at what becomes of it: whether traces that an interceptor throws away could be counted
-// as dropped, as those are that the tracer throws away.
+// check determines the effect of the action: whether traces dropped by an interceptor can be counted as
+// dropped, like those that the tracer drops.
 func (a answer) check(t *testing.T, r run, computes bool) {
-	spans, left := [2]int{}, [2]int{} // of the others, and of those that it was done to
+	spans, left := [2]int{}, [2]int{} // of unaffected and of affected traces
 	for _, s := range r.seen {
 		done := (s.Call + 1) % 2
 		spans[done]++

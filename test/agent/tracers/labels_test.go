@@ -13,16 +13,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// With --apm-labels=tracer the daemon makes of a tracer's traces the groups that the tracer
-// makes itself. One run gives both: the tracer computes its statistics, the agent without the
-// daemon gets those, and the daemon gets the very same traces as if it had not. In a second
-// run the tracer really has not, and all but the times is as in the first.
+// With --apm-labels=tracer, the daemon turns a tracer's traces into the same groups as the tracer
+// itself. One run provides both: the tracer computes its statistics, which the agent without a daemon
+// receives, and the daemon receives the same traces as if the tracer had not. In a second run the
+// tracer does not compute statistics; everything except times must be equal.
 
-// additionalTags are what tracers and daemon are told to add.
+// additionalTags are the additional tags configured in tracers and daemon.
 var additionalTags = []string{"tier", "region"}
 
-// labelVariables are how a tracer is told so, in each language. The format of 1.0 has numbers
-// for five kinds, so of another one it says nothing; nor does Java's say what is measured.
+// labelVariables returns the environment variables that configure the labels, in each language. Format
+// v1.0 has numbers only for five span kinds, so other kinds are missing; Java's format also lacks the
+// measured flag.
 func labelVariables(t testing.TB, s setting) []string {
 	text, err := os.ReadFile("apps/odd.tsv")
 	if err != nil {
@@ -43,8 +44,8 @@ func labelVariables(t testing.TB, s setting) []string {
 	}
 }
 
-// compareLabels runs an application twice, and compares the groups of its tracer with those of
-// the daemon. Bins are compared where the tracer's sketches are of the daemon's mapping.
+// compareLabels runs an application twice and compares its tracer's groups with those of the daemon. It
+// compares bins if the tracer's sketches use the daemon's mapping.
 func compareLabels(t *testing.T, s setting, sameBins bool, run func(*pair, setting)) {
 	t.Helper()
 	s.labels, s.computes = true, true
@@ -68,7 +69,7 @@ func compareLabels(t *testing.T, s setting, sameBins bool, run func(*pair, setti
 	}
 }
 
-// end ends everything, and returns the daemon's books.
+// end stops everything and returns the daemon's accounting.
 func (p *pair) end(t *testing.T) status.Books {
 	t.Helper()
 	p.fork.wait()
@@ -79,7 +80,7 @@ func (p *pair) end(t *testing.T) status.Books {
 	return books
 }
 
-// groupsOfTracer ends everything and returns the tracer's groups, which must be the daemon's.
+// groupsOfTracer stops everything and returns the tracer's groups, which must equal the daemon's.
 func (p *pair) groupsOfTracer(t *testing.T, sameBins bool) (groups map[string]group) {
 	t.Helper()
 	books := p.end(t)
@@ -96,7 +97,7 @@ func (p *pair) groupsOfTracer(t *testing.T, sameBins bool) (groups map[string]gr
 			}
 		}
 	}
-	if spans != counted || counted == 0 || !maps.EqualFunc(ours, theirs, group.is) {
+	if spans != counted || counted == 0 || !maps.EqualFunc(ours, theirs, group.equals) {
 		t.Errorf("%v spans counted by the daemon, %v by the tracer\n%s", spans, counted,
 			difference(ours, theirs))
 	}
@@ -124,7 +125,7 @@ func TestGoLabels(t *testing.T) {
 	}
 }
 
-// oddSpans makes a span of each line of a file: tags as key=value, numbers as key#=value.
+// oddSpans creates a span per line of a file, with tags as key=value and numbers as key#=value.
 func oddSpans(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs the tracers of other languages, Datadog's test agent, and where they are missing
-# the languages, into a folder of their own, for `make test-tracers`.
+# Installs the tracers for other languages, Datadog's test agent, and the languages themselves if they
+# are missing, into a folder for `make test-tracers`.
 set -eu
 dir=$1
 apps=$(cd "$(dirname "$0")/apps" && pwd)
 
-# need makes a check hold: need 'CHECK' PACKAGES installs these of Debian if it does not.
+# need 'CHECK' PACKAGES... installs Debian packages if CHECK fails.
 need() {
 	check=$1
 	shift
@@ -26,7 +26,7 @@ need 'command -v node && command -v npm' nodejs npm
 mkdir -p "$dir/node"
 npm install --silent --no-audit --no-fund --prefix "$dir/node" dd-trace@5.132.0
 
-# The version is that of the application's pom.xml.
+# The version is that in the application's pom.xml.
 need 'command -v javac && command -v mvn' default-jdk-headless maven
 java="$dir/java"
 agent="86c97c1348277bb024f6185c4fd15a5567c50ab648f88277dffc429adb4bf927  $java/dd-java-agent.jar"

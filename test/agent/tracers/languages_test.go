@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// These run tracers of other languages, as languages.sh has installed them: `make
-// test-tracers`. They are no part of a change's tests, which install nothing.
+// These tests run the tracers for other languages, as installed by languages.sh (`make test-tracers`).
+// The regular tests leave them out, because they install nothing.
 
-// app is an application, and what comes of it.
+// app is an application with its expected counts.
 type app struct {
 	command []string
 	env     []string
 	spans   int64   // in its traces
-	counted float64 // of them, 0 where that is the tracer's or the agent's to say
+	counted float64 // counted spans; 0 if that depends on the tracer or the agent
 	left    bool    // the daemon leaves some of them to the agent
 }
 
@@ -39,8 +39,8 @@ func nodeShop() app {
 	}
 }
 
-// javaShop is the web application in Java. An order takes eight spans, one that is not
-// there six; two are of making the database.
+// javaShop is the Java web application. An order has eight spans, a missing order six, and creating the
+// database two.
 func javaShop(arguments ...string) app {
 	folder := tracers + "/java"
 	command := []string{
@@ -68,8 +68,8 @@ func TestJava(t *testing.T) {
 	}
 }
 
-// TestJavaMeasured counts spans without a type. In a body of v0.5 these are left to the
-// agent; in one of v1.0 it does not see that they are measured.
+// TestJavaMeasured counts spans without a type. In v0.5 bodies they are left to the agent. In v1.0
+// bodies the agent does not see that they are measured.
 func TestJavaMeasured(t *testing.T) {
 	shop := javaShop("measured")
 	shop.counted += 800
@@ -115,7 +115,7 @@ func (a app) testLabels(t *testing.T, s setting) {
 	})
 }
 
-// settings are all for some protocols.
+// settings returns all settings for the given protocols.
 func settings(protocols ...string) (all []setting) {
 	for _, protocol := range protocols {
 		all = append(all, setting{protocol: protocol}, setting{protocol: protocol, computes: true},
@@ -124,8 +124,7 @@ func settings(protocols ...string) (all []setting) {
 	return all
 }
 
-// complains says whether there is an error in what was logged. The Java tracer says
-// of itself, for information, that there is none.
+// complains reports whether the log contains an error. The Java tracer logs "no error" at info level.
 func complains(said string) bool {
 	for line := range strings.Lines(said) {
 		if !strings.Contains(line, " INFO ") && strings.Contains(strings.ToLower(line), "error") {
@@ -152,7 +151,7 @@ func (a app) test(t *testing.T, s setting) {
 	}
 }
 
-// start is the application's command, with its tracer before an agent.
+// start returns the application's command, with its tracer in front of an agent.
 func (a app) start(t testing.TB, s setting, agent string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), a.command[0], a.command[1:]...)
 	command.Env = append(append(command.Environ(), a.env...),

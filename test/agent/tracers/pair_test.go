@@ -11,13 +11,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
-// setting is how a tracer runs, and the daemon behind it.
+// setting is the configuration of a tracer and of the daemon.
 type setting struct {
 	protocol string // as in "0.4"
-	computes bool   // the tracer computes its statistics itself
-	drop     bool   // half of the traces are unsampled, and kept from the agent
+	computes bool   // client-computed statistics
+	drop     bool   // half of the traces are unsampled and not forwarded to the agent
 	renames  bool   // DD_TRACE_RESOURCE_RENAMING_ENABLED
-	labels   bool   // the daemon counts its traces with the labels that it has itself
+	labels   bool   // the daemon counts traces with the tracer's labels
 }
 
 func (s setting) String() string {
@@ -34,8 +34,8 @@ func (s setting) String() string {
 	return s.protocol
 }
 
-// rate is what the tracer is told to sample. It is told always: an agent would have a
-// busy tracer sample less after a second, of which there is no telling in advance.
+// rate returns the tracer's sampling rate. It is always set, because otherwise the agent would reduce
+// the rate of a busy tracer after a second, at an unpredictable moment.
 func (s setting) rate() string {
 	if s.drop {
 		return "0.5"
@@ -43,8 +43,8 @@ func (s setting) rate() string {
 	return "1"
 }
 
-// pair is two agents, one behind the daemon and one without it, and the fork that
-// hands a tracer's requests to both.
+// pair is two agents, one with the daemon and one without it, and the fork that sends a tracer's
+// requests to both.
 type pair struct {
 	through, direct *realagent.Agent
 	daemon          *runningDaemon
@@ -56,7 +56,7 @@ func startPair(t *testing.T, s setting) *pair {
 	p := &pair{through: startAgent(t), direct: startAgent(t)}
 	p.daemon = startDaemon(t, p.through.Socket, func(c *datadog.Config) {
 		if !s.drop {
-			c.DropUnsampled = datadog.DropOff // by default the agent decides, and this one does without
+			c.DropUnsampled = datadog.DropOff // by default the agent decides, and this one supports dropping
 		}
 		if s.labels {
 			c.Labels = dd.Labels{OfTracer: true, AdditionalTags: additionalTags, RenamesResources: s.renames}
@@ -66,15 +66,15 @@ func startPair(t *testing.T, s setting) *pair {
 	return p
 }
 
-// outcome is what one run gave, beyond that both agents have the same.
+// outcome is the result of a run, which is equal for both agents.
 type outcome struct {
 	counted  float64 // spans in statistics
-	byTracer float64 // of them, those in its tracer's
-	left     float64 // of them, those that the daemon left to the agent
-	spans    int64   // in traces
+	byTracer float64 // of these, in client-computed statistics
+	left     float64 // of these, left to the agent by the daemon
+	spans    int64   // spans in traces
 }
 
-// compare ends everything and compares what the two agents would send on.
+// compare stops everything and compares the output of the two agents.
 func (p *pair) compare(t *testing.T, s setting) outcome {
 	t.Helper()
 	p.fork.wait()
@@ -95,13 +95,13 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 		t.Errorf("%v traces were not forwarded", cut)
 	}
 
-	// A tracer that computes its statistics may send traces without saying so, as
-	// dd-trace-go does while it stops. An agent counts those once more, and so do we.
+	// A tracer with client-computed statistics can send traces without the computed header, as
+	// dd-trace-go does on exit. Both the agent and the daemon count such traces again.
 	ours, spans := groupsOf(t, &p.through.Received, &p.through.Computed)
 	theirs, counted := groupsOf(t, &p.direct.Received, &p.direct.Computed)
 	_, byTracer := groupsOf(t, &p.direct.Received)
 	_, left := groupsOf(t, &p.through.Computed)
-	if spans != counted || !maps.EqualFunc(ours, theirs, group.is) {
+	if spans != counted || !maps.EqualFunc(ours, theirs, group.equals) {
 		t.Errorf("%v spans through the daemon, %v without it\n%s", spans, counted, difference(ours, theirs))
 	}
 	if !books.Balanced || books.Flushed != books.Aggregated ||
@@ -113,12 +113,12 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	return outcome{spans, byTracer, left, got}
 }
 
-// difference says where two agents do not have the same.
+// difference describes the difference between two agents.
 func difference(ours, theirs map[string]group) (text string) {
 	all := maps.Clone(ours)
 	maps.Copy(all, theirs)
 	for key := range all {
-		if !ours[key].is(theirs[key]) {
+		if !ours[key].equals(theirs[key]) {
 			text += fmt.Sprintf("%s\n\tthrough the daemon %+v\n\twithout it         %+v\n", key, ours[key],
 				theirs[key])
 		}
@@ -126,9 +126,9 @@ func difference(ours, theirs map[string]group) (text string) {
 	return text
 }
 
-// is says whether two groups have the same counts, and the same in the same bins. Bins
-// that had to be converted hold parts of spans, so there the order of adding shows.
-func (a group) is(b group) bool {
+// equals reports whether two groups have the same counts and bins. Converted bins contain fractions, so
+// their sums depend on the order of addition.
+func (a group) equals(b group) bool {
 	same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(a+b) }
 	return a.hits == b.hits && a.errors == b.errors && a.topLevel == b.topLevel && a.duration == b.duration &&
 		same(a.fine, b.fine) && same(a.failed, b.failed)

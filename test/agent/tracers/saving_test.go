@@ -10,15 +10,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 )
 
-// BenchmarkSaving runs each application with its tracer's statistics on and off, in
-// turns, and says what a request costs its process either way: the processor's time of
-// the middle run. The daemon counts where the tracer does not.
+// BenchmarkSaving runs each application with client-computed statistics on and off, in turns, and
+// reports the median processor time per request of the application's process for both.
 func BenchmarkSaving(b *testing.B) {
 	const turns = 5
 	for _, language := range []struct {
 		name string
 		app  app
-		each int // requests of a user, twice: of the second half the time is taken
+		each int // requests per user, sent twice; the second half is measured
 	}{{"python", pythonShop(), 1000}, {"node", nodeShop(), 2000}, {"java", javaShop(), 500}} {
 		b.Run(language.name, func(b *testing.B) {
 			costs := map[bool][]float64{}
@@ -39,7 +38,7 @@ func BenchmarkSaving(b *testing.B) {
 	}
 }
 
-// costOf runs an application once, and returns what it says.
+// costOf runs an application once and returns the time that it prints.
 func costOf(b *testing.B, a app, each int, computes bool) (us float64) {
 	b.Helper()
 	agent := startAgent(b)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// seen is what a TraceInterceptor was shown of one span, as apps/java/Seen.java has written it.
+// seen is the view of a TraceInterceptor on one span, as written by apps/java/Seen.java.
 type seen struct {
 	Row, Call       int
 	Whole           bool `json:"whole"`      // its trace was shown with its local root
@@ -27,14 +27,14 @@ type seen struct {
 	Tags            map[string]string
 }
 
-// run is one of the application under dd-java-agent with that interceptor: what it was shown, and
-// what left the tracer.
+// run is a run of the application under dd-java-agent with that interceptor: the intercepted spans, and
+// the spans sent.
 type run struct {
 	seen []seen
 	sent sent
 }
 
-// interceptorRun has the application run once. does is what the interceptor does to every second trace.
+// interceptorRun runs the application once. does is the interceptor's action on every second trace.
 func interceptorRun(t *testing.T, does string, computes bool) run {
 	t.Helper()
 	agent := startAgent(t)
@@ -65,7 +65,7 @@ func interceptorRun(t *testing.T, does string, computes bool) run {
 	return r
 }
 
-// calls are how many traces, or parts of one, the interceptor was shown.
+// calls returns the number of intercepted traces or trace parts.
 func (r run) calls() (all int) {
 	for _, s := range r.seen {
 		all = max(all, s.Call)

@@ -16,13 +16,13 @@ import (
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 )
 
-// sent is what left a tracer for its agent.
+// sent is the data sent by a tracer to its agent.
 type sent struct {
-	spans      map[int]sentSpan // by the number that the interceptor gave them
+	spans      map[int]sentSpan // by the number assigned by the interceptor
 	traces     int
-	statistics int            // spans in statistics of its own
-	dropped    int            // spans of which a header said that they were dropped
-	marks      map[string]int // requests with traces, by what Datadog-Client-Computed-Stats said
+	statistics int            // spans in client-computed statistics
+	dropped    int            // spans reported as dropped in a header
+	marks      map[string]int // number of trace requests by the value of Datadog-Client-Computed-Stats
 }
 
 // sentSpan is a span and the priority of its trace.
@@ -31,13 +31,13 @@ type sentSpan struct {
 	priority float64
 }
 
-// tap stands between a tracer and its agent, in the old format of traces alone.
+// tap is a proxy between a tracer and its agent for the v0.4 trace format.
 type tap struct {
 	socket string
 	server *http.Server
 	mu     sync.Mutex
 	sent   sent
-	failed error // the first
+	failed error // first error
 }
 
 func startTap(t *testing.T, agent string) *tap {
@@ -58,15 +58,15 @@ func startTap(t *testing.T, agent string) *tap {
 			return
 		}
 		p.look(r, body)
-		handOn(w, r, body, client, p.fail)
+		forwardRequest(w, r, body, client, p.fail)
 	})}
 	go p.server.Serve(listener)
 	t.Cleanup(func() { p.server.Close(); client.CloseIdleConnections() })
 	return p
 }
 
-// handOn has the agent answer.
-func handOn(w http.ResponseWriter, r *http.Request, body []byte, client *http.Client, fail func(error)) {
+// forwardRequest forwards a request and returns the agent's response.
+func forwardRequest(w http.ResponseWriter, r *http.Request, body []byte, client *http.Client, fail func(error)) {
 	request, err := http.NewRequest(r.Method, "http://localhost"+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		fail(err)
@@ -87,7 +87,7 @@ func handOn(w http.ResponseWriter, r *http.Request, body []byte, client *http.Cl
 	_, _ = io.Copy(w, answer.Body)
 }
 
-// look reads what a request says.
+// look reads the content of a request.
 func (p *tap) look(r *http.Request, body []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *tap) look(r *http.Request, body []byte) {
 		_, err := traces.UnmarshalMsg(body)
 		p.note(err)
 		if len(traces) == 0 {
-			return // the tracer asks whether there is such a path
+			return // the tracer is probing the path
 		}
 		dropped, err := strconv.Atoi(r.Header.Get("Datadog-Client-Dropped-P0-Spans"))
 		p.note(err)
@@ -145,7 +145,7 @@ func (p *tap) fail(err error) {
 	p.note(err)
 }
 
-// stop ends it and returns what left the tracer.
+// stop stops the tap and returns the data sent by the tracer.
 func (p *tap) stop(t *testing.T) sent {
 	t.Helper()
 	p.server.Close()

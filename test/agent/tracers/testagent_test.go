@@ -21,14 +21,12 @@ import (
 	"time"
 )
 
-// testAgent is ddapm-test-agent as Datadog publishes it, which the authors of
-// tracers hold their tracers against.
+// testAgent is Datadog's published ddapm-test-agent, which tracer authors use to test their tracers.
 type testAgent struct {
 	url, socket string
 }
 
-// startTestAgent runs the test agent on loopback, with the checks of requests that
-// hold for any tracer.
+// startTestAgent runs the test agent on loopback, with the request checks that apply to every tracer.
 func startTestAgent(t *testing.T) *testAgent {
 	t.Helper()
 	dir, port := t.TempDir(), freePort(t)
@@ -41,8 +39,7 @@ func startTestAgent(t *testing.T) *testAgent {
 	return a
 }
 
-// get asks the test agent for what it has, which it refuses when it can't decode a
-// request that it was sent.
+// get queries the test agent, which responds with an error if it could not decode a request.
 func (a *testAgent) get(t *testing.T, path string, into any) {
 	t.Helper()
 	answer, err := http.Get(a.url + path)
@@ -59,7 +56,7 @@ func (a *testAgent) get(t *testing.T, path string, into any) {
 	}
 }
 
-// traces returns all spans by trace and span id.
+// traces returns all spans by trace ID and span ID.
 func (a *testAgent) traces(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	var traces [][]map[string]any
@@ -113,10 +110,9 @@ func (a *testAgent) statistics(t *testing.T) map[string]counted {
 	return groups
 }
 
-// TestDatadogTestAgent runs the built daemon between ddtrace and Datadog's test agent.
-// The test agent decodes every statistics payload, counts exactly the spans that the
-// application made, and has the same traces as one that the same tracer sends to
-// directly.
+// TestDatadogTestAgent runs the daemon binary between ddtrace and Datadog's test agent. The test agent
+// must decode every statistics payload, count exactly the application's spans, and have the same traces
+// as a test agent without a daemon.
 func TestDatadogTestAgent(t *testing.T) {
 	daemon := filepath.Join(t.TempDir(), "spanstatsd")
 	build := exec.Command("go", "build", "-o", daemon, "./cmd/spanstatsd")
@@ -145,7 +141,7 @@ func againstTestAgent(t *testing.T, daemon string, s setting) {
 	stop()
 
 	want := map[string]counted{}
-	for i := range 5 { // resources, of 40 requests each
+	for i := range 5 { // resources with 40 requests each
 		status, errors := 200, 0
 		if i == 3 {
 			status, errors = 500, 40
@@ -175,8 +171,8 @@ func lines[V any](groups map[string]V) string {
 	return strings.Join(all, "\n")
 }
 
-// launch starts a program. The returned function ends it with SIGTERM and fails the test
-// if the program does not end by itself then, which the end of the test does otherwise.
+// launch starts a program. The returned function ends it with SIGTERM and fails the test if the program
+// does not exit by itself. Without that call, the program is ended with the test.
 func launch(t *testing.T, command *exec.Cmd, env ...string) (stop func()) {
 	t.Helper()
 	command.Env = append(os.Environ(), env...)
@@ -205,7 +201,7 @@ func launch(t *testing.T, command *exec.Cmd, env ...string) (stop func()) {
 	return stop
 }
 
-// await waits until a URL answers 200.
+// await waits until a URL responds with 200.
 func await(t *testing.T, url string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -223,7 +219,7 @@ func await(t *testing.T, url string) {
 	}
 }
 
-// freePort returns a port of loopback that nothing listens on.
+// freePort returns an unused loopback port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

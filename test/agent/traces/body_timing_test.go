@@ -17,10 +17,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench"
 )
 
-// BenchmarkBody is one request from its bytes to its statistics: by our counter, up
-// to the batch that a ring takes, and by the agent's receiver and concentrator. The
-// requests are some that tracers have sent, and such of random traces, whose spans have
-// about twenty random tags each and hardly a key in common.
+// BenchmarkBody measures a request from its bytes to its statistics: with the daemon's counter, up to
+// the batch for the ring, and with the agent's receiver and concentrator. The requests are recorded
+// ones of tracers, and random ones whose spans have about twenty random tags each, with almost no
+// common keys.
 func BenchmarkBody(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	for _, format := range []datadog.Format{datadog.FormatV04, datadog.FormatV05, datadog.FormatV1} {
@@ -31,7 +31,7 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
-// recordedBody is what a tracer has sent, with the language that it named.
+// recordedBody returns the recorded request of a tracer and the tracer's language.
 func recordedBody(b *testing.B, format datadog.Format) (body []byte, lang string, spans int) {
 	r, spans, err := bench.Request(format.String(), time.Now())
 	if err != nil {
@@ -54,7 +54,7 @@ func randomBody(format datadog.Format) (body []byte, spans int) {
 	return formats[format](p, rnd), spans
 }
 
-// countBeside counts a body, which has so many spans, in both ways.
+// countBeside counts a body with the given number of spans in both ways.
 func countBeside(b *testing.B, format datadog.Format, body []byte, lang string, spans int) {
 	o := makeOracle()
 	policy, c := agentPolicy(b, o.conf), dd.NewCounter()
@@ -82,7 +82,7 @@ func countBeside(b *testing.B, format datadog.Format, body []byte, lang string, 
 	})
 }
 
-// used is the processor's time that this process has used.
+// used returns the processor time that this process has used.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -11,8 +11,8 @@ import (
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// TestBrokenBodiesAreLeftToTheAgent: of bodies with flipped, cut and repeated bytes, the counter
-// takes none that the agent would refuse, and counts those that it takes as the agent does.
+// TestBrokenBodiesAreLeftToTheAgent flips, removes and repeats bytes of bodies. The counter must not
+// accept a body that the agent would refuse, and must count the accepted ones like the agent.
 func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)
@@ -50,9 +50,9 @@ func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 	}
 }
 
-// ambiguous says whether two counts can differ because a trace has lost several
-// roots, of which the agent takes any: then the spans are as many, and only what
-// the root says for them is another.
+// ambiguous reports whether two counts can differ because a trace has several roots after losing spans,
+// of which the agent takes any. The number of spans must be equal then, and only the facts defined by
+// the root can differ.
 func ambiguous(a, b map[string]total) bool {
 	sum := func(m map[string]total) (spans float64) {
 		for _, one := range m {

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestWhatIsLeftOfABodyIsToTheAgentWhatItWas: unsampled traces are cut out of random bodies of
-// v1.0, and the agent reads the same facts and the same other traces, each string by the number
-// that it had.
+// TestWhatIsLeftOfABodyIsToTheAgentWhatItWas removes unsampled traces from random v1.0 bodies. The
+// agent must read the same facts and the same remaining traces, with each string at its original
+// number.
 func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(10, 77))
 	c, policy := dd.NewCounter(), agentPolicy(t, makeOracle().conf)
@@ -68,7 +68,7 @@ func decodeV1(t *testing.T, body []byte) *idx.InternalTracerPayload {
 	return p
 }
 
-// keptOf are the traces that stay, and how many spans the others have.
+// keptOf returns the remaining traces and the number of spans in the removed ones.
 func keptOf(p *idx.InternalTracerPayload) (kept []*idx.InternalTraceChunk, spans int) {
 	for _, chunk := range p.Chunks {
 		asks := slices.ContainsFunc(chunk.Spans, func(s *idx.InternalSpan) bool {

@@ -1,5 +1,4 @@
-// Package traces compares what the daemon makes of traces with what the Datadog
-// agent's own code makes of the same bytes: the rules that client/rules offers to
-// tracers' authors, and what decodes and counts traces in internal/rules/datadog and
-// internal/rules/translate.
+// Package traces compares the daemon's reading of traces with the Datadog agent's own code, for the
+// same bytes: the rules in client/rules for tracer authors, and the decoding and counting of traces in
+// internal/rules/datadog and internal/rules/translate.
 package traces

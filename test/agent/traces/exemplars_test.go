@@ -15,8 +15,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
-// lookedAt is an exporter that only notes the exemplars of each cycle, and how many rows had
-// none.
+// lookedAt is an exporter that only records the exemplars of each cycle and the number of rows without
+// any.
 type lookedAt struct {
 	*otlp.Exporter
 	table *exemplars.Table
@@ -43,9 +43,9 @@ func (l *lookedAt) Encode(c *export.Cycle, emit func(*export.Payload)) export.En
 	return l.Exporter.Encode(&export.Cycle{Sealed: c.Sealed, Limit: c.Limit}, emit)
 }
 
-// TestExemplarsAreOfTracesThatTheAgentSendsOn sends random traces in every format, with priorities
-// of all kinds on any of their spans, through the daemon to the real agent: each exemplar is a
-// span of a trace that the agent would send to the backend, by the same id.
+// TestExemplarsAreOfTracesThatTheAgentSendsOn sends random traces in every format, with all sampling
+// priorities on any of their spans, through the daemon to the real agent. Each exemplar must be a span
+// of a trace that the agent would send to the backend, with the same ID.
 func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 	a := startAgent(t)
 	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:1")

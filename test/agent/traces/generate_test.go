@@ -11,12 +11,12 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// fakeSpan is a span as a tracer has it, to be written in any format. Its tags
-// are lists and not maps, so that a name may stand there twice.
+// fakeSpan is a tracer's span that can be encoded in any format. Its tags are lists instead of maps, so
+// that a name can occur twice.
 type fakeSpan struct {
 	service, name, resource, typ string
 	id, parent                   uint64
-	traceHigh, traceLow          uint64 // the same for all spans of a trace; 0 where a test does not care
+	traceHigh, traceLow          uint64 // the same for all spans of a trace; 0 if irrelevant for a test
 	start, duration              int64
 	failed                       bool
 	meta                         [][2]string
@@ -28,10 +28,10 @@ type fakeNumber struct {
 	value float64
 }
 
-// fakePayload is what one request brings.
+// fakePayload is the content of a request.
 type fakePayload struct {
 	traces                              [][]*fakeSpan
-	origins                             []string // of each trace, where the format has a place
+	origins                             []string // of each trace, if the format supports it
 	env, version, host, lang, container string
 	commit, processTags                 string
 }
@@ -72,7 +72,7 @@ func randomTrace(rnd *rand.Rand, now time.Time) []*fakeSpan {
 			duration: rnd.Int64N(5e9),
 			failed:   rnd.IntN(5) == 0,
 		}
-		// One root only, or one lost parent: of several the agent takes any.
+		// At most one root or one lost parent, because the agent takes any of several.
 		switch {
 		case i == root:
 			s.parent = rootParent
@@ -157,7 +157,7 @@ func (s *fakeSpan) randomTags(rnd *rand.Rand) {
 	rnd.Shuffle(len(s.meta), func(i, j int) { s.meta[i], s.meta[j] = s.meta[j], s.meta[i] })
 }
 
-// appendText writes a string in one of the forms that tracers use, as it is.
+// appendText writes a string in one of the encodings that tracers use.
 func appendText(rnd *rand.Rand, b []byte, s string) []byte {
 	if rnd.IntN(30) == 0 {
 		return msgp.AppendBytes(b, []byte(s))
@@ -165,7 +165,7 @@ func appendText(rnd *rand.Rand, b []byte, s string) []byte {
 	return msgp.AppendString(b, s)
 }
 
-// appendNumber writes whole numbers as integers now and then, as some encoders do.
+// appendNumber sometimes writes an integral number as an integer, like some encoders.
 func appendNumber(rnd *rand.Rand, b []byte, v float64) []byte {
 	if v == float64(int64(v)) && rnd.IntN(2) == 0 {
 		return msgp.AppendInt64(b, int64(v))
@@ -331,7 +331,7 @@ func (p *fakePayload) v07(rnd *rand.Rand) []byte {
 	return b
 }
 
-// v1Writer writes strings where they are first used.
+// v1Writer writes each string at its first use and its number afterwards.
 type v1Writer struct {
 	b    []byte
 	seen map[string]uint32
@@ -354,8 +354,8 @@ func (w *v1Writer) fieldText(n uint32, s string) {
 	w.text(s)
 }
 
-// v1 has valid strings only: the agent keeps others as they are in this format,
-// and we repair them.
+// v1 generates only valid strings: in this format, the agent keeps invalid strings unchanged, and the
+// daemon repairs them.
 func (p *fakePayload) v1(rnd *rand.Rand) []byte {
 	w := &v1Writer{seen: map[string]uint32{"": 0}}
 	w.b = msgp.AppendMapHeader(nil, 9)
@@ -391,7 +391,7 @@ func (p *fakePayload) v1(rnd *rand.Rand) []byte {
 		w.field(1)
 		w.text(kv[1])
 	}
-	w.field(99) // what a later version may bring
+	w.field(99) // an unknown field, as in a later version
 	w.b = msgp.AppendArrayHeader(w.b, 2)
 	w.text("of the future")
 	w.b = msgp.AppendMapHeader(w.b, 1)
@@ -443,7 +443,7 @@ func (w *v1Writer) span(rnd *rand.Rand, s *fakeSpan) {
 	w.field(16)
 	w.b = msgp.AppendUint32(w.b, uint32(rnd.IntN(7)))
 	w.field(12)
-	w.b = msgp.AppendArrayHeader(w.b, 1) // an event, with a string of its own
+	w.b = msgp.AppendArrayHeader(w.b, 1) // an event with a string of its own
 	w.b = msgp.AppendMapHeader(w.b, 1)
 	w.fieldText(2, "an event")
 	w.field(9)

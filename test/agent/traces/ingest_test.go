@@ -32,25 +32,27 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// repaired is a text as the readers of msgpack repair it, on one side only.
+// repaired returns a string as repaired by the msgpack readers. Only one side of the comparison needs
+// it.
 func repaired(text string) string { return string([]rune(text)) }
 
-// isNumber says whether statistics are made of a tag that is a number.
+// isNumber reports whether statistics read the tag's numeric value.
 func isNumber(tag string) bool {
 	return strings.Contains(tag, "status") || isStatusOfGRPC(tag) || isNumberAlone(tag)
 }
 
-// isNumberAlone says whether they are made of nothing else.
+// isNumberAlone reports whether statistics read only the tag's numeric value.
 func isNumberAlone(tag string) bool { return tag == "_dd.measured" || tag == "_sample_rate" }
 
-// isStatusOfGRPC says whether it is a status that is taken from a number where there is no text.
+// isStatusOfGRPC reports whether the tag is a gRPC status, which is read as a number if there is no
+// string.
 func isStatusOfGRPC(tag string) bool {
 	return strings.Contains(tag, "grpc.") || tag == "rpc.response.status_code"
 }
 
 func isStatusOfHTTP(tag string) bool { return strings.HasPrefix(tag, "http.") && isNumber(tag) }
 
-// statusIn is the status of HTTP that the agent takes from a tag: a number comes first.
+// statusIn returns the HTTP status that the agent reads from a tag: a number takes precedence.
 func statusIn(s *pb.Span, tag string) uint32 {
 	if number, ok := s.Metrics[tag]; ok {
 		return uint32(number)
@@ -62,7 +64,7 @@ func statusIn(s *pb.Span, tag string) uint32 {
 	return uint32(status)
 }
 
-// shown is all that is compared of a span.
+// shown returns the compared content of a span.
 func shown(s *pb.Span, wanted map[string]bool) string {
 	service, _ := normalize.NormalizeService(s.Service, "")
 	name, _ := normalize.NormalizeName(s.Name)
@@ -87,7 +89,7 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 		repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration, s.Error, tags)
 }
 
-// translated holds a translator to the agent's code.
+// translated compares a translator with the agent's code.
 type translated struct {
 	policy     *dd.Policy
 	translator *translate.Translator
@@ -111,14 +113,14 @@ func newTranslated(t testing.TB, o *oracle) *translated {
 	for _, name := range c.policy.Tags() {
 		c.wanted[name] = true
 	}
-	// The table has these as fields of the span or of its sender. They are compared where groups are.
+	// The span table has these as fields of the span or its sender. They are compared with the groups.
 	for _, name := range []string{"span.kind", "env", "version", "_dd.origin", "_dd.git.commit.sha"} {
 		delete(c.wanted, name)
 	}
 	return c
 }
 
-// translate makes traces of a request.
+// translate converts a request to traces.
 func (c *translated) translate(t testing.TB, all ptrace.Traces) {
 	t.Helper()
 	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
@@ -134,7 +136,7 @@ func (c *translated) translate(t testing.TB, all ptrace.Traces) {
 	}
 }
 
-// byService are the batches of a counter, whatever their senders.
+// byService returns the batches of a counter for all senders.
 func byService(c *dd.Counter) iter.Seq2[string, *span.Batch] {
 	return func(yield func(string, *span.Batch) bool) {
 		for origin, batch := range c.IngestedBatches {
@@ -145,7 +147,7 @@ func byService(c *dd.Counter) iter.Seq2[string, *span.Batch] {
 	}
 }
 
-// theirs are the spans of a request as the agent's ingest makes them, by resource.
+// theirs returns the spans of a request as converted by the agent's ingest, by resource.
 func (c *translated) theirs(all ptrace.Traces) (want []map[string]int) {
 	for _, resource := range all.ResourceSpans().All() {
 		_, filtered := attributes.ConsumeContainerTagsFromResource(resource.Resource())
@@ -162,7 +164,7 @@ func (c *translated) theirs(all ptrace.Traces) (want []map[string]int) {
 	return want
 }
 
-// ours are those of a translated request, by sender.
+// ours returns the spans of a translated request, by sender.
 func (c *translated) ours() []map[string]int {
 	got := make([]map[string]int, len(c.table.Senders))
 	for i := range c.table.Groups {
@@ -177,7 +179,7 @@ func (c *translated) ours() []map[string]int {
 	return got
 }
 
-// spanOf is a span of the table as one of the agent's.
+// spanOf converts a span of the span table to the agent's type.
 func (c *translated) spanOf(g *spantable.Group, s *spantable.Span) *pb.Span {
 	t := &c.table
 	made := &pb.Span{
@@ -205,7 +207,7 @@ func (c *translated) spanOf(g *spantable.Group, s *spantable.Span) *pb.Span {
 	return made
 }
 
-// compare compares what both make of a request.
+// compare compares the two conversions of a request.
 func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 	t.Helper()
 	got, want := c.ours(), c.theirs(all)
@@ -227,7 +229,7 @@ func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 	return spans
 }
 
-// TestSpansAreTranslatedAsTheAgentsIngestDoes, sender by sender.
+// TestSpansAreTranslatedAsTheAgentsIngestDoes compares the spans of each sender.
 func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 	c, spans := newTranslated(t, makeOracle()), 0
 	for seed := range uint64(400) {
@@ -246,7 +248,7 @@ func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 	}
 }
 
-// ingest is what the agent would count of a request that it takes itself.
+// ingest returns what the agent would count for a request that it receives directly.
 func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[string]total {
 	out := make(chan *api.Payload, 1)
 	translator, err := attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
@@ -267,9 +269,9 @@ func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[st
 	return o.totals(t)
 }
 
-// TestRequestsOfOTLPAreCountedAsByTheAgent: from the bytes of random requests to groups, the
-// translator and the counter make what the agent's ingest, its processing and its
-// concentrator make.
+// TestRequestsOfOTLPAreCountedAsByTheAgent checks that, from the bytes of random requests to groups,
+// the daemon's translator and counter have the same result as the agent's ingest, processing and
+// concentrator.
 func TestRequestsOfOTLPAreCountedAsByTheAgent(t *testing.T) {
 	o := makeOracle()
 	c, since, groups, left := newTranslated(t, o), time.Unix(1_789_999_000, 0), 0, 0

@@ -19,8 +19,8 @@ import (
 
 var additionalKeys = []string{"region", "tier"}
 
-// linked is the one group that the concentrator makes of a span as dd-trace-go, which links it,
-// gives it one; nil where it counts none.
+// linked returns the group that the concentrator makes of a span if used like in dd-trace-go; nil if
+// the span is not counted.
 func linked(t *testing.T, s *pb.Span) *pb.ClientGroupedStats {
 	t.Helper()
 	c := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
@@ -44,7 +44,7 @@ func linked(t *testing.T, s *pb.Span) *pb.ClientGroupedStats {
 	return payloads[0].Stats[0].Stats[0]
 }
 
-// labelsOf are those of a group, additional tags among them.
+// labelsOf returns the labels of a group, including additional tags.
 func labelsOf(g *pb.ClientGroupedStats) string {
 	return fmt.Sprintf("%q", []any{
 		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode),
@@ -54,8 +54,8 @@ func labelsOf(g *pb.ClientGroupedStats) string {
 	})
 }
 
-// TestTracerLabelsAreTheConcentrators: with labels of tracers a span of dd-trace-go counts as,
-// and under the labels that, the concentrator gives it in the tracer.
+// TestTracerLabelsAreTheConcentrators checks that, with tracer labels, the daemon counts a span of
+// dd-trace-go if the tracer's concentrator counts it, and under the same labels.
 func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(21, 7))
 	policy, ok := dd.NewPolicy(peerKeys, rules.Kinds, nil,
@@ -79,7 +79,7 @@ func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 			}
 		}
 		for key := range s.Meta {
-			delete(s.Metrics, key) // a tracer writes a tag as one of the two
+			delete(s.Metrics, key) // a tracer writes a tag either as a string or as a number
 		}
 		body, err := s.MarshalMsg(msgp.AppendArrayHeader(msgp.AppendArrayHeader(nil, 1), 1))
 		if err != nil {
@@ -110,7 +110,7 @@ func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 	}
 }
 
-// groupOf is a snapshot as a group of one.
+// groupOf converts a snapshot to a group.
 func groupOf(k *span.Key, s *span.Snapshot) *pb.ClientGroupedStats {
 	k.Normalize("go")
 	g := &pb.ClientGroupedStats{

@@ -26,10 +26,10 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// agentsMapping is what the agent converts all sketches to that it has to add up.
+// agentsMapping is the mapping to which the agent converts all sketches that it merges.
 var agentsMapping = must(mapping.NewLogarithmicMapping(.01))
 
-// counters are the ways in which tracers sketch.
+// counters are the sketches of the tracers.
 var counters = map[string]func() *ddsketch.DDSketch{
 	"go": func() *ddsketch.DDSketch {
 		return ddsketch.NewDDSketch(agentsMapping, store.NewCollapsingLowestDenseStore(2048),
@@ -50,8 +50,8 @@ var counters = map[string]func() *ddsketch.DDSketch{
 	},
 }
 
-// worker is the payload of one process: the language decides the mapping, and
-// services may be written in several.
+// worker returns the payload of one process. The language determines the mapping; tracers of several
+// languages can write the same services.
 func worker(rnd *rand.Rand, lang string, start time.Time) (p *pb.ClientStatsPayload, hits uint64) {
 	bucket := &pb.ClientStatsBucket{Start: uint64(start.UnixNano()), Duration: 10e9}
 	for resource := range 8 {
@@ -95,8 +95,7 @@ func worker(rnd *rand.Rand, lang string, start time.Time) (p *pb.ClientStatsPayl
 	}, hits
 }
 
-// groupsAt are the groups of an agent's output, by everything that tells them apart and
-// their second.
+// groupsAt returns the groups of an agent's output, by everything that identifies them and by second.
 func groupsAt(t *testing.T, of *realagent.Statistics) map[string]*pb.ClientGroupedStats {
 	all := map[string]*pb.ClientGroupedStats{}
 	for _, p := range of.Payloads() {
@@ -118,7 +117,7 @@ func groupsAt(t *testing.T, of *realagent.Statistics) map[string]*pb.ClientGroup
 	return all
 }
 
-// decoded is a sketch as the agent reads it.
+// decoded returns a sketch as the agent reads it.
 func decoded(encoded []byte) *ddsketch.DDSketch {
 	var message sketchpb.DDSketch
 	if err := proto.Unmarshal(encoded, &message); err != nil {
@@ -127,7 +126,7 @@ func decoded(encoded []byte) *ddsketch.DDSketch {
 	return must(ddsketch.FromProto(&message))
 }
 
-// asAgents is a sketch converted as the agent does it.
+// asAgents returns a sketch as converted by the agent.
 func asAgents(s *ddsketch.DDSketch) *ddsketch.DDSketch {
 	if s.IndexMapping.Equals(agentsMapping) {
 		return s
@@ -136,9 +135,8 @@ func asAgents(s *ddsketch.DDSketch) *ddsketch.DDSketch {
 		store.NewCollapsingLowestDenseStore(2048), 1)
 }
 
-// differ says in which bin two sketches differ, if in any. Whole counts differ or do
-// not; the parts of spans that a conversion gives, which are floating-point sums, may
-// differ by what their order does.
+// differ describes the bin in which two sketches differ, if any. Whole counts must be equal. Fractions
+// from a conversion are floating-point sums, so they may differ by rounding.
 func differ(a, b *ddsketch.DDSketch) string {
 	bins := func(s *ddsketch.DDSketch) map[int]float64 {
 		all := map[int]float64{-1: s.GetZeroCount()}
@@ -160,11 +158,11 @@ func differ(a, b *ddsketch.DDSketch) string {
 	return ""
 }
 
-// TestAgentSeesTheSameOfWorkers: statistics that sixteen processes of a service have computed
-// reach one agent through the daemon, which adds them up, and another one as they are. The two
-// agents would send on the same: group by group, second by second, and bin by bin. Where an agent
-// got one payload of a group it hands the sketch on in its own mapping, and where it got several,
-// converted; so two that differ in that are compared as the agent would convert them.
+// TestAgentSeesTheSameOfWorkers sends the client-computed statistics of sixteen processes of a service
+// to one agent through the daemon, which merges them, and to another agent directly. Both agents must
+// produce the same output for each group, second and bin. If an agent receives a group in a single
+// payload, it forwards the sketch with its original mapping, and otherwise converts it, so sketches
+// with different mappings are compared after the agent's conversion.
 func TestAgentSeesTheSameOfWorkers(t *testing.T) {
 	for name, langs := range map[string][]string{
 		"go": {"go"}, "java": {"java"}, "python": {"python"}, "mixed": {"go", "java", "python", "cubic"},
@@ -177,7 +175,7 @@ func TestAgentSeesTheSameOfWorkers(t *testing.T) {
 	}
 }
 
-// sameOfWorkers reports false where the machine was too slow to say anything.
+// sameOfWorkers returns false if the machine was too slow for a result.
 func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 	through, direct := startAgent(t), startAgent(t)
 	d, socket := startDaemon(t, through)
@@ -189,7 +187,7 @@ func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 	for n := range 16 {
 		workers.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(n), try))
-			// In two slots of the agent's, so that some groups come once and some often.
+			// In two slots of the agent, so that some groups occur once and others several times.
 			start := began.Add(-2 * time.Second * time.Duration(n%8/7))
 			p, of := worker(rnd, langs[n%len(langs)], start)
 			s := sent{

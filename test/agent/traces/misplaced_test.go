@@ -11,7 +11,7 @@ import (
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// sayAllButTypes leaves nothing of a payload empty but the types of spans.
+// sayAllButTypes fills all fields of a payload except the types of spans.
 func (p *fakePayload) sayAllButTypes() {
 	for _, trace := range p.traces {
 		for _, s := range trace {
@@ -29,9 +29,9 @@ func (p *fakePayload) sayAllButTypes() {
 	}
 }
 
-// TestMisplacedEmptyString: v0.5 bodies where only spans without a type refer to the empty string,
-// wherever it stands, are counted as the agent counts them; and that is more than where it stands
-// first.
+// TestMisplacedEmptyString uses v0.5 bodies in which only spans without a type refer to the empty
+// string, at any position in the string table. They must be counted like in the agent, which counts
+// more spans than with the empty string in the first position.
 func TestMisplacedEmptyString(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)

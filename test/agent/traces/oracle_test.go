@@ -18,7 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
-// oracle is the agent's own way from a decoded payload to statistics.
+// oracle is the agent's own path from a decoded payload to statistics.
 type oracle struct {
 	conf  *config.AgentConfig
 	agent *agent.Agent
@@ -33,7 +33,7 @@ var makeOracle = sync.OnceValue(func() *oracle {
 	return &oracle{conf, realagent.New(conf)}
 })
 
-// decode reads a body as the agent's receiver does.
+// decode decodes a body like the agent's receiver.
 func decode(format datadog.Format, body []byte, lang string) (*idx.InternalTracerPayload, error) {
 	p := &idx.InternalTracerPayload{}
 	var err error
@@ -58,7 +58,7 @@ func decode(format datadog.Format, body []byte, lang string) (*idx.InternalTrace
 	return p, err
 }
 
-// count is what the agent would count of a body.
+// count returns what the agent would count for a body.
 func (o *oracle) count(t testing.TB, format datadog.Format, body []byte, lang string, topLevel bool,
 	since time.Time,
 ) (map[string]total, error) {
@@ -72,7 +72,7 @@ func (o *oracle) count(t testing.TB, format datadog.Format, body []byte, lang st
 	return o.totals(t), nil
 }
 
-// totals are what its concentrator has counted.
+// totals returns what the agent's concentrator has counted.
 func (o *oracle) totals(t testing.TB) map[string]total {
 	totals := map[string]total{}
 	for _, payload := range o.agent.Concentrator.(*stats.Concentrator).Flush(true).Stats {

@@ -13,8 +13,8 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// repeatedSpan is a span whose fields stand there once, twice or not at all, in any
-// order, and so do its tags.
+// repeatedSpan returns an encoded span whose fields and tags occur once, twice or not at all, in any
+// order.
 func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 	text := func(b []byte, key, value string) []byte {
 		return msgp.AppendString(msgp.AppendString(b, key), value)
@@ -67,8 +67,8 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 	return append(msgp.AppendMapHeader(nil, n), written...)
 }
 
-// TestRepeatedFields: where a field stands twice, the value counts that counts for the agent, or
-// the body is left to it.
+// TestRepeatedFields checks that the value of a repeated field is the one that counts for the agent, or
+// that the body is left to the agent.
 func TestRepeatedFields(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)

@@ -16,10 +16,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/client/rules"
 )
 
-// pick returns one of them.
+// pick returns one of the values at random.
 func pick[T any](rnd *rand.Rand, of ...T) T { return of[rnd.IntN(len(of))] }
 
-// peerKeys are a few of the agent's, in its order.
+// peerKeys are some of the agent's peer tags, in its order.
 var peerKeys = []string{"_dd.base_service", "db.name", "out.host", "peer.hostname", "peer.service"}
 
 func randomHost(rnd *rand.Rand) string {
@@ -51,10 +51,10 @@ func randomNumber(rnd *rand.Rand) float64 {
 		1e300, math.Inf(1), math.NaN())
 }
 
-// statusTags are where a status may stand.
+// statusTags are the tags that can contain an HTTP status.
 var statusTags = append([]string{rules.TagHTTPStatus, rules.TagOTelHTTPStatus}, rules.GRPCStatusTags[:]...)
 
-// randomSpan has every tag that a rule asks for, now and then.
+// randomSpan returns a span that sometimes has each of the tags that the rules read.
 func randomSpan(rnd *rand.Rand) *pb.Span {
 	s := &pb.Span{
 		Service: "shop", Name: "web.request", Resource: "GET /", Type: "web",
@@ -89,8 +89,8 @@ func randomSpan(rnd *rand.Rand) *pb.Span {
 	return s
 }
 
-// counted is the one group that the agent makes of a span, nil where it counts
-// none.
+// counted returns the group that the agent makes of a span, or nil if the agent does not count the
+// span.
 func counted(t *testing.T, s *pb.Span, origin string) *pb.ClientGroupedStats {
 	t.Helper()
 	c := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
@@ -109,7 +109,7 @@ func counted(t *testing.T, s *pb.Span, origin string) *pb.ClientGroupedStats {
 	return payloads[0].Stats[0].Stats[0]
 }
 
-// TestRulesAreTheAgents: what is counted, and each label, span by span.
+// TestRulesAreTheAgents checks whether each span is counted, and each label.
 func TestRulesAreTheAgents(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 10))
 	eligible := 0
@@ -145,7 +145,7 @@ func TestRulesAreTheAgents(t *testing.T) {
 	}
 }
 
-// TestPeersAreQuantizedAsByTheAgent over lists of hosts, also long ones.
+// TestPeersAreQuantizedAsByTheAgent checks lists of hosts, including long ones.
 func TestPeersAreQuantizedAsByTheAgent(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 11))
 	for range 200_000 {
@@ -161,7 +161,7 @@ func TestPeersAreQuantizedAsByTheAgent(t *testing.T) {
 	}
 }
 
-// TestTopLevelAsTheAgentFindsIt over random traces: broken ones, too.
+// TestTopLevelAsTheAgentFindsIt checks random traces, including incomplete ones.
 func TestTopLevelAsTheAgentFindsIt(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 12))
 	for range 20_000 {
@@ -178,7 +178,7 @@ func TestTopLevelAsTheAgentFindsIt(t *testing.T) {
 		var spans rules.Spans
 		spans.Reset(links)
 		root := traceutil.GetRoot(trace)
-		lost := 0 // spans that have lost their parents: of several the agent takes any
+		lost := 0 // number of spans with lost parents; the agent takes any of them as root
 		for i := range links {
 			if !slices.ContainsFunc(links, func(l rules.Link) bool { return l.Span == links[i].Parent }) {
 				lost++

@@ -16,10 +16,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// BenchmarkSlow is what a pod pays for a thousand spans a second, in the requests that
-// tracers have sent: the agent, as a process, where it counts them itself, and where the
-// daemon, another process, does. Both get the same requests at the same time, for about two
-// of their intervals.
+// BenchmarkSlow measures the processor time of a pod for a thousand spans per second in recorded
+// requests of tracers: with an agent process that counts them, and with a daemon process that counts
+// them for the agent. Both receive the same requests at the same time, for about two of the agent's
+// intervals.
 func BenchmarkSlow(b *testing.B) {
 	const seconds, warmUp = 20, 4
 	dir := b.TempDir()
@@ -37,7 +37,7 @@ func BenchmarkSlow(b *testing.B) {
 				"--apm-socket="+daemon,
 				"--agent-url=unix://"+behind, "--http-addr=127.0.0.1:0", "--drop-unsampled=off")},
 		}
-		time.Sleep(2 * time.Second) // the daemon learns what the agent wants
+		time.Sleep(2 * time.Second) // until the daemon knows the agent's features
 		tracers := []*http.Client{tracerOf(alone), tracerOf(daemon)}
 		var before []measure.CPU
 		var measured time.Time
@@ -66,13 +66,13 @@ func BenchmarkSlow(b *testing.B) {
 	}
 }
 
-// process is one that is measured.
+// process is a measured process.
 type process struct {
 	name string
 	cmd  *exec.Cmd
 }
 
-// build makes the programs as processes need them.
+// build builds the programs.
 func build(b *testing.B, dir string) {
 	b.Helper()
 	for folder, main := range map[string]string{"..": "./pod/agent", "../../..": "./cmd/spanstatsd"} {
@@ -84,7 +84,7 @@ func build(b *testing.B, dir string) {
 	}
 }
 
-// started runs a program until the benchmark ends, and returns when it listens.
+// started starts a program that runs until the end of the benchmark, and waits until it listens.
 func started(b *testing.B, socket, program string, args ...string) *exec.Cmd {
 	b.Helper()
 	cmd := exec.Command(program, args...)
@@ -103,7 +103,7 @@ func started(b *testing.B, socket, program string, args ...string) *exec.Cmd {
 	return nil
 }
 
-// stop ends a process that may have ended.
+// stop stops a process that may already have ended.
 func stop(cmd *exec.Cmd) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	_ = cmd.Wait()
@@ -129,7 +129,7 @@ func spent(b *testing.B, processes []process) (all []measure.CPU) {
 	return all
 }
 
-// deliver sends a recorded request whose spans have just ended, and says how many they are.
+// deliver sends a recorded request whose spans have just ended, and returns the number of spans.
 func deliver(b *testing.B, tracer *http.Client, format string) (spans int) {
 	b.Helper()
 	req, spans, err := bench.Request(format, time.Now())

@@ -23,13 +23,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// startAgent runs the agent as it is, on a socket, with its outputs captured.
+// startAgent runs the unmodified agent on a socket, with its output captured.
 func startAgent(t *testing.T) *realagent.Agent {
 	t.Helper()
 	return realagent.Start(t, filepath.Join(t.TempDir(), "agent.sock"), nil)
 }
 
-// binned tells sketches apart that do not have the same counts in the same bins.
+// binned returns a number that differs for sketches with different counts or bins.
 func binned(t testing.TB, encoded []byte) (sum float64) {
 	var sketch sketchpb.DDSketch
 	if err := proto.Unmarshal(encoded, &sketch); err != nil {
@@ -46,8 +46,7 @@ func binned(t testing.TB, encoded []byte) (sum float64) {
 	return sum
 }
 
-// groups are all groups of statistics, whatever their buckets: what tells them
-// apart, and what they count.
+// groups returns all groups of statistics over all buckets: their identity and their counts.
 func groups(t *testing.T, of *realagent.Statistics) map[string]total {
 	totals := map[string]total{}
 	for _, p := range of.Payloads() {
@@ -135,9 +134,9 @@ func (s *sent) to(t *testing.T, client *http.Client) (answer string) {
 	return fmt.Sprintf("%d %s", resp.StatusCode, text)
 }
 
-// TestAgentSeesTheSame sends the same requests to one agent through the daemon and
-// to another one as they are: what the two would send on is equal, group by group,
-// whether we counted a request or left it to the agent.
+// TestAgentSeesTheSame sends the same requests to one agent through the daemon and to another one
+// directly. Their output must be equal for each group, whether the daemon counted a request or left it
+// to the agent.
 func TestAgentSeesTheSame(t *testing.T) {
 	through, direct := startAgent(t), startAgent(t)
 	d, socket := startDaemon(t, through)
@@ -153,7 +152,7 @@ func TestAgentSeesTheSame(t *testing.T) {
 			},
 		}
 		if format == datadog.FormatV07 {
-			// The agent takes the container of this format from its body alone.
+			// For this format, the agent reads the container from the body alone.
 			delete(s.header, "Datadog-Container-ID")
 		}
 		if rnd.IntN(2) == 0 {

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// total is what a group counts.
+// total is the content of a group.
 type total struct {
 	hits, errors, topLevel, duration float64
 	fine, failed                     float64 // in the two sketches
@@ -30,7 +30,7 @@ func (a total) plus(b total) total {
 	}
 }
 
-// sketched is how many durations a sketch holds.
+// sketched returns the number of durations in a sketch.
 func sketched(t testing.TB, encoded []byte) (count float64) {
 	var sketch sketchpb.DDSketch
 	if err := proto.Unmarshal(encoded, &sketch); err != nil {
@@ -43,7 +43,7 @@ func sketched(t testing.TB, encoded []byte) (count float64) {
 	return count
 }
 
-// ours is what the daemon would count of what a counter made of a body.
+// ours returns what the daemon would count for the batches of a counter.
 func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string,
 	since time.Time,
 ) map[string]total {
@@ -90,9 +90,8 @@ var formats = map[datadog.Format]func(*fakePayload, *rand.Rand) []byte{
 	datadog.FormatV07: (*fakePayload).v07, datadog.FormatV1: (*fakePayload).v1,
 }
 
-// withinOneBucket repeats a comparison that the clock took into another bucket:
-// a span with no start, or one that ends in the future, is counted where "now" is,
-// and each side has a now of its own.
+// withinOneBucket repeats a comparison if a bucket ended during it: a span without a start, or with an
+// end in the future, is counted at the current time, which can differ between the two sides.
 func withinOneBucket(compare func()) {
 	for {
 		bucket := time.Now().UnixNano() / 10e9
@@ -103,8 +102,8 @@ func withinOneBucket(compare func()) {
 	}
 }
 
-// TestBodiesAreCountedAsByTheAgent: for random traces in every format, group by
-// group and bucket by bucket, the counter makes what the agent's concentrator makes.
+// TestBodiesAreCountedAsByTheAgent checks random traces in every format. For each group and bucket, the
+// counter must have the same result as the agent's concentrator.
 func TestBodiesAreCountedAsByTheAgent(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)

@@ -18,10 +18,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// slowAgent is a stand-in that answers a request with traces when a test says so.
+// slowAgent is a fake agent that responds to trace requests on demand.
 type slowAgent struct {
 	*fakeAgent
-	release []chan struct{} // in the order in which requests come
+	release []chan struct{} // in the order of the requests
 }
 
 func startSlowAgent(t *testing.T, requests int) *slowAgent {
@@ -45,7 +45,7 @@ func startSlowAgent(t *testing.T, requests int) *slowAgent {
 	return a
 }
 
-// has waits until so many requests are at the agent.
+// has waits until the agent has received n requests.
 func (a *slowAgent) has(t *testing.T, n int) {
 	t.Helper()
 	eventually.True(t, fmt.Sprint(n, " requests are at the agent"), func() bool {
@@ -53,7 +53,7 @@ func (a *slowAgent) has(t *testing.T, n int) {
 	})
 }
 
-// tracerConn is a tracer's connection, byte by byte.
+// tracerConn is a tracer's connection, controlled byte by byte.
 type tracerConn struct {
 	*net.UnixConn
 	t    *testing.T
@@ -78,7 +78,7 @@ func (c *tracerConn) put(path string, body []byte) {
 	}
 }
 
-// answered reads one answer, which must be good.
+// answered reads a response, which must be successful.
 func (c *tracerConn) answered() {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.from, nil)
@@ -91,7 +91,7 @@ func (c *tracerConn) answered() {
 	}
 }
 
-// countedOnce ends the daemon: of all tries, each marked, one was counted.
+// countedOnce stops the daemon and checks that every attempt was marked and one was counted.
 func (p *proxied) countedOnce(tries int) {
 	p.t.Helper()
 	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
@@ -108,9 +108,8 @@ func (p *proxied) countedOnce(tries int) {
 	}
 }
 
-// TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce: whichever way a tracer
-// has of losing patience with a slow answer, its second try is marked as the first is, and
-// only one of them is counted.
+// TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce tests the ways in which tracers time
+// out. The retry must be marked like the first attempt, and only one of them counted.
 func TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce(t *testing.T) {
 	for name, leave := range map[string]func(first *tracerConn){
 		"it closes the first connection, as Python and Node do": func(first *tracerConn) { first.Close() },
@@ -138,8 +137,9 @@ func TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce(t *testing.
 	}
 }
 
-// TestASecondTryThatOvertakesTheFirstIsCountedOnce: the second is answered, and its tracer
-// has the answer, while the first still waits; then a third comes, and the first ends.
+// TestASecondTryThatOvertakesTheFirstIsCountedOnce retries while the first attempt waits for the agent.
+// The response to the retry arrives first, then there is a third attempt, and then the first one
+// completes.
 func TestASecondTryThatOvertakesTheFirstIsCountedOnce(t *testing.T) {
 	agent := startSlowAgent(t, 3)
 	p := start(t, agent.fakeAgent, nil)
@@ -160,7 +160,7 @@ func TestASecondTryThatOvertakesTheFirstIsCountedOnce(t *testing.T) {
 	p.countedOnce(3)
 }
 
-// TestTriesAtTheSameTimeAreCountedOnce: sixteen that are under way together.
+// TestTriesAtTheSameTimeAreCountedOnce has sixteen attempts in flight together.
 func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
 	const tries = 16
 	agent := startSlowAgent(t, tries)
@@ -180,8 +180,8 @@ func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
 	p.countedOnce(tries)
 }
 
-// TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce: the agent takes the connection
-// and goes away. The request was counted for it, and its second try is recognised.
+// TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce has the agent accept the connection and close
+// it. The request was counted before, and its retry must be recognized.
 func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
 	agent := startAgent(t)
 	socket := filepath.Join(t.TempDir(), "breaks")
@@ -219,8 +219,8 @@ func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
 	}
 }
 
-// TestStatisticsThatAreSentAgainAreMergedOnce: a tracer that leaves with the answer to its
-// statistics unread, and sends them again, has them merged once.
+// TestStatisticsThatAreSentAgainAreMergedOnce has a tracer disconnect before it reads the response to
+// its statistics. After a retry they must be merged once.
 func TestStatisticsThatAreSentAgainAreMergedOnce(t *testing.T) {
 	p := start(t, startAgent(t), nil)
 	body := statistics(t, own, time.Now().Truncate(10*time.Second), "r", 7, 1000)
@@ -244,8 +244,9 @@ func TestStatisticsThatAreSentAgainAreMergedOnce(t *testing.T) {
 	}
 }
 
-// TestRetry_WithoutMemory: a retry that finds no memory for its body is not left to the agent, which would
-// count it again. Its tracer loses the connection, and retries once more.
+// TestRetry_WithoutMemory checks a retry whose body exceeds the available memory. It is not forwarded,
+// because the agent would count it again. The daemon closes the tracer's connection, and the tracer
+// retries.
 func TestRetry_WithoutMemory(t *testing.T) {
 	const memory = 256 << 10
 	agent := startAgent(t)

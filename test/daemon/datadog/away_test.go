@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestWhereTheAgentIsAwayATracersConnectionEnds: without an answer, as it would without the
-// daemon, whatever the tracer asks for; tracers that try again after that do it, and those
-// that do not lose no more than they would.
+// TestWhereTheAgentIsAwayATracersConnectionEnds checks that, as without the daemon, a tracer gets no
+// response from an unreachable agent, regardless of the request. Tracers that retry such an error do
+// so, and the others lose no more than without the daemon.
 func TestWhereTheAgentIsAwayATracersConnectionEnds(t *testing.T) {
 	body := trace()
 	for name, request := range map[string]string{
@@ -37,7 +37,7 @@ func TestWhereTheAgentIsAwayATracersConnectionEnds(t *testing.T) {
 				t.Errorf("%s requests failed", failed)
 			}
 			received := uint64(0)
-			if name == "traces" { // whose spans have happened all the same
+			if name == "traces" { // spans of traces are counted nevertheless
 				p.await("counted", 1)
 				received = 1
 			}
@@ -48,10 +48,10 @@ func TestWhereTheAgentIsAwayATracersConnectionEnds(t *testing.T) {
 	}
 }
 
-// TestByDefaultARequestWaitsLessThanAnyTracer: for an agent that is away, so that none sends
-// it again meanwhile; and it does wait.
+// TestByDefaultARequestWaitsLessThanAnyTracer checks that requests wait for an unreachable agent, but
+// not until a tracer's timeout, so that no tracer retries in the meantime.
 func TestByDefaultARequestWaitsLessThanAnyTracer(t *testing.T) {
-	const shortest = 2 * time.Second // of the time-outs of tracers: dd-trace-js and ddtrace
+	const shortest = 2 * time.Second // shortest timeout of a tracer (dd-trace-js, ddtrace)
 	config := daemon.DefaultConfig().APM
 	if config.Buffer <= 0 || config.Buffer >= shortest {
 		t.Errorf("it waits for %s", config.Buffer)
@@ -67,9 +67,9 @@ func TestByDefaultARequestWaitsLessThanAnyTracer(t *testing.T) {
 	}
 }
 
-// TestATracerThatTriesAgainAfterANetworkErrorLosesNothing: one such as dd-trace-js tries
-// once more where it got no answer, and never where it got one. Its flush arrives
-// though the agent restarted under the first try.
+// TestATracerThatTriesAgainAfterANetworkErrorLosesNothing uses a tracer like dd-trace-js, which retries
+// once after a network error and never after a response. Its spans must arrive although the agent
+// restarted during the first attempt.
 func TestATracerThatTriesAgainAfterANetworkErrorLosesNothing(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = 0 })

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// metricsCollector takes metrics of OTLP and keeps, of each series, its exemplar's trace and
-// span, and how many calls it counted.
+// metricsCollector receives OTLP metrics. For each series it keeps the trace and span of its exemplar
+// and its calls.
 type metricsCollector struct {
 	*httptest.Server
 	t testing.TB
@@ -33,7 +33,7 @@ func startCollector(t testing.TB) *metricsCollector {
 		w.Header().Set("Content-Type", "application/x-protobuf")
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, metric := range message(body).all(1).all(2).all(2) { // of resources, of scopes
+		for _, metric := range message(body).all(1).all(2).all(2) { // resource metrics, scope metrics, metrics
 			for _, point := range (messages{metric}).all(7).all(1) {
 				calls, _ := protowire.ConsumeFixed64(point[6][0])
 				c.calls += int64(calls)
@@ -47,7 +47,7 @@ func startCollector(t testing.TB) *metricsCollector {
 	return c
 }
 
-// exemplars notes those of a point, each of which one of its buckets must count.
+// exemplars records the exemplars of a point. Each of them must be counted by a bucket of the point.
 func (c *metricsCollector) exemplars(point fields) {
 	series := ""
 	for _, attribute := range (messages{point}).all(1) {
@@ -64,7 +64,8 @@ func (c *metricsCollector) exemplars(point fields) {
 	}
 }
 
-// isCounted says whether a bucket of an exponential histogram has a span that took so long.
+// isCounted reports whether the point's exponential histogram has a non-empty bucket for the given
+// duration.
 func isCounted(point fields, seconds float64) bool {
 	if zeros, ok := point.number(7); ok && zeros > 0 && seconds == 0 {
 		return true
@@ -76,7 +77,7 @@ func isCounted(point fields, seconds float64) bool {
 		return math.Exp2(math.Ldexp(float64(protowire.DecodeZigZag(offset)+i),
 			-int(protowire.DecodeZigZag(scale))))
 	}
-	const rounded = 1e-9 // of a value at a bound
+	const rounded = 1e-9 // relative error at a bucket bound
 	counts := buckets[2][0]
 	for i := int64(0); len(counts) > 0; i++ {
 		spans, n := protowire.ConsumeVarint(counts)
@@ -88,7 +89,7 @@ func isCounted(point fields, seconds float64) bool {
 	return false
 }
 
-// fields are a message's, by number: bytes, or the encoding of a number.
+// fields are the fields of a message by number: bytes, or an encoded number.
 type fields map[protowire.Number][][]byte
 
 type messages []fields
@@ -115,7 +116,7 @@ func message(body []byte) fields {
 
 func (f fields) all(number protowire.Number) messages { return messages{f}.all(number) }
 
-// all are the messages in a field of all of these.
+// all returns the messages in a field of all messages of m.
 func (m messages) all(number protowire.Number) (within messages) {
 	for _, of := range m {
 		for _, body := range of[number] {

@@ -20,7 +20,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// sampled is a daemon with a collector beside its agent, and the exemplars that came there, by
+// sampled is a daemon with an agent and a collector, and the exemplars that the collector received, by
 // resource and outcome.
 type sampled struct {
 	*proxied
@@ -56,12 +56,12 @@ func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *
 		waits = c.APM.DropUnsampled == datadog.DropAuto
 	})
 	if waits {
-		s.dropping() // so the agent was asked
+		s.dropping() // waits until the agent's features are known
 	}
 	return s
 }
 
-// exemplars stops the daemon and returns what came.
+// exemplars stops the daemon and returns the received exemplars.
 func (s *sampled) exemplars() map[string]string {
 	s.t.Helper()
 	s.stop()
@@ -70,13 +70,13 @@ func (s *sampled) exemplars() map[string]string {
 	return maps.Clone(s.collector.found)
 }
 
-// sampledSpan is the only span of a trace, of a server. Its trace has the same number.
+// sampledSpan is a server span and the only span of its trace. Trace ID and span ID are equal.
 type sampledSpan struct {
 	number   uint64
 	resource string
 	ms       float64
 	isFailed bool
-	priority int // 9: none
+	priority int // 9 means none
 }
 
 func bodyOfSpans(spans ...sampledSpan) []byte {
@@ -112,9 +112,9 @@ func exemplarOf(number uint64) string {
 	return fmt.Sprintf("66f0a9b300000000%016x %016x", number, number)
 }
 
-// TestExemplarsAreOfTracesThatWentOn: of each resource the slowest span without an error and
-// the slowest with one, and none of a trace that sampling rejects, or may reject, whether it
-// is cut out or not.
+// TestExemplarsAreOfTracesThatWentOn checks that each resource has the slowest span without an error
+// and the slowest one with an error as exemplars, and no span of a trace that is or can be rejected by
+// sampling, whether or not the daemon drops rejected traces.
 func TestExemplarsAreOfTracesThatWentOn(t *testing.T) {
 	spans := []sampledSpan{
 		{1, "/a", 5, false, 1},
@@ -135,7 +135,7 @@ func TestExemplarsAreOfTracesThatWentOn(t *testing.T) {
 		"STATUS_CODE_ERROR /c ": exemplarOf(11),
 	}
 	for _, drops := range []datadog.Dropping{datadog.DropAuto, datadog.DropOff} {
-		// The daemon knows which traces the agent keeps only after it has answered.
+		// The daemon knows which traces the agent keeps only after the agent has responded.
 		var got map[string]string
 		eventually.True(t, "an exemplar", func() bool {
 			s := startSampled(t, startAgent(t), func(c *daemon.Config) { c.APM.DropUnsampled = drops })
@@ -149,7 +149,7 @@ func TestExemplarsAreOfTracesThatWentOn(t *testing.T) {
 	}
 }
 
-// swap puts the status before the resource, in whatever order they came.
+// swap exchanges status and resource in the keys.
 func swap(found map[string]string) map[string]string {
 	swapped := map[string]string{}
 	for name, ids := range found {
@@ -172,9 +172,9 @@ func TestExemplars_NotOfTracesCountedByTheirTracer(t *testing.T) {
 	}
 }
 
-// TestAnExemplarIsOfTheSeriesThatCountedItsSpan, whatever became of its key: of more resources
-// than there is room for, sent by several tracers at once, each exemplar has a duration that
-// its histogram counts, which the collector checks.
+// TestAnExemplarIsOfTheSeriesThatCountedItsSpan has several tracers send more resources than the daemon
+// can keep. Each exemplar must belong to the series that counted its span; the collector checks that
+// its duration is in a non-empty bucket.
 func TestAnExemplarIsOfTheSeriesThatCountedItsSpan(t *testing.T) {
 	s := startSampled(t, startAgent(t), func(c *daemon.Config) {
 		c.Aggregate.MaxAggregates, c.Aggregate.Masking = 16, registry.MaskNever

@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
-// before starts a daemon before a rude agent.
+// before starts a daemon with a misbehaving agent.
 func before(t *testing.T, rude func(net.Conn, *bufio.Reader)) *proxied {
 	t.Helper()
 	good := startAgent(t)
@@ -25,7 +25,7 @@ func before(t *testing.T, rude func(net.Conn, *bufio.Reader)) *proxied {
 	})
 }
 
-// receiveWhole reads a request to its end.
+// receiveWhole reads a complete request.
 func receiveWhole(t *testing.T, from *bufio.Reader) {
 	t.Helper()
 	r, err := http.ReadRequest(from)
@@ -37,8 +37,9 @@ func receiveWhole(t *testing.T, from *bufio.Reader) {
 	}
 }
 
-// TestAnAnswerBeforeTheBodysEndIsHeard: an agent that refuses a body, reads no more of it
-// and leaves the connection open is heard, and the connection serves nobody else.
+// TestAnAnswerBeforeTheBodysEndIsHeard has an agent refuse a body without reading it completely, on a
+// connection that it keeps open. The tracer must get the response, and the connection must not be
+// reused.
 func TestAnAnswerBeforeTheBodysEndIsHeard(t *testing.T) {
 	ended := make(chan struct{})
 	defer close(ended)
@@ -46,7 +47,7 @@ func TestAnAnswerBeforeTheBodysEndIsHeard(t *testing.T) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 413 x\r\nContent-Length: 0\r\n\r\n")
 		<-ended
 	})
-	body := padded(t, 3<<20) // far beyond any socket's buffer
+	body := padded(t, 3<<20) // larger than any socket buffer
 	for i, want := range []string{"413", "200"} {
 		if got := p.attempt(body); got != want {
 			t.Errorf("try %d was answered %s, want %s", i, got, want)
@@ -58,7 +59,7 @@ func TestAnAnswerBeforeTheBodysEndIsHeard(t *testing.T) {
 	}
 }
 
-// TestAnAgentMayTakeItsTime: one that reads a long body late gets all of it.
+// TestAnAgentMayTakeItsTime checks that an agent that starts late to read a long body gets all of it.
 func TestAnAgentMayTakeItsTime(t *testing.T) {
 	body := padded(t, 3<<20)
 	p := before(t, func(conn net.Conn, from *bufio.Reader) {
@@ -78,17 +79,17 @@ func TestAnAgentMayTakeItsTime(t *testing.T) {
 	}
 }
 
-// slowWrite is what a request may take before an answer is looked for.
+// slowWrite is the time after which a write that is still blocked makes the daemon check for an early
+// response.
 const slowWrite = 20 * time.Millisecond
 
-// TestAConnectionThatIsOverServesNobody: the daemon closes a connection on which its agent
-// said more than it was asked for, and neither that nor one that the agent has closed
-// answers another request.
+// TestAConnectionThatIsOverServesNobody checks that the daemon closes a connection with unsolicited
+// data from the agent, and uses neither it nor a connection closed by the agent for another request.
 func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 	const answer = "HTTP/1.1 202 x\r\nContent-Length: 0\r\n\r\n"
 	for name, test := range map[string]struct {
 		says  string
-		later string // when the tracer has its answer
+		later string // sent once the tracer has its response
 		stays bool
 	}{
 		"an answer afterwards": {says: answer, later: answer, stays: true},
@@ -111,7 +112,7 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 					_, _ = io.WriteString(conn, test.later)
 				}
 				if test.stays {
-					_, _ = io.Copy(io.Discard, from) // until the daemon has closed it
+					_, _ = io.Copy(io.Discard, from) // until the daemon closes it
 				}
 				conn.Close()
 				close(over)
@@ -138,7 +139,8 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 	}
 }
 
-// TestAnAnswerIsGivenBackWhole: its fields, except those of the connection, and its pieces.
+// TestAnAnswerIsGivenBackWhole checks that header fields, except those of the connection, and chunks
+// are preserved.
 func TestAnAnswerIsGivenBackWhole(t *testing.T) {
 	p := before(t, func(conn net.Conn, from *bufio.Reader) {
 		receiveWhole(t, from)

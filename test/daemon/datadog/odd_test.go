@@ -20,8 +20,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// say writes to the daemon as no client would, and reads until it closes: because it was
-// asked to by a last request, or because nothing more comes.
+// say writes raw bytes to the daemon and reads until the daemon closes the connection: after the last
+// request if that asks for it, or after the end of the input.
 func (p *proxied) say(bytes string, isAll bool) string {
 	p.t.Helper()
 	conn, err := net.Dial("unix", p.socket)
@@ -32,7 +32,7 @@ func (p *proxied) say(bytes string, isAll bool) string {
 	if !isAll {
 		bytes += "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	}
-	_, _ = io.WriteString(conn, bytes) // it may close before the end
+	_, _ = io.WriteString(conn, bytes) // fails if the daemon closes the connection early
 	if isAll {
 		_ = conn.(*net.UnixConn).CloseWrite()
 	}
@@ -40,8 +40,8 @@ func (p *proxied) say(bytes string, isAll bool) string {
 	return string(answer)
 }
 
-// TestOddRequests: what no tracer writes, or only an odd one, is counted once here or
-// once there, and answered.
+// TestOddRequests checks that unusual requests are counted exactly once, by the daemon or by the agent,
+// and get a response.
 func TestOddRequests(t *testing.T) {
 	body := string(trace())
 	request := func(method, path, header, body string) string {
@@ -55,10 +55,10 @@ func TestOddRequests(t *testing.T) {
 	one := request("PUT", "/v0.4/traces", "", body)
 	for name, test := range map[string]struct {
 		sent     string
-		got      int    // requests at the agent
-		mark     string // of each
+		got      int    // requests received by the agent
+		mark     string // marker of each request
 		received uint64
-		answers  string // how the first begins
+		answers  string // beginning of the first response
 	}{
 		"three of the same at once": {strings.Repeat(one, 3), 3, "true", 1, "HTTP/1.1 200"},
 		"naming its own mark": {
@@ -123,8 +123,8 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// TestPathsAreTheAgents: what is no endpoint to the letter is forwarded as it came, and
-// not redirected by us.
+// TestPathsAreTheAgents checks that a path that is not exactly an endpoint is forwarded unchanged and
+// not redirected by the daemon.
 func TestPathsAreTheAgents(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
@@ -136,8 +136,8 @@ func TestPathsAreTheAgents(t *testing.T) {
 	}
 }
 
-// rudeAgent is one that answers each connection's first request with what a function
-// does, as long as there are such functions.
+// rudeAgent returns an agent that treats the first request of each connection with the next of the
+// given functions, and later connections like good.
 func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)) (socket string,
 	met *atomic.Int32,
 ) {
@@ -175,11 +175,10 @@ func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)
 	return socket, met
 }
 
-// TestRudeAgents: whatever an agent does to a request, its tracer is answered or cut
-// off, the memory of its body goes back, and when it tries again it is counted no
-// second time.
+// TestRudeAgents checks that, whatever an agent does to a request, the tracer gets a response or a
+// closed connection, the memory of the body is released, and a retry is not counted again.
 func TestRudeAgents(t *testing.T) {
-	small, large := trace(), padded(t, 3<<20) // far beyond any socket's buffer
+	small, large := trace(), padded(t, 3<<20) // larger than any socket buffer
 	answer := func(text string) func(net.Conn, *bufio.Reader) {
 		return func(conn net.Conn, from *bufio.Reader) {
 			if req, err := http.ReadRequest(from); err == nil {
@@ -228,7 +227,7 @@ func TestRudeAgents(t *testing.T) {
 			if met.Load() == 0 {
 				t.Fatal("the agent was not met")
 			}
-			for range 10 { // whoever broke off once may be met by a connection that is gone
+			for range 10 { // after a connection has been broken, another pooled one can be closed, too
 				if p.attempt(test.body) == "200" {
 					break
 				}
@@ -247,7 +246,7 @@ func TestRudeAgents(t *testing.T) {
 	}
 }
 
-// padded is a body of about that length with one span to count.
+// padded returns a body of roughly the given length with one span to count.
 func padded(t *testing.T, length int) []byte {
 	t.Helper()
 	body, err := msgpack.Marshal([]any{[]any{map[string]any{
@@ -265,7 +264,7 @@ func padded(t *testing.T, length int) []byte {
 	return body
 }
 
-// attempt sends a body on a connection of its own, and says what its tracer got.
+// attempt sends a body over a new connection and returns the outcome for the tracer.
 func (p *proxied) attempt(body []byte, header ...string) string {
 	p.t.Helper()
 	req, err := http.NewRequest(http.MethodPut, "http://localhost/v0.4/traces", bytes.NewReader(body))
@@ -276,7 +275,7 @@ func (p *proxied) attempt(body []byte, header ...string) string {
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	req.GetBody = nil // and it is not tried again behind our back
+	req.GetBody = nil // prevents net/http from retrying
 	resp, err := p.client.Transport.RoundTrip(req)
 	if err != nil {
 		return "cut"
@@ -288,7 +287,7 @@ func (p *proxied) attempt(body []byte, header ...string) string {
 	return fmt.Sprint(resp.StatusCode)
 }
 
-// free waits until no memory of a body is held.
+// free waits until no memory is held for bodies.
 func (p *proxied) free() {
 	p.t.Helper()
 	held := ""
@@ -301,9 +300,8 @@ func (p *proxied) free() {
 	p.t.Errorf("%s bytes are still held", held)
 }
 
-// TestTracerLeavesAnAgentThatHangs: an agent that reads nothing and says nothing holds
-// neither a body nor a connection once its tracer has left, and what the tracer tries
-// again is counted once.
+// TestTracerLeavesAnAgentThatHangs checks that neither the body nor the connection is held once a
+// tracer has abandoned its request to an agent that does not respond, and that a retry is counted once.
 func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 	good := startAgent(t)
 	left := make(chan struct{})
@@ -334,9 +332,9 @@ func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 	}
 }
 
-// TestUnsampledAgain: what was cut out of a request that the agent refused is cut out
-// of the next try, and told again, but it is one trace in our counters. A connection
-// that breaks under the first try changes nothing of it.
+// TestUnsampledAgain checks that the unsampled traces of a request that the agent refused are removed
+// and reported again in the retry, but counted once in the metrics. A connection error during the first
+// attempt makes no difference.
 func TestUnsampledAgain(t *testing.T) {
 	agent := startAgent(t)
 	agent.info = strings.Replace(plainInfo, "{", `{"client_drop_p0s":true,`, 1)
@@ -387,14 +385,14 @@ func counted(t *testing.T, text string) (n int) {
 	return n
 }
 
-// told sends a body of a tracer that dropped three traces itself.
+// told sends a body of a tracer that has dropped three traces itself.
 func (p *proxied) told(body []byte) {
 	p.t.Helper()
 	p.attempt(body, "X-Datadog-Trace-Count", "3", "Datadog-Client-Dropped-P0-Traces", "3",
 		"Datadog-Client-Dropped-P0-Spans", "0")
 }
 
-// priorities is a body of traces of one span, each with such a priority.
+// priorities returns a body with one trace of one span per sampling priority.
 func priorities(t *testing.T, of ...int) []byte {
 	t.Helper()
 	var all []any
@@ -415,7 +413,7 @@ func priorities(t *testing.T, of ...int) []byte {
 	return body
 }
 
-// dropping waits until the daemon knows that the agent may be spared traces.
+// dropping waits until the daemon knows that it can drop unsampled traces for the agent.
 func (p *proxied) dropping() {
 	p.t.Helper()
 	for range 6_000 {

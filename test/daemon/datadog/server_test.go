@@ -24,14 +24,14 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// request is what the agent got.
+// request is a request received by the agent.
 type request struct {
 	method, path, query string
 	header              http.Header
 	body                []byte
 }
 
-// fakeAgent takes everything and remembers it.
+// fakeAgent accepts and records every request.
 type fakeAgent struct {
 	*http.Server
 	listener net.Listener
@@ -64,7 +64,7 @@ func (a *fakeAgent) listen(t *testing.T) {
 	t.Cleanup(func() { a.Close(); <-done })
 }
 
-// Close ends it, also where it has not begun to serve: nobody connects any more.
+// Close closes the agent, even if it has not started to serve.
 func (a *fakeAgent) Close() error {
 	return errors.Join(a.listener.Close(), a.Server.Close())
 }
@@ -72,7 +72,7 @@ func (a *fakeAgent) Close() error {
 func (a *fakeAgent) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // its sender broke off
+		return // the sender disconnected
 	}
 	if r.URL.Path == "/info" {
 		fmt.Fprint(w, a.info)
@@ -87,7 +87,7 @@ func (a *fakeAgent) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// of are the requests to a path.
+// of returns the requests to a path.
 func (a *fakeAgent) of(path string) (all []request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,7 +99,7 @@ func (a *fakeAgent) of(path string) (all []request) {
 	return all
 }
 
-// proxied is a daemon before an agent, and a tracer's client.
+// proxied is a daemon with an agent, and an HTTP client that acts as a tracer.
 type proxied struct {
 	*daemon.Daemon
 	t      *testing.T
@@ -116,7 +116,7 @@ func start(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied
 	return p
 }
 
-// prepare makes a daemon that tracers can connect to, and that accepts nobody yet.
+// prepare creates a daemon whose sockets exist but do not accept connections yet.
 func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied {
 	t.Helper()
 	dir := t.TempDir()
@@ -149,11 +149,10 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 	return p
 }
 
-// trace is the body of one request: a server span and, within it, an inner one
-// that nobody counts.
+// trace returns the body of a request with a server span and a child span that is not counted.
 func trace() []byte { return traceWith("") }
 
-// traceWith is the same with a tag of any length.
+// traceWith is trace with a tag of any length.
 func traceWith(padding string) []byte {
 	span := func(id, parent uint64, kind string) map[string]any {
 		return map[string]any{
@@ -196,7 +195,7 @@ func (p *proxied) send(path string, body []byte, header ...string) (*http.Respon
 	return resp, string(text)
 }
 
-// only is the one request to a path.
+// only returns the single request to a path.
 func (p *proxied) only(path string) request {
 	p.t.Helper()
 	all := p.agent.of(path)
@@ -208,8 +207,8 @@ func (p *proxied) only(path string) request {
 
 const mark = "Datadog-Client-Computed-Stats"
 
-// TestCountedAndForwarded: the body is untouched, marked, and its answer comes back
-// as it was; its span is in a payload of that tracer.
+// TestCountedAndForwarded checks that the body is forwarded unchanged and marked, that the response is
+// returned unchanged, and that the span is in a payload for that tracer.
 func TestCountedAndForwarded(t *testing.T) {
 	agent := startAgent(t)
 	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -246,8 +245,8 @@ func TestCountedAndForwarded(t *testing.T) {
 	}
 }
 
-// TestLeftToTheAgent: what is not counted here is forwarded without the mark, and
-// as it came.
+// TestLeftToTheAgent checks that uncounted requests are forwarded unchanged and without the counted
+// marker.
 func TestLeftToTheAgent(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -320,7 +319,7 @@ func TestLeftToTheAgent(t *testing.T) {
 	}
 }
 
-// results are the daemon's own, from its metrics.
+// results returns the results of trace requests from the daemon's metrics.
 func (p *proxied) results() map[string]int { return p.resultsOf("spanstatsd_apm_requests_total") }
 
 func (p *proxied) resultsOf(metric string) map[string]int {
@@ -339,7 +338,7 @@ func (p *proxied) resultsOf(metric string) map[string]int {
 	return results
 }
 
-// metrics are the daemon's own, in text.
+// metrics returns the daemon's metrics as text.
 func (p *proxied) metrics() string {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
@@ -354,7 +353,7 @@ func (p *proxied) metrics() string {
 	return string(text)
 }
 
-// metric is the value of one without labels.
+// metric returns the value of a metric without labels.
 func (p *proxied) metric(name string) string {
 	p.t.Helper()
 	for line := range strings.Lines(p.metrics()) {
@@ -366,8 +365,8 @@ func (p *proxied) metric(name string) string {
 	return ""
 }
 
-// await waits for a result: it is counted when the request is done with, which its
-// tracer may know before.
+// await waits until a result has been counted n times. That happens when a request is complete, which
+// the tracer can know earlier.
 func (p *proxied) await(result string, n int) {
 	p.t.Helper()
 	for range 30_000 {
@@ -381,7 +380,7 @@ func (p *proxied) await(result string, n int) {
 	}
 }
 
-// learned waits until the daemon knows what the agent wants: until then it counts.
+// learned waits until the daemon knows the agent's features, before which it counts every request.
 func (p *proxied) learned() {
 	p.t.Helper()
 	for range 6_000 {
@@ -394,8 +393,8 @@ func (p *proxied) learned() {
 	p.t.Fatal("the daemon does not learn what the agent wants")
 }
 
-// TestAgentAway: a tracer sees what it would see without the daemon. Its spans are counted, and not again when
-// it retries.
+// TestAgentAway: a tracer sees the same as without the daemon. Its spans are counted, and not again
+// when it retries.
 func TestAgentAway(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
@@ -415,14 +414,14 @@ func TestAgentAway(t *testing.T) {
 	}
 }
 
-// restart brings an agent back that was closed.
+// restart restarts a closed agent.
 func (a *fakeAgent) restart(t *testing.T) {
 	os.Remove(a.socket)
 	a.Server = &http.Server{Handler: http.HandlerFunc(a.serve)}
 	a.listen(t)
 }
 
-// waiting waits until so many requests wait for the agent.
+// waiting waits until n requests wait for the agent.
 func (p *proxied) waiting(n int) {
 	p.t.Helper()
 	for range 30_000 {
@@ -434,16 +433,16 @@ func (p *proxied) waiting(n int) {
 	p.t.Fatalf("not %d requests wait for the agent", n)
 }
 
-// TestAgentAwayForAMoment: with a buffer a request waits, is counted once and
-// forwarded when the agent is back. One without a body in memory does not wait.
+// TestAgentAwayForAMoment checks that, with a buffer, a request waits, is counted once, and is
+// forwarded when the agent is available again. A request whose body is not in memory does not wait.
 func TestAgentAwayForAMoment(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = time.Minute })
 	body := trace()
 	p.send("/v0.4/traces", body)
 	agent.Close()
-	// This one also finds the idle connection broken. A request with a body that found
-	// it first would have been sent, and not wait.
+	// This request fails on the closed idle connection. Otherwise a request with a body would use that
+	// connection and, as already sent, would not wait.
 	if resp, err := p.client.Get("http://localhost/info"); err == nil {
 		resp.Body.Close()
 		t.Errorf("/info was answered %v", resp)
@@ -477,8 +476,8 @@ func TestAgentAwayForAMoment(t *testing.T) {
 	}
 }
 
-// TestAgentAwayForGood: a request that waits ends without an answer when its time is over,
-// and at once when the daemon stops.
+// TestAgentAwayForGood checks that a waiting request ends without a response after its timeout, or
+// immediately when the daemon shuts down.
 func TestAgentAwayForGood(t *testing.T) {
 	for name, test := range map[string]struct {
 		buffer time.Duration
@@ -506,7 +505,8 @@ func TestAgentAwayForGood(t *testing.T) {
 	}
 }
 
-// TestFullRing: a request that finds no room is left to the agent whole.
+// TestFullRing checks that a request that exceeds the capacity of the ring is left to the agent
+// completely.
 func TestFullRing(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.Aggregate.RingSlots, c.Admit.MaxBatch = 256, 256 })
@@ -524,8 +524,9 @@ func TestFullRing(t *testing.T) {
 	}
 }
 
-// TestDropUnsampled: a trace that sampling threw away is counted and not forwarded,
-// unless it failed, by default where the agent says that it does without; it is told.
+// TestDropUnsampled checks that a trace rejected by sampling is counted and not forwarded, unless it
+// contains an error. That is the default if the agent supports it, and the number of dropped traces is
+// reported to the agent.
 func TestDropUnsampled(t *testing.T) {
 	traces := func(priorities ...float64) []byte {
 		var all []any
@@ -575,10 +576,10 @@ func TestDropUnsampled(t *testing.T) {
 			agent := startAgent(t)
 			agent.info = test.info
 			p := start(t, agent, func(c *daemon.Config) { c.APM.DropUnsampled = test.drop })
-			body := traces(0, 0, -1, 2) // the second failed
+			body := traces(0, 0, -1, 2) // the second has an error
 			var last request
 			sent := 0
-			for range 30_000 { // until the daemon knows what the agent wants
+			for range 30_000 { // until the daemon knows the agent's features
 				p.send("/v0.4/traces", bytes.Clone(body), "X-Datadog-Trace-Count", "4",
 					"Datadog-Client-Dropped-P0-Traces", "1", "Datadog-Client-Dropped-P0-Spans", "1")
 				sent++
@@ -611,8 +612,8 @@ func TestDropUnsampled(t *testing.T) {
 	}
 }
 
-// TestEverythingElseStreams: an answer without an end reaches its tracer piece by
-// piece, and so does what the tracer sends.
+// TestEverythingElseStreams checks that an endless response, and the request body of its tracer, are
+// forwarded chunk by chunk.
 func TestEverythingElseStreams(t *testing.T) {
 	agent := startAgent(t)
 	first, second := make(chan struct{}), make(chan struct{})
@@ -639,7 +640,7 @@ func TestEverythingElseStreams(t *testing.T) {
 	from, to := io.Pipe()
 	go func() {
 		io.WriteString(to, "hello")
-		<-first // nothing of what follows is needed for it to arrive
+		<-first // arrives without any later data
 		io.WriteString(to, "world")
 		to.Close()
 	}()
@@ -658,8 +659,7 @@ func TestEverythingElseStreams(t *testing.T) {
 	}
 }
 
-// TestBrokenOff: a tracer that leaves within its body is forwarded nothing, and
-// counted nothing.
+// TestBrokenOff checks that nothing is forwarded or counted if the tracer disconnects within the body.
 func TestBrokenOff(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
@@ -680,8 +680,8 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestManyTracersAtOnce: eight tracers with origins of their own send at once;
-// every span is counted once, in our books and in the payloads.
+// TestManyTracersAtOnce has eight tracers with different origins send at the same time. Every span must
+// be counted once, in the accounting and in the payloads.
 func TestManyTracersAtOnce(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
@@ -708,8 +708,8 @@ func TestManyTracersAtOnce(t *testing.T) {
 	}
 }
 
-// TestBodiesGoBack: when the requests are done with, no memory of their bodies is
-// held, whoever answered them: the agent, or nobody.
+// TestBodiesGoBack checks that no memory is held for bodies after the requests, whether or not the
+// agent responded.
 func TestBodiesGoBack(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.APM.MaxBody, c.APM.MaxBodyBytes = 1<<16, 1<<20 })
@@ -726,18 +726,18 @@ func TestBodiesGoBack(t *testing.T) {
 	p.attempt(trace())
 	p.attempt(trace())
 	p.await("counted", requests+2)
-	p.free() // a result is counted a moment before the body goes back
+	p.free() // a result is counted slightly before the body is released
 }
 
-// TestTriedAgain: a body that the agent refuses, or loses, is counted once, however
-// often its tracer sends it, and marked each time; another one is counted.
+// TestTriedAgain checks that a body that the agent refuses or loses is counted once, however often it
+// is retried, and marked each time, and that a different body is counted.
 func TestTriedAgain(t *testing.T) {
 	agent := startAgent(t)
 	var tries atomic.Int32
 	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
 		switch tries := tries.Add(1); {
 		case tries%2 == 0:
-			panic(http.ErrAbortHandler) // and the connection ends
+			panic(http.ErrAbortHandler) // closes the connection
 		case tries < 5:
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
@@ -764,8 +764,8 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOriginsOutliveBodies: the publisher of an origin is found again after its body's
-// memory has served another one.
+// TestOriginsOutliveBodies checks that the publisher of an origin is still found after the memory of
+// its body was reused.
 func TestOriginsOutliveBodies(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
@@ -814,8 +814,8 @@ func TestOriginsOutliveBodies(t *testing.T) {
 	}
 }
 
-// TestOnTheWire: whatever way of HTTP a tracer speaks, its body reaches the agent
-// once, whole and marked, and nothing after it is taken for a part of it.
+// TestOnTheWire checks that for each HTTP framing, a body reaches the agent once, complete and marked,
+// and that the data after it is not interpreted as a part of it.
 func TestOnTheWire(t *testing.T) {
 	body := string(trace())
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)

@@ -25,10 +25,10 @@ import (
 
 type object = map[string]any
 
-// library makes a sketch as a tracer does.
+// library creates a sketch like a tracer.
 type library func() *ddsketch.DDSketch
 
-// own is that of the agent and of dd-trace-go.
+// own is the sketch of the agent and of dd-trace-go.
 func own() *ddsketch.DDSketch {
 	m, err := mapping.NewLogarithmicMapping(.01)
 	if err != nil {
@@ -38,7 +38,7 @@ func own() *ddsketch.DDSketch {
 		store.NewCollapsingLowestDenseStore(2048))
 }
 
-// java is dd-trace-java's.
+// java is the sketch of dd-trace-java.
 func java() *ddsketch.DDSketch {
 	m, err := mapping.NewLinearlyInterpolatedMappingWithGamma(math.Exp2(1./64), 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func java() *ddsketch.DDSketch {
 		store.NewCollapsingLowestDenseStore(1024))
 }
 
-// python is that of Python and Node.
+// python is the sketch of the Python and Node tracers.
 func python() *ddsketch.DDSketch {
 	m, err := mapping.NewLogarithmicMapping(.00775)
 	if err != nil {
@@ -57,8 +57,8 @@ func python() *ddsketch.DDSketch {
 	return ddsketch.NewDDSketch(m, store.NewDenseStore(), store.NewDenseStore())
 }
 
-// statistics is what a tracer that computes its own sends of one bucket: a group of
-// so many spans that took that long.
+// statistics returns the client-computed statistics of one bucket: a group with the given number of
+// spans of the given duration.
 func statistics(t *testing.T, sketches library, start time.Time, runtime string, spans int,
 	duration float64,
 ) []byte {
@@ -103,14 +103,14 @@ func statistics(t *testing.T, sketches library, start time.Time, runtime string,
 	return body
 }
 
-// slotted names what is added up: a bucket's start, a mapping, a bin.
+// slotted identifies a sum: the bucket's start, the mapping and the bin.
 type slotted struct {
 	start   uint64
 	mapping sketch.Mapping
 	bin     int
 }
 
-// add adds the groups of a payload.
+// add adds the groups of a payload to the sums.
 func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 	t.Helper()
 	var payload struct {
@@ -147,7 +147,7 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 				hits,
 			}
 			if at.start%10e9 != 0 {
-				at.start -= at.start % 2e9 // the agent's slot
+				at.start -= at.start % 2e9 // slot of the agent
 			}
 			to[at] += float64(g.Hits)
 			to[slotted{at.start, at.mapping, top}] += float64(g.TopLevelHits)
@@ -161,9 +161,9 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 	return groups
 }
 
-// TestSixteenWorkers: what sixteen processes of one service have counted leaves as
-// one payload, with one group for each slot of the agent's time and each mapping, and
-// every answer is like the agent's.
+// TestSixteenWorkers checks that the statistics of sixteen processes of one service leave the daemon as
+// one payload, with one group per slot of the agent's time and mapping, and that every response is like
+// the agent's.
 func TestSixteenWorkers(t *testing.T) {
 	aligned := func() time.Time { return time.Now().Truncate(10 * time.Second).Add(-20 * time.Second) }
 	for name, workers := range map[string]struct {
@@ -183,7 +183,7 @@ func TestSixteenWorkers(t *testing.T) {
 	}
 }
 
-// sixteen reports false where the machine was too slow to say anything.
+// sixteen returns false if the machine was too slow for a result.
 func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	agent := startAgent(t)
 	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -238,8 +238,8 @@ func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	return true
 }
 
-// TestStatisticsThatAreForwarded: what can't be merged reaches the agent as it came,
-// and is in no book of ours.
+// TestStatisticsThatAreForwarded checks that statistics that can't be merged are forwarded unchanged,
+// and are not part of the daemon's accounting.
 func TestStatisticsThatAreForwarded(t *testing.T) {
 	now := time.Now().Truncate(10 * time.Second)
 	good := statistics(t, own, now, "r", 1, 1000)
@@ -305,9 +305,8 @@ func TestStatisticsThatAreForwarded(t *testing.T) {
 	}
 }
 
-// TestABinThatStandsForNoDurationIsLeftToTheAgent: a sketch whose bins are so wide that
-// one of them stands for no finite time is forwarded as it came, and the daemon can be
-// looked at afterwards.
+// TestABinThatStandsForNoDurationIsLeftToTheAgent checks that a sketch with bins too wide for a finite
+// duration is forwarded unchanged, and that the daemon's status still works afterwards.
 func TestABinThatStandsForNoDurationIsLeftToTheAgent(t *testing.T) {
 	wide := func() *ddsketch.DDSketch {
 		m, err := mapping.NewLogarithmicMapping(.45)
@@ -333,7 +332,7 @@ func TestABinThatStandsForNoDurationIsLeftToTheAgent(t *testing.T) {
 	p.status(t)
 }
 
-// status is what /status answers.
+// status returns the daemon's status.
 func (p *proxied) status(t *testing.T) (status status.Status) {
 	t.Helper()
 	answer, err := http.Get("http://" + p.HTTPAddr() + "/status")

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// limited is a command line of the program that may open so many files.
+// limited returns a command of the daemon with a limit on open files.
 func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, args...)
@@ -23,14 +23,14 @@ func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestConnectionsFitTheDescriptors: defaults become smaller, and what was set by hand is
-// refused where it can't fit.
+// TestConnectionsFitTheDescriptors checks that default limits are reduced to the available file
+// descriptors, and that explicit limits above them are rejected.
 func TestConnectionsFitTheDescriptors(t *testing.T) {
 	for _, c := range []struct {
 		files int
 		args  []string
 		want  string // in the list of settings
-		says  string // where --check refuses it
+		says  string // error of --check
 	}{
 		{4096, nil, "--max-connections 1024 default", ""},
 		{1024, nil, "--max-connections 512 descriptors, instead of 1024", ""},
@@ -55,8 +55,8 @@ func TestConnectionsFitTheDescriptors(t *testing.T) {
 	}
 }
 
-// TestProbesAndDeliveriesGetThroughAtTheDescriptorLimit: as many connections as anybody
-// makes, to every address, take no descriptor from the probes and the agent.
+// TestProbesAndDeliveriesGetThroughAtTheDescriptorLimit opens as many connections as possible to every
+// address. Probes and deliveries to the agent must still work.
 func TestProbesAndDeliveriesGetThroughAtTheDescriptorLimit(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))

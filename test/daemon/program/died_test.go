@@ -10,9 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestAClientLosesNothingToAKilledDaemon kills a daemon in the middle of load, and later
-// ends another in order: the agent gets all spans, but for those that the client says are
-// ambiguous, which the next daemon exposes, and none twice; and of a stop in order not even those.
+// TestAClientLosesNothingToAKilledDaemon kills a daemon under load, and later shuts another one down
+// gracefully. The agent must get each span once, except for spans that the client reports as ambiguous,
+// which the next daemon shows in its metrics. A graceful shutdown must leave no ambiguous spans.
 func TestAClientLosesNothingToAKilledDaemon(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -29,16 +29,16 @@ func TestAClientLosesNothingToAKilledDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(t.Context())
-	// during has a daemon end under load, and the next one count what is left of it.
+	// during ends a daemon under load and starts the next one.
 	during := func(end func()) (next *process) {
 		stop := make(chan struct{})
 		publishing := load(t, c, stop)
-		more := func() { // spans are handed over
+		more := func() { // publishes spans
 			before := c.Stats().Sent
 			eventually.True(t, "the daemon has more", func() bool { return c.Stats().Sent > before+5000 })
 		}
 		more()
-		if err := c.Flush(t.Context()); err != nil { // some have had their outcome
+		if err := c.Flush(t.Context()); err != nil { // waits until some spans are settled
 			t.Fatal(err)
 		}
 		more()

@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
 )
 
-// doctorOf runs the command, and returns what it writes and its exit code.
+// doctorOf runs the doctor command and returns its output and exit code.
 func doctorOf(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	cmd := program(t, append([]string{"doctor"}, args...)...)
@@ -27,8 +27,8 @@ func doctorOf(t *testing.T, args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// TestDoctor looks at a daemon before a sender, beside one that counts itself too, and after its agent has
-// gone.
+// TestDoctor diagnoses a daemon without senders, one whose sender counts its spans itself, too, and one
+// whose agent has stopped.
 func TestDoctor(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -92,7 +92,7 @@ func TestDoctor(t *testing.T) {
 		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is the daemon's",
 		"sums: 1 spans received = 1 counted",
 		"of 1 counted agent has 1")
-	everyReasonHasAMend(t, at)
+	everyReasonHasAFix(t, at)
 	asked := ""
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.FormValue("query")
@@ -130,15 +130,15 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// everyReasonHasAMend has each counter of a daemon that loses something rise in turn: a reason that nobody
-// has given a mend would be none that the doctor says.
-func everyReasonHasAMend(t *testing.T, at string) {
+// everyReasonHasAFix increments each loss counter of a daemon in turn, and checks that the doctor
+// suggests a fix for each.
+func everyReasonHasAFix(t *testing.T, at string) {
 	t.Helper()
 	text, err := program(t, "status", at, "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// these are no losses
+	// not losses
 	right := []string{
 		"ignored", "left_to_agent", "counted", "counted_before", "by_tracer", "incomplete",
 		"other", "no_space",

@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// A payload that the agent refuses can be looked at afterwards, where it was asked
-// to be kept: in a directory of its own, or that of temporary files.
+// A payload that the agent refuses can be inspected later if the daemon is configured to keep it, in a
+// given directory or in that for temporary files.
 func TestRefusedPayloadIsKeptAndPrinted(t *testing.T) {
 	for name, args := range map[string][]string{
 		"debug-dir": {"--debug-dir", t.TempDir()},

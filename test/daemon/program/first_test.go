@@ -12,14 +12,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// nobody is a user who may write nowhere but where it is allowed to.
+// nobody is the ID of an unprivileged user.
 const nobody = 65534
 
-// TestTheFirstRunNeedsNoFlag, as a user who may not write below /var/run: the socket is in a directory of the
-// user's own, the page answers, the log says how to begin, and a span that comes is counted.
+// TestTheFirstRunNeedsNoFlag runs the daemon as a user without write permission in /var/run. The socket
+// must be in a directory of that user, the status page must respond, the log must explain the first
+// steps, and a span must be counted.
 func TestTheFirstRunNeedsNoFlag(t *testing.T) {
-	// Without a flag the port is the default's, and so is the socket where a daemon is installed: neither is
-	// a test's to take from who has it.
+	// Without flags, the daemon uses the default port and the default socket, if installed. A test must
+	// not take them from another daemon.
 	free, err := net.Listen("tcp", ":9126")
 	if err != nil {
 		t.Skip("the port of the default is taken on this machine")

@@ -32,8 +32,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// flood fills all receivers of a daemon to their limits. All keys are distinct, and all bodies as long as they
-// may be.
+// flood fills all receivers of a daemon to their limits. All keys are distinct, and all bodies have the
+// maximum length.
 type flood struct {
 	t      *testing.T
 	socket string            // of the native protocol
@@ -244,7 +244,7 @@ func (f *flood) span() otlptest.Span {
 	return s
 }
 
-// datadog returns traces and statistics of tracers.
+// datadog returns traces and client-computed statistics in Datadog formats.
 func (f *flood) datadog() (messages []message) {
 	length := f.limit("apm-max-body") - 1000
 	empty := append(binary.BigEndian.AppendUint32([]byte{0xdd}, uint32(length/2)), bytes.Repeat([]byte{0x91, 0x80},
@@ -329,8 +329,8 @@ func (f *flood) zipkin() []message {
 	}
 }
 
-// hold takes all connections of all receivers, each in the middle of a request with as long a header as there may
-// be, over HTTP/2 in the middle of several, and of scrapes that nobody reads.
+// hold occupies all connections of all receivers, each within a request with a header of the maximum
+// length, over HTTP/2 within several, and with scrapes whose responses are not read.
 func (f *flood) hold(httpAddr string) (release func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var holding sync.WaitGroup

@@ -20,7 +20,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// manager stands for a service manager that keeps sockets while daemons come and go.
+// manager acts as a service manager that keeps sockets open across daemons.
 type manager struct {
 	t     *testing.T
 	files []*os.File
@@ -29,7 +29,7 @@ type manager struct {
 
 func newManager(t *testing.T, args ...string) *manager { return &manager{t: t, args: args} }
 
-// listen makes a socket that every daemon is given.
+// listen creates a socket that is passed to every daemon.
 func (m *manager) listen(network, address string) net.Addr {
 	m.t.Helper()
 	listener, err := net.Listen(network, address)
@@ -46,7 +46,7 @@ func (m *manager) listen(network, address string) net.Addr {
 	return listener.Addr()
 }
 
-// start runs a daemon that is given the sockets.
+// start starts a daemon with the sockets.
 func (m *manager) start(more ...string) *process {
 	m.t.Helper()
 	cmd := program(m.t, append(m.args, more...)...)
@@ -58,7 +58,7 @@ func (m *manager) start(more ...string) *process {
 	return daemon
 }
 
-// stop ends a daemon in order, and has its books.
+// stop shuts a daemon down gracefully and returns its accounting.
 func (m *manager) stop(daemon *process) map[string]any {
 	m.t.Helper()
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
@@ -72,7 +72,8 @@ func (m *manager) stop(daemon *process) map[string]any {
 	return books
 }
 
-// tracesOf is a body of v0.4 with so many traces that no other body has.
+// tracesOf returns a v0.4 body with the given number of traces that differ from those of all other
+// bodies.
 func tracesOf(t *testing.T, number uint64, count int) []byte {
 	all := make([]any, count)
 	for i := range all {
@@ -91,10 +92,10 @@ func tracesOf(t *testing.T, number uint64, count int) []byte {
 	return body
 }
 
-// TestARestartWithGivenSocketsIsSeenByNoTracer: traces over the agent's API, on both of its
-// sockets and a connection each, and spans of our own client come all the time while three
-// daemons follow each other. Each request has its answer, each span is counted once, and
-// the books of all daemons balance.
+// TestARestartWithGivenSocketsIsSeenByNoTracer sends traces over both sockets of the agent API, with a
+// connection per request, and spans of the native client, while three daemons follow one another. Each
+// request must get a response, each span must be counted once, and the accounting of all daemons must
+// balance.
 func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -151,8 +152,8 @@ func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
 	}
 }
 
-// sendTraces sends one request after the other until stop is closed, each on a connection
-// of its own, as a tracer does whose connection was closed.
+// sendTraces sends one request after another until stop is closed, each over a new connection, like a
+// tracer whose connection was closed.
 func sendTraces(t *testing.T, stop chan struct{}, to string, sent, answered *atomic.Uint64) {
 	network, address, _ := strings.Cut(to, " ")
 	tracer := http.Client{Transport: &http.Transport{
@@ -188,7 +189,7 @@ func sendTraces(t *testing.T, stop chan struct{}, to string, sent, answered *ato
 	}
 }
 
-// TestASocketThatNoFlagNamesIsRefused: who connects to it would wait for ever.
+// TestASocketThatNoFlagNamesIsRefused: clients of such a socket would wait forever.
 func TestASocketThatNoFlagNamesIsRefused(t *testing.T) {
 	dir := sockets(t)
 	m := newManager(t)

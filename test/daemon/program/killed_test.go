@@ -18,16 +18,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestTheNextDaemonKnowsWhatBecameOfSpans kills a daemon before a payload, while one is under way, behind its
-// answer, and at a stop behind its bye, as who waits no longer than the grace. The next one says so to a
-// client that comes back, the one after that says the same, and what came by HTTP is counted as lost.
+// TestTheNextDaemonKnowsWhatBecameOfSpans kills a daemon before a payload, while one is in flight,
+// after its response, and during a shutdown after the bye message, as at the end of a grace period. The
+// next daemon must report the outcome to a reconnecting client, the one after that must report the
+// same, and spans received over HTTP must be counted as lost.
 func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
 	for name, c := range map[string]struct {
-		report  bool // asked for, before the kill
-		hangs   bool // the agent, with the payload
-		stops   bool // before the kill
+		report  bool // flush requested before the kill
+		hangs   bool // the agent hangs with the payload
+		stops   bool // shutdown requested before the kill
 		earlier string
-		apm     [2]float64 // lost and ambiguous
+		apm     [2]float64 // expected lost and ambiguous spans
 	}{
 		"before its payload":    {earlier: "[0 0 3 2]", apm: [2]float64{5, 0}},
 		"its payload under way": {report: true, hangs: true, earlier: "[0 0 3 1]", apm: [2]float64{0, 5}},
@@ -107,7 +108,7 @@ func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
 					read, _ := filepath.Glob(socket + ".running-*.read")
 					return len(read) > 0
 				})
-				c.apm = [2]float64{} // they are counted
+				c.apm = [2]float64{} // all spans are counted
 				if err := next.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -127,7 +128,7 @@ func threeSpans() []byte {
 	return frames
 }
 
-// greet connects to a daemon as a client that asks what became of an earlier connection.
+// greet connects as a client that asks for the outcome of an earlier connection.
 func greet(t *testing.T, socket, earlier string) (net.Conn, wire.Welcome) {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
@@ -166,7 +167,7 @@ func read(t *testing.T, conn net.Conn) (wire.Type, []byte) {
 	return kind, body
 }
 
-// settledOf reads until so many spans of the connection are settled.
+// settledOf reads until the given number of spans of the connection is settled.
 func settledOf(t *testing.T, conn net.Conn, spans uint64) {
 	t.Helper()
 	for {

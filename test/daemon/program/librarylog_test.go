@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestLibrariesLogAsTheDaemonDoes: net/http prints a line about an agent that answers without a
-// question, and that line comes as all others do. By itself net/http would wait for whoever reads
-// the log, and so would who delivers.
+// TestLibrariesLogAsTheDaemonDoes has an agent send an unsolicited response, about which net/http logs
+// a line. The line must have the daemon's format. The default logger of net/http would block deliveries
+// while the log is not read.
 func TestLibrariesLogAsTheDaemonDoes(t *testing.T) {
 	dir := sockets(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -64,7 +64,7 @@ func TestLibrariesLogAsTheDaemonDoes(t *testing.T) {
 	}
 }
 
-// answerTwice answers one request, and a while later once more.
+// answerTwice sends a response to a request, and a second one later.
 func answerTwice(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
@@ -72,7 +72,7 @@ func answerTwice(conn net.Conn) {
 		return
 	}
 	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-	time.Sleep(50 * time.Millisecond) // what comes at once could be taken for a longer body
+	time.Sleep(50 * time.Millisecond) // otherwise the second response could be taken for part of the first body
 	_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
-	_, _ = in.ReadByte() // until the daemon closes it
+	_, _ = in.ReadByte() // until the daemon closes the connection
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// stalledPipe is the writing end of a pipe that is full, and its reading end.
+// stalledPipe returns a full pipe.
 func stalledPipe(t *testing.T) (write, read *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -41,7 +41,7 @@ func stalledPipe(t *testing.T) (write, read *os.File) {
 	return write, read
 }
 
-// silentDaemon starts a daemon whose log is not ours to read, and waits until it answers.
+// silentDaemon starts a daemon with a log that the test does not read, and waits until it responds.
 func silentDaemon(t *testing.T, stderr *os.File, agent, socket string) *process {
 	t.Helper()
 	address := freePort(t)
@@ -57,7 +57,7 @@ func silentDaemon(t *testing.T, stderr *os.File, agent, socket string) *process 
 	return p
 }
 
-// get is an answer of the HTTP address, "" for none.
+// get returns the response of the HTTP address, or "" if there is none.
 func (p *process) get(path string) string {
 	response, err := http.Get("http://" + p.http + path)
 	if err != nil {
@@ -68,8 +68,8 @@ func (p *process) get(path string) string {
 	return string(body)
 }
 
-// A log that nobody reads stops neither deliveries nor the stop: an agent that fails at
-// first, which is worth warnings, gets every span, and SIGTERM ends the daemon.
+// A log that is not read blocks neither deliveries nor shutdown. An agent that fails at first, which
+// causes warnings, gets every span, and SIGTERM ends the daemon.
 func TestAStalledLogStopsNothing(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -93,7 +93,7 @@ func TestAStalledLogStopsNothing(t *testing.T) {
 	}
 }
 
-// A log whose reader is gone kills nothing, and the lost lines are counted.
+// A closed log pipe does not kill the daemon, and the lost lines are counted.
 func TestABrokenLogKillsNothing(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -116,10 +116,10 @@ func TestABrokenLogKillsNothing(t *testing.T) {
 	}
 }
 
-// A terminal that closes stops the daemon in order, as SIGTERM does.
+// SIGHUP, as sent by a closing terminal, shuts the daemon down gracefully, like SIGTERM.
 func TestHangupStopsInOrder(t *testing.T) {
-	// Where these tests run under nohup, the signal is ignored, and what they start inherits that; of a
-	// signal that somebody is notified of it inherits nothing.
+	// Under nohup, child processes would inherit the ignored signal. They don't inherit the handling of
+	// a signal for which signal.Notify was called.
 	notified := make(chan os.Signal, 1)
 	signal.Notify(notified, syscall.SIGHUP)
 	defer signal.Stop(notified)
@@ -152,7 +152,7 @@ func publishOne(t *testing.T, socket string) {
 	}
 }
 
-// metric is a value of an exposition, 0 for none.
+// metric returns a value of an exposition, or 0 if it is missing.
 func metric(exposition, name string) float64 {
 	for line := range strings.Lines(exposition) {
 		if value, found := strings.CutPrefix(line, name+" "); found {

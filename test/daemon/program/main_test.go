@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/built"
 )
 
-// The programs, built once.
+// Binaries, built once.
 var daemonProgram, labProgram string
 
 func TestMain(m *testing.M) { os.Exit(testsWithPrograms(m)) }
@@ -28,11 +28,11 @@ func testsWithPrograms(m *testing.M) int {
 	return m.Run()
 }
 
-// program is a command line of the daemon's program as a process, not started yet.
+// program returns a command of the daemon, not started yet.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(daemonProgram, args...)
-	// The race detector otherwise lets each process sleep for a second at its end.
+	// Without this, the race detector makes each process sleep for a second at its end.
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	return cmd
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-const smallest = 64 << 20 // what a daemon with its defaults must live in
+const smallest = 64 << 20 // memory limit in which a daemon with default settings must work
 
 // TestMemoryLimit_AllReceivers floods all receivers of a daemon in a control group while its destinations don't
 // answer, and then holds all their connections in the middle of requests. The daemon is not killed, its heap and its
@@ -87,7 +87,7 @@ func floodReceivers(t *testing.T, limit int, args []string) {
 
 	messages := map[string]func() []message{"apm": f.datadog, "otlp": f.otlp, "zipkin": f.zipkin}
 	for door := range f.doors {
-		f.sendAll(door, messages[door](), 0) // there is room for one after the other
+		f.sendAll(door, messages[door](), 0) // the limit allows one after another
 	}
 	collector.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: standin.Hang} })
 	most := int64(0)
@@ -158,7 +158,7 @@ func (p *process) status() (s status.Status) {
 	return s
 }
 
-// liveBytes returns what a collection leaves of a daemon's heap, with its stacks.
+// liveBytes returns the size of a daemon's heap after a collection, plus its stacks.
 func (p *process) liveBytes() (sum int64) {
 	p.t.Helper()
 	profile := p.get("/debug/pprof/heap?gc=1&debug=1")
@@ -172,9 +172,9 @@ func (p *process) liveBytes() (sum int64) {
 	return sum
 }
 
-// TestMemoryLimit_HonestRows: a daemon of 64 MiB keeps all names of 30 services with 100
-// resources each and 25 different durations of each, in one interval after the other, also where
-// it is the agent to tracers as well.
+// TestMemoryLimit_HonestRows checks that a daemon with 64 MiB keeps all names of 30 services with 100
+// resources and 25 distinct durations each over several intervals, even if it also acts as the agent
+// for tracers.
 func TestMemoryLimit_HonestRows(t *testing.T) {
 	for name, more := range map[string][]string{
 		"spans":            nil,
@@ -192,7 +192,7 @@ func TestMemoryLimit_HonestRows(t *testing.T) {
 			daemon, said := listening(t, cmd)
 			published, kept, rounds, before, wasWhole := 0, 0, 0, 0.0, false
 			aggregates := func() float64 { return metric(daemon.get("/metrics"), "spanstatsd_aggregates") }
-			nameless := func() float64 {
+			collapsed := func() float64 {
 				return metric(daemon.get("/metrics"), `spanstatsd_spans_collapsed_total{field="whole_key"}`)
 			}
 			for ; kept < 3 && rounds < 60; rounds++ {
@@ -200,9 +200,9 @@ func TestMemoryLimit_HonestRows(t *testing.T) {
 				for service := range 30 {
 					published += publishRows(t, socket, fmt.Sprintf("shop-%d", service), 100, 25)
 				}
-				isWhole := aggregates() >= 3000 // no boundary was within the round
-				after := nameless()
-				if isWhole && wasWhole && after == before { // what came in the interval before has its row
+				isWhole := aggregates() >= 3000 // all of the round is in one interval
+				after := collapsed()
+				if isWhole && wasWhole && after == before { // names of the previous interval have rows
 					kept++
 				}
 				before, wasWhole = after, isWhole
@@ -236,13 +236,13 @@ func TestMemoryLimit_HonestRows(t *testing.T) {
 	}
 }
 
-// publishRows publishes so many spans of each resource of a service, as a tracer of its
-// own, and says how many that are.
+// publishRows publishes the given number of spans for each resource of a service, as a separate tracer,
+// and returns the total.
 func publishRows(t *testing.T, socket, service string, resources, spans int) int {
 	t.Helper()
 	c, err := client.Open(client.Config{
 		Socket: socket, Origin: client.Origin{Service: service},
-		MaxKept: client.KeepNothing, // so that Close waits for no report
+		MaxKept: client.KeepNothing, // so that Close waits for no acknowledgement
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -270,8 +270,8 @@ func publishRows(t *testing.T, socket, service string, resources, spans int) int
 	return resources * spans
 }
 
-// confine makes a command run in a control group with a memory limit, of either version, if the test may make one,
-// and otherwise with GOMEMLIMIT. It returns which.
+// confine makes a command run in a control group (v1 or v2) with a memory limit if the test has the
+// permission, and otherwise with GOMEMLIMIT. It returns the method.
 func confine(t *testing.T, cmd *exec.Cmd, limit int) string {
 	for _, version := range []struct{ mount, limit string }{
 		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
@@ -281,10 +281,10 @@ func confine(t *testing.T, cmd *exec.Cmd, limit int) string {
 		if err != nil {
 			continue
 		}
-		t.Cleanup(func() { _ = os.Remove(group) }) // it is empty once the daemon has ended
+		t.Cleanup(func() { _ = os.Remove(group) }) // empty once the daemon has ended
 		file, err := os.OpenFile(filepath.Join(group, version.limit), os.O_WRONLY, 0)
 		if err != nil {
-			continue // a directory, but no controller in it
+			continue // the directory exists, but without the controller
 		}
 		_, err = fmt.Fprint(file, limit)
 		if err = errors.Join(err, file.Close()); err != nil {
@@ -299,7 +299,7 @@ func confine(t *testing.T, cmd *exec.Cmd, limit int) string {
 	return "GOMEMLIMIT"
 }
 
-// peakResident is the most that a process ever had resident.
+// peakResident returns the peak resident memory of a process.
 func peakResident(t *testing.T, pid int) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// spansOf is a request of OTLP with so many spans of a service, which no other number's has.
+// spansOf returns an OTLP request with the given number of spans of a service. Each number has a
+// different service.
 func spansOf(number uint64, count int) []byte {
 	nested := func(b []byte, n protowire.Number, message []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), message)
@@ -40,15 +41,15 @@ func spansOf(number uint64, count int) []byte {
 	return nested(nil, 1, nested(nested(nil, 1, nested(nil, 1, named)), 2, scope))
 }
 
-// exporter is an SDK's: it sends one request after the other.
+// exporter sends requests one after another, like an SDK.
 type exporter struct {
 	network, address string
 	isGRPC           bool
-	isKept           bool // its connection, from one request to the next
+	isKept           bool // keeps its connection between requests
 	transport        *http.Transport
 }
 
-// connect has the next request on a connection of its own.
+// connect makes the next request use a new connection.
 func (e *exporter) connect() {
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(!e.isGRPC)
@@ -61,7 +62,7 @@ func (e *exporter) connect() {
 	}
 }
 
-// post sends a request, and has an error where it was not taken.
+// post sends a request and returns an error if it is not accepted.
 func (e *exporter) post(ctx context.Context, body []byte) error {
 	if !e.isKept {
 		e.transport.CloseIdleConnections()
@@ -92,9 +93,9 @@ func (e *exporter) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// send exports until stop is closed, bodies with numbers from first on, each as often as it
-// takes; maySee says whether a request may fail.
-func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, maySee bool, taken *atomic.Uint64) {
+// send exports bodies numbered from first on until stop is closed, retrying each until it is accepted.
+// If canFail is set, an attempt can fail.
+func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, canFail bool, taken *atomic.Uint64) {
 	e.connect()
 	defer func() { e.transport.CloseIdleConnections() }()
 	for number := first; ; number++ {
@@ -105,19 +106,19 @@ func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, maySee b
 		}
 		body := spansOf(number, 10)
 		for err := e.post(t.Context(), body); err != nil; err = e.post(t.Context(), body) {
-			if !maySee || t.Context().Err() != nil {
+			if !canFail || t.Context().Err() != nil {
 				t.Errorf("an SDK at %s (gRPC %v, connection kept %v) sees the restart: %v", e.network,
 					e.isGRPC, e.isKept, err)
 				return
 			}
-			time.Sleep(time.Millisecond) // the next daemon is not there yet
+			time.Sleep(time.Millisecond) // the next daemon is not running yet
 		}
 		taken.Add(1)
 	}
 }
 
-// takesThrice waits until 200 more requests are taken by each of three daemons, which follow
-// each other; ending is called before the last one ends.
+// takesThrice runs three daemons one after another and waits until each has accepted 200 more requests.
+// It calls ending before the last one shuts down.
 func takesThrice(t *testing.T, m *manager, start func() *process, taken *atomic.Uint64, ending func()) {
 	t.Helper()
 	for restarts := range 3 {
@@ -132,10 +133,9 @@ func takesThrice(t *testing.T, m *manager, start func() *process, taken *atomic.
 	}
 }
 
-// TestARestartWithGivenSocketsIsSeenByNoSDK: OTLP over HTTP and gRPC comes all the time, on a
-// socket and an address that a service manager keeps, while three daemons follow each other.
-// Each request is taken at its first try, each span is counted once, and the books of all
-// daemons balance.
+// TestARestartWithGivenSocketsIsSeenByNoSDK sends OTLP over HTTP and gRPC to a socket and an address
+// kept open by a service manager, while three daemons follow one another. Each request must be accepted
+// at its first attempt, each span must be counted once, and the accounting of all daemons must balance.
 func TestARestartWithGivenSocketsIsSeenByNoSDK(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -164,9 +164,8 @@ func TestARestartWithGivenSocketsIsSeenByNoSDK(t *testing.T) {
 	}
 }
 
-// TestAnOrderedRestartCountsEachSpanOnce: without a service manager the socket goes with its
-// daemon. Requests that it took are counted; the SDK sends any other one again, to the next
-// daemon.
+// TestAnOrderedRestartCountsEachSpanOnce restarts a daemon without a service manager, so its socket is
+// closed. Accepted requests must be counted, and the SDK must retry all others with the next daemon.
 func TestAnOrderedRestartCountsEachSpanOnce(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))

@@ -15,9 +15,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestWhatIsWrittenToAPausedDaemonIsCounted: while the daemon stands still, tracers
-// connect, write and leave or stay; then it is told to stop before it has seen any of
-// them. All of it is in its books.
+// TestWhatIsWrittenToAPausedDaemonIsCounted stops the daemon's process with SIGSTOP while tracers
+// connect, write, and disconnect or stay. The daemon must account for all their spans, even though it
+// gets SIGTERM before it has read any.
 func TestWhatIsWrittenToAPausedDaemonIsCounted(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -55,7 +55,7 @@ func TestWhatIsWrittenToAPausedDaemonIsCounted(t *testing.T) {
 	}
 }
 
-// helloAndSpans is all that a short process says.
+// helloAndSpans returns all messages of a short-lived process.
 func helloAndSpans(service string, n int) []byte {
 	frames := wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: span.Origin{Service: service}})
 	key := wire.AppendKey(nil, &span.Key{Service: service, Operation: "op", Resource: "r"})
@@ -68,8 +68,8 @@ func helloAndSpans(service string, n int) []byte {
 	return frames
 }
 
-// TestShortProcessesAtAStopAreCounted: processes connect, write and leave all the time, and
-// the daemon is told to stop at some moment. Whoever could connect and write was counted.
+// TestShortProcessesAtAStopAreCounted has short-lived processes connect, write and disconnect during a
+// shutdown. The spans of each process that could connect and write must be counted.
 func TestShortProcessesAtAStopAreCounted(t *testing.T) {
 	const each = 20
 	dir := sockets(t)
@@ -83,7 +83,7 @@ func TestShortProcessesAtAStopAreCounted(t *testing.T) {
 			for {
 				conn, err := net.Dial("unix", socket)
 				if err != nil {
-					return // the daemon stops
+					return // the daemon is shutting down
 				}
 				if _, err := conn.Write(helloAndSpans(fmt.Sprint("short ", i), each)); err == nil {
 					handedOver.Add(each)

@@ -20,22 +20,22 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// process is a daemon that runs.
+// process is a running daemon.
 type process struct {
 	*exec.Cmd
 	t     *testing.T
-	lines chan map[string]any // its log
-	http  string              // where it answers
+	lines chan map[string]any // log lines
+	http  string              // HTTP address
 }
 
-// daemonProcess runs the daemon before an agent and waits until it listens.
+// daemonProcess starts a daemon and waits until it listens.
 func daemonProcess(t *testing.T, agent, socket string, args ...string) *process {
 	t.Helper()
 	p, _ := daemonWithLog(t, agent, socket, args...)
 	return p
 }
 
-// daemonWithLog is the same, with the line that says where it listens.
+// daemonWithLog is daemonProcess, and also returns the log line with the addresses.
 func daemonWithLog(t *testing.T, agent, socket string, args ...string) (*process, map[string]any) {
 	t.Helper()
 	return listening(t, program(t, append([]string{
@@ -82,11 +82,11 @@ func (p *process) await(message string) map[string]any {
 	return nil
 }
 
-// endsWithin is far beyond a stop's grace, on a machine that is busy too.
+// endsWithin is far longer than a shutdown takes, even on a busy machine.
 const endsWithin = 2 * time.Minute
 
-// exit waits for the end and returns the exit code and the rest of the log. A process that does not
-// end is killed, and its test fails.
+// exit waits for the end of the process and returns the exit code and the rest of the log. If the
+// process does not end, exit kills it and fails the test.
 func (p *process) exit() (code int, log []map[string]any) {
 	p.t.Helper()
 	late := time.AfterFunc(endsWithin, func() {
@@ -97,11 +97,11 @@ func (p *process) exit() (code int, log []map[string]any) {
 	for line := range p.lines {
 		log = append(log, line)
 	}
-	_ = p.Wait() // the code says it
+	_ = p.Wait() // the exit code has the result
 	return p.ProcessState.ExitCode(), log
 }
 
-// sockets is a directory with a path short enough for sockets.
+// sockets returns a directory with a path short enough for sockets.
 func sockets(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sd")
@@ -153,9 +153,8 @@ func load(t *testing.T, c *client.Client, stop chan struct{}) *sync.WaitGroup {
 	return &publishing
 }
 
-// TestStopUnderLoad ends the daemon with SIGTERM in the middle of load, over
-// both kinds of agent address: every span whose frame a socket took is in the
-// stand-in agent, and the last log line has the balanced books.
+// TestStopUnderLoad sends SIGTERM under load, with both kinds of agent addresses. Every span accepted
+// by the socket must be at the fake agent, and the last log line must have balanced accounting.
 func TestStopUnderLoad(t *testing.T) {
 	for _, network := range []string{"unix", "tcp"} {
 		t.Run(network, func(t *testing.T) {
@@ -214,7 +213,7 @@ func TestStopUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStopWithoutAgent: what could not be delivered is counted in the last line.
+// TestStopWithoutAgent checks that undelivered spans are counted in the last log line.
 func TestStopWithoutAgent(t *testing.T) {
 	dir := sockets(t)
 	socket := filepath.Join(dir, "s")
@@ -240,7 +239,7 @@ func TestStopWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestSecondSignal ends a stop that waits for a hanging agent.
+// TestSecondSignal interrupts a shutdown that waits for a hanging agent.
 func TestSecondSignal(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -268,14 +267,14 @@ func TestSecondSignal(t *testing.T) {
 	}
 	code, log := daemon.exit()
 	closing, leave := context.WithCancel(t.Context())
-	leave() // nobody will come
+	leave() // no connection will arrive
 	_ = c.Close(closing)
 	if last := log[len(log)-1]; code != 1 || !strings.Contains(fmt.Sprint(last["msg"]), "second signal") {
 		t.Errorf("exit code %d, log %v", code, log)
 	}
 }
 
-// TestTakeOver: a second daemon refuses a live socket and replaces a stale one.
+// TestTakeOver checks that a second daemon refuses a socket in use and replaces a stale one.
 func TestTakeOver(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))

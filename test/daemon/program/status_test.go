@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestStatusCommand asks a daemon that has counted something.
+// TestStatusCommand runs the status command for a daemon that has counted spans.
 func TestStatusCommand(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -78,8 +78,8 @@ func TestStatusCommand(t *testing.T) {
 	}
 }
 
-// TestStatusCountsLive publishes three keys of one origin until /status shows them
-// in a cycle that is open.
+// TestStatusCountsLive publishes three keys of one origin until /status shows them in the current
+// cycle.
 func TestStatusCountsLive(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -125,5 +125,5 @@ func TestStatusCountsLive(t *testing.T) {
 	t.Errorf("aggregates, origins and connections are %v, want %v", got, want)
 }
 
-// controls is everything but lines of text.
+// controls matches control characters except line feeds.
 var controls = regexp.MustCompile(`[^\P{C}\n]`)

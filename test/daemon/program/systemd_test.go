@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestServiceManager runs the daemon under a service manager of ours: it is
-// told that the daemon is ready when the socket is there, that it is well, and
-// that it stops.
+// TestServiceManager runs the daemon under a fake service manager. The manager must be notified of
+// readiness once the socket exists, of liveness, and of the shutdown.
 func TestServiceManager(t *testing.T) {
 	dir := sockets(t)
 	manager, err := net.ListenUnixgram("unixgram",
@@ -42,7 +41,7 @@ func TestServiceManager(t *testing.T) {
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	// Read before the daemon has ended: its messages go into a queue that has room for a few.
+	// Read before the daemon has ended, because the queue of messages is short.
 	for buffer := make([]byte, 1000); ; {
 		n, err := manager.Read(buffer)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// TestWait runs the two hooks before, beside and after a tracer.
+// TestWait runs the two container hooks before, while and after a tracer is connected.
 func TestWait(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -40,7 +40,7 @@ func TestWait(t *testing.T) {
 		if err != nil && strings.Contains(string(out), "tracers are connected: 1; raise --at-most") {
 			break
 		}
-		if err == nil || atMost > time.Minute { // shorter ones may end within the first look
+		if err == nil || atMost > time.Minute { // a shorter wait can end before the first check
 			t.Errorf("wait idle beside a tracer, for %s: %v, %s", atMost, err, out)
 			break
 		}
@@ -57,7 +57,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestWaitWithoutADaemon says why, in one line.
+// TestWaitWithoutADaemon expects a one-line error.
 func TestWaitWithoutADaemon(t *testing.T) {
 	addr := freePort(t)
 	for _, what := range []string{"ready", "idle"} {
@@ -69,7 +69,7 @@ func TestWaitWithoutADaemon(t *testing.T) {
 	}
 }
 
-// freePort is an address that nobody listens on.
+// freePort returns an unused address.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

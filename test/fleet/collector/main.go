@@ -1,5 +1,5 @@
-// Command collector is an OpenTelemetry Collector with the components that a fleet needs,
-// as the collector's own builder would write it. Nothing of them is changed.
+// Command collector is an OpenTelemetry Collector with the unmodified components that a fleet needs,
+// like the output of the collector's builder.
 package main
 
 import (

@@ -1,3 +1,3 @@
-// Package jaeger is the module that says which Jaeger the tests of a fleet build, as a tool: with the
-// versions that Jaeger itself asks for. `make test-fleet` builds it.
+// Package jaeger is the module that pins the Jaeger for the fleet tests, with the dependency versions
+// of Jaeger. `make test-fleet` builds it.
 package jaeger

@@ -1,4 +1,4 @@
-// Package prometheus is the module that says which Prometheus server the tests of a fleet
-// build, as a tool: with the versions that Prometheus itself asks for, not those of the
-// collectors. `make test-fleet` builds it without the service discovery of clouds.
+// Package prometheus is the module that pins the Prometheus server for the fleet tests, with the
+// dependency versions of Prometheus instead of those of the collectors. `make test-fleet` builds it
+// without cloud service discovery.
 package prometheus

@@ -10,13 +10,13 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 
-/** Publishes spans until its standard input ends, then closes the client and says in JSON what it knows. */
+/** Publishes spans until standard input ends, then closes the client and prints its statistics as JSON. */
 public final class Publisher {
     private static final long SLOT_NANOS = 50_000_000;
 
     private Publisher() {}
 
-    /** Arguments: socket, service, spans a second, bytes that may be kept, maxAge and maxBackoff in ms. */
+    /** Arguments: socket, service, spans per second, maximum number of kept bytes, maxAge and maxBackoff in ms. */
     public static void main(String[] args) throws InterruptedException {
         String service = args[1];
         int rate = Integer.parseInt(args[2]);
@@ -71,7 +71,7 @@ public final class Publisher {
                 continue;
             }
         } catch (IOException e) {
-            // That is an end as well.
+            // An error on standard input ends the program as well.
         }
     }
 }

@@ -1,4 +1,4 @@
-// Command etcd is one member on loopback, for an API server of a test.
+// Command etcd runs a single etcd member on loopback for the API server of a test.
 package main
 
 import (

@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package programs has the versions of Kubernetes that test/kubernetes runs: an API server, and
-// what makes pods of Deployments and their like.
+// Package programs pins the Kubernetes version for test/kubernetes: the API server, and the controllers
+// that create the pods of Deployments and similar objects.
 package programs
 
 import (

@@ -1,5 +1,5 @@
-// What apps/chain is in Go, under OpenTelemetry's SDK for Node: its own composite samplers and its
-// instrumentation of HTTP.
+// The counterpart of apps/chain with the OpenTelemetry SDK for Node: its composite samplers and its
+// HTTP instrumentation.
 const { createHash, randomBytes } = require('crypto')
 const { context, propagation, trace } = require('@opentelemetry/api')
 const { AsyncLocalStorageContextManager } = require('@opentelemetry/context-async-hooks')
@@ -10,7 +10,7 @@ const { resourceFromAttributes } = require('@opentelemetry/resources')
 const { TracerProvider, BatchSpanProcessor } = require('@opentelemetry/sdk-trace')
 const sampling = require('@opentelemetry/sampler-composite')
 
-// The n-th trace that begins here has the first 16 bytes of SHA-256 of n in decimal as its id.
+// The n-th trace started here has the first 16 bytes of the SHA-256 of n (in decimal) as its ID.
 let begun = 0
 const idGenerator = {
   generateTraceId: () => createHash('sha256').update(String(begun++)).digest('hex').slice(0, 32),
@@ -31,7 +31,7 @@ propagation.setGlobalPropagator(new W3CTraceContextPropagator())
 trace.setGlobalTracerProvider(provider)
 new HttpInstrumentation().setTracerProvider(provider)
 
-const http = require('http') // as instrumented
+const http = require('http') // instrumented
 const next = process.env.NEXT_URL
 const agent = new http.Agent({ keepAlive: true })
 const server = http.createServer((req, res) => {

@@ -1,4 +1,4 @@
-# What apps/chain is in Go, under OpenTelemetry's SDK for Python: its own composite samplers and its
+# The counterpart of apps/chain with the OpenTelemetry SDK for Python: its composite samplers and its
 # instrumentation of Flask and requests.
 import hashlib
 import itertools

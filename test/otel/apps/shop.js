@@ -1,5 +1,5 @@
-// A small web application of Express that knows nothing of OpenTelemetry: NODE_OPTIONS loads
-// that. It ends in order once its standard input does.
+// A small Express application without OpenTelemetry code: NODE_OPTIONS loads the SDK. It shuts down
+// gracefully when its standard input ends.
 const express = require('express')
 const http = require('http')
 

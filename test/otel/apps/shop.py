@@ -1,5 +1,5 @@
-# A small web application of Flask that knows nothing of OpenTelemetry: opentelemetry-instrument
-# starts it. It ends in order once its standard input does.
+# A small Flask application without OpenTelemetry code: opentelemetry-instrument starts it. It shuts
+# down gracefully when its standard input ends.
 import os
 import sys
 import threading

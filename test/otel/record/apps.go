@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// startStock is the service that the applications ask. It is under no SDK.
+// startStock starts the uninstrumented service that the applications call.
 func startStock() *httptest.Server {
 	statuses := []int{
 		http.StatusOK, http.StatusOK, http.StatusCreated, http.StatusNotFound,
@@ -44,7 +44,7 @@ func javaShop(ctx context.Context, sdks string, env []string) error {
 		sdks+"/java/classes", "Shop")
 }
 
-// shop runs an application of `make test-otel` until it has been visited.
+// shop runs an application of `make test-otel` until visit has returned.
 func shop(ctx context.Context, env []string, program string, arguments ...string) error {
 	app := exec.CommandContext(ctx, program, arguments...)
 	app.Env = env
@@ -56,7 +56,7 @@ func shop(ctx context.Context, env []string, program string, arguments ...string
 	if err != nil {
 		return fmt.Errorf("run application: %w", err)
 	}
-	var complaints bytes.Buffer // and what it logs of each request
+	var complaints bytes.Buffer // and its request log
 	app.Stderr = &complaints
 	if err := app.Start(); err != nil {
 		return fmt.Errorf("run application: %w", err)
@@ -76,13 +76,13 @@ func shop(ctx context.Context, env []string, program string, arguments ...string
 	return nil
 }
 
-// So many requests, by so many users at once, end more spans than the largest batch has.
+// Enough requests and concurrent users to fill the largest batch.
 const (
 	requests = 1200
 	users    = 4
 )
 
-// visit orders by hand of several users.
+// visit sends orders as several concurrent users.
 func visit(ctx context.Context, url string) error {
 	failed := make(chan error, users)
 	var visiting sync.WaitGroup

@@ -15,8 +15,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// goShop runs the same application in this process, under the SDK for Go and what it has for
-// net/http.
+// goShop runs the same application in this process, with the Go SDK and its net/http instrumentation.
 func goShop(ctx context.Context, _ string, env []string) error {
 	for _, setting := range env {
 		name, value, _ := strings.Cut(setting, "=")

@@ -1,13 +1,13 @@
-// Command record makes the requests that `make bench-otlp` counts and hands on: it runs a small
-// web application under SDKs of OpenTelemetry as they are published, with the
-// instrumentation that these bring, and keeps the largest request with traces that each sends.
+// Command record records the requests that `make bench-otlp` counts and forwards. It runs a small web
+// application with unmodified OpenTelemetry SDKs and their instrumentation, and keeps the largest trace
+// request of each.
 //
 //	make record-otlp
 //
-// A recording is the request as it is on the wire, in a gzip file; one of gRPC has the headers
-// of HTTP/2 as lines. What would say on which machine it was made is not asked of the SDKs, and a
-// test of package recorded looks for it. It is written anew only where somebody asks for
-// it: its ids and times differ each time.
+// A recording is a gzip file with the request as sent. For gRPC it starts with the HTTP/2 headers as
+// lines. The SDKs are configured not to send details of the recording machine, and a test of package
+// recorded checks that. Recordings are replaced only on demand, because their IDs and times differ each
+// time.
 package main
 
 import (
@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// recordings are what each of the requests is by. Between them are both protocols, small
-// batches and those of 512 spans, and names of attributes of before 2023 and of today.
+// recordings lists the recorded requests. They cover both protocols, small batches and batches of 512
+// spans, and the attribute names before and after 2023.
 var recordings = []struct {
 	name  string
-	spans string // in a batch at most
+	spans string // maximum spans per batch
 	env   []string
 	run   func(ctx context.Context, sdks string, env []string) error
 }{
@@ -53,7 +53,7 @@ var recordings = []struct {
 	}, nodeShop},
 }
 
-// manyAttributes have the Java agent write all that it may of a request.
+// manyAttributes makes the Java agent write all optional request attributes.
 var manyAttributes = []string{
 	"OTEL_INSTRUMENTATION_HTTP_SERVER_EMIT_EXPERIMENTAL_TELEMETRY=true",
 	"OTEL_INSTRUMENTATION_HTTP_CLIENT_EMIT_EXPERIMENTAL_TELEMETRY=true",
@@ -81,7 +81,7 @@ func main() {
 	}
 }
 
-// record runs an application before a receiver of ours, and writes what it sent.
+// record runs an application against a local receiver and writes the recorded request.
 func record(file, spans string, run func(ctx context.Context, env []string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -99,8 +99,8 @@ func record(file, spans string, run func(ctx context.Context, env []string) erro
 	return r.write(file)
 }
 
-// settings are those of every SDK: nothing but traces is sent, in batches as long as may be, of
-// a pod as there are many and nothing about this machine.
+// settings are the settings of every SDK: only traces are sent, in batches as long as possible, with
+// the resource of a typical pod and without details of this machine.
 func settings() []string {
 	return append(os.Environ(),
 		"OTEL_SERVICE_NAME=orders", "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",

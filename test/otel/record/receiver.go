@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// receiver takes OTLP of both protocols, and keeps the largest request with traces.
+// receiver receives OTLP over both protocols and keeps the largest trace request.
 type receiver struct {
 	address string
 	server  *http.Server
@@ -35,13 +35,13 @@ func startReceiver() (*receiver, error) {
 	speaks.SetUnencryptedHTTP2(true)
 	r := &receiver{address: listener.Addr().String()}
 	r.server = &http.Server{Handler: r, Protocols: speaks}
-	go func() { _ = r.server.Serve(listener) }() // it ends with close
+	go func() { _ = r.server.Serve(listener) }() // returns after close
 	return r, nil
 }
 
 func (r *receiver) close() { _ = r.server.Close() }
 
-// ServeHTTP takes all that comes.
+// ServeHTTP accepts every request.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", media)
 	switch {
 	case strings.HasPrefix(media, "application/grpc"):
-		_, _ = w.Write(make([]byte, 5)) // an empty message
+		_, _ = w.Write(make([]byte, 5)) // an empty gRPC message
 		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
 	case strings.HasPrefix(media, "application/json"):
 		_, _ = io.WriteString(w, "{}")
@@ -68,7 +68,7 @@ func (r *receiver) keep(request *http.Request, body []byte) {
 	}
 }
 
-// write writes the request as it is on the wire.
+// write writes the request as it was sent.
 func (r *receiver) write(file string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *receiver) write(file string) error {
 	if err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
-	pack.ModTime = time.Now() // its spans are found by their times, which were just before
+	pack.ModTime = time.Now() // benchmarks shift the span times by its distance from now
 	if err := errors.Join(request.Write(pack), pack.Close(),
 		os.WriteFile(file, packed.Bytes(), 0o644)); err != nil {
 		return fmt.Errorf("write recording: %w", err)

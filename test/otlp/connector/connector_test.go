@@ -21,7 +21,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// connected is what the connector makes of requests, with all that it counted in one flush.
+// connected returns the connector's series for the requests, counted in a single flush.
 func connected(t *testing.T, requests []ptrace.Traces) allSeries {
 	t.Helper()
 	const interval = time.Minute
@@ -75,7 +75,7 @@ func connected(t *testing.T, requests []ptrace.Traces) allSeries {
 	return all
 }
 
-// unsampled are the same requests, each span of which stands for itself alone.
+// unsampled returns the same requests with an adjusted count of 1 for each span.
 func unsampled(requests []ptrace.Traces) (all []ptrace.Traces) {
 	for _, request := range requests {
 		one := ptrace.NewTraces()
@@ -92,9 +92,9 @@ func unsampled(requests []ptrace.Traces) (all []ptrace.Traces) {
 	return all
 }
 
-// TestTheConnectorCountsTheSame: of random requests, by each protocol in turn. Its calls are
-// compared as it counts them; its histograms as it counts spans that stand for themselves,
-// since ours has each span that came once.
+// TestTheConnectorCountsTheSame sends random requests over each protocol in turn. Calls are compared
+// with the connector's calls. Histograms are compared with those of the connector for unsampled spans,
+// since the daemon's histograms count each received span once.
 func TestTheConnectorCountsTheSame(t *testing.T) {
 	d := startDaemon(t, "--otlp-dimensions=all,peer.service,server.address") // of every kind, as the connector
 	s := newSender(t, d)
@@ -120,14 +120,14 @@ func TestTheConnectorCountsTheSame(t *testing.T) {
 	t.Logf("%d spans in %d series", spans, len(theirs))
 }
 
-// together are the series of both.
+// together merges the series of a and b.
 func together(a, b allSeries) allSeries {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
 }
 
-// compare says how a series differs from the connector's, "" where it does not.
+// compare returns the difference between a series and the connector's series, or "" if they are equal.
 func compare(name string, ours, theirs, calls *series) string {
 	switch {
 	case ours == nil:

@@ -23,7 +23,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// program is the daemon, built from the tree that this module stands in.
+// program is the daemon binary, built from this repository.
 var program string
 
 func TestMain(m *testing.M) {
@@ -45,12 +45,12 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// daemon is the program, running, and what its exporter has sent.
+// daemon is a running daemon with the metrics that its exporter has sent.
 type daemon struct {
 	t       *testing.T
-	address string // of --otlp-addr
+	address string // address for --otlp-addr
 	command *exec.Cmd
-	ended   chan map[string]any // the last line of its log
+	ended   chan map[string]any // receives the last line of its log
 
 	mu   sync.Mutex
 	sent allSeries
@@ -81,7 +81,7 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		var line struct{ Msg, Addr string }
-		_ = json.Unmarshal(lines.Bytes(), &line) // else it is no line of the daemon
+		_ = json.Unmarshal(lines.Bytes(), &line) // ignores lines that the daemon has not written
 		if line.Msg == "taking OTLP" {
 			d.address = line.Addr
 			break
@@ -100,7 +100,7 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 	return d
 }
 
-// receive takes what the daemon's exporter sends.
+// receive handles a request of the daemon's exporter.
 func (d *daemon) receive(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	request := pmetricotlp.NewExportRequest()
@@ -115,7 +115,7 @@ func (d *daemon) receive(_ http.ResponseWriter, r *http.Request) {
 	d.sent.add(request.Metrics())
 }
 
-// stop ends the daemon in order, and returns what its exporter has sent.
+// stop stops the daemon gracefully and returns the series that its exporter has sent.
 func (d *daemon) stop(spans int) allSeries {
 	d.t.Helper()
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil {
@@ -131,7 +131,7 @@ func (d *daemon) stop(spans int) allSeries {
 	return d.sent
 }
 
-// way is one in which an SDK exports.
+// way is an encoding and transport used by an SDK.
 type way int
 
 const (
@@ -141,7 +141,7 @@ const (
 	ways
 )
 
-// sender exports requests on connections of its own.
+// sender exports requests over connections of its own.
 type sender struct {
 	t      *testing.T
 	to     *daemon
@@ -163,7 +163,7 @@ func newSender(t *testing.T, to *daemon) *sender {
 	return s
 }
 
-// send exports one request, and expects that it is taken.
+// send exports one request and expects it to be accepted.
 func (s *sender) send(traces ptrace.Traces, by way) {
 	s.t.Helper()
 	request := ptraceotlp.NewExportRequestFromTraces(traces)

@@ -21,7 +21,7 @@ type difference struct {
 	theirs, ours string
 }
 
-// attributed has an attribute of a span.
+// attributed returns a function that sets a span attribute.
 func attributed(name string, value any) func(pcommon.Map, ptrace.Span) {
 	return func(_ pcommon.Map, s ptrace.Span) { put(s.Attributes(), name, value) }
 }
@@ -129,7 +129,7 @@ var differences = []difference{
 	}, `span.kind="SPAN_KIND_CLIENT"`, `server.address="h" span.kind="SPAN_KIND_CLIENT"`},
 }
 
-// traces is a request with the span, of a process that a number tells from the others.
+// traces returns a request with the span. The number distinguishes its process from others.
 func (d *difference) traces(number int) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	resource := traces.ResourceSpans().AppendEmpty()
@@ -146,7 +146,7 @@ func (d *difference) traces(number int) ptrace.Traces {
 	return traces
 }
 
-// seen says in which respects the series of a number differ from the others.
+// seen describes the differences of the series of one process from the other series.
 func (all allSeries) seen(number int) string {
 	for name, s := range all {
 		resource, attributes, _ := strings.Cut(name, "| ")

@@ -13,7 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// TestExportersOfACollectorAreCounted, whichever compression they are told: what is answered 415 they drop.
+// TestExportersOfACollectorAreCounted tests each compression that a Collector's exporter supports. The
+// exporter drops requests that are rejected with status 415.
 func TestExportersOfACollectorAreCounted(t *testing.T) {
 	d := startDaemon(t)
 	http, grpc := otlphttpexporter.NewFactory(), otlpexporter.NewFactory()

@@ -12,20 +12,19 @@ import (
 
 func oneOf[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
-// cut keeps the ten highest bits of a duration, as the daemon does.
+// cut keeps the ten most significant bits of a duration, like the daemon.
 func cut(d time.Duration) time.Duration {
 	surplus := max(0, bits.Len64(uint64(d))-10)
 	return d >> surplus << surplus
 }
 
-// attribute is one that instrumentations write, with values that it has. An old one has the
-// name of before 2023.
+// attribute is a semantic convention attribute with possible values. old is its name before 2023.
 type attribute struct {
 	name, old string
 	values    []any
 }
 
-// conventions are the attributes that series are told apart by.
+// conventions lists the attributes that identify series.
 var conventions = []attribute{
 	{"http.request.method", "http.method", []any{"GET", "POST"}},
 	{"http.route", "", []any{"/carts/{id}", "/"}},
@@ -46,8 +45,8 @@ var conventions = []attribute{
 	{"server.address", "", []any{"db.example.com", "::1"}},
 }
 
-// dimensions are what the connector is told to tell series apart by: all of them, under
-// either name.
+// dimensions returns the dimensions for the connector's configuration: all attributes, under both
+// names.
 func dimensions() (names []string) {
 	for _, a := range conventions {
 		if names = append(names, a.name); a.old != "" {
@@ -57,7 +56,7 @@ func dimensions() (names []string) {
 	return names
 }
 
-// fillSpan makes a span with a few attributes of present, old or mixed conventions.
+// fillSpan fills a span with a few attributes of current, old or mixed conventions.
 func fillSpan(r *rand.Rand, s ptrace.Span, state string) {
 	s.SetTraceID(pcommon.TraceID{0: 1, 8: byte(r.Uint32()), 15: byte(1 + r.IntN(200))})
 	s.SetSpanID(pcommon.SpanID{0: byte(r.Uint32()), 7: byte(1 + r.IntN(200))})
@@ -74,10 +73,10 @@ func fillSpan(r *rand.Rand, s ptrace.Span, state string) {
 	lasted := cut(time.Duration(r.Uint64N(1 << r.IntN(36))))
 	s.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(-lasted)))
 	if r.IntN(50) == 0 {
-		// of a clock that was set back
+		// as after the clock was set back
 		s.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(time.Second)))
 	}
-	convention := r.IntN(3) // present, old, either
+	convention := r.IntN(3) // current, old, mixed
 	for i := range conventions {
 		if a := &conventions[i]; r.IntN(20) == 0 {
 			name := a.name
@@ -99,14 +98,14 @@ func put(to pcommon.Map, name string, value any) {
 	}
 }
 
-// sampled are the tracestates of spans that stand for a whole number of spans.
+// sampled lists tracestates of spans with an integral adjusted count.
 var sampled = []string{
 	"", "ot=th:8", "ot=th:c", "ot=th:e", "vendor=x,ot=rv:80000000000000;th:0", "vendor=x",
 	"ot=th:f",
 }
 
-// randomTraces is a request of a few processes. One whose service is named so has spans of
-// many thresholds, each of the others has one, as an SDK's sampler gives it.
+// randomTraces returns a request from a few processes. The service named mixed has spans with different
+// thresholds; each other process has one threshold, as with an SDK's sampler.
 func randomTraces(r *rand.Rand) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	for range 1 + r.IntN(2) {
@@ -142,5 +141,5 @@ func randomTraces(r *rand.Rand) ptrace.Traces {
 	return traces
 }
 
-// mixed is the service whose spans have many thresholds.
+// mixed is the service whose spans have different thresholds.
 const mixed = "mixed"

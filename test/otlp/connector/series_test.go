@@ -11,20 +11,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// series is what one counts, in calls and in a histogram of seconds.
+// series is the content of a series: calls, and a histogram in seconds.
 type series struct {
 	calls   int64
 	spans   uint64
 	zeros   uint64
 	seconds float64
-	scale   int            // the coarsest of its points, finest where there is none
-	buckets map[int]uint64 // of that scale, none is 0
+	scale   int            // the coarsest scale of its points; finest without points
+	buckets map[int]uint64 // non-empty buckets at that scale
 }
 
 // finest is the scale of a series without a point.
 const finest = 20
 
-// allSeries are those of a source by resource and attributes.
+// allSeries are the series of one source, by resource and attributes.
 type allSeries map[string]*series
 
 func (all allSeries) of(resource, attributes pcommon.Map) *series {
@@ -35,7 +35,7 @@ func (all allSeries) of(resource, attributes pcommon.Map) *series {
 	return all[name]
 }
 
-// present are the names that attributes have by now, and which of two goes first.
+// present maps old attribute names to current ones.
 var present = map[string]string{
 	"http.method": "http.request.method", "http.status_code": "http.response.status_code",
 	"db.system": "db.system.name", "db.name": "db.namespace",
@@ -45,7 +45,8 @@ var present = map[string]string{
 	"deployment.environment": "deployment.environment.name",
 }
 
-// text is a list of attributes under their present names, in one order.
+// text lists attributes under their current names in a fixed order. If an attribute is present under both
+// names, the value of the current name applies.
 func text(attributes pcommon.Map) string {
 	all := map[string]string{}
 	for name, value := range attributes.All() {
@@ -99,7 +100,7 @@ func (s *series) addPoint(p pmetric.ExponentialHistogramDataPoint) {
 	}
 }
 
-// at is the buckets at a scale that is not finer: each holds whole buckets of this one.
+// at returns the buckets at a coarser or equal scale. Each of them consists of whole buckets of s.
 func (s *series) at(scale int) map[int]uint64 {
 	coarse := map[int]uint64{}
 	for i, n := range s.buckets {
@@ -108,8 +109,8 @@ func (s *series) at(scale int) map[int]uint64 {
 	return coarse
 }
 
-// differs says how the histogram of a series differs from another, at the coarser of the two
-// scales, "" where it does not.
+// differs describes the difference between two histograms at the coarser of their scales, or returns
+// "".
 func (s *series) differs(other *series) string {
 	scale := min(s.scale, other.scale)
 	switch a, b := s.at(scale), other.at(scale); {

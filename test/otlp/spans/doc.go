@@ -1,12 +1,13 @@
-// Package spans holds the daemon's walk of OTLP requests with traces to the library of
-// OTLP's messages, which decodes them into objects.
+// Package spans compares the daemon's parser for OTLP trace requests with the OTLP library, which
+// decodes messages into objects.
 //
-// Of random requests, and of those that a fuzzer makes of them, the walk must take what the
-// library takes, refuse what it refuses, and count each span under the labels that a plain
-// look-up in the library's objects finds. What goes on must decode to exactly the spans that
-// are wanted, with nothing else changed. And the series that come out of the exporter must be
-// those of the Collector's spanmetrics connector, computed here as its source has it.
+// For random requests and mutations of them by a fuzzer, the parser must accept and refuse the same
+// requests as the library, and count each span under the labels that simple look-ups in the library's
+// objects find. Forwarded requests must decode to exactly the selected spans, otherwise unchanged. The
+// exported series must be those of the Collector's spanmetrics connector, computed here as its source
+// code defines.
 //
-// The library refuses text that is no UTF-8, which the daemon and the Collector's own decoder
-// take; so a second decoder has the same messages with bytes where there is text.
+// The library refuses strings that are not valid UTF-8, which the daemon and the Collector's own
+// decoder accept. A second decoder therefore reads the same messages with bytes fields instead of
+// strings.
 package spans

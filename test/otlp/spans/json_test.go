@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// withHexIDs turns the ids of a request in the JSON of protobuf into those of OTLP.
+// withHexIDs converts the IDs of a request from protobuf JSON to OTLP JSON.
 func withHexIDs(t *testing.T, v any) {
 	t.Helper()
 	switch v := v.(type) {
@@ -35,8 +35,8 @@ func withHexIDs(t *testing.T, v any) {
 	}
 }
 
-// TestJSONIsReadAsTheLibraryReadsIt: random requests as the library writes them, with the ids
-// of OTLP, and with fields that nobody knows.
+// TestJSONIsReadAsTheLibraryReadsIt checks random requests as encoded by the library, with the IDs of
+// OTLP and with unknown fields.
 func TestJSONIsReadAsTheLibraryReadsIt(t *testing.T) {
 	for seed := range uint64(200) {
 		request := randomRequest(rand.New(rand.NewPCG(seed, 7)))

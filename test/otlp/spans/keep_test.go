@@ -16,19 +16,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// shares are some with their thresholds, as the specification writes them.
+// shares lists sampling shares with their thresholds, as the specification writes them.
 var shares = []struct {
 	share float64
 	th    string
 }{{1, "0"}, {0.5, "8"}, {0.25, "c"}, {0.1, "e666"}, {0.75, "4"}, {0, ""}}
 
-// keeper is the specification's sampler, for a share with this threshold.
+// keeper is the sampler of the specification for a share with this threshold.
 type keeper struct {
 	sampling.Policy
 	th string
 }
 
-// wanted are the traces of a request that go on for what they are.
+// wanted returns the traces of a request that are forwarded because they contain an error (if k.Errors
+// is set) or a slow root span (if k.Slow is set).
 func (k *keeper) wanted(request *trace.TracesData) map[string]bool {
 	wanted := map[string]bool{}
 	eachSpan(request, func(s *trace.Span) {
@@ -43,7 +44,7 @@ func (k *keeper) wanted(request *trace.TracesData) map[string]bool {
 	return wanted
 }
 
-// idOf is the id of a span's trace; one without an id is of the trace whose id is all zeros.
+// idOf returns a span's trace ID. A missing ID counts as the zero ID.
 func idOf(s *trace.Span) string {
 	return string(append(slices.Clone(s.TraceId), make([]byte, 16)...)[:16])
 }
@@ -58,7 +59,7 @@ func eachSpan(request *trace.TracesData, visit func(*trace.Span)) {
 	}
 }
 
-// goesOn says whether a span does, and gives it the tracestate that it has then.
+// goesOn reports whether a span is forwarded, and updates its tracestate.
 func (k *keeper) goesOn(s *trace.Span, wanted map[string]bool) bool {
 	now := stateOf(s.TraceState)
 	threshold, _ := strconv.ParseUint((k.th + strings.Repeat("0", 14))[:14], 16, 64)
@@ -82,7 +83,8 @@ func (k *keeper) goesOn(s *trace.Span, wanted map[string]bool) bool {
 	return true
 }
 
-// with is the tracestate with another threshold, and of what was there as much as finds room.
+// with returns the tracestate with another threshold, and with as many of the other entries as fit the
+// limits.
 func (s *state) with(th string) string {
 	own := ""
 	for _, pair := range s.own {
@@ -100,7 +102,7 @@ func (s *state) with(th string) string {
 	return all
 }
 
-// keep takes out of a request what does not go on, and counts.
+// keep removes the spans that are not forwarded from a request and counts both kinds.
 func (k *keeper) keep(request *trace.TracesData) (kept, gone sampling.Tally) {
 	wanted, traces := k.wanted(request), map[string]bool{}
 	request.ResourceSpans = slices.DeleteFunc(request.ResourceSpans, func(r *trace.ResourceSpans) bool {
@@ -131,7 +133,7 @@ func (k *keeper) keep(request *trace.TracesData) (kept, gone sampling.Tally) {
 	return kept, gone
 }
 
-// leftOf is what goes on of a body that was counted.
+// leftOf returns the forwarded part of a counted body.
 func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Policy) (left []byte, kept,
 	gone sampling.Tally,
 ) {
@@ -147,7 +149,7 @@ func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Policy) (lef
 	return left, found.Sampled, found.SampledOut
 }
 
-// checkKeep compares what goes on of a body with what a plain sampler leaves of it.
+// checkKeep compares the forwarded part of a body with the result of the simple sampler.
 func checkKeep(t testing.TB, c *otel.Counter, body []byte, k keeper) {
 	t.Helper()
 	if c.Count(body, policy) != nil {
@@ -196,7 +198,7 @@ func TestWhatGoesOnIsWhatThePlainSamplerLeaves(t *testing.T) {
 	}
 }
 
-// FuzzKeep is the same of whatever bytes.
+// FuzzKeep checks the same for arbitrary bytes.
 func FuzzKeep(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(encode(f, randomRequest(rand.New(rand.NewPCG(seed, 4)))), seed)
@@ -207,8 +209,8 @@ func FuzzKeep(f *testing.F) {
 	})
 }
 
-// TestASampleOfASampleIsTheSmallerOne: to sample by one share and then by a smaller one leaves
-// what the smaller one leaves at once, with the same weights.
+// TestASampleOfASampleIsTheSmallerOne checks that sampling twice, by one share and then by a smaller
+// one, has the same result and the same weights as sampling once by the smaller share.
 func TestASampleOfASampleIsTheSmallerOne(t *testing.T) {
 	once, then := otel.NewCounter(), otel.NewCounter()
 	for seed := range uint64(100) {

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// anyText are the messages of a request, which has the same bytes as TracesData, with bytes
-// where there is text.
+// anyText is the message type of a request with bytes fields instead of strings. Its encoding is that
+// of TracesData.
 var anyText = func() protoreflect.MessageDescriptor {
 	var set descriptorpb.FileDescriptorSet
 	for _, file := range []protoreflect.FileDescriptor{
@@ -52,8 +52,8 @@ func withBytes(m *descriptorpb.DescriptorProto) {
 	}
 }
 
-// decode reads a request with the library. It says whether it is one but for its texts, and
-// returns nil where those are no UTF-8.
+// decode reads a request with the library. It reports whether the request is valid apart from its
+// strings. The request is nil if a string is not valid UTF-8.
 func decode(body []byte) (request *trace.TracesData, isRequest bool) {
 	loose := dynamicpb.NewMessage(anyText)
 	if proto.Unmarshal(body, loose) != nil {
@@ -66,7 +66,7 @@ func decode(body []byte) (request *trace.TracesData, isRequest bool) {
 	return request, true
 }
 
-// eachField visits the fields of a message.
+// eachField calls visit for each field of a message.
 func eachField(b []byte, visit func(number protowire.Number, written protowire.Type, value []byte)) {
 	for len(b) > 0 {
 		number, written, tag := protowire.ConsumeTag(b)
@@ -86,9 +86,8 @@ func eachField(b []byte, visit func(number protowire.Number, written protowire.T
 	}
 }
 
-// isOdd says whether a request has what the walk refuses though the library reads it: a group,
-// a resource or a scope in two parts, an id of another length than its own, or perhaps nesting that is
-// too deep.
+// isOdd reports whether the parser can refuse a request that the library accepts: because of a group, a
+// resource or scope in two parts, an ID of the wrong length, or deep nesting.
 func isOdd(body []byte) (is bool) {
 	groups(dynamicOf(body), &is)
 	within := func(b []byte, wanted protowire.Number, visit func([]byte)) {
@@ -128,7 +127,7 @@ func dynamicOf(body []byte) protoreflect.Message {
 	return m
 }
 
-// groups looks for groups among what the library has no name for.
+// groups looks for groups among the unknown fields.
 func groups(m protoreflect.Message, found *bool) {
 	eachField(m.GetUnknown(), func(_ protowire.Number, written protowire.Type, _ []byte) {
 		*found = *found || written == protowire.StartGroupType
@@ -147,7 +146,7 @@ func groups(m protoreflect.Message, found *bool) {
 	})
 }
 
-// encode writes a request with the library.
+// encode encodes a request with the library.
 func encode(t testing.TB, request *trace.TracesData) []byte {
 	t.Helper()
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)

@@ -15,7 +15,7 @@ import (
 
 const statsComputed = "_dd.stats_computed"
 
-// saying gives some resources of a request the attribute that says whether they are counted.
+// saying adds the counted marker attribute to some resources of a request.
 func saying(rnd *rand.Rand, request *trace.TracesData) *trace.TracesData {
 	for _, r := range request.ResourceSpans {
 		for range rnd.IntN(3) {
@@ -32,7 +32,7 @@ func saying(rnd *rand.Rand, request *trace.TracesData) *trace.TracesData {
 	return request
 }
 
-// said takes the attribute out of a resource, and returns what it said, in order.
+// said removes the counted marker attribute from a resource and returns its values in order.
 func said(r *trace.ResourceSpans) (all []*common.AnyValue) {
 	if r.Resource == nil {
 		r.Resource = &resource.Resource{}
@@ -50,8 +50,8 @@ func hasSpans(r *trace.ResourceSpans) bool {
 	return slices.ContainsFunc(r.ScopeSpans, func(s *trace.ScopeSpans) bool { return len(s.Spans) > 0 })
 }
 
-// checkMark compares what goes on of a body, where that says that it is counted, with what the
-// library reads of it.
+// checkMark compares the forwarded form of a body with the counted marker against the library's reading
+// of it.
 func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
 	t.Helper()
 	if c.Count(body, policy) != nil {
@@ -120,7 +120,7 @@ func TestWhatIsCountedSaysSo(t *testing.T) {
 	}
 }
 
-// FuzzMark is the same of whatever bytes.
+// FuzzMark checks the same for arbitrary bytes.
 func FuzzMark(f *testing.F) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 9))

@@ -11,7 +11,7 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// names are those of attributes that mean something, old and new, and of some that do not.
+// names lists attribute names: significant ones, current and old, and others.
 var names = []string{
 	"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
 	"rpc.system.name", "rpc.system", "rpc.service", "rpc.method", "rpc.grpc.status_code",
@@ -62,7 +62,7 @@ func randomAttributes(rnd *rand.Rand, most, depth int) (all []*common.KeyValue) 
 	return all
 }
 
-// states are tracestates of all kinds.
+// states lists tracestates, valid and invalid.
 var states = []string{
 	"", "", "", "ot=th:8", "ot=th:c", "ot=th:0", "ot=th:fff", "ot=rv:80000000000000",
 	"ot=rv:7fffffffffffff;th:4", "vendor=x", "vendor=x, ot=p:8;th:2;r:62 ,,other=y",
@@ -77,7 +77,7 @@ var states = []string{
 func randomSpan(rnd *rand.Rand) *trace.Span {
 	start := uint64(1_790_000_000_000_000_000) + rnd.Uint64N(5e9)
 	s := &trace.Span{
-		// Traces of one request share their ids, and half of those are of low randomness.
+		// Traces of one request share their IDs, half of which have low randomness.
 		TraceId: binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, rnd.Uint64N(2)),
 			rnd.Uint64N(8)<<53|rnd.Uint64N(2)<<60),
 		SpanId: binary.BigEndian.AppendUint64(nil, rnd.Uint64()), TraceState: oneOf(rnd, states...),
@@ -110,7 +110,7 @@ func randomSpan(rnd *rand.Rand) *trace.Span {
 	return s
 }
 
-// randomRequest has a few resources, of which some are alike.
+// randomRequest returns a request with a few resources, some of them equal.
 func randomRequest(rnd *rand.Rand) *trace.TracesData {
 	request := &trace.TracesData{}
 	for range rnd.IntN(4) {
@@ -146,7 +146,7 @@ func text(name, value string) *common.KeyValue {
 	}
 }
 
-// resourceOf is a process's, as an SDK says it.
+// resourceOf returns the resource of a process, as written by an SDK.
 func resourceOf(service, instance string) *resource.Resource {
 	return &resource.Resource{Attributes: []*common.KeyValue{
 		text("service.name", service), text("service.instance.id", instance),

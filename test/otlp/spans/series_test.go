@@ -26,18 +26,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// dimensions are those that the connector is told to have, in a configuration for spans by
-// the present conventions.
+// dimensions are the dimensions in the connector's configuration, for spans with the current
+// conventions.
 var dimensions = []string{
 	"http.request.method", "http.route", "http.response.status_code", "rpc.system.name", "rpc.method",
 	"db.system.name", "db.namespace",
 	"db.collection.name", "messaging.system", "messaging.destination.name", "peer.service", "server.address",
 }
 
-// named is a policy by which spans of every kind have those dimensions, as with the connector.
+// named is a policy with these dimensions for every span kind, as in the connector.
 var named = otel.NewPolicy(otel.Labels{Attributes: dimensions})
 
-// exporter is the daemon's, with the same dimensions.
+// exporter returns the daemon's exporter with the same dimensions.
 func exporter(t *testing.T) *otlp.Exporter {
 	t.Helper()
 	endpoint, err := otlp.ParseEndpoint("http://localhost:4318")
@@ -58,8 +58,8 @@ func exporter(t *testing.T) *otlp.Exporter {
 	return e
 }
 
-// presentSpan is a span as an instrumentation of today writes it: few names, present
-// attributes of the types that they have, and a status.
+// presentSpan returns a span as written by a current instrumentation: few names, current attributes of
+// the right types, and a status.
 func presentSpan(rnd *rand.Rand, start uint64) *trace.Span {
 	s := &trace.Span{
 		Name:              oneOf(rnd, "GET /carts/{id}", "SELECT carts", "orders process", "Cart::add item"),
@@ -95,15 +95,14 @@ func presentSpan(rnd *rand.Rand, start uint64) *trace.Span {
 	return s
 }
 
-// total is what a series counts.
+// total is the content of a series.
 type total struct {
 	calls, spans, seconds float64
 }
 
-// connected is what the connector makes of a request: a series for each set of attributes,
-// in the order in which it puts them, under the resource's. Every span counts as often as its
-// tracestate says. Its histogram has the duration as often as well; ours has it once, and so
-// has the sum, in proportion.
+// connected adds the connector's series for a request to into: a series for each combination of
+// attributes, in the connector's order, within the resource. Each span counts with its adjusted count.
+// The connector's histogram counts the duration as often as well; the daemon's counts it once.
 func connected(request *trace.TracesData, into map[string]*total) {
 	for _, r := range request.ResourceSpans {
 		service := written(r.Resource.Attributes, "service.name")
@@ -132,7 +131,7 @@ func connected(request *trace.TracesData, into map[string]*total) {
 	}
 }
 
-// sealing counts batches as drainers do: by origin and by key.
+// sealing counts batches like drainers do: by origin and key.
 type sealing struct {
 	table   *aggregate.Table
 	window  aggregate.Window
@@ -186,7 +185,7 @@ func (s *sealing) count(t *testing.T, c *otel.Counter) {
 	}
 }
 
-// exported are the series of what was counted.
+// exported returns the exported series of the counted spans.
 func (s *sealing) exported(t *testing.T) map[string]*total {
 	t.Helper()
 	var merger export.Merger
@@ -233,8 +232,8 @@ func (s *sealing) exported(t *testing.T) map[string]*total {
 	return all
 }
 
-// TestTheSeriesAreTheConnectors: the spans of random requests, from their bytes to the
-// exporter's, are the series that the connector makes of them, and as many.
+// TestTheSeriesAreTheConnectors checks that the spans of random requests, from the received bytes to
+// the exported bytes, result in the same series as in the connector.
 func TestTheSeriesAreTheConnectors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(11, 12))
 	want, sealing, c := map[string]*total{}, newSealing(), otel.NewCounter()

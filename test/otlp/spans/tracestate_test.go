@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// The grammar of W3C's tracestate and of OpenTelemetry's entry in it.
+// The grammar of the W3C tracestate and of its OpenTelemetry entry.
 var (
 	member = regexp.MustCompile(`^([a-z][a-z0-9_*/-]{0,255}|` +
 		`[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=([ -+\x2d-<>-~]{1,256})$`)
 	pair = regexp.MustCompile(`^([a-z][a-z0-9]*):([a-zA-Z0-9._-]*)$`)
 )
 
-// state is what a tracestate says of sampling, by the text of its entry.
+// state is the sampling information of a tracestate, read from the text of its entry.
 type state struct {
 	isMalformed bool
 	th, rv      string
-	own         []string // pairs of OpenTelemetry's entry, beside th
+	own         []string // pairs of the OpenTelemetry entry except th
 	others      []string
 }
 
@@ -46,7 +46,7 @@ func stateOf(text string) (s state) {
 	return s
 }
 
-// ownOf reads OpenTelemetry's entry, of which nothing is left where any of it is not as it must be.
+// ownOf parses the OpenTelemetry entry. It returns nothing if any part of the entry is invalid.
 func ownOf(entry string) (th, rv string, others []string) {
 	for one := range strings.SplitSeq(entry, ";") {
 		found := pair.FindStringSubmatch(one)
@@ -72,7 +72,7 @@ func ownOf(entry string) (th, rv string, others []string) {
 	return th, rv, others
 }
 
-// isTrue says whether there is a threshold that its randomness does not contradict.
+// isTrue reports whether there is a threshold that is consistent with the randomness.
 func (s *state) isTrue() bool {
 	return s.th != "" && (s.rv == "" || s.randomness() >= s.threshold())
 }
@@ -82,7 +82,7 @@ func (s *state) randomness() uint64 {
 	return v
 }
 
-// threshold is that of th, as a part of 2^56.
+// threshold returns the value of th, in units of 2^-56.
 func (s *state) threshold() uint64 {
 	v, _ := strconv.ParseUint((s.th + strings.Repeat("0", 14))[:14], 16, 64)
 	return v

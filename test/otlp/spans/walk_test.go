@@ -22,7 +22,7 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// counted is a span as it is counted.
+// counted is a counted span.
 type counted struct {
 	service, version, env string // of the origin
 	key                   span.Key
@@ -32,7 +32,7 @@ type counted struct {
 	weight                float64
 }
 
-// countedBy are the spans that a counter made of a body.
+// countedBy returns the spans that a counter found in a body.
 func countedBy(t testing.TB, c *otel.Counter) (all []counted) {
 	t.Helper()
 	for origin, batch := range c.Batches {
@@ -51,7 +51,7 @@ func countedBy(t testing.TB, c *otel.Counter) (all []counted) {
 	return all
 }
 
-// value is the first value of an attribute.
+// value returns the first value of an attribute.
 func value(all []*common.KeyValue, name string) *common.AnyValue {
 	for _, a := range all {
 		if a.Key == name {
@@ -61,7 +61,7 @@ func value(all []*common.KeyValue, name string) *common.AnyValue {
 	return nil
 }
 
-// written is the first attribute that is there, of some names, as text.
+// written returns the first present attribute of several names, as text.
 func written(all []*common.KeyValue, names ...string) string {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(a *common.KeyValue) bool { return a.Key == name }) {
@@ -78,14 +78,14 @@ func written(all []*common.KeyValue, names ...string) string {
 			if inJSON, err := json.Marshal(v.DoubleValue); err == nil {
 				return string(inJSON)
 			}
-			return strconv.FormatFloat(v.DoubleValue, 'f', -1, 64) // no number, or infinite
+			return strconv.FormatFloat(v.DoubleValue, 'f', -1, 64) // not a number, or infinite
 		}
 		return ""
 	}
 	return ""
 }
 
-// conventions are the attributes that become tags: the present name, then older ones.
+// conventions lists the attributes that become tags: the current name, then older names.
 var conventions = [][]string{
 	{"db.collection.name", "db.sql.table"},
 	{"db.namespace", "db.name"},
@@ -102,7 +102,7 @@ var conventions = [][]string{
 	{"server.address"},
 }
 
-// tagsOf are a span's tags.
+// tagsOf returns the tags of a span.
 func tagsOf(s *trace.Span) (tags []string) {
 	for _, names := range conventions {
 		if names[0] == "server.address" || names[0] == "peer.service" {
@@ -122,7 +122,7 @@ func tagsOf(s *trace.Span) (tags []string) {
 	return tags
 }
 
-// modelOf is a span as it must be counted; its operation and type have a test of their own.
+// modelOf returns the expected counted span. Operation and type are tested elsewhere.
 func modelOf(r *trace.ResourceSpans, s *trace.Span) counted {
 	said := r.GetResource().GetAttributes()
 	m := counted{
@@ -172,7 +172,7 @@ func kindOf(kind trace.Span_SpanKind) string {
 	return strings.ToLower(name)
 }
 
-// statusOf reads a whole number, in whatever form.
+// statusOf parses an integer in any accepted form.
 func statusOf(text string) uint32 {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n <= math.MaxUint32 &&
 		n == math.Trunc(n) {
@@ -181,7 +181,7 @@ func statusOf(text string) uint32 {
 	return 0
 }
 
-// check compares what the walk makes of a body with what the library makes of it.
+// check compares the parser with the library for a body.
 func check(t testing.TB, c *otel.Counter, body []byte) {
 	t.Helper()
 	request, isRequest := decode(body)
@@ -206,7 +206,7 @@ func check(t testing.TB, c *otel.Counter, body []byte) {
 	if len(got) != len(want) || len(c.Request().Spans) != len(want) {
 		t.Fatalf("%d spans are counted of %d", len(got), len(want))
 	}
-	// Batches follow their first spans, and the spans of one keep their order.
+	// Batches are in the order of their first spans. Each batch keeps the order of its spans.
 	of := func(a counted) string { return a.service + a.version + a.env }
 	slices.SortStableFunc(got, func(a, b counted) int { return cmp.Compare(of(a), of(b)) })
 	slices.SortStableFunc(want, func(a, b counted) int { return cmp.Compare(of(a), of(b)) })
@@ -229,7 +229,7 @@ func TestTheWalkCountsWhatTheLibraryReads(t *testing.T) {
 	}
 }
 
-// FuzzWalk is the same of whatever bytes.
+// FuzzWalk checks the same for arbitrary bytes.
 func FuzzWalk(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(encode(f, randomRequest(rand.New(rand.NewPCG(seed, 2)))))

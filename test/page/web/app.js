@@ -1,4 +1,4 @@
-// What a page does with OpenTelemetry's SDK for browsers: it ends spans, and has them exported.
+// A page with the OpenTelemetry SDK for browsers: it ends spans and exports them.
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, WebTracerProvider } from '@opentelemetry/sdk-trace-web';
 import { OTLPTraceExporter as JSONExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -6,7 +6,8 @@ import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-t
 
 const exporters = { json: JSONExporter, protobuf: ProtobufExporter };
 
-// exportSpans ends so many spans of three names, and says when all are exported or given up.
+// exportSpans ends the given number of spans with three names, and resolves when all are exported or
+// given up.
 window.exportSpans = async (endpoint, protocol, spans) => {
   const exporter = new exporters[protocol]({ url: `${endpoint}/v1/traces`, headers: { 'x-shop': 'web' } });
   const provider = new WebTracerProvider({
@@ -26,7 +27,7 @@ window.exportSpans = async (endpoint, protocol, spans) => {
   }
 };
 
-// answerTo is what a script can read of an answer.
+// answerTo returns the part of a response that a script can read.
 window.answerTo = async (url, media, body) => {
   const answer = await fetch(url, { method: 'POST', headers: { 'content-type': media }, body });
   return [answer.status, answer.headers.get('Retry-After')].join(' ');

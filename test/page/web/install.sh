@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs OpenTelemetry's SDK for browsers into a folder of its own, and bundles the page's script with it,
-# for `make test-web`.
+# Installs the OpenTelemetry SDK for browsers into a folder and bundles the page's script with it, for
+# `make test-web`.
 set -eu
 dir=$1
 here=$(cd "$(dirname "$0")" && pwd)

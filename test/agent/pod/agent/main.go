@@ -1,8 +1,8 @@
-// Command agent is the Datadog trace agent as a process of its own, so that what it costs
-// can be told from what others cost. Nothing of it is replaced: it samples, counts,
-// packs and sends to the address that stands in the place of Datadog's own.
+// Command agent runs the Datadog trace agent in a separate process, so that its cost can be measured
+// separately. No part of the agent is replaced: it samples, counts, compresses, and sends to a fake of
+// Datadog's servers.
 //
-// It takes OTLP too if it is told where, and keeps so many percent of the traces that come there.
+// It also accepts OTLP if an address is given, and keeps the given percentage of OTLP traces.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// A small web application, run under dd-trace as it is published: a server span, a
-// call of a database with an error now and then, and work within the process.
+// A small web application for the published dd-trace: a server span, a database call with occasional
+// errors, and internal work.
 const tracer = require('dd-trace').init({ plugins: false })
 const fs = require('fs')
 const http = require('http')
@@ -36,7 +36,7 @@ function load (port, each) {
   return Promise.all([0, 1, 2, 3].map(number => user(port, number, each)))
 }
 
-// measure says what a request costs the process, once it is warm.
+// measure prints the cost of a request for this process after a warm-up.
 async function measure (port, each) {
   await load(port, each)
   const before = process.cpuUsage()
@@ -46,7 +46,7 @@ async function measure (port, each) {
   process.exit(0)
 }
 
-// odd makes a span of each line of a file: tags as key=value, numbers as key#=value.
+// odd creates a span per line of a file, with tags as key=value and numbers as key#=value.
 function odd (file) {
   const all = tracer.startSpan('odd.all')
   fs.readFileSync(file, 'utf8').trimEnd().split('\n').forEach((line, row) => {
@@ -69,6 +69,6 @@ server.listen(0, '127.0.0.1', async () => {
   await load(port, 50)
   if (process.env.SHOP_ODD) odd(process.env.SHOP_ODD)
   server.close()
-  // The tracer sends traces every two seconds, and statistics every ten.
+  // The tracer sends traces every two seconds and statistics every ten.
   setTimeout(() => process.exit(0), process.env.DD_TRACE_STATS_COMPUTATION_ENABLED === 'true' ? 12000 : 4000)
 })

@@ -1,5 +1,5 @@
-# A small web application, run under ddtrace as it is published: a server span, a
-# call of a database with an error now and then, and work within the process.
+# A small web application for the published ddtrace: a server span, a database call with occasional
+# errors, and internal work.
 import os
 import threading
 import time
@@ -52,7 +52,7 @@ def load(each):
         u.join()
 
 
-# measure says what a request costs the process, once it is warm.
+# measure prints the cost of a request for this process after a warm-up.
 def measure(each):
     load(each)
     before = time.process_time()
@@ -61,7 +61,7 @@ def measure(each):
     os._exit(0)
 
 
-# odd makes a span of each line of a file: tags as key=value, numbers as key#=value.
+# odd creates a span per line of a file, with tags as key=value and numbers as key#=value.
 def odd(file):
     with tracer.trace("odd.all", service="shop"):
         for row, line in enumerate(open(file)):

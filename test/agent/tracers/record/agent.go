@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// agent is what a tracer needs of one, and keeps the largest request to an endpoint.
+// agent is a minimal agent for tracers that keeps the largest request to an endpoint.
 type agent struct {
 	dir, socket, endpoint string
 	server                *http.Server
 
 	mu      sync.Mutex
-	largest []byte // its body
+	largest []byte // body of the largest request
 	header  http.Header
 }
 
@@ -36,7 +36,7 @@ func startAgent(endpoint string) (*agent, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	a.server = &http.Server{Handler: a}
-	go func() { _ = a.server.Serve(listener) }() // it ends with close
+	go func() { _ = a.server.Serve(listener) }() // returns after close
 	return a, nil
 }
 
@@ -45,7 +45,7 @@ func (a *agent) close() {
 	_ = os.RemoveAll(a.dir)
 }
 
-// ServeHTTP takes traces, and counts no statistics, so that no tracer does.
+// ServeHTTP accepts traces but not statistics, so that no tracer computes them.
 func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/info":
@@ -72,10 +72,10 @@ func (a *agent) keep(r *http.Request, body []byte) {
 	}
 }
 
-// ofThisMachine are the headers that say where a recording was made.
+// ofThisMachine lists the headers that identify the recording machine.
 var ofThisMachine = []string{"Datadog-Container-Id", "Datadog-Entity-Id", "Datadog-External-Env"}
 
-// write writes the request as it is on the wire.
+// write writes the request as it was sent.
 func (a *agent) write(file string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +96,7 @@ func (a *agent) write(file string) error {
 	if err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
-	pack.ModTime = time.Now() // its spans are found by their times, which were just before
+	pack.ModTime = time.Now() // benchmarks shift the span times by its distance from now
 	if err := errors.Join(request.Write(pack), pack.Close(),
 		os.WriteFile(file, packed.Bytes(), 0o644)); err != nil {
 		return fmt.Errorf("write recording: %w", err)

@@ -16,15 +16,15 @@ import (
 	"github.com/DataDog/dd-trace-go/v2/ddtrace/tracer"
 )
 
-// Sixteen routes, each asked eight times, by four users at once.
+// Sixteen routes, each requested eight times by four concurrent users.
 const (
 	routes = 16
 	rounds = 8
 	users  = 4
 )
 
-// goShop runs a web application under dd-trace-go and what it brings for net/http,
-// for servers and for clients; its database is traced as database/sql would be.
+// goShop runs a web application with dd-trace-go and its net/http integration for servers and clients.
+// Database spans imitate those of database/sql.
 func goShop(ctx context.Context, socket, protocol string) error {
 	for _, setting := range append(settings(socket), "DD_TRACE_AGENT_PROTOCOL_VERSION="+protocol) {
 		name, value, _ := strings.Cut(setting, "=")
@@ -58,7 +58,7 @@ func nameOf(route int) string {
 		[]string{"", "/history", "/price", "/photo"}[route/4]
 }
 
-// visit asks for every route.
+// visit requests every route.
 func visit(ctx context.Context, url string) error {
 	failed := make([]error, users)
 	var visiting sync.WaitGroup
@@ -93,7 +93,7 @@ type shop struct {
 	mux    *httptrace.ServeMux
 }
 
-// serve asks a database and another service, and renders a page.
+// serve queries a database and another service, and renders a page.
 func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	table, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	query(r.Context(), table, strings.HasSuffix(r.URL.Path, "7"))
@@ -107,7 +107,7 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// query is a span as those of database/sql: one in ten of them fails.
+// query creates a span like those of database/sql. One in ten fails.
 func query(ctx context.Context, table string, fails bool) {
 	span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ServiceName("shop-db"),
 		tracer.SpanType(ext.SpanTypeSQL),

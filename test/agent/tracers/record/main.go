@@ -1,13 +1,11 @@
-// Command record makes the requests that `spanstatsd-lab bench --workload traces` sends:
-// it runs small web applications under tracers as they are published, with the
-// instrumentation that these bring for their frameworks, and keeps the largest
-// request with traces that each of them sends.
+// Command record records the requests that `spanstatsd-lab bench --workload traces` sends. It runs
+// small web applications with published tracers and their framework integrations, and keeps the largest
+// trace request of each.
 //
 //	make record-traces
 //
-// A recording is the request as it is on the wire, without what says on which machine
-// it was made, in a gzip file. It is written anew only where somebody asks for it: its
-// ids and times differ each time.
+// A recording is a gzip file with the request as sent, without details of the recording machine.
+// Recordings are replaced only on demand, because their IDs and times differ each time.
 package main
 
 import (
@@ -21,7 +19,7 @@ import (
 	"time"
 )
 
-// recordings are by whom each format is spoken.
+// recordings lists the recorded formats with the tracers that use them.
 var recordings = []struct {
 	format, endpoint string
 	run              func(ctx context.Context, socket, python string) error
@@ -54,7 +52,7 @@ func main() {
 	}
 }
 
-// record runs an application before an agent of ours, and writes what it sent.
+// record runs an application against a local agent and writes the recorded request.
 func record(endpoint, file string, run func(ctx context.Context, socket string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -69,7 +67,7 @@ func record(endpoint, file string, run func(ctx context.Context, socket string) 
 	return agent.write(file)
 }
 
-// pythonShop runs the application of shop_flask.py.
+// pythonShop runs the application in shop_flask.py.
 func pythonShop(ctx context.Context, socket, python string) error {
 	app := exec.CommandContext(ctx, python, "record/shop_flask.py")
 	app.Env = append(os.Environ(), settings(socket)...)
@@ -80,8 +78,7 @@ func pythonShop(ctx context.Context, socket, python string) error {
 	return nil
 }
 
-// settings are those of every tracer: nothing but traces is sent, and nothing about
-// this machine.
+// settings are the settings of every tracer: only traces are sent, without details of this machine.
 func settings(socket string) []string {
 	return []string{
 		"DD_TRACE_AGENT_URL=unix://" + socket, "DD_SERVICE=shop", "DD_ENV=prod", "DD_VERSION=1.4.2",

@@ -1,5 +1,5 @@
-# The application of goshop.go under ddtrace, with what it brings for Flask, sqlite3 and
-# requests: sixteen routes, each asked six times.
+# The application of goshop.go with ddtrace and its integrations for Flask, sqlite3 and requests:
+# sixteen routes, each requested six times.
 import ddtrace.auto  # noqa: F401 - before what it traces
 
 import sqlite3

@@ -10,7 +10,7 @@ import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
 import io.opentelemetry.sdk.trace.samplers.Sampler;
 import java.util.concurrent.TimeUnit;
 
-/** A program that builds its SDK by hand. It ends args[0] spans in traces of two, and exports one trace in a hundred. */
+/** A program that sets up the SDK itself. It ends args[0] spans in traces of two spans and samples one trace in a hundred. */
 public class Library {
   public static void main(String[] args) {
     Resource resource = Resource.getDefault().merge(Resource.builder().put("service.name", "library").build());

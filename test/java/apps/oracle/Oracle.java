@@ -7,8 +7,8 @@ import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
 import java.time.Duration;
 
 /**
- * A second extension for the Java agent, which exports all that is recorded, sampled or not, by the
- * SDK's own exporter to ORACLE_ENDPOINT. So somebody else can count the same spans.
+ * A second extension for the Java agent. It exports all recorded spans, sampled or not, to
+ * ORACLE_ENDPOINT with the SDK's own exporter, so that an oracle can count the same spans.
  */
 public class Oracle implements AutoConfigurationCustomizerProvider {
   @Override

@@ -19,9 +19,9 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * A web application of Spring Boot with a database in memory. OpenTelemetry's Java agent makes its
- * spans; of /spin it makes them itself, so many as it is asked for. It ends in order once its
- * standard input does.
+ * A Spring Boot web application with an in-memory database. OpenTelemetry's Java agent creates its
+ * spans, except those of /spin, of which the application creates as many as requested. It shuts
+ * down gracefully when its standard input ends.
  */
 @SpringBootApplication(exclude = DataSourceAutoConfiguration.class)
 @RestController
@@ -34,7 +34,7 @@ public class Shop {
   public static void main(String[] args) throws Exception {
     ConfigurableApplicationContext shop = SpringApplication.run(Shop.class, args);
     System.in.readAllBytes();
-    shop.close(); // which answers what is under way
+    shop.close(); // completes the requests in flight
     System.exit(0);
   }
 
@@ -58,7 +58,7 @@ public class Shop {
     return ResponseEntity.status(STATUS[id % STATUS.length]).body(Map.of("order", orders, "items", items, "id", id));
   }
 
-  /** Ends so many spans, as fast as it can. */
+  /** Ends the given number of spans as fast as possible. */
   @GetMapping("/spin/{spans}")
   public int spin(@PathVariable("spans") int spans) {
     Tracer tracer = GlobalOpenTelemetry.getTracer("shop");

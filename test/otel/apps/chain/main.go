@@ -1,10 +1,10 @@
-// Command chain is one of several services that call one another, under OpenTelemetry's SDK for Go:
-// it answers each request once it has asked NEXT_URL, if that is said.
+// Command chain is one of several services that call one another, with the OpenTelemetry SDK for Go. It
+// responds to a request after it has called NEXT_URL, if that is set.
 //
-// SAMPLER says which traces go to the exporter: "probability:0.1" decides about each span, whatever
-// its parent decided, and "parent:0.1" about roots alone. The n-th trace that begins here has the
-// first 16 bytes of SHA-256 of n in decimal as its id, so that a test knows also those traces that
-// nobody has recorded. It ends in order once its standard input does.
+// SAMPLER selects the sampler: "probability:0.1" decides about each span, regardless of the parent's
+// decision, and "parent:0.1" decides only about root spans. The n-th trace started here has the first
+// 16 bytes of the SHA-256 of n (in decimal) as its ID, so that a test also knows unsampled traces. The
+// service shuts down gracefully when its standard input ends.
 package main
 
 import (
@@ -53,13 +53,13 @@ func run(ctx context.Context) error {
 		return err
 	}
 	server := &http.Server{Handler: otelhttp.NewHandler(answer(os.Getenv("NEXT_URL")), "answer")}
-	go func() { _ = server.Serve(listener) }() // it ends with Shutdown
+	go func() { _ = server.Serve(listener) }() // returns after Shutdown
 	fmt.Println("listening on", listener.Addr().(*net.TCPAddr).Port)
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return errors.Join(err, server.Shutdown(ctx), provider.Shutdown(ctx))
 }
 
-// answer answers once the next service has, if there is one.
+// answer responds after the next service has responded, if there is one.
 func answer(next string) http.Handler {
 	client := &http.Client{Transport: otelhttp.NewTransport(&http.Transport{MaxIdleConnsPerHost: 16})}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,13 +75,13 @@ func answer(next string) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		_, _ = io.Copy(io.Discard, answer.Body) // or its span would not end
+		_, _ = io.Copy(io.Discard, answer.Body) // otherwise the client span would not end
 		answer.Body.Close()
 		w.WriteHeader(answer.StatusCode)
 	})
 }
 
-// ids are those of traces that a test can tell, and of spans at random.
+// ids generates predictable trace IDs and random span IDs.
 type ids struct{ begun atomic.Int64 }
 
 func (i *ids) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {
@@ -91,6 +91,6 @@ func (i *ids) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) 
 }
 
 func (i *ids) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
-	_, _ = rand.Read(id[:]) // it never fails
+	_, _ = rand.Read(id[:]) // never fails
 	return id
 }

@@ -11,19 +11,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// probability is the specification's ProbabilitySampler. The SDK for Go has one in sdk/trace/x, of
-// which no version is published.
+// probability is the ProbabilitySampler of the specification. The SDK for Go has one in sdk/trace/x,
+// which has no published version.
 type probability struct{ threshold uint64 }
 
-// samplerOf is what SAMPLER says. Following the parent is the SDK's own.
+// samplerOf returns the sampler that SAMPLER describes. Parent-based sampling is that of the SDK.
 func samplerOf(said string) (sdk.Sampler, error) {
 	kind, text, _ := strings.Cut(said, ":")
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return nil, fmt.Errorf("read SAMPLER %q: %w", said, err)
 	}
-	// Of the 56 bits the upper 16 are enough for shares of a hundredth and more, by the
-	// specification's recommendation: 4 digits behind those that are all f.
+	// According to the specification, 4 digits after the leading f digits are enough for rates of a
+	// hundredth and more, which need only the upper 16 of the 56 bits.
 	_, exponent := math.Frexp(rate)
 	cut := 56 - 4*(4-exponent/4)
 	own := probability{1<<56 - uint64(math.Round(math.Ldexp(rate, 56-cut)))<<cut}

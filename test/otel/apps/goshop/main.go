@@ -1,7 +1,7 @@
-// Command goshop is a small web application under OpenTelemetry's SDK for Go. Nothing can be
-// loaded into it, so it sets the SDK up itself, as its documents show; where it exports to, and by
-// which protocol, variables say. It listens at LISTEN, or on a port that is free, and ends in order once
-// its standard input does.
+// Command goshop is a small web application with the OpenTelemetry SDK for Go. Since nothing can be
+// loaded into a Go program, it sets up the SDK itself, as the SDK's documentation shows. Environment
+// variables configure the endpoint and the protocol. It listens on LISTEN, or on a free port, and shuts
+// down gracefully when its standard input ends.
 package main
 
 import (
@@ -60,7 +60,7 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	return otlptracehttp.New(ctx)
 }
 
-// console writes the trace of each span.
+// console writes the trace ID of each span.
 type console struct{}
 
 func (console) ExportSpans(_ context.Context, spans []sdk.ReadOnlySpan) error {
@@ -72,7 +72,7 @@ func (console) ExportSpans(_ context.Context, spans []sdk.ReadOnlySpan) error {
 
 func (console) Shutdown(context.Context) error { return nil }
 
-// shop answers orders, for which it asks a stock, and is a stock.
+// shop handles orders, for which it queries a stock service, and is a stock service itself.
 func shop() http.Handler {
 	client := &http.Client{Transport: otelhttp.NewTransport(http.DefaultTransport)}
 	mux := http.NewServeMux()
@@ -87,7 +87,7 @@ func shop() http.Handler {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		_, _ = io.Copy(io.Discard, answer.Body) // or its span would not end
+		_, _ = io.Copy(io.Discard, answer.Body) // otherwise the client span would not end
 		answer.Body.Close()
 		w.WriteHeader(answer.StatusCode)
 	})
@@ -98,7 +98,7 @@ func shop() http.Handler {
 	return mux
 }
 
-// traced handles a route under a span, which stands behind the mux so that it knows the route.
+// traced handles a route within a span. It wraps the handler below the mux, so that it knows the route.
 func traced(mux *http.ServeMux, route string, handle http.HandlerFunc) {
 	mux.Handle(route, otelhttp.NewHandler(handle, route))
 }

@@ -12,8 +12,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A small web application of the JDK alone that knows nothing of OpenTelemetry: -javaagent brings
- * that. It ends in order once its standard input does.
+ * A small web application based on the JDK alone, without OpenTelemetry code: -javaagent loads the
+ * SDK. It shuts down gracefully when its standard input ends.
  */
 public class Shop {
   private static final int[] STATUS = {200, 200, 201, 404, 500};
@@ -28,7 +28,7 @@ public class Shop {
     server.start();
     System.out.println("listening on " + server.getAddress().getPort());
     System.in.readAllBytes();
-    workers.shutdown(); // spans end behind their answers
+    workers.shutdown(); // spans end after their responses
     workers.awaitTermination(1, TimeUnit.MINUTES);
     server.stop(0);
     System.exit(0);

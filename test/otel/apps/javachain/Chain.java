@@ -36,8 +36,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What apps/chain is in Go, under OpenTelemetry's SDK for Java and its own composite samplers. Its
- * spans are made by hand, as its agent takes no ids of one's own.
+ * The counterpart of apps/chain with the OpenTelemetry SDK for Java and its composite samplers. It
+ * creates its spans itself, because the Java agent does not support custom IDs.
  */
 public class Chain {
   private static final String NEXT = System.getenv("NEXT_URL");
@@ -72,7 +72,7 @@ public class Chain {
     server.start();
     System.out.println("listening on " + server.getAddress().getPort());
     System.in.readAllBytes();
-    workers.shutdown(); // spans end behind their answers
+    workers.shutdown(); // spans end after their responses
     workers.awaitTermination(1, TimeUnit.MINUTES);
     server.stop(0);
     provider.shutdown().join(1, TimeUnit.MINUTES);
@@ -121,7 +121,7 @@ public class Chain {
     }
   }
 
-  /** The n-th trace that begins here has the first 16 bytes of SHA-256 of n in decimal as its id. */
+  /** The n-th trace started here has the first 16 bytes of the SHA-256 of n (in decimal) as its ID. */
   private static final class Ids implements IdGenerator {
     private final AtomicInteger begun = new AtomicInteger();
 

@@ -5,8 +5,8 @@ import zipkin2.reporter.brave.AsyncZipkinSpanHandler;
 import zipkin2.reporter.urlconnection.URLConnectionSender;
 
 /**
- * Reports spans by Brave: Report URL ENCODING REQUESTS. Each request is a client's span of the service
- * front, and the server's side of it, of the service cart, every tenth with an error.
+ * Reports spans with Brave: Report URL ENCODING REQUESTS. Each request has a client span of the
+ * service front and the corresponding server span of the service cart. Every tenth has an error.
  */
 public class Report {
   public static void main(String[] args) throws Exception {
@@ -24,7 +24,7 @@ public class Report {
         }
         if (encoding == Encoding.PROTO3) {
           for (long begun = System.nanoTime(); System.nanoTime() - begun < 3000;) {
-            // in protobuf a span that took less than a microsecond says no duration, as one that is not finished
+            // in protobuf, a span shorter than a microsecond has no duration, like an unfinished span
           }
         }
         server.finish();
@@ -47,7 +47,7 @@ public class Report {
 
     @Override public void close() {
       tracing.close();
-      handler.close(); // reports what it has
+      handler.close(); // reports the remaining spans
       sender.close();
     }
   }

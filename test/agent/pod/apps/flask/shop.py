@@ -1,6 +1,5 @@
-# The application of the bill in Python: Flask on waitress with a database in memory.
-# Where there is an agent ddtrace makes its spans by itself: a dozen of Flask's own, two
-# queries, and one of its own.
+# The Python application of the benchmark: Flask on waitress with an in-memory database. With an agent,
+# ddtrace creates a dozen Flask spans, two queries, and one span of the application.
 import contextlib
 import os
 
@@ -50,7 +49,7 @@ def stable(number):
     return find(number)
 
 
-# Names each request by what it asks for, as applications do that don't know better.
+# Names each request by its path, like badly instrumented applications.
 @app.get("/pages/<int:number>")
 @app.get("/named/pages/<int:number>")
 def many(number):

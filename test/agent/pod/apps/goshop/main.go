@@ -1,6 +1,6 @@
-// Command goshop is the application of the bill in Go: net/http, and a table in memory in
-// the place of a database. Where there is an agent, dd-trace-go's contribution makes the
-// span of a request, and the application those of two queries and one of its own.
+// Command goshop is the Go application of the benchmark: net/http with an in-memory table as its
+// database. With an agent, the dd-trace-go integration creates the request span, and the application
+// creates two query spans and one more span.
 package main
 
 import (
@@ -33,7 +33,7 @@ type order struct {
 
 var traced = os.Getenv("DD_TRACE_AGENT_URL") != ""
 
-// query is one of the database.
+// query runs a database query within a span.
 func query(ctx context.Context, statement string, read func()) {
 	if traced {
 		span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ResourceName(statement),
@@ -68,10 +68,10 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(find(r.Context(), id)) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(find(r.Context(), id)) // the client may have disconnected
 }
 
-// many names each request by what it asks for, as applications do that don't know better.
+// many names each request by its path, like badly instrumented applications.
 func many(w http.ResponseWriter, r *http.Request) {
 	if span, ok := tracer.SpanFromContext(r.Context()); ok {
 		span.SetTag(ext.ResourceName, "GET "+r.URL.Path)

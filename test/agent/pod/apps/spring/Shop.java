@@ -17,9 +17,9 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * The application of the bill in Java: Spring Boot with a database in memory. Datadog's agent for
- * Java makes its spans by itself: of the request, its handler, two queries and what is annotated;
- * OpenTelemetry's all of these but the handler's.
+ * The Java application of the benchmark: Spring Boot with an in-memory database. Datadog's Java agent
+ * creates spans for the request, its handler, two queries and the annotated method.
+ * OpenTelemetry's agent creates the same ones except that of the handler.
  */
 @SpringBootApplication(exclude = DataSourceAutoConfiguration.class)
 @RestController
@@ -45,11 +45,11 @@ public class Shop {
     return find(id);
   }
 
-  /** Names each request by what it asks for, as applications do that don't know better. */
+  /** Names each request by its path, like badly instrumented applications. */
   @GetMapping({"/pages/{id}", "/named/pages/{id}"})
   public Map<String, Object> many(@PathVariable("id") int id, HttpServletRequest request) {
     String name = "GET " + request.getRequestURI();
-    Span.current().updateName(name); // of OpenTelemetry's agent; without it there is no span, and nothing happens
+    Span.current().updateName(name); // effective with OpenTelemetry's agent only
     if (GlobalTracer.get().activeSpan() instanceof MutableSpan span) {
       span.getLocalRootSpan().setResourceName(name);
     }

@@ -19,10 +19,10 @@ import java.util.Map;
 import java.util.StringJoiner;
 
 /**
- * Writes down what a TraceInterceptor is shown of each span, a line each, and numbers the spans in
- * a tag, by which the line is found again for what the tracer sent of that span. The public
- * interface is all that it asks. SEEN names the file; SEEN_DOES is what is then done to every
- * second trace: "empty" returns nothing of it, "drop" tags it as one that a user drops.
+ * Writes one line per span with the data that a TraceInterceptor gets for the span. A tag with the line
+ * number identifies the span in the tracer's output. The program uses only the public interface. SEEN
+ * is the name of the file. SEEN_DOES is the action on every second trace: "empty" returns an empty
+ * trace, "drop" sets the tag for traces dropped by the user.
  */
 final class Seen implements TraceInterceptor {
   private final Writer to;
@@ -35,7 +35,7 @@ final class Seen implements TraceInterceptor {
     this.does = does;
   }
 
-  /** Begins, and makes spans that a web shop has none of. */
+  /** Installs the interceptor and creates kinds of spans that a web shop lacks. */
   static void begin(int port) throws IOException {
     String does = System.getenv().getOrDefault("SEEN_DOES", "");
     Writer to = Files.newBufferedWriter(Path.of(System.getenv("SEEN")));
@@ -49,7 +49,7 @@ final class Seen implements TraceInterceptor {
 
   @Override
   public int priority() {
-    return Integer.MAX_VALUE - 10; // behind those of others
+    return Integer.MAX_VALUE - 10; // after other interceptors
   }
 
   @Override
@@ -102,7 +102,7 @@ final class Seen implements TraceInterceptor {
     return quoted.append('"').toString();
   }
 
-  /** A trace of more spans than the tracer keeps, so that it is shown in parts. */
+  /** A trace with more spans than the tracer keeps, so that the interceptor gets it in parts. */
   @Trace(operationName = "seen.many")
   private static void many() {
     for (int i = 0; i < 2500; i++) {
@@ -113,7 +113,7 @@ final class Seen implements TraceInterceptor {
   @Trace(operationName = "seen.one")
   private static void one() {}
 
-  /** Spans of another service within one of the shop, and calls by gRPC and of a peer. */
+  /** Spans of another service within a span of the shop, and gRPC and peer calls. */
   @Trace(operationName = "seen.nested")
   private static void nested(Tracer tracer) {
     Span outer = tracer.buildSpan("seen.outer").start();
@@ -127,7 +127,7 @@ final class Seen implements TraceInterceptor {
     }
   }
 
-  /** A request of a synthetic test, whose trace began elsewhere. */
+  /** A request of a synthetic test whose trace started in another process. */
   private static void synthetic(int port) throws IOException {
     try (Socket socket = new Socket("127.0.0.1", port)) {
       String request = "GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nx-datadog-trace-id: 11\r\n"

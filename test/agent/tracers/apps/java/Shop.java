@@ -24,9 +24,8 @@ import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * A small web application, run under dd-java-agent as it is published: its server, its calls over
- * HTTP and of a database are what the agent instruments by itself, and work within the process is
- * annotated.
+ * A small web application for the published dd-java-agent. The agent instruments its server, HTTP
+ * calls and database calls; internal work is annotated.
  */
 public class Shop extends Handler.Abstract {
   private static final String DATABASE = "jdbc:h2:mem:orders;DB_CLOSE_DELAY=-1";
@@ -59,13 +58,13 @@ public class Shop extends Handler.Abstract {
     if (System.getenv("SHOP_ODD") != null) {
       odd(Files.readAllLines(Path.of(System.getenv("SHOP_ODD"))));
     }
-    // The last spans end behind their answers; the tracer sends statistics every ten
-    // seconds, and not when it ends.
+    // The last spans end after their responses. The tracer sends statistics every ten seconds but not
+    // on exit.
     Thread.sleep("true".equals(System.getenv("DD_TRACE_STATS_COMPUTATION_ENABLED")) ? 12000 : 1000);
     server.stop();
   }
 
-  /** Makes a span of each line: tags as key=value, numbers as key#=value. */
+  /** Creates a span per line, with tags as key=value and numbers as key#=value. */
   private static void odd(List<String> lines) {
     GlobalTracer.get().addTraceInterceptor(new OddTags(lines));
     oddAll(lines.size());
@@ -81,7 +80,7 @@ public class Shop extends Handler.Abstract {
   @Trace(operationName = "odd")
   private static void oddOne() {}
 
-  /** Makes the database within a span of the shop, which says its version. */
+  /** Creates the database within a span of the shop that contains the version. */
   @Trace(operationName = "shop.create")
   private static void createTraced() throws SQLException {
     create();
@@ -94,7 +93,7 @@ public class Shop extends Handler.Abstract {
     }
   }
 
-  /** Sends requests of eight users at once. */
+  /** Sends requests as eight concurrent users. */
   private static void load(int each) throws InterruptedException {
     Thread[] users = new Thread[8];
     for (int i = 0; i < users.length; i++) {
@@ -107,7 +106,7 @@ public class Shop extends Handler.Abstract {
     }
   }
 
-  /** Says what a request costs the process, once it is warm. */
+  /** Prints the cost of a request for this process after a warm-up. */
   private static void measure(int each) throws InterruptedException {
     OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
     load(each);
@@ -182,7 +181,7 @@ public class Shop extends Handler.Abstract {
   private static void part() {}
 }
 
-/** Gives the spans of a trace their tags once they are finished, the only way to many of them. */
+/** Sets the tags of a trace's finished spans, since many tags can't be set in any other way. */
 record OddTags(List<String> lines) implements TraceInterceptor {
   @Override
   public Collection<? extends MutableSpan> onTraceComplete(Collection<? extends MutableSpan> trace) {
