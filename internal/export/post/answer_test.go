@@ -104,13 +104,13 @@ func itoa(n int) string {
 	return string([]byte{byte('0' + n/100), byte('0' + n/10%10), byte('0' + n%10)})
 }
 
-// TestALongAnswerCostsLittle: no more of it is read than it may be, nor said than maxSaid.
+// TestALongAnswerCostsLittle: no more of it is read than it may be, nor said than maxMessage.
 func TestALongAnswerCostsLittle(t *testing.T) {
 	read := 0
 	body := &endless{read: &read}
 	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
 		time.Now())
-	if read > maxRead || len(a.Err.Error()) > 2*maxSaid || len(a.Message) > maxSaid {
+	if read > maxRead || len(a.Err.Error()) > 2*maxMessage || len(a.Message) > maxMessage {
 		t.Errorf("%d bytes were read, and %d are said", read, len(a.Err.Error()))
 	}
 }
