@@ -285,8 +285,8 @@ func FuzzDamagedFile(f *testing.F) {
 				before = upTo
 			}
 		}
-		d.countCycles(&[receivers]Loss{})
-		d.connected()
+		d.addCycleLosses(&[receivers]Loss{})
+		d.clientLoss()
 	})
 }
 
