@@ -348,7 +348,7 @@ func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 		number := uint64(cycle)
 		before, changed := a.Settled()
 		delivery := NewDelivery()
-		delivery.settled = func() { a.settled.add(number) }
+		delivery.onSettled = func() { a.settled.add(number) }
 		delivery.Resolve(errors.New("refused"))
 		had[number] = true
 		want := uint64(0)

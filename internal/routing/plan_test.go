@@ -245,13 +245,13 @@ func TestPlan_GathersCooledPartition(t *testing.T) {
 	loads[3] = 12_000
 	cooler := plan(loads, r)
 	if gathered := after(r, cooler); gathered.isSpread(3) || cooler.Gathers != 1 || cooler.After > balanced ||
-		len(gathered.spread) != 0 {
+		len(gathered.spreadOwners) != 0 {
 		t.Errorf("not gathered: %+v", cooler)
 	}
 	few := []uint64{90_000, 90_000, 90_000, 0}
 	r = newRouting(4, 2)
 	r = after(r, plan(few, r))
-	if len(r.spread) != 1 {
+	if len(r.spreadOwners) != 1 {
 		t.Fatalf("three heavy partitions on two drainers: %v", r.owner)
 	}
 	if p := plan(few, r); p.owners != nil {
