@@ -338,8 +338,8 @@ func TestACycleWaitsForItsMemory(t *testing.T) {
 	})
 }
 
-// TestCyclesAreSettledFromTheFirstOn: outcomes come in any order, also ones that are no
-// success, and what is settled is always what has no gap before it.
+// TestCyclesAreSettledFromTheFirstOn: cycles settle in any order, with or without an error. Settled
+// returns the first unsettled cycle.
 func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	a := &Aggregator{settled: newSettledCycles()}

@@ -160,7 +160,8 @@ func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
 	}
 }
 
-// removeDeadAsAnybody looks for crashed daemons as a user who can't read every file.
+// removeDeadAsAnybody looks for crashed daemons with the rights of a user that can't read every
+// file.
 func removeDeadAsAnybody(t *testing.T, path string) (died int, unknown error) {
 	t.Helper()
 	done := make(chan struct{})

@@ -95,9 +95,8 @@ func forEachShape(t *testing.T, seeds uint64,
 	}
 }
 
-// TestPlanProperties: whatever the loads and whoever owned what, everything is
-// owned, nothing is worse than before, what has no load stays, and a plan that was
-// carried out leaves nothing to plan.
+// TestPlanProperties: for any loads and owners, each partition has an owner, the loads are not less
+// even than before, partitions without load stay, and the plan for the result changes nothing.
 func TestPlanProperties(t *testing.T) {
 	forEachShape(t, 200, func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int) {
 		before := anyRouting(rnd, len(loads), drainers)

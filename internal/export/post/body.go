@@ -80,7 +80,7 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 }
 
 // watchedConnOf returns the watchedConn inside a connection, which TLS can wrap. It panics if the
-// connection contains no watchedConn, because then body could not determine what has arrived.
+// connection contains no watchedConn, because then body could not determine whether the request has arrived.
 func watchedConnOf(c net.Conn) *watchedConn {
 	for {
 		switch wrapper := c.(type) {

@@ -30,7 +30,7 @@ type record struct {
 	zeros      uint64
 	deltas     []int64            // difference of each native bucket to the previous one
 	cumulative []uint64           // by classic bucket
-	exemplar   exemplars.Exemplar // its Span is 0 if there is none
+	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
 // next returns the record that follows r, for the totals s at the end of a cycle. e is the exemplar
@@ -148,7 +148,7 @@ func (m *message) addNative(r *record) {
 }
 
 // addExemplar sets the exemplar, also on the classic bucket that contains it. Its value is the
-// truncated duration, so that it lies in the bucket that counts the span.
+// truncated duration, so that it is within the bounds of the bucket that counts the span.
 func (m *message) addExemplar(x *exemplars.Exemplar) {
 	trace, span := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow), fmt.Sprintf("%016x", x.Span)
 	e := &dto.Exemplar{
