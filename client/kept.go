@@ -31,11 +31,16 @@ type kept struct {
 // outcomeCounts contains the numbers of spans of an ended connection, by outcome.
 type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 
-// add keeps a buffer. If the limit is reached, it drops the oldest one.
+// add keeps a buffer that was sent. upTo is the number of the buffer's last span. If the limit is reached, add drops the
+// oldest buffer.
 func (k *kept) add(b *buffer, upTo uint64) {
 	b.upTo = upTo
+	if k.maxBuffers == 0 {
+		k.pool.give(b)
+		return
+	}
 	n := len(k.buffers)
-	if k.maxBuffers == 0 || n > 0 && k.buffers[n-1].join(b) {
+	if isCopied := n > 0 && k.buffers[n-1].join(b); isCopied {
 		k.pool.give(b)
 		return
 	}
@@ -45,7 +50,8 @@ func (k *kept) add(b *buffer, upTo uint64) {
 	k.hold(b, upTo)
 }
 
-// hold keeps a buffer regardless of the limit. It is used for a buffer of which only a part was sent.
+// hold keeps a buffer regardless of the limit. It is called for a buffer of which only a part was sent, because the other
+// part must not be lost.
 func (k *kept) hold(b *buffer, upTo uint64) {
 	b.upTo = upTo
 	k.buffers = append(k.buffers, b)
@@ -68,15 +74,18 @@ func (k *kept) drop(n int) {
 	k.buffers = slices.Delete(k.buffers, 0, n)
 }
 
-// retainUnsent removes all spans except those that have to be resent, and those of a partially written buffer that
-// were not sent. sent and settled are the numbers of sent and of settled spans of the connection, and outcomes is the
-// list for the spans between them.
+// retainUnsent removes all kept spans except those that have to be sent: spans with the outcome wire.Resend, and spans
+// of a partially written buffer that were not sent at all. It returns the numbers of unsettled spans by outcome,
+// including spans that are no longer kept.
+//
+// The spans of a connection are numbered from 1. Spans up to settled are settled, and outcomes contains the outcomes of
+// the spans from there to sent. Spans above sent were not sent.
 func (k *kept) retainUnsent(sent, settled uint64, outcomes []uint64) outcomeCounts {
-	lastDropped := sent // number of the last span that is not kept any more
+	lastDropped := sent // number of the last span that is no longer kept
 	if len(k.buffers) > 0 {
 		lastDropped = min(sent, k.buffers[0].upTo-uint64(k.buffers[0].spans))
 	}
-	var dropped, found [wire.Resend + 1]uint64 // spans that are no longer kept, and kept spans, by outcome
+	var dropped, found [wire.Resend + 1]uint64 // by outcome: spans that are no longer kept, and kept spans
 	for at := settled; at < lastDropped; {
 		o, upTo := outcomeOf(outcomes, at+1)
 		upTo = min(upTo, lastDropped)
@@ -88,7 +97,7 @@ func (k *kept) retainUnsent(sent, settled uint64, outcomes []uint64) outcomeCoun
 		at := b.upTo - uint64(b.spans)
 		b.retain(func(spans int) bool {
 			at += uint64(spans)
-			if at > sent {
+			if isUnsent := at > sent; isUnsent {
 				return true
 			}
 			o := wire.Settled
@@ -122,15 +131,17 @@ func outcomeOf(outcomes []uint64, number uint64) (o wire.Outcome, upTo uint64) {
 	return wire.Resend, math.MaxUint64
 }
 
-// supportsRecovery reports whether the next daemon can know the outcome of the spans of this connection if this daemon
-// crashes.
+// supportsRecovery reports whether the next daemon can know the outcomes of this connection's spans if this daemon
+// crashes or shuts down.
 func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && conn.welcome.Token != "" && len(conn.welcome.Token) <= wire.MaxToken
 }
 
-// releaseOrAsk decides what happens to the unsettled spans of an ended connection. If the daemon has crashed or shut
-// down, the next daemon is asked about them. Otherwise the daemon has received them and accounts for them. If the client
-// has closed the connection, they remain unsettled in Stats.
+// releaseOrAsk handles the unsettled spans of an ended connection:
+//
+//   - The daemon has crashed or shut down, and supports recovery: the next daemon is asked about the spans.
+//   - The client has closed the connection: the spans remain unsettled in Stats.
+//   - Otherwise the spans count as settled, and as lost after a crash.
 func (s *sender) releaseOrAsk(conn *connection) {
 	isClosedByClient, unsettled := s.sentByeOn == conn, conn.unsettled()
 	hasCrashed := conn.died() && !isClosedByClient
@@ -142,34 +153,52 @@ func (s *sender) releaseOrAsk(conn *connection) {
 	if !isClosedByClient && s.client.aborted.Err() == nil {
 		conn.settle(conn.sent.Load())
 	}
-	s.requeue(conn.sent.Load(), conn.sent.Load(), nil)
+	s.requeueUnsent(conn.sent.Load())
 	if hasCrashed && unsettled > 0 {
 		s.countLost(outcomeCounts{lost: unsettled})
 	}
 }
 
-// applyEarlierOutcomes applies the outcomes in the daemon's welcome to the spans of the earlier connection, if the client
-// has asked about one. If the daemon does not know them, the spans are not resent, because they could be counted
-// twice; after a bye, an unknown outcome means that they were delivered.
-func (s *sender) applyEarlierOutcomes(conn *connection) {
-	if earlier := s.earlier; earlier != nil {
-		sent, unsettled := earlier.sent.Load(), earlier.unsettled()
-		earlier.settle(sent) // so that Stats counts no span twice
-		if isKnown := len(conn.welcome.Earlier) > 0; isKnown {
-			s.countLost(s.requeue(sent, sent-unsettled, conn.welcome.Earlier))
-		} else {
-			s.requeue(sent, sent, nil)
-			if !earlier.saidBye() {
-				s.countLost(outcomeCounts{lost: unsettled})
-			}
-		}
-		s.earlier = nil
+// settleEarlier ends the wait for the outcomes of the earlier connection's spans, if the client has asked about one. The
+// daemon's answer is in its welcome:
+//
+//   - It lists the outcomes: spans that no destination has received are resent.
+//   - It lists none, after a bye: the previous daemon has delivered all spans.
+//   - It lists none, after a crash: the unsettled spans count as lost. They are not resent, because the daemon may have
+//     counted them.
+func (s *sender) settleEarlier(outcomes []uint64) {
+	earlier := s.earlier
+	if earlier == nil {
+		return
 	}
+	s.earlier = nil
+	sent, unsettled := earlier.sent.Load(), earlier.unsettled()
+	earlier.settle(sent) // Stats must not count the spans here and where they are from now on
+	if isKnown := len(outcomes) > 0; isKnown {
+		settled := sent - unsettled
+		s.countLost(s.requeue(sent, settled, outcomes))
+		return
+	}
+	s.requeueUnsent(sent)
+	if hasCrashed := !earlier.saidBye(); hasCrashed {
+		s.countLost(outcomeCounts{lost: unsettled})
+	}
+}
+
+// limitKept sets the limit for kept spans of a new connection. Without recovery no span is kept, because the client
+// could not find out whether to resend it.
+func (s *sender) limitKept(conn *connection) {
 	s.kept.maxBuffers = 0
 	if conn.supportsRecovery() {
 		s.kept.maxBuffers = max(s.client.config.MaxKept, 0) / bufferBytes
 	}
-	s.client.last.Store(conn)
+}
+
+// requeueUnsent removes all kept spans that were sent. The unsent spans of a partially written buffer are moved to the
+// front of s.pending. sent is the number of spans that the connection has sent.
+func (s *sender) requeueUnsent(sent uint64) {
+	allSettled := sent
+	s.requeue(sent, allSettled, nil)
 }
 
 // requeue moves the kept spans that have to be resent to the front of s.pending. They count as buffered again. See
@@ -182,7 +211,7 @@ func (s *sender) requeue(sent, settled uint64, outcomes []uint64) outcomeCounts 
 	return counts
 }
 
-// countLost counts and logs the spans that were lost with a daemon, or may have been.
+// countLost counts and logs the spans of a connection to a previous daemon, except the settled ones.
 func (s *sender) countLost(counts outcomeCounts) {
 	if counts == (outcomeCounts{}) {
 		return

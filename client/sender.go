@@ -174,7 +174,9 @@ func (s *sender) refuseAfterMaxAway() {
 func (s *sender) start(conn *connection) {
 	s.isUnavailable, s.hasGivenUp = false, false
 	s.schedule = newSchedule(s.client.config.MaxAge, conn.welcome.Interval)
-	s.applyEarlierOutcomes(conn)
+	s.settleEarlier(conn.welcome.Earlier)
+	s.limitKept(conn)
+	s.client.last.Store(conn)
 	s.client.connects.Add(1)
 	s.client.daemon.Store(&conn.welcome.Daemon)
 	s.client.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.client.config.Socket),
@@ -323,7 +325,7 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 func (s *sender) finish() {
 	s.sealAll()
 	if conn := s.earlier; conn != nil {
-		s.requeue(conn.sent.Load(), conn.sent.Load(), nil) // the unsent part of a partially written buffer
+		s.requeueUnsent(conn.sent.Load())
 	}
 	s.kept.drop(len(s.kept.buffers))
 	if conn := s.client.last.Load(); conn != nil && conn.unsettled() > 0 {
@@ -387,8 +389,8 @@ func (s *schedule) wait(now time.Time) time.Duration {
 		return s.age
 	}
 	left := s.interval - time.Duration(now.UnixNano())%s.interval - s.lead
-	if left <= 0 {
-		left += s.interval // the last write of this interval is over
+	if left <= 0 { // too late for this interval
+		left += s.interval
 	}
 	return min(s.age, left)
 }

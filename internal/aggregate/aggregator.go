@@ -126,8 +126,8 @@ func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	return request.deliveries, nil
 }
 
-// MostCollapsed returns the label that most keys have lost a value of since the last call, and the
-// number of these keys.
+// MostCollapsed returns the label that was lost by most keys since the last call, and the number of
+// these keys. A key loses a label when the label exceeds its budget. If keys is 0, no key lost one.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
 // Masked returns the number of keys counted with a mask instead of a label, by label.
@@ -156,7 +156,7 @@ func (a *Aggregator) Clear() {
 	}
 }
 
-// Config configures an Aggregator. Every field except Looks and Running must be set.
+// Config configures an Aggregator. Every field except RebalanceTicks and Running must be set.
 type Config struct {
 	Drainers          int              // goroutines that count; each has a ring
 	RebalanceInterval time.Duration    // how often keys are rebalanced between drainers; 0 disables it
@@ -229,8 +229,8 @@ func (c *Config) TableBytes() int {
 	return 2 * c.Drainers * windowBuckets * c.MaxKeys() * int(bytesPerRow)
 }
 
-// flushRequests passes requests for an early seal to the sealer. All requests before a seal wait
-// for the same result, so a canceled request leaves nothing behind.
+// flushRequests passes requests for an early seal to the sealer. All requests before a seal share one
+// flushRequest, so a canceled request need not be removed.
 type flushRequests struct {
 	wake chan struct{} // holds a token after a request
 
@@ -240,7 +240,7 @@ type flushRequests struct {
 
 // flushRequest is the result of one seal for all clients that requested it.
 type flushRequest struct {
-	sealed     chan struct{} // closed when delivered is set
+	sealed     chan struct{} // closed after deliveries is set
 	deliveries Deliveries
 }
 
@@ -267,9 +267,8 @@ func (r *flushRequests) isPending() bool {
 	return r.next != nil
 }
 
-// take removes and returns the current request, or nil if there is none. The sealer calls it while
-// the cycle to seal is still current, because a client that asks later may have published into the
-// next cycle.
+// take removes and returns the current request, or nil. The sealer calls it before it makes the next
+// cycle current: a client that requests a flush later may have published in the next cycle.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,10 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestSaturatedDrainersUnderSkew is the second trap: a balancer that waits for
-// drainers does not get through just when they have too much to do. Here they
-// do not run at all and every ring is full to the brim; the balancer levels and
-// spreads all the same, and what stood in the rings is counted afterwards.
+// TestSaturatedDrainersUnderSkew expects that the balancer works although every ring is full and no
+// drainer runs, because it never waits for drainers. The slots in the rings are counted afterwards.
 func TestSaturatedDrainersUnderSkew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var spans uint64

@@ -184,69 +184,73 @@ func (c *cycles) awaitExits(number uint64) {
 	}
 }
 
-// windowBuckets is the number of buckets that one cycle can write: the one before its own, its own,
-// and the next one, for spans that end between a bucket boundary and the seal that follows it.
-const windowBuckets = 3
+// The window of a cycle is the range of buckets in which it counts spans: the bucket in which the cycle
+// began (its own), the previous one, and the next one. The next bucket is for spans that end between a
+// bucket boundary and the seal that follows it.
+const (
+	previousBucket = iota // also for spans that ended earlier
+	ownBucket
+	nextBucket // also for spans that end later, if the seal is very late
 
-// oldestBucket returns the start of the first of these buckets, for a cycle that started at the
+	windowBuckets
+)
+
+// oldestBucket returns the start of the first bucket of the window, for a cycle that started at the
 // given time.
 func oldestBucket(started time.Time, width int64) int64 {
 	now := started.UnixNano()
 	return now - now%width - width
 }
 
-// Window determines in which of a cycle's buckets a span is counted. Publishers create one per
-// batch, after they have read the batch: so no span of the batch can have ended after the window
+// Window determines in which bucket of a cycle's window a span is counted. Publishers create one per
+// batch, after they have read the batch: so no span of the batch can have ended after the Window
 // first reads the clock.
 type Window struct {
-	start int64  // start of the cycle's own bucket
-	width uint64 // of a bucket
-	own   Place  // place of spans that end in the cycle's own bucket
-	now   int64  // 0 until the clock is read
+	ownStart int64  // start of the cycle's own bucket
+	width    uint64 // of a bucket
+	own      Place  // place of spans that end in the cycle's own bucket
+	now      int64  // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
 // NewWindow returns the window of a cycle.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	return Window{
-		start: oldestBucket(started, int64(width)) + int64(width), width: uint64(width),
-		own: Place{cycle: uint8(number & 1), bucket: 1},
+		ownStart: oldestBucket(started, int64(width)) + int64(width), width: uint64(width),
+		own: Place{cycle: uint8(number & 1), bucket: ownBucket},
 	}
 }
 
 // Place returns the bucket in which a span with the given end time is counted.
 func (w *Window) Place(end int64) Place {
-	if uint64(end-w.start) < w.width {
+	if isInOwn := uint64(end-w.ownStart) < w.width; isInOwn {
 		return w.own
 	}
-	return w.clamp(end)
+	return w.placeOutsideOwn(end)
 }
 
-// clamp returns the bucket of a span that did not end in the cycle's own bucket. Spans that ended
-// before the window are late and go into its oldest bucket. Spans that end in the future are early
-// and go into the bucket of the current time.
-func (w *Window) clamp(end int64) Place {
-	place := Place{cycle: w.own.cycle} // in the oldest bucket
+// placeOutsideOwn returns the bucket of a span that did not end in the cycle's own bucket. Spans that
+// ended before the window are late, and are counted in the previous bucket. Spans that end in the
+// future are early, and are counted in the bucket of the current time.
+func (w *Window) placeOutsideOwn(end int64) Place {
 	width := int64(w.width)
-	oldest := w.start - width
-	if end < oldest {
-		place.clamp = late
-		return place
-	}
-	if end < w.start {
-		return place
+	windowStart := w.ownStart - width
+	switch {
+	case end < windowStart:
+		return Place{cycle: w.own.cycle, bucket: previousBucket, clamp: late}
+	case end < w.ownStart:
+		return Place{cycle: w.own.cycle, bucket: previousBucket}
 	}
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
 	}
-	// If the wall clock has been set back to a time before the window, the cycle's own bucket is the
-	// nearest one to it.
-	now := max(w.now, w.start)
-	bucket, latest := (end-oldest)/width, (now-oldest)/width
-	if bucket > latest {
-		bucket, place.clamp = latest, early
+	// The wall clock may have been set back to a time before the own bucket. That is the nearest bucket then.
+	now := max(w.now, w.ownStart)
+	bucket, currentBucket := (end-windowStart)/width, (now-windowStart)/width
+	clamp := unclamped
+	if bucket > currentBucket {
+		bucket, clamp = currentBucket, early
 	}
-	place.bucket = uint8(min(bucket, windowBuckets-1))
-	return place
+	return Place{cycle: w.own.cycle, bucket: uint8(min(bucket, nextBucket)), clamp: clamp}
 }
 
 // Slot is a snapshot in a ring: the numbers that a drainer needs. It has no pointers, so that the
@@ -267,7 +271,7 @@ type Place struct {
 	clamp  clamp
 }
 
-// clamp tells why a snapshot is counted in another bucket than the one it ended in.
+// clamp is the reason why a snapshot is counted in another bucket than the one in which it ended.
 type clamp uint8
 
 const (

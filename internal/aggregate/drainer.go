@@ -32,6 +32,7 @@ type drainer struct {
 	_          cpu.CacheLinePad
 }
 
+// run counts slots until ring.Stop.
 func (d *drainer) run() {
 	defer close(d.done)
 	d.ring.Consume(drainLimit, d.count, d.signal)
@@ -50,7 +51,7 @@ func (d *drainer) count(slots []Slot) {
 		clamped[s.clamp]++
 	}
 	for i, n := range taken {
-		if n > 0 { // otherwise the table may be sealed and must not be written
+		if n > 0 { // a table that takes no slot may be sealed, and must not be written
 			d.tables[i].held.Store(d.tables[i].held.Load() + n)
 		}
 	}
@@ -61,9 +62,9 @@ func (d *drainer) count(slots []Slot) {
 	}
 }
 
-// signal handles a signal of the sealer, after all slots published before it have been counted.
-// After a seal signal, the table of the sealed cycle is complete. A clear resets the table of the
-// current cycle at once: slots that are still in the ring are counted into the empty table.
+// signal handles a signal of the sealer. ring.Report and ring.Stop arrive after all slots that were
+// claimed before the signal was sent, so after a report the table of the sealed cycle is complete.
+// ring.Clear arrives immediately: slots that are still in the ring are counted in the empty table.
 func (d *drainer) signal(s ring.Signal) {
 	if s.Kind == ring.Clear {
 		table := d.tables[s.Arg&1]
@@ -146,10 +147,11 @@ func newAges() Ages {
 	return a
 }
 
-func (a *Ages) add(of *ages) {
+// add adds the histogram of one drainer.
+func (a *Ages) add(sampled *ages) {
 	for i := range a.Counts {
-		a.Counts[i] += of.counts[i].Load()
+		a.Counts[i] += sampled.counts[i].Load()
 	}
-	a.Sum += math.Float64frombits(of.sum.Load())
-	a.Highest = max(a.Highest, float64(of.highest.Load())/1e9)
+	a.Sum += math.Float64frombits(sampled.sum.Load())
+	a.Highest = max(a.Highest, float64(sampled.highest.Load())/1e9)
 }

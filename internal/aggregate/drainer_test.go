@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every age lies at or below its bucket's bound and above the one before.
+// Every age is at most the bound of its bucket, and above the previous bound.
 func TestAgeBuckets(t *testing.T) {
 	all := []uint64{0, 1, math.MaxUint64}
 	for _, bound := range ageBounds {

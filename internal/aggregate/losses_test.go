@@ -11,9 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// checkLosses expects of the key that a snapshot is counted under that it is its own but for
-// the labels that it is said to have lost. Which ones it loses is the registry's, whose own
-// tests hold that.
+// checkLosses expects that the key of a snapshot differs from the original only in the labels that
+// its admission reports as lost. The tests of the registry cover which ones these are.
 func checkLosses(t *testing.T, sent, counted span.Key, lost registry.LabelSet) {
 	t.Helper()
 	for l := range span.FirstList {
@@ -48,8 +47,8 @@ func checkLosses(t *testing.T, sent, counted span.Key, lost registry.LabelSet) {
 	}
 }
 
-// randomKey is a normalised key of few enough values that keys come again, and of
-// more than the budgets of the test allow.
+// randomKey returns a normalized key. It has so few values that keys recur, and more than the
+// budgets of the test.
 func randomKey(rnd *rand.Rand) span.Key {
 	pick := func(prefix string, of int) string {
 		switch n := rnd.IntN(of); n {

@@ -62,18 +62,19 @@ func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Mer
 	}
 }
 
-// reserve reserves memory for the given total numbers of rows and bins, and reports whether it is
-// available.
+// reserve reserves memory for the given total numbers of rows and bins, including the existing ones,
+// and reports whether it is available.
 func (m *Merged) reserve(rows, bins int) bool {
 	bytes := rows*mergedRowBytes + bins*mergedBinBytes
-	more := (bytes+sketch.ChunkBytes-1)/sketch.ChunkBytes - m.chunks
-	if more <= 0 {
+	chunks := (bytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes // rounded up
+	missing := chunks - m.chunks
+	if missing <= 0 {
 		return true
 	}
-	if m.chunks+more > m.maxChunks || !m.memory.Reserve(more) {
+	if chunks > m.maxChunks || !m.memory.Reserve(missing) {
 		return false
 	}
-	m.chunks += more
+	m.chunks = chunks
 	return true
 }
 
@@ -88,8 +89,8 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 	return &m.rows[index]
 }
 
-// errorDuration returns how much of the row's duration spans with an error took. Tracers send only
-// the total, so unless all spans are errors, it is estimated from the bins.
+// errorDuration returns the part of the row's Duration that spans with an error took. Tracers send
+// only the total, so it is estimated from the bins, unless all spans are errors.
 func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	if r.Errors >= r.Hits {
 		return r.Duration

@@ -65,7 +65,7 @@ type rowOf struct {
 	mapping  sketch.Mapping
 }
 
-// counted is what is counted of it: bin by bin, zeros under -1.
+// counted contains the counts of a row by bin; bin -1 contains the zeros.
 type counted struct {
 	Counts
 	OK, Errors map[int]uint64
@@ -198,8 +198,8 @@ func TestMergedModel(t *testing.T) {
 	}
 }
 
-// TestHistogramsOfMergedRows: a histogram takes the bins of each row by the row's mapping,
-// beside what a drainer has counted.
+// TestHistogramsOfMergedRows: a histogram adds the bins of each row according to the row's mapping,
+// together with the counts of drainers.
 func TestHistogramsOfMergedRows(t *testing.T) {
 	c := mergingCycle(100)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -506,9 +506,8 @@ func agentsTime(start, now, flushed time.Time) time.Time {
 	return align(start)
 }
 
-// TestTheAgentKeepsThem: where a bucket that is merged began at no boundary, the agent
-// puts it where it would have put it, although it is told another start, and a flush
-// interval later.
+// TestTheAgentKeepsThem: the agent puts a merged bucket into the same slot, although its start has
+// changed and it arrives one flush interval later.
 func TestTheAgentKeepsThem(t *testing.T) {
 	m := mergingCycle(1).merged
 	rnd := rand.New(rand.NewPCG(3, 4))

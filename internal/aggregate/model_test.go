@@ -77,8 +77,8 @@ func (m model) add(t *testing.T, k modelKey, duration uint64, flags span.Flags, 
 	}
 }
 
-// take adds a sealed cycle's rows to a model, as the flush merges them. Of the agent's grid
-// it leaves out the histograms, which are not exact.
+// take adds the rows of a sealed cycle to a model, merged as by the exporters. It ignores
+// histograms of the agent's grid, which are not exact.
 func (m model) take(t *testing.T, s *Sealed, grid *sketch.Grid) {
 	for a := range s.Parts {
 		entry := s.Keys[a.Key]

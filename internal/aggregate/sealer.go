@@ -86,14 +86,15 @@ func (s *sealer) timeUntilSeal() time.Duration {
 	return wait
 }
 
+// mayFlush reports whether a requested flush is pending, and is within the limit of the interval.
 func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
-// nextCycle makes the next cycle current, and returns the number of the one that ends. At a
-// boundary it also begins a new interval.
+// nextCycle makes the next cycle current, and returns the number of the cycle that has ended. If
+// isBoundary is true, the interval ends as well, and nextCycle begins the next one.
 func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	next := a.cycles.at(ended + 1)
-	<-next.released // exporters may still be reading the cycle before the last, which used this memory
+	<-next.released // wait until the exporters have read the previous cycle in this memory
 	if isBoundary {
 		a.intervals.Begin()
 	}
@@ -103,9 +104,9 @@ func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
 	return ended
 }
 
-// seal delivers a cycle that is no longer current, after all its snapshots have been counted. A
-// flush request is answered with the delivery of this cycle, and those of earlier cycles that have
-// no outcome yet.
+// seal delivers a cycle that is no longer current, after the drainers have counted all its snapshots.
+// If request is not nil, it gets all deliveries without an outcome: the one of this cycle, and those
+// of earlier cycles.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	a.cycles.awaitExits(number)
@@ -114,11 +115,11 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 	origins, keys := c.registry.Contents()
 	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
 	sealed.merged, sealed.release = c.merged, c.release
-	sealed.Delivery.settled = func() {
+	sealed.Delivery.onSettled = func() {
 		a.config.Running.Settle(number)
 		a.settled.add(number)
 	}
-	sealed.Delivery.doubt = func(is bool) { a.config.Running.SetInDoubt(number, is) }
+	sealed.Delivery.onDoubt = func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
 	for _, table := range c.tables {
 		table.held.Store(0) // from now on the exporters account for the snapshots
 	}
@@ -135,19 +136,23 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 	}
 }
 
-// clear discards the counts of the current cycle, and delivers the number of discarded snapshots
-// for the accounting. The cycle continues, with its keys.
+// clear discards the counts of the current cycle, which continues with the same keys. It delivers a
+// Sealed without rows, from which the exporters account for the number of discarded snapshots.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
-	sealed := NewSealed(number, time.Now(), time.Now(), a.config.BucketWidth, nil, nil)
+	discarded := uint64(0)
 	for _, d := range a.drainers {
-		sealed.Cleared += d.cleared
+		discarded += d.cleared
 	}
 	if merged := a.cycles.at(number).merged; merged != nil {
-		sealed.Cleared += merged.clear()
+		discarded += merged.clear()
 	}
-	a.config.Deliver(sealed)
+	now := time.Now()
+	a.config.Deliver(&Sealed{
+		Cycle: number, Start: now, End: now, Width: a.config.BucketWidth,
+		Cleared: discarded, Delivery: NewDelivery(),
+	})
 }
 
 // signal sends a signal to all drainers, and waits until all have handled it.
@@ -246,21 +251,22 @@ func (s *Sealed) Release() {
 	s.release, s.Origins, s.Keys, s.tables, s.merged = nil, nil, nil, nil, nil
 }
 
-// Delivery is the future outcome of one sealed cycle. Clients that requested a flush wait for it,
-// so that exporters need not know the clients.
+// Delivery is the future outcome of one sealed cycle. The exporters set it. Clients that requested a
+// flush wait for it.
 type Delivery struct {
-	done    chan struct{}
-	err     error
-	doubt   func(is bool) // called when the cycle becomes in doubt, or no longer is; can be nil
-	settled func()        // called when every span has an outcome; can be nil
+	done      chan struct{}
+	err       error
+	onDoubt   func(isInDoubt bool) // see SetInDoubt; can be nil
+	onSettled func()               // see Settle; can be nil
 }
 
 // NewDelivery returns an unresolved delivery without callbacks.
 func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
 
-// NewWatchedDelivery returns an unresolved delivery that calls doubt and settled.
-func NewWatchedDelivery(doubt func(is bool), settled func()) *Delivery {
-	return &Delivery{done: make(chan struct{}), doubt: doubt, settled: settled}
+// NewWatchedDelivery returns an unresolved delivery. SetInDoubt calls onDoubt, and Settle calls
+// onSettled.
+func NewWatchedDelivery(onDoubt func(isInDoubt bool), onSettled func()) *Delivery {
+	return &Delivery{done: make(chan struct{}), onDoubt: onDoubt, onSettled: onSettled}
 }
 
 // Resolve answers waiting clients and settles the cycle. A nil error means that every destination
@@ -280,16 +286,16 @@ func (d *Delivery) Answer(err error) {
 // SetInDoubt records whether a destination may have spans of the cycle. Exporters call it when that
 // changes: before anything is sent, and never after Settle. Calls can come from any goroutine, but
 // one at a time.
-func (d *Delivery) SetInDoubt(is bool) {
-	if d.doubt != nil {
-		d.doubt(is)
+func (d *Delivery) SetInDoubt(isInDoubt bool) {
+	if d.onDoubt != nil {
+		d.onDoubt(isInDoubt)
 	}
 }
 
 // Settle records that every span of the cycle has its outcome.
 func (d *Delivery) Settle() {
-	if d.settled != nil {
-		d.settled()
+	if d.onSettled != nil {
+		d.onSettled()
 	}
 }
 
@@ -329,11 +335,11 @@ func (r Deliveries) Wait(ctx context.Context) (first error) {
 	return first
 }
 
-// settledCycles tracks up to which cycle all are settled. Cycles settle in any order.
+// settledCycles determines the first cycle that is not settled. Cycles settle in any order.
 type settledCycles struct {
 	mu      sync.Mutex
-	through uint64              // all cycles below this number are settled
-	ahead   map[uint64]struct{} // settled cycles above it; exporters limit their number
+	through uint64              // first cycle that is not settled
+	ahead   map[uint64]struct{} // settled cycles after it; exporters limit their number
 	changed chan struct{}       // closed when through increases
 }
 
@@ -347,7 +353,7 @@ func (o *settledCycles) add(cycle uint64) {
 	defer o.mu.Unlock()
 	o.ahead[cycle] = struct{}{}
 	before := o.through
-	for _, has := o.ahead[o.through]; has; _, has = o.ahead[o.through] {
+	for _, isSettled := o.ahead[o.through]; isSettled; _, isSettled = o.ahead[o.through] {
 		delete(o.ahead, o.through)
 		o.through++
 	}

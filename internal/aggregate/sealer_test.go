@@ -338,8 +338,8 @@ func TestACycleWaitsForItsMemory(t *testing.T) {
 	})
 }
 
-// TestCyclesAreSettledFromTheFirstOn: outcomes come in any order, also ones that are no
-// success, and what is settled is always what has no gap before it.
+// TestCyclesAreSettledFromTheFirstOn: cycles settle in any order, with or without an error. Settled
+// returns the first unsettled cycle.
 func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	a := &Aggregator{settled: newSettledCycles()}
@@ -348,7 +348,7 @@ func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
 		number := uint64(cycle)
 		before, changed := a.Settled()
 		delivery := NewDelivery()
-		delivery.settled = func() { a.settled.add(number) }
+		delivery.onSettled = func() { a.settled.add(number) }
 		delivery.Resolve(errors.New("refused"))
 		had[number] = true
 		want := uint64(0)

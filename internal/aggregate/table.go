@@ -31,14 +31,14 @@ type row struct {
 	Counts
 	key    registry.KeyID
 	bucket uint32       // index in the window
-	errors uint32       // index in Table.failed plus one; 0 until the first error
+	errors uint32       // index in Table.errors plus one; 0 until the first error
 	ok     sketch.Store // durations of spans without an error
 }
 
 // errorPart is the part of a row for spans with an error.
 type errorPart struct {
 	durations sketch.Store
-	duration  float64 // their part of the row's Counts.Duration
+	duration  float64 // part of the row's Counts.Duration
 }
 
 // NewTable returns a table for key IDs below keys, and buckets of the given width.
@@ -54,7 +54,7 @@ func (t *Table) Begin(started time.Time) { t.oldest = oldestBucket(started, t.wi
 
 // Add counts a snapshot.
 func (t *Table) Add(s *Slot) {
-	index := &t.index[int(s.bucket)*t.keys+int(s.Key)] // index of the row plus one; 0 if there is none
+	index := &t.index[int(s.bucket)*t.keys+int(s.Key)] // index of the row plus one; 0 without a row
 	if *index == 0 {
 		t.rows = extend(t.rows, row{key: s.Key, bucket: uint32(s.bucket)}, len(t.index))
 		*index = uint32(len(t.rows))
@@ -167,9 +167,9 @@ type Part struct {
 	Mapping sketch.MappingID
 	Bucket  int64 // start, nanoseconds since the Unix epoch
 
-	table  *Table // table or merged is set
-	merged *Merged
-	row    int32
+	table  *Table  // nil for merged groups
+	merged *Merged // nil for rows of a drainer
+	row    int32   // index in the rows of table or merged
 }
 
 // Part returns a row.
@@ -191,8 +191,8 @@ func (p *Part) Counts() Counts {
 	return p.merged.rows[p.row].Counts
 }
 
-// ReadOK adds the durations of spans without an error to a sum. A Sketch must not contain durations
-// of another mapping.
+// ReadOK adds the durations of spans without an error to a sum. If the sum is a sketch.Sketch, it must
+// be empty or have the mapping of the row, because bins of different mappings cannot be added.
 func (p *Part) ReadOK(to sketch.Sum) {
 	if t := p.table; t != nil {
 		t.rows[p.row].ok.Read(&t.pages, to)
@@ -203,20 +203,31 @@ func (p *Part) ReadOK(to sketch.Sum) {
 
 // ReadErrors adds the durations of spans with an error to a sum, like ReadOK.
 func (p *Part) ReadErrors(to sketch.Sum) {
-	if t := p.table; t == nil {
+	if p.table == nil {
 		p.merged.rows[p.row].errors.read(to, p.merged.mappings[p.Mapping])
-	} else if errors := t.rows[p.row].errors; errors != 0 {
-		t.errors[errors-1].durations.Read(&t.pages, to)
+		return
+	}
+	if e := p.table.errorPartOf(p.row); e != nil {
+		e.durations.Read(&p.table.pages, to)
 	}
 }
 
-// ErrorDuration returns how much of Counts.Duration spans with an error took. For merged groups it
-// is an estimate, because tracers send only the total.
+// ErrorDuration returns the part of Counts.Duration that spans with an error took. For merged groups
+// it is an estimate, because tracers send only the total.
 func (p *Part) ErrorDuration() float64 {
-	if t := p.table; t == nil {
+	if p.table == nil {
 		return p.merged.rows[p.row].errorDuration(p.merged.mappings[p.Mapping])
-	} else if errors := t.rows[p.row].errors; errors != 0 {
-		return t.errors[errors-1].duration
+	}
+	if e := p.table.errorPartOf(p.row); e != nil {
+		return e.duration
 	}
 	return 0
+}
+
+// errorPartOf returns the part of a row for spans with an error, or nil if the row has no errors.
+func (t *Table) errorPartOf(at int32) *errorPart {
+	if errors := t.rows[at].errors; errors != 0 {
+		return &t.errors[errors-1]
+	}
+	return nil
 }

@@ -22,9 +22,9 @@ func threadTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkTableRow is all that a drainer does with a slot, beside counters of the same
-// kind and the library's sketches in a slice. It counts in both grids. All run in turns, so
-// that what else the machine does meets all.
+// BenchmarkTableRow measures the cost of a slot in a drainer, in both grids. It compares this with
+// counters of the same kind and with the library's sketches in a slice. All alternate, so that
+// other load on the machine affects all of them.
 func BenchmarkTableRow(b *testing.B) {
 	const turn, keys = 1 << 14, 64
 	runtime.LockOSThread()

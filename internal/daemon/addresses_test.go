@@ -11,12 +11,12 @@ import (
 	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
-// TestNoTwoListenAtOneAddress: the same path or address twice is named with both flags,
-// and so is a daemon that would be its own agent.
+// TestNoTwoListenAtOneAddress expects an error with both flags if two servers have the same path or
+// address, or if a daemon would be its own agent.
 func TestNoTwoListenAtOneAddress(t *testing.T) {
 	for _, c := range []struct {
 		socket, apmSocket, http, apmAddr, agent string
-		says                                    string // "" where all may stay
+		says                                    string // "" if valid
 	}{
 		{"/a", "/b", ":1", "127.0.0.1:2", "http://127.0.0.1:8126", ""},
 		{"/a", "", ":0", "127.0.0.1:0", "http://127.0.0.1:8126", ""},
@@ -31,7 +31,7 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 		{"/a", "/b", ":1", "", "unix:///a", "that of --socket"},
 		{"/a", "", ":1", "127.0.0.1:8126", "http://127.0.0.1:8126", "that of --apm-addr"},
 		{"/a", "", ":8126", "", "http://localhost:8126", "that of --http-addr"},
-		{"/a", "", ":8126", "", "http://10.0.0.2:8126", ""}, // another machine, as a pod's node is
+		{"/a", "", ":8126", "", "http://10.0.0.2:8126", ""}, // another machine, such as the node of a pod
 	} {
 		config := daemon.DefaultConfig()
 		config.Ingest.Socket.Path, config.APM.Socket.Path = c.socket, c.apmSocket
@@ -47,8 +47,8 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 	}
 }
 
-// TestADaemonIsNotWhereItsMetricsGo: OTEL_EXPORTER_OTLP_ENDPOINT of the application, given to the daemon
-// too, would have it send to itself.
+// If the daemon gets the application's OTEL_EXPORTER_OTLP_ENDPOINT, it would send metrics to
+// itself.
 func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
 	for endpoint, is := range map[string]bool{
 		"http://127.0.0.1:4318/v1/metrics": true,

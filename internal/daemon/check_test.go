@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// usable is the configuration of the command line's defaults.
+// usable is the configuration with the defaults of the command line.
 func usable(t *testing.T) Config {
 	t.Helper()
 	config := DefaultConfig()
@@ -18,8 +18,8 @@ func usable(t *testing.T) Config {
 	return config
 }
 
-// TestEachPartOfTheMemoryHasAFlagThatCanBeLower, as long as it is at its default: there
-// is no flag in the sum that advice about memory does not know.
+// Each part of the memory has a flag whose default can be lowered. Advice about memory knows every
+// flag of the sum.
 func TestEachPartOfTheMemoryHasAFlagThatCanBeLower(t *testing.T) {
 	config := usable(t)
 	config.APM.Addr = "127.0.0.1:8127"

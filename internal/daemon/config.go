@@ -52,7 +52,7 @@ type Config struct {
 	Version      string
 	Log          *slog.Logger
 	LogLinesLost func() uint64       // number of log lines that could not be written; can be nil
-	Supervisor   *systemd.Supervisor // service manager; nil if there is none
+	Supervisor   *systemd.Supervisor // service manager; nil without systemd
 }
 
 // DefaultConfig returns the defaults of the command line.
@@ -147,9 +147,9 @@ func (c *Config) connectionLimits() []string {
 // returns an error.
 const leastConnections = 16
 
-// FitDescriptors halves the largest limit of connections, repeatedly, until all file descriptors
-// fit in limit. Limits set by the operator are kept. It returns the names of the limits that it has
-// changed.
+// FitDescriptors lowers limits of connections until the process needs at most limit file
+// descriptors: it repeatedly halves the largest one. It does not change limits for which isSet
+// returns true, because the operator has set them. It returns the names of the changed limits.
 func FitDescriptors(c *Config, limit uint64, isSet func(limit string) bool) (changed []string) {
 	c.DescriptorLimit = limit
 	names := slices.DeleteFunc(c.connectionLimits(), isSet)
@@ -172,12 +172,13 @@ func FitDescriptors(c *Config, limit uint64, isSet func(limit string) bool) (cha
 	return changed
 }
 
-// checkDescriptors returns an error if the limits of connections leave no file descriptors for
-// deliveries and probes. A limit of 0 is unknown. Limits that are too large to add up are rejected
-// by their own packages.
+// checkDescriptors returns an error if the process needs more file descriptors than it may open. It
+// returns nil if the limit is unknown. It also returns nil if the number of descriptors overflows
+// an int: then a limit of connections is invalid, which the package that owns the limit reports.
 func (c *Config) checkDescriptors() error {
 	need, limit := c.Descriptors(), c.DescriptorLimit
-	if limit == 0 || need < 0 || uint64(need) <= limit {
+	isLimitUnknown, hasOverflowed := limit == 0, need < 0
+	if isLimitUnknown || hasOverflowed || uint64(need) <= limit {
 		return nil
 	}
 	return fmt.Errorf("check descriptors: the connections that are allowed may need %d with what "+

@@ -18,13 +18,13 @@ import (
 type Daemon struct {
 	config       Config
 	flusher      *export.Flusher
-	agent        *agent.Exporter // nil if there is none
+	agent        *agent.Exporter // nil if disabled
 	aggregator   *aggregate.Aggregator
 	admit        *admit.Publishers
 	ingest       *ingest.Server
 	receivers    []receiverServer
 	statusServer *status.Server
-	scrapeServer *status.Server // serves statistics on an address of its own; nil if there is none
+	scrapeServer *status.Server // server for scrapes; nil unless configured on an address of its own
 	sources      status.Sources
 
 	recoveryFile *recovery.File

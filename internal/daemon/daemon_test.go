@@ -29,8 +29,7 @@ func testConfig(t *testing.T, dir, agent string) daemon.Config {
 	return config
 }
 
-// TestNothingIsLeft: neither a refused start nor a stop leaves a socket or a
-// goroutine.
+// TestNothingIsLeft: neither a failed start nor a shutdown leaves a socket or a goroutine.
 func TestNothingIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	dir := t.TempDir()

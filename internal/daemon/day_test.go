@@ -19,15 +19,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestADayInsideADaemon has everything between a connection and a destination live a day of a clock that is
-// the test's own: publishers come, send, pause and leave; two destinations take, refuse, hang, fall silent
-// and want nothing for a while. At the end each span that was offered is in the books of each destination,
-// once, and what a destination counted is what the books say it took.
+// TestADayInsideADaemon runs everything between a connection and a destination for a day of
+// synthetic time. Publishers connect, publish, pause and disconnect. Two destinations accept,
+// refuse, hang, are silent, or accept no statistics for a while. At the end, the books of each
+// destination contain each offered span once, and agree with the spans that the destination
+// counted.
 func TestADayInsideADaemon(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir() // its end is outside of the bubble
+			dir := t.TempDir() // removed outside of the bubble
 			synctest.Test(t, func(t *testing.T) { liveADay(t, seed, filepath.Join(dir, "s")) })
 		})
 	}
@@ -87,8 +88,9 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	}
 }
 
-// publishForADay is one publisher behind the other, as connections are, and says how many spans were
-// offered. What each is told to be settled never falls, and is never more than it has brought.
+// publishForADay runs one publisher after another, as connections do, and returns the number of
+// offered spans. The number of settled spans of a publisher never decreases, and never exceeds the
+// number of its spans.
 func publishForADay(
 	t *testing.T, publishers *admit.Publishers, a *aggregate.Aggregator, random *rand.Rand,
 ) (offered uint64) {
@@ -127,7 +129,7 @@ func publishForADay(
 	return offered
 }
 
-// moody is a destination that does what it likes, and knows what it counted.
+// moody is a destination whose behavior changes at random. It counts the spans that it accepts.
 type moody struct {
 	name string
 
@@ -136,8 +138,8 @@ type moody struct {
 	mood    int
 	until   time.Time
 	taken   map[*export.Payload]bool
-	counted uint64 // and said so
-	silent  uint64 // and did not say so
+	counted uint64 // counted and acknowledged
+	silent  uint64 // counted and not acknowledged
 }
 
 func newMoody(name string, seed uint64) *moody {
@@ -146,7 +148,7 @@ func newMoody(name string, seed uint64) *moody {
 
 func (m *moody) describe() export.Exporter { return export.Exporter{Name: m.name, Push: m} }
 
-// Encode makes a payload of all rows.
+// Encode makes one payload of all rows.
 func (m *moody) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	p := &export.Payload{Body: make([]byte, 1000)}
 	for i := range c.Rows {
@@ -158,13 +160,13 @@ func (m *moody) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encod
 	return export.Encoded{}
 }
 
-// Moods last for some minutes.
+// Each mood lasts for some minutes.
 const (
 	takes = iota
 	refuses
 	isAway
-	hangs       // and has counted, or has not
-	isForgetful // takes, refuses for good, or says that it wants none
+	hangs       // counts the payload, or does not
+	isForgetful // accepts, refuses, or answers that it accepts no statistics
 	moods
 )
 
@@ -205,7 +207,7 @@ func (m *moody) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
 	return export.Attempt{}
 }
 
-// check holds what the destination knows against its books.
+// check compares the spans of the destination with its books.
 func (m *moody) check(t *testing.T, books export.Stats, aggregated uint64) {
 	t.Helper()
 	unsent := uint64(0)

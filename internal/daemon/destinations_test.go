@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
-// TestADaemonHasADestination: without one its statistics, or its traces, would go
-// nowhere, and it says so before anything is made.
+// A configuration without a destination is an error, because statistics or traces would be lost.
+// The error is returned before anything is created.
 func TestADaemonHasADestination(t *testing.T) {
 	config := usable(t)
 	config.Agent.URL = agent.URL{}
@@ -29,8 +29,7 @@ func TestADaemonHasADestination(t *testing.T) {
 	}
 }
 
-// TestEachDestinationHasItsOwnMemoryAndConnections in the sums that are held to what
-// there is.
+// The sums of memory and connections include those of each destination.
 func TestEachDestinationHasItsOwnMemoryAndConnections(t *testing.T) {
 	one := usable(t)
 	two := one
@@ -53,5 +52,5 @@ func TestEachDestinationHasItsOwnMemoryAndConnections(t *testing.T) {
 	}
 }
 
-// elsewhere is a destination that is only configured.
+// elsewhere is a destination that is configured, but does not exist.
 var elsewhere = export.Exporter{Name: "elsewhere", URL: "http://elsewhere.example"}

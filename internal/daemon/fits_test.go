@@ -23,8 +23,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// combinations are configurations with each set of doors and of exits that an operator can
-// choose, by what is chosen.
+// combinations are configurations with each set of receivers and destinations that an operator can
+// choose, by name.
 func combinations(t *testing.T) map[string]Config {
 	t.Helper()
 	endpoint, badEndpoint := otlp.ParseEndpoint("http://127.0.0.1:4318")
@@ -96,8 +96,8 @@ func combinations(t *testing.T) map[string]Config {
 	return all
 }
 
-// TestDefaultsFitAnyLimit, from the least on that they can be made to fit, whatever doors and
-// exits there are: below it the memory alone is in the way, and an operator is told so.
+// TestDefaultsFitAnyLimit expects that the defaults can be lowered to fit in any memory from
+// leastMemory on, for any receivers and destinations. Below that, the only error is about memory.
 func TestDefaultsFitAnyLimit(t *testing.T) {
 	for name, config := range combinations(t) {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestDefaultsFitAnyLimit(t *testing.T) {
 			fitsFrom := 0
 			for mib := 1; mib <= 512; mib++ {
 				c := config
-				FitMemory(&c, memory.Limit{Bytes: int64(mib) << 20, Source: "a test"}, nobody)
+				FitMemory(&c, memory.Limit{Bytes: int64(mib) << 20, Source: "a test"}, noneSet)
 				if fitsFrom == 0 && !c.fits() && mib%8 != 0 {
 					continue // composing advice takes long
 				}
@@ -126,7 +126,7 @@ func TestDefaultsFitAnyLimit(t *testing.T) {
 	}
 }
 
-// leastMemory is in how many MiB everything fits: 90, and 22 more where both OTLP and Zipkin come.
+// leastMemory returns the MiB in which everything fits: 90, plus 22 with both OTLP and Zipkin.
 func leastMemory(c *Config) int {
 	least := 90
 	if c.OTLP.Enabled() && c.Zipkin.Enabled() {
@@ -138,12 +138,11 @@ func leastMemory(c *Config) int {
 	return least
 }
 
-// nobody has set a limit by hand.
-func nobody(string) bool { return false }
+// noneSet is the isSet of an operator that has set no limit.
+func noneSet(string) bool { return false }
 
-// TestWhatIsSetByHandFitsOrIsNamed sets some limits to anything from a 64th to 64 times their
-// defaults, in any memory: then either all of it can be used, or what can't be says of a limit
-// that was set what is wrong with it.
+// TestWhatIsSetByHandFitsOrIsNamed sets some limits to values from a 64th to 64 times their
+// defaults, in any memory. The configuration then fits, or the error names a limit that was set.
 func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
 	configs := combinations(t)
 	names := slices.Sorted(maps.Keys(configs))
@@ -169,7 +168,7 @@ func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
 		if wrong == nil {
 			continue
 		}
-		isNamed := mib < leastMemory(&c) // where the defaults alone may be too much
+		isNamed := mib < leastMemory(&c) // the defaults alone can be too large here
 		for limit := range set {
 			named := regexp.MustCompile(`(check |--)` + limit + `([^-a-z]|$)`)
 			isNamed = isNamed || named.MatchString(wrong.Error())
@@ -180,7 +179,7 @@ func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
 	}
 }
 
-// flagsWithLimits are the flags that memory decides where nobody has set them.
+// flagsWithLimits are the flags that depend on the memory, unless they are set.
 var flagsWithLimits = []string{
 	"max-aggregates", "label-bytes", "sketch-bytes", "max-origins", "drainers", "ring-slots",
 	"max-key-bytes", "max-key-bytes-in-all", "retry-bytes", "max-connections", "apm-max-body",

@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Start starts all components. The flusher has been running since New, so that it may know already
-// what the agent wants.
+// Start starts all components except the flusher. New has started the flusher, so that it can read
+// the agent's features before the first client connects.
 func (d *Daemon) Start() {
 	d.aggregator.Start()
 	features, _ := d.wantedFeatures()

@@ -29,14 +29,14 @@ func New(config Config) (*Daemon, error) {
 		return nil, err
 	}
 	if err := d.newPipeline(config); err != nil {
-		d.flusher.Close(context.Background()) // it has nothing to send yet
+		d.flusher.Close(context.Background()) // returns immediately: nothing is queued
 		return nil, err
 	}
 	return d, nil
 }
 
-// newFlusher creates the destinations. The agent is the first one, whose accounting is shown first,
-// or the last one if it is auto-discovered.
+// newFlusher creates the destinations. The status shows the accounting of the first destination in
+// detail. This is the agent, unless the agent is auto-discovered: then the agent is the last one.
 func (d *Daemon) newFlusher(config Config) (err error) {
 	exporters := config.exporters()
 	if !config.Agent.Off() {
@@ -112,15 +112,16 @@ func (d *Daemon) newComponents(config Config) (err error) {
 	if d.ingest, err = ingest.New(config.Ingest); err != nil {
 		return err
 	}
-	if err = d.openReceivers(&config); err == nil {
-		if err = d.newStatusServer(config); err != nil {
-			d.closeReceivers()
-		}
-	}
-	if err != nil {
+	if err = d.openReceivers(&config); err != nil {
 		d.ingest.Abandon()
+		return err
 	}
-	return err
+	if err = d.newStatusServer(config); err != nil {
+		d.closeReceivers()
+		d.ingest.Abandon()
+		return err
+	}
+	return nil
 }
 
 // newStatusServer creates the servers for status, metrics and scrapes.
@@ -165,21 +166,24 @@ func (d *Daemon) newScrapeServer(config *Config) (err error) {
 // reportDelay is enough time for a log line to be written.
 const reportDelay = time.Second
 
-// reportCrashes logs how many predecessors have crashed, and their losses. After reportDelay it
-// marks them as reported. If this daemon crashes before, the next one reports them again, with the
-// same names. It is called last, when nothing can prevent the start any more.
+// reportCrashes logs the daemons that have crashed before this one, and their losses. After
+// reportDelay it marks the crashes as reported. If this daemon crashes earlier, the next one reports
+// them again. reportCrashes is called at the end of New, so that a daemon which fails to start does
+// not report crashes.
 func (d *Daemon) reportCrashes(config Config) {
-	died, unknown := d.recoveryFile.FindCrashed()
-	if d.crashes = len(died); unknown != nil {
+	names, err := d.recoveryFile.FindCrashed()
+	d.crashes = len(names)
+	if err != nil {
 		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books",
-			"error", unknown)
+			"error", err)
 	}
 	if d.crashes > 0 {
 		all := d.recoveryFile.Losses()
-		attributes := []any{"daemons", d.crashes, "names", died, "unknown", all.Unknown, "awaited", all.Awaited}
-		for _, door := range slices.Sorted(maps.Keys(all.Receivers)) {
-			if loss := all.Receivers[door]; loss != (recovery.Loss{}) {
-				attributes = append(attributes, door+"_lost", loss.Lost, door+"_ambiguous", loss.Ambiguous)
+		attributes := []any{"daemons", d.crashes, "names", names, "unknown", all.Unknown, "awaited", all.Awaited}
+		for _, receiver := range slices.Sorted(maps.Keys(all.Receivers)) {
+			if loss := all.Receivers[receiver]; loss != (recovery.Loss{}) {
+				attributes = append(attributes,
+					receiver+"_lost", loss.Lost, receiver+"_ambiguous", loss.Ambiguous)
 			}
 		}
 		config.Log.Warn("the daemon before this one was killed: spans that it held and nobody else has are "+
@@ -207,9 +211,9 @@ func (d *Daemon) flushNow(ctx context.Context) error {
 	return err
 }
 
-// wantedFeatures returns the requirements for clients: those of the agent, except that statistics
-// are always wanted if there are other destinations. If there is no agent, or it has not been
-// found, they are those of an agent with its default configuration.
+// wantedFeatures returns the agent's features, and a channel that is closed when they change. If
+// other destinations exist, Stats is always true. Without an agent, or until it has been found, the
+// features are those of an agent with its default configuration.
 func (d *Daemon) wantedFeatures() (agent.Features, <-chan struct{}) {
 	if d.agent == nil {
 		return agent.DefaultFeatures(), nil
@@ -219,7 +223,7 @@ func (d *Daemon) wantedFeatures() (agent.Features, <-chan struct{}) {
 	return f, changed
 }
 
-// receiverFeatures converts features for receivers.
+// receiverFeatures converts the result of wantedFeatures for receivers.
 func receiverFeatures(f agent.Features, changed <-chan struct{}) (receiver.Features, <-chan struct{}) {
 	return receiver.Features{
 		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
@@ -227,7 +231,7 @@ func receiverFeatures(f agent.Features, changed <-chan struct{}) (receiver.Featu
 	}, changed
 }
 
-// features returns the requirements for native clients.
+// features converts the result of wantedFeatures for native clients.
 func (d *Daemon) features() (wire.Features, <-chan struct{}) {
 	f, changed := d.wantedFeatures()
 	return wire.Features{
@@ -236,8 +240,9 @@ func (d *Daemon) features() (wire.Features, <-chan struct{}) {
 	}, changed
 }
 
-// followFeatures admits batches only while a destination accepts statistics. When no destination
-// does any more, it clears the current tables, whose memory would otherwise be in use for nothing.
+// followFeatures runs until the daemon stops. It lets admit reject batches while no destination
+// accepts statistics. When that begins, it also clears the counts of the current cycle, which no
+// destination would accept.
 func (d *Daemon) followFeatures() {
 	wanted := true
 	for {

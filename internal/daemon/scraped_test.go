@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// TestStatisticsAreScrapedInOnePlace: at the HTTP address, or at one of their own where nothing else
-// is answered; and its metrics say when.
+// Statistics are scraped at the HTTP address, or at an address of their own that serves nothing
+// else. A metric shows the time of the last scrape.
 func TestStatisticsAreScrapedInOnePlace(t *testing.T) {
 	for _, isApart := range []bool{false, true} {
 		dir := t.TempDir()
@@ -65,7 +65,7 @@ func TestStatisticsAreScrapedInOnePlace(t *testing.T) {
 	}
 }
 
-// freeAddress is an address where nobody listens.
+// freeAddress returns an address on which no server listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,7 +90,7 @@ func get(t *testing.T, at string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// TestAnAddressThatIsTakenIsNamed by its flag, and nothing of the daemon is left.
+// A flag with an address that is in use is named, and the daemon leaves nothing.
 func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))

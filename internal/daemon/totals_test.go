@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 )
 
-// TestRunningTotalsAreInTheSum of all limits, where there are any.
+// The sum of all limits includes running totals, if a destination has any.
 func TestRunningTotalsAreInTheSum(t *testing.T) {
 	one, two := usable(t), usable(t)
 	one.Exporters = []export.Exporter{elsewhere}
@@ -37,8 +37,8 @@ func byBounds(bounds ...float64) export.Exporter {
 	return export.Exporter{Name: "elsewhere", Cumulative: true, Bounds: bounds}
 }
 
-// TestClassicBucketsAreCountedExactly: durations are counted in cells that end at the bounds of
-// all destinations; what cannot be counted is refused; and totals of them are in the sum.
+// Durations are counted in cells that end at the bounds of all destinations. Bounds that can't be
+// counted are rejected. The sum of all limits includes the totals.
 func TestClassicBucketsAreCountedExactly(t *testing.T) {
 	config := usable(t)
 	if g, err := gridFor(config.Exporters); g != sketch.AgentGrid() || err != nil {

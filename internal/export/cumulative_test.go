@@ -18,17 +18,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// summing is an exporter of running totals: of each service how many spans it had. Its destination is a
+// summing is an exporter of running totals: the number of spans per service. Its destination is a
 // map.
 type summing struct {
 	*scripted
-	services []string // in the order in which they came
+	services []string // in the order of their first span
 	spans    map[string]uint64
-	settled  map[string]uint64 // of spans
-	bytes    int               // of a payload
+	settled  map[string]uint64 // number of settled spans
+	bytes    int               // length of a payload
 
 	reading sync.Mutex
-	reader  map[string]uint64 // what the destination was told, whatever the books say
+	reader  map[string]uint64 // totals that the destination has accepted
 }
 
 func newSumming(answer func(context.Context, *Payload) Attempt) *summing {
@@ -44,14 +44,14 @@ func (s *summing) describe() Exporter {
 	return x
 }
 
-// total is the total of a service that a payload has.
+// total is the total of a service in a payload.
 func total(p *Payload) (service string, spans uint64) {
 	service, number, _ := strings.Cut(strings.TrimRight(string(p.Body), "."), "=")
 	spans, _ = strconv.ParseUint(number, 10, 64)
 	return service, spans
 }
 
-// Encode makes a payload of each service there ever was.
+// Encode makes one payload per service that ever had spans.
 func (s *summing) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	if c.IsSettled {
 		s.settled = maps.Clone(s.spans)
@@ -73,7 +73,7 @@ func (s *summing) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	return Encoded{Totals: TotalsStats{Series: len(s.services)}}
 }
 
-// Deliver tells the reader what was taken.
+// Deliver adds an accepted payload to the reader.
 func (s *summing) Deliver(ctx context.Context, p *Payload) Attempt {
 	a := s.scripted.Deliver(ctx, p)
 	if a.Outcome == OutcomeAccepted {
@@ -94,8 +94,8 @@ func (s *summing) told() (spans uint64) {
 	return spans
 }
 
-// A cycle without spans is sent where totals are, because a reader forgets what it is not
-// told of, and only there.
+// Cycles without spans are sent only to destinations of running totals, because a receiver forgets
+// series that are not sent.
 func TestIdleCyclesGoWhereTotalsDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums, deltas := newSumming(nil), &scripted{}
@@ -125,8 +125,8 @@ func TestIdleCyclesGoWhereTotalsDo(t *testing.T) {
 	})
 }
 
-// While the destination is away one copy of all totals waits, however many cycles there
-// were, and when it is back it has every span.
+// While the destination is unavailable, only one copy of all totals is queued, whatever the number
+// of cycles. After it has recovered, it gets every span.
 func TestNewerTotalsTakeThePlaceOfOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(down)
@@ -153,8 +153,8 @@ func TestNewerTotalsTakeThePlaceOfOlder(t *testing.T) {
 	})
 }
 
-// What was refused is held, and has arrived when the next payload has. Who waits is told of
-// the refusal at once; the cycle is not settled before.
+// Spans in a refused payload are held until the next payload is accepted. Waiting clients get the
+// error immediately. The cycle is settled only after the delivery.
 func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("out of order")
@@ -184,8 +184,8 @@ func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
 	})
 }
 
-// Spans in a payload that was refused are held, and no others; they arrive with the next one that is
-// accepted. Before that the cycle is not settled.
+// Only the spans in a refused payload are held. They are delivered with the next accepted payload.
+// The cycle is not settled earlier.
 func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(func(_ context.Context, p *Payload) Attempt {
@@ -219,7 +219,7 @@ func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
 	})
 }
 
-// A copy that arrives when a newer cycle waits already settles the cycles up to its own.
+// A copy that is accepted after a newer cycle was queued settles the cycles up to its own.
 func TestAnOlderCopySettlesNoNewerCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(answersAfter(time.Second, Attempt{}))
@@ -238,7 +238,7 @@ func TestAnOlderCopySettlesNoNewerCycle(t *testing.T) {
 	})
 }
 
-// Who waits for a cycle waits for the retry age at most; its spans are held all the same.
+// Clients wait for the retry age at most. The spans of their cycle are held for longer.
 func TestWhoWaitsForTotalsIsToldInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, newSumming(down), nil)
@@ -260,8 +260,8 @@ func TestWhoWaitsForTotalsIsToldInTime(t *testing.T) {
 	})
 }
 
-// However often totals are refused, that is the answer of one destination: who waits still
-// waits for the other.
+// A destination that refuses totals repeatedly counts as one result. Waiting clients still wait for
+// the other destination.
 func TestTotalsAnswerForOneDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := startSeveral(t, Config{}, newSumming(always(Attempt{Outcome: OutcomeRefused, Err: errDown})),
@@ -278,8 +278,9 @@ func TestTotalsAnswerForOneDestination(t *testing.T) {
 	})
 }
 
-// The cycles that wait are bounded, however long the destination is away: clients are told of the oldest,
-// whose spans are held all the same and arrive with the next payload.
+// The number of open cycles is limited, however long the destination is unavailable. Clients of the
+// oldest cycles get an error. The spans of these cycles are held, and are delivered with the next
+// payload.
 func TestCyclesThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(down)
@@ -304,8 +305,8 @@ func TestCyclesThatWaitAreBounded(t *testing.T) {
 	})
 }
 
-// An older payload that fails while newer ones wait is not tried again, though the daemon
-// stops, and what it said arrives with those.
+// An older payload that fails is not retried if a newer one is queued, even at shutdown. Its spans
+// are delivered with the newer one.
 func TestAnOlderPayloadGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fail := make(chan struct{})
@@ -335,7 +336,7 @@ func TestAnOlderPayloadGivesWay(t *testing.T) {
 	})
 }
 
-// What has not arrived when the daemon has stopped never will.
+// Spans that are undelivered at the end of shutdown are lost.
 func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, newSumming(down), nil)
@@ -362,7 +363,7 @@ func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
 	})
 }
 
-// endsOne is totals of which one ends, as an exporter finds that some of its spans were not delivered.
+// endsOne is an exporter with a total that ends before all its spans are delivered.
 type endsOne struct{ *summing }
 
 func (e *endsOne) describe() Exporter {
@@ -379,8 +380,8 @@ func (e *endsOne) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	return encoded
 }
 
-// Spans of a total that ended before it arrived are unsent, and no other ones; those that were delivered
-// after the exporter had looked are not.
+// Only the undelivered spans of an ended total are unsent. Spans delivered after the exporter
+// counted them are not.
 func TestTotalsThatEndAreUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(down)
@@ -407,7 +408,7 @@ func TestTotalsThatEndAreUnsent(t *testing.T) {
 	})
 }
 
-// What is left out of a payload of totals is unsent, and no more than what was held.
+// Spans that a payload of totals leaves out are unsent, up to the number of held spans.
 func TestWhatIsLeftOutOfTotalsIsUnsent(t *testing.T) {
 	for rejected, want := range map[uint64]uint64{2: 2, 9: 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -425,8 +426,9 @@ func TestWhatIsLeftOutOfTotalsIsUnsent(t *testing.T) {
 	}
 }
 
-// Whatever the destination does, the books balance at any moment; it was told of everything that they call
-// flushed, and in the end that is everything if nothing was left out; and no more waits than may.
+// Whatever the destination does: the books balance at any moment, the destination has all spans
+// that are counted as flushed, all limits hold, and at the end every span is flushed unless it was
+// left out.
 func TestBooksOfTotals(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,25 +19,26 @@ import (
 //	             ^                          |
 //	             └── endSend, not delivered ┘
 //
-// A cycle is in doubt while anything with its spans is being sent, and permanently once a
-// destination has, or may have, some of them. After a crash, the next daemon counts the spans of a
-// cycle again unless it is in doubt or settled.
+// A cycle is in doubt while a payload or scrape with its spans is being sent. It stays in doubt once
+// a destination has, or may have, some of its spans. After a crash, the next daemon counts the spans
+// of a cycle again unless the cycle is in doubt or settled.
 //
-// Each payload of deltas counts as one in unanswered and unsettled. For running totals, and for
-// scraped statistics, each destination counts as one. Clients can be answered before settlement:
-// they do not wait for spans that are held for a later payload.
+// The outcome of a cycle has several parts: one per payload of deltas, and one per destination of
+// running totals or scrapes. Each part counts as one in unanswered and in unsettled. Clients can be
+// answered before the cycle is settled: they do not wait for spans that a later payload will
+// contain.
 type cycleState struct {
 	delivery *aggregate.Delivery
 
 	mu             sync.Mutex
-	unanswered     int
-	unsettled      int
-	inFlight       int   // payloads and scrapes in flight that contain its spans
-	maybeDelivered bool  // a destination has, or may have, some of its spans
-	err            error // first error
+	unanswered     int   // parts whose result waiting clients do not have
+	unsettled      int   // parts with spans that have no outcome
+	inFlight       int   // payloads and scrapes in flight that contain spans of the cycle
+	maybeDelivered bool  // a destination has, or may have, some spans of the cycle
+	err            error // first error, for waiting clients
 }
 
-// add adds a payload without an outcome.
+// add adds one part to unanswered and unsettled.
 func (c *cycleState) add() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +46,7 @@ func (c *cycleState) add() {
 	c.unsettled++
 }
 
-// fail records that a destination will not get the whole cycle.
+// fail records an error for waiting clients: a destination will not get the whole cycle.
 func (c *cycleState) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,14 +55,14 @@ func (c *cycleState) fail(err error) {
 	}
 }
 
-// resolve records the outcome of one payload, both for waiting clients and for its spans.
+// resolve ends one part, both for waiting clients and for its spans.
 func (c *cycleState) resolve(err error) {
 	c.notifyClients(err)
 	c.settle()
 }
 
-// notifyClients records the result of one payload for waiting clients. After the last payload, they
-// get the first error.
+// notifyClients removes one part from unanswered. err is the result of the part, nil if delivered.
+// After the last part, waiting clients get the first error.
 func (c *cycleState) notifyClients(err error) {
 	c.fail(err)
 	c.mu.Lock()
@@ -73,7 +74,7 @@ func (c *cycleState) notifyClients(err error) {
 	}
 }
 
-// settle records that all spans of one payload have their outcome.
+// settle removes one part from unsettled: all spans of the part have their outcome.
 func (c *cycleState) settle() {
 	c.mu.Lock()
 	c.unsettled--
@@ -84,23 +85,25 @@ func (c *cycleState) settle() {
 	}
 }
 
-// beginSend records that a payload or scrape with its spans is about to be sent.
+// beginSend records that a payload or scrape with spans of the cycle is about to be sent.
 func (c *cycleState) beginSend() { c.updateSend(1, false) }
 
-// endSend records that the payload or scrape was sent, and whether it was, or may have been,
-// delivered.
+// endSend records that the payload or scrape of a beginSend is no longer in flight. maybeDelivered
+// is true unless it certainly did not arrive.
 func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// updateSend updates inFlight and maybeDelivered. It reports a change of isInDoubt under the lock, so that
-// reports are in order and precede settlement.
+// updateSend updates inFlight and maybeDelivered. If this changes isInDoubt, it calls SetInDoubt,
+// except after settlement. It does so under the lock, so that calls are in the order of changes and
+// none follows Settle.
 func (c *cycleState) updateSend(inFlight int, maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wasInDoubt := c.isInDoubt()
+	before := c.isInDoubt()
 	c.inFlight += inFlight
 	c.maybeDelivered = c.maybeDelivered || maybeDelivered
-	if inDoubt := c.isInDoubt(); inDoubt != wasInDoubt && c.unsettled > 0 {
-		c.delivery.SetInDoubt(inDoubt)
+	after, isSettled := c.isInDoubt(), c.unsettled == 0
+	if after != before && !isSettled {
+		c.delivery.SetInDoubt(after)
 	}
 }
 
@@ -109,12 +112,13 @@ func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivere
 // openCycle is a cycle with spans that have no outcome yet at one destination.
 type openCycle struct {
 	state      *cycleState
-	number     uint64 // first snapshot that contains its spans
-	spans      uint64 // number of its spans that are held
-	born       time.Time
-	isNotified bool
+	number     uint64    // number of the first snapshot that contains the spans
+	spans      uint64    // spans without an outcome
+	born       time.Time // when the cycle was sealed
+	isNotified bool      // notifyClients was called
 }
 
+// notifyClients notifies waiting clients of the destination's result, once.
 func (c *openCycle) notifyClients(err error) {
 	if !c.isNotified {
 		c.isNotified = true
@@ -122,9 +126,10 @@ func (c *openCycle) notifyClients(err error) {
 	}
 }
 
-// openCycles are the cycles that a destination of running totals, or a scraped destination, does
-// not have yet. Each snapshot of the totals contains the spans of all cycles up to its own, so the
-// oldest cycles are settled first.
+// openCycles are the open cycles of one destination of running totals or of scrapes. Such a
+// destination gets snapshots of the totals, numbered in ascending order. Each snapshot contains the
+// spans of all cycles up to its own, so a delivered snapshot settles all open cycles up to its
+// number.
 type openCycles struct {
 	mu  sync.Mutex
 	all []openCycle // oldest first
@@ -138,7 +143,8 @@ func (o *openCycles) add(c openCycle) {
 	o.all = append(o.all, c)
 }
 
-// removeUpTo removes and returns the cycles up to a snapshot. The caller settles them.
+// removeUpTo removes and returns the cycles whose spans a snapshot contains. The caller settles
+// them.
 func (o *openCycles) removeUpTo(number uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,9 +154,9 @@ func (o *openCycles) removeUpTo(number uint64) []openCycle {
 	return removed
 }
 
-// keepMissing handles a snapshot of which a part was not delivered. missing is the maximum number
-// of spans in that part. The cycles up to the snapshot stay open with at most these spans.
-// keepMissing returns the number of delivered spans.
+// keepMissing handles a snapshot that was delivered except for at most missing spans. The cycles
+// whose spans the snapshot contains stay open, together with at most missing spans, which are
+// assigned to the oldest cycles first. keepMissing returns the number of delivered spans.
 func (o *openCycles) keepMissing(number, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -183,7 +189,7 @@ func (o *openCycles) statesUpTo(number uint64) (states []*cycleState) {
 	return states
 }
 
-// notifyUpTo passes an error to the clients waiting for cycles up to a snapshot.
+// notifyUpTo passes an error to the clients that wait for a cycle whose spans a snapshot contains.
 func (o *openCycles) notifyUpTo(number uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -192,7 +198,7 @@ func (o *openCycles) notifyUpTo(number uint64, err error) {
 	}
 }
 
-// notifyOlder passes an error to the clients waiting for cycles sealed before the given time.
+// notifyOlder passes an error to the clients that wait for a cycle sealed before the given time.
 func (o *openCycles) notifyOlder(before time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -203,34 +209,35 @@ func (o *openCycles) notifyOlder(before time.Time, err error) {
 	}
 }
 
-// mergeOldest merges the oldest cycle into the next one until at most limit are left. It returns
-// the cycles that were merged into another. The caller settles them.
-func (o *openCycles) mergeOldest(limit int) (merged []openCycle) {
+// mergeOldest moves the spans of the oldest cycle to the next one, and removes the oldest cycle,
+// until at most limit cycles are left. It returns the removed cycles. The caller settles them.
+func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.all) > limit {
-		o.all[1].spans += o.all[0].spans
-		merged = append(merged, o.all[0])
+		oldest, next := o.all[0], &o.all[1]
+		next.spans += oldest.spans
+		removed = append(removed, oldest)
 		o.all = slices.Delete(o.all, 0, 1)
 	}
-	return merged
+	return removed
 }
 
-// subtractLost subtracts spans that will never be delivered from the cycles up to a snapshot. It
-// returns how many it subtracted: spans that were delivered since the encoder counted them are not
-// lost.
+// subtractLost subtracts spans that no later snapshot contains from the cycles up to number. It
+// subtracts at most the given number of spans, and returns how many it subtracted. It can be fewer,
+// because some of them may have been delivered after the encoder counted them.
 func (o *openCycles) subtractLost(spans, number uint64) (lost uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.countUpTo(number) {
-		n := min(spans-lost, o.all[i].spans)
-		o.all[i].spans -= n
-		lost += n
+		fromCycle := min(spans-lost, o.all[i].spans)
+		o.all[i].spans -= fromCycle
+		lost += fromCycle
 	}
 	return lost
 }
 
-// oldest returns the time at which the oldest cycle was sealed, and false if there is none.
+// oldest returns the time at which the oldest open cycle was sealed, and false if no cycle is open.
 func (o *openCycles) oldest() (born time.Time, any bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -240,42 +247,42 @@ func (o *openCycles) oldest() (born time.Time, any bool) {
 	return o.all[0].born, true
 }
 
-// snapshot is the set of payloads of one cycle at a destination of running totals. Together they
-// contain all totals, and so the spans of each cycle up to this one. If all payloads are accepted,
-// these cycles are settled. If one is not, they stay open, with the spans that it may contain,
-// because the next snapshot contains everything again.
+// snapshot is the set of payloads with all running totals after one cycle. So it contains the spans
+// of that cycle and of all earlier ones. If all payloads are accepted, the open cycles up to the
+// snapshot are settled. If a payload is not accepted, they stay open with the spans that it may
+// contain, because the next snapshot contains these again.
 type snapshot struct {
 	number uint64
 
 	mu        sync.Mutex
-	pending   int    // payloads without an outcome, plus one while the cycle is encoded
+	pending   int    // payloads without an outcome, plus one until all payloads are encoded
 	isMissing bool   // a payload was not accepted
-	missing   uint64 // maximum number of spans that the destination lacks because of that
+	missing   uint64 // maximum number of spans in the payloads that were not accepted
 	rejected  uint64 // spans of accepted payloads that the destination rejected
 }
 
-// add adds a payload without an outcome.
+// add adds a payload to pending.
 func (s *snapshot) add() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending++
 }
 
-// partOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
-type partOutcome struct {
+// payloadOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
+type payloadOutcome struct {
 	isMissing   bool     // not accepted
-	undelivered []uint64 // maximum number of spans that the destination lacks, per series
+	undelivered []uint64 // Payload.Undelivered of a payload that was not accepted
 	rejected    uint64   // spans of an accepted payload that the destination rejected
 }
 
-// end records the outcome of one payload, and reports whether it was the last.
-func (s *snapshot) end(p partOutcome) (isLast bool) {
+// end removes one from pending, with the outcome of a payload, and reports whether none is left.
+func (s *snapshot) end(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending--
-	s.isMissing = s.isMissing || p.isMissing
-	s.rejected += p.rejected
-	for _, spans := range p.undelivered {
+	s.isMissing = s.isMissing || o.isMissing
+	s.rejected += o.rejected
+	for _, spans := range o.undelivered {
 		s.missing += spans
 	}
 	return s.pending == 0

@@ -12,7 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// answersAfter is an agent's answer that takes so long, unless the client leaves first.
+// answersAfter returns an answer after a delay, unless the context ends first.
 func answersAfter(wait time.Duration, a Attempt) func(context.Context, *Payload) Attempt {
 	return func(ctx context.Context, _ *Payload) Attempt {
 		select {
@@ -24,9 +24,8 @@ func answersAfter(wait time.Duration, a Attempt) func(context.Context, *Payload)
 	}
 }
 
-// 256 origins and an agent that takes 200 ms for each of their payloads: a stop within
-// the default grace loses nothing, also where it comes just after a seal, so that two
-// cycles wait.
+// With 256 origins, and an agent that takes 200 ms per payload, a shutdown within the default grace
+// period loses nothing, even right after a seal, when two cycles are queued.
 func TestStopDelivers256OriginsToAnAgentOf200Milliseconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{answer: answersAfter(200*time.Millisecond, Attempt{})}, nil)
@@ -41,7 +40,7 @@ func TestStopDelivers256OriginsToAnAgentOf200Milliseconds(t *testing.T) {
 	})
 }
 
-// road records who is under way when.
+// road records which payloads are in flight at any time.
 type road struct {
 	mu       sync.Mutex
 	now      []*Payload
@@ -66,9 +65,8 @@ func (r *road) travel(_ context.Context, p *Payload) Attempt {
 	return Attempt{}
 }
 
-// Payloads of one origin arrive in the order in which they were made, however long
-// each takes; those of others are under way meanwhile, as many as may be and not one
-// more.
+// Payloads of one origin arrive in the order of creation, however long each takes. Payloads of
+// other origins are in flight at the same time, up to the limit.
 func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &road{arrived: map[span.Origin][]uint64{}}
@@ -91,8 +89,8 @@ func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
 	})
 }
 
-// When the agent goes, all that are under way fail. That is one failure: the pause is
-// the shortest, and behind it one payload alone finds out whether the agent is back.
+// When the agent becomes unavailable, all payloads in flight fail. This counts as one failure: the
+// pause is the shortest one, and after it a single payload is sent.
 func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: answersAfter(time.Millisecond,
@@ -119,8 +117,8 @@ func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 	})
 }
 
-// What an agent takes that has just asked to be left alone was under way already, and
-// does not end the pause that it asked for.
+// A payload that was in flight when the agent requested a pause does not end the pause when it is
+// accepted.
 func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
@@ -129,7 +127,7 @@ func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 				return answersAfter(time.Second,
 					Attempt{Outcome: OutcomeNotYet, Err: errDown, After: 45 * time.Second})(ctx, p)
 			}
-			return answersAfter(2*time.Second, Attempt{})(ctx, p) // all have begun by the first answer
+			return answersAfter(2*time.Second, Attempt{})(ctx, p) // all have begun before the first answer
 		})
 		f, _ := startScripted(t, agent, nil)
 		f.Accept(testcycle.Origins(2 * maxDeliveries))
@@ -147,7 +145,7 @@ func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 	})
 }
 
-// One payload that the agent hangs on does not hold up those of other origins.
+// A payload without a response does not delay payloads of other origins.
 func TestHangingDeliveryHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{answer: func(ctx context.Context, p *Payload) Attempt {
@@ -164,8 +162,7 @@ func TestHangingDeliveryHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// How old the oldest payload is can be seen long before it is given up, also while it is
-// under way.
+// Stats show the age of the oldest payload long before it expires, also while it is in flight.
 func TestAgeOfTheOldestPayload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: answersAfter(7*time.Second, Attempt{Outcome: OutcomeNotYet, Err: errDown})}

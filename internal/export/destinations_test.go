@@ -15,7 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// startSeveral runs a flusher with several destinations, and closes it at the end.
+// startSeveral starts a flusher with several destinations, and closes it at the end of the test.
 func startSeveral(t *testing.T, cfg Config, exporters ...describer) *Flusher {
 	t.Helper()
 	cfg.Log = slog.New(slog.DiscardHandler)
@@ -37,9 +37,9 @@ func hangs(ctx context.Context, _ *Payload) Attempt {
 	return Attempt{Outcome: OutcomeUnknown, Silent: true, Err: errNoAnswer}
 }
 
-// Beside destinations that are dead, that hang, that refuse and that want nothing, a good
-// one has everything before any time has passed. The books of each balance, and a cycle
-// is delivered when it has its outcome at the last of them.
+// A destination gets everything immediately, whatever the others do: are unavailable, hang, refuse,
+// or do not accept statistics. The books of each balance. A cycle is delivered when it has an
+// outcome at each destination.
 func TestNoDestinationDelaysAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := []describer{
@@ -88,7 +88,7 @@ func TestNoDestinationDelaysAnother(t *testing.T) {
 			}
 		}
 		for i, d := range deliveries {
-			// These two fail at once, in either order.
+			// Both deliveries fail immediately, in either order.
 			err, resolved := resolution(d)
 			if !resolved || err == nil || !strings.Contains(err.Error(), "unwilling") &&
 				!strings.Contains(err.Error(), "refusing") {
@@ -98,12 +98,12 @@ func TestNoDestinationDelaysAnother(t *testing.T) {
 	})
 }
 
-// moody is a destination that does something else with each payload.
+// moody is a destination whose behavior changes with each payload.
 type moody struct {
 	*scripted
 	mu     sync.Mutex
 	random *rand.Rand
-	taken  uint64 // spans
+	taken  uint64 // accepted spans
 	bodies map[*Payload]int
 }
 
@@ -135,9 +135,8 @@ func (m *moody) Deliver(ctx context.Context, p *Payload) Attempt {
 	return Attempt{}
 }
 
-// Whatever three destinations do, each in its own way, the books of each balance at any
-// moment, what it calls flushed is what that destination took, each payload once, and at
-// the end nothing is held and every cycle has its outcome.
+// Whatever three destinations do: the books of each balance at any moment, each flushed payload was
+// accepted exactly once, and at the end nothing is held and every cycle has its outcome.
 func TestBooksOfEachDestinationBalanceWhateverTheyDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var moods []*moody
@@ -183,8 +182,8 @@ func TestBooksOfEachDestinationBalanceWhateverTheyDo(t *testing.T) {
 	})
 }
 
-// What waits for a destination that is away is bounded for it alone: the oldest give way
-// there, and no other destination has less room.
+// The queue of an unavailable destination is limited: its oldest payloads are evicted. The queues
+// of other destinations keep their size.
 func TestWhatWaitsIsBoundedForEachDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &scripted{name: "slow", answer: hangs}
@@ -192,7 +191,7 @@ func TestWhatWaitsIsBoundedForEachDestination(t *testing.T) {
 			&scripted{name: "dead", answer: down}, slow, &scripted{name: "good"})
 		dead, hanging, good := f.Destinations()[0], f.Destinations()[1], f.Destinations()[2]
 		for range 40 {
-			f.Accept(testcycle.Origins(300)) // 30 KB, so that some four of them may wait
+			f.Accept(testcycle.Origins(300)) // 30 KB, so that about four of them fit in the queue
 			synctest.Wait()
 			for _, d := range f.Destinations() {
 				if s := d.Stats(); s.QueueBytes > MinPayloadBytes || s.QueueMaxBytes != MinPayloadBytes {
@@ -212,8 +211,8 @@ func TestWhatWaitsIsBoundedForEachDestination(t *testing.T) {
 	})
 }
 
-// A stop gives every destination the whole of its grace: one that hangs takes nothing from
-// it, and one that is well is done at once.
+// At shutdown, each destination has the whole grace period. One that hangs takes no time from the
+// others, and one that answers ends immediately.
 func TestCloseWaitsForNoDestinationButTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wakes := &scripted{name: "wakes", answer: down}
@@ -238,8 +237,7 @@ func TestCloseWaitsForNoDestinationButTheLast(t *testing.T) {
 	})
 }
 
-// A destination that takes nothing older than what it has gets payloads in the order in
-// which they were made, however often one fails.
+// A destination that is InOrder gets payloads in the order of creation, however often one fails.
 func TestInOrderPayloadsArriveInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived []uint64

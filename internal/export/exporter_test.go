@@ -13,18 +13,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
-// scripted is an exporter whose destination answers as it is told, without a network,
-// so that tests can run in synthetic time.
+// scripted is an exporter with a scripted destination and no network, so that tests can run in
+// synthetic time.
 type scripted struct {
 	name    string
 	inOrder bool
-	away    bool // it does not want statistics
-	takes   int  // the longest payload that it takes, 0 if it did not say
+	away    bool // it does not accept statistics
+	takes   int  // maximum length of a payload; 0 if unknown
 
 	mu     sync.Mutex
 	answer func(ctx context.Context, p *Payload) Attempt
 	tries  []try
-	limits []int // of each Encode
+	limits []int // limit of each Encode
 }
 
 type try struct {
@@ -42,7 +42,7 @@ func (s *scripted) describe() Exporter {
 	}
 }
 
-// describePush describes an exporter that has a scripted one within.
+// describePush describes an exporter that contains a scripted one.
 func describePush(within describer, p Push) Exporter {
 	x := within.describe()
 	x.Push = p
@@ -55,7 +55,7 @@ func (s *scripted) wants() (statistics bool, payloadBytes int) {
 	return !s.away, s.takes
 }
 
-// Encode writes a row as so many bytes as its texts have, and a hundred.
+// Encode writes a row as as many bytes as its texts have, plus a hundred.
 func (s *scripted) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	unencodable := uint64(0)
 	s.limits = append(s.limits, c.Limit)
@@ -93,7 +93,7 @@ func (s *scripted) Deliver(ctx context.Context, p *Payload) Attempt {
 	return reply(ctx, p)
 }
 
-// answers changes what the destination does from now on.
+// answers changes the behavior of the destination.
 func (s *scripted) answers(reply func(ctx context.Context, p *Payload) Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,13 +116,13 @@ var (
 	down        = always(Attempt{Outcome: OutcomeNotYet, Silent: true, Err: errDown})
 )
 
-// running is a flusher and its one destination.
+// running is a flusher with one destination.
 type running struct {
 	*Flusher
 	*pushDestination
 }
 
-// startScripted runs a flusher whose log is returned, and closes it at the end.
+// startScripted starts a flusher, whose log it returns, and closes it at the end of the test.
 func startScripted(t *testing.T, exporter describer, edit func(*Config)) (running, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -138,11 +138,11 @@ func startScripted(t *testing.T, exporter describer, edit func(*Config)) (runnin
 	return running{f, f.Destinations()[0].(*pushDestination)}, &log
 }
 
-// resolution is a delivery's, if it has one yet.
+// resolution returns the result of a delivery, if it is known.
 func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for range 20 { // both cases of Wait may be ready; it then picks either
+	for range 20 { // both cases of Wait can be ready; it picks one at random
 		if err = d.Wait(ctx); !errors.Is(err, context.Canceled) {
 			return err, true
 		}
@@ -150,7 +150,7 @@ func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 	return nil, false
 }
 
-// balanced fails the test if a span is not in exactly one place.
+// balanced fails the test unless each span is counted exactly once.
 func balanced(t *testing.T, d interface{ Stats() Stats }, accepted uint64) Stats {
 	t.Helper()
 	s := d.Stats()

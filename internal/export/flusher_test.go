@@ -165,12 +165,12 @@ func TestPayloadExpires(t *testing.T) {
 	})
 }
 
-// The newest statistics are the ones that somebody waits for.
+// Clients that requested a flush wait for the newest statistics, so new payloads evict old ones.
 func TestFullQueueGivesUpTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, nil)
-		f.queue.maxBytes = 1000 // less than New would take
+		f.queue.maxBytes = 1000 // less than New accepts
 		var deliveries []*aggregate.Delivery
 		for range 6 {
 			sealed := testcycle.Spans(2)
@@ -190,7 +190,7 @@ func TestFullQueueGivesUpTheOldest(t *testing.T) {
 	})
 }
 
-// A payload that the agent keeps failing on must not hold up the others.
+// A payload that fails repeatedly does not delay the others.
 func TestFailingPayloadLetsOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: func(_ context.Context, p *Payload) Attempt {
@@ -344,7 +344,7 @@ func TestDestinationsOwnLimitIsKept(t *testing.T) {
 	})
 }
 
-// A payload of which a part was left out is not tried again, and that part is unsent.
+// A payload that was accepted in part is not retried, and the rejected spans are unsent.
 func TestWhatADestinationLeavesOutIsUnsent(t *testing.T) {
 	for rejected, want := range map[uint64]uint64{0: 0, 2: 2, 5: 5, 9: 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -382,13 +382,13 @@ func (l *lingering) describe() Exporter { return describePush(l.scripted, l) }
 
 func (l *lingering) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	go l.close()
-	for range 1000 { // whoever closes gets as far as it can
+	for range 1000 { // the closing goroutine gets as far as it can
 		runtime.Gosched()
 	}
 	return l.scripted.Encode(c, emit)
 }
 
-// A cycle that is being encoded when the daemon stops has an outcome like any other.
+// A cycle that is being encoded at shutdown gets an outcome like any other.
 func TestCloseWhileACycleIsAccepted(t *testing.T) {
 	exporter := &lingering{scripted: &scripted{}}
 	f, _ := startScripted(t, exporter, nil)
@@ -401,8 +401,8 @@ func TestCloseWhileACycleIsAccepted(t *testing.T) {
 	}
 }
 
-// TestRowsAreApartByKeyBucketAndMapping counts twice each of two groups that differ in
-// one of the three only, so that they are neighbours: each gets a row of its own.
+// TestRowsAreApartByKeyBucketAndMapping counts pairs of groups that are neighbors and differ in one
+// of key, bucket and mapping. Each group gets a row of its own.
 func TestRowsAreApartByKeyBucketAndMapping(t *testing.T) {
 	now := time.Now()
 	one := aggregate.Group{

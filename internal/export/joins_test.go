@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// latecomer is a destination that is looked for, until it has joined.
+// latecomer is an auto-discovered destination, until it has joined.
 type latecomer struct {
 	*scripted
 	joined atomic.Bool
@@ -23,8 +23,8 @@ func (l *latecomer) describe() Exporter {
 	return x
 }
 
-// TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn, whatever else there is, whenever it joins, and
-// whether its payloads arrive: what was sealed before is counted so, delays nobody and is no loss.
+// An auto-discovered destination gets all cycles sealed after it was found, whenever that is. Spans
+// sealed earlier are counted separately. They delay no client, and do not count as lost.
 func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
 	random := rand.New(rand.NewPCG(33, 1))
 	for range 50 {
@@ -36,8 +36,8 @@ func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
 			}
 			f := startSeveral(t, Config{}, exporters...)
 			all := f.Destinations()
-			joins, cycles := random.IntN(12), 10     // it may never join
-			var before, after, cleared, spans uint64 // the last of all cycles, without what was cleared
+			joins, cycles := random.IntN(12), 10     // it can be never found
+			var before, after, cleared, spans uint64 // without discarded snapshots
 			for i := range cycles {
 				if i == joins {
 					late.joined.Store(true)
@@ -86,12 +86,11 @@ func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
 	}
 }
 
-// TestWhoLooksSeesTheBusiestBeforeAnybodyHasJoined: a person who starts with a look at the page sees what
-// comes.
+// The busiest aggregates are available before any destination was found.
 func TestWhoLooksSeesTheBusiestBeforeAnybodyHasJoined(t *testing.T) {
 	f := startSeveral(t, Config{}, &latecomer{scripted: &scripted{}})
 	var sealed *aggregate.Sealed
-	for _, spans := range []int{3, 0} { // the second changes nothing
+	for _, spans := range []int{3, 0} { // a cycle without spans changes nothing
 		sealed = testcycle.Spans(spans)
 		f.Accept(sealed)
 	}

@@ -20,8 +20,8 @@ func newPull(cfg Config, x Exporter) *pullDestination {
 	return &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder()}
 }
 
-// accept publishes a cycle. It tracks the cycle in Scrapes first, because a scrape can contain it
-// immediately.
+// accept implements Destination. It publishes a cycle, after it has added the cycle to Scrapes:
+// a scrape can contain the cycle as soon as it is published.
 func (d *pullDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if d.isClosed.Load() {
@@ -85,24 +85,28 @@ func (d *pullDestination) Stats() Stats {
 // Flushes implements Destination.
 func (d *pullDestination) Flushes() []Flush { return d.stats.flushes() }
 
-// tailTime is the time allowed for writing the end of a response after its handler has returned.
+// tailTime is the time between the return of a scrape's handler and the settlement of its cycles.
+// In this time net/http writes the last bytes of the response, and cannot report whether it could.
 const tailTime = time.Second
 
 // Scrapes tracks the published cycles that no complete scrape contains yet. A cycle is settled
 // after a complete scrape that contains its spans, or after the retry age. It is in doubt while
 // such a scrape is being written. The zero value is ready to use. It is safe for concurrent use.
-type Scrapes struct{ open openCycles }
+type Scrapes struct {
+	open openCycles // the totals after each cycle are a snapshot with the cycle's number
+}
 
-// publish adds a cycle that is about to be published. It answers the clients waiting for it.
+// publish adds a cycle that is about to be published, and notifies the clients that wait for it. They
+// do not wait for a scrape.
 func (s *Scrapes) publish(c *Cycle, retryAge time.Duration) {
 	s.open.add(openCycle{state: c.state, number: c.Cycle, isNotified: true})
 	c.state.notifyClients(nil)
 	time.AfterFunc(retryAge, func() { s.settle(c.Cycle) })
 }
 
-// Begin records that a scrape with the totals of all cycles up to the given one is about to be
-// written. The caller must call end once, with the information whether everything except the end of
-// the response was written.
+// Begin records that a scrape is about to be written. The scraped totals contain the spans of all
+// cycles up to cycle. The handler of the scrape must call end once, after its last write. isComplete
+// reports whether all writes succeeded.
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
@@ -118,7 +122,7 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	}
 }
 
-// settle settles the cycles up to the given one.
+// settle settles the open cycles up to the given one.
 func (s *Scrapes) settle(cycle uint64) {
 	for _, c := range s.open.removeUpTo(cycle) {
 		c.state.settle()

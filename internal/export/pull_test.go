@@ -23,7 +23,7 @@ func (s *shelf) describe() Exporter {
 	}}}
 }
 
-// publish has a numbered cycle accepted and returns what is told of it.
+// publish accepts a cycle with a number, and returns its reports.
 func publish(f *Flusher, number uint64) *testcycle.Reports {
 	sealed, told := watched(testcycle.Spans(1))
 	sealed.Cycle = number
@@ -31,8 +31,8 @@ func publish(f *Flusher, number uint64) *testcycle.Reports {
 	return told
 }
 
-// What is published is flushed, and who waits is answered; it is settled when a reader had it
-// whole, and doubtful while one is sent it.
+// Published spans count as flushed, and waiting clients are answered. A cycle is settled by a
+// complete scrape, and is in doubt during a scrape.
 func TestWhatIsPublishedIsSettledWhenItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
@@ -70,7 +70,7 @@ func TestWhatIsPublishedIsSettledWhenItIsRead(t *testing.T) {
 	})
 }
 
-// A scrape may have a cycle that is still being encoded for other destinations.
+// A scrape can contain a cycle that is still being encoded for other destinations.
 func TestAReaderThatComesAtOnceMakesTheCycleDoubtful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := &shelf{}, func(bool) {}
@@ -84,7 +84,7 @@ func TestAReaderThatComesAtOnceMakesTheCycleDoubtful(t *testing.T) {
 	})
 }
 
-// A reader that is cut off has nothing.
+// An incomplete scrape does not settle a cycle.
 func TestAReaderThatIsCutOffClearsTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
@@ -97,7 +97,7 @@ func TestAReaderThatIsCutOffClearsTheDoubt(t *testing.T) {
 	})
 }
 
-// What nobody reads is settled after the retry age, so that no list grows.
+// Without scrapes, cycles are settled after the retry age, so the number of open cycles is limited.
 func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
@@ -120,7 +120,7 @@ func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 	})
 }
 
-// At a stop all is settled, and what a reader has of it afterwards changes nothing.
+// At shutdown all cycles are settled. Later scrapes change nothing.
 func TestAStopSettlesWhatIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
@@ -138,7 +138,7 @@ func TestAStopSettlesWhatIsPublished(t *testing.T) {
 	})
 }
 
-// What is sent elsewhere too is settled when it has arrived there and was read.
+// With a push destination as well, a cycle is settled after it was delivered and scraped.
 func TestWhatIsPublishedAndSentIsSettledByBoth(t *testing.T) {
 	for _, readFirst := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -30,8 +30,8 @@ type pushDestination struct {
 	snapshots atomic.Uint64 // number of the last snapshot
 	open      openCycles    // for running totals
 
-	finished chan finished
-	queued   chan struct{} // holds a token after a payload was queued
+	finished chan finishedDelivery // from the deliveries to the sender
+	queued   chan struct{}         // holds a token after a payload was queued
 
 	acceptCtx     context.Context // ends when no more cycles are accepted
 	stopAccepting context.CancelFunc
@@ -49,7 +49,7 @@ func newPush(cfg Config, x Exporter) *pushDestination {
 		stats:    newStatsRecorder(),
 		link:     newLink(),
 		queue:    queue{maxBytes: cfg.RetryBytes, maxInFlight: cfg.MaxPayloadBytes, inOrder: x.InOrder},
-		finished: make(chan finished),
+		finished: make(chan finishedDelivery),
 		queued:   make(chan struct{}, 1),
 	}
 	d.acceptCtx, d.stopAccepting = context.WithCancel(context.Background())
@@ -77,8 +77,8 @@ var (
 	errTooMany = errors.New("too many cycles wait for the destination")
 )
 
-// accept encodes a cycle, whose spans join has added to the held ones, and queues its payloads. It
-// does not wait for the destination.
+// accept implements Destination. It encodes a cycle and queues its payloads, and does not wait for
+// the destination. Before, join has counted the spans of the cycle as held.
 func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if reason, err := d.refusal(); err != nil {
@@ -93,7 +93,7 @@ func (d *pushDestination) accept(c *Cycle) {
 	var snap *snapshot
 	if d.exporter.Cumulative {
 		snap = d.beginSnapshot(&cycle, began)
-		defer d.endPart(snap, partOutcome{})
+		defer d.endPayload(snap, payloadOutcome{}) // pending includes one until all payloads are encoded
 	}
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
 		p.born, p.cycle, p.snapshot, p.flush = began, c.state, snap, flush
@@ -109,8 +109,9 @@ func (d *pushDestination) accept(c *Cycle) {
 	}
 }
 
-// beginSnapshot begins a snapshot of the running totals. Its payloads replace those of earlier
-// cycles in the queue.
+// beginSnapshot begins a snapshot of the running totals and makes the cycle an open one. It removes
+// the payloads of earlier snapshots from the queue, because the new payloads contain the same
+// totals.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	snap := &snapshot{number: d.snapshots.Add(1), pending: 1}
 	d.open.notifyOlder(now.Add(-d.cfg.RetryAge), errNotYet)
@@ -119,29 +120,30 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	if c.spans > 0 {
 		d.open.add(openCycle{state: c.state, number: snap.number, spans: c.spans, born: now})
 	}
-	for _, merged := range d.open.mergeOldest(maxWaiting) {
-		merged.notifyClients(errTooMany)
-		merged.state.settle()
+	for _, removed := range d.open.mergeOldest(maxWaiting) {
+		removed.notifyClients(errTooMany)
+		removed.state.settle()
 	}
 	d.recordReplaced(d.queue.drain()...)
 	return snap
 }
 
-// recordUnencoded records spans that could not be encoded. Totals that have ended contain spans of
-// earlier cycles only.
+// recordUnencoded records spans of Encoded.Lost, which are in no payload. snap is nil for deltas.
+// Spans of a running total can belong to any open cycle. Spans of a total that has ended (any reason
+// but Unencodable) belong to earlier cycles, because the total ended before this one.
 func (d *pushDestination) recordUnencoded(c *Cycle, snap *snapshot, reason Reason, spans uint64) {
-	switch {
-	case snap == nil:
-	case reason == Unencodable:
-		spans = d.open.subtractLost(spans, snap.number)
-	default:
-		spans = d.open.subtractLost(spans, snap.number-1)
+	if snap != nil {
+		lastCycle := snap.number
+		if reason != Unencodable {
+			lastCycle--
+		}
+		spans = d.open.subtractLost(spans, lastCycle)
 	}
 	loseUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
 }
 
-// loseUnencoded records spans of a cycle as unsent, because the exporter could not encode them or
-// their totals have ended.
+// loseUnencoded records spans of Encoded.Lost as unsent, logs them, and reports the loss to the
+// clients that wait for the cycle.
 func loseUnencoded(
 	log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, reason Reason, spans uint64,
 ) {
@@ -158,7 +160,7 @@ func loseUnencoded(
 	c.state.fail(fmt.Errorf("send to %s: %w", x.Name, err))
 }
 
-// refusal returns the reason and the error if a cycle cannot be sent at present.
+// refusal returns an error, and its reason, if the destination accepts no cycles at present.
 func (d *pushDestination) refusal() (Reason, error) {
 	if d.acceptCtx.Err() != nil {
 		return Shutdown, errClosed
@@ -169,6 +171,7 @@ func (d *pushDestination) refusal() (Reason, error) {
 	return "", nil
 }
 
+// wants returns Exporter.Wants, or its default.
 func (d *pushDestination) wants() (statistics bool, payloadBytes int) {
 	if d.exporter.Wants == nil {
 		return true, 0
@@ -176,8 +179,9 @@ func (d *pushDestination) wants() (statistics bool, payloadBytes int) {
 	return d.exporter.Wants()
 }
 
-// payloadLimit returns the smaller one of our own limit and the destination's. A limit of the
-// destination that is less than one group is ignored.
+// payloadLimit returns the maximum length of a payload: the smaller one of Config.MaxPayloadBytes
+// and the limit that the destination reports. A reported limit counts as at least MinPayloadBytes,
+// which is enough for one group.
 func (d *pushDestination) payloadLimit() int {
 	if _, limit := d.wants(); limit > 0 {
 		return min(d.cfg.MaxPayloadBytes, max(limit, MinPayloadBytes))
@@ -203,33 +207,34 @@ func (d *pushDestination) enqueue(p *Payload) {
 	notify(d.queued)
 }
 
-// recordAccepted records an accepted payload, of which the destination may have rejected some
-// spans.
+// recordAccepted records the outcome of an accepted payload. rejected is the number of its spans that
+// the destination rejected nevertheless.
 func (d *pushDestination) recordAccepted(p *Payload, rejected uint64) {
 	d.stats.endPayload(p, ResultAccepted)
 	var err error
 	if rejected > 0 {
 		err = d.payloadError(Rejected, p)
 	}
-	if p.snapshot != nil {
+	if p.snapshot != nil { // running totals: endPayload accounts for the spans, per snapshot
 		d.notifyClients(p.snapshot, err)
-		d.endPart(p.snapshot, partOutcome{rejected: rejected})
+		d.endPayload(p.snapshot, payloadOutcome{rejected: rejected})
 		return
 	}
-	d.stats.delivered(p.Spans, rejected)
+	d.stats.delivered(p.Spans, rejected) // deltas: each payload accounts for its own spans
 	p.cycle.resolve(err)
 }
 
-// recordLost records abandoned payloads. The spans of running totals stay held, because the next
-// payloads contain them, too. Payloads abandoned at shutdown are not settled: if this daemon is
-// killed before it has reported them, the next one still counts them as lost.
+// recordLost records the outcome of abandoned payloads. The spans of running totals stay held,
+// because the next snapshot contains them again. Cycles of payloads abandoned at shutdown are not
+// settled, so that the next daemon counts their spans as lost if this one is killed before it has
+// reported the loss.
 func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.endPayload(p, reason.result())
 		err := d.payloadError(reason, p)
 		if p.snapshot != nil {
 			d.notifyClients(p.snapshot, err)
-			d.endPart(p.snapshot, partOutcome{isMissing: true, undelivered: p.Undelivered})
+			d.endPayload(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
 			continue
 		}
 		d.stats.unsent(reason, p.Spans)
@@ -241,25 +246,26 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 	}
 }
 
-// recordReplaced records payloads of running totals that a newer snapshot replaces.
+// recordReplaced records the outcome of payloads that a newer snapshot replaces.
 func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.endPayload(p, ResultSuperseded)
-		d.endPart(p.snapshot, partOutcome{isMissing: true, undelivered: p.Undelivered})
+		d.endPayload(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
 	}
 }
 
-// notifyClients passes an error, if any, to the clients waiting for the cycles of a snapshot.
+// notifyClients passes an error, if it is not nil, to the clients that wait for a cycle whose spans
+// the snapshot contains.
 func (d *pushDestination) notifyClients(s *snapshot, err error) {
 	if err != nil {
 		d.open.notifyUpTo(s.number, err)
 	}
 }
 
-// endPart records the outcome of one payload of a snapshot, or the end of its encoding. After the
-// last of these it settles the snapshot's cycles, or keeps them open if a payload is missing.
-func (d *pushDestination) endPart(s *snapshot, p partOutcome) {
-	if isLast := s.end(p); !isLast {
+// endPayload records the outcome of one payload of a snapshot. After the last one, it settles the
+// open cycles up to the snapshot, or keeps them open if a payload is missing.
+func (d *pushDestination) endPayload(s *snapshot, o payloadOutcome) {
+	if isLast := s.end(o); !isLast {
 		return
 	}
 	if s.isMissing {
@@ -277,7 +283,7 @@ func (d *pushDestination) endPart(s *snapshot, p partOutcome) {
 	}
 }
 
-// payloadError returns the error for clients that wait for an abandoned payload.
+// payloadError returns the error for clients that wait for a payload with the given outcome.
 func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 	if p.lastErr == nil {
 		return fmt.Errorf("send payload to %s: %s before the first try", d.exporter.Name, reason)
@@ -300,17 +306,17 @@ func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 // close implements Destination.
 func (d *pushDestination) close() { d.stopAccepting() }
 
-// end waits until the sender has tried to send each queued payload once, and all goroutines have
+// end implements Destination. It waits until the sender has tried to send each queued payload once, and all goroutines have
 // returned. When ctx ends, it aborts sending.
 func (d *pushDestination) end(ctx context.Context) {
-	stop := context.AfterFunc(ctx, d.abort)
-	defer stop()
+	cancelAbort := context.AfterFunc(ctx, d.abort)
+	defer cancelAbort()
 	d.running.Wait()
 	d.abort()
 }
 
-// settle abandons the undelivered spans of running totals. It is called when nothing can be sent
-// any more.
+// settle implements Destination. It abandons the undelivered spans of running totals. (Payloads of
+// deltas have their outcomes already.)
 func (d *pushDestination) settle() {
 	for _, c := range d.open.removeUpTo(math.MaxUint64) {
 		d.stats.unsent(Shutdown, c.spans)

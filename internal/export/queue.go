@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // maxDeliveries is the maximum number of payloads in flight to a destination. With a response time
@@ -48,8 +50,8 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	return q.remove(0, evict)
 }
 
-// take moves the next payload from waiting to in flight, and returns it. It returns nil if there is
-// none, or if limits require waiting. See next for the order.
+// take moves a payload from waiting to inFlight, and returns it. It returns nil if no payload can be
+// sent now. See nextIndex for the order.
 func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,31 +65,35 @@ func (q *queue) take() *Payload {
 	return p
 }
 
-// nextIndex returns the index of the waiting payload to send next, or -1. The payload with the
-// fewest attempts goes first, so that one which always fails does not delay all others; then the
-// oldest. Each origin has at most one payload in flight, so that payloads of an origin arrive in
-// order. In a queue that is inOrder, only the oldest payload can be sent, when nothing is in
-// flight. The caller holds the lock.
+// nextIndex returns the index of the waiting payload to send next, or -1. If the queue is inOrder,
+// this is the oldest payload, when none is in flight. Otherwise it is the payload with the fewest
+// attempts, so that a payload which always fails does not delay all others, and the oldest of these.
+// An origin has at most one payload in flight, so that its payloads arrive in order. The caller
+// holds the lock.
 func (q *queue) nextIndex() int {
+	if q.inOrder {
+		if len(q.waiting) == 0 || len(q.inFlight) > 0 {
+			return -1
+		}
+		return 0
+	}
 	best := -1
 	for i, p := range q.waiting {
-		if q.inOrder && (i > 0 || len(q.inFlight) > 0) {
-			break
-		}
-		if (best < 0 || p.tries < q.waiting[best].tries) && !q.originInFlight(p) {
+		isBetter := best < 0 || p.tries < q.waiting[best].tries
+		if isBetter && !q.isOriginInFlight(p.Origin) {
 			best = i
 		}
 	}
 	return best
 }
 
-// originInFlight reports whether a payload of the same origin is in flight. The caller holds the lock.
-func (q *queue) originInFlight(p *Payload) bool {
-	return slices.ContainsFunc(q.inFlight, func(u *Payload) bool { return u.Origin == p.Origin })
+// isOriginInFlight reports whether a payload of an origin is in flight. The caller holds the lock.
+func (q *queue) isOriginInFlight(o span.Origin) bool {
+	return slices.ContainsFunc(q.inFlight, func(p *Payload) bool { return p.Origin == o })
 }
 
-// bytesAvailable returns the maximum length of the next payload in flight. A single payload is not
-// limited. The caller holds the lock.
+// bytesAvailable returns the maximum length of a payload that can be sent now, or -1 if none can. A
+// payload that is alone in flight may have any length. The caller holds the lock.
 func (q *queue) bytesAvailable() int {
 	switch len(q.inFlight) {
 	case 0:
@@ -96,8 +102,8 @@ func (q *queue) bytesAvailable() int {
 		return -1
 	}
 	available := q.maxInFlight
-	for _, u := range q.inFlight {
-		available -= len(u.Body)
+	for _, p := range q.inFlight {
+		available -= len(p.Body)
 	}
 	return available
 }
@@ -106,7 +112,7 @@ func (q *queue) bytesAvailable() int {
 func (q *queue) endDelivery(p *Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.inFlight = slices.DeleteFunc(q.inFlight, func(u *Payload) bool { return u == p })
+	q.inFlight = slices.DeleteFunc(q.inFlight, func(sent *Payload) bool { return sent == p })
 }
 
 // expire removes and returns the waiting payloads that were created before the given time.
@@ -127,8 +133,8 @@ func (q *queue) drain() []*Payload {
 	return q.remove(0, len(q.waiting))
 }
 
-// oldestWaiting returns the creation time of the oldest waiting payload, and false if there is
-// none.
+// oldestWaiting returns the creation time of the oldest waiting payload, and false if no payload is
+// waiting.
 func (q *queue) oldestWaiting() (time.Time, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,8 +144,8 @@ func (q *queue) oldestWaiting() (time.Time, bool) {
 	return q.waiting[0].born, true
 }
 
-// oldest returns the creation time of the oldest payload, waiting or in flight, and false if there
-// is none.
+// oldest returns the creation time of the oldest payload, waiting or in flight, and false if the
+// queue contains no payload.
 func (q *queue) oldest() (born time.Time, any bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Any sequence of calls leaves the queue ordered, within its bounds and with
-// its bytes right, each payload comes out exactly once, and no two of one origin are
-// under way.
+// After any sequence of calls the queue is in order and within its limits, and its number of bytes
+// is correct. Each payload is returned exactly once, and no two of one origin are in flight.
 func TestQueueAgainstItsRules(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	q := &queue{maxBytes: 5000, maxInFlight: 2000}
@@ -73,8 +72,8 @@ func TestQueueAgainstItsRules(t *testing.T) {
 	}
 }
 
-// A payload that is too large to go beside others is not overtaken by smaller ones
-// for ever: they wait until it has gone, alone.
+// A payload that is too large to be in flight with others is not overtaken by smaller ones forever:
+// they wait until it was sent alone.
 func TestLargePayloadGetsItsTurn(t *testing.T) {
 	q := &queue{maxBytes: 1 << 20, maxInFlight: 1000}
 	for i, size := range []int{600, 900, 100, 100} {
@@ -105,8 +104,8 @@ func TestQueueBoundsTheNumberOfPayloads(t *testing.T) {
 	}
 }
 
-// Where all must arrive in order, one goes at a time, and one that failed is tried again
-// before any other.
+// In a queue that is InOrder, one payload is in flight at a time, and a failed payload is retried
+// before any other is sent.
 func TestInOrderNoneGoesBesideOrPassesAnother(t *testing.T) {
 	q := &queue{maxBytes: 1 << 20, maxInFlight: 1 << 20, inOrder: true}
 	for i := range 3 {

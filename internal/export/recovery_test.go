@@ -14,12 +14,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// watched is a sealed cycle, and what is told of it.
+// watched is a sealed cycle with its reports.
 func watched(sealed *aggregate.Sealed) (*aggregate.Sealed, *testcycle.Reports) {
 	return sealed, testcycle.Watch(sealed)
 }
 
-// says fails the test if something else was told of a cycle.
+// says fails the test unless the cycle has exactly the given reports.
 func says(t *testing.T, when string, told *testcycle.Reports, want string) {
 	t.Helper()
 	synctest.Wait()
@@ -28,11 +28,11 @@ func says(t *testing.T, when string, told *testcycle.Reports, want string) {
 	}
 }
 
-// steered is an exporter whose deliveries are answered one by one, by the test.
+// steered is an exporter whose test answers each delivery.
 type steered struct {
 	*scripted
 	mu      sync.Mutex
-	waiting map[string]chan Attempt // deliveries that are under way, by the service of their payload
+	waiting map[string]chan Attempt // deliveries in flight, by service of the payload
 }
 
 func newSteered(name string) *steered {
@@ -49,7 +49,7 @@ func (s *steered) ask(service string) Attempt {
 	return <-answer
 }
 
-// answers answers the delivery of a service, which must be under way.
+// answers answers the delivery of a service, which must be in flight.
 func (s *steered) answers(t *testing.T, service string, a Attempt) {
 	t.Helper()
 	synctest.Wait()
@@ -70,8 +70,8 @@ var (
 	unknown = Attempt{Outcome: OutcomeUnknown, Silent: true, Err: errNoAnswer}
 )
 
-// A cycle is doubtful before its payload leaves. What certainly did not arrive ends that, what
-// did, or may have, does not.
+// A cycle is in doubt before its payload is sent. The doubt ends if the payload certainly did not
+// arrive.
 func TestACycleIsDoubtfulWhileItsPayloadIsUnderWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []Attempt
@@ -110,7 +110,8 @@ func TestACycleIsDoubtfulWhileItsPayloadIsUnderWay(t *testing.T) {
 	}
 }
 
-// Of several payloads of a cycle the last that returns ends the doubt, unless one was taken.
+// If several payloads of a cycle are in flight, the last result ends the doubt, unless a payload
+// was accepted.
 func TestACycleIsDoubtfulWhileAnyOfItsPayloadsIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSteered("agent")
@@ -122,7 +123,7 @@ func TestACycleIsDoubtfulWhileAnyOfItsPayloadsIs(t *testing.T) {
 		says(t, "one is under way", told, "doubtful")
 		s.answers(t, "s2", notYet)
 		says(t, "none is", told, "doubtful clear")
-		time.Sleep(time.Minute) // one goes alone, to find out
+		time.Sleep(time.Minute) // one payload is sent alone after a failure
 		s.answers(t, "s0", Attempt{})
 		says(t, "one was taken", told, "doubtful clear doubtful")
 		s.answers(t, "s2", notYet)
@@ -133,7 +134,7 @@ func TestACycleIsDoubtfulWhileAnyOfItsPayloadsIs(t *testing.T) {
 	})
 }
 
-// What one destination has stays doubtful until the other has it too, or never will.
+// A cycle that one destination has stays in doubt until it has its outcome at the other.
 func TestACycleIsDoubtfulUntilAllDestinationsHaveIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, other Attempt
@@ -163,7 +164,7 @@ func TestACycleIsDoubtfulUntilAllDestinationsHaveIt(t *testing.T) {
 	}
 }
 
-// startTotals runs a flusher of running totals whose deliveries are answered one by one.
+// startTotals starts a flusher of running totals whose test answers each delivery.
 func startTotals(t *testing.T) (*steered, running, *summing) {
 	s := newSteered("sums")
 	sums := newSumming(func(_ context.Context, p *Payload) Attempt {
@@ -174,8 +175,8 @@ func startTotals(t *testing.T) (*steered, running, *summing) {
 	return s, f, sums
 }
 
-// A payload of running totals makes all open cycles doubtful that it says, and no newer one;
-// what was taken of them stays so until a copy has arrived whole.
+// A payload of running totals puts all open cycles up to its own in doubt, and no newer ones. After
+// it was accepted, they stay in doubt until all payloads of a copy were accepted.
 func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := startTotals(t)
@@ -208,8 +209,8 @@ func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
 	})
 }
 
-// Totals that may have arrived are sent again, because a second copy changes nothing to their
-// reader. To who counts them anew in another process it does, so they stay doubtful.
+// Running totals that may have arrived are retried, because a second copy changes nothing. Their
+// cycles stay in doubt, because another process would count the spans again.
 func TestTotalsThatMayHaveArrivedAreSentAgainAndDoubtful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := startTotals(t)
@@ -232,7 +233,7 @@ func TestTotalsThatMayHaveArrivedAreSentAgainAndDoubtful(t *testing.T) {
 	})
 }
 
-// Nothing is told of a cycle that is settled, though a payload that says it is under way.
+// A settled cycle has no further reports, even if a payload with its spans is in flight.
 func TestNothingIsToldBehindTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, sums := startTotals(t)
@@ -249,9 +250,9 @@ func TestNothingIsToldBehindTheEnd(t *testing.T) {
 	})
 }
 
-// At a stop what is under way is cleared if it certainly did not arrive, and what is given up then stays
-// open: should this daemon be killed before it has said so, the next one says that no destination has it.
-// Totals are settled.
+// At shutdown, the doubt of a cycle in flight ends if the payload certainly did not arrive.
+// Abandoned cycles stay open, so that the next daemon knows that no destination has them if this
+// one is killed before it has reported the loss. Totals are settled.
 func TestAStopLeavesOpenWhatItGivesUp(t *testing.T) {
 	for outcome, want := range map[Outcome]string{
 		OutcomeNotYet:  "doubtful clear",
@@ -285,9 +286,9 @@ func TestAStopLeavesOpenWhatItGivesUp(t *testing.T) {
 	}
 }
 
-// Whatever three destinations do, one of them with totals: a cycle is doubtful whenever a
-// payload of it is under way, and for good once one was taken; it is told changes alone, its
-// settlement last and once.
+// Whatever three destinations do, one of them with totals: a cycle is in doubt while a payload of
+// it is in flight, and permanently after one was accepted. Only changes are reported, and
+// settlement is reported last and once.
 func TestDoubtAgainstItsRules(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -342,7 +343,7 @@ func TestDoubtAgainstItsRules(t *testing.T) {
 				f.Accept(sealed)
 				time.Sleep(time.Duration(draw(5000)) * time.Millisecond)
 			}
-			time.Sleep(time.Minute) // until no payload is left that the stop would give up
+			time.Sleep(time.Minute) // until no payload is queued that shutdown would abandon
 			f.Close(t.Context())
 			for delivery, told := range all {
 				words := strings.Fields(told.String())

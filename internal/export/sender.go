@@ -10,11 +10,11 @@ import (
 type delivery struct {
 	payload *Payload
 	cycles  []*cycleState // cycles whose spans the payload contains
-	pauses  int           // backoff.pauses when it began
+	pauses  int           // value of backoff.pauses when the delivery started
 }
 
-// finished is a delivery with its result.
-type finished struct {
+// finishedDelivery is a delivery with its result.
+type finishedDelivery struct {
 	delivery
 	Attempt
 }
@@ -24,9 +24,9 @@ type finished struct {
 type phase int
 
 const (
-	accepting phase = iota // until close
-	draining               // until nothing is left, or abort
-	aborted
+	accepting phase = iota // cycles are accepted; ends with close
+	draining               // each queued payload is sent once; ends when none is left, or with abort
+	aborted                // nothing is sent any more
 )
 
 // phase returns the current phase.
@@ -40,8 +40,9 @@ func (d *pushDestination) phase() phase {
 	return accepting
 }
 
-// send is the sender goroutine, which makes all decisions. Each delivery has another goroutine,
-// which makes one request.
+// send runs the sender until all payloads have an outcome. The sender makes all decisions. Each
+// delivery runs in a goroutine of its own, which makes one request and returns the result to the
+// sender.
 func (d *pushDestination) send() {
 	for {
 		now, phase := time.Now(), d.phase()
@@ -54,13 +55,13 @@ func (d *pushDestination) send() {
 	d.recordLost(Shutdown, d.queue.drain()...)
 }
 
-// startDeliveries starts deliveries as far as limits and backoff permit. It first removes expired
-// payloads.
-func (d *pushDestination) startDeliveries(now time.Time, in phase) {
-	if in == accepting {
+// startDeliveries abandons expired payloads, then starts as many deliveries as limits and backoff
+// permit. While draining, no payload expires, because each one is sent once more.
+func (d *pushDestination) startDeliveries(now time.Time, current phase) {
+	if current == accepting {
 		d.recordLost(Expired, d.queue.expire(now.Add(-d.cfg.RetryAge))...)
 	}
-	for d.mayStart(now, in) {
+	for d.mayStart(now, current) {
 		p := d.queue.take()
 		if p == nil {
 			return
@@ -76,42 +77,43 @@ func (d *pushDestination) startDeliveries(now time.Time, in phase) {
 	}
 }
 
-// mayStart reports whether another delivery can start now. After a failure, deliveries start one at
-// a time until the destination is back. While draining there are no pauses.
-func (d *pushDestination) mayStart(now time.Time, in phase) bool {
-	switch in {
+// mayStart reports whether another delivery can start now. While draining there are no pauses. After
+// a failure, only one delivery at a time can start, until one succeeds.
+func (d *pushDestination) mayStart(now time.Time, current phase) bool {
+	switch current {
 	case aborted:
 		return false
 	case draining:
 		return true
 	}
-	return d.backoff.over(now) && (d.backoff.failures == 0 || d.queue.deliveries() == 0)
+	hasFailed, isIdle := d.backoff.failures > 0, d.queue.deliveries() == 0
+	return d.backoff.hasEnded(now) && (!hasFailed || isIdle)
 }
 
 // deliver makes one attempt to deliver a payload, and passes the result to the sender.
 func (d *pushDestination) deliver(del delivery) {
 	ctx, cancel := context.WithTimeout(d.sendCtx, d.cfg.Timeout)
 	defer cancel()
-	d.finished <- finished{del, d.exporter.Push.Deliver(ctx, del.payload)}
+	d.finished <- finishedDelivery{del, d.exporter.Push.Deliver(ctx, del.payload)}
 }
 
-// isFinished reports whether the sender can end: the destination is closed, and either nothing is
-// left to send or sending was aborted.
-func (d *pushDestination) isFinished(in phase) bool {
-	if in == accepting || d.queue.deliveries() > 0 {
+// isFinished reports whether the sender can end: the destination is closed, no payload is in flight,
+// and either none is waiting or sending was aborted.
+func (d *pushDestination) isFinished(current phase) bool {
+	if current == accepting || d.queue.deliveries() > 0 {
 		return false
 	}
-	_, waits := d.queue.oldestWaiting()
-	return !waits || in == aborted
+	_, isWaiting := d.queue.oldestWaiting()
+	return !isWaiting || current == aborted
 }
 
 // wait waits for the next event: a result, a new payload, the end of the pause, the expiry of a
-// payload, or the end of the phase. If a silent destination responds again, the pause ends, because
-// queued payloads may be about to expire.
-func (d *pushDestination) wait(now time.Time, in phase) {
-	var due <-chan time.Time
-	var phaseEnd <-chan struct{} // nil after an abort: only results can arrive then
-	switch in {
+// payload, or the end of the phase. If Exporter.Watch reports that a silent destination answers
+// again, the pause ends, because queued payloads may be about to expire.
+func (d *pushDestination) wait(now time.Time, current phase) {
+	var due <-chan time.Time     // nil unless accepting: there are neither pauses nor expiry
+	var phaseEnd <-chan struct{} // nil after an abort: it is the last phase
+	switch current {
 	case accepting:
 		due, phaseEnd = d.due(now), d.acceptCtx.Done()
 	case draining:
@@ -130,24 +132,26 @@ func (d *pushDestination) wait(now time.Time, in phase) {
 }
 
 // due returns a channel that receives when the pause ends or the oldest waiting payload expires,
-// whichever is first. It returns nil if nothing is waiting.
+// whichever is first. It returns nil if no payload is waiting.
 func (d *pushDestination) due(now time.Time) <-chan time.Time {
-	born, any := d.queue.oldestWaiting()
-	if !any {
+	born, isWaiting := d.queue.oldestWaiting()
+	if !isWaiting {
 		return nil
 	}
 	wait := born.Add(d.cfg.RetryAge).Sub(now)
-	if !d.backoff.over(now) {
+	if !d.backoff.hasEnded(now) {
 		wait = min(wait, d.backoff.until.Sub(now))
 	}
 	return time.After(wait)
 }
 
-// handleResult records the result of an attempt, then settles the payload or queues it for a retry.
+// handleResult records the result of an attempt. Then the payload has its outcome, or is queued for a
+// retry.
 func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	p := del.payload
+	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
 	for _, c := range del.cycles {
-		c.endSend(a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown)
+		c.endSend(maybeDelivered)
 	}
 	if a.Outcome == OutcomeUnknown && p.snapshot != nil {
 		a.Outcome = OutcomeNotYet // a running total can safely be sent twice
@@ -173,16 +177,17 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	}
 }
 
-// retry queues an undelivered payload again, unless a newer snapshot contains its totals. While
-// draining there are no retries.
+// retry queues an undelivered payload again, unless a newer snapshot has replaced it. After close
+// there are no retries. after is the delay that the destination requested.
 func (d *pushDestination) retry(del delivery, after time.Duration) {
 	p := del.payload
 	isReplaced := p.snapshot != nil && p.snapshot.number < d.snapshots.Load()
-	if d.acceptCtx.Err() != nil && !isReplaced {
+	isClosed := d.acceptCtx.Err() != nil
+	if isClosed && !isReplaced {
 		d.recordLost(Shutdown, p)
 		return
 	}
-	d.backoff.extend(time.Now(), after, del.pauses)
+	d.backoff.failed(time.Now(), after, del.pauses)
 	if isReplaced {
 		d.recordReplaced(p)
 		return
@@ -194,47 +199,51 @@ func (d *pushDestination) retry(del delivery, after time.Duration) {
 const (
 	shortestPause = 500 * time.Millisecond
 	longestPause  = 30 * time.Second
+
+	// maxDoublings is the number of doublings after which shortestPause exceeds longestPause.
+	maxDoublings = 6
 )
 
-// backoff determines the pause after failures. There is one per destination, not per payload: if one
-// payload can't be delivered, the next can't be either.
+// backoff determines the pause after failed deliveries. There is one backoff per destination, not
+// per payload: if one payload can't be delivered, the next can't be either.
 //
-// Several deliveries can start between two pauses, and all of them fail when the destination becomes
-// unavailable. They count as one failure: of a delivery that started before the current pause, only the
-// delay that the destination requests is used.
+// When the destination becomes unavailable, all deliveries in flight fail. They count as one
+// failure: the first of them begins a pause, and the others are those that started before it. They
+// only extend the pause, if the destination requests a longer delay.
 type backoff struct {
-	until    time.Time
-	failures int // consecutive failures
-	pauses   int // number of pauses so far
+	until    time.Time // end of the pause
+	failures int       // consecutive failures
+	pauses   int       // number of pauses so far
 }
 
-// over reports whether the pause has ended.
-func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
+// hasEnded reports whether the pause has ended.
+func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// extend starts a pause. It doubles with each consecutive failure, minus up to half at random, so
-// that many daemons do not return to one destination simultaneously, and is at least atLeast. began
-// is the number of pauses when the failed delivery started.
-func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
-	if began != b.pauses {
-		if until := now.Add(atLeast); until.After(b.until) && atLeast > 0 {
+// failed begins a pause after a failed delivery. pausesAtStart is the number of pauses when the
+// delivery started. The pause doubles with each consecutive failure, up to longestPause. Up to half
+// of it is subtracted at random, so that many daemons do not return to one destination
+// simultaneously. The pause is at least the delay that the destination requested.
+func (b *backoff) failed(now time.Time, requested time.Duration, pausesAtStart int) {
+	if isCounted := pausesAtStart != b.pauses; isCounted { // as the failure that began the pause
+		if until := now.Add(requested); until.After(b.until) && requested > 0 {
 			b.until = until
 		}
 		return
 	}
 	pause := longestPause
-	if b.failures < 6 { // 500 ms doubled six times exceeds longestPause
+	if b.failures < maxDoublings {
 		pause = shortestPause << b.failures
 	}
 	b.failures++
 	b.pauses++
 	pause -= time.Duration(rand.Int64N(int64(pause / 2)))
-	b.until = now.Add(max(pause, atLeast))
+	b.until = now.Add(max(pause, requested))
 }
 
-// succeeded ends the pause after a successful delivery, unless another pause has begun since the
-// delivery started.
-func (b *backoff) succeeded(began int) {
-	if began == b.pauses {
+// succeeded ends the pause after a successful delivery. It does nothing if the delivery started
+// before the pause, because then a later attempt has failed.
+func (b *backoff) succeeded(pausesAtStart int) {
+	if pausesAtStart == b.pauses {
 		b.end()
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A sender that has decided to wait does so whatever ends meanwhile: it is told of each end that
-// has come since, so it never waits for one that is over.
+// A sender that waits for an event also notices events that occurred before it began to wait.
 func TestAnEndThatComesBeforeTheWaitEndsIt(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -19,7 +18,7 @@ func TestAnEndThatComesBeforeTheWaitEndsIt(t *testing.T) {
 		{"aborted", draining, func(s *pushDestination) { s.stopAccepting(); s.abort() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // it fails where all would wait for ever
+			synctest.Test(t, func(t *testing.T) { // it fails if all goroutines would wait forever
 				cfg, err := Config{}.withDefaults()
 				if err != nil {
 					t.Fatal(err)

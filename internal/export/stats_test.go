@@ -11,8 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// TestFlushesSayWhatBecameOfThem follows one flush through a OutcomeRefused try to its
-// acceptance, and one that the agent rejects.
+// TestFlushesSayWhatBecameOfThem follows one flush that is refused, retried and accepted, and one
+// that the agent rejects.
 func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
@@ -41,7 +41,7 @@ func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 	})
 }
 
-// TestFlushesAreBounded keeps the last ones, and none without spans.
+// TestFlushesAreBounded expects the last flushes only, and none without spans.
 func TestFlushesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{}, nil)
@@ -61,7 +61,7 @@ func TestFlushesAreBounded(t *testing.T) {
 	})
 }
 
-// A refusal is an answer.
+// A refusal is a response, so the destination is reachable.
 func TestWhoRefusesIsReachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{answer: always(Attempt{Outcome: OutcomeRefused, Err: errDown})},
@@ -74,8 +74,8 @@ func TestWhoRefusesIsReachable(t *testing.T) {
 	})
 }
 
-// An agent that takes every other payload has a line for the trouble and one for its end
-// every ten seconds, however many payloads there are.
+// If an agent accepts every other payload, the log has one line for the failure and one for the
+// recovery per interval, however many payloads are sent.
 func TestLogOfAnAgentThatTakesSomePayloadsIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, log := startScripted(t, &scripted{answer: func(_ context.Context, p *Payload) Attempt {
@@ -97,7 +97,7 @@ func TestLogOfAnAgentThatTakesSomePayloadsIsShort(t *testing.T) {
 	})
 }
 
-// A warning that comes with every payload has a line an hour, and costs no span.
+// A warning with every accepted payload is logged once per hour, and costs no span.
 func TestAWarningIsLoggedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		warning := Attempt{Err: errors.New("soon there will be a limit")}
@@ -116,7 +116,7 @@ func TestAWarningIsLoggedSeldom(t *testing.T) {
 	})
 }
 
-// TestClockOf reads the difference of a Date, and nothing where there is none.
+// TestClockOf parses Date headers, valid and invalid ones.
 func TestClockOf(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if c := ClockOf("Fri, 02 Jan 2026 03:05:05 GMT", now); c.Ahead != time.Minute || !c.At.Equal(now) {

@@ -9,7 +9,7 @@
 //   - for each connection: which of its spans are in which cycles (SettlementTracker).
 //
 // The next daemon reads it (Predecessor). When a client reconnects with the token of its old connection, the
-// daemon tells it which of its spans are settled, in doubt, or must be sent again (Earlier). The others count
+// daemon tells it which of its spans are settled, in doubt, or must be resent (Earlier). The others count
 // as lost (Losses). The file is kept for a while under another name, because a client may reconnect only after
 // another crash; every daemon gives the same answers. The file is renamed once the crash was reported
 // (MarkReported): if the daemon crashes before, the next one reports it.

@@ -33,8 +33,9 @@ type File struct {
 	before predecessors
 }
 
-// Create creates the recovery file for the socket at path, with records for the given number of
-// connections. If the file can't be mapped, it is created nevertheless, and unmapped is the reason.
+// Create creates the recovery file for the socket at path, with one record per connection. A file
+// that can't be mapped into memory is no failure: the File then keeps its words in ordinary memory,
+// and unmapped is the reason.
 func Create(path string, connections int) (f *File, unmapped, err error) {
 	prefix := runningPrefix(path)
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(prefix)+"*")
@@ -52,7 +53,7 @@ func Create(path string, connections int) (f *File, unmapped, err error) {
 	if unmapped != nil {
 		memory = make([]byte, Bytes(connections))
 	}
-	f.layout, f.records = over(memory, connections)
+	f.layout, f.records = wordsIn(memory, connections)
 	f.layout.records.Store(uint64(connections))
 	f.layout.magic.Store(magic) // last: it marks the file as valid
 	return f, unmapped, nil
@@ -164,24 +165,25 @@ func (w *word) Swap(to uint64) (old uint64) {
 // layout is the first part of the file. The records of connections follow.
 type layout struct {
 	magic, records word
-	older          [receivers]word // spans of cycles whose slot was reused
+	older          [receivers]word // by receiver, spans of unsettled cycles whose slot was reused
 	cycles         [mostCycles]cycle
 }
 
-// cycle is the slot of a cycle that is not settled, or was the last to use the slot.
+// cycle is a slot of the file. Cycles use the slots in turn, so a slot belongs to the last cycle that
+// began in it.
 type cycle struct {
-	state word // number and state, see stateOf
-	spans [receivers]word
+	state word            // number and state of the cycle, see wordOf
+	spans [receivers]word // by receiver, spans of the cycle that only this daemon has
 }
 
-// record is the record of one connection, see SettlementTracker.
+// record says which spans of one connection are in which cycles. SettlementTracker writes it.
 type record struct {
 	id       word // 0 if the record is free
-	received word // spans
-	settled  word // of the received spans
-	current  word // last cycle that it was in, plus one; 0 before the first
-	head     word // number of marks ever added
-	tail     word // number of marks removed
+	received word // number of received spans
+	settled  word // number of settled spans
+	current  word // last cycle that the connection was in, plus one; 0 before the first
+	head     word // number of marks ever added; marks are a ring buffer
+	tail     word // number of marks ever removed
 	marks    [marks]mark
 }
 
@@ -190,8 +192,9 @@ type record struct {
 // cycle.
 const marks = 8
 
-// mark states that the spans from the previous mark's upTo to this one are in the cycles from first
-// to last.
+// mark is a range of a connection's spans, and the cycles that contain them. Spans are numbered from
+// 1 in the order of reception. The range begins after the previous mark, ends with span upTo, and is
+// in the cycles from first to last.
 type mark struct{ first, last, upTo word }
 
 const (
@@ -202,8 +205,8 @@ const (
 // Bytes returns the length of a file for the given number of connections.
 func Bytes(connections int) int { return layoutBytes + connections*recordBytes }
 
-// over returns the words of a file in memory.
-func over(memory []byte, connections int) (*layout, []record) {
+// wordsIn returns the layout and the records that the memory of a file contains.
+func wordsIn(memory []byte, connections int) (*layout, []record) {
 	first := unsafe.Pointer(unsafe.SliceData(memory))
 	return (*layout)(first), unsafe.Slice((*record)(unsafe.Add(first, layoutBytes)), connections)
 }
@@ -238,47 +241,61 @@ const (
 	settled                   // every span has its outcome
 )
 
-// wordOf combines a cycle's number and state in one word, which is stored atomically.
-func wordOf(number uint64, s cycleState) uint64 { return number<<2 | uint64(s) }
+// stateBits is the number of bits for the state in a state word. The other bits are the number of
+// the cycle, so both are stored in one atomic operation.
+const stateBits = 2
 
+// wordOf returns the state word for the number and state of a cycle.
+func wordOf(number uint64, s cycleState) uint64 { return number<<stateBits | uint64(s) }
+
+// numberIn returns the number of the cycle in a state word.
+func numberIn(stateWord uint64) uint64 { return stateWord >> stateBits }
+
+// stateIn returns the state of the cycle in a state word.
+func stateIn(stateWord uint64) cycleState { return cycleState(stateWord & (1<<stateBits - 1)) }
+
+// at returns the slot of a cycle.
 func (l *layout) at(number uint64) *cycle { return &l.cycles[number%mostCycles] }
 
-// stateOf returns the state of a cycle. If a later cycle has reused its slot, the state is unknown,
-// and therefore doubtful.
+// stateOf returns the state of a cycle. If a later cycle has reused the slot, the state is unknown,
+// so the cycle counts as in doubt. If an earlier cycle is still in the slot, this one has not begun,
+// so no destination has any of it.
 func (l *layout) stateOf(number uint64) cycleState {
-	w := l.at(number).state.Load()
-	switch inSlot := w >> 2; {
+	stateWord := l.at(number).state.Load()
+	switch inSlot := numberIn(stateWord); {
 	case inSlot > number:
 		return inDoubt
 	case inSlot < number:
-		return open // it has not begun
+		return open
 	}
-	return cycleState(w & 3)
+	return stateIn(stateWord)
 }
 
-// combined returns the common state of a range of cycles, or doubtful if their states differ.
+// combined returns the state of the cycles from first to last if all have the same state, and
+// inDoubt otherwise.
 func (l *layout) combined(first, last uint64) cycleState {
-	all := l.stateOf(last)
 	if last-first >= mostCycles {
 		return inDoubt
 	}
-	for ; first < last; first++ {
-		if l.stateOf(first) != all {
+	state := l.stateOf(last)
+	for number := first; number < last; number++ {
+		if l.stateOf(number) != state {
 			return inDoubt
 		}
 	}
-	return all
+	return state
 }
 
-// spanRange is a range of a connection's spans: from the previous range's upTo to this one. They
-// are in the cycles from first to last.
+// spanRange is the content of a mark: the spans after the previous range, up to number upTo, are in
+// the cycles from first to last.
 type spanRange struct{ first, last, upTo uint64 }
 
-// ranges iterates over the unsettled spans of a connection, oldest first. If head and tail are
-// inconsistent, as in a damaged file, it yields nothing.
+// ranges iterates over the unsettled spans of a connection, oldest first: the marks, and the spans
+// received in the current cycle, which has no mark yet. If head and tail are inconsistent, as in a
+// damaged file, ranges yields nothing.
 func (r *record) ranges(yield func(spanRange) bool) {
 	head, tail := r.head.Load(), r.tail.Load()
-	if head < tail || head-tail > marks {
+	if isDamaged := head < tail || head-tail > marks; isDamaged {
 		return
 	}
 	for ; tail < head; tail++ {
@@ -292,26 +309,28 @@ func (r *record) ranges(yield func(spanRange) bool) {
 	}
 }
 
-// Begin begins a cycle, before any publisher enters it. It clears the counts of the slot before it
-// stores the number, so that after a crash in between no span is counted in the wrong cycle.
+// Begin assigns a slot of the file to a new cycle, before any publisher enters the cycle. It first
+// moves the counts of an unsettled older cycle from the slot to older, and stores the number of the
+// new cycle last. So after a crash in between, no span is counted in the new cycle by mistake.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
 	}
 	c := f.layout.at(number)
-	isUnsettled := cycleState(c.state.Load()&3) != settled // the cycle that used the slot before
-	for door := range c.spans {
-		if spans := c.spans[door].Swap(0); isUnsettled && spans > 0 {
-			f.layout.older[door].Add(spans)
+	isOldUnsettled := stateIn(c.state.Load()) != settled // the cycle that used the slot before
+	for receiver := range c.spans {
+		spans := c.spans[receiver].Swap(0)
+		if isOldUnsettled && spans > 0 {
+			f.layout.older[receiver].Add(spans)
 		}
 	}
 	c.state.Store(wordOf(number, open))
 }
 
-// SetInDoubt records whether destinations may have some spans of a cycle. Calls for one cycle must not
-// be concurrent.
-func (f *File) SetInDoubt(number uint64, is bool) {
-	if is {
+// SetInDoubt records whether a destination may have some spans of the cycle with the given number.
+// Calls for one cycle must not be concurrent.
+func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
+	if isInDoubt {
 		f.set(number, inDoubt)
 	} else {
 		f.set(number, open)
@@ -326,18 +345,19 @@ func (f *File) set(number uint64, to cycleState) {
 	if f == nil {
 		return
 	}
-	if c := f.layout.at(number); c.state.Load()>>2 == number {
+	if c := f.layout.at(number); numberIn(c.state.Load()) == number {
 		c.state.Store(wordOf(number, to))
 	}
 }
 
-// Count records spans of a cycle that only this daemon has, such as those of a request that is
-// about to be acknowledged. If the cycle is settled already, the record has no effect.
-func (f *File) Count(number uint64, door Receiver, spans uint64) {
+// Count adds to the number of spans of a cycle that only this daemon has, because their client no
+// longer keeps them: for example, the spans of a request that is about to be acknowledged. It does
+// nothing if a later cycle has reused the slot.
+func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	if f == nil {
 		return
 	}
-	if c := f.layout.at(number); c.state.Load()>>2 == number {
-		c.spans[door].Add(spans)
+	if c := f.layout.at(number); numberIn(c.state.Load()) == number {
+		c.spans[receiver].Add(spans)
 	}
 }

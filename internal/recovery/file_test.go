@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start makes the running file of a daemon, which finds so many that died.
+// start creates the recovery file of a daemon and expects the given number of crashed daemons.
 func start(t *testing.T, path string, wantDied int) *File {
 	t.Helper()
 	r, unmapped, err := Create(path, 4)
@@ -36,7 +36,7 @@ func (f *File) finds(t *testing.T, wantDied int) {
 	}
 }
 
-// kill ends a daemon's hold on its file, as the kernel does.
+// kill releases a daemon's lock, as the kernel does.
 func kill(t *testing.T, f *File) {
 	t.Helper()
 	if err := errors.Join(unix.Munmap(f.mapped), f.file.Close()); err != nil {
@@ -44,7 +44,7 @@ func kill(t *testing.T, f *File) {
 	}
 }
 
-// A daemon that is killed before it has said who died leaves that to the next, with itself.
+// If a daemon is killed before it has reported crashes, the next one reports these and its own.
 func TestWhoIsKilledBeforeItHasSaidWhoDiedLeavesItToTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := start(t, path, 0)
@@ -67,8 +67,8 @@ func TestWhoIsKilledBeforeItHasSaidWhoDiedLeavesItToTheNext(t *testing.T) {
 	start(t, path, 0)
 }
 
-// A daemon that ends without its books is counted once, by the next; one that delivers
-// them, or is still about to, is not.
+// A crashed daemon is counted once, by the next one. A daemon that shuts down, or is shutting down,
+// is not counted.
 func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
@@ -94,7 +94,7 @@ func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A daemon that died is counted however the path of its socket is written.
+// Crashed daemons are found whatever the spelling of the socket's path.
 func TestADaemonThatDiedIsCountedAtAnySpellingOfItsPath(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -113,7 +113,7 @@ func TestADaemonThatDiedIsCountedAtAnySpellingOfItsPath(t *testing.T) {
 	}
 }
 
-// The files of a daemon at another socket of the directory are left alone.
+// Recovery files of another socket in the same directory are ignored.
 func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	other := start(t, filepath.Join(dir, "spans"), 0)
@@ -127,8 +127,8 @@ func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Files beside the socket that are not ours, or another user's, are left alone and keep no daemon
-// from running; one that can't be looked at is named.
+// Files that are no recovery files, or belong to another user, are ignored and do not prevent the
+// start. A file that can't be read is named in the error.
 func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
 	dir, err := os.MkdirTemp("", "so")
 	if err != nil {
@@ -160,14 +160,15 @@ func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
 	}
 }
 
-// removeDeadAsAnybody looks for the dead as a user who may not read every file.
+// removeDeadAsAnybody looks for crashed daemons with the rights of a user that can't read every
+// file.
 func removeDeadAsAnybody(t *testing.T, path string) (died int, unknown error) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if os.Geteuid() == 0 {
-			runtime.LockOSThread() // and its thread ends with the goroutine
+			runtime.LockOSThread() // the thread ends with the goroutine
 			const nobody = 65534
 			if err := unix.Setfsuid(nobody); err != nil {
 				t.Error(err)
@@ -180,7 +181,7 @@ func removeDeadAsAnybody(t *testing.T, path string) (died int, unknown error) {
 	return died, unknown
 }
 
-// A daemon whose directory was removed has left nothing that could be taken for a death.
+// If its directory was removed, a daemon leaves no file that looks like a crash.
 func TestADirectoryThatIsGoneLeavesNoDeath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := os.Mkdir(dir, 0o700); err != nil {

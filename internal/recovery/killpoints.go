@@ -12,7 +12,7 @@ import (
 
 var (
 	stores    atomic.Int64
-	killAt, _ = strconv.ParseInt(os.Getenv("KILL_AT_STORE"), 10, 64) // none is none
+	killAt, _ = strconv.ParseInt(os.Getenv("KILL_AT_STORE"), 10, 64) // 0 if unset: no store has that number
 )
 
 // stored kills this process after the store whose number is in the environment. It exists only in

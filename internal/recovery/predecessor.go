@@ -25,10 +25,10 @@ const (
 	keptFor  = 10 * time.Minute
 	mostKept = 16
 
-	mostRecords = 1 << 17 // limit for files that are read
+	mostRecords = 1 << 17 // maximum number of records in a valid file
 
-	// comesBack is the time after which the spans of a client that has not reconnected count as lost.
-	// Clients try every few seconds.
+	// comesBack is how long a daemon waits for the clients of a crashed one to reconnect. Clients try
+	// every few seconds. After this time the spans of a client that has not reconnected count as lost.
 	comesBack = time.Minute
 )
 
@@ -37,21 +37,21 @@ type Predecessor struct {
 	name    string
 	layout  *layout // nil if the file can't be read
 	records []*record
-	isBack  []bool // by record: the client has reconnected
-	isNew   bool   // not reported by an earlier daemon
+	isBack  []bool // by record, whether the client has reconnected
+	isNew   bool   // no earlier daemon has reported the crash
 }
 
 // predecessors are the daemons of a socket that were killed.
 type predecessors struct {
 	prefix string // prefix of all recovery files of the socket
 
-	mu      sync.Mutex // guards dead, found and isBack of each
+	mu      sync.Mutex // guards crashed, found and Predecessor.isBack
 	crashed []*Predecessor
-	found   time.Time
+	found   time.Time // when find was called
 }
 
-// find reads the recovery files of crashed daemons, and returns the names of those that have not
-// been reported.
+// find reads the recovery files of crashed daemons. died contains the names of the daemons whose
+// crash no earlier daemon has reported. A file that can't be read is part of err.
 func (p *predecessors) find() (died []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(p.prefix))
 	if err != nil {
@@ -65,14 +65,14 @@ func (p *predecessors) find() (died []string, err error) {
 		if !strings.HasPrefix(name, p.prefix) || !entry.Type().IsRegular() {
 			continue
 		}
-		dead, bad := p.read(name)
-		err = errors.Join(err, bad)
-		if dead == nil {
+		found, readErr := p.read(name)
+		err = errors.Join(err, readErr)
+		if found == nil {
 			continue
 		}
-		p.crashed = append(p.crashed, dead)
-		if dead.isNew {
-			died = append(died, dead.name)
+		p.crashed = append(p.crashed, found)
+		if found.isNew {
+			died = append(died, found.name)
 		}
 	}
 	return died, err
@@ -92,13 +92,13 @@ func (p *predecessors) markReported() (err error) {
 		if renameErr != nil && !errors.Is(renameErr, fs.ErrNotExist) { // if it does not exist, it was renamed before
 			err = errors.Join(err, fmt.Errorf("rename running file: %w", renameErr))
 		}
-		_ = os.Chtimes(name+readSuffix, time.Time{}, time.Now()) // forget computes its age from this
+		_ = os.Chtimes(name+readSuffix, time.Time{}, time.Now()) // forget computes the file's age from this
 	}
 	return errors.Join(err, p.forget())
 }
 
-// isAwaited reports whether clients of crashed daemons are still expected to reconnect.
-func (p *predecessors) isAwaited() bool { return time.Since(p.found) < comesBack }
+// isAwaitingClients reports whether clients of crashed daemons are still expected to reconnect.
+func (p *predecessors) isAwaitingClients() bool { return time.Since(p.found) < comesBack }
 
 // readSuffix is appended to the names of reported files.
 const readSuffix = ".read"
@@ -115,25 +115,25 @@ func (p *predecessors) read(name string) (*Predecessor, error) {
 	}
 	file := os.NewFile(uintptr(fd), name)
 	defer file.Close()
-	if tryLock(file) != nil {
+	if isRunning := tryLock(file) != nil; isRunning {
 		return nil, nil
 	}
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // its daemon has shut down between Open and Flock
 	}
 	base, wasRead := strings.CutSuffix(name, readSuffix)
-	dead := &Predecessor{name: strings.TrimPrefix(base, p.prefix), isNew: !wasRead}
-	dead.layout, dead.records = contents(file)
-	dead.isBack = make([]bool, len(dead.records))
-	return dead, nil
+	found := &Predecessor{name: strings.TrimPrefix(base, p.prefix), isNew: !wasRead}
+	found.layout, found.records = contents(file)
+	found.isBack = make([]bool, len(found.records))
+	return found, nil
 }
 
 // contents parses a recovery file, and returns the records that are in use. It returns nil if the
 // file has another layout or is truncated.
 func contents(file *os.File) (*layout, []*record) {
 	in, l := bufio.NewReader(file), new(layout)
-	if _, err := io.ReadFull(in, bytesOf(l)); err != nil || l.magic.Load() != magic ||
-		l.records.Load() > mostRecords {
+	_, err := io.ReadFull(in, bytesOf(l)) // reads the words of l
+	if err != nil || l.magic.Load() != magic || l.records.Load() > mostRecords {
 		return nil, nil
 	}
 	var records []*record
@@ -149,9 +149,9 @@ func contents(file *os.File) (*layout, []*record) {
 	return l, records
 }
 
-// bytesOf returns the memory of a struct as bytes.
-func bytesOf[T layout | record](words *T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(words)), unsafe.Sizeof(*words))
+// bytesOf returns the memory of a struct as bytes. A write to them changes the struct.
+func bytesOf[T layout | record](s *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s))
 }
 
 // forget removes reported files that are older than keptFor, and the oldest ones if there are more
@@ -186,9 +186,9 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// earlier returns the outcomes of the spans of a connection to a crashed daemon, given the names of
-// the daemon and the ID of the connection. If the daemon's file can't be read, any of the spans may
-// have been delivered.
+// earlier returns the outcomes of a connection's spans, in the encoding of wire.Outcomes. name is the
+// name of the crashed daemon, and id the ID of the connection's record. earlier returns nil if it
+// does not know them. If the file of the daemon is invalid, all spans are in doubt.
 func (p *predecessors) earlier(name string, id uint64) []uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,7 +201,9 @@ func (p *predecessors) earlier(name string, id uint64) []uint64 {
 		}
 		for i := range d.records {
 			if d.records[i].id.Load() == id {
-				d.isBack[i] = d.isBack[i] || p.isAwaited() // later, its spans have been counted as lost
+				if p.isAwaitingClients() { // otherwise its spans count as lost already
+					d.isBack[i] = true
+				}
 				return d.outcomes(d.records[i])
 			}
 		}
@@ -209,8 +211,8 @@ func (p *predecessors) earlier(name string, id uint64) []uint64 {
 	return nil
 }
 
-// outcomes returns the encoded outcomes of a connection's spans. It skips ranges that are out of
-// order, as in a damaged file.
+// outcomes returns the outcomes of the spans of a record, in the encoding of wire.Outcomes. It skips
+// ranges that are out of order, as in a damaged file.
 func (d *Predecessor) outcomes(r *record) []uint64 {
 	end := r.settled.Load()
 	list := wire.AppendOutcome(nil, end, wire.Settled)
@@ -224,6 +226,8 @@ func (d *Predecessor) outcomes(r *record) []uint64 {
 	return list
 }
 
+// outcomeOf contains the outcome of spans by the state of their cycle. A damaged file can contain the
+// state 3.
 var outcomeOf = [...]wire.Outcome{
 	open: wire.Resend, inDoubt: wire.Doubtful, settled: wire.Settled, 3: wire.Doubtful,
 }
@@ -251,51 +255,55 @@ func (l *Losses) Sum() (sum Loss) {
 	return sum
 }
 
-// losses returns the losses of crashes that no daemon had reported before this one. The numbers
-// never decrease.
+// losses returns the losses of the crashes that no earlier daemon has reported. Unsettled spans of
+// clients that may still reconnect are in Losses.Awaited, and are lost after comesBack. So the lost
+// numbers, which are metrics, never decrease.
 func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := Losses{Receivers: map[string]Loss{}}
-	var losses [receivers]Loss
+	var byReceiver [receivers]Loss
 	for _, d := range p.crashed {
-		switch {
-		case !d.isNew:
-		case d.layout == nil:
+		if !d.isNew {
+			continue
+		}
+		if isUnreadable := d.layout == nil; isUnreadable {
 			all.Unknown++
-		default:
-			d.countCycles(&losses)
-			connected := d.connected()
-			if p.isAwaited() {
-				all.Awaited += connected.Lost + connected.Ambiguous
-			} else {
-				losses[Socket].add(connected)
-			}
+			continue
+		}
+		d.addCycleLosses(&byReceiver)
+		ofClients := d.clientLoss()
+		if p.isAwaitingClients() {
+			all.Awaited += ofClients.Lost + ofClients.Ambiguous
+		} else {
+			byReceiver[Socket].add(ofClients)
 		}
 	}
-	for door := range losses {
-		all.Receivers[Receiver(door).String()] = losses[door]
+	for receiver, loss := range byReceiver {
+		all.Receivers[Receiver(receiver).String()] = loss
 	}
 	return all
 }
 
 func (l *Loss) add(more Loss) { l.Lost, l.Ambiguous = l.Lost+more.Lost, l.Ambiguous+more.Ambiguous }
 
-// countCycles adds the spans recorded in unsettled cycles to the losses, by receiver.
-func (d *Predecessor) countCycles(losses *[receivers]Loss) {
-	for door := range losses {
-		losses[door].Lost += d.layout.older[door].Load()
+// addCycleLosses adds the lost spans that only the crashed daemon had, by receiver.
+func (d *Predecessor) addCycleLosses(losses *[receivers]Loss) {
+	for receiver := range losses {
+		losses[receiver].Lost += d.layout.older[receiver].Load()
 	}
 	for i := range d.layout.cycles {
 		c := &d.layout.cycles[i]
-		for door := range losses {
-			losses[door].add(lossIn(cycleState(c.state.Load()&3), c.spans[door].Load()))
+		state := stateIn(c.state.Load())
+		for receiver := range losses {
+			losses[receiver].add(lossIn(state, c.spans[receiver].Load()))
 		}
 	}
 }
 
-// connected returns the losses of clients that were connected and have not reconnected.
-func (d *Predecessor) connected() (loss Loss) {
+// clientLoss returns the unsettled spans of clients that have not reconnected. The loss is final only
+// after comesBack, because such a client may still keep its spans.
+func (d *Predecessor) clientLoss() (loss Loss) {
 	for i, r := range d.records {
 		if d.isBack[i] {
 			continue

@@ -15,23 +15,23 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// model is what a daemon did, kept in the plainest way: the cycle of each span.
+// model records the cycle of each span, in the simplest form.
 type model struct {
 	rnd     *rand.Rand
 	file    *File
 	states  []cycleState // by cycle
 	conns   map[*client]struct{}
-	left    [receivers]map[uint64]uint64 // spans by cycle that nobody else has
+	left    [receivers]map[uint64]uint64 // by receiver and cycle, spans that only the daemon has
 	through uint64
 }
 
 type client struct {
 	*SettlementTracker
-	cycles []uint64 // of each span
+	cycles []uint64 // by span
 	token  string
 }
 
-// step does one thing that a daemon does.
+// step does one random operation of a daemon.
 func (m *model) step(t *testing.T) {
 	now := uint64(len(m.states) - 1)
 	switch m.rnd.IntN(9) {
@@ -56,7 +56,7 @@ func (m *model) step(t *testing.T) {
 		door, spans := OTLP, m.rnd.Uint64N(5)
 		m.file.Count(now, door, spans)
 		m.left[door][now] += spans
-	case 6: // a payload of a sealed cycle begins, or turns out not to have arrived
+	case 6: // a payload of a sealed cycle is sent, or certainly did not arrive
 		if number := m.sealed(); m.states[number] < settled && number < now {
 			m.states[number] ^= inDoubt
 			m.file.SetInDoubt(number, m.states[number] == inDoubt)
@@ -90,7 +90,7 @@ func (m *model) step(t *testing.T) {
 
 func (m *model) sealed() uint64 { return m.rnd.Uint64N(uint64(len(m.states))) }
 
-// check holds what a client is told as settled to the cycles of its spans.
+// check verifies the number of settled spans that a client gets against the cycles of its spans.
 func (m *model) check(t *testing.T, c *client, told uint64) {
 	t.Helper()
 	for _, cycle := range c.cycles[:told] {
@@ -100,9 +100,9 @@ func (m *model) check(t *testing.T, c *client, told uint64) {
 	}
 }
 
-// The next daemon says of each span what the states of cycles say. Where a mark has several cycles,
-// and one is not like the others, it says doubtful: never that a span which may have arrived is to be
-// handed over again, nor that one which did not is settled.
+// The next daemon returns the outcome of each span according to the state of its cycle. If a mark
+// has cycles with different states, the outcome is doubtful. Spans that may have arrived are never
+// resent, and undelivered spans are never settled.
 func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
 	exact, all := 0, 0
 	for seed := range uint64(100) {
@@ -120,7 +120,7 @@ func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
 		}
 		kill(t, m.file)
 		next := start(t, path, 1)
-		if m.rnd.IntN(2) == 0 { // that one dies too, before anybody came
+		if m.rnd.IntN(2) == 0 { // this daemon crashes as well, before a client reconnects
 			kill(t, next)
 			next = start(t, path, 1)
 		}
@@ -145,7 +145,7 @@ func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
 	}
 }
 
-// of is the outcome of a span in a list.
+// of returns the outcome of a span in a list.
 func of(list []uint64, span uint64) wire.Outcome {
 	for upTo, what := range wire.Outcomes(list) {
 		if span <= upTo {
@@ -155,8 +155,8 @@ func of(list []uint64, span uint64) wire.Outcome {
 	return wire.Resend
 }
 
-// What nobody has any more is lost, by door, once: what senders had their answer for, what
-// connections left behind that had ended, and after a while what clients had that did not come back.
+// Lost spans are counted once, by receiver: acknowledged spans, spans of disconnected clients, and,
+// after a while, those of clients that have not reconnected.
 func TestLossesAreThoseThatNobodyHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
@@ -197,7 +197,7 @@ func TestLossesAreThoseThatNobodyHas(t *testing.T) {
 		want(Loss{10, 10}, 20)
 		time.Sleep(comesBack)
 		want(Loss{20, 20}, 0)
-		// too late: they are counted
+		// too late: the spans count as lost
 		if says := fmt.Sprint(next.Earlier(late)); says != "[0 0 10 0 20 1 30 2]" {
 			t.Error(says)
 		}
@@ -210,7 +210,8 @@ func TestLossesAreThoseThatNobodyHas(t *testing.T) {
 	})
 }
 
-// A file of another layout, a torn one, or none: the daemon runs, knows that one died, and nothing else.
+// If a file has another layout, is truncated or empty, the daemon starts and counts a crash with
+// unknown losses.
 func TestAFileThatSaysNothingIsSaid(t *testing.T) {
 	for name, change := range map[string]func(name string) error{
 		"cut short":         func(name string) error { return os.Truncate(name, 4000) },
@@ -252,7 +253,7 @@ func overwrite(name string, at int64, with string) error {
 	return err
 }
 
-// Whatever words a file has, reading it ends, and what it says is in order.
+// Reading a file with random words ends, and the outcomes are in order.
 func FuzzDamagedFile(f *testing.F) {
 	f.Add(uint64(1), 5)
 	f.Fuzz(func(t *testing.T, seed uint64, damages int) {
@@ -285,12 +286,12 @@ func FuzzDamagedFile(f *testing.F) {
 				before = upTo
 			}
 		}
-		d.countCycles(&[receivers]Loss{})
-		d.connected()
+		d.addCycleLosses(&[receivers]Loss{})
+		d.clientLoss()
 	})
 }
 
-// A token that is nobody's is answered by nothing, and one of this daemon's own by what it has.
+// An unknown token has no outcomes. A token of this daemon itself has settled ones.
 func TestTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
@@ -332,7 +333,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Files that were read are kept for a while, so many, and then removed.
+// Reported files are kept for a while, up to a limit, and then removed.
 func TestFilesThatWereReadAreForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	var tokens []string
@@ -363,12 +364,12 @@ func TestFilesThatWereReadAreForgotten(t *testing.T) {
 	}
 }
 
-// What a connection left behind is counted in a cycle that has no outcome yet.
+// Spans of a disconnected client are counted in an unsettled cycle.
 func TestWhatIsLeftBehindLiesWhereItIsNotSettled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
-	for cycle := range uint64(marks + 3) { // the last mark is of several
+	for cycle := range uint64(marks + 3) { // the last mark covers several
 		f.Begin(cycle)
 		s.EnterCycle(cycle)
 		s.Receive(1)
@@ -387,8 +388,8 @@ func TestWhatIsLeftBehindLiesWhereItIsNotSettled(t *testing.T) {
 	}
 }
 
-// Cycles have places that others get after them. What has no outcome by then is counted; nothing is said
-// of it that would have it counted twice.
+// Later cycles reuse the slots of earlier ones. Unsettled spans of such a cycle count as lost, and
+// no later call makes them count twice.
 func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
@@ -418,9 +419,9 @@ func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhoSaidByeCanBeAskedAbout: connections that the daemon ends itself stay as they are, so that their
-// clients can be told if it is killed before its books are delivered. Who had left before has nothing to
-// hand over again.
+// Records of connections that the daemon itself closes stay, so that their clients can ask the next
+// daemon about their spans if this one is killed during shutdown. Clients that disconnected earlier
+// have nothing to resend.
 func TestWhoSaidByeCanBeAskedAbout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)

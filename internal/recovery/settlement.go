@@ -10,9 +10,9 @@ import (
 // publisher was in, it records the total number of spans that the publisher had received by the end
 // of the cycle. Only the publisher writes it; any goroutine can read it.
 type SettlementTracker struct {
-	file *File                  // nil if the publisher is not recorded in the file
-	own  atomic.Pointer[record] // in the file until Close, or private
-	mu   sync.Mutex
+	file *File                  // nil if the publisher has no record in the file
+	own  atomic.Pointer[record] // record in the file; after Close, or without a file, in ordinary memory
+	mu   sync.Mutex             // guards the marks
 }
 
 // NewSettlementTracker returns the tracker of a new publisher. It is recorded in f for the next
@@ -30,8 +30,8 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	return s
 }
 
-// allocate returns a free record and assigns an ID to it. The ID is stored last, because it marks
-// the other words as valid.
+// allocate clears a free record, assigns an ID to it and returns it. It returns nil if no record is
+// free. The ID is stored last, because it marks the other words as valid.
 func (f *File) allocate() *record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +43,7 @@ func (f *File) allocate() *record {
 		r.received.Store(0)
 		r.settled.Store(0)
 		r.current.Store(0)
-		r.tail.Store(r.head.Load())
+		r.tail.Store(r.head.Load()) // removes all marks
 		f.ids++
 		r.id.Store(f.ids)
 		return r
@@ -63,9 +63,10 @@ func (s *SettlementTracker) Token() string {
 // Cycle returns the last cycle that the publisher was in.
 func (s *SettlementTracker) Cycle() uint64 { return s.own.Load().current.Load() - 1 }
 
-// EnterCycle records that the publisher is in a cycle. If that is a new one, it adds a mark for the
-// previous cycle, or extends the last mark if all are in use. The order of stores matters for a
-// crash: a mark is complete before head includes it, and current changes last.
+// EnterCycle records that the publisher is in a cycle. If the publisher was in another cycle before,
+// that cycle gets a mark. If all marks are in use, the last mark is extended by that cycle. The order
+// of stores matters for a crash: a mark is complete before head includes it, and current changes
+// last.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	r := s.own.Load()
 	if r.current.Load() == cycle+1 {
@@ -98,8 +99,8 @@ func (s *SettlementTracker) Receive(spans uint64) {
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
 func (s *SettlementTracker) Received() uint64 { return s.own.Load().received.Load() }
 
-// SettledUpTo returns the number of settled spans, given that all cycles before the given one are
-// settled. It removes the marks of these cycles, each after settled includes its spans.
+// SettledUpTo returns the number of settled spans. All cycles before the given one are settled. It
+// removes the marks of these cycles, after it has added their spans to the settled ones.
 func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 	received := s.Received() // read first: the cycles of all these spans have been entered
 	s.mu.Lock()
@@ -119,9 +120,10 @@ func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 	return r.settled.Load()
 }
 
-// Close ends the use by the publisher. When a client disconnects, its unsettled spans become the
-// responsibility of this daemon, and are counted in the cycles that contain them. When the daemon
-// closes the connection, the client keeps them, and Close does nothing.
+// Close is called when the publisher has ended. If the client has disconnected, it no longer keeps
+// its unsettled spans. Close then counts them in the cycles that contain them, and frees the record.
+// If the daemon has closed the connection (SetStopping), the client keeps the spans, and Close does
+// nothing.
 func (s *SettlementTracker) Close() {
 	if s.file == nil || s.file.stopping.Load() {
 		return
@@ -131,11 +133,11 @@ func (s *SettlementTracker) Close() {
 	r, private := s.own.Load(), new(record)
 	counted := r.settled.Load()
 	for m := range r.ranges {
-		cycle := m.first
-		for cycle < m.last && s.file.layout.stateOf(cycle) == settled {
-			cycle++
+		firstUnsettled := m.first
+		for firstUnsettled < m.last && s.file.layout.stateOf(firstUnsettled) == settled {
+			firstUnsettled++
 		}
-		s.file.Count(cycle, Socket, m.upTo-counted)
+		s.file.Count(firstUnsettled, Socket, m.upTo-counted)
 		counted = m.upTo
 	}
 	private.settled.Store(r.settled.Load())

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// TestSettledIsNeverMoreThanHasHadItsOutcome gives spans to a publisher in cycles that it
-// joins, or does not, and lets outcomes come late: what is settled never exceeds what lies
-// in cycles with an outcome, never falls, and is all of it in the end.
+// A publisher receives spans in random cycles, which settle late. The number of settled spans never
+// exceeds the number of spans in settled cycles, never decreases, and includes all spans at the
+// end.
 func TestSettledIsNeverMoreThanHasHadItsOutcome(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 1))
 	for range 300 {
 		s := NewSettlementTracker(nil)
-		var byCycle []uint64 // what was given in each
+		var byCycle []uint64 // spans received in each cycle
 		given, through, settled, longest := uint64(0), uint64(0), uint64(0), uint64(0)
-		pace := 1 + rnd.IntN(19) // with the least, more cycles wait for their outcomes than there are marks
+		pace := 1 + rnd.IntN(19) // with the smallest value, more cycles are unsettled than a record has marks
 		for range 100 {
 			cycle := uint64(len(byCycle))
 			byCycle = append(byCycle, 0)

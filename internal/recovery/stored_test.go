@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What kills a process at a store is in no daemon that was not built for it.
+// Only a test build contains the code that kills a process at a store.
 func TestNoDaemonKillsItselfUnlessBuiltForIt(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -141,8 +141,8 @@ func TestAFloodAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestManyPublishersAtOnce: what one of them was told stays true, and no budget holds more
-// values than it may.
+// TestManyPublishersAtOnce admits keys concurrently. An admission never changes, and no budget
+// contains more values than its limit.
 func TestManyPublishersAtOnce(t *testing.T) {
 	const budget = 300
 	config := testConfig()

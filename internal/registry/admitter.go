@@ -9,52 +9,63 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 )
 
-// admitter decides the admission of one key at a time. It first resolves the labels: each one has
-// an ID already, or is pending (its budget has a free row), or is replaced by its mask, or is lost.
-// Then it looks for the row of the key. Only if the key gets a row, the pending labels get their
-// IDs and take rows of their budgets, so that a key without a row uses neither budget nor memory.
+// admitter admits one key at a time to the interval, in two steps. The first step resolves each
+// label of the key to one of:
+//
+//   - the ID that the label already has
+//   - a pending ID, if the label is new and its budget has a free row
+//   - the ID of the label's mask, known or pending
+//   - blockedID, if the label is lost
+//
+// The second step looks for the row of the key. Pending labels get their IDs, and take rows of
+// their budgets, only if the key has or gets a row. So a key without a row uses neither budget nor
+// memory.
 type admitter struct {
 	*tables
 	id            OriginID
 	origin        *origin
-	words         []uint32    // encoded key
-	anyBlocked    [lists]bool // lists of tags in which tags collapsed
-	pending       []pendingLabel
-	rawIdentities []uint64  // identities of the key's labels as the client sent them
-	rejected      []uint64  // identities of values, and of keys, that got no row
-	admission     Admission // result so far
-	scratch       []byte    // texts built for the key; overwritten by the next one
-	tagKeys       []*tagKey // reused memory; the first newTagKeys belong to pending tag keys
-	newTagKeys    int
+	words         []uint32       // encoded key, see wordOrigin
+	anyBlocked    [lists]bool    // by list of tags, whether it contains a collapsed tag
+	pending       []pendingLabel // labels of the key that are new in this interval
+	rawIdentities []uint64       // identities of the key's labels as the client sent them
+	rejected      []uint64       // identities of the key and its labels, as far as they got no row
+	admission     Admission      // result so far
+	scratch       []byte         // texts built for the key; overwritten by the next one
+	tagKeys       []*tagKey      // memory for pending tag keys, reused by the next key
+	newTagKeys    int            // number of tagKeys in use
 }
 
-// pendingLabel is a label without an ID that takes a row of its budget if its key is admitted.
+// pendingLabel is a label of the current key that is new in this interval. If the key is admitted,
+// the label gets an ID and takes a row of its budget.
 type pendingLabel struct {
 	label
-	budget *budget // nil for a collapsed tag
-	share  class   // share of the budget
+	budget *budget // nil for a collapsed tag, which takes no row
+	share  class   // share of the budget that the row is taken from
 }
 
-// admit returns the row of a key, and adds the key if the budgets permit it. Otherwise the key is
-// counted in the overflow row of its origin.
+// takesRow reports whether the label takes a row of a budget.
+func (p *pendingLabel) takesRow() bool { return p.budget != nil }
+
+// admit returns the admission of a key to its own row. A key without a row gets one if the budgets
+// permit it. Otherwise the key is counted in the overflow row of its origin.
 func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	a.begin(id)
 	a.resolveLabels(key)
 	identity := a.rowIdentity()
-	if row, ok := a.rows.find(a.words, identity); ok { // so no label of the key is pending
+	if row, ok := a.rows.find(a.words, identity); ok { // then all labels of the key have IDs, and none is pending
 		a.rows.list[row].recurred = true
 		return a.admitted(row)
 	}
 	class := a.classOf(identity)
-	from, ok := a.rowBudget.find(a.origin, class)
+	source, ok := a.rowBudget.find(a.origin, class)
 	if !ok {
 		return a.overflow(identity)
 	}
-	bytes := a.commit() + rowBytes(a.words)
-	a.rowBudget.take(a.origin, from, bytes)
+	labelBytes := a.commit()
+	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.words))
 	history := a.newHistory(class)
-	if from.fromReserve {
-		history.nextClass = classStable // so that an origin below its fair share can grow up to it
+	if source.fromReserve {
+		history.nextClass = classStable // the row is kept, so an origin can grow up to its fair share
 	}
 	return a.admitted(a.rows.add(a.words, identity, history, KeyEntry{id, a.labels.keyOf(a.words)}))
 }
@@ -66,7 +77,8 @@ func (a *admitter) begin(id OriginID) {
 	a.rawIdentities, a.newTagKeys, a.anyBlocked, a.admission = a.rawIdentities[:0], 0, [lists]bool{}, Admission{}
 }
 
-// admitted returns the admission of a key that has a row. It remembers the values that got none.
+// admitted returns the admission of a key that has a row. It adds the labels that got no row to the
+// filter.
 func (a *admitter) admitted(id KeyID) Admission {
 	a.admission.ID, a.admission.Hash = id, partitionOf(a.rows.list[id].identity)
 	if !a.admission.Whole() {
@@ -85,15 +97,15 @@ func (a *admitter) admitted(id KeyID) Admission {
 // the same in every interval.
 func partitionOf(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
-// overflow returns the admission of a key that gets no row. It remembers the key and its pending
-// labels for the next interval.
+// overflow returns the admission of a key that gets no row. It adds the key and those of its labels
+// that have no row to the filter, and counts each pending label as lost.
 func (a *admitter) overflow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
 	if !a.admission.Whole() {
 		a.rejected = append(a.rejected, a.rawIdentity())
 	}
 	for i := range a.pending {
-		if p := &a.pending[i]; p.budget != nil {
+		if p := &a.pending[i]; p.takesRow() {
 			a.rejected = append(a.rejected, p.identity)
 			*a.lostCounter(&p.label)++
 		}
@@ -114,7 +126,7 @@ func (a *admitter) lostCounter(l *label) *uint64 {
 // resolveLabels encodes a key and resolves each of its labels.
 func (a *admitter) resolveLabels(k *span.Key) {
 	status := absentID
-	if k.HTTPStatus != 0 { // has a budget because clients can send any number
+	if k.HTTPStatus != 0 { // resolved like a text: clients can send any number, so it needs a budget
 		from := len(a.scratch)
 		a.scratch = strconv.AppendUint(a.scratch, uint64(k.HTTPStatus), 10)
 		status = a.resolveText(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
@@ -143,7 +155,7 @@ func (a *admitter) resolveLabels(k *span.Key) {
 // the text by its mask always, or only if the text gets no row. A text that is lost becomes
 // blockedID. A lost HTTP status becomes absentID, because no number means blocked.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
-	if text == span.Blocked { // collapsed by the client, which has budgets, too
+	if text == span.Blocked { // collapsed by the client, which has budgets as well
 		a.rawIdentities = append(a.rawIdentities, uint64(blockedID))
 		return blockedID
 	}
@@ -178,13 +190,16 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 	return blockedID
 }
 
+// maxMaskBytes is the maximum length of a mask that is longer than its text.
+const maxMaskBytes = 100
+
 // mask returns the mask of a text. It reports false if the text has no mask, or if the mask is too
 // long for the label or for a status page: a mask can be longer than its text.
 func (a *admitter) mask(l span.Label, text string) (name string, ok bool) {
 	from := len(a.scratch)
 	a.scratch, ok = mask.Append(a.scratch, text)
 	name = stringOf(a.scratch[from:])
-	return name, ok && len(name) <= min(l.MaxBytes(), max(len(text), 100))
+	return name, ok && len(name) <= min(l.MaxBytes(), max(len(text), maxMaskBytes))
 }
 
 // newLabel returns a label of the current origin, without an ID.
@@ -193,41 +208,46 @@ func (a *admitter) newLabel(kind int32, text string) label {
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
-// idOf returns the ID of a label. A label without one becomes pending if its budget has a free row.
-// Otherwise idOf reports false and remembers the label for the next interval.
+// idOf returns the ID of a label, given the budget of its values. A label that is new in this
+// interval becomes pending if the budget has a free row, and its ID is the pending one. Otherwise
+// idOf adds the label to a.rejected and reports false.
 func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
-	if id, ok = a.find(&l); ok {
-		wasMask := id < pendingID && a.labels.list[id].isMask
-		if wasMask && !l.isMask { // a client sends the mask itself as a name
+	if id, ok = a.findAndMark(&l); ok {
+		isMask := id < pendingID && a.labels.list[id].isMask
+		if isMask && !l.isMask { // a client sends as a name the text that was only a mask before
 			a.labels.list[id].isMask = false
 			budget.masks--
 		}
 		return id, true
 	}
 	class := a.classOf(l.identity)
-	from, ok := budget.find(class, l.isMask, a.pendingIn)
+	share, ok := budget.find(class, l.isMask, a.pendingIn)
 	if !ok {
 		a.rejected = append(a.rejected, l.identity)
 		return absentID, false
 	}
 	l.history = a.newHistory(class)
-	a.pending = append(a.pending, pendingLabel{l, budget, from})
-	return pendingID + labelID(len(a.pending)-1), true
+	a.pending = append(a.pending, pendingLabel{label: l, budget: budget, share: share})
+	return a.lastPendingID(), true
 }
 
-// pendingIn returns how many pending labels of the key take a row of a share of a budget.
-func (a *admitter) pendingIn(b *budget, from class) (n int) {
+// lastPendingID returns the ID of the last pending label.
+func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
+
+// pendingIn returns the number of pending labels that take a row of the given share of a budget.
+func (a *admitter) pendingIn(b *budget, share class) (n int) {
 	for i := range a.pending {
-		if a.pending[i].budget == b && a.pending[i].share == from {
+		if a.pending[i].budget == b && a.pending[i].share == share {
 			n++
 		}
 	}
 	return n
 }
 
-// find returns the ID of a label, which can be the ID of a pending label if the key contains it
-// twice.
-func (a *admitter) find(l *label) (id labelID, ok bool) {
+// findAndMark returns the ID of a label that was used before in this interval, and marks the label
+// as recurring. If the key contains the same new label twice, the second use finds the pending
+// label of the first. A pending label is not marked, because both uses belong to one key.
+func (a *admitter) findAndMark(l *label) (id labelID, ok bool) {
 	if id, ok = a.labels.find(l.labelName, l.identity); ok {
 		a.labels.list[id].recurred = true
 		return id, true
@@ -240,22 +260,26 @@ func (a *admitter) find(l *label) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the class of a value or a whole key, which depends on the previous interval. An
-// origin that is new in this interval has no previous one, so the current interval decides.
+// classOf returns the class of a label or of a whole key, given its identity. The class depends on
+// the previous interval. For an origin that is new, no previous interval exists, so a repeated use
+// in the current interval counts instead.
 func (a *admitter) classOf(identity uint64) class {
 	if class, hadRow := a.previous.classes[identity]; hadRow {
 		return class
 	}
-	if a.filter.recurredBefore.has(identity) || a.origin.isNew && a.filter.usedOnce.has(identity) {
+	recurredBefore := a.filter.recurredBefore.has(identity)
+	recursNow := a.origin.isNew && a.filter.usedOnce.has(identity)
+	if recurredBefore || recursNow {
 		return classSeen
 	}
 	return classNew
 }
 
-// newHistory returns the history of a value or a whole key of the given class that gets a row now.
+// newHistory returns the initial history of a label or a whole key of the given class. The history
+// begins when the label or key gets its row.
 func (a *admitter) newHistory(class class) history {
 	switch {
-	case a.origin.isNew: // the class follows from this interval
+	case a.origin.isNew: // classSeen means here that the current interval has used it before
 		return history{nextClass: classRecent, recurred: class == classSeen}
 	case class == classNew:
 		return history{nextClass: classRecent}
@@ -300,7 +324,7 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 func (a *admitter) resolveTagKey(list span.Label, text string) (labelID, bool) {
 	kind, before := tagKeyKind(list), len(a.pending)
 	id, ok := a.idOf(&a.origin.budgets[kind], a.newLabel(kind, text))
-	if len(a.pending) > before {
+	if isNew := len(a.pending) > before; isNew {
 		key := &a.pending[before]
 		if a.newTagKeys == len(a.tagKeys) {
 			a.tagKeys = append(a.tagKeys, new(tagKey))
@@ -309,7 +333,7 @@ func (a *admitter) resolveTagKey(list span.Label, text string) (labelID, bool) {
 		a.newTagKeys++
 		limit := a.config.tagBudget(list, text)
 		kept := a.previous.tagKeys[key.identity]
-		*key.tags = tagKey{budget: newBudget(limit, kept, false), limit: limit}
+		*key.tags = tagKey{budget: newBudget(limit, kept), limit: limit}
 	}
 	return id, ok
 }
@@ -328,17 +352,17 @@ func (a *admitter) resolveBlockedTag(list span.Label, key labelID, text string) 
 	from := len(a.scratch)
 	a.scratch = append(append(append(a.scratch, text...), ':'), span.Blocked...)
 	blocked := a.newLabel(int32(list), stringOf(a.scratch[from:]))
-	id, ok := a.find(&blocked)
+	id, ok := a.findAndMark(&blocked)
 	if !ok {
-		id = pendingID + labelID(len(a.pending))
 		blocked.tagKey, blocked.isBlocked = key, true
 		a.pending = append(a.pending, pendingLabel{label: blocked})
+		id = a.lastPendingID()
 	}
 	return a.markBlocked(list, id)
 }
 
-// markBlocked records that a tag of a list has collapsed, here or in the client, and returns the ID
-// of the label that it collapsed into.
+// markBlocked records that a list of tags contains a collapsed tag, whether it was collapsed here or
+// in the client. It returns into, the label that replaces the tag.
 func (a *admitter) markBlocked(list span.Label, into labelID) labelID {
 	a.anyBlocked[list-span.FirstList] = true
 	return into
@@ -362,11 +386,12 @@ func (a *admitter) commit() (bytes int) {
 			tags := *l.tags
 			l.tags = &tags
 		}
-		if l.isTag() && p.budget != nil { // its tag key was committed before it, with a copy of the budget
-			p.budget = &a.labels.list[l.tagKey].tags.budget
-		}
-		if p.budget != nil {
-			p.budget.take(p.share, l.isMask)
+		if p.takesRow() {
+			budget := p.budget
+			if l.isTag() { // its tag key, committed before, has a copy of the pending budget
+				budget = &a.labels.list[l.tagKey].tags.budget
+			}
+			budget.take(p.share, l.isMask)
 		}
 		a.labels.add(l)
 		bytes += labelBytes(&l)

@@ -62,9 +62,10 @@ type budget struct {
 	maxMasks int
 }
 
+// share is the part of a budget that belongs to one class.
 type share struct{ limit, taken int }
 
-func (p *share) hasFree() bool { return p.taken < p.limit }
+func (s *share) hasFree() bool { return s.taken < s.limit }
 
 // keptRows counts the values, or the bytes of values, that had a row and recurred in the previous
 // interval.
@@ -83,9 +84,9 @@ func (r *keptRows) add(class class, n int) {
 // maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
 func maxKept(limit int) int { return limit - (limit+15)/16 }
 
-// newBudget divides a limit into shares. kept is the number of values that keep their row. hasMasks
-// reports whether masks can take rows of this budget.
-func newBudget(limit int, kept keptRows, hasMasks bool) (b budget) {
+// newBudget divides a limit into shares, none of them for masks. kept is the number of values that
+// keep their rows.
+func newBudget(limit int, kept keptRows) (b budget) {
 	kept.stable = min(kept.stable, maxKept(limit))
 	remaining := limit - kept.stable
 	half := (remaining + 1) / 2
@@ -93,18 +94,25 @@ func newBudget(limit int, kept keptRows, hasMasks bool) (b budget) {
 	b.shares[classSeen].limit = remaining - half
 	b.shares[classRecent].limit = min(kept.recent, max(0, half-(limit+15)/16))
 	b.shares[classNew].limit = half - b.shares[classRecent].limit
-	if hasMasks {
-		b.maxMasks = limit / 4
-		b.shares[classMask].limit = min((b.shares[classNew].limit+7)/8, b.maxMasks)
-		b.shares[classNew].limit -= b.shares[classMask].limit
-	}
 	return b
 }
 
-// find returns the first share, from the class of a value on, that has a free row. pending returns
-// how many rows of a share other labels of the same key are about to take. find returns false if
-// the budget has no row for the value.
-func (b *budget) find(class class, isMask bool, pending func(*budget, class) int) (class, bool) {
+// reserveForMasks permits masks to take rows of a budget with the given limit. It moves an eighth
+// of the rows of classNew to classMask.
+func (b *budget) reserveForMasks(limit int) {
+	b.maxMasks = limit / 4
+	b.shares[classMask].limit = min((b.shares[classNew].limit+7)/8, b.maxMasks)
+	b.shares[classNew].limit -= b.shares[classMask].limit
+}
+
+// notMask is the isMask argument for a value that is not a mask.
+const notMask = false
+
+// find returns the share from which a value can take a row, and false if no share has a free row
+// for it. It tries the share of the value's own class first, then those of later classes. pending
+// returns the number of rows of a share that pending labels of the same key take, if the key is
+// admitted.
+func (b *budget) find(own class, isMask bool, pending func(*budget, class) int) (share class, ok bool) {
 	last := classNew
 	if isMask {
 		if b.masks >= b.maxMasks {
@@ -112,20 +120,24 @@ func (b *budget) find(class class, isMask bool, pending func(*budget, class) int
 		}
 		last = classMask
 	}
-	for from := class; from <= last; from++ {
-		if share := &b.shares[from]; share.hasFree() && share.taken+pending(b, from) < share.limit {
-			return from, true
+	for class := own; class <= last; class++ {
+		s := &b.shares[class]
+		if s.hasFree() && s.taken+pending(b, class) < s.limit {
+			return class, true
 		}
 	}
 	return 0, false
 }
 
-func (b *budget) take(from class, isMask bool) {
-	b.shares[from].taken++
+// findFree is find for a value that is not a mask, in a budget that no pending label uses.
+func (b *budget) findFree(own class) (share class, ok bool) {
+	return b.find(own, notMask, func(*budget, class) int { return 0 })
+}
+
+// take takes a row from the share that find returned.
+func (b *budget) take(share class, isMask bool) {
+	b.shares[share].taken++
 	if isMask {
 		b.masks++
 	}
 }
-
-// noPending is the pending argument of find for a key that takes at most one row of the budget.
-func noPending(*budget, class) int { return 0 }

@@ -117,8 +117,8 @@ func TestLabelBytes(t *testing.T) {
 	}
 }
 
-// TestBlockedOfTheTracer: what a tracer has collapsed itself is no value of ours,
-// and meets what is collapsed here.
+// TestBlockedOfTheTracer: a label that the tracer has collapsed takes no row, and is equal to one
+// that is collapsed here.
 func TestBlockedOfTheTracer(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) {
 		c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1
@@ -215,8 +215,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestAKeyBehindAnOverflowIsFoundAgain: the aggregate for an origin's keys that found no row
-// has a number too, and the keys that other origins put behind it keep theirs.
+// TestAKeyBehindAnOverflowIsFoundAgain: the overflow row of an origin has an ID as well, and the
+// IDs of later keys remain valid.
 func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates = 64
@@ -236,8 +236,8 @@ func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestTheCommonOriginIsTrueOfAllThatHaveIt: it has what all of them have in common, and a
-// cycle that was sealed before keeps what was true of those it counted.
+// TestTheCommonOriginIsTrueOfAllThatHaveIt: the common origin has the fields that are equal in all
+// of its members. The names of a cycle that was sealed earlier do not change.
 func TestTheCommonOriginIsTrueOfAllThatHaveIt(t *testing.T) {
 	r, shop := one(t, func(c *registry.Config) { c.MaxOrigins = 1 })
 	join := func(o span.Origin) registry.OriginID {

@@ -9,7 +9,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// seed and secret are of one process, so that nobody outside can choose labels that collide.
 var (
 	// seed and secret differ between processes, so that clients cannot choose labels whose hashes
 	// collide.

@@ -7,8 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestLabelsWithOneIdentityStayApart: a hash only says where to look. What is there is decided
-// by text and scope.
+// TestLabelsWithOneIdentityStayApart: labels with equal hashes are distinguished by text and scope.
 func TestLabelsWithOneIdentityStayApart(t *testing.T) {
 	table, ids := newLabelTable(), map[labelName]labelID{}
 	for kind := range int32(3) {

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestAFloodHasMasks: what has an identifier and no place is counted under its mask, which
-// keeps its place as whatever repeats, and what has none collapses.
+// TestAFloodHasMasks: values with an identifier and without a row are counted with their mask,
+// which keeps its row like any recurring value. Values without a mask collapse.
 func TestAFloodHasMasks(t *testing.T) {
 	for _, l := range []span.Label{span.LabelResource, span.LabelHTTPEndpoint} {
 		config := testConfig()

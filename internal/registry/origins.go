@@ -62,36 +62,39 @@ func newOriginTable(limit int, p *previous) originTable {
 	}
 	return originTable{
 		limit: limit, kept: kept,
-		slots: newBudget(threeQuarters(limit), keptRows{stable: kept}, false),
+		slots: newBudget(threeQuarters(limit), keptRows{stable: kept}),
 		ids:   map[span.Origin]OriginID{}, perProcess: map[int32]int{}, common: noOrigin,
 	}
 }
 
 func threeQuarters(n int) int { return n - n/4 }
 
-// take reserves a slot for an origin, and reports whether there was one.
-func (t *originTable) take(o span.Origin, class class) bool {
+// takeSlot takes a slot for an origin, and reports whether one was free. A stable origin always has
+// a slot.
+func (t *originTable) takeSlot(o span.Origin, class class) bool {
 	if class == classStable {
-		return true // its slot is among those in t.kept
+		return true // t.kept includes its slot
 	}
 	if t.kept+t.others >= t.limit {
 		return false
 	}
 	isService := o.Attributes == ""
-	from, ok := t.slots.find(class, false, noPending)
+	share, hasShare := t.slots.findFree(class)
 	switch {
 	case isService && t.services < t.limit/4:
 		t.services++
-	case ok:
-		t.slots.take(from, false)
-	case !isService:
+	case hasShare:
+		t.slots.take(share, notMask)
+	case isService: // all shares are used up, but not all slots: a service can have any of them
+	default:
 		return false
 	}
 	t.others++
 	return true
 }
 
-// mayAddFor reports whether a process can add an origin. A process can have half of all slots.
+// mayAddFor reports whether a process may add an origin. All origins of a process may take half of
+// the slots; those with resource attributes may take three quarters of that half.
 func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 	limit := max(1, t.limit/2)
 	if o.Attributes != "" {
@@ -100,16 +103,19 @@ func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 	return t.perProcess[process] < limit
 }
 
-// admitOrigin returns the ID of an origin of a process; process is 0 if unknown. It reports false
-// if there is no slot for another origin, or the process has half of the slots already.
+// admitOrigin returns the ID of an origin, and adds the origin if it is new in this interval. It
+// reports false if the origin is new and gets no slot: because none is free, or because the process
+// that sent it has reached its limit. process is 0 if unknown, and then has no limit.
 func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
-	if id, known := t.origins.ids[o]; known {
+	if id, isKnown := t.origins.ids[o]; isKnown {
 		return id, true
 	}
 	identity := maphash.Comparable(seed, o)
-	class := t.classOfOrigin(identity)
-	if process != 0 && !t.origins.mayAddFor(process, o) || !t.origins.take(o, class) {
-		t.filter.recurred.add(identity) // unlike a value, an origin needs to be seen only once
+	isOverLimit := process != 0 && !t.origins.mayAddFor(process, o)
+	isAdmitted := !isOverLimit && t.origins.takeSlot(o, t.classOfOrigin(identity))
+	if !isAdmitted {
+		// One use makes an origin classSeen in the next interval. (A label needs two.)
+		t.filter.recurred.add(identity)
 		return 0, false
 	}
 	if process != 0 {
@@ -132,9 +138,9 @@ func (t *tables) classOfOrigin(identity uint64) class {
 	return classNew
 }
 
-// joinCommon adds an origin to the common origin, and returns the ID of that. The common origin has
-// only the fields that are equal in all of its members. A sealed cycle can be reading the previous
-// value, so joinCommon replaces the slice.
+// joinCommon adds an origin to the common origin, and returns the ID of the common origin. The
+// common origin has only the fields that are equal in all of its members. The exporter of a sealed
+// cycle can still be reading names, so joinCommon replaces the slice instead of changing it.
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
 	if table.common == noOrigin {
@@ -156,8 +162,12 @@ func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 		record = &previousOrigin{}
 	}
 	for kind := range int32(kinds) {
-		hasMasks := t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind))
-		added.budgets[kind] = newBudget(t.limitOf(kind), record.labels[kind], hasMasks)
+		limit := t.limitOf(kind)
+		b := newBudget(limit, record.labels[kind])
+		if t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind)) {
+			b.reserveForMasks(limit)
+		}
+		added.budgets[kind] = b
 	}
 	t.origins.names = append(t.origins.names, name)
 	t.origins.list = append(t.origins.list, added)

@@ -15,9 +15,9 @@ func pod(service, name string) span.Origin {
 	return span.Origin{Service: service, Host: name, Attributes: string(said)}
 }
 
-// TestPodsThatComeAndGoPushNobodyOut: beside many that are never there twice, pods and services that
-// stay have origins of their own in every interval, those that begin later after an interval at the
-// latest, and no pod is without the name of its service.
+// TestPodsThatComeAndGoPushNobodyOut: with many pods that exist in one interval only, lasting pods
+// and services have their own origins in every interval. Lasting ones that begin later have them
+// after one interval. The service of every pod is known.
 func TestPodsThatComeAndGoPushNobodyOut(t *testing.T) {
 	const most, staying, rounds, begin = 64, 15, 12, 4
 	config := testConfig()
@@ -91,7 +91,7 @@ func TestPodsThatStayKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestAProcessLeavesRoomForServices, whatever it says of the pods that its spans are of.
+// TestAProcessLeavesRoomForServices: a process with any number of pods leaves slots for services.
 func TestAProcessLeavesRoomForServices(t *testing.T) {
 	config := testConfig()
 	config.MaxOrigins = 32

@@ -75,8 +75,8 @@ func letters(r *rand.Rand) string {
 	return string(text)
 }
 
-// floods make the values of an interval that arrive beside the honest ones. None of them comes
-// at least twice in each of two successive intervals.
+// floods create values for each interval, in addition to the recurring ones. No value is used at
+// least twice in two successive intervals.
 var floods = func() map[string]func(r *rand.Rand, limit int) []string {
 	floods := map[string]func(*rand.Rand, int) []string{
 		"none": func(*rand.Rand, int) []string { return nil },
@@ -272,8 +272,8 @@ func TestRecurringValues_WhenAFloodBegins(t *testing.T) {
 	}
 }
 
-// TestRecurringValues_InTheFirstInterval: beside a flood of values that come once, fewer than half of
-// a budget have their rows from their second span on.
+// TestRecurringValues_InTheFirstInterval: among many values that are used once, recurring values
+// have rows from their second use on, if they are fewer than half of the budget.
 func TestRecurringValues_InTheFirstInterval(t *testing.T) {
 	const limit = 256
 	for shape := range unique {

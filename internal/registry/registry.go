@@ -194,16 +194,17 @@ func NewIntervals(config *Config) *Intervals {
 	return i
 }
 
-// Begin starts a new interval. It reuses the registry of the interval before the last, and passes
-// on the history of the last one. Only the sealer calls it.
+// Begin begins a new interval, with the registry of the interval before the last. The new interval
+// gets a snapshot of the last one. Only the sealer calls Begin.
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	left := i.Registry().tables.snapshot()
+	previous := i.Registry().tables.snapshot()
 	i.filter.next()
 	i.number++
-	i.collapses.take(&i.Registry().tables)
-	i.Registry().tables.begin(left)
+	reused := &i.Registry().tables // of the interval before the last
+	i.collapses.take(reused)
+	reused.begin(previous)
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.
@@ -246,7 +247,7 @@ func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 
 // collapses counts the keys that lost a label, by name, over all intervals. A label is lost if it
 // exceeds its budget, or if it is new and its key gets no row. The counts are approximate: keys
-// that a connection's own cache answers are not counted again, and beyond maxCollapses names, tag
+// that a connection finds in its own cache are not counted again, and beyond maxCollapses names, tag
 // keys are counted under their list.
 type collapses map[string]uint64 // by name of the label, or name of the list and tag key
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// BenchmarkFlood admits keys that have four labels over their budgets, behind closed gates.
+// BenchmarkFlood admits keys that have four labels over their budgets, and get no row.
 func BenchmarkFlood(b *testing.B) {
 	r, origin := one(b, func(c *registry.Config) {})
 	keys := make([]span.Key, 1<<14)

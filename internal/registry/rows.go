@@ -58,11 +58,11 @@ func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
 	return KeyID(len(t.list) - 1)
 }
 
-// orderTags sorts the tags of each list of an encoded key in place, and returns the encoding. It
-// removes duplicates from lists in which tags collapsed: several tags can collapse into one, and
-// equal keys must not differ in how many did.
+// orderTags sorts the tags of each list of an encoded key in place, and returns the encoding. In a
+// list with collapsed tags, it removes duplicates: tags with the same tag key collapse into the same
+// label, which must occur once, however many tags collapsed.
 func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
-	from, to := wordTags, wordTags // offsets of the list that is read, and of the one that is written
+	from, to := wordTags, wordTags // offsets of the list that is read and of its new position
 	for list := range lists {
 		count := int(words[from])
 		ids := words[from+1 : from+1+count]
@@ -105,9 +105,11 @@ func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 // rowBytes returns the memory of a row and its key, without the texts of its labels. It includes
 // the spare capacity of the lists, the map entry, and the record in the next interval.
 func rowBytes(words []uint32) int {
-	const text = int(unsafe.Sizeof(""))
-	lists := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))
-	return lists*5/4 + 4*len(words)*9/8 + 2*mapSlot + text*(len(words)-wordTags)
+	const wordBytes, stringHeader = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
+	elements := (int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))) * 5 / 4
+	encoding := wordBytes * len(words) * 9 / 8
+	tags := stringHeader * (len(words) - wordTags)
+	return elements + encoding + tags + 2*mapSlot
 }
 
 // usage is a number of rows, and the memory of their keys and labels.
@@ -127,9 +129,9 @@ func (u usage) dividedBy(divisor int) usage {
 // rowBudget limits the rows of one interval and the memory of their keys. Both are budgets that all
 // origins share, and a key takes from both.
 //
-// A reserve of a quarter as much exists beyond them. It guarantees that an origin below its fair
-// share, which is the total divided by the number of origins, can in every interval take at least a
-// quarter of its fair share in addition, however much other origins have taken.
+// The fair share of an origin is the total divided by the number of origins. If the shared budgets
+// have no row left, an origin below its fair share can take up to a quarter of its fair share from
+// a reserve. The reserve is a quarter of the total, and exists in addition to it.
 type rowBudget struct {
 	total   usage // total, without the reserve
 	rows    budget
@@ -143,8 +145,8 @@ type rowBudget struct {
 func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
 		total: total,
-		rows:  newBudget(total.rows, prev.rows, false),
-		bytes: newBudget(total.bytes, prev.bytes, false),
+		rows:  newBudget(total.rows, prev.rows),
+		bytes: newBudget(total.bytes, prev.bytes),
 	}
 	for _, o := range prev.origins {
 		if o.kept.rows > 0 {
@@ -161,35 +163,41 @@ func (b *rowBudget) join(record *previousOrigin) {
 	}
 }
 
-// rowSource names the shares that a row is taken from.
+// rowSource is where a row comes from: a share of each shared budget, or the reserve.
 type rowSource struct {
-	rows, bytes class
+	rows, bytes class // shares of rowBudget.rows and rowBudget.bytes; unused with fromReserve
 	fromReserve bool
 }
 
-// find returns the shares from which an origin can take a row for a key of the given class: those
-// of the shared budgets, or otherwise the reserve, if the origin is below its fair share.
-func (b *rowBudget) find(o *origin, class class) (from rowSource, ok bool) {
-	rows, hasRows := b.rows.find(class, false, noPending)
-	bytes, hasBytes := b.bytes.find(class, false, noPending)
+// find returns the source of a row for a key of the given class: the shared budgets, or otherwise
+// the reserve. It reports false if the origin can take a row from neither.
+func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
+	rows, hasRows := b.rows.findFree(class)
+	bytes, hasBytes := b.bytes.findFree(class)
 	if hasRows && hasBytes {
 		return rowSource{rows: rows, bytes: bytes}, true
 	}
-	fairShare := b.total.dividedBy(b.origins)
-	mayUseReserve := b.origins > 1 && b.reserve.isBelow(b.total.dividedBy(4)) &&
-		o.rows.isBelow(fairShare) && o.extra.isBelow(fairShare.dividedBy(4))
-	return rowSource{rows: classNew, fromReserve: true}, mayUseReserve
+	return rowSource{fromReserve: true}, b.mayUseReserve(o)
 }
 
-// take charges a row to the shares that find returned. The last key of a share can exceed its
-// bytes, because find only requires that some are left.
-func (b *rowBudget) take(o *origin, from rowSource, bytes int) {
+// mayUseReserve reports whether an origin can take a row from the reserve. A single origin cannot,
+// because no other origin takes its rows.
+func (b *rowBudget) mayUseReserve(o *origin) bool {
+	fairShare := b.total.dividedBy(b.origins)
+	isBelowFairShare := o.rows.isBelow(fairShare) && o.extra.isBelow(fairShare.dividedBy(4))
+	hasReserve := b.reserve.isBelow(b.total.dividedBy(4))
+	return b.origins > 1 && isBelowFairShare && hasReserve
+}
+
+// take takes a row of an origin from the source that find returned. A row can take more bytes than
+// its share has left, because find only requires that some are left.
+func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
-	if from.fromReserve {
+	if source.fromReserve {
 		o.extra.add(bytes)
 		b.reserve.add(bytes)
 		return
 	}
-	b.rows.take(from.rows, false)
-	b.bytes.shares[from.bytes].taken += bytes
+	b.rows.take(source.rows, notMask)
+	b.bytes.shares[source.bytes].taken += bytes
 }

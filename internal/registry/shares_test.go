@@ -88,7 +88,7 @@ func TestNewOrigin_BesideAFlood(t *testing.T) {
 	}
 }
 
-// TestAnOriginGrowsToItsFairShare beside one that has taken all with keys that repeat.
+// TestAnOriginGrowsToItsFairShare, although another origin has taken all rows with recurring keys.
 func TestAnOriginGrowsToItsFairShare(t *testing.T) {
 	h := newSharesHarness(t, 1024)
 	for range 2 {
@@ -184,7 +184,7 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAnOriginHasItsPartOfTheReserve: two newcomers find the same, whoever comes first.
+// TestAnOriginHasItsPartOfTheReserve: two new origins get equal parts, in either order.
 func TestAnOriginHasItsPartOfTheReserve(t *testing.T) {
 	h := newSharesHarness(t, 1024)
 	for range 2 {

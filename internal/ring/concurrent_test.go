@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// item is what a producer writes: who it is, and its how-manieth.
+// item is the slot that a producer writes: the number of the producer, and the number of the item.
 type item struct {
 	producer, number, check uint64
 }
 
-// consume runs a consumer that expects each producer's numbers in order, and
-// returns how many it saw once Stop was delivered.
+// consume runs a consumer that expects each producer's items in order, and returns the number of
+// items until Stop.
 func consume(t *testing.T, r *Ring[item], producers, limit int) func() []uint64 {
 	seen := make([]uint64, producers)
 	done := make(chan struct{})
@@ -42,8 +42,7 @@ func consume(t *testing.T, r *Ring[item], producers, limit int) func() []uint64 
 	}
 }
 
-// produce publishes count numbers in runs of the given length, with a skipped
-// run before each fourth.
+// produce publishes count items in runs of the given length, with a skipped run before each fourth.
 func produce(r *Ring[item], producer uint64, count, run int) {
 	number := uint64(0)
 	for i := 0; number < uint64(count); i++ {
@@ -61,7 +60,7 @@ func produce(r *Ring[item], producer uint64, count, run int) {
 	}
 }
 
-// insist claims until there is room.
+// insist claims until the ring has room.
 func insist(r *Ring[item], n int) Claim[item] {
 	for {
 		if c, result := r.Claim(n); result == Claimed {
@@ -71,9 +70,8 @@ func insist(r *Ring[item], n int) Claim[item] {
 	}
 }
 
-// TestProducers has eight producers write 400,000 items in all, one by one and
-// in runs, and 200 batches of 16 each, on as many schedulers as there are cores
-// and on too few and too many.
+// TestProducers publishes 400,000 items from eight producers, in single slots and in runs, and 200
+// batches of 16 each, with fewer, as many and more schedulers than cores.
 func TestProducers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, processors := range []int{1, 2, 16} {
@@ -110,8 +108,8 @@ func TestProducers(t *testing.T) {
 	}
 }
 
-// TestSignalsAreBoundaries sends reports between items, and expects each to be
-// delivered behind what was published before it.
+// TestSignalsAreBoundaries sends reports between items, and expects each after all items that were
+// published before it.
 func TestSignalsAreBoundaries(t *testing.T) {
 	r, err := New[item](64)
 	if err != nil {
@@ -143,8 +141,8 @@ func TestSignalsAreBoundaries(t *testing.T) {
 		for !r.Send(Signal{Kind: Report, Arg: sent}) {
 			time.Sleep(time.Microsecond)
 		}
-		// What follows may come before or behind the report, which the consumer may not
-		// have seen when it looks at that, so nothing follows before it was delivered.
+		// Items published after a report can be consumed before it, and the consumer of this test
+		// could not distinguish them. So nothing is published until the report was delivered.
 		for sentReports++; reports.Load() < sentReports; {
 			runtime.Gosched()
 		}
@@ -157,7 +155,7 @@ func TestSignalsAreBoundaries(t *testing.T) {
 	}
 }
 
-// TestSideChannelIsBounded fills it with nobody consuming.
+// TestSideChannelIsBounded fills the mailbox without a consumer.
 func TestSideChannelIsBounded(t *testing.T) {
 	r, err := New[item](8)
 	if err != nil {
@@ -173,8 +171,7 @@ func TestSideChannelIsBounded(t *testing.T) {
 	}
 }
 
-// TestAbandonedProducer leaves a claim behind and expects it to be passed over
-// and counted.
+// TestAbandonedProducer abandons a claim, and expects it to be skipped and counted.
 func TestAbandonedProducer(t *testing.T) {
 	r, err := New[item](8)
 	if err != nil {

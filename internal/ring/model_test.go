@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// model is the ring as a list: what is claimed, in order, and what became of it.
+// model is the ring as a list of claimed runs, in order, with their states.
 type model struct {
 	size int
-	runs []modelRun // not freed yet
+	runs []modelRun // claimed, not freed yet
 }
 
 type modelRun struct {
@@ -25,7 +25,7 @@ func (m *model) used() (n int) {
 	return n
 }
 
-// take is what one turn of at most limit slots hands over, and frees.
+// take returns the slots that one turn of at most limit slots consumes, and frees them.
 func (m *model) take(limit int) (values []uint64) {
 	taken := 0
 	for len(m.runs) > 0 && m.runs[0].state != 0 {
@@ -42,8 +42,8 @@ func (m *model) take(limit int) (values []uint64) {
 	return values
 }
 
-// script plays claims of mixed sizes, fills, publishes out of order, skips and
-// turns with limits, as the steps say, on a ring and on the model.
+// script claims runs of mixed sizes, fills them, publishes them out of order, skips some and
+// consumes with limits, on a ring and on the model.
 func script(t *testing.T, slots int, steps func() (byte, bool)) {
 	r, err := New[[2]uint64](slots)
 	if err != nil {
@@ -51,7 +51,7 @@ func script(t *testing.T, slots int, steps func() (byte, bool)) {
 	}
 	type open struct {
 		claim Claim[[2]uint64]
-		run   int // how many runs the model had freed and has before it
+		run   int // number of runs that the model has freed, plus the index in its list
 	}
 	m, freed, next, at := model{size: slots}, 0, uint64(0), r.head.Load()
 	var claims []open
@@ -116,7 +116,7 @@ func script(t *testing.T, slots int, steps func() (byte, bool)) {
 	}
 }
 
-// TestAgainstModel plays random scripts on rings of every small size.
+// TestAgainstModel runs random scripts on rings of every small size.
 func TestAgainstModel(t *testing.T) {
 	for _, slots := range []int{1, 2, 4, 8, 64} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {

@@ -41,7 +41,8 @@ func CheckSlots(slots int) error {
 	return nil
 }
 
-// segments returns n slots from a position on, in two parts if they wrap around.
+// segments returns n slots that begin at a position. If they wrap around at the end of the ring, b
+// contains the slots from the start of the ring.
 func (r *Ring[T]) segments(at, n uint64) (a, b []T) {
 	start := at & r.mask
 	end := start + n
@@ -133,8 +134,8 @@ func (c *Claim[T]) Abandon() {
 	c.end(true)
 }
 
-// end publishes the run and clears the claim. A second end panics instead of corrupting the next
-// owner's slots.
+// end publishes the run and clears the claim. A second call would publish slots of another producer,
+// so it panics.
 func (c *Claim[T]) end(skip bool) {
 	r := c.ring
 	if r == nil {
@@ -147,7 +148,7 @@ func (c *Claim[T]) end(skip bool) {
 // publish marks a claimed run as published, and wakes the consumer if necessary.
 func (s *sequence) publish(at, n uint64, skip bool) {
 	s.words[at&s.mask].Store(uint64(wordOf(at, n, skip, s.shift)))
-	s.wakeFor()
+	s.wakeAfterPublish()
 }
 
 // Consume runs the consumer on the caller's goroutine. Only one can run at a time. It returns after
@@ -187,8 +188,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumeRuns delivers published runs from a position on, up to limit slots, frees them with one
-// store, and returns the next position.
+// consumeRuns passes the published runs that begin at a position to onSlots, then frees their slots
+// with one store. It stops before the run that would exceed limit slots, unless that is the first one.
+// It returns the position after the consumed runs.
 func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
 	start, at, skipped := from, from, uint64(0)
 	for {
@@ -197,7 +199,7 @@ func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
 			break
 		}
 		n := w.length(r.mask)
-		if at+n-from > limit && at != from {
+		if isOverLimit, isFirst := at+n-from > limit, at == from; isOverLimit && !isFirst {
 			break
 		}
 		if w.skipped() {
@@ -263,7 +265,7 @@ func aligned[E any](n int) []E {
 	return unsafe.Slice((*E)(unsafe.Add(base, offset)), n)
 }
 
-// checkFlat returns an error if a slot type has no size or contains pointers.
+// checkFlat returns an error if the size of a slot type is 0, or if the type contains pointers.
 func checkFlat(t reflect.Type) error {
 	if t.Size() == 0 {
 		return errors.New("it has no size; give a slot at least one field")

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// TestLayout: what different threads write stands two cache lines apart, and
-// slots begin on a line.
+// TestLayout expects fields of different threads two cache lines apart, and slots that begin on a
+// line.
 func TestLayout(t *testing.T) {
 	var s sequence
 	offsets := []struct {
@@ -42,8 +42,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestAllocations: publish and consume set nothing aside. (Both run here on one
-// goroutine, so a turn is taken by hand.)
+// TestAllocations expects that publish and consume allocate nothing. Both run on one goroutine
+// here, so the test consumes by itself.
 func TestAllocations(t *testing.T) {
 	r, err := New[[14]uint64](256)
 	if err != nil {
@@ -116,8 +116,8 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestProducersRememberTheHead: only the claim that their copy of the
-// consumer's cursor refuses reads the cursor itself.
+// TestProducersRememberTheHead expects that a claim reads the consumer's position only if the
+// cached copy does not permit the claim.
 func TestProducersRememberTheHead(t *testing.T) {
 	r, err := New[uint64](4)
 	if err != nil {

@@ -12,8 +12,9 @@ const claimAttempts = 128
 // sequence implements the protocol without the slots: which positions a producer may write, and
 // which the consumer may read. It is not generic, so one copy of the code serves every ring.
 //
-// Positions count slots from the first lap of the ring and never decrease. Each group of fields
-// below is written by other threads than its neighbors, or never.
+// Positions count slots from the first lap of the ring and never decrease. The fields are in groups:
+// each group is written by other threads than its neighbors, or never. Padding between the groups
+// keeps them on separate cache lines.
 type sequence struct {
 	_ [apart]byte
 	fixed
@@ -32,23 +33,22 @@ type sequence struct {
 
 // fixed is written only before the ring is shared.
 type fixed struct {
-	words []atomic.Uint64
-	size  uint64
-	mask  uint64
-	shift uint
+	words []atomic.Uint64 // by index of the slot, see word
+	size  uint64          // number of slots
+	mask  uint64          // position & mask is the index of the slot
+	shift uint            // position >> shift is the lap
 }
 
-// producers is written by producers: the end of the claimed positions, and a cached copy of the
-// consumer's position. A claim needs both, so they share a cache line.
+// producers is written by producers. A claim needs both fields, so they share a cache line.
 type producers struct {
-	tail  atomic.Uint64
-	freed atomic.Uint64
+	tail  atomic.Uint64 // end of the claimed positions
+	freed atomic.Uint64 // copy of consumer.head, possibly outdated
 }
 
-// consumer is the start of the positions that are not freed.
+// consumer is written by the consumer.
 type consumer struct {
-	head      atomic.Uint64
-	consuming atomic.Bool // Consume is running
+	head      atomic.Uint64 // start of the positions that are not freed
+	consuming atomic.Bool   // Consume is running
 }
 
 // counters are written by the consumer, except for abandoned, and can be read by any goroutine.
@@ -105,11 +105,11 @@ func (s *sequence) claim(n uint64) (uint64, Result) {
 	return 0, Contended
 }
 
-// fits reports whether a run can end at a position. The cached copy of the consumer's position is
-// never ahead of it, so if the copy permits the run, it fits. Only otherwise the consumer's cache
-// line is read.
+// fits reports whether the ring has room for a run that ends at a position. It first compares with
+// freed, the cached copy of head. freed is never greater than head, so a run that fits according to
+// freed does fit. Otherwise fits reads head, which costs a cache line, and updates freed.
 //
-// The differences are signed: the caller's tail may be so old that the consumer has passed it. Then
+// The differences are signed, because the caller's tail can be so old that head has passed it. Then
 // the caller's compare-and-swap fails.
 func (s *sequence) fits(end uint64) bool {
 	freed := s.freed.Load()
@@ -150,8 +150,8 @@ func wordOf(at, n uint64, skip bool, shift uint) word {
 	return w
 }
 
-// publishes reports whether the word belongs to a run at the given position, and not to an earlier
-// lap.
+// publishes reports whether the word belongs to a run at the given position, and not to one of an
+// earlier lap. A word has no room for the highest bit of the position, so that bit is ignored.
 func (w word) publishes(at uint64, shift uint) bool {
 	return uint64(w)>>(shift+1) == at<<1>>1>>shift
 }

@@ -28,10 +28,10 @@ type Signal struct {
 	Arg  uint64
 }
 
-// pendingSignal is a signal with the position that the consumer must have reached.
+// pendingSignal is a signal that was sent but not delivered.
 type pendingSignal struct {
 	Signal
-	bar uint64
+	bar uint64 // the signal is delivered when the consumer has reached this position
 }
 
 // mailbox contains the pending signals in the order in which they were sent. A lock is fast enough,
@@ -50,7 +50,7 @@ func (m *mailbox) init() {
 	m.first.Store(never)
 }
 
-// due reports whether a consumer at a position has a signal to take.
+// due reports whether take returns a signal. at is the position of the consumer.
 func (m *mailbox) due(at uint64) bool { return at >= m.first.Load() }
 
 // put adds a signal, and reports false if the box is full. It reads the tail under the lock, so
@@ -70,8 +70,8 @@ func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	return true
 }
 
-// take removes and returns the first signal with the lowest bar, if a consumer at the position has
-// reached that.
+// take removes and returns the signal to deliver next: the first one with the lowest bar. It reports
+// false if the consumer has not reached this bar. at is the position of the consumer.
 func (m *mailbox) take(at uint64) (Signal, bool) {
 	if !m.due(at) {
 		return Signal{}, false

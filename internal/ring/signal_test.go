@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// TestSignalsAndData writes down in which order a consumer gets slots and
-// signals, where the side channel is filled before it starts.
+// TestSignalsAndData records the order in which a consumer gets slots and signals, if the mailbox
+// is full before the consumer starts.
 func TestSignalsAndData(t *testing.T) {
 	type step = func(t *testing.T, r *Ring[uint64])
 	put := func(value uint64) step {
@@ -92,8 +92,8 @@ func nameOf(s Signal) string {
 	return "stop"
 }
 
-// TestReportWaitsForClaims sends a report while a run is claimed and not
-// published. The consumer sleeps meanwhile; a clear does reach it.
+// TestReportWaitsForClaims sends a report while a run is claimed but not published. The consumer
+// sleeps until then, and a clear wakes it.
 func TestReportWaitsForClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](8)
@@ -122,7 +122,8 @@ func TestReportWaitsForClaims(t *testing.T) {
 	})
 }
 
-// TestSlotsAreFreeWhenTheyWereConsumed: while a consumer reads slots no producer gets them.
+// TestSlotsAreFreeWhenTheyWereConsumed expects that no producer gets slots that the consumer is
+// reading.
 func TestSlotsAreFreeWhenTheyWereConsumed(t *testing.T) {
 	r, err := New[int](8)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// start runs a consumer in the background. The function it returns stops it
-// and waits for its end.
+// start runs a consumer in the background. The returned function stops it and waits for its end.
 func start[T any](t *testing.T, r *Ring[T], limit int, onSlots func([]T), onSignal func(Signal)) func() {
 	t.Helper()
 	done := make(chan struct{})
@@ -29,7 +28,7 @@ func start[T any](t *testing.T, r *Ring[T], limit int, onSlots func([]T), onSign
 
 func noSignal(Signal) {}
 
-// publish puts one run of n slots into the ring, which must have room.
+// publish publishes a run of n slots in a ring that has room for it.
 func publish[T any](t *testing.T, r *Ring[T], n int) {
 	t.Helper()
 	c, result := r.Claim(n)
@@ -39,13 +38,12 @@ func publish[T any](t *testing.T, r *Ring[T], n int) {
 	c.Publish()
 }
 
-// TestNoWakeIsLost publishes at every point of a consumer's way to its park,
-// and waits for the answer. In the bubble time moves only when everybody is
-// blocked, so it moves if, and only if, a wake was lost and the end of a nap had
-// to stand in for it. A wake lost by a park leaves everybody blocked for good.
+// TestNoWakeIsLost publishes at every point of a consumer's way to sleep, and waits for the answer.
+// In the bubble, time passes only while all goroutines are blocked. So time passes if and only if a
+// wake was lost and a nap ended instead. A wake lost by a park blocks all goroutines forever.
 func TestNoWakeIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := New[uint64](backlogPart) // so that one slot is worth a wake at any time
+		r, err := New[uint64](backlogPart) // so that one slot is a large backlog
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +66,8 @@ func TestNoWakeIsLost(t *testing.T) {
 	})
 }
 
-// waste shifts the next step of a producer against the consumer's, without
-// giving up its processor: both must run at once to meet at the wrong moment.
+// waste delays the next step of a producer without yielding its processor: producer and consumer
+// must run in parallel to collide.
 func waste(steps int) {
 	x := uint64(steps)
 	for range steps {
@@ -78,7 +76,7 @@ func waste(steps int) {
 	runtime.KeepAlive(x)
 }
 
-// await takes an answer that comes soon without giving up the processor either.
+// await waits for an answer without yielding the processor.
 func await(answers <-chan int) {
 	for range 2000 {
 		select {
@@ -90,8 +88,8 @@ func await(answers <-chan int) {
 	<-answers
 }
 
-// TestAnIdleConsumerIsStill counts the sleeps of a consumer: a nap after work, and then a
-// park that lasts until there is more.
+// TestAnIdleConsumerIsStill counts the sleeps of an idle consumer: one nap after work, then one
+// park.
 func TestAnIdleConsumerIsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](8)
@@ -122,8 +120,8 @@ func TestAnIdleConsumerIsStill(t *testing.T) {
 	})
 }
 
-// TestNapEndsForABacklog: after work a consumer sleeps on through a few slots, gets
-// up for a quarter of a ring or a signal, and otherwise when its nap is over.
+// TestNapEndsForABacklog expects that a few slots do not end a nap, but a quarter of the ring or a
+// signal does.
 func TestNapEndsForABacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 64 * backlogPart
@@ -164,8 +162,8 @@ func TestNapEndsForABacklog(t *testing.T) {
 	})
 }
 
-// TestNapsForNothingAreLeftOut: of a consumer that gets a slot each tenth of a second
-// naps are soon rare; they are the rule again once there was work in one.
+// A consumer that gets one slot every tenth of a second soon naps rarely. After work has arrived
+// during a nap, it naps again each time.
 func TestNapsForNothingAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](64 * backlogPart)
@@ -192,7 +190,7 @@ func TestNapsForNothingAreLeftOut(t *testing.T) {
 		if n := naps(10 * (1 + maxSkippedNaps)); n != 10 {
 			t.Errorf("%d naps after many more, want 10", n)
 		}
-		for range 100 { // so that there is work in each nap
+		for range 100 { // so that work arrives during each nap
 			publish(t, r, 1)
 			time.Sleep(napTime / 2)
 		}
@@ -204,10 +202,10 @@ func TestNapsForNothingAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestNoBacklogIsSleptThrough fills a ring from several sides while its consumer
-// goes to sleep and gets up. In the bubble time moves only when everybody is
-// blocked, and those who find no room block until the consumer has made some: so
-// it moves by a nap only if nobody woke the consumer for a full ring.
+// TestNoBacklogIsSleptThrough fills a ring from several producers while its consumer begins and
+// ends naps. In the bubble, time passes only while all goroutines are blocked, and a producer
+// without room blocks until the consumer has freed slots. So time passes only if the consumer of a
+// full ring was not woken.
 func TestNoBacklogIsSleptThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 4 * backlogPart
@@ -215,7 +213,7 @@ func TestNoBacklogIsSleptThrough(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Half of the ring: what the consumer hands back it frees a moment later.
+		// Half of the ring: slots are freed a moment after they were consumed.
 		room := make(chan struct{}, size/2)
 		for range size / 2 {
 			room <- struct{}{}
@@ -245,8 +243,8 @@ func TestNoBacklogIsSleptThrough(t *testing.T) {
 	})
 }
 
-// TestUnparkTakesTheToken: a consumer that finds work by itself just when it is
-// woken leaves no token behind, which would end a later park for nothing.
+// TestUnparkTakesTheToken expects no token of a wake that coincides with an unpark, because it
+// would end a later park.
 func TestUnparkTakesTheToken(t *testing.T) {
 	r, err := New[uint64](8)
 	if err != nil {
@@ -260,8 +258,8 @@ func TestUnparkTakesTheToken(t *testing.T) {
 	}
 }
 
-// TestAConsumerLooksAgainBeforeItSleeps: what was published between its last look and its
-// showing that it sleeps is found without a sleep.
+// TestAConsumerLooksAgainBeforeItSleeps expects that a consumer finds slots published between its
+// last read and its announcement, without a sleep.
 func TestAConsumerLooksAgainBeforeItSleeps(t *testing.T) {
 	r, err := New[int](8)
 	if err != nil {

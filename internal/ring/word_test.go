@@ -2,8 +2,8 @@ package ring
 
 import "testing"
 
-// TestWords: a word tells its run's length and skip, and its position from
-// every other that shares its index, far beyond what a ring will ever count.
+// TestWords expects that a word contains length and skip of its run, and distinguishes its position
+// from all others with the same index.
 func TestWords(t *testing.T) {
 	for _, shift := range []uint{0, 1, 3, 13, 24} {
 		size := uint64(1) << shift

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// minSamples is the number of samples per drainer and interval below which the loads say nothing.
+// minSamples is the number of samples per drainer below which the loads of an interval are too
+// inaccurate for a plan.
 const minSamples = 1024
 
 const (
@@ -21,7 +22,7 @@ const (
 type Config struct {
 	Drainers int
 	Interval time.Duration // rebalancing interval; 0: partitions grow, but do not move
-	// Looks triggers rebalancing instead of Interval, for tests.
+	// Ticks triggers rebalancing instead of Interval, for tests.
 	Ticks <-chan time.Time
 }
 
@@ -73,7 +74,7 @@ func (b *Balancer) Stats() Stats {
 	s := *b.stats.Load()
 	routing := b.Routing()
 	s.Policy = policy
-	s.Partitions, s.Epoch, s.Spread = routing.Partitions(), routing.epoch, len(routing.spread)
+	s.Partitions, s.Epoch, s.Spread = routing.Partitions(), routing.epoch, len(routing.spreadOwners)
 	s.Drainers = slices.Clone(s.Drainers)
 	return s
 }
@@ -111,12 +112,13 @@ func (b *Balancer) run() {
 // SetLive sets the number of aggregates in the current interval, and requests more partitions if
 // necessary. It is called for each admission, and usually costs one comparison.
 func (b *Balancer) SetLive(aggregates int) {
-	for peak := b.peak.Load(); int64(aggregates) > peak; peak = b.peak.Load() {
-		if b.peak.CompareAndSwap(peak, int64(aggregates)) {
+	live := int64(aggregates)
+	for peak := b.peak.Load(); live > peak; peak = b.peak.Load() {
+		if b.peak.CompareAndSwap(peak, live) {
 			break
 		}
 	}
-	if int64(aggregates) <= b.capacity.Load() {
+	if live <= b.capacity.Load() {
 		return
 	}
 	select {
@@ -125,9 +127,9 @@ func (b *Balancer) SetLive(aggregates int) {
 	}
 }
 
-// growTo increases the number of partitions to that for the given number of aggregates. This moves
-// no key, but lets the next plan move smaller parts. The number never decreases, because
-// superfluous partitions cost nothing.
+// growTo increases the number of partitions, if the given number of aggregates requires more. This
+// moves no key, but lets the next plan move smaller parts of the key space. The number of partitions
+// never decreases, because superfluous ones cost nothing.
 func (b *Balancer) growTo(aggregates int) {
 	now := b.Routing()
 	partitions := partitionsFor(b.config.Drainers, aggregates)
@@ -137,8 +139,8 @@ func (b *Balancer) growTo(aggregates int) {
 	b.Install(now.Split(partitions))
 }
 
-// rebalance reads the demand since the last call, and changes the routing if the drainers are
-// uneven.
+// rebalance reads the demand since the last call, and changes the routing if this makes the loads of
+// the drainers more even.
 func (b *Balancer) rebalance() {
 	now := b.Routing()
 	loads := b.demand.since(&b.seen, now.Partitions())

@@ -162,10 +162,8 @@ func TestGrowthAtOnce(t *testing.T) {
 	})
 }
 
-// TestGrowthAfterRebalance is the first trap of a peer: after a rebalance, growth
-// made partitions that no drainer drained, while the balancer saw balance. Here
-// every share of the key space has an owner at each step, growth moves none, and
-// what is asked of a drainer is what its routing sends it.
+// TestGrowthAfterRebalance expects that after a rebalance and growth every partition has an owner.
+// Growth moves no key, and each drainer gets the load that the routing assigns to it.
 func TestGrowthAfterRebalance(t *testing.T) {
 	b := NewBalancer(Config{Drainers: 3, Interval: 10 * time.Second})
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -228,9 +226,8 @@ func TestSpreadIsEven(t *testing.T) {
 	}
 }
 
-// TestDemandIsASample: what is noted stands for what was asked, by partition,
-// whatever the size and the rhythm of the batches, and a try that is repeated
-// does not count twice.
+// TestDemandIsASample: samples represent the spans of each partition, whatever the size and timing
+// of batches. A retried batch is not counted twice.
 func TestDemandIsASample(t *testing.T) {
 	for _, size := range []int{1, 7, 32, 64, 1000} {
 		b := newTestBalancer(2, 64)

@@ -11,13 +11,15 @@ const (
 	// rebalanceAt is the load ratio from which the routing changes. It is well above balanced, so that traffic
 	// that varies by a tenth changes nothing.
 	rebalanceAt = 1.25
-	// balanced is the load ratio at which a plan stops to improve.
+	// balanced is the load ratio at which a plan is good enough.
 	balanced = 1.05
-	// worthwhile is the part of the current load ratio that a plan must reach. A plan that gains less would move
-	// partitions in every interval for little.
+	// worthwhile is the largest ratio of the load ratios after and before a plan. A plan that gains less would
+	// move partitions in every interval for little.
 	worthwhile = 0.93
-	// cooled is the part of a drainer's fair share below which a spread partition goes back to one owner.
+	// cooled is the part of a drainer's fair load below which a spread partition is gathered.
 	cooled = 0.5
+	// maxSpreads limits how many partitions a plan spreads over all drainers, per drainer.
+	maxSpreads = 4
 )
 
 // Reasons of a plan.
@@ -51,50 +53,54 @@ func keep(ratio float64, why string) Plan {
 	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
 }
 
-// plan returns the assignment that follows from the loads of one interval. It depends on nothing else, so
-// tests can state its properties.
+// plan returns the plan for the next routing, given the current one and the load of each partition in the last
+// interval. It depends on nothing else, so tests can state its properties.
 //
-// If the drainers are uneven, a partition above a drainer's fair share is spread over as many drainers as bring
-// each share below it, and whole partitions move from the busiest drainer to the idlest. If that is not enough,
-// because few partitions have load, the heaviest ones are spread over all drainers. If the drainers are even,
-// spread partitions that have cooled go back to one owner.
+// If the drainers are even, it only gathers partitions. Otherwise it improves the assignment in three steps:
+//
+//  1. Spread each partition whose load exceeds the fair load of a drainer, over just enough drainers.
+//  2. Move whole partitions from the busiest drainer to the idlest.
+//  3. While the drainers are uneven, because too few partitions have load: spread the heaviest partition over
+//     all drainers, and repeat step 2.
 func plan(loads []uint64, r *Routing) Plan {
 	now := newAssignment(loads, r)
 	fair, ratio := now.fair(), now.ratio()
 	if fair == 0 {
 		return keep(ratio, whyNoLoad)
 	}
-	if ratio < rebalanceAt {
+	if isEven := ratio < rebalanceAt; isEven {
 		return gather(now, r)
 	}
 	next := now.clone()
 	for p, load := range loads {
 		if float64(load) > fair {
-			next.spread(p, int(math.Ceil(float64(load)/fair)))
+			next.spreadOver(int(math.Ceil(float64(load)/fair)), p)
 		}
 	}
 	next.move()
-	for range 4 * r.drainers {
+	for range maxSpreads * r.drainers {
 		heaviest := next.heaviest()
 		if next.ratio() <= balanced || heaviest < 0 {
 			break
 		}
-		next.spread(heaviest, r.drainers)
+		next.spreadOver(r.drainers, heaviest)
 		next.move()
 	}
-	if next.ratio() > worthwhile*ratio || next.most() > now.most() {
+	isWorthwhile := next.ratio() <= worthwhile*ratio
+	if !isWorthwhile || next.most() > now.most() {
 		return keep(ratio, whyNoBetter)
 	}
 	return next.plan(r, ratio, whyUneven)
 }
 
-// gather plans to give spread partitions that have cooled back to the least busy of their owners, unless the
-// drainers would be uneven then.
+// gather plans to gather each spread partition that has cooled: its least busy owner becomes the only one. If
+// the drainers would be uneven then, the plan changes nothing.
 func gather(now *assignment, r *Routing) Plan {
-	ratio, limit := now.ratio(), cooled*now.fair()
+	ratio, cooledLoad := now.ratio(), cooled*now.fair()
 	next := now.clone()
 	for p, load := range now.loads {
-		if len(now.owners[p]) > 1 && float64(load) < limit {
+		isSpread, hasCooled := len(now.owners[p]) > 1, float64(load) < cooledLoad
+		if isSpread && hasCooled {
 			next.assign(p, slices.MinFunc(now.owners[p], func(a, b uint16) int {
 				return cmp.Compare(next.drained[a], next.drained[b])
 			}))
@@ -112,7 +118,7 @@ func gather(now *assignment, r *Routing) Plan {
 type assignment struct {
 	loads   []uint64   // by partition
 	owners  [][]uint16 // by partition; the slices are shared, and replaced as a whole
-	drained []float64  // by drainer, the sum of its partitions and shares of partitions
+	drained []float64  // by drainer, the load: the sum of its shares of partitions
 }
 
 func newAssignment(loads []uint64, routing *Routing) *assignment {
@@ -127,7 +133,7 @@ func (a *assignment) clone() *assignment {
 	return &assignment{loads: a.loads, owners: slices.Clone(a.owners), drained: slices.Clone(a.drained)}
 }
 
-// plan returns the plan that leads from a routing with that load ratio to the assignment.
+// plan returns the plan that changes the owners of r to those of the assignment. ratio is the load ratio of r.
 func (a *assignment) plan(r *Routing, ratio float64, why string) Plan {
 	p := keep(ratio, why)
 	p.After, p.owners = a.ratio(), a.owners
@@ -146,7 +152,7 @@ func (a *assignment) plan(r *Routing, ratio float64, why string) Plan {
 	return p
 }
 
-// share returns the load that each owner of a partition has of it.
+// share returns the load that a partition causes for each of its owners: its load, divided by their number.
 func (a *assignment) share(p int) float64 { return float64(a.loads[p]) / float64(len(a.owners[p])) }
 
 // assign replaces the owners of a partition.
@@ -160,7 +166,7 @@ func (a *assignment) assign(p int, owners ...uint16) {
 	}
 }
 
-// fair returns the load of a drainer if all had the same.
+// fair returns the fair load of a drainer: the total load, divided by the number of drainers.
 func (a *assignment) fair() float64 {
 	sum := 0.0
 	for _, load := range a.drained {
@@ -169,13 +175,14 @@ func (a *assignment) fair() float64 {
 	return sum / float64(len(a.drained))
 }
 
+// most returns the load of the busiest drainer.
 func (a *assignment) most() float64 { return slices.Max(a.drained) }
 
 // ratio returns the load of the busiest drainer over that of the idlest. An idle drainer counts as one with a
 // single sample, to keep the ratio finite.
 func (a *assignment) ratio() float64 { return max(1, a.most()/max(1, slices.Min(a.drained))) }
 
-// idlest returns the drainer with the least load, except those named.
+// idlest returns the drainer with the least load, other than the given ones.
 func (a *assignment) idlest(except ...uint16) uint16 {
 	least, idlest := math.Inf(1), 0
 	for drainer, load := range a.drained {
@@ -186,7 +193,7 @@ func (a *assignment) idlest(except ...uint16) uint16 {
 	return uint16(idlest)
 }
 
-// heaviest returns the partition with the largest share that could be spread further, or -1.
+// heaviest returns the partition with the largest share, of those that not all drainers own, or -1.
 func (a *assignment) heaviest() int {
 	heaviest, most := -1, 0.0
 	for p := range a.loads {
@@ -197,17 +204,18 @@ func (a *assignment) heaviest() int {
 	return heaviest
 }
 
-// spread gives a partition to at least n drainers. Its current owners keep it.
-func (a *assignment) spread(p, n int) {
-	owners := slices.Clone(a.owners[p])
-	for n = min(n, len(a.drained)); len(owners) < n; {
+// spreadOver adds the idlest drainers to the owners of a partition, until it has at least n owners.
+func (a *assignment) spreadOver(n, partition int) {
+	owners := slices.Clone(a.owners[partition])
+	for len(owners) < min(n, len(a.drained)) {
 		owners = append(owners, a.idlest(owners...))
 	}
-	a.assign(p, owners...)
+	a.assign(partition, owners...)
 }
 
-// move moves one partition at a time from the busiest drainer to the idlest: the one that comes nearest to
-// closing the gap between the two.
+// move moves one partition at a time from the busiest drainer to the idlest, until their loads are balanced or no
+// move helps. It selects the partition whose load is nearest to half of the gap between the two drainers, because
+// that makes their loads most equal. Spread partitions are not moved.
 func (a *assignment) move() {
 	whole := make([][]int, len(a.drained)) // by drainer, the partitions with load that it alone owns
 	for p, owners := range a.owners {
@@ -221,10 +229,10 @@ func (a *assignment) move() {
 		}
 		busiest, idlest := slices.Index(a.drained, a.most()), a.idlest()
 		gap := a.drained[busiest] - a.drained[idlest]
-		best, distance := -1, gap/2
+		best, bestDistance := -1, gap/2
 		for i, p := range whole[busiest] {
-			if off := math.Abs(float64(a.loads[p]) - gap/2); off < distance {
-				best, distance = i, off
+			if distance := math.Abs(float64(a.loads[p]) - gap/2); distance < bestDistance {
+				best, bestDistance = i, distance
 			}
 		}
 		if best < 0 {

@@ -95,9 +95,8 @@ func forEachShape(t *testing.T, seeds uint64,
 	}
 }
 
-// TestPlanProperties: whatever the loads and whoever owned what, everything is
-// owned, nothing is worse than before, what has no load stays, and a plan that was
-// carried out leaves nothing to plan.
+// TestPlanProperties: for any loads and owners, each partition has an owner, the loads are not less
+// even than before, partitions without load stay, and the plan for the result changes nothing.
 func TestPlanProperties(t *testing.T) {
 	forEachShape(t, 200, func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int) {
 		before := anyRouting(rnd, len(loads), drainers)
@@ -245,13 +244,13 @@ func TestPlan_GathersCooledPartition(t *testing.T) {
 	loads[3] = 12_000
 	cooler := plan(loads, r)
 	if gathered := after(r, cooler); gathered.isSpread(3) || cooler.Gathers != 1 || cooler.After > balanced ||
-		len(gathered.spread) != 0 {
+		len(gathered.spreadOwners) != 0 {
 		t.Errorf("not gathered: %+v", cooler)
 	}
 	few := []uint64{90_000, 90_000, 90_000, 0}
 	r = newRouting(4, 2)
 	r = after(r, plan(few, r))
-	if len(r.spread) != 1 {
+	if len(r.spreadOwners) != 1 {
 		t.Fatalf("three heavy partitions on two drainers: %v", r.owner)
 	}
 	if p := plan(few, r); p.owners != nil {

@@ -1,10 +1,11 @@
 // Package routing assigns parts of the key space to drainers. It knows no keys, tables, cycles or rings.
 //
 // The key space is divided into partitions by the low bits of a key's hash. A Routing maps each partition to
-// its owner, a drainer, or to several owners, one of which is selected at random for each batch; then the
-// partition is spread. Publishers read it through a Route. The Balancer counts how much of the traffic belongs
-// to each partition (demand), plans an assignment that evens out the drainers (plan, a pure function), and
-// makes it the current Routing.
+// its owners, which are drainers. Most partitions have one owner. A spread partition has several, one of which
+// is selected at random for each batch. Publishers read the Routing through a Route. The Balancer counts the
+// spans of each partition (demand), plans an assignment in which the drainers have even loads (plan, a pure
+// function), and makes it the current Routing. To spread a partition is to give it more owners; to gather it
+// is to give it back to one owner.
 //
 // # Why a change needs no coordination
 //
@@ -37,10 +38,11 @@ type Routing struct {
 	epoch    uint64 // number of the routing, from 1
 	drainers int
 	mask     uint32 // hash & mask is the partition
-	// owner contains, by partition, the drainer that owns it. If several do, it is drainers plus the
-	// index of the partition's owners in spread.
-	owner  []uint16
-	spread [][]uint16
+
+	// owner contains, by partition, the owner if there is only one. For a spread partition it contains
+	// drainers+i, where spreadOwners[i] contains the owners.
+	owner        []uint16
+	spreadOwners [][]uint16
 }
 
 // newRouting assigns partitions to drainers in round-robin order.
@@ -55,14 +57,14 @@ func newRouting(partitions, drainers int) *Routing {
 	return r
 }
 
-// drainer returns the drainer for spans with a hash. If the partition is spread, the batch number
-// selects one of its owners.
+// drainer returns the drainer for spans with a hash. If the partition is spread, batch, a random
+// number, selects one of its owners.
 func (r *Routing) drainer(hash, batch uint32) int {
-	owner := int(r.owner[hash&r.mask])
-	if owner < r.drainers {
-		return owner
+	partition := int(hash & r.mask)
+	if !r.isSpread(partition) {
+		return int(r.owner[partition])
 	}
-	owners := r.spread[owner-r.drainers]
+	owners := r.Owners(partition)
 	return int(owners[batch%uint32(len(owners))])
 }
 
@@ -73,15 +75,16 @@ func (r *Routing) Partitions() int { return len(r.owner) }
 // modify the result.
 func (r *Routing) Owners(partition int) []uint16 {
 	if r.isSpread(partition) {
-		return r.spread[int(r.owner[partition])-r.drainers]
+		return r.spreadOwners[int(r.owner[partition])-r.drainers]
 	}
 	return r.owner[partition : partition+1]
 }
 
+// isSpread reports whether a partition has several owners.
 func (r *Routing) isSpread(partition int) bool { return int(r.owner[partition]) >= r.drainers }
 
-// Split returns a routing with more partitions. Each partition is split into several that have its
-// owners, so no key changes its drainer.
+// Split returns a routing with more partitions. The parts of a split partition have the same owners
+// as the whole, so no key changes its drainer.
 func (r *Routing) Split(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
@@ -99,8 +102,8 @@ func (r *Routing) Next(owners [][]uint16) *Routing {
 			next.owner[p] = drainers[0]
 			continue
 		}
-		next.owner[p] = uint16(next.drainers + len(next.spread))
-		next.spread = append(next.spread, slices.Clone(drainers))
+		next.owner[p] = uint16(next.drainers + len(next.spreadOwners))
+		next.spreadOwners = append(next.spreadOwners, slices.Clone(drainers))
 	}
 	return next
 }
@@ -145,7 +148,8 @@ type demand struct {
 
 func (d *demand) add(hash uint32) { d.counts[hash&(MaxPartitions-1)].Add(1) }
 
-// since returns the increase of demand since seen, by partition, and updates seen.
+// since returns the number of samples since the last call, by partition. seen contains the counts at
+// the last call, and is updated.
 func (d *demand) since(seen *[MaxPartitions]uint64, partitions int) []uint64 {
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
@@ -189,8 +193,8 @@ func (r *Route) Begin() {
 // Drainer returns the drainer for spans with a hash.
 func (r *Route) Drainer(hash uint32) int { return r.routing.drainer(hash, r.batch) }
 
-// Offered samples the spans of a batch, given the hashes of their keys, as demand for their
-// partitions. It includes dropped spans.
+// Offered adds a sample of a batch's spans to the demand. hashes contains the hash of each span's
+// key, including spans that were dropped.
 func (r *Route) Offered(hashes []uint32) {
 	for ; r.skip < len(hashes); r.skip += 1 + r.gap() {
 		r.balancer.demand.add(hashes[r.skip])

@@ -200,8 +200,8 @@ func TestClassicCountsWhatTracersHaveCounted(t *testing.T) {
 	}
 }
 
-// TestABoundWithinAStep: truncation rounds down, so what is longer than a bound by less than a
-// step is below it, and of two bounds within one step the second has nothing of its own.
+// TestABoundWithinAStep: truncation rounds down, so a duration above a bound by less than a step is
+// counted below it. If two bounds are within one step, the bucket of the second is empty.
 func TestABoundWithinAStep(t *testing.T) {
 	const step = 1 << 20 // nanoseconds, of durations near a second
 	value := uint64(Truncate(1e9))
@@ -223,8 +223,8 @@ func TestABoundWithinAStep(t *testing.T) {
 }
 
 // TestWhatCollapsesIsReadWhereItWas: without memory a store keeps its highest cells, and counts
-// what is lower in the lowest of them. That is read as it should wherever it is, also where no
-// duration has that cell.
+// lower durations in the lowest of these. Classic buckets read that cell correctly, even if no
+// duration belongs to it.
 func TestWhatCollapsesIsReadWhereItWas(t *testing.T) {
 	near, err := GridWith([]float64{.1, .101, .102, .103, .104, .105, .106, .107, .108, .109, .11, .111})
 	if err != nil {
@@ -267,7 +267,7 @@ func TestWhatCollapsesIsReadWhereItWas(t *testing.T) {
 	}
 }
 
-// TestBoundsThatAreNone: what is wrong with them is said.
+// TestBoundsThatAreNone: invalid bounds have errors that name the problem.
 func TestBoundsThatAreNone(t *testing.T) {
 	for _, c := range []struct {
 		bounds []float64

@@ -81,9 +81,8 @@ func TestBinTableAgrees(t *testing.T) {
 	}
 }
 
-// Of all prefixes that truncation leaves of a float64, those of a duration have an
-// entry, and the library's bin; the others (negative, below one nanosecond, beyond
-// 2^64, infinite) have none.
+// All prefixes of a truncated float64 that belong to a duration have an entry with the library's
+// bin. The others (negative, below one nanosecond, above 2^64, infinite) have no entry.
 func TestEveryPrefixIsADurationOrOutside(t *testing.T) {
 	for prefix := range uint64(1 << 21) {
 		value := math.Float64frombits(prefix << truncatedBits)

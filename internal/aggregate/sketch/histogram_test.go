@@ -245,7 +245,7 @@ func TestBucketsAddUp(t *testing.T) {
 	}
 }
 
-// TestBucketsOfOneAreTheirOwn: what was added is not changed by what is added later.
+// TestBucketsOfOneAreTheirOwn: buckets do not change when durations are added later.
 func TestBucketsOfOneAreTheirOwn(t *testing.T) {
 	var total Buckets
 	one := Buckets{Scale: 5, Offset: 7, Counts: []uint64{1, 2}, Spans: 3}

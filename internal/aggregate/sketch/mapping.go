@@ -100,7 +100,7 @@ type Bins struct {
 	List  []Bin // lowest first, if sorted
 }
 
-// Mean returns the mean of the durations that represent the bins, or 0 if there are none. The
+// Mean returns the mean of the durations that represent the bins, or 0 if the sketch has no bins. The
 // library knows the mapping.
 func (b *Bins) Mean(m Mapping) float64 {
 	index, spans, sum := m.mustLibrary(), float64(b.Zeros), 0.0

@@ -235,7 +235,7 @@ func spansMoveWhenTheFloorRises(t *testing.T, grid *Grid) {
 		}}); !reflect.DeepEqual(got.content(), want) {
 			t.Errorf("%d bytes: %v, want %v", bytes, got.content(), want)
 		}
-		for arena.next > 0 && arena.newPage() != 0 { // leave none for what is higher
+		for arena.next > 0 && arena.newPage() != 0 { // take all pages
 		}
 		s.Add(&arena, 1e9)
 		got.Reset()
@@ -291,8 +291,8 @@ func TestSketchHoldsTheLargestCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsReservedIsWithinTheLimit: what is set aside for others and what stores take come
-// to the limit, to the chunk, and not beyond it.
+// TestWhatIsReservedIsWithinTheLimit: reserved chunks and those of stores add up to the limit
+// exactly, and never exceed it.
 func TestWhatIsReservedIsWithinTheLimit(t *testing.T) {
 	const limit = 4
 	m := NewMemory(limit*ChunkBytes, AgentGrid())

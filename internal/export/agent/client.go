@@ -12,7 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 
-// URL is the address of an agent. The zero value means that there is none.
+// URL is the address of an agent. The zero value means no agent.
 type URL = endpoint.URL
 
 // ParseURL parses an agent's URL in the forms of DD_TRACE_AGENT_URL: http://host:port, with 8126 as

@@ -26,7 +26,7 @@ func clientOf(t *testing.T, url string) *httpClient {
 
 func socketIn(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sock") }
 
-// addressOf is a socket, or nothing for a port of the agent's own choice.
+// addressOf returns the address of a socket, or "" for any free port.
 func addressOf(t *testing.T, network string) string {
 	if network == "unix" {
 		return socketIn(t)
@@ -34,7 +34,7 @@ func addressOf(t *testing.T, network string) string {
 	return ""
 }
 
-// spansIn is how many a payload's sketches count.
+// spansIn returns the number of spans in the sketches of a payload.
 func spansIn(t *testing.T, r received) (spans uint64) {
 	t.Helper()
 	for _, bucket := range r.payload.Stats {
@@ -49,10 +49,10 @@ func spansIn(t *testing.T, r received) (spans uint64) {
 	return spans
 }
 
-// some is a payload. What it says is not looked at.
+// some is a payload whose content does not matter.
 func some() *export.Payload { return &export.Payload{Body: make([]byte, 600)} }
 
-// What the daemon made is what an agent as strict as the real one reads.
+// A decoder as strict as the real agent accepts the daemon's payloads.
 func TestFlushToAnAgent(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestFlushToAnAgent(t *testing.T) {
 			if err := sealed.Delivery.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			full, bare := <-payloads, <-payloads // at once, in either order
+			full, bare := <-payloads, <-payloads // sent concurrently, in either order
 			if full.payload.Service == "" {
 				full, bare = bare, full
 			}

@@ -32,10 +32,14 @@ const (
 // not accept statistics.
 var errNoStatistics = errors.New("the server that answers takes no statistics")
 
-// discovery finds out which statistics the agent wants. It reads /info until that has succeeded
-// once; again when the agent's state changes or a payload is not answered, because another agent
-// may have replaced it; and every discoveryPause while the agent does not accept statistics,
-// because it may be upgraded. An auto-discovered agent is found when it accepts statistics.
+// discovery reads the features of the agent from its /info endpoint:
+//
+//   - every discoveryPause, until a read has succeeded, and while the agent does not accept
+//     statistics, because it may be upgraded
+//   - when the agent's state changes, or a payload is not answered, because another agent may have
+//     replaced it
+//
+// An auto-discovered agent becomes a destination when it accepts statistics for the first time.
 type discovery struct {
 	log    *slog.Logger
 	client client
@@ -49,19 +53,19 @@ type discovery struct {
 
 	// Used only by the goroutine of watch.
 	failures int  // consecutive failures to read /info
-	isLogged bool // it was logged that the agent answers
+	isLogged bool // the log has a line that the agent answers
 }
 
-// newDiscovery returns the discovery of an agent that has not been asked yet, so the default
-// features apply.
-func newDiscovery(log *slog.Logger, c client, url URL, lookedFor bool) *discovery {
+// newDiscovery returns a discovery for an agent. The default features apply until /info has been
+// read. isAutoDiscovered is false if the operator has configured the agent.
+func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
 		log: log, client: c, url: url,
 		features: newFeatureStore(DefaultFeatures()), readRequests: make(chan struct{}, 1),
 	}
 	d.info.Store(&info{})
 	d.lastState.Store(new(string))
-	d.isDestination.Store(!lookedFor)
+	d.isDestination.Store(!isAutoDiscovered) // a configured agent is a destination before it answers
 	return d
 }
 
@@ -71,9 +75,8 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// await waits until /info should be read again, and returns true. This is after discoveryPause if
-// lastReadOK is false or the agent does not accept statistics, and otherwise when a payload is not
-// answered or the agent's state changes. It returns false when ctx ends.
+// await waits until /info should be read again, and returns true, or false when ctx ends. lastReadOK
+// reports whether the last read succeeded. See discovery for the times of reads.
 func (d *discovery) await(ctx context.Context, link *export.Link, lastReadOK bool) bool {
 	var retry <-chan time.Time
 	if !lastReadOK || !d.wantsStatistics() {
@@ -91,7 +94,8 @@ func (d *discovery) await(ctx context.Context, link *export.Link, lastReadOK boo
 		if d.wantsStatistics() {
 			return true
 		}
-		// The agent has just rejected statistics. Reading /info immediately would only confirm that.
+		// The agent has just rejected a payload, because it does not accept statistics. Reading /info
+		// immediately would only confirm this.
 		if retry == nil {
 			retry = time.After(discoveryPause)
 		}
@@ -135,13 +139,16 @@ func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 	return true
 }
 
-// recordFailure records that the agent did not answer. It logs a configured agent that has never
-// answered, which is the most common mistake in a new installation and would be invisible without
-// traffic. It does so at the second failure, because daemon and agent often start together. All
+// failuresToWarn is the number of failures after which recordFailure warns. It is more than one,
+// because daemon and agent often start together.
+const failuresToWarn = 2
+
+// recordFailure records that the agent did not answer. It warns, once, if a configured agent has
+// never answered: the most common mistake in a new installation, and invisible without traffic. All
 // other failures become visible through payloads, or are normal for an auto-discovered agent.
 func (d *discovery) recordFailure(err error) {
 	d.failures++
-	if d.failures != 2 || d.isLogged || !d.isDestination.Load() {
+	if d.failures != failuresToWarn || d.isLogged || !d.isDestination.Load() {
 		d.log.Debug("agent info is not to be had", "agent", d.url.String(), "error", err)
 		return
 	}
@@ -149,8 +156,7 @@ func (d *discovery) recordFailure(err error) {
 		"Until it does, payloads are kept for --retry-age", "agent", d.url.String(), "error", err)
 }
 
-// downgrade records that this agent has no endpoint for statistics, and lets discovery find out
-// when it gets one.
+// downgrade records that this agent has no endpoint for statistics, and requests a read of /info.
 func (d *discovery) downgrade() {
 	d.publish(func(now Features) Features { now.Stats = false; return now })
 	d.requestRead()
@@ -168,8 +174,8 @@ func (d *discovery) publish(edit func(Features) Features) {
 }
 
 // noticeState triggers a request for /info if a response to a payload shows that the agent's
-// configuration has changed. Behind a proxy that rewrites /info, the state of /info and that of
-// responses always differ, so each state triggers it only once.
+// configuration has changed. If a proxy rewrites /info, the state of /info always differs from that
+// of responses, so each state triggers only one request.
 func (d *discovery) noticeState(state string) {
 	if state == "" || *d.lastState.Swap(&state) == state {
 		return

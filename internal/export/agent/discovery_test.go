@@ -59,7 +59,7 @@ func TestInfoIsReadAgainWhenTheStateChanges(t *testing.T) {
 			{"first", 1},
 			{"", 1},
 			{"second", 2},
-			{"second", 2}, // still not what /info hashes to: behind a proxy
+			{"second", 2}, // not the hash of /info, as with a proxy
 			{"third", 3},
 			{"first", 3},
 		} {
@@ -85,7 +85,7 @@ func TestDowngradeAndRecovery(t *testing.T) {
 		if f.Features().Stats || len(agent.asked) != 1 {
 			t.Errorf("features %+v, asked %d times", f.Features(), len(agent.asked))
 		}
-		// What still comes is dropped without a try.
+		// Later payloads are dropped without an attempt.
 		sealed := testcycle.Spans(2)
 		f.Accept(sealed)
 		if err, _ := resolution(sealed.Delivery); err == nil ||

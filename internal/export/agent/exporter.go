@@ -39,8 +39,8 @@ type Exporter struct {
 	encoder   *encoder
 	discovery *discovery
 
-	keeping sync.Mutex // guards dumps
-	dumps   *dump.Dir  // nil if refused payloads are not kept
+	dumpMu sync.Mutex // held while a refused payload is written
+	dumps  *dump.Dir  // nil if refused payloads are not kept
 }
 
 // New returns an exporter. It makes no request before the flusher runs its Watch function.
@@ -114,14 +114,15 @@ func (e *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attemp
 	return a.Attempt
 }
 
-// keepRefused writes a refused payload to the debug directory, if one is configured. The spans are
-// lost in any case.
+// keepRefused writes a payload that the agent refused to the debug directory, so that the operator
+// can examine it. It does nothing if no directory is configured, or if the request could not even
+// be sent.
 func (e *Exporter) keepRefused(p *export.Payload, a *post.Answer) {
-	if e.dumps == nil || a.Code == 0 {
+	if hasResponse := a.Code != 0; e.dumps == nil || !hasResponse {
 		return
 	}
-	e.keeping.Lock()
-	defer e.keeping.Unlock()
+	e.dumpMu.Lock()
+	defer e.dumpMu.Unlock()
 	file, err := e.dumps.Keep(&dump.Refusal{
 		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans, Sent: a.Sent, Body: p.Body,
 		Status: a.Status, Answer: a.Header, Message: a.Message,

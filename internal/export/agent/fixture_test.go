@@ -15,14 +15,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 
-// scripted is an agent that answers as it is told, without a network, so that
-// tests can run in synthetic time.
+// scripted is a scripted agent without a network, so that tests can run in synthetic time.
 type scripted struct {
 	mu     sync.Mutex
 	answer func(ctx context.Context, p *export.Payload) post.Answer
 	said   func() (info, error)
 	tries  int
-	asked  []time.Time // when /info was read
+	asked  []time.Time // times of reads of /info
 }
 
 func (s *scripted) deliver(ctx context.Context, p *export.Payload) post.Answer {
@@ -46,14 +45,14 @@ func (s *scripted) info(context.Context) (info, error) {
 	return s.said()
 }
 
-// answers changes what the agent does from now on.
+// answers changes the behavior of the agent.
 func (s *scripted) answers(reply func(ctx context.Context, p *export.Payload) post.Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = reply
 }
 
-// comesBack ends whatever was wrong.
+// comesBack lets the agent behave normally again.
 func (s *scripted) comesBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +69,7 @@ func always(a post.Answer) func(context.Context, *export.Payload) post.Answer {
 	return func(context.Context, *export.Payload) post.Answer { return a }
 }
 
-// failed is an answer without one.
+// failed returns an answer for a request without a response.
 func failed(outcome export.Outcome, silent bool, err error) post.Answer {
 	return post.Answer{Attempt: export.Attempt{Outcome: outcome, Silent: silent, Err: err}}
 }
@@ -83,10 +82,10 @@ var (
 	away    = func() (info, error) { return info{}, errDown }
 )
 
-// longestPause is flush's longest between two tries.
+// longestPause is the longest pause between two attempts in package export.
 const longestPause = 30 * time.Second
 
-// running is a whole flush with one destination, an agent.
+// running is a flusher with one destination, an agent.
 type running struct {
 	*export.Flusher
 	*Exporter
@@ -94,7 +93,7 @@ type running struct {
 
 func (r running) Stats() export.Stats { return r.Destinations()[0].Stats() }
 
-// startScripted runs a flusher whose log is returned, and closes it at the end.
+// startScripted starts a flusher, whose log it returns, and closes it at the end of the test.
 func startScripted(t *testing.T, agent client, edit func(*export.Config)) (running, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -116,11 +115,11 @@ func start(t *testing.T, cfg export.Config, e *Exporter) running {
 	return running{f, e}
 }
 
-// resolution is a delivery's, if it has one yet.
+// resolution returns the result of a delivery, if it is known.
 func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for range 20 { // both cases of Wait may be ready; it then picks either
+	for range 20 { // both cases of Wait can be ready; it picks one at random
 		if err = d.Wait(ctx); !errors.Is(err, context.Canceled) {
 			return err, true
 		}
@@ -128,7 +127,7 @@ func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 	return nil, false
 }
 
-// balanced fails the test if a span is not in exactly one place.
+// balanced fails the test unless each span is counted exactly once.
 func balanced(t *testing.T, r running, accepted uint64) export.Stats {
 	t.Helper()
 	s := r.Stats()
@@ -158,13 +157,13 @@ func encodeAll(e *encoder, sealed *aggregate.Sealed, limit int) (payloads []*exp
 	return (&reused{encoder: e}).all(sealed, limit)
 }
 
-// reused merges and encodes again and again.
+// reused merges and encodes repeatedly.
 type reused struct {
 	merger  export.Merger
 	encoder *encoder
 }
 
-// all keeps the payloads instead of shipping them.
+// all keeps the payloads instead of sending them.
 func (r *reused) all(sealed *aggregate.Sealed, limit int) (payloads []*export.Payload, unencodable uint64) {
 	defer r.merger.Forget()
 	cycle := &export.Cycle{Sealed: sealed, Rows: r.merger.Merge(sealed), Limit: limit}
@@ -174,7 +173,7 @@ func (r *reused) all(sealed *aggregate.Sealed, limit int) (payloads []*export.Pa
 	return payloads, made.Lost[export.Unencodable]
 }
 
-// sequence is what a payload says of its place among all.
+// sequence returns the sequence number in a payload.
 func sequence(t testing.TB, p *export.Payload) uint64 {
 	t.Helper()
 	decoded, err := payload.Decode(p.Body)

@@ -65,9 +65,9 @@ type groupEncoder struct {
 	sketch   sketch.Sketch // adds up the parts of a row; empty between uses
 }
 
-// group writes one row as ClientGroupedStats. It omits optional labels that are empty, which the
-// agent decodes as empty. It writes all fields that tracers always write, even if they are zero,
-// because Datadog's test agent requires them.
+// group writes one row as ClientGroupedStats. The fields that tracers always write are present even
+// if they are zero, because Datadog's test agent requires them. Empty optional labels are omitted:
+// the agent treats a missing label as empty.
 func (e *groupEncoder) group(r *export.Row) {
 	key := r.Key()
 	e.mapping(alwaysPresent + labelsPresent(key))
@@ -88,7 +88,7 @@ func (e *groupEncoder) group(r *export.Row) {
 	e.labels(key)
 }
 
-// alwaysPresent is the number of map entries that every group has.
+// alwaysPresent is the number of map entries that group writes itself.
 const alwaysPresent = 10
 
 // labels writes the optional labels of a key that are set. labelsPresent returns their number.
@@ -122,8 +122,9 @@ func labelsPresent(key *span.Key) (n int) {
 	return n + present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet)
 }
 
-func present(is bool) int {
-	if is {
+// present returns the number of map entries for an optional field: 1 if it is present, otherwise 0.
+func present(isPresent bool) int {
+	if isPresent {
 		return 1
 	}
 	return 0

@@ -14,13 +14,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// outage is an agent that is away for a while, and counts what it takes.
+// outage is an agent that is unavailable for a while, and counts the payloads that it accepts.
 type outage struct {
 	*scripted
 	t     *testing.T
 	mu    sync.Mutex
 	away  bool
-	taken map[uint64]int // by sequence, how often
+	taken map[uint64]int // by sequence number, how often it was accepted
 }
 
 func (o *outage) set(away bool) {
@@ -48,9 +48,9 @@ func (o *outage) info(ctx context.Context) (info, error) {
 	return o.scripted.info(ctx)
 }
 
-// The agent is gone for three minutes, longer than the retry age, while a cycle
-// comes every ten seconds. The oldest are given up and counted, no seal waits, and
-// when the agent is back all that is younger arrives, once, the oldest first.
+// The agent is unavailable for three minutes, which is longer than the retry age, with a cycle
+// every ten seconds. The oldest payloads expire and are counted, and no seal is delayed. When the
+// agent is back, all younger payloads arrive once, the oldest first.
 func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &outage{scripted: &scripted{}, t: t, taken: map[uint64]int{}}
@@ -68,7 +68,7 @@ func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
 			s := balanced(t, f, uint64(i+1)*spans)
-			// What came within the retry age, the cycle of each end included.
+			// The payloads of the retry age, including the cycle at each end.
 			if most := int(export.DefaultRetryAge/(10*time.Second)) + 1; s.QueuePayloads > most ||
 				s.Reachable == agent.away {
 				t.Errorf("cycle %d: %d payloads wait, reachable %v", i, s.QueuePayloads, s.Reachable)
@@ -76,14 +76,14 @@ func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
 		}
 		s := balanced(t, f, cycles*spans)
 		lost := s.Unsent[export.Expired]
-		// The retry age is twelve cycles, and an agent that is back is found within one.
+		// The retry age is twelve cycles, and the daemon notices the agent within one.
 		if lost < (gone-12)*spans || lost > (gone-10)*spans || s.Held != 0 ||
 			s.Flushed != cycles*spans-lost || s.Payloads[export.ResultGivenUp] != lost/spans {
 			t.Errorf("stats %+v", s)
 		}
 		for i, d := range deliveries {
 			err, resolved := resolution(d)
-			isLost := i >= 12 && uint64(i) < 12+lost/spans // the oldest of the outage
+			isLost := i >= 12 && uint64(i) < 12+lost/spans // the oldest ones of the outage
 			if !resolved || (err != nil) != isLost ||
 				agent.taken[uint64(i)] != map[bool]int{false: 1}[isLost] {
 				t.Errorf("cycle %d: %v, taken %d times", i, err, agent.taken[uint64(i)])

@@ -11,8 +11,8 @@ import (
 // safe for concurrent use.
 type encoder struct {
 	groups   groupEncoder
-	bounds   []int         // offsets between the encoded groups in groups; the first is 0
-	rows     []*export.Row // rows of the groups between bounds
+	bounds   []int         // group i of the payload is groups[bounds[i]:bounds[i+1]]
+	rows     []*export.Row // row of group i
 	heads    *fields       // the payload except for its groups
 	parts    [][]byte      // parts of the payload, in whole and in groups
 	sequence uint64        // of the next payload, for all origins together
@@ -25,24 +25,25 @@ func newEncoder() *encoder {
 	}
 }
 
-// encode encodes a cycle as payloads, each with the groups of one origin.
+// encode encodes a cycle as payloads, each with the groups of one origin. An origin with too many
+// groups for one payload has several.
 func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	unencodable, rest := uint64(0), c.Rows
 	e.groups.sketches.begin(c.Sealed)
 	for len(rest) > 0 {
-		n := 1
-		for n < len(rest) && rest[n].Origin() == rest[0].Origin() {
-			n++
+		rowsOfOrigin := 1
+		for rowsOfOrigin < len(rest) && rest[rowsOfOrigin].Origin() == rest[0].Origin() {
+			rowsOfOrigin++
 		}
-		origin, rows := &c.Origins[rest[0].Origin()], rest[:n]
-		rest = rest[n:]
+		origin, rows := &c.Origins[rest[0].Origin()], rest[:rowsOfOrigin]
+		rest = rest[rowsOfOrigin:]
 		maxBytes := c.Limit - e.headSize(origin)
 		for len(rows) > 0 {
-			done, tooLarge := e.fill(rows, maxBytes)
+			done, lostSpans := e.fill(rows, maxBytes)
 			if len(e.rows) > 0 {
 				emit(e.payload(origin, uint64(c.Width)))
 			}
-			rows, unencodable = rows[done:], unencodable+tooLarge
+			rows, unencodable = rows[done:], unencodable+lostSpans
 		}
 	}
 	return export.Encoded{Lost: map[export.Reason]uint64{export.Unencodable: unencodable}}
@@ -51,9 +52,12 @@ func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Enc
 // bucketHead is an upper limit for the length of a bucket without its groups.
 const bucketHead = 64
 
-// fill encodes groups until their length reaches maxBytes. It returns the number of rows that it
-// has handled, and the spans of rows that are too large for any payload. The first group that does
-// not fit is encoded again for the next payload.
+// fill encodes rows as the groups of one payload, as long as the groups and the heads of their
+// buckets fit in maxBytes. It returns the number of rows that are done: in the payload, or skipped
+// because they are too large for any payload. lost is the number of spans in skipped rows.
+//
+// The first group that does not fit is in e.groups, but not within e.bounds. Therefore it is not
+// part of the payload, and the next fill encodes its row again.
 func (e *encoder) fill(rows []export.Row, maxBytes int) (done int, lost uint64) {
 	e.groups.Reset()
 	e.bounds, e.rows = append(e.bounds[:0], 0), e.rows[:0]
@@ -62,16 +66,18 @@ func (e *encoder) fill(rows []export.Row, maxBytes int) (done int, lost uint64) 
 		start := e.groups.Len()
 		e.groups.group(&rows[i])
 		size := e.groups.Len() - start
-		if size+bucketHead > maxBytes {
+		if isTooLarge := size+bucketHead > maxBytes; isTooLarge {
 			e.groups.Truncate(start)
 			lost += rows[i].Spans
 			continue
 		}
-		if n := len(e.rows); n == 0 || !sameBucket(e.rows[n-1], &rows[i]) {
+		n := len(e.rows)
+		if beginsBucket := n == 0 || !sameBucket(e.rows[n-1], &rows[i]); beginsBucket {
 			size += bucketHead
 		}
-		if remaining -= size; remaining < 0 {
-			return i, lost // payload ignores the group after the last bound
+		remaining -= size
+		if remaining < 0 {
+			return i, lost
 		}
 		e.bounds = append(e.bounds, e.groups.Len())
 		e.rows = append(e.rows, &rows[i])

@@ -10,8 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// BenchmarkEncode is the flush of 2048 aggregates, with one, twenty or two
-// hundred spans each.
+// BenchmarkEncode encodes 2048 aggregates with one, twenty or two hundred spans each.
 func BenchmarkEncode(b *testing.B) {
 	for _, spans := range []int{1, 20, 200} {
 		b.Run(fmt.Sprintf("spans=%d", spans), func(b *testing.B) {

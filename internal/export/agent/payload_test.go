@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden payloads")
 
-// The bytes are pinned, and beside them what a msgpack library reads in them,
-// for a person to review.
+// The golden file pins the bytes. A second file has their content as read by a msgpack library, for
+// review.
 func TestGoldenPayloads(t *testing.T) {
 	payloads := mustEncode(t, testcycle.Golden(), export.DefaultMaxPayloadBytes)
 	if len(payloads) != 2 {
@@ -107,7 +107,7 @@ func TestPayloadHoldsEveryLabel(t *testing.T) {
 	}
 }
 
-// tally is what a receiver counts in payloads, by origin, bucket and labels.
+// tally counts payloads like a receiver, by origin, bucket and labels.
 func tally(t *testing.T, payloads []*export.Payload) map[string][4]uint64 {
 	t.Helper()
 	counts := map[string][4]uint64{}
@@ -129,8 +129,8 @@ func tally(t *testing.T, payloads []*export.Payload) map[string][4]uint64 {
 	return counts
 }
 
-// Whatever drainer counted a span, and however small the payloads, what is
-// sent is what a plain map counts, and the spans of the payloads add up.
+// Whichever drainer counted a span, and however small the payloads are, the payloads contain the
+// same counts as a map. Their numbers of spans add up.
 func TestPayloadsAreWhatAMapCounts(t *testing.T) {
 	var c testcycle.Cycle
 	want := map[string][4]uint64{}
@@ -208,7 +208,7 @@ func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
 	}
 }
 
-// The largest group that normalised keys can make fits into the smallest limit.
+// The largest group of a normalized key fits in the smallest payload limit.
 func TestLargestGroupFits(t *testing.T) {
 	long := strings.Repeat("\u00e9", span.MaxResource)
 	key := span.Key{
@@ -256,7 +256,7 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 	}
 	m, sealed := &reused{encoder: newEncoder()}, c.Seal()
 	m.all(sealed, export.DefaultMaxPayloadBytes)
-	// The payload, its body and the slices that hold it, however many groups.
+	// The payload, its body and the slices that contain it, for any number of groups.
 	if allocations := testing.AllocsPerRun(10, func() {
 		m.all(sealed, export.DefaultMaxPayloadBytes)
 	}); allocations > 10 {
@@ -264,8 +264,8 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 	}
 }
 
-// What a group is written in first never outgrows a payload, however many payloads
-// an origin's groups come to.
+// The buffer for groups does not grow beyond a payload, however many payloads the groups of an
+// origin need.
 func TestEncodingIsBoundedByThePayload(t *testing.T) {
 	var c testcycle.Cycle
 	origin := c.Origin(span.Origin{Service: "web"})
@@ -284,7 +284,7 @@ func TestEncodingIsBoundedByThePayload(t *testing.T) {
 	}
 }
 
-// Counts beyond what a payload can say stand at the largest that it can.
+// Counts above the largest number of the format are capped.
 func TestCountsSaturate(t *testing.T) {
 	var c testcycle.Cycle
 	key := c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "s", Operation: "o", Resource: "r"})
@@ -303,8 +303,8 @@ func TestCountsSaturate(t *testing.T) {
 	}
 }
 
-// TestTheAgentCanFoldNoGroups: groups of one bucket that differ in nothing but their type
-// or their mapping lie in buckets of their own, or it would add up what is apart.
+// Groups of one bucket that differ only in type or mapping get buckets of their own, so that the
+// agent can't merge them.
 func TestTheAgentCanFoldNoGroups(t *testing.T) {
 	now := time.Now()
 	one := aggregate.Group{
@@ -332,8 +332,7 @@ func TestTheAgentCanFoldNoGroups(t *testing.T) {
 	}
 }
 
-// TestGroup_HasTheFieldsThatTracersSend: Datadog's test agent answers 400 to a
-// group that lacks one of them, also when its value is zero.
+// Datadog's test agent answers 400 if a group lacks one of these fields, even if the value is zero.
 func TestGroup_HasTheFieldsThatTracersSend(t *testing.T) {
 	var c testcycle.Cycle
 	c.Add(0, c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "s"}), 0, 1, 0, 1)

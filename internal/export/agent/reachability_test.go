@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// An agent that is away when the daemon starts has one line, however long it
-// lasts, and one when it comes.
+// If the agent is unavailable at the start of the daemon, the log has one warning, and one line
+// when it answers.
 func TestAgentAwayAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}
@@ -39,7 +39,7 @@ func TestAgentAwayAtStart(t *testing.T) {
 	})
 }
 
-// Daemon and agent often start together, which is nothing to warn of.
+// Daemon and agent often start together, so one failure is not logged.
 func TestAgentThatStartsALittleLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{said: away}
@@ -54,8 +54,9 @@ func TestAgentThatStartsALittleLater(t *testing.T) {
 	})
 }
 
-// An agent that nobody named is asked every pause and else left alone: nothing is held for it, no line is
-// written, and who answers without taking statistics is not it. Once found it is one like any other.
+// An auto-discovered agent is probed after each pause. Until it is found, no span is held for it
+// and nothing is logged. A server that does not accept statistics is not an agent. After it was
+// found, it is a destination like any other.
 func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}
@@ -78,7 +79,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 			}
 			if minute == 5 {
 				agent.mu.Lock()
-				agent.said = func() (info, error) { return info{}, nil } // a server of some other kind
+				agent.said = func() (info, error) { return info{}, nil } // a server of another kind
 				agent.mu.Unlock()
 			}
 		}
@@ -143,9 +144,8 @@ func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
 	})
 }
 
-// While nobody answers the agent is asked what it wants, so that contact is seen
-// again without traffic, and an agent of another kind in its place is known
-// before the next payload.
+// While payloads are not answered, /info is read. So a recovery is noticed without traffic, and
+// another kind of agent is known before the next payload.
 func TestSilenceIsLookedInto(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
@@ -172,7 +172,7 @@ func TestSilenceIsLookedInto(t *testing.T) {
 	})
 }
 
-// An agent that is back is not kept waiting for the end of a long pause.
+// A recovery ends a long pause.
 func TestReturnEndsThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}
@@ -193,8 +193,8 @@ func TestReturnEndsThePause(t *testing.T) {
 	})
 }
 
-// An agent that answers and does not take what it is offered is neither well nor away,
-// whatever it answers, and the log says so once. The books hold what waits.
+// An agent that answers without accepting payloads has a state of its own, whatever it answers. The
+// log has one line about it. The payloads are held.
 func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer post.Answer

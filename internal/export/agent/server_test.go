@@ -13,27 +13,26 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 )
 
-// agentInfo is what /info of an agentServer says.
+// agentInfo is the /info of an agentServer.
 const agentInfo = `{"endpoints":["/v0.6/stats"],"peer_tags":["db.name","peer.service"],"obfuscation_version":1}`
 
-// received is one payload that was read.
+// received is one decoded payload.
 type received struct {
 	header  http.Header
 	payload *payload.Payload
 	body    []byte
 }
 
-// agentServer is an agent for tests of the way to one. It reads payloads as internal/decode/payload
-// does. The stand-in of lab/ is the stricter one, which also counts; tests of the daemon as a
-// whole use that.
+// agentServer is an agent that decodes payloads with internal/decode/payload. The one of lab is
+// stricter and counts spans; tests of the whole daemon use that one.
 type agentServer struct {
 	url       string
 	onPayload func(received)
-	fault     http.HandlerFunc // in the place of any other answer; nil: none
-	payloads  atomic.Uint64    // that were read and accepted, probes left out
+	fault     http.HandlerFunc // replaces all other answers; optional
+	payloads  atomic.Uint64    // accepted payloads, without probes
 }
 
-// startAgent serves at a port of its own choice, or at a socket, until the test ends.
+// startAgent serves on any free port, or on a socket, until the end of the test.
 func startAgent(t *testing.T, socket string, onPayload func(received)) *agentServer {
 	t.Helper()
 	a := &agentServer{onPayload: onPayload}
@@ -70,7 +69,7 @@ func (a *agentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil || unreadable != nil:
 		w.WriteHeader(http.StatusBadRequest)
-	case len(decoded.Stats) > 0: // else it is a probe
+	case len(decoded.Stats) > 0: // otherwise it is a probe
 		a.payloads.Add(1)
 		if a.onPayload != nil {
 			a.onPayload(received{r.Header.Clone(), decoded, body})

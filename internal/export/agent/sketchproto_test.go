@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// agentSketch is what the agent's code keeps of the same durations.
+// agentSketch is a sketch of the same durations by the agent's code.
 func agentSketch(t testing.TB, durations []uint64) *ddsketch.DDSketch {
 	t.Helper()
 	s, err := ddsketch.LogCollapsingLowestDenseDDSketch(0.01, 2048)
@@ -38,13 +38,13 @@ func ourSketch(durations []uint64, grid *sketch.Grid) *sketch.Sketch {
 	return s
 }
 
-// encoded is a sketch as it stands in a payload.
+// encoded is a sketch as encoded in a payload.
 func encoded(s *sketch.Sketch) []byte {
 	e := sketchEncoder{mappings: [][]byte{appendMapping(nil, sketch.OwnMapping)}}
 	return e.encode(s, 0)
 }
 
-// durations of each shape that decides between the two forms of a store.
+// durations has each shape that decides between the two forms of a store.
 func shapes() map[string][]uint64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	many := func(n int, draw func() uint64) (all []uint64) {
@@ -65,7 +65,7 @@ func shapes() map[string][]uint64 {
 	}
 }
 
-// bins reads a decoded sketch as the receiver sees it.
+// bins returns the bins of a decoded sketch.
 func bins(s *ddsketch.DDSketch) map[int]float64 {
 	counts := map[int]float64{}
 	s.GetPositiveValueStore().ForEach(func(index int, count float64) bool {
@@ -112,7 +112,7 @@ func TestSketchIsBinForBinTheAgents(t *testing.T) {
 	}
 }
 
-// No split of the runs between the two parts of a store is smaller.
+// No other split of the runs between the two parts of a store is shorter.
 func TestDenseStretchIsTheBest(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 400 {
@@ -126,8 +126,8 @@ func TestDenseStretchIsTheBest(t *testing.T) {
 		size := len(encodedSplit(all, first, last))
 		for i := range all {
 			for j := i; j <= len(all); j++ {
-				// What a stretch costs besides its bins varies by two bytes with its
-				// length and offset; the split does not look at that.
+				// The length of a range varies by two bytes with its number of bins and its offset,
+				// which the split ignores.
 				if smaller := len(encodedSplit(all, i, j)); smaller < size-2 {
 					t.Fatalf("%v: %d bytes from %d to %d, but %d from %d to %d", all, size, first, last,
 						smaller, i, j)
@@ -138,11 +138,11 @@ func TestDenseStretchIsTheBest(t *testing.T) {
 }
 
 func encodedSplit(all []sketch.Run, first, last int) []byte {
-	var s sketch.Sketch // its counts are not looked at
+	var s sketch.Sketch // empty
 	return appendDense(appendSparse(appendSparse(nil, &s, all[:first]), &s, all[last:]), &s, all[first:last])
 }
 
-// Both shapes that a store can have occur, or the tests show nothing.
+// Both forms of a store occur in this test.
 func TestStoreIsAStretchAndWhatLiesOutside(t *testing.T) {
 	for name, outside := range map[string]bool{"one": false, "the ends": true, "dense": true} {
 		var message sketchpb.DDSketch

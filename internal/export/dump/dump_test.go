@@ -41,7 +41,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// What the agent says may be anything, and must not be taken for something else.
+// The agent's message can contain any text, which must not look like another part of the file.
 func TestStrangeAnswers(t *testing.T) {
 	r := sample(10)
 	r.Answer = http.Header{
@@ -80,7 +80,7 @@ func open(t testing.TB) (d *dump.Dir, path string) {
 	return d, path
 }
 
-// written is the file that a refusal becomes.
+// written returns the file of a refusal.
 func written(t testing.TB, r *dump.Refusal) []byte {
 	t.Helper()
 	d, _ := open(t)

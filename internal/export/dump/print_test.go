@@ -10,7 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/dump"
 )
 
-// TestPrint_UndecodablePayload: it is named by its place, and nothing in it reaches a terminal as it is.
+// An undecodable payload is reported with the position of the error, and no byte of it reaches a
+// terminal unescaped.
 func TestPrint_UndecodablePayload(t *testing.T) {
 	var out bytes.Buffer
 	err := (&dump.Refusal{

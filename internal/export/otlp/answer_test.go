@@ -14,7 +14,7 @@ func partialBody(rejected int64, said string) []byte {
 	return protolite.AppendBytes(nil, 1, protolite.AppendBytes(protolite.AppendVarint(nil, 1, uint64(rejected)), 2, said))
 }
 
-// TestWhatAnAnswerMeans is the table of docs/otlp-metrics.md, each row over a real socket.
+// TestWhatAnAnswerMeans tests each row of the table in docs/otlp-metrics.md over a real socket.
 func TestWhatAnAnswerMeans(t *testing.T) {
 	for name, test := range map[string]struct {
 		status   int
@@ -119,7 +119,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: nothing that looks like a request is read beyond its end, or takes long.
+// FuzzAnswers expects that no body is read beyond its end, or takes long.
 func FuzzAnswers(f *testing.F) {
 	f.Add(partialBody(7, "old"))
 	f.Fuzz(func(_ *testing.T, answer []byte) {

@@ -45,7 +45,7 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 	}
 }
 
-// TestARedirectionIsNotFollowed: who answers elsewhere gets neither payload nor headers.
+// A redirection is not followed: another server gets neither payload nor headers.
 func TestARedirectionIsNotFollowed(t *testing.T) {
 	elsewhere := started(t, nil)
 	r := started(t, func(w http.ResponseWriter, req *http.Request) {
@@ -76,9 +76,9 @@ func TestASocketIsAnEndpoint(t *testing.T) {
 	}
 }
 
-// TestATimeOutIsTheOperators: shorter than the caller's.
+// The operator's timeout applies, if it is shorter than the caller's.
 func TestATimeOutIsTheOperators(t *testing.T) {
-	_, l := socketIn(t) // which takes connections, and nobody reads them
+	_, l := socketIn(t) // accepts connections and reads nothing
 	x := exporterTo(t, "unix://"+l.Addr().String(), func(c *Config) { c.Timeout = 20 * time.Millisecond })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -88,7 +88,7 @@ func TestATimeOutIsTheOperators(t *testing.T) {
 	}
 }
 
-// TestWhoSpeaksGRPCIsNamed: the mistake that is made most.
+// An endpoint with the port of gRPC, the most common mistake, is named in the error.
 func TestWhoSpeaksGRPCIsNamed(t *testing.T) {
 	for address, isNamed := range map[string]bool{
 		"http://127.0.0.1:4317/v1/metrics": true,

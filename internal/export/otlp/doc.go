@@ -13,8 +13,8 @@
 // even if nothing was counted.
 //
 // Requests are written, and responses read, field by field (package protolite), because the library's
-// messages would take several allocations per attribute of each point. Package post sends requests and
-// knows what certainly did not arrive; answers is the table of what is retried.
+// messages would take several allocations per attribute of each point. Package post sends requests, and
+// reports which ones certainly did not arrive. The table answers defines which status codes are retried.
 //
 // Concurrency: Encode has one caller at a time. Deliver makes one request, and shares nothing with Encode.
 //

@@ -65,7 +65,7 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 		}
 		total := e.reader.Total(c.Rows, g)
 		e.reader.VisitPoints(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
-		if w.endSeries() {
+		if fits := w.endSeries(); fits {
 			w.request.spans += total.Spans
 		} else {
 			unencodable += total.Spans
@@ -81,10 +81,9 @@ type totalsEncoder struct {
 	totals *points.Running
 }
 
-// encode writes all series, including those without new spans, because receivers forget series that
-// are not sent. It begins with a random series: if the queue is too short for all payloads, others
-// are sent next time. Spans of a series that is too large for a request are lost, because no later
-// request contains them.
+// encode writes all series. It includes series without new spans, because receivers forget a series
+// that is not sent. It begins with a random series: if the queue is too short for all payloads, the
+// next cycle sends others. If a series is too large for a request, its undelivered spans are lost.
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w, totals := e.writer, e.totals
@@ -97,9 +96,11 @@ func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Enco
 				Durations: s.Buckets, Classic: s.Classic, Exemplar: totals.Slowest[s],
 			}
 			w.write(&p, uint64(s.Start))
-			if !w.endSeries() {
+			if fits := w.endSeries(); !fits {
 				lost += totals.Abandon(s)
-			} else if spans := totals.Undelivered(s); spans > 0 {
+				continue
+			}
+			if spans := totals.Undelivered(s); spans > 0 { // the receiver may lack them until it accepts this request
 				w.request.undelivered = append(w.request.undelivered, spans)
 			}
 		}
@@ -141,19 +142,21 @@ func newEncoder(c *Config, limits totals.Limits) encoder {
 // window is the period that a cycle's points cover, in nanoseconds since the Unix epoch.
 type window struct{ start, end uint64 }
 
-// next returns the window of the next cycle. The first window begins when its cycle does, and each
-// other one where the previous one ended, even if nothing was counted in between: so a gap means
-// that something was lost. Windows are not empty and do not overlap, even if the wall clock is set
-// back: receivers that add up deltas reject a point that ends no later than the last.
+// next returns the window of the next cycle, given the start and end of that cycle. w is the window
+// of the previous cycle, or zero for the first one. A window begins at the end of the previous one,
+// even if nothing was counted in between, so a gap between windows means that points were lost.
+// Windows are not empty and do not overlap, even if the wall clock is set back: receivers that add
+// up deltas reject a point that does not end later than the last.
 //
-// The next daemon needs no state for this: a daemon sends everything before it ends, in a window
-// that ends then.
+// Windows are not stored for the next daemon. At shutdown, a daemon sends everything in a window that
+// ends at the shutdown.
 func (w window) next(start, end time.Time) window {
 	from := w.end
-	if from == 0 {
+	if isFirst := w.end == 0; isFirst {
 		from = uint64(max(0, start.UnixNano()))
 	}
-	return window{from, max(from+1, uint64(max(0, end.UnixNano())))}
+	to := uint64(max(0, end.UnixNano()))
+	return window{start: from, end: max(from+1, to)}
 }
 
 // sendMillis changes the unit of explicit buckets, sums and exemplars to milliseconds, as in the

@@ -7,7 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 )
 
-// BenchmarkEncode is what a cycle of a thousand series takes, merged already.
+// BenchmarkEncode encodes a merged cycle with a thousand series.
 func BenchmarkEncode(b *testing.B) {
 	for name, d := range map[string]points.Config{"spanmetrics": withAll(), "datadog": asDatadog} {
 		b.Run(name, func(b *testing.B) {

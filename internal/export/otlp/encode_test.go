@@ -24,12 +24,11 @@ const (
 	datadogName   = "traces.span.sdk.metrics.duration"
 )
 
-// TestASeriesHasOnePointAWindow: whatever buckets, tables and keys its spans were
-// counted in.
+// A series has one point per window, whatever buckets, tables and keys its spans are in.
 func TestASeriesHasOnePointAWindow(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web", EntityID: "a"})
-	twin := c.Origin(span.Origin{Service: "web", EntityID: "b"}) // which no attribute says
+	twin := c.Origin(span.Origin{Service: "web", EntityID: "b"}) // no attribute contains the entity ID
 	key := span.Key{
 		Service: "web", Operation: "op", Resource: "one",
 		PeerTags: []string{"peer.service:y", "zone:x"},
@@ -88,8 +87,8 @@ func TestResourcesAreApartWhereTheyDiffer(t *testing.T) {
 	}
 }
 
-// TestTheSumIsThatOfTheSpans: of each outcome its own, in seconds, and scaled where spans
-// weigh more than one, because the histogram has them once.
+// The sum of a point is that of its spans in seconds. If spans have weights, it is scaled, because
+// the histogram contains each span once.
 func TestTheSumIsThatOfTheSpans(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web"})
@@ -121,7 +120,7 @@ func TestTheSumIsThatOfTheSpans(t *testing.T) {
 	}
 }
 
-// TestWhatTracersCountedIsOnePointToo: of whatever mapping its bins are.
+// Groups counted by tracers are part of the same point, whatever their mapping.
 func TestWhatTracersCountedIsOnePointToo(t *testing.T) {
 	now := time.Now()
 	group := func(m sketch.Mapping, bin uint16, spans uint64) aggregate.Group {
@@ -164,7 +163,7 @@ func TestTopLevelIsSaidOfASeriesWhoseSpansAllAre(t *testing.T) {
 	}
 }
 
-// many is a cycle with so many series, of some origins.
+// many returns a cycle with the given number of series, of some origins.
 func many(n int) *testcycle.Cycle {
 	c := newCycle()
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
@@ -182,8 +181,8 @@ func many(n int) *testcycle.Cycle {
 	return c
 }
 
-// TestRequestsAreWithinTheLimit: each, to the byte, whatever the limit; together they hold
-// what one request without a limit does, and each says how many spans it stands for.
+// No request exceeds the limit, whatever it is. Together they contain the same series as one
+// request without a limit, and their numbers of spans add up.
 func TestRequestsAreWithinTheLimit(t *testing.T) {
 	for _, d := range []points.Config{withAll(), asDatadog} {
 		_, metric := points.NewReader(d).Metrics()
@@ -198,7 +197,7 @@ func TestRequestsAreWithinTheLimit(t *testing.T) {
 				if len(r.body) > limit {
 					t.Errorf("a request has %d bytes, at most %d", len(r.body), limit)
 				}
-				// Another series would not have fitted: none has 1400 bytes.
+				// No series has 1400 bytes, so the next one would not have fitted.
 				if i < len(requests)-1 && len(r.body) < limit-1400 {
 					t.Errorf("a request has %d bytes, and could have %d", len(r.body), limit)
 				}
@@ -222,8 +221,8 @@ func TestRequestsAreWithinTheLimit(t *testing.T) {
 	}
 }
 
-// TestARequestMayHaveItsLastByte: what is as long as the limit is one request, and with a
-// byte less two.
+// A request can be exactly as long as the limit. With a limit of one byte less, there are two
+// requests.
 func TestARequestMayHaveItsLastByte(t *testing.T) {
 	whole := len(encodeAll(t, withAll(), many(20)))
 	for limit, want := range map[int]int{whole: 1, whole - 1: 2} {
@@ -246,7 +245,7 @@ func flatten(t *testing.T, r readRequest, metric string) map[string]readPoint {
 	return all
 }
 
-// TestWhatFitsInNoRequestIsCounted and costs nothing else.
+// A series that exceeds the limit is counted as unencodable, and affects no other.
 func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web"})
@@ -282,7 +281,7 @@ func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 	}
 }
 
-// TestAnEncoderForgetsACycle: what it makes of the second is what a new one makes of it.
+// An encoder retains nothing of a cycle: the next one is encoded as by a new encoder.
 func TestAnEncoderForgetsACycle(t *testing.T) {
 	e := testEncoder(withAll(), "", nil)
 	encodeWith(e, many(50).Seal(), 3000)
@@ -313,8 +312,7 @@ func TestWindowsNeitherOverlapNorLeaveGaps(t *testing.T) {
 	}
 }
 
-// TestEncodingTakesNoMemoryForASeries: only for what a request needs, and with the race
-// detector now and then for one.
+// Encoding allocates per request, not per series. The race detector can add an allocation.
 func TestEncodingTakesNoMemoryForASeries(t *testing.T) {
 	const series = 500
 	for name, d := range map[string]points.Config{"spanmetrics": withAll(), "datadog": asDatadog} {

@@ -16,22 +16,22 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// testCycle is the number that the cycles of package testcycle have.
+// testCycle is the number of the cycles of package testcycle.
 const testCycle = 1
 
-// put makes a span an exemplar of a key, unless it has a slower one.
+// put adds a span as an exemplar of a key, unless the key has a slower one.
 func put(to *exemplars.Table, key registry.KeyID, isError bool, e exemplars.Exemplar) {
 	one := exemplars.Span{Exemplar: e, Cycle: testCycle, Key: uint32(key), IsError: isError}
 	to.Offer(slices.Values([]exemplars.Span{one}))
 }
 
-// sampledCycle is a random cycle with the exemplars of some of its spans, and by the name of
-// its operation and outcome the duration of the slowest that could be one.
+// sampledCycle returns a random cycle with exemplars of some of its spans, and the largest duration
+// of an exemplar by operation and outcome.
 func sampledCycle(rnd *rand.Rand) (*aggregate.Sealed, *exemplars.Table, map[string]uint64) {
 	c, table, slowest := newCycle(), exemplars.New(1000), map[string]uint64{}
 	origin := c.Origin(testOrigin)
 	for i := range 1 + rnd.IntN(12) {
-		name := fmt.Sprint("op", rnd.IntN(8)) // of several keys some are of one series
+		name := fmt.Sprint("op", rnd.IntN(8)) // some keys share a series
 		k := testKey(name)
 		k.Resource = fmt.Sprint("r", i)
 		key := c.Key(origin, k)
@@ -55,9 +55,9 @@ func sampledCycle(rnd *rand.Rand) (*aggregate.Sealed, *exemplars.Table, map[stri
 	return c.Seal(), table, slowest
 }
 
-// TestAnExemplarStandsOnItsSeries: of random cycles, as deltas and as running totals, each
-// series has at most one, the slowest of all its keys; its value is in a bucket that counts
-// it, and its time in the cycle.
+// In random cycles, as deltas and as running totals, each series has at most one exemplar, the
+// slowest one of its keys. Its value is within a bucket that counts the span, and its time within
+// the cycle.
 func TestAnExemplarStandsOnItsSeries(t *testing.T) {
 	for seed := range uint64(40) {
 		sealed, table, slowest := sampledCycle(rand.New(rand.NewPCG(seed, 3)))
@@ -109,7 +109,7 @@ func checkExemplar(t *testing.T, p *readPoint) {
 	}
 }
 
-// TestAnExemplarIsOfItsCycle: the next one has none, and running totals go on without.
+// An exemplar is sent with its own cycle only. Running totals do not repeat it.
 func TestAnExemplarIsOfItsCycle(t *testing.T) {
 	for _, limits := range []*totals.Limits{nil, &roomForAll} {
 		c, table := newCycle(), exemplars.New(4)
@@ -130,7 +130,7 @@ func TestAnExemplarIsOfItsCycle(t *testing.T) {
 	}
 }
 
-// TestWhatOverflowsTakesItsExemplarAlong: it stands on the series that has the span.
+// The exemplar of an overflowed span is on the overflow series.
 func TestWhatOverflowsTakesItsExemplarAlong(t *testing.T) {
 	limits := roomForAll
 	limits.Series = 1

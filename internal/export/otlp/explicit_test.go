@@ -16,8 +16,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// TestExplicitBucketsCountWhatIsInThem, against a model that looks at each duration: of deltas what a cycle
-// counted, of running totals all cycles; and the receiver that leaves points out is believed.
+// Explicit buckets match a model that compares each duration: deltas with the spans of a cycle,
+// running totals with those of all cycles. Points that the receiver rejects are counted.
 func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 	bounds := []float64{.002, .004, .05, .25, 1, 10}
 	config := withBounds(bounds...)
@@ -91,8 +91,8 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 	}
 }
 
-// TestMillisecondsAreTheSameBuckets: bounds, sums and exemplars a thousand times those in seconds, the same
-// counts, and the unit that makes Prometheus call it by milliseconds.
+// In milliseconds, bounds, sums and exemplars are a thousand times those in seconds, with the same
+// counts. The unit makes Prometheus use milliseconds in the name.
 func TestMillisecondsAreTheSameBuckets(t *testing.T) {
 	grid, err := sketch.GridWith([]float64{.002, .035, 1.4})
 	if err != nil {
@@ -126,5 +126,5 @@ func TestMillisecondsAreTheSameBuckets(t *testing.T) {
 	}
 }
 
-// isThousandfold says whether two numbers have that ratio but for their last bits.
+// isThousandfold reports whether two numbers have that ratio, except for their last bits.
 func isThousandfold(a, b float64) bool { return math.Abs(a/b-1000) < 1e-9 }

@@ -76,9 +76,8 @@ func bucketCount(bounds []float64) int {
 	return len(bounds) + 1
 }
 
-// Describe returns the destination for package export. Payloads must be sent in order: a receiver
-// that adds up deltas drops a window that is older than the last, and one that stores running
-// totals rejects it.
+// Describe returns the description of the destination for package export. Payloads are sent in
+// order, because receivers reject or ignore points that are older than the last ones.
 func (x *Exporter) Describe() export.Exporter {
 	d := export.Exporter{
 		Name: "otlp", URL: x.config.Endpoint.String(), Push: x,
@@ -123,8 +122,9 @@ func (x *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attemp
 	return a.Attempt
 }
 
-// watch probes the receiver: at the start, so that its state is known without traffic, and after a
-// payload was not answered, until it answers again. That ends the pause before the next attempt.
+// watch implements export.Exporter.Watch. It probes the receiver at the start, so that its state is
+// known without traffic. When a payload is not answered, watch probes until the receiver answers
+// again, and then ends the pause before the next attempt to deliver (SetRecovered).
 func (x *Exporter) watch(ctx context.Context, link *export.Link) {
 	for isFirst := true; ; isFirst = false {
 		isReachable := x.isReachable(ctx)

@@ -13,10 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// newCycle is a cycle whose durations are counted so that histograms are exact.
+// newCycle returns a cycle whose durations are counted so that histograms are exact.
 func newCycle() *testcycle.Cycle { return &testcycle.Cycle{Grid: sketch.CommonGrid()} }
 
-// sent is one request as the tests read it.
+// sent is one decoded request.
 type sent struct {
 	body  []byte
 	spans uint64
@@ -28,7 +28,7 @@ type tested struct {
 	encoder
 }
 
-// testEncoder makes an encoder of deltas, or of running totals if there are limits.
+// testEncoder returns an encoder of deltas, or of running totals if there are limits.
 func testEncoder(d points.Config, version string, limits *totals.Limits) tested {
 	c := Config{
 		Dialect: d.Dialect, Dimensions: d.Dimensions, Instance: d.Instance, Bounds: d.Bounds,
@@ -43,8 +43,8 @@ func testEncoder(d points.Config, version string, limits *totals.Limits) tested 
 	return tested{&e.encoding, e}
 }
 
-// encodeWith encodes a cycle. Of running totals the spans of each request are those that were not
-// delivered, where the requests of all earlier cycles were.
+// encodeWith encodes a cycle. For running totals, all requests of earlier cycles count as
+// delivered.
 func encodeWith(e encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
 	var m export.Merger
 	defer m.Forget()
@@ -59,7 +59,7 @@ func encodeWith(e encoder, sealed *aggregate.Sealed, limit int) (requests []sent
 	return requests, made.Lost[export.Unencodable]
 }
 
-// encodeAll encodes a cycle of which every span must fit in one request.
+// encodeAll encodes a cycle, and fails the test if a span does not fit in a request.
 func encodeAll(t testing.TB, d points.Config, c *testcycle.Cycle) []byte {
 	t.Helper()
 	requests, unencodable := encodeWith(testEncoder(d, "1.2.3", nil), c.Seal(), export.DefaultMaxPayloadBytes)
@@ -71,7 +71,7 @@ func encodeAll(t testing.TB, d points.Config, c *testcycle.Cycle) []byte {
 
 func withAll() points.Config { return ofInstance("") }
 
-// ofInstance has every dimension, and the instance of a daemon.
+// ofInstance has all dimensions, and the instance ID of a daemon.
 func ofInstance(instance string) points.Config {
 	dimensions, err := points.ParseDimensions(points.AllDimensions)
 	if err != nil {
@@ -80,7 +80,7 @@ func ofInstance(instance string) points.Config {
 	return points.Config{Dimensions: dimensions, Instance: instance}
 }
 
-// withBounds has every dimension, and explicit buckets.
+// withBounds has all dimensions, and explicit buckets.
 func withBounds(bounds ...float64) points.Config {
 	c := ofInstance("i-1")
 	c.Bounds = bounds

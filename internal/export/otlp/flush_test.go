@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// wholeFlush is a flush with this exporter alone, which looks often whether a receiver is
-// back, unless a test says how often.
+// wholeFlush is a flusher with this exporter alone. It probes frequently unless the test sets
+// another interval.
 func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination) {
 	t.Helper()
 	if x.probeInterval == probeInterval {
@@ -32,16 +32,16 @@ func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination)
 	return f, f.Destinations()[0]
 }
 
-// TestAReceiverIsKnownBeforeThereIsTraffic: and whether it is there no more.
+// The state of a receiver is known without traffic, also after it has become unavailable.
 func TestAReceiverIsKnownBeforeThereIsTraffic(t *testing.T) {
 	r := started(t, nil)
 	x := exporterTo(t, r.URL, nil)
-	x.probeInterval = time.Minute // the first probe has the time that it needs
+	x.probeInterval = time.Minute // the first probe has enough time
 	_, d := wholeFlush(t, x)
 	eventually.True(t, "the receiver is known", func() bool { return d.Stats().Reachable })
 }
 
-// TestAReceiverThatComesBackGetsWhatWaited: at once, and the books say so.
+// A receiver that is back gets the queued payloads immediately, and the books contain them.
 func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "otlp.sock")
 	x := exporterTo(t, "unix://"+path, nil)
@@ -70,7 +70,7 @@ func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
 	}
 }
 
-// TestWhatWasRejectedIsInTheBooks: the points that are rejected and the rest.
+// The books count the spans of rejected points as unsent, and the others as flushed.
 func TestWhatWasRejectedIsInTheBooks(t *testing.T) {
 	r := started(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(partialBody(1, "too old"))
@@ -91,8 +91,7 @@ func TestWhatWasRejectedIsInTheBooks(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyAnswersIsAmbiguousInTheBooks, once: the next payload finds a probe before
-// it.
+// Payloads without a response are ambiguous. Only one is: a probe precedes the next payload.
 func TestWhatNobodyAnswersIsAmbiguousInTheBooks(t *testing.T) {
 	r := started(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden requests")
 
-// golden is a cycle with every field of an origin and of a key, in a form that comes out
-// the same each time: whole weights, two drainers, two buckets.
+// golden returns a cycle with every field of an origin and of a key. Its encoding is deterministic:
+// integer weights, two drainers, two buckets.
 func golden() *testcycle.Cycle {
 	c := newCycle()
 	full := c.Origin(span.Origin{
@@ -59,8 +59,8 @@ func golden() *testcycle.Cycle {
 	return c
 }
 
-// goldenExemplars are those of its first key: of a span that ended within its window, and of
-// one without a high half that ended before.
+// goldenExemplars are exemplars of the first key: one within the window, and one with a short trace
+// ID that ended before.
 func goldenExemplars() *exemplars.Table {
 	opened := testcycle.Opened
 	table := exemplars.New(8)
@@ -76,8 +76,8 @@ func goldenExemplars() *exemplars.Table {
 	return table
 }
 
-// TestGoldenRequests pins the bytes of a request of each dialect, and beside them what is
-// read in them, for a person to review.
+// TestGoldenRequests pins the bytes of a request per dialect, and their decoded content, for
+// review.
 func TestGoldenRequests(t *testing.T) {
 	for name, d := range map[string]points.Config{
 		"spanmetrics": ofInstance("i-1"), "datadog": asDatadog, "explicit": withBounds(.002, .01, 5),
@@ -94,8 +94,8 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestGoldenTotals pins what a request of running totals says, as it is read: that of a
-// second cycle without spans. (Its series may stand in any order, so its bytes are not.)
+// TestGoldenTotals pins the decoded content of running totals after a second cycle without spans.
+// The order of series is random, so the bytes are not pinned.
 func TestGoldenTotals(t *testing.T) {
 	e := testEncoder(ofInstance("i-1"), "1.2.3", &roomForAll)
 	encodeWith(e, golden().Seal(), export.DefaultMaxPayloadBytes)

@@ -149,7 +149,7 @@ const (
 )
 
 // appendExemplar appends an exemplar, if there is one, as a field of a point. Its value is the
-// truncated duration, so that it lies in the bucket that counts the span.
+// truncated duration, so that it is within the bounds of the bucket that counts the span.
 func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
 	if x.Span == 0 {
 		return b

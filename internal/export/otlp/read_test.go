@@ -19,8 +19,8 @@ const (
 	fieldText, fieldBool, fieldInt, fieldArray = 1, 2, 3, 5
 )
 
-// What follows reads requests as plainly as it can be done, for the tests of this room.
-// test/otlp reads the same requests with the library of OpenTelemetry.
+// These functions decode requests in the simplest way, for the tests of this package. test/otlp
+// decodes the same requests with the OpenTelemetry library.
 
 type readRequest []readResource
 
@@ -41,7 +41,7 @@ type readPoint struct {
 	Attributes map[string]any
 	Start, End uint64
 	Calls      *uint64        `json:",omitempty"` // of a NumberDataPoint
-	Count      *uint64        `json:",omitempty"` // of a histogram, as all below
+	Count      *uint64        `json:",omitempty"` // of histograms, like the following fields
 	Sum        float64        `json:",omitempty"`
 	Scale      int64          `json:",omitempty"`
 	Zeros      uint64         `json:",omitempty"`
@@ -54,7 +54,7 @@ type readPoint struct {
 type readExemplar struct {
 	Time          uint64
 	Value         float64
-	Trace, SpanID string // in hexadecimal digits
+	Trace, SpanID string // hexadecimal
 }
 
 func mustRead(t testing.TB, body []byte) (r readRequest) {
@@ -157,7 +157,7 @@ func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p 
 	return p
 }
 
-// readExplicit reads a HistogramDataPoint, whose fields have other numbers.
+// readExplicit decodes a HistogramDataPoint, which has its own field numbers.
 func readExplicit(p *readPoint, message []byte) {
 	for f := range protolite.Fields(message) {
 		switch f.Number {
@@ -214,7 +214,7 @@ func readBuckets(message []byte) (offset int64, counts []uint64) {
 	return offset, counts
 }
 
-// readAttributes reads a list of attributes, in which no name may come twice.
+// readAttributes decodes a list of attributes, and fails the test if a name occurs twice.
 func readAttributes(t testing.TB, message []byte, number protowire.Number) map[string]any {
 	t.Helper()
 	list := map[string]any{}
@@ -260,7 +260,7 @@ func readValue(message []byte) (value any) {
 	return nil
 }
 
-// shown is a request as a person reads it.
+// shown is a request in readable form.
 func (r readRequest) shown(t testing.TB) []byte {
 	t.Helper()
 	text, err := json.MarshalIndent(r, "", "  ")
@@ -270,7 +270,7 @@ func (r readRequest) shown(t testing.TB) []byte {
 	return append(text, '\n')
 }
 
-// points are the points of a metric of one resource, by one attribute.
+// points returns the points of a metric of one resource, by one attribute.
 func (r readResource) points(t testing.TB, metric string, by ...string) map[string]readPoint {
 	t.Helper()
 	points := map[string]readPoint{}

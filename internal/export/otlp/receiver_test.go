@@ -15,10 +15,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 )
 
-// receiver is a server on a real socket that answers as a test says.
+// receiver is a scripted server on a real socket.
 type receiver struct {
 	*httptest.Server
-	answer http.HandlerFunc // to a payload whose body was read
+	answer http.HandlerFunc // answers a payload after its body was read
 
 	mu       sync.Mutex
 	payloads []received
@@ -30,10 +30,10 @@ type received struct {
 	path   string
 	proto  string
 	host   string
-	body   []byte // without gzip
+	body   []byte // decompressed
 }
 
-// newReceiver listens, and begins to serve with Start, StartTLS or on a socket of its own.
+// newReceiver listens. Start, StartTLS, or a socket of the test begins to serve.
 func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	r := &receiver{answer: answer}
 	r.Server = httptest.NewUnstartedServer(r)
@@ -41,7 +41,7 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	return r
 }
 
-// started is a receiver that answers in clear text over TCP.
+// started returns a receiver over TCP without TLS.
 func started(t *testing.T, answer http.HandlerFunc) *receiver {
 	r := newReceiver(t, answer)
 	r.Start()
@@ -81,7 +81,7 @@ func (r *receiver) got() (payloads []received, probes int) {
 	return r.payloads, r.probes
 }
 
-// exporterTo makes an exporter of what ReadVariables would have read.
+// exporterTo returns an exporter for the given variables.
 func exporterTo(t *testing.T, url string, change func(*Config)) *Exporter {
 	t.Helper()
 	endpoint, err := ParseEndpoint(url)
@@ -99,7 +99,7 @@ func exporterTo(t *testing.T, url string, change func(*Config)) *Exporter {
 	return x
 }
 
-// onePayload is a payload of three series with 5, 3 and 2 spans.
+// onePayload returns a payload of three series with 5, 3 and 2 spans.
 func onePayload(t *testing.T, x *Exporter) *export.Payload {
 	t.Helper()
 	c := newCycle()
@@ -122,7 +122,7 @@ func onePayload(t *testing.T, x *Exporter) *export.Payload {
 	return payloads[0]
 }
 
-// deliver offers a payload once, with a deadline that nothing but a test that hangs needs.
+// deliver makes one attempt, with a deadline that ends only a test that hangs.
 func deliver(t *testing.T, x *Exporter, p *export.Payload) export.Attempt {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -130,7 +130,7 @@ func deliver(t *testing.T, x *Exporter, p *export.Payload) export.Attempt {
 	return x.Deliver(ctx, p)
 }
 
-// socketIn is a path for a Unix socket, and its listener.
+// socketIn returns the path of a Unix socket, and its listener.
 func socketIn(t *testing.T) (string, net.Listener) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "otlp.sock")

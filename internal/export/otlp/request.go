@@ -8,15 +8,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-// request is a complete or partial request. It is valid until emit returns.
+// request is a request that a writer has completed, or is writing. A completed request is valid until
+// emit returns.
 type request struct {
 	body        []byte
 	spans       uint64   // 0 for running totals
 	undelivered []uint64 // spans that the receiver may lack, per series of running totals
 }
 
-// writer writes the points of series into requests, none longer than limit. A series that does not
-// fit in a request begins the next one.
+// writer writes the points of series into requests, none longer than limit. For each resource, the
+// caller calls beginResource; then for each series of the resource, write for each point, then
+// endSeries; and end after the last series. A series whose points do not fit in a request begins the
+// next request.
 type writer struct {
 	limit  int
 	emit   func(*request)
@@ -27,10 +30,10 @@ type writer struct {
 	scope            []byte // scope of all metrics, encoded as a field
 	calls, durations metric
 
-	request   request // its body contains the resources before the current one
-	resource  []byte  // attributes of the current one
-	hasPoints bool
-	scratch   []byte // the point that is being written
+	request   request // the body contains the resources before the current one
+	resource  []byte  // attributes of the current resource
+	hasPoints bool    // the request has at least one complete series
+	scratch   []byte  // the point that is being written
 }
 
 // metric is one of the two metrics of a resource.
@@ -74,8 +77,9 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// write adds a point to the current series, with a window that ends with the cycle's. If the
-// dialect has no metric for calls, calls.name is empty.
+// write adds a point to the current series. The period of the point is from start to the end of the
+// cycle's window. If the dialect has no metric for calls (calls.name is empty), only durations are
+// written.
 func (w *writer) write(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
 	if w.calls.name != "" && p.Calls > 0 {
@@ -92,8 +96,9 @@ func (w *writer) write(p *points.Point, start uint64) {
 	}
 }
 
-// endSeries adds the current series to the request, or to the next one if the request would exceed
-// the limit. It reports false, and discards the series, if that alone exceeds the limit.
+// endSeries adds the current series to the request. If the request would exceed the limit then, it
+// ends the request first, and adds the series to the next one. If the series alone exceeds the
+// limit, endSeries discards it and reports false.
 func (w *writer) endSeries() (fits bool) {
 	defer func() { w.calls.series, w.durations.series = w.calls.series[:0], w.durations.series[:0] }()
 	for {

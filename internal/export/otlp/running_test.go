@@ -24,7 +24,7 @@ var roomForAll = totals.Limits{
 	ResourceBytes: 1 << 10,
 }
 
-// addedUp is a series as deltas add up to it.
+// addedUp is the sum of the deltas of a series.
 type addedUp struct {
 	start   uint64
 	calls   uint64
@@ -32,7 +32,7 @@ type addedUp struct {
 	buckets sketch.Buckets
 }
 
-// visitPoints visits the points of requests by the name of their series.
+// visitPoints visits the points of requests, by the name of their series.
 func visitPoints(t *testing.T, requests []sent, temporality uint64,
 	visit func(series, metric string, p *readPoint),
 ) (spans uint64) {
@@ -53,9 +53,9 @@ func visitPoints(t *testing.T, requests []sent, temporality uint64,
 	return spans
 }
 
-// TestRunningTotalsAreSumsOfDeltas encodes random cycles twice, as deltas and as running
-// totals, in requests of several lengths: in each cycle the totals of all series are there,
-// and each is what its deltas come to.
+// TestRunningTotalsAreSumsOfDeltas encodes random cycles as deltas and as running totals, in
+// requests of several lengths. Each cycle contains the totals of all series, and each total is the
+// sum of its deltas.
 func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 	for seed := range uint64(8) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -128,12 +128,11 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 	}
 }
 
-// TestAnOverflowIsOfOneDaemon: two daemons that send to one receiver share no series, those of what
-// finds no room included, in any dialect.
+// Two daemons that send to one receiver share no series, in any dialect, including overflow series.
 func TestAnOverflowIsOfOneDaemon(t *testing.T) {
 	for _, resources := range []int{0, 1} {
 		for _, isDatadog := range []bool{false, true} {
-			seen := map[string]string{} // whose a series is
+			seen := map[string]string{} // instance by series
 			for _, instance := range []string{"one", "other"} {
 				d := points.Config{Instance: instance}
 				if isDatadog {
@@ -174,8 +173,8 @@ func TestAnOverflowIsOfOneDaemon(t *testing.T) {
 	}
 }
 
-// TestATotalThatFitsNowhereLosesWhatHasNotArrived, and nothing else: what the receiver has is
-// counted as flushed already.
+// A total that exceeds the limit of a request loses its undelivered spans only. Delivered ones stay
+// flushed.
 func TestATotalThatFitsNowhereLosesWhatHasNotArrived(t *testing.T) {
 	e := testEncoder(withAll(), "", &roomForAll)
 	cycle := func(spans, limit int) (lost uint64) {
@@ -197,8 +196,8 @@ func TestATotalThatFitsNowhereLosesWhatHasNotArrived(t *testing.T) {
 	}
 }
 
-// TestWhatFindsNoRoomOverflows: its spans are in the one series of its resource for that,
-// or in that of all resources, where there is no room for more of those either.
+// Spans beyond the limits are in the overflow series of their resource, or in the common overflow
+// series if there are too many resources.
 func TestWhatFindsNoRoomOverflows(t *testing.T) {
 	for resources, want := range map[int]map[string]uint64{
 		1: {"web:op0<nil>": 1, "web:op1<nil>": 1, "web:<nil> true": 3},

@@ -10,7 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestNoTagTakesTheNameOfAnOutcome: or the points of good and failed spans would be one.
+// A tag with the name of an outcome attribute does not merge the points of successful and failed
+// spans.
 func TestNoTagTakesTheNameOfAnOutcome(t *testing.T) {
 	for _, d := range []points.Config{withAll(), asDatadog} {
 		c := newCycle()
@@ -36,8 +37,8 @@ func TestNoTagTakesTheNameOfAnOutcome(t *testing.T) {
 	}
 }
 
-// TestSpansThatAreOKAreASeries of their own, beside those of which nobody said so: of an
-// SDK, whose statuses are three.
+// Spans with the status OK of OpenTelemetry have a series of their own, separate from spans with an
+// unset status.
 func TestSpansThatAreOKAreASeries(t *testing.T) {
 	for _, test := range []struct {
 		version string

@@ -50,7 +50,7 @@ func TestNoMistakeInAnEndpointTellsASecret(t *testing.T) {
 	}
 }
 
-// variables are those of an environment.
+// variables returns a getenv for an environment.
 func variables(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -123,7 +123,7 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 			t.Errorf("%s=%s: %v", variable, value, err)
 		}
 	}
-	// A protocol without an endpoint is that of some other program.
+	// A protocol without an endpoint belongs to another program.
 	if _, err := ReadVariables(variables("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")); err != nil {
 		t.Error(err)
 	}
@@ -151,7 +151,7 @@ func TestHeadersAreReadAsTheSpecificationSays(t *testing.T) {
 	}
 }
 
-// TestHeadersAreSecrets: in none of the ways in which a value is shown, and in no error.
+// Headers are secret: no formatting of the settings and no error contains them.
 func TestHeadersAreSecrets(t *testing.T) {
 	h, err := parseHeaders("", "authorization=Bearer%20hunter2")
 	if err != nil {

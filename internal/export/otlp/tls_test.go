@@ -20,7 +20,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 )
 
-// authority is a certificate authority of its own, and its files.
+// authority is a certificate authority with its files.
 type authority struct {
 	folder string
 	key    *ecdsa.PrivateKey
@@ -46,7 +46,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign makes a key and its certificate.
+// sign creates a key and its certificate.
 func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecdsa.PrivateKey,
 	*x509.Certificate,
 ) {
@@ -70,7 +70,7 @@ func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecd
 	return key, cert
 }
 
-// issue makes the files of a certificate and its key.
+// issue creates the files of a certificate and its key.
 func (a *authority) issue(t *testing.T, name string) (certFile, keyFile string) {
 	t.Helper()
 	a.serial++
@@ -97,7 +97,7 @@ func (a *authority) write(t *testing.T, name, kind string, bytes []byte) string 
 	return file
 }
 
-// overTLS is a receiver whose certificate is of an authority, and who asks for ours.
+// overTLS is a receiver with a certificate of an authority. It requests client certificates.
 func overTLS(t *testing.T, a *authority, http2 bool, answer http.HandlerFunc) *receiver {
 	t.Helper()
 	r := newReceiver(t, answer)
@@ -146,8 +146,8 @@ func TestTLSAndBothVersionsOfHTTP(t *testing.T) {
 	}
 }
 
-// TestWhoGoesAfterAWholePayloadIsAmbiguousOverTLSToo: the connection below is the one that
-// is watched.
+// A connection that ends after a complete payload is ambiguous over TLS as well, because the
+// connection below TLS is watched.
 func TestWhoGoesAfterAWholePayloadIsAmbiguousOverTLSToo(t *testing.T) {
 	a := newAuthority(t)
 	for _, http2 := range []bool{false, true} {
@@ -172,7 +172,7 @@ func TestWhoIsNotTrustedHasNothing(t *testing.T) {
 	}
 }
 
-// TestARenewedCertificateIsShown: the files are read for each connection.
+// A renewed certificate is used, because its files are read for each connection.
 func TestARenewedCertificateIsShown(t *testing.T) {
 	a := newAuthority(t)
 	subjects := make(chan string, 2)

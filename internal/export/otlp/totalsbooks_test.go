@@ -28,17 +28,17 @@ func cumulativeTo(t *testing.T, url string, limits totals.Limits) *Exporter {
 	return x
 }
 
-// naiveReader is an exporter whose receiver answers as it is told, without a network, and
-// remembers the largest total of each series that it took.
+// naiveReader is an exporter with a scripted receiver and no network. It records the largest total
+// of each series that it has accepted.
 type naiveReader struct {
 	*Exporter
 	t *testing.T
 
 	mu     sync.Mutex
-	delay  func() time.Duration // before it answers; nil for none
+	delay  func() time.Duration // before the response; optional
 	answer func() export.Attempt
 	totals map[string]uint64 // by series and start
-	ends   map[string]uint64 // of the last window
+	ends   map[string]uint64 // end of the last window, by series
 }
 
 func readerOf(t *testing.T, limits totals.Limits, answer func() export.Attempt) *naiveReader {
@@ -48,7 +48,7 @@ func readerOf(t *testing.T, limits totals.Limits, answer func() export.Attempt) 
 	}
 }
 
-// answers changes what the receiver does from now on.
+// answers changes the behavior of the receiver.
 func (r *naiveReader) answers(a export.Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *naiveReader) describe() export.Exporter {
 	return x
 }
 
-// Encode makes several requests even of few series.
+// Encode creates several requests even for a few series.
 func (r *naiveReader) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	short := *c
 	short.Limit = 4000
@@ -81,7 +81,8 @@ func (r *naiveReader) Deliver(_ context.Context, p *export.Payload) export.Attem
 	return a
 }
 
-// read takes a request, in which no total may fall and no window end before the last.
+// read decodes a request. It fails the test if a total decreases, or if a window ends before the
+// last one.
 func (r *naiveReader) read(body []byte) {
 	visitPoints(r.t, []sent{{body, 0}}, cumulative, func(series, metric string, p *readPoint) {
 		name := fmt.Sprint(series, p.Start)
@@ -105,7 +106,7 @@ func (r *naiveReader) told() (spans uint64) {
 	return spans
 }
 
-// someSpans is a cycle of random spans of a few origins.
+// someSpans returns a cycle of random spans of a few origins.
 func someSpans(rnd *rand.Rand) *aggregate.Sealed {
 	c := newCycle()
 	for o := range rnd.IntN(4) {
@@ -120,10 +121,10 @@ func someSpans(rnd *rand.Rand) *aggregate.Sealed {
 	return c.Seal()
 }
 
-// TestBooksOfRunningTotals sends random cycles to a receiver that fails, refuses and comes
-// back, with room for all series or for few. At any moment the books balance, and what
-// they call flushed is no more than what the largest totals come to that the receiver took.
-// At the end it is all of that, unless totals have ended: those are unsent.
+// TestBooksOfRunningTotals sends random cycles to a receiver that fails, refuses and recovers, with
+// limits for all series or for a few. At any moment the books balance, and no more spans are
+// flushed than the largest accepted totals contain. At the end all of these are flushed, unless
+// totals have ended: then the rest is unsent.
 func TestBooksOfRunningTotals(t *testing.T) {
 	ended, flushed := export.Stats{Unsent: map[export.Reason]uint64{}}, uint64(0)
 	for seed := range uint64(24) {
@@ -135,7 +136,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 			case few && seed%2 == 0:
 				limits.Series = 1 + rnd.IntN(40)
 			case few:
-				limits.Idle = 2 // windows of these cycles are a nanosecond long
+				limits.Idle = 2 // the windows of these cycles are a nanosecond long
 			}
 			moods := rand.New(rand.NewPCG(seed, 6))
 			r := readerOf(t, limits, nil)
@@ -200,9 +201,8 @@ func TestBooksOfRunningTotals(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsTooLongForTheQueueStarvesNoSeries: whenever totals are made the receiver
-// is away, so that the queue has to give up a part; when it is back it gets the rest. After
-// some cycles it has everything.
+// The receiver is unavailable whenever payloads are created, so the queue evicts a part of each
+// copy. Between cycles it accepts the rest. After some cycles it has every series.
 func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: errLost}
@@ -244,8 +244,8 @@ func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
 	})
 }
 
-// TestWhatNobodyAnsweredIsSentAgain where it is a running total, and counts once; of
-// deltas it may not be.
+// A payload without a response is retried if it contains running totals, and counts once. Deltas
+// are not retried.
 func TestWhatNobodyAnsweredIsSentAgain(t *testing.T) {
 	for _, temporality := range []Temporality{Delta, Cumulative} {
 		var mu sync.Mutex
@@ -275,8 +275,8 @@ func TestWhatNobodyAnsweredIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOutOfTotals: the books take the series that brought most since the last
-// payload, however much they had before.
+// Rejected points are assumed to be those with the most undelivered spans, whatever their totals
+// are.
 func TestWhatIsLeftOutOfTotals(t *testing.T) {
 	var mu sync.Mutex
 	answer := []byte(nil)
@@ -309,7 +309,7 @@ func TestWhatIsLeftOutOfTotals(t *testing.T) {
 	}
 }
 
-// TestTotalsHaveEverySpanOfTheBooks: also those that tracers counted and have in no bin.
+// Totals contain all spans of the books, including those that tracers have counted without a bin.
 func TestTotalsHaveEverySpanOfTheBooks(t *testing.T) {
 	now := time.Now()
 	sealed := testcycle.Merged(t, now, aggregate.Group{
@@ -324,8 +324,8 @@ func TestTotalsHaveEverySpanOfTheBooks(t *testing.T) {
 	}
 }
 
-// TestTheTemporalityOfAVariable: as the specification has it, in any case; low memory is
-// delta for what we have.
+// The temporality is read from its variable according to the specification, in upper or lower case.
+// Low memory means delta for these instruments.
 func TestTheTemporalityOfAVariable(t *testing.T) {
 	for text, want := range map[string]Temporality{
 		"":           "",
@@ -349,5 +349,5 @@ func TestTheTemporalityOfAVariable(t *testing.T) {
 	}
 }
 
-// errLost is why nobody knows what became of a payload.
+// errLost is the error of a payload with an unknown outcome.
 var errLost = errors.New("no answer")

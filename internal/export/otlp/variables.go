@@ -54,8 +54,11 @@ type environment struct {
 	errs   error
 }
 
-// both returns the two forms of a variable, in order of precedence.
-func both(name string) []string { return []string{metricsPrefix + name, generalPrefix + name} }
+// forms returns the two variables for a setting, in order of precedence: the one for metrics, and
+// the one for all signals.
+func forms(setting string) []string {
+	return []string{metricsPrefix + setting, generalPrefix + setting}
+}
 
 // lookup returns the first variable that is set, and its value.
 func (e *environment) lookup(variables ...string) (variable, value string) {
@@ -67,7 +70,8 @@ func (e *environment) lookup(variables ...string) (variable, value string) {
 	return "", ""
 }
 
-// read parses the first variable that is set, if any, and returns its name.
+// read parses the first variable that is set, stores its value in to, and returns its name. If none
+// is set, it returns "". An error of parse is added to e.errs.
 func read[T any](
 	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
 ) string {
@@ -83,21 +87,21 @@ func read[T any](
 	return variable
 }
 
-// ReadVariables reads the variables. The error contains all invalid ones; the others are read
-// nevertheless.
+// ReadVariables reads the OTEL_EXPORTER_OTLP variables. The error names every invalid variable; the
+// valid ones are read nevertheless.
 func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	e := &environment{getenv: getenv}
-	v.From = read(e, &v.Endpoint, both("ENDPOINT"), endpointOf)
-	read(e, &v.Headers, both("HEADERS"), parseHeaders)
-	read(e, &v.Timeout, both("TIMEOUT"), parseTimeout)
-	read(e, &v.Compress, both("COMPRESSION"), parseCompression)
+	v.From = read(e, &v.Endpoint, forms("ENDPOINT"), endpointOf)
+	read(e, &v.Headers, forms("HEADERS"), parseHeaders)
+	read(e, &v.Timeout, forms("TIMEOUT"), parseTimeout)
+	read(e, &v.Compress, forms("COMPRESSION"), parseCompression)
 	read(e, &v.Preference, []string{TemporalityVariable}, parsePreference)
 	if !v.Endpoint.IsZero() {
-		read(e, new(string), both("PROTOCOL"), checkProtocol)
+		read(e, new(string), forms("PROTOCOL"), checkProtocol)
 	}
-	_, v.Certificate = e.lookup(both("CERTIFICATE")...)
-	_, v.ClientCert = e.lookup(both("CLIENT_CERTIFICATE")...)
-	_, v.ClientKey = e.lookup(both("CLIENT_KEY")...)
+	_, v.Certificate = e.lookup(forms("CERTIFICATE")...)
+	_, v.ClientCert = e.lookup(forms("CLIENT_CERTIFICATE")...)
+	_, v.ClientKey = e.lookup(forms("CLIENT_KEY")...)
 	return v, e.errs
 }
 

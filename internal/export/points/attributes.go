@@ -21,7 +21,7 @@ import (
 type attributes struct {
 	format format
 	bytes  []byte
-	names  []string // names in the list, and reserved ones
+	names  []string // names that cannot be added: those in the list, and reserved ones
 }
 
 // format defines how attributes are written. It is not safe for concurrent use.
@@ -39,8 +39,8 @@ type format interface {
 	hasResources() bool
 }
 
-// begin starts a list after the existing bytes. It rejects attributes with reserved names, because
-// they are written elsewhere.
+// begin starts a new list after the existing bytes. Attributes with reserved names are not added to
+// it, because they are written elsewhere.
 func (a *attributes) begin(reserved ...string) {
 	a.names = a.names[:0]
 	for _, name := range reserved {
@@ -114,9 +114,10 @@ const (
 	fieldValues = 1 // of ArrayValue
 )
 
-// keyValues is the format of OTLP: KeyValue messages, as fields with the number 1. value is the
-// encoded value of the current attribute.
-type keyValues struct{ value []byte } // of the attribute that is being written
+// keyValues is the format of OTLP: KeyValue messages, each as a field with the number fieldList.
+type keyValues struct {
+	value []byte // encoded value of the attribute that is being written
+}
 
 func (*keyValues) nameOf(attribute string) string { return attribute }
 func (*keyValues) hasResources() bool             { return true }

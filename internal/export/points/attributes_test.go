@@ -178,8 +178,8 @@ func TestAResourceSaysWhichInstanceItIs(t *testing.T) {
 	}
 }
 
-// TestSpansOfAnSDKKeepTheirNames: they are called what OpenTelemetry's SDK called them, by
-// one that is known by its version, whatever a Datadog span with that operation would be.
+// Spans of an OpenTelemetry SDK keep their names. The SDK is identified by its version, whatever a
+// Datadog span with the same operation would be named.
 func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
 	key := span.Key{
 		Service:      "shop",
@@ -204,7 +204,7 @@ func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
 	}
 }
 
-// TestTheResourceOfAnSDKIsItsOwn, and says nothing of Datadog.
+// The resource of an SDK has no attribute of Datadog.
 func TestTheResourceOfAnSDKIsItsOwn(t *testing.T) {
 	a := attributes{format: &keyValues{}}
 	a.resource(&span.Origin{
@@ -223,7 +223,7 @@ func TestTheResourceOfAnSDKIsItsOwn(t *testing.T) {
 	}
 }
 
-// readAttributes reads a list of attributes, in which no name may come twice.
+// readAttributes decodes a list of attributes, and fails the test if a name occurs twice.
 func readAttributes(t testing.TB, message []byte) map[string]any {
 	t.Helper()
 	list := map[string]any{}

@@ -88,8 +88,8 @@ func (d *Dimensions) setBudget(name string, limit int) {
 	d.budgets[name] = limit
 }
 
-// Named iterates over the dimensions that were included by name, with their budgets, 0 if there is
-// none.
+// Named iterates over the dimensions that the operator included by name. budget is the maximum
+// number of values that the operator set for the dimension, or 0 if the default applies.
 func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 	for _, name := range d.names {
 		if !yield(name, d.budgets[name]) {

@@ -6,7 +6,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestDimensionsAreNamedWithTheirBudgets, where they have one.
+// Named returns the dimensions with their budgets.
 func TestDimensionsAreNamedWithTheirBudgets(t *testing.T) {
 	d, err := ParseDimensions("all, tenant.id=200,feature")
 	if err != nil {
@@ -30,7 +30,8 @@ func TestDimensionsAreNamedWithTheirBudgets(t *testing.T) {
 	}
 }
 
-// TestAnOriginIsADimensionWhereItIsNamed, and not among all; what the span says itself goes before.
+// An origin attribute is a dimension only if it is included by name. An attribute of the span takes
+// precedence.
 func TestAnOriginIsADimensionWhereItIsNamed(t *testing.T) {
 	origin := &span.Origin{Env: "prod", Version: "2", Host: "h", ContainerID: "c", RuntimeID: "r"}
 	key := &span.Key{

@@ -76,7 +76,7 @@ var currentNames = map[string]string{
 	"messaging.operation": "messaging.operation.type", "rpc.system": "rpc.system.name",
 }
 
-// attributeName returns OpenTelemetry's name for a tag, or the tag itself if there is none.
+// attributeName returns OpenTelemetry's name for a tag, or the tag itself if it has no attribute.
 func attributeName(tag string) string {
 	if name, known := attributeNames[tag]; known {
 		return name

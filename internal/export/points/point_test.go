@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// TestASumIsNeverNegative: what spans with an error took is taken from what all did, and floats
-// may make a little less than nothing of it. A receiver takes that for a counter that began anew.
+// The sum without errors is a difference of floats, and can be slightly below zero. A receiver
+// would interpret a negative sum as a reset of the counter.
 func TestASumIsNeverNegative(t *testing.T) {
 	var h sketch.Histogram
 	c := testcycle.Cycle{Grid: sketch.CommonGrid()}

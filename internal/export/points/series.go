@@ -25,8 +25,8 @@ type series struct {
 // Group contains the rows of one series. A key has several rows: one per bucket and mapping. Keys
 // that differ only in fields that the dialect omits belong to one series, too.
 type Group struct {
-	Resource    int32 // index in the resources of the cycle
-	first, last int32 // indexes of rows; see grouper.next
+	Resource    int32 // index in grouper.resources
+	first, last int32 // indexes of the first and last row; grouper.next links the rows in between
 }
 
 // grouper groups the rows of a cycle by series. It stores hashes of attributes, because the
@@ -40,7 +40,7 @@ type grouper struct {
 	resourceIndexes map[string]int32 // indexes of resources
 	groupIndexes    map[series]int32 // indexes of groups
 	groups          []Group
-	next            []int32 // for each row, the index of the next row in its group, or -1
+	next            []int32 // by row, the index of the next row in the same group, or -1
 }
 
 func newGrouper(c *Config) grouper {
@@ -125,12 +125,13 @@ type Point struct {
 	Seconds    float64
 	Durations  sketch.Buckets
 	Classic    []uint64           // spans by classic bucket; nil without bounds
-	Exemplar   exemplars.Exemplar // its Span is 0 if there is none
+	Exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// count sets the counts of a point from a histogram, which contains each span once. nanoseconds
-// contains each duration multiplied by the span's weight, so it is scaled to the number of spans;
-// if all weights are one, that changes nothing. count reports whether there are any spans.
+// count sets the counts of a point, and reports whether the point has any spans. The histogram
+// contains each span once. hits is the sum of the spans' weights, and nanoseconds the sum of their
+// durations, each multiplied by its weight. Points have no weights, so count scales nanoseconds by
+// the number of spans per hit.
 func (p *Point) count(h *sketch.Histogram, hits, nanoseconds float64) bool {
 	p.Calls, p.Durations = export.RoundRandomly(hits, math.MaxInt64), h.Buckets(sketch.DefaultMaxBuckets)
 	if spans := float64(p.Durations.Spans); hits > 0 && hits != spans {
@@ -151,7 +152,7 @@ type Reader struct {
 	point      Point            // current point
 	histogram  sketch.Histogram // adds up the rows of a series; empty between uses
 	classic    *sketch.Classic  // the same with classic buckets; nil without bounds
-	sums       []sketch.Sum     // histogram, and classic if not nil
+	sums       []sketch.Sum     // &histogram, and classic if not nil
 }
 
 // NewReader returns a Reader.
@@ -241,10 +242,10 @@ func (r *Reader) read(rows []export.Row, g Group, isError bool) (slowest exempla
 	return slowest
 }
 
-// clamp moves the time of an exemplar into the window of the cycle that counted it. The span may be
-// late, or its clock may be ahead, and Prometheus rejects exemplars that are older than the last
-// one of their series. Like in OTLP, the window excludes its start, by one millisecond, the
-// resolution of Prometheus.
+// clamp moves the time of an exemplar into the window of the cycle that counted it, because
+// Prometheus rejects an exemplar that is older than the last one of the same series. Without clamp,
+// a late span, or one whose clock is ahead, could cause that. The window excludes its start by one
+// millisecond, the resolution of Prometheus.
 func clamp(t, start, end int64) int64 {
 	return min(max(t, start+int64(time.Millisecond)), end)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxRead = 64 << 10 // bytes of a response body that are read
-	maxSaid = 1 << 10  // bytes of it that are shown
+	maxRead    = 64 << 10 // maximum bytes of a response body that are read
+	maxMessage = 1 << 10  // maximum bytes of an error message
 )
 
 // Answers maps status codes to their meanings. A key with one digit applies to all codes that begin
@@ -72,7 +72,7 @@ func (a Answers) read(name string, resp *http.Response, limit int64, now time.Ti
 		message = string(body)
 	}
 	message = strings.TrimSpace(message)
-	answer.Message = message[:min(len(message), maxSaid)]
+	answer.Message = message[:min(len(message), maxMessage)]
 	meaning := a.of(answer.Code)
 	answer.Outcome = meaning.Outcome
 	answer.Err = fmt.Errorf("%s answered %s%s%s", name, answer.Status, Quoted(answer.Message), meaning.Advice)
@@ -88,5 +88,5 @@ func Quoted(message string) string {
 	if message = strings.TrimSpace(message); message == "" {
 		return ""
 	}
-	return fmt.Sprintf(": %q", message[:min(len(message), maxSaid)])
+	return fmt.Sprintf(": %q", message[:min(len(message), maxMessage)])
 }

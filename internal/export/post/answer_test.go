@@ -11,12 +11,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// said is a google.rpc.Status with a text and a RetryInfo.
+// said returns a google.rpc.Status with a message and a RetryInfo.
 func said(text string, retry time.Duration) string {
 	return string(otlpanswer.Status{Code: otlpanswer.Unavailable, Message: text, Retry: retry}.Protobuf())
 }
 
-// TestWhatAnAnswerMeans: by the table, by what stands in it, and how long it is waited.
+// TestWhatAnAnswerMeans tests the meaning of status codes, the message in the body, and the
+// requested delay.
 func TestWhatAnAnswerMeans(t *testing.T) {
 	table := Answers{
 		404: {Outcome: export.OutcomeNotWanted}, 429: {export.OutcomeNotYet, " (later)"},
@@ -104,13 +105,13 @@ func itoa(n int) string {
 	return string([]byte{byte('0' + n/100), byte('0' + n/10%10), byte('0' + n%10)})
 }
 
-// TestALongAnswerCostsLittle: no more of it is read than it may be, nor said than maxSaid.
+// TestALongAnswerCostsLittle expects limits for the bytes read and shown.
 func TestALongAnswerCostsLittle(t *testing.T) {
 	read := 0
 	body := &endless{read: &read}
 	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
 		time.Now())
-	if read > maxRead || len(a.Err.Error()) > 2*maxSaid || len(a.Message) > maxSaid {
+	if read > maxRead || len(a.Err.Error()) > 2*maxMessage || len(a.Message) > maxMessage {
 		t.Errorf("%d bytes were read, and %d are said", read, len(a.Err.Error()))
 	}
 }

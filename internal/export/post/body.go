@@ -28,7 +28,8 @@ const (
 // errWithdrawn is returned to net/http if it reads a body that was withdrawn.
 var errWithdrawn = errors.New("the body was withdrawn")
 
-// trace returns a context with which a request reports its connection and the request for its body.
+// trace returns a context for the request with this body. With it, net/http reports the connection,
+// and that the destination has requested the body.
 func (b *body) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:        func(info httptrace.GotConnInfo) { b.conn.Store(watchedConnOf(info.Conn)) },
@@ -50,7 +51,8 @@ func (b *body) sentCompletely() bool {
 
 // Read implements io.Reader. It fails if the body was withdrawn.
 func (b *body) Read(p []byte) (int, error) {
-	if b.state.CompareAndSwap(unread, beingRead); b.state.Load() == withdrawn {
+	b.state.CompareAndSwap(unread, beingRead) // fails after the first read, and after withdraw
+	if b.state.Load() == withdrawn {
 		return 0, errWithdrawn
 	}
 	n, err := b.bytes.Read(p)
@@ -77,8 +79,8 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// watchedConnOf returns the watchedConn inside a connection, which TLS can wrap. It panics if there
-// is none, because then it would be unknown what arrived.
+// watchedConnOf returns the watchedConn inside a connection, which TLS can wrap. It panics if the
+// connection contains no watchedConn, because then body could not determine whether the request has arrived.
 func watchedConnOf(c net.Conn) *watchedConn {
 	for {
 		switch wrapper := c.(type) {

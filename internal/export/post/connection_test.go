@@ -35,7 +35,7 @@ func TestNobodyListensIsNotYet(t *testing.T) {
 	}
 }
 
-// However the connection ends, the payload is sent again only if the destination cannot have
+// However the connection ends, a payload is retried only if the destination cannot have received
 // all of it.
 func TestHowTheConnectionEndsDecides(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -65,7 +65,7 @@ func TestHowTheConnectionEndsDecides(t *testing.T) {
 func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := served(t, func(_ http.ResponseWriter, r *http.Request) {
-		// The whole body has been read when the client is told to give up.
+		// The client times out after the whole body was read.
 		_, _ = io.Copy(io.Discard, r.Body)
 		cancel()
 		<-r.Context().Done()
@@ -75,7 +75,7 @@ func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
 	}
 }
 
-// A body of which a part was taken has not arrived: by a time-out, or by a reset.
+// A partially sent body has not arrived, whether the attempt ends by a timeout or by a reset.
 func TestPartOfABodyIsNotYet(t *testing.T) {
 	for name, ends := range map[string]func(conn *net.TCPConn, giveUp func()){
 		"a time-out": func(_ *net.TCPConn, giveUp func()) { giveUp(); <-t.Context().Done() },
@@ -105,8 +105,8 @@ func TestPartOfABodyIsNotYet(t *testing.T) {
 	}
 }
 
-// A server that closes idle connections whenever it likes costs nothing: no payload is ever
-// written to one that might be dying.
+// A server that closes idle connections at any time costs nothing, because no payload is written to
+// an idle connection.
 func TestNoConnectionIsUsedTwice(t *testing.T) {
 	var connections, requests atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 	}
 }
 
-// A proxy that knows no Expect says so once, and gets the payload.
+// A proxy without support for Expect answers so once, and then gets the payload.
 func TestExpectationFailed(t *testing.T) {
 	var asked, taken atomic.Int32
 	p := served(t, func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,7 @@ func TestExpectationFailed(t *testing.T) {
 	}
 }
 
-// One that says so of every request is refusing.
+// A proxy that rejects Expect every time is refusing.
 func TestExpectationAlwaysFailed(t *testing.T) {
 	p := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusExpectationFailed)

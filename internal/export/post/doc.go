@@ -15,7 +15,7 @@
 // net/http's goroutines record of a body is atomic, and complete once RoundTrip has returned, because
 // net/http returns from a failed request only after its writing goroutine has ended.
 //
-// Limits: a request ends with its context; maxRead of a response's body is read, maxSaid of it is shown,
+// Limits: a request ends with its context; maxRead of a response's body is read, maxMessage of it is shown,
 // and 64 KiB of its headers are read; no response makes its reader wait for longer than
 // otlpanswer.MaxRetryAfter.
 package post

@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 )
 
-// TestNoErrorShowsAKey: a URL that can't be used holds a password or a key where somebody has
-// mistaken its form, and an error goes to a log.
+// An invalid URL can contain a password or a key in the wrong place, and errors are logged. So no
+// error contains it.
 func TestNoErrorShowsAKey(t *testing.T) {
 	for name, parse := range map[string]func(string) error{
 		"agent": func(text string) error { _, err := agent.ParseURL(text); return err },

@@ -12,9 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// A server that answers questions and hangs before a payload's body is sent none, however
-// often it is offered one and asked what it wants; so each can be tried again. That it
-// has asked for bodies before changes nothing.
+// A server that answers /info but hangs before the body of a payload never gets a body, however
+// often a payload or a probe is sent. So each payload can be retried. It makes no difference
+// whether the server has requested bodies before.
 func TestWhoHangsBeforeBodiesIsSentNone(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]conduct{"from the start": hangs, "after it asked": takes} {
@@ -43,8 +43,8 @@ func TestWhoHangsBeforeBodiesIsSentNone(t *testing.T) {
 	}
 }
 
-// A server that has asked for bodies and asks so late that no time is left for its answer is sent
-// none, so nothing becomes ambiguous.
+// A server that requests the body too late for its response gets no body, so no payload becomes
+// ambiguous.
 func TestWhoAsksLateIsSentNone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, takes, func(t *testing.T, s *server, p *post.Poster) {
@@ -59,7 +59,7 @@ func TestWhoAsksLateIsSentNone(t *testing.T) {
 	})
 }
 
-// exporter is the least that one is: an encoding, and a poster.
+// exporter is a minimal exporter: an encoding and a poster.
 type exporter struct{ *post.Poster }
 
 func (exporter) Encode(c *export.Cycle, emit func(*export.Payload)) (made export.Encoded) {
@@ -75,8 +75,8 @@ func (x exporter) Deliver(ctx context.Context, p *export.Payload) export.Attempt
 	return x.Post(ctx, nil, p.Body).Attempt
 }
 
-// The books of a daemon before such a destination: nothing is ambiguous, all waits and then
-// expires or is still there when the destination takes bodies.
+// With such a destination, the books contain no ambiguous spans. Payloads wait until they expire,
+// or until the destination accepts bodies.
 func TestNothingIsAmbiguousThatNobodyRead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, hangs, func(t *testing.T, s *server, p *post.Poster) {
@@ -99,7 +99,7 @@ func TestNothingIsAmbiguousThatNobodyRead(t *testing.T) {
 	})
 }
 
-// An old proxy that never asks for a body gets every payload, and only the first waits.
+// A proxy that never requests a body gets every payload. Only the first one is delayed.
 func TestServerThatNeverAsksGetsEverything(t *testing.T) {
 	t.Parallel()
 	onBoth(t, neverAsks, func(t *testing.T, s *server, p *post.Poster) {
@@ -113,8 +113,8 @@ func TestServerThatNeverAsksGetsEverything(t *testing.T) {
 	})
 }
 
-// Whoever takes a payload and never answers has one, which is ambiguous. No other
-// follows before it has answered a probe, whether it asks for bodies or not.
+// A destination that reads a payload and never answers gets one payload, which is ambiguous. The
+// next one is sent after a probe was answered, whether or not the destination requests bodies.
 func TestWhoSwallowsOneGetsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, well := range map[string]conduct{"asks": takes, "never asks": neverAsks} {
@@ -140,7 +140,8 @@ func TestWhoSwallowsOneGetsNoOther(t *testing.T) {
 	}
 }
 
-// A destination that takes longer than our patience to ask is not taken for one that never does.
+// A destination that requests bodies later than ContinueTimeout is not mistaken for one that never
+// does.
 func TestWhoIsSlowIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	onBoth(t, isSlow, func(t *testing.T, s *server, p *post.Poster) {
@@ -153,8 +154,8 @@ func TestWhoIsSlowIsWaitedFor(t *testing.T) {
 	})
 }
 
-// Another server in the destination's place is found out, without a payload lost on the way. The first
-// that it is offered may wait for the next try, where its time is up before a probe is answered.
+// Another server at the same address is recognized without a lost payload. Its first payload can
+// wait for a retry, if its time ends before the probe is answered.
 func TestServerThatNeverAsksInThePlaceOfOneThatDoes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, takes, func(t *testing.T, s *server, p *post.Poster) {

@@ -18,19 +18,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 )
 
-// server is a destination that has each request with a body meet what a test wants.
+// server is a destination that handles each request with a body as the test specifies.
 type server struct {
 	net.Listener
 	meets atomic.Pointer[conduct]
 
 	mu      sync.Mutex
-	bodies  []int  // lengths of what was read of each request's body, those not empty
-	expects []bool // whether each request asked whether its body is wanted
+	bodies  []int  // length of each body that is not empty, as far as it was read
+	expects []bool // by request, whether it had an Expect header
 }
 
-// conduct is what a server does with a request whose head was read.
+// conduct is the behavior of a server after it has read the head of a request.
 type conduct struct {
-	waits  time.Duration // before all else
+	waits  time.Duration // before anything else
 	asks   bool
 	leaves leaving
 }
@@ -40,9 +40,9 @@ type leaving int
 
 const (
 	hanging   leaving = iota // never
-	answering                // when its body was read
-	unread                   // its body is not read, the connection is closed
-	read                     // its body is read, and the connection closed
+	answering                // after the body was read
+	unread                   // the connection is closed without reading the body
+	read                     // the connection is closed after the body was read
 )
 
 var (
@@ -53,17 +53,17 @@ var (
 )
 
 const (
-	// shortPatience is enough of it for a test.
+	// shortPatience is a ContinueTimeout that is long enough for a test.
 	shortPatience = 100 * time.Millisecond
 
 	small = 600
 	large = 12 << 20 // more than any socket buffers
 )
 
-// nothing is a body of which nothing can be counted.
+// nothing is a body without statistics.
 var nothing = []byte{0x80}
 
-// onBoth runs a test with a server behind each kind of address.
+// onBoth runs a test with a server on each kind of address.
 func onBoth(t *testing.T, first conduct, test func(t *testing.T, s *server, p *post.Poster)) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
@@ -137,7 +137,7 @@ func (s *server) meet(conn net.Conn, r *http.Request) {
 	if does.asks {
 		fmt.Fprint(conn, "HTTP/1.1 100 Continue\r\n\r\n")
 	}
-	n, err := io.Copy(io.Discard, r.Body) // until the client leaves, where nobody asked
+	n, err := io.Copy(io.Discard, r.Body) // if the body was not requested: until the client disconnects
 	s.mu.Lock()
 	if n > 0 {
 		s.bodies = append(s.bodies, int(n))
@@ -152,7 +152,7 @@ func (s *server) meet(conn net.Conn, r *http.Request) {
 	}
 }
 
-// payloads is how many bodies were read that are no probe's.
+// payloads returns the number of bodies that were read, without probes.
 func (s *server) payloads() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +164,8 @@ func (s *server) payloads() (n int) {
 	return n
 }
 
-// mustPost offers a body and wants this to become of it. Who is to take it has the time that
-// it needs; who is not need not be waited for.
+// mustPost posts a body and expects the given outcome. An accepted attempt has as much time as it
+// needs; other attempts end early.
 func mustPost(t *testing.T, p *post.Poster, want export.Outcome) {
 	t.Helper()
 	timeout := 6 * shortPatience

@@ -12,11 +12,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 )
 
-// net/http calls a request written when its end is still in a buffer. If that end then
-// cannot be written, the destination has not got the request.
+// net/http considers a request written while its end is still in a buffer. If the end cannot be
+// written then, the destination has not received the request.
 func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = r.Body.Read(make([]byte, 1)) // which asks for it
+		_, _ = r.Body.Read(make([]byte, 1)) // requests the body
 	}))
 	defer s.Close()
 	p := New(Config{Endpoint: endpoint.URL{Network: "tcp", Address: s.Listener.Addr().String()}})
@@ -37,7 +37,7 @@ func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 	}
 }
 
-// broken is a connection that only so many writes are left to.
+// broken is a connection that fails after a number of writes.
 type broken struct {
 	net.Conn
 	left int

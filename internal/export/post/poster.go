@@ -68,18 +68,18 @@ type Poster struct {
 	hasAsked  atomic.Bool     // the destination has requested a body at least once
 	probing   chan struct{}   // holds a token while a probe is in flight
 	whenAsked *http.Transport // never sends a body that was not requested
-	unasked   *http.Transport // sends a body that was not requested after Config.Patience
+	unasked   *http.Transport // sends a body that was not requested after Config.ContinueTimeout
 }
 
 const (
-	defaultPatience = time.Second
-	forever         = 24 * time.Hour // longer than the timeout of any request
+	defaultContinueTimeout = time.Second
+	forever                = 24 * time.Hour // longer than the timeout of any request
 )
 
 // New returns a Poster. It opens no connection.
 func New(c Config) *Poster {
 	if c.ContinueTimeout == 0 {
-		c.ContinueTimeout = defaultPatience
+		c.ContinueTimeout = defaultContinueTimeout
 	}
 	return &Poster{
 		cfg:       c,
@@ -127,8 +127,8 @@ var (
 	errNoAnswer = errors.New("no answer to a request that was written whole")
 )
 
-// Post makes one attempt to deliver a body. If the attempt shows that another mode is needed, and
-// the body has certainly not arrived, Post tries once more in that mode.
+// Post makes one attempt to deliver a body. If the destination does not accept the body in the
+// current mode, which means that it has certainly not arrived, Post tries once more in the new mode.
 func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Answer {
 	for isRetry := false; ; isRetry = true {
 		mode, err := p.waitForMode(ctx)
@@ -136,9 +136,10 @@ func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Ans
 			return failed(export.OutcomeNotYet, err)
 		}
 		a := p.send(ctx, header, bytes, mode)
-		wasWrongMode := errors.Is(a.Err, errNotAsked) ||
-			a.Code == http.StatusExpectationFailed && mode != unasked
-		if !wasWrongMode || isRetry {
+		wasWithdrawn := errors.Is(a.Err, errNotAsked)
+		wasExpectRejected := a.Code == http.StatusExpectationFailed && mode != unasked
+		hasNewMode := wasWithdrawn || wasExpectRejected
+		if !hasNewMode || isRetry {
 			return a
 		}
 	}
@@ -157,17 +158,18 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 		return probeFirst, p.noResponse("probe", errNotAsked)
 	}
 	var err error
-	if expectMode(p.mode.Load()) == probeFirst {
+	if isStillNeeded := expectMode(p.mode.Load()) == probeFirst; isStillNeeded {
 		err = p.Probe(ctx)
 	}
 	return expectMode(p.mode.Load()), err
 }
 
-// changeMode changes the mode, unless another request has changed it since the caller's request
-// began.
-func (p *Poster) changeMode(mode, to expectMode) { p.mode.CompareAndSwap(int32(mode), int32(to)) }
+// changeMode changes the mode from the one that the caller's request used. If another request has
+// changed the mode since, it does nothing.
+func (p *Poster) changeMode(from, to expectMode) { p.mode.CompareAndSwap(int32(from), int32(to)) }
 
-// send makes one request with a body. It withdraws the body if it is not requested in time.
+// send makes one request with a body, and changes the mode according to the result. Unless the mode
+// is unasked, it withdraws the body if the destination does not request it in time.
 func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mode expectMode) Answer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -209,10 +211,10 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
-// requestTimeout returns how long the destination has to request a body: half of the remaining
-// time, so that the other half is left for the response. A body requested later would probably be
-// counted but not answered in time. A destination that has never requested a body may never do so,
-// and gets less time.
+// requestTimeout returns the time that the destination has to request a body: half of the time until
+// the deadline of ctx. The other half is left for the response; a body requested later would probably
+// be counted, but not answered in time. A destination that has never requested any body may not
+// support Expect, and gets only Config.ContinueTimeout.
 func (p *Poster) requestTimeout(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok && p.hasAsked.Load() {
 		return time.Until(end) / 2

@@ -12,8 +12,8 @@
 // one service are one series.
 //
 // Spans count as flushed when they are published. LastScrape is when a scrape was last written completely.
-// Clients are told that spans are settled after a complete scrape with them; while one is being written
-// they are in doubt (flush.Scrapes).
+// Spans are settled after a complete scrape that contains them, and in doubt while such a scrape is being
+// written (export.Scrapes).
 //
 // Messages and encoders are those of client_golang. Each series is written separately, in a message that is
 // used again: constant metrics and promhttp keep all series as messages until the last byte is read, which

@@ -127,29 +127,32 @@ func (x *Exporter) recent(series []*record, now int64) []*record {
 // 0 if never.
 func (x *Exporter) LastScrape() int64 { return x.scraped.Load() }
 
-// totalsKeeper maintains the totals and creates generations of them.
+// totalsKeeper maintains the running totals. After each cycle it creates a generation: the records of
+// all series, sorted by labels, which scrapes read while the totals change.
 type totalsKeeper struct {
 	*points.Running
 	reader *points.Reader
 	end    int64            // end of the last cycle, nanoseconds since the Unix epoch
 	order  []*totals.Series // all series, sorted by labels
-	counts totals.Counts    // counts when order was created
+	counts totals.Counts    // counts of the last cycle
 }
 
 func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
 	return &totalsKeeper{Running: points.NewRunning(r, limits), reader: r}
 }
 
-// count adds a cycle. It returns the next generation, and the number of spans that are in no total.
+// count adds a cycle to the totals. It returns the next generation, and the number of spans that are
+// in no total. slow contains the exemplars of the cycle.
 func (k *totalsKeeper) count(c *export.Cycle, slow exemplars.Sealed) (generation []*record, lost uint64) {
 	start := max(k.end, c.Start.UnixNano()) // the clock may have been set back
 	k.end = max(start+1, c.End.UnixNano())
 	k.reader.Begin(slow, start, k.end)
 	lost = k.AddUp(c, start, k.end)
-	if now := k.Counts(); now.Series != k.counts.Series || now.Ended != k.counts.Ended {
+	now := k.Counts()
+	if hasOtherSeries := now.Series != k.counts.Series || now.Ended != k.counts.Ended; hasOtherSeries {
 		k.sort(now.Series)
 	}
-	k.counts = k.Counts()
+	k.counts = now
 	generation = make([]*record, len(k.order))
 	for i, s := range k.order {
 		if k.IsCounted(s) {
@@ -160,9 +163,11 @@ func (k *totalsKeeper) count(c *export.Cycle, slow exemplars.Sealed) (generation
 	return generation, lost
 }
 
+// recordOf returns the last record of a series.
 func recordOf(s *totals.Series) *record { return s.Note.(*record) }
 
-// sort rebuilds the order. New series get a record that contains only their labels.
+// sort rebuilds order, given the number of series. A new series gets a record with its labels only;
+// count replaces it.
 func (k *totalsKeeper) sort(series int) {
 	k.order = make([]*totals.Series, 0, series)
 	for _, resource := range k.Resources() {

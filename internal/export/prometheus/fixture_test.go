@@ -36,7 +36,8 @@ var roomForAll = totals.Limits{
 	Classic:       len(testBounds) + 1,
 }
 
-// exporterWith has all dimensions, and the bounds of the tests unless it is changed.
+// exporterWith returns an exporter with all dimensions and the bounds of the tests, after the given
+// change.
 func exporterWith(t testing.TB, change func(*Config)) *Exporter {
 	t.Helper()
 	dimensions, err := points.ParseDimensions(points.AllDimensions)
@@ -62,7 +63,7 @@ func newCycle(t testing.TB) *testcycle.Cycle {
 	return &testcycle.Cycle{Grid: grid}
 }
 
-// publish has a cycle added, and returns the spans that are in series.
+// publish publishes a cycle, and returns the number of spans in series.
 func publish(x *Exporter, sealed *aggregate.Sealed) (spans uint64, encoded export.Encoded) {
 	var m export.Merger
 	defer m.Forget()
@@ -70,16 +71,16 @@ func publish(x *Exporter, sealed *aggregate.Sealed) (spans uint64, encoded expor
 	return sealed.Spans() - encoded.Lost[export.Unencodable], encoded
 }
 
-// later is a sealed cycle as if it had been that much later.
+// later returns a sealed cycle, moved by the given time.
 func later(sealed *aggregate.Sealed, by time.Duration) *aggregate.Sealed {
 	sealed.Start, sealed.End = sealed.Start.Add(by), sealed.End.Add(by)
 	return sealed
 }
 
-// recent is a sealed cycle as if it had just ended, so that it is shown.
+// recent returns a sealed cycle that has just ended, so that scrapes contain it.
 func recent(sealed *aggregate.Sealed) *aggregate.Sealed { return later(sealed, time.Since(sealed.End)) }
 
-// ask scrapes once, and returns the whole answer.
+// ask scrapes once, and returns the whole response.
 func ask(t testing.TB, x http.Handler, accept, encoding string) (body []byte, header http.Header) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, Path, nil)
@@ -93,7 +94,7 @@ func ask(t testing.TB, x http.Handler, accept, encoding string) (body []byte, he
 	return w.Body.Bytes(), w.Header()
 }
 
-// families reads an answer in protobuf.
+// families decodes a protobuf response.
 func families(t testing.TB, body []byte) map[string]*dto.MetricFamily {
 	t.Helper()
 	all := map[string]*dto.MetricFamily{}
@@ -111,14 +112,14 @@ func families(t testing.TB, body []byte) map[string]*dto.MetricFamily {
 	}
 }
 
-// scraped is the families that a scrape in protobuf has.
+// scraped returns the families of a protobuf scrape.
 func scraped(t testing.TB, x http.Handler) map[string]*dto.MetricFamily {
 	t.Helper()
 	body, _ := ask(t, x, asProtobuf, "")
 	return families(t, body)
 }
 
-// readText reads an answer in text with the library.
+// readText decodes a text response with the library.
 func readText(t testing.TB, body []byte) map[string]*dto.MetricFamily {
 	t.Helper()
 	all := map[string]*dto.MetricFamily{}
@@ -134,7 +135,7 @@ func readText(t testing.TB, body []byte) map[string]*dto.MetricFamily {
 	}
 }
 
-// seriesOf are the metrics of a family by their labels, in the order of the answer.
+// seriesOf returns the metrics of a family by their labels, in the order of the response.
 func seriesOf(t testing.TB, f *dto.MetricFamily) map[string]*dto.Metric {
 	t.Helper()
 	all := map[string]*dto.Metric{}

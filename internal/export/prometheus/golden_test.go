@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden answers")
 
-// golden is a cycle of a Datadog tracer and of an SDK, in a form that comes out the same each time.
+// golden returns a cycle of a Datadog tracer and of an SDK with a deterministic encoding.
 func golden(t testing.TB) *testcycle.Cycle {
 	t.Helper()
 	c := newCycle(t)
@@ -57,13 +57,14 @@ func golden(t testing.TB) *testcycle.Cycle {
 	return c
 }
 
-// put makes a span an exemplar of a key.
+// put adds a span as an exemplar of a key.
 func put(to *exemplars.Table, cycle uint64, key registry.KeyID, isError bool, e exemplars.Exemplar) {
 	one := exemplars.Span{Exemplar: e, Cycle: cycle, Key: uint32(key), IsError: isError}
 	to.Offer(slices.Values([]exemplars.Span{one}))
 }
 
-// goldenExporter has encoded the golden cycle, with an exemplar in a bucket and one above all.
+// goldenExporter returns an exporter after the golden cycle, with an exemplar in a bucket and one
+// above all bounds.
 func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 	t.Helper()
 	table := exemplars.New(8)
@@ -85,7 +86,7 @@ func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 	return x
 }
 
-// TestGoldenAnswers pins the bytes of an answer in each format and dialect.
+// TestGoldenAnswers pins the bytes of a response in each format and dialect.
 func TestGoldenAnswers(t *testing.T) {
 	for _, dialect := range []points.Dialect{points.Spanmetrics, points.Tempo} {
 		x := goldenExporter(t, dialect)
@@ -107,7 +108,7 @@ func TestGoldenAnswers(t *testing.T) {
 		}
 		shown = append(shown, text)
 	}
-	text, err := json.MarshalIndent(shown, "", "  ") // protojson's own spaces differ from run to run
+	text, err := json.MarshalIndent(shown, "", "  ") // the spaces of protojson differ between runs
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +133,11 @@ func compareGolden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// TestAnExemplarStaysUntilThereIsAnother, on the bucket that counts it, classic and native.
+// An exemplar stays until the next one, on the classic and native bucket that counts it.
 func TestAnExemplarStaysUntilThereIsAnother(t *testing.T) {
 	x := goldenExporter(t, points.Spanmetrics)
 	sealed := golden(t).Seal()
-	sealed.Cycle = 2 // of which there is none
+	sealed.Cycle = 2 // a cycle without exemplars
 	publish(x, later(sealed, testcycle.Width))
 	for labels, m := range seriesOf(t, scraped(t, x)[durationsName]) {
 		h, onBuckets := m.GetHistogram(), 0
@@ -160,9 +161,8 @@ func TestAnExemplarStaysUntilThereIsAnother(t *testing.T) {
 	}
 }
 
-// TestExemplars_OfAnyClockAreInOrder: Prometheus refuses an exemplar that is not newer, in
-// milliseconds, than the last one of its series. One SDK with a clock that is an hour ahead,
-// or behind, costs no exemplar of the cycles that follow.
+// Prometheus rejects an exemplar that is not newer, in milliseconds, than the last one of the same
+// series. A client whose clock is an hour off costs no exemplar of later cycles.
 func TestExemplars_OfAnyClockAreInOrder(t *testing.T) {
 	table := exemplars.New(8)
 	x := exporterWith(t, func(c *Config) { c.Exemplars = table })

@@ -15,13 +15,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// counted is what a series has by the model: every duration by itself.
+// counted contains every duration of a series in the model.
 type counted struct {
 	calls     uint64
 	durations []float64 // truncated, seconds
 }
 
-// model is what was counted so far, by labels.
+// model contains the counted series by labels.
 type model map[string]*counted
 
 func (m model) calls() (sum uint64) {
@@ -31,12 +31,12 @@ func (m model) calls() (sum uint64) {
 	return sum
 }
 
-// randomCycle counts random spans of some names in a cycle, and in the model.
+// randomCycle counts random spans of some names in a cycle and in the model.
 func randomCycle(t testing.TB, rnd *rand.Rand, into model) (sealed func(x *Exporter) uint64) {
 	t.Helper()
 	c := newCycle(t)
 	for o := range 1 + rnd.IntN(3) {
-		service := fmt.Sprint("service", o%2) // two processes of one service are one series
+		service := fmt.Sprint("service", o%2) // two processes of one service share a series
 		origin := c.Origin(span.Origin{Service: service, RuntimeID: fmt.Sprint(o)})
 		for range rnd.IntN(6) {
 			name := fmt.Sprint("op", rnd.IntN(5))
@@ -66,8 +66,8 @@ func randomCycle(t testing.TB, rnd *rand.Rand, into model) (sealed func(x *Expor
 	}
 }
 
-// TestTotalsAreTheModels: after many random cycles each series has every span that was counted, in
-// the bucket of its duration, classic and native.
+// After many random cycles each series contains all counted spans, each in the classic and native
+// bucket of its duration.
 func TestTotalsAreTheModels(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd, x, want := rand.New(rand.NewPCG(seed, 1)), exporterWith(t, nil), model{}
@@ -92,7 +92,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 	}
 }
 
-// checkText holds the classic text to the model too.
+// checkText compares the classic text with the model.
 func checkText(t *testing.T, x *Exporter, want model) {
 	t.Helper()
 	body, _ := ask(t, x, "text/plain", "")
@@ -143,8 +143,8 @@ func checkClassic(t *testing.T, h *dto.Histogram, durations []float64) {
 	}
 }
 
-// checkNative counts the durations of each native bucket by its bounds, as Prometheus has them:
-// bucket i holds what is longer than 2^((i-1)/2^schema) and not longer than 2^(i/2^schema).
+// checkNative counts the durations of each native bucket by its bounds as defined by Prometheus:
+// bucket i contains durations above 2^((i-1)/2^schema), up to 2^(i/2^schema).
 func checkNative(t *testing.T, h *dto.Histogram, durations []float64) {
 	t.Helper()
 	want, zeros := map[int]int64{}, uint64(0)
@@ -173,14 +173,13 @@ func checkNative(t *testing.T, h *dto.Histogram, durations []float64) {
 	}
 }
 
-// TestAScrapeIsAWholeNumberOfCycles, whenever it is made: while cycles are counted, scrapers read.
-// What one sees in both metrics is what the model had after some cycle, no series ever falls, and
-// none is in one metric alone.
+// While cycles are counted, scrapers read. Each scrape agrees, in both metrics, with the model
+// after some cycle. No series decreases, and none is in one metric only.
 func TestAScrapeIsAWholeNumberOfCycles(t *testing.T) {
 	const scrapers, cycles = 3, 60
 	x, rnd, want := exporterWith(t, nil), rand.New(rand.NewPCG(3, 3)), model{}
 	var mu sync.Mutex
-	sums := map[uint64]bool{0: true} // of all calls after each cycle
+	sums := map[uint64]bool{0: true} // of all calls, after each cycle
 	var running sync.WaitGroup
 	stop := make(chan struct{})
 	scrapes := make([]int, scrapers)
@@ -219,7 +218,7 @@ func TestAScrapeIsAWholeNumberOfCycles(t *testing.T) {
 	for range cycles {
 		add := randomCycle(t, rnd, want)
 		mu.Lock()
-		sums[want.calls()] = true // before anybody can see it
+		sums[want.calls()] = true // before a scrape can contain it
 		mu.Unlock()
 		add(x)
 	}

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// record is a series as it was after a cycle. It is immutable.
+// record is the state of a series at the end of a cycle, as scrapes read it. It is immutable.
 type record struct {
 	labels     string // encoded
 	start, end int64  // start and end of the counted period
@@ -30,12 +30,13 @@ type record struct {
 	zeros      uint64
 	deltas     []int64            // difference of each native bucket to the previous one
 	cumulative []uint64           // by classic bucket
-	exemplar   exemplars.Exemplar // its Span is 0 if there is none
+	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// next returns the series at the end of a cycle. Prometheus numbers a native bucket by its upper
-// bound, so the offset is one more. The exemplar stays until there is another, because scrapes are
-// less frequent than cycles.
+// next returns the record that follows r, for the totals s at the end of a cycle. e is the exemplar
+// of the cycle; if it is missing, the new record keeps the exemplar of r, because scrapes can be less
+// frequent than cycles. Prometheus numbers a native bucket by its upper bound, and OTLP by its lower
+// one, so the offset is one more.
 func (r *record) next(s *totals.Series, end int64, e exemplars.Exemplar) *record {
 	b := &s.Buckets
 	next := &record{
@@ -47,10 +48,11 @@ func (r *record) next(s *totals.Series, end int64, e exemplars.Exemplar) *record
 	if e.Span == 0 {
 		next.exemplar = r.exemplar
 	}
-	last, cumulative := uint64(0), uint64(0)
-	for i, spans := range b.Counts {
-		next.deltas[i], last = int64(spans-last), spans
+	for i, before := 0, uint64(0); i < len(b.Counts); i++ {
+		next.deltas[i] = int64(b.Counts[i] - before)
+		before = b.Counts[i]
 	}
+	cumulative := uint64(0)
 	for i, spans := range s.Classic {
 		cumulative += spans
 		next.cumulative[i] = cumulative
@@ -146,7 +148,7 @@ func (m *message) addNative(r *record) {
 }
 
 // addExemplar sets the exemplar, also on the classic bucket that contains it. Its value is the
-// truncated duration, so that it lies in the bucket that counts the span.
+// truncated duration, so that it is within the bounds of the bucket that counts the span.
 func (m *message) addExemplar(x *exemplars.Exemplar) {
 	trace, span := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow), fmt.Sprintf("%016x", x.Span)
 	e := &dto.Exemplar{

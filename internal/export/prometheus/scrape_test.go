@@ -20,7 +20,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// TestWhatIsAskedForIsAnswered: formats by what a scraper accepts, gzip or not, the same in all.
+// The format depends on the Accept header, with gzip or without. All formats have the same content.
 func TestWhatIsAskedForIsAnswered(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
@@ -54,7 +54,7 @@ func TestWhatIsAskedForIsAnswered(t *testing.T) {
 	}
 }
 
-// TestNothingIsThereBeforeTheFirstCycle, in any format, and an answer all the same.
+// Before the first cycle, a scrape in any format is empty and succeeds.
 func TestNothingIsThereBeforeTheFirstCycle(t *testing.T) {
 	x := exporterWith(t, nil)
 	for accept, want := range map[string]string{
@@ -67,7 +67,7 @@ func TestNothingIsThereBeforeTheFirstCycle(t *testing.T) {
 	}
 }
 
-// large adds a cycle whose text is longer than what sockets hold.
+// large adds a cycle whose text exceeds the socket buffers.
 func large(t testing.TB, x *Exporter) {
 	t.Helper()
 	limits := roomForAll
@@ -82,7 +82,7 @@ func large(t testing.TB, x *Exporter) {
 	publish(x, recent(c.Seal()))
 }
 
-// serve answers for an exporter, at an address.
+// serve serves an exporter, and returns its address.
 func serve(t testing.TB, x *Exporter) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(x)
@@ -91,7 +91,7 @@ func serve(t testing.TB, x *Exporter) string {
 	return s.Listener.Addr().String()
 }
 
-// hang asks for a scrape and reads nothing of it.
+// hang begins a scrape and reads nothing of the response.
 func hang(t testing.TB, address string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -105,8 +105,8 @@ func hang(t testing.TB, address string) net.Conn {
 	return conn
 }
 
-// TestAScraperThatHangsHoldsUpNobody: others are answered and cycles are counted; it has not
-// scraped, and when it is gone its place is free.
+// A scraper that hangs delays neither other scrapes nor cycles. Its scrape does not count, and a
+// later one can take its place.
 func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	x := exporterWith(t, nil)
 	if cap(x.idle) < 2 {
@@ -142,8 +142,8 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestScrapesHaveTheirTurn: more of them than there may be at a time are answered one after the
-// other, and who leaves while it waits takes no place.
+// Scrapes beyond the limit are answered one after the other. A scraper that disconnects while it
+// waits takes no place.
 func TestScrapesHaveTheirTurn(t *testing.T) {
 	x := exporterWith(t, nil)
 	large(t, x)
@@ -173,8 +173,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 	eventually.True(t, "all places are free", func() bool { return len(x.idle) == maxScrapes })
 }
 
-// TestAnAnswerThatIsCutShortIsNoAnswer: an error of writing ends the connection, so that nobody
-// takes what came for all of it.
+// A write error ends the connection, so that the scraper does not consider the response complete.
 func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
@@ -195,13 +194,13 @@ func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
 	}
 }
 
-// gone is a connection that is closed.
+// gone is a closed connection.
 type gone struct{ *httptest.ResponseRecorder }
 
 func (gone) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
-// TestBooks: every span is flushed as soon as it is in a total, whoever scrapes, at a stop too; the
-// destination is there before the first payload.
+// Every span is flushed when it is in a total, without any scrape, also at shutdown. The
+// destination is in the books before the first cycle.
 func TestBooks(t *testing.T) {
 	x, before := exporterWith(t, nil), runtime.NumGoroutine()
 	f, err := export.New(export.Config{}, x.Describe())

@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// one is a cycle with so many spans of each of some names.
+// one returns a cycle with the given number of spans for each name.
 func one(t testing.TB, x *Exporter, after time.Duration, names ...string) (spans uint64,
 	encoded export.Encoded,
 ) {
@@ -29,7 +29,7 @@ func one(t testing.TB, x *Exporter, after time.Duration, names ...string) (spans
 	return publish(x, later(sealed, after))
 }
 
-// names are the names of the spans that are shown, with their calls.
+// names returns the names of the scraped spans, with their calls.
 func names(t testing.TB, x *Exporter) map[string]float64 {
 	t.Helper()
 	got := map[string]float64{}
@@ -45,8 +45,8 @@ func names(t testing.TB, x *Exporter) map[string]float64 {
 	return got
 }
 
-// TestASeriesThatNobodyCountsEnds after an hour, also where no cycle has any span; and begins anew
-// with another start.
+// A series without new spans ends after an hour, even if no cycle has any span. If it is counted
+// again, it has another start.
 func TestASeriesThatNobodyCountsEnds(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, -time.Hour-time.Minute, "old", "kept")
@@ -70,7 +70,7 @@ func TestASeriesThatNobodyCountsEnds(t *testing.T) {
 	}
 }
 
-// starts are when series began, seconds since the Unix epoch.
+// starts returns the start of each series, in seconds since the Unix epoch.
 func starts(t testing.TB, x *Exporter) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
@@ -80,7 +80,7 @@ func starts(t testing.TB, x *Exporter) map[string]int64 {
 	return got
 }
 
-// TestWhatFindsNoRoomSaysSo: in one series of its service, and the counts say how much.
+// Spans beyond the limits are in one series of their service, and the counts contain their number.
 func TestWhatFindsNoRoomSaysSo(t *testing.T) {
 	x := exporterWith(t, nil)
 	limits := roomForAll
@@ -96,7 +96,7 @@ func TestWhatFindsNoRoomSaysSo(t *testing.T) {
 	}
 }
 
-// TestNoTagSpoilsAScrape: names that mean something to Prometheus, or meet as labels, or are none.
+// No tag makes a scrape invalid: names with a meaning in Prometheus, equal labels, and empty names.
 func TestNoTagSpoilsAScrape(t *testing.T) {
 	x := exporterWith(t, nil)
 	c := newCycle(t)
@@ -108,7 +108,7 @@ func TestNoTagSpoilsAScrape(t *testing.T) {
 			"\xff:\xff", "esc:\"\\\n",
 		},
 		{"a_b:1", "a.c:1"},
-		{"a.b:1", "a_c:1"}, // the same labels
+		{"a.b:1", "a_c:1"}, // the same label
 	} {
 		k := span.Key{Service: "web", Operation: "op", Resource: fmt.Sprint(i), AdditionalTags: tags}
 		c.Add(0, c.Key(origin, k), 0, 1000, 0, 1)
@@ -139,7 +139,7 @@ func textOf(t testing.TB, x *Exporter) map[string]*dto.MetricFamily {
 	return readText(t, body)
 }
 
-// TestWhichHistogramsThereAre, as is asked for and configured.
+// The kinds of histograms depend on the scraper and the configuration.
 func TestWhichHistogramsThereAre(t *testing.T) {
 	for _, c := range []struct{ classic, native bool }{{true, true}, {true, false}, {false, true}} {
 		x := exporterWith(t, func(to *Config) {
@@ -166,7 +166,7 @@ func TestWhichHistogramsThereAre(t *testing.T) {
 	}
 }
 
-// TestTempoHasItsNames.
+// The Tempo dialect has the names of Tempo.
 func TestTempoHasItsNames(t *testing.T) {
 	x := exporterWith(t, func(c *Config) { c.Dialect = points.Tempo })
 	one(t, x, 0, "op")
@@ -178,7 +178,7 @@ func TestTempoHasItsNames(t *testing.T) {
 	}
 }
 
-// TestSeriesThatAreNotCountedShareTheirRecords with the generation before.
+// Series without new spans share their records with the previous generation.
 func TestSeriesThatAreNotCountedShareTheirRecords(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, -20*time.Second, "a", "b")

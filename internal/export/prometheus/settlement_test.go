@@ -12,7 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// held is a connection that takes nothing until it is let go, and then fails or not.
+// held is a connection whose writes block until the test releases them, and then fail or not.
 type held struct {
 	*httptest.ResponseRecorder
 	goOn chan error
@@ -25,7 +25,7 @@ func (h held) Write(b []byte) (int, error) {
 	return h.ResponseRecorder.Write(b)
 }
 
-// reader is a scrape that hangs in its first write. goOn lets it go, and must be called.
+// reader is a scrape that blocks in its first write. The test must call goOn, which releases it.
 func reader(x *Exporter, method string) (goOn func(error)) {
 	w := held{httptest.NewRecorder(), make(chan error)}
 	go func() {
@@ -39,9 +39,9 @@ func reader(x *Exporter, method string) (goOn func(error)) {
 	}
 }
 
-// TestACycleIsSettledByAScrapeThatHasAllOfIt: it is doubtful while one is under way. One that is
-// cut short clears it, and neither one that began before the cycle ended nor a look at the head
-// settles it.
+// A cycle is settled by a complete scrape that contains its spans, and is in doubt during the
+// scrape. An incomplete scrape ends the doubt. A scrape that began before the end of the cycle, or
+// a HEAD request, does not settle it.
 func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := exporterWith(t, nil)
@@ -64,7 +64,7 @@ func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
 			}
 		}
 		x.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-		zeroth := accept(0) // the first of a daemon
+		zeroth := accept(0) // the first cycle of a daemon
 		time.Sleep(time.Minute)
 		says("the scrape came before it", zeroth, "")
 		first := accept(1)
@@ -94,12 +94,12 @@ func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
 	})
 }
 
-// unfinished is a connection that fails when all that was buffered is to leave.
+// unfinished is a connection that fails when its buffer is flushed.
 type unfinished struct{ *httptest.ResponseRecorder }
 
 func (unfinished) FlushError() error { return net.ErrClosed }
 
-// TestWhatNetHTTPStillHasIsNotWritten: a scrape is whole when all of it has left.
+// A scrape is complete when its last byte was written to the connection.
 func TestWhatNetHTTPStillHasIsNotWritten(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")

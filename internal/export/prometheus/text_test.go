@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestALongSeriesIsWholeInText: with labels of any length, also where what a series has is longer
-// than the buffer of who encodes it, a text says what protobuf does, line by line.
+// A series longer than the encoder's buffer has the same content in text as in protobuf, line by
+// line.
 func TestALongSeriesIsWholeInText(t *testing.T) {
 	x := exporterWith(t, nil)
 	c := newCycle(t)
@@ -47,7 +47,7 @@ func TestALongSeriesIsWholeInText(t *testing.T) {
 			t.Fatalf("a line of OpenMetrics is %s", line)
 		}
 	}
-	// For each series a total, buckets, a sum and a count, and for both metrics when it began.
+	// For each series: a total, buckets, a sum, a count, and for both metrics the time of creation.
 	if each := 1 + len(testBounds) + 1 + 2 + 2; len(lines) != names*each {
 		t.Errorf("OpenMetrics has %d lines for %d series, want %d for each", len(lines), names, each)
 	}

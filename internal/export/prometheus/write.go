@@ -126,15 +126,17 @@ func (h *headStripper) Write(text []byte) (int, error) {
 // fieldMetric is the number of the field metric in MetricFamily.
 const fieldMetric = 4
 
-// writeMessage writes a family as one length-delimited message. It encodes series by series to save
-// memory.
+// writeMessage writes a family as one length-delimited message. The length precedes the message, so
+// each series is converted twice: first to compute its length, then to write it. Keeping all of them
+// in memory would cost more. Marshalling cannot fail, because all texts are valid UTF-8; w keeps
+// write errors until it is flushed.
 func (f *family) writeMessage(w *bufio.Writer, series []*record) {
 	head, _ := proto.Marshal(&f.head)
-	size := len(head)
+	length := len(head)
 	for _, r := range series {
-		size += protowire.SizeTag(fieldMetric) + protowire.SizeBytes(proto.Size(f.toMetric(r)))
+		length += protowire.SizeTag(fieldMetric) + protowire.SizeBytes(proto.Size(f.toMetric(r)))
 	}
-	b := append(protowire.AppendVarint(nil, uint64(size)), head...)
+	b := append(protowire.AppendVarint(nil, uint64(length)), head...)
 	for _, r := range series {
 		metric := f.toMetric(r)
 		b = protowire.AppendTag(b, fieldMetric, protowire.BytesType)

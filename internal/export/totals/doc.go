@@ -10,16 +10,16 @@
 // not counted for the longest time ends. A series that is counted after its end begins again, with another
 // start.
 //
-// No series ends in the cycle in which it is counted. Spans that find no room in a cycle are counted in one
-// more series of their resource, with the overflow attributes, as in the OpenTelemetry SDKs; beyond
-// Limits.Resources of those, or if a resource is longer than Limits.ResourceBytes, in that of one common
-// resource.
+// No series ends in the cycle in which it is counted. Spans of series beyond the limits are counted in an
+// overflow series, as in the OpenTelemetry SDKs. Each resource can have one overflow series, with the
+// overflow attributes. If there are Limits.Resources of them already, or if the resource is longer than
+// Limits.ResourceBytes, the spans are counted in the overflow series of one common resource.
 //
 // A histogram adds up to the histogram of all spans, at its scale. Classic buckets are added up too, if
 // Limits.Classic says that there are any.
 //
-// Delivery is known for whole cycles: Begin is told when all earlier cycles are settled. Undelivered is
-// what a reader may lack of a series, and Lost what it may lack of series that have ended.
+// Delivery is tracked for whole cycles: an argument of Begin reports that all earlier cycles are settled.
+// Undelivered returns the spans of a series that a reader may lack, and Lost those of series that ended.
 //
 // Concurrency: one user at a time, the goroutine that encodes.
 //

@@ -37,7 +37,7 @@ type Series struct {
 	index    int           // index in Resource.Series
 	cycle    uint64        // last cycle in which it was counted
 	end      int64         // end of the window of that cycle
-	settled  uint64        // number of Spans that are delivered or lost
+	settled  uint64        // part of Spans that is delivered or lost, unless Totals.settled includes cycle
 	recent   *list.Element // element of Totals.recent
 }
 
@@ -61,7 +61,7 @@ type Totals struct {
 	bytes     int       // encoded attributes and resources
 
 	cycle                  uint64
-	settled                uint64 // all spans up to this cycle are delivered or lost
+	settled                uint64 // last cycle up to which all spans are delivered or lost
 	windowStart, windowEnd int64  // window of the cycle
 	overflowing            int    // overflow series begun in the cycle
 	lost                   Lost   // spans lost in the cycle
@@ -126,8 +126,9 @@ type Counted struct {
 	Classic []uint64 // not cumulative; Limits.Classic elements
 }
 
-// Add adds the counts of a cycle to a series, and returns that series. It is an overflow series if
-// there is no room for another series. Add retains none of its arguments.
+// Add adds the counts of a cycle to the series with the given resource and attributes, and returns
+// the series. If the series is new and the limits do not permit it, Add uses an overflow series
+// instead. Add retains none of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
@@ -137,7 +138,7 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 		t.counts.Overflowed += counted.Spans
 		s = t.overflowOf(resource)
 	}
-	if s.cycle <= t.settled {
+	if t.Undelivered(s) == 0 { // record this before s.cycle changes
 		s.settled = s.Spans
 	}
 	s.Spans += counted.Spans
@@ -159,9 +160,9 @@ func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowOf returns the overflow series of a resource, or that of the common resource if there are
-// too many. It always succeeds: Limits reserves memory for overflow series, and makeRoom evicts
-// those of earlier cycles.
+// overflowOf returns the overflow series of a resource. If the limits do not permit another overflow
+// series, it returns the one of the common resource, which always can be added: Limits reserves
+// memory for the overflow series of one cycle, and makeRoom evicts those of earlier cycles.
 func (t *Totals) overflowOf(resource []byte) *Series {
 	overflow := []byte(t.overflow)
 	s := t.find(resource, overflow)
@@ -177,9 +178,9 @@ func (t *Totals) overflowOf(resource []byte) *Series {
 	return s
 }
 
-// Undelivered returns the number of spans of a series that the destination may lack.
+// Undelivered returns the number of spans of a series that are neither delivered nor lost.
 func (t *Totals) Undelivered(s *Series) uint64 {
-	if s.cycle <= t.settled {
+	if isSettled := s.cycle <= t.settled; isSettled {
 		return 0
 	}
 	return s.Spans - s.settled
@@ -246,8 +247,8 @@ func (t *Totals) newSeries(resource, attributes []byte) *Series {
 	return s
 }
 
-// end removes a series, and its resource if that has no other. It returns the number of undelivered
-// spans.
+// end removes a series, and its resource if the resource has no other series. It returns the number
+// of undelivered spans. Lists are unordered, so the last element takes the place of the removed one.
 func (t *Totals) end(s *Series) (lost uint64) {
 	t.counts.Ended++
 	lost = t.Undelivered(s)

@@ -15,13 +15,13 @@ import (
 
 const overflow, common = "overflow", "common"
 
-// The model: a list that is searched, and histograms that have room for everything.
+// The model is a list that is searched linearly, with histograms of unlimited size.
 type model struct {
 	limits            Limits
-	series            []*modelSeries // the one that was counted last at the end
+	series            []*modelSeries // the most recently counted is the last
 	cycle             int
 	start, end        int64
-	overflows         int // that began in the cycle
+	overflows         int // begun in the cycle
 	ended, overflowed uint64
 	lost              Lost // in the cycle
 }
@@ -38,7 +38,7 @@ type modelSeries struct {
 	classic              []uint64
 }
 
-// finish ends it, and returns what has not arrived.
+// finish ends a series, and returns the number of undelivered spans.
 func (s *modelSeries) finish() uint64 {
 	s.hasEnded = true
 	return s.spans - s.arrived
@@ -70,7 +70,7 @@ func (m *model) find(resource, attributes string) *modelSeries {
 	return nil
 }
 
-// fits says whether there is room for one more series.
+// fits reports whether another series is within the limits.
 func (m *model) fits(resource, attributes string) bool {
 	bytes, resources := len(attributes), map[string]bool{resource: true}
 	for _, s := range m.series {
@@ -121,7 +121,7 @@ func (m *model) add(resource, attributes string, counted Counted, bins []sketch.
 	s.histogram.AddBins(sketch.OwnMapping, bins)
 }
 
-// seen is a series in a form that can be compared.
+// seen is a series in comparable form.
 type seen struct {
 	start   int64
 	calls   uint64
@@ -155,9 +155,9 @@ func (t *Totals) all() map[string]seen {
 	return all
 }
 
-// TestTotalsAreTheModels adds random histograms of random series over many cycles, with more or less room,
-// and expects what a list of everything has: also of the spans that the reader may lack, where some cycles
-// are settled and some series are abandoned.
+// TestTotalsAreTheModels adds random histograms of random series over many cycles, with various
+// limits, and compares the totals with the model. Some cycles are settled, and some series
+// abandoned, so the undelivered spans are compared as well.
 func TestTotalsAreTheModels(t *testing.T) {
 	var counts Counts
 	var lost Lost
@@ -244,7 +244,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 	}
 }
 
-// TestTotalsKeepNothingThatTheyAreGiven: all of it is used for the next series.
+// Totals retain no argument, because the caller reuses all of them.
 func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
 	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow),
 		[]byte(common))
@@ -262,8 +262,8 @@ func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
 	}
 }
 
-// TestTotalsOfOneCycleNeverEndInIt: with room for two, the third of a cycle is counted with
-// what overflows, and in the next cycle, when the two are not counted, it gets their place.
+// A series does not end in the cycle that counts it. With a limit of two, the third series of a
+// cycle overflows. In the next cycle, it can replace one that is not counted.
 func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 	totals := New(Limits{
 		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1,
@@ -287,7 +287,7 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 	}
 }
 
-// TestTotalsDoNotEndWithinTheirTime: to the nanosecond.
+// A series ends when it has been idle for the limit, exact to the nanosecond.
 func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
 		[]byte(common))
