@@ -11,7 +11,7 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race,)
 
 # Names of tests that run without the race detector: its own allocations would change their
 # result, or it only slows them down because one goroutine compares thousands of values.
-PLAIN := Alloc|Agrees|MemoryLimit_
+PLAIN := Alloc|Agree|MemoryLimit_|Simulation_
 
 # Separate modules, so that the daemon's module does not depend on their dependencies.
 TEST_MODULES  := $(dir $(wildcard test/*/go.mod))

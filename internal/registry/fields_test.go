@@ -30,10 +30,10 @@ func floodIn(field string, n int) span.Key {
 	return key
 }
 
-// TestAFloodInAnyFieldLeavesTheNeighbourItsRows: one origin sends noise in one field, ten times
+// TestSimulation_FloodInAnyField: one origin sends noise in one field, ten times
 // as many spans as the other. The quiet one has a fair share of keys, each of which has its name
 // in each interval from its second span on in the first interval, and from its first on later.
-func TestAFloodInAnyFieldLeavesTheNeighbourItsRows(t *testing.T) {
+func TestSimulation_FloodInAnyField(t *testing.T) {
 	for _, field := range append(span.LabelNames(), "facts", "tag keys", "several") {
 		config := registry.DefaultConfig()
 		config.MaxAggregates = 800

@@ -199,13 +199,13 @@ func namesBelow(below int, family string, flood func(*rand.Rand, int) []string) 
 	}
 }
 
-// TestRecurringValues_KeepTheirRows is the promise of docs/cardinality.md: a value that comes at
+// TestSimulation_RecurringValuesKeepRows is the promise of docs/cardinality.md: a value that comes at
 // least twice in every interval has its own row from the second interval on while such values are
 // fewer than half of the budget, and from the fourth on while they are fewer than seven eighths,
 // whatever else arrives; masks never take more than a quarter. It holds from the value's first
 // span in such an interval on, also when the values begin while a flood is running, and when they
 // begin again after a pause.
-func TestRecurringValues_KeepTheirRows(t *testing.T) {
+func TestSimulation_RecurringValuesKeepRows(t *testing.T) {
 	for family := range families {
 		for shape, flood := range floods {
 			limits := []int{64}
@@ -285,10 +285,10 @@ func TestRecurringValues_InTheFirstInterval(t *testing.T) {
 	}
 }
 
-// TestIdentifiersByZipfsLaw_HaveMasks: identifiers of which few come often and many seldom share
+// TestSimulation_IdentifiersByZipfsLaw: identifiers of which few come often and many seldom share
 // a budget with routes. No span is counted without a name, because there is a mask for each
 // identifier that finds no row, and the routes have theirs.
-func TestIdentifiersByZipfsLaw_HaveMasks(t *testing.T) {
+func TestSimulation_IdentifiersByZipfsLaw(t *testing.T) {
 	for _, exponent := range []float64{0.7, 0.9, 1.1, 1.5} {
 		for _, begin := range []int{0, 3} {
 			f := newTraffic(1024, "zipf")

@@ -222,10 +222,10 @@ func TestABoundWithinAStep(t *testing.T) {
 	}
 }
 
-// TestWhatCollapsesIsReadWhereItWas: without memory a store keeps its highest cells, and counts
+// TestCollapsedCells_AgreeWithModel: without memory a store keeps its highest cells, and counts
 // lower durations in the lowest of these. Classic buckets read that cell correctly, even if no
 // duration belongs to it.
-func TestWhatCollapsesIsReadWhereItWas(t *testing.T) {
+func TestCollapsedCells_AgreeWithModel(t *testing.T) {
 	near, err := GridWith([]float64{.1, .101, .102, .103, .104, .105, .106, .107, .108, .109, .11, .111})
 	if err != nil {
 		t.Fatal(err)

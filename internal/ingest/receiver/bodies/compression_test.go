@@ -160,10 +160,10 @@ func TestWhatIsDamagedIsNotTooLarge(t *testing.T) {
 	}
 }
 
-// TestABombCostsWhatABodyMay checks, for all compressions, that a message that is too large after decompression
+// TestMemoryLimit_DecompressionBomb checks, for all compressions, that a message that is too large after decompression
 // returns ErrTooLarge, and that its memory is limited by the maximum body, except for garbage in proportion to the
 // message.
-func TestABombCostsWhatABodyMay(t *testing.T) {
+func TestMemoryLimit_DecompressionBomb(t *testing.T) {
 	const most = 512 << 10
 	noise := random(rand.New(rand.NewPCG(5, 6)), 3*most)
 	for name, message := range map[string][]byte{
