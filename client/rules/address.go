@@ -114,7 +114,7 @@ func addressEnd(s string) int {
 }
 
 // dottedEnd returns the end of four numbers below 256 with the given separator at the start of s, or 0 if
-// there are none. In host names, more text can follow.
+// s does not start with them. In host names, more text can follow.
 func dottedEnd(s string, separator byte) int {
 	value, digits, dots := 0, 0, 0
 	for i := range len(s) {
