@@ -162,7 +162,7 @@ func (l *LossLog) logNames() {
 		args = append(args, "mostly", label, "mostly_keys", keys)
 	}
 	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise "+
-		"--cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for "+
+		"--cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-total for "+
 		"whole_key", args...)
 }
 

@@ -277,7 +277,7 @@ func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	p := newProxy(t, address)
 	say := func(state, said string) {
 		p.adds.Store(&map[string]any{"otlp": map[string]any{
-			"requests": map[string]int{"counted": 9}, "forwarded": map[string]int{"taken": 2, "refused": 7},
+			"requests": map[string]int{"counted": 9}, "forwarded": map[string]int{"accepted": 2, "refused": 7},
 			"connections": map[string]int{"live": 1, "max": 9}, "last_heard": time.Now(),
 			"forward": map[string]string{"url": "http://collector:4318", "state": state, "said": said},
 		}})

@@ -140,7 +140,7 @@ func TestSDKInABrowser(t *testing.T) {
 		}
 	}
 	if s := d.status(t); s.Books.Received != 2*spans || s.Books.DroppedTotal() != 0 ||
-		s.OTLP.Requests["counted_before"] != 2 || s.OTLP.Forwarded["later"] != 2 {
+		s.OTLP.Requests["duplicate"] != 2 || s.OTLP.Forwarded["retryable"] != 2 {
 		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Books, s.OTLP)
 	}
 	b.takeComplaints() // of the two overload responses

@@ -46,7 +46,7 @@ func (f *Findings) sums(s *status.Status) {
 
 // requestFixes are fixes for requests that were not counted, by result.
 var requestFixes = map[string]string{
-	"unread":     "what its sender writes is no valid body; spanstatsd's log says what is wrong with it",
+	"unparsable": "what its sender writes is no valid body; spanstatsd's log says what is wrong with it",
 	"no_room":    "there is too little CPU or memory to count it: raise --ring-slots, or the limits",
 	"too_many":   "it has more spans than the rings have slots: raise --ring-slots, or lower the batch",
 	"too_large":  "raise the door's --...-max-body and --...-max-body-bytes, or lower the batch",

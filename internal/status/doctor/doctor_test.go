@@ -120,7 +120,7 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 			},
 		},
 		{doctor.Notice, "counted twice: door otlp: of 2 requests the sender", func(s *status.Status) {
-			s.Receivers["otlp"].Requests["by_tracer"] = 2
+			s.Receivers["otlp"].Requests["computed_by_client"] = 2
 		}},
 		{
 			doctor.Notice, "counted twice: door otlp: what goes on to http://collector:4318",
@@ -129,7 +129,7 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 			},
 		},
 		{doctor.Notice, "counted twice: 3 requests with statistics", func(s *status.Status) {
-			s.APM.Statistics["merged"], s.APM.Statistics["unfit"] = 2, 1
+			s.APM.Statistics["merged"], s.APM.Statistics["incompatible"] = 2, 1
 		}},
 		{
 			doctor.Wrong, "destination agent: http://agent:8126 answers, and takes nothing: 400",
@@ -175,10 +175,10 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 			s.Books.Dropped["left_to_agent"] = 3
 		}},
 		{
-			doctor.Notice, "door apm: 6 requests were left to the agent to count: unread",
+			doctor.Notice, "door apm: 6 requests were left to the agent to count: unparsable",
 			func(s *status.Status) {
 				s.Receivers["apm"] = &status.ForwardingReceiver{Receiver: status.Receiver{
-					Requests:  map[string]uint64{"unread": 6},
+					Requests:  map[string]uint64{"unparsable": 6},
 					LastHeard: s.At,
 				}}
 			},
@@ -323,9 +323,9 @@ func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
 func TestWhereNotAllIsReceivedNothingIsMissing(t *testing.T) {
 	for name, change := range map[string]func(*status.Status){
 		"reading": func(s *status.Status) {
-			s.Config = append(s.Config, status.Setting{Name: "otlp-reading", Value: "datadog"})
+			s.Config = append(s.Config, status.Setting{Name: "otlp-semantics", Value: "datadog"})
 		},
-		"counted before": func(s *status.Status) { s.Receivers["otlp"].Requests["by_tracer"] = 1 },
+		"counted before": func(s *status.Status) { s.Receivers["otlp"].Requests["computed_by_client"] = 1 },
 	} {
 		s := healthy()
 		s.SDKs.Exported = 20

@@ -117,7 +117,7 @@ func (f *Findings) sdks(s *status.Status) {
 // countsAll reports whether each span that an SDK exports to the daemon is counted as received.
 func countsAll(s *status.Status) bool {
 	d := s.Receivers["otlp"]
-	return setting(s, "otlp-reading") != "datadog" && d != nil && d.Requests["by_tracer"] == 0
+	return setting(s, "otlp-semantics") != "datadog" && d != nil && d.Requests["computed_by_client"] == 0
 }
 
 // twice reports other components that count the same spans.
@@ -126,7 +126,7 @@ func (f *Findings) twice(s *status.Status) {
 	before := len(*f)
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
 		d := s.Receivers[name]
-		if n := d.Requests["by_tracer"]; n > 0 {
+		if n := d.Requests["computed_by_client"]; n > 0 {
 			f.add(Notice, about, "have the daemon count them: DD_TRACE_STATS_COMPUTATION_ENABLED=false",
 				"door %s: of %d requests the sender has counted the spans itself "+
 					"(Datadog-Client-Computed-Stats), so they are not counted here", name, n)

@@ -175,7 +175,7 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 			Spans: status.Spans{Books: status.Books{Received: 7, Balanced: true}},
 			Senders: status.Senders{Receivers: map[string]*status.ForwardingReceiver{"apm": {}, "otlp": {
 				Receives:  "OTLP",
-				Forwarded: map[string]uint64{"taken": 2, "refused": 5, "left": 0},
+				Forwarded: map[string]uint64{"accepted": 2, "refused": 5, "client_gone": 0},
 				Forward: &status.Forward{
 					URL: "http://collector:4318", State: state,
 					Said: "401 no key\x1b",
@@ -184,7 +184,7 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 			Delivery: status.Delivery{Agent: status.Agent{State: status.AgentOff}},
 		}, nil, false)
 		for _, want := range []string{
-			want, "OTLP goes on to  http://collector:4318", "requests: refused 5, taken 2", `401 no key\x1b`,
+			want, "OTLP goes on to  http://collector:4318", "requests: accepted 2, refused 5", `401 no key\x1b`,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in\n%s", state, want, text)
