@@ -35,9 +35,8 @@ type daemonFlags struct{ url, caFile string }
 
 // addTo adds the flags to a flag set.
 func (d *daemonFlags) addTo(f *pflag.FlagSet) {
-	f.StringVar(&d.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the "+
-		"host where it asks for them")
-	f.StringVar(&d.caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the "+
+	f.StringVar(&d.url, "url", "", "URL of the daemon, http://host:port, or http://user:password@host:port")
+	f.StringVar(&d.caFile, "ca-file", "", "PEM file with the certificate authority for an https:// URL (default: the "+
 		"system's)")
 }
 

@@ -20,12 +20,12 @@ func newDoctorCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say of a running daemon what is right and what is not, each with its mend",
-		Long: `Ask a running daemon for its status and say line by line what is right, what may
-surprise, and what is wrong, each with its mend. The daemon is the one at --url,
-or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
+		Short: "Diagnose a running daemon, with a fix for each problem",
+		Long: `Read the status of a running daemon and print one line per finding: ok, notice, or
+wrong, with a fix. The daemon is the one at --url, at the address in
+SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
-Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
+The exit status is 1 if something is wrong, and 3 if no daemon responds.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := daemon.source(timeout)

@@ -190,7 +190,7 @@ func runVersion(t *testing.T, v version, socket string, agent *standin.Agent) (*
 		}
 	}()
 	for line := range said {
-		if line == "listening for tracers" {
+		if line == "listening for clients" {
 			return cmd, said
 		}
 	}

@@ -106,8 +106,8 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 		}
 	}
 	if f.Stats {
-		s.config.Log.Warn("the agent asks for tags that only it can read, or leaves out traces by their " +
-			"tags; OTLP is left to it to count")
+		s.config.Log.Warn("the agent is configured with tags or filters that only it can evaluate; it counts OTLP spans " +
+			"itself")
 	}
 	s.agentPolicy.Store(nil)
 	return changed

@@ -65,7 +65,7 @@ func listening(t *testing.T, cmd *exec.Cmd) (*process, map[string]any) {
 			p.lines <- line
 		}
 	}()
-	said := p.await("listening for tracers")
+	said := p.await("listening for clients")
 	p.http, _ = said["http"].(string)
 	return p, said
 }
