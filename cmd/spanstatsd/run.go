@@ -41,6 +41,7 @@ and all reasons, one a line.`,
 			}
 			if queue, ok := cmd.ErrOrStderr().(*logqueue.Queue); ok {
 				o.config.LogLinesLost = queue.Lost
+				o.config.FlushLog = func() { queue.Flush(lastLines) }
 				queue.OnLost(func(lines uint64) {
 					o.config.Log.Warn("log lines were lost: nobody read them in time", "lines", lines)
 				})

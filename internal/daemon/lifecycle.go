@@ -26,6 +26,7 @@ func (d *Daemon) Start() {
 	d.background.Go(d.followFeatures)
 	d.config.Supervisor.Ready(d.statusLine)
 	d.background.Go(d.logLosses)
+	d.background.Go(func() { d.recoveryFile.FollowPredecessors(d.stopping) })
 	d.announce()
 }
 
@@ -67,7 +68,6 @@ func (d *Daemon) Stop() status.Books {
 			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "held", other.Books.Held,
 			"before_found", other.Books.BeforeFound)
 	}
-	d.markCrashesReported()
 	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("the next daemon will take this one for one that was killed", "error", err)
 	}

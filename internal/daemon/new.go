@@ -3,9 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -68,7 +66,8 @@ func (d *Daemon) newPipeline(config Config) (err error) {
 	if err = d.newComponents(config); err != nil {
 		return errors.Join(err, d.recoveryFile.Remove())
 	}
-	d.reportCrashes(config)
+	// Only now, so that a daemon which fails to start does not report crashes.
+	d.recoveryFile.ReportCrashes()
 	return nil
 }
 
@@ -79,12 +78,10 @@ func (d *Daemon) newRecoveryFile(config *Config) (err error) {
 			return err //nolint:wrapcheck // it says what to do
 		}
 	}
-	var unmapped error
-	d.recoveryFile, unmapped, err = recovery.Create(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
-	if unmapped != nil {
-		config.Log.Warn("should this daemon be killed, what it holds is lost, and counted by nobody, since "+
-			"its running file can't be mapped; give the directory of --socket some room", "error", unmapped)
-	}
+	d.recoveryFile, err = recovery.Create(recovery.Config{
+		Path: config.Ingest.Socket.Path, Connections: config.Ingest.MaxConnections,
+		Log: config.Log, FlushLog: config.FlushLog,
+	})
 	config.Aggregate.Running, config.Admit.Running, config.Ingest.Running = d.recoveryFile, d.recoveryFile, d.recoveryFile
 	return err
 }
@@ -143,7 +140,7 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit, Preset: config.Preset,
 		Sources: d.sources, Spans: config.PrometheusAddr == "",
-		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.crashes },
+		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: d.recoveryFile.Crashes,
 		LostToKills: d.recoveryFile.Losses,
 	})
 	if err != nil && d.scrapeServer != nil {
@@ -161,44 +158,6 @@ func (d *Daemon) newScrapeServer(config *Config) (err error) {
 		})
 	}
 	return err
-}
-
-// reportDelay is enough time for a log line to be written.
-const reportDelay = time.Second
-
-// reportCrashes logs the daemons that have crashed before this one, and their losses. After
-// reportDelay it marks the crashes as reported. If this daemon crashes earlier, the next one reports
-// them again. reportCrashes is called at the end of New, so that a daemon which fails to start does
-// not report crashes.
-func (d *Daemon) reportCrashes(config Config) {
-	names, err := d.recoveryFile.FindCrashed()
-	d.crashes = len(names)
-	if err != nil {
-		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books",
-			"error", err)
-	}
-	if d.crashes > 0 {
-		all := d.recoveryFile.Losses()
-		attributes := []any{"daemons", d.crashes, "names", names, "unknown", all.Unknown, "awaited", all.Awaited}
-		for _, receiver := range slices.Sorted(maps.Keys(all.Receivers)) {
-			if loss := all.Receivers[receiver]; loss != (recovery.Loss{}) {
-				attributes = append(attributes,
-					receiver+"_lost", loss.Lost, receiver+"_ambiguous", loss.Ambiguous)
-			}
-		}
-		config.Log.Warn("the daemon before this one was killed: spans that it held and nobody else has are "+
-			"lost, clients hand over again what they keep; look for a SIGKILL, for want of memory or after "+
-			"the grace", attributes...)
-		time.AfterFunc(reportDelay, d.markCrashesReported)
-	}
-}
-
-// markCrashesReported marks crashed predecessors as reported, so that later daemons do not report
-// them again.
-func (d *Daemon) markCrashesReported() {
-	if err := d.recoveryFile.MarkReported(); err != nil {
-		d.config.Log.Warn("the next daemon will say again who was killed before this one", "error", err)
-	}
 }
 
 // flushNow requests an early end of the cycle. It returns when all spans counted before the call

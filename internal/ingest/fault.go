@@ -25,6 +25,7 @@ const (
 	FaultNoSpace                         // frame over 64 KiB that got no buffer within ReadTimeout
 	FaultHalfFrame                       // client that closed the connection within a frame
 	FaultNotAllowed                      // user that is not in AllowUIDs
+	FaultEarlierPending                  // outcomes of the client's earlier spans that are not known in time
 	FaultBug                             // panic or other internal error
 
 	faults = int(FaultBug) + 1
@@ -32,7 +33,7 @@ const (
 
 var faultNames = [faults]string{
 	"bad_frame", "bad_message", "too_large", "too_slow", "no_hello", "version",
-	"too_many_connections", "no_space", "half_frame", "not_allowed", "bug",
+	"too_many_connections", "no_space", "half_frame", "not_allowed", "earlier_pending", "bug",
 }
 
 // String returns the name of the reason in metrics, and in the bye to the client.
