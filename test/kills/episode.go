@@ -23,6 +23,7 @@ type episode struct {
 	kills        int
 	lives        plan           // planned lives; empty means random kills
 	begun        int            // number of planned lives that have started
+	ending       sync.WaitGroup // daemons that shut down next to their successors
 	ends         map[string]int // number of lives per kind of end
 
 	publishing, sending, scraping sync.WaitGroup
@@ -143,14 +144,18 @@ func (e *episode) compareMetrics() error {
 		return err
 	}
 	life, _ := e.daemon.page()
-	for _, l := range e.daemon.losses {
-		if l.life != life || l.door == "socket" { // clients that do not come back are counted there later
-			continue
+	for _, door := range e.doors {
+		all := loss{}
+		for _, l := range e.daemon.losses {
+			if l.by == life && l.door == door {
+				all.lost += l.lost
+				all.ambiguous += l.ambiguous
+			}
 		}
-		for reason, spans := range map[string]uint64{"lost": l.lost, "ambiguous": l.ambiguous} {
-			if n := said[fmt.Sprintf("{door=%q,reason=%q}", l.door, reason)]; n != spans {
+		for reason, spans := range map[string]uint64{"lost": all.lost, "ambiguous": all.ambiguous} {
+			if n := said[fmt.Sprintf("{door=%q,reason=%q}", door, reason)]; n != spans {
 				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans,
-					reason, l.door, n)
+					reason, door, n)
 			}
 		}
 	}
@@ -207,7 +212,6 @@ func (e *episode) books() (all []*account) {
 		if e.isFull || e.lives.isGone() || e.lives.isDamaged() && a.name == leaving {
 			a.unsettled += a.published.sum()
 		}
-		a.isTight = a.isTight || e.lives.diesBesideTheNext()
 		if a.name == leaving && leave != nil {
 			leave.merge(a)
 			continue

@@ -300,7 +300,7 @@ func (w *walk) judge(wasKilled bool) {
 			}
 		}
 	}
-	named := []loss{{life: 1, door: "apm", lost: w.named.lost, ambiguous: w.named.ambiguous}}
+	named := []loss{{door: "apm", lost: w.named.lost, ambiguous: w.named.ambiguous}}
 	say := func(format string, args ...any) { w.errorf(format, args...) }
 	v := judgeDoor("apm", w.requests, named, map[string]counts{"agent": counted}, say)
 	if v.Twice > 0 || v.Named != v.Missing {
