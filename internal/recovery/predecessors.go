@@ -97,9 +97,10 @@ func (p *predecessors) report() {
 	}
 }
 
-// follow notes what was reported, and reports the rest, until stop is closed.
+// follow notes what was reported, and reports the rest, until stop is closed. Then it looks once more.
 func (p *predecessors) follow(stop <-chan struct{}) {
-	for {
+	defer p.note()
+	for isStopping := false; !isStopping; {
 		p.note()
 		var again <-chan time.Time
 		if p.mustLookAgain() {
@@ -108,7 +109,7 @@ func (p *predecessors) follow(stop <-chan struct{}) {
 		select {
 		case <-again:
 		case <-stop:
-			return
+			isStopping = true
 		}
 		p.report()
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -512,18 +513,20 @@ func TestWhoSaidByeCanBeAskedAbout(t *testing.T) {
 	}
 }
 
-// follow runs a daemon's watch of its predecessors until the test ends.
-func follow(t *testing.T, f *File) {
+// follow runs a daemon's watch of its predecessors until it is stopped, or the test ends.
+func follow(t *testing.T, f *File) (stop func()) {
 	t.Helper()
-	stop, done := make(chan struct{}), make(chan struct{})
+	stopping, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		f.FollowPredecessors(stop)
+		f.FollowPredecessors(stopping)
 	}()
-	t.Cleanup(func() {
-		close(stop)
+	stop = sync.OnceFunc(func() {
+		close(stopping)
 		<-done
 	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // A daemon is killed while it shuts down, and its successor runs already. Until then, its clients are told that the
@@ -554,6 +557,27 @@ func TestPredecessor_KilledBesideSuccessor(t *testing.T) {
 			t.Errorf("%d crashes, lost %+v", next.Crashes(), all)
 		}
 	})
+}
+
+// A daemon is killed while it shuts down, and its successor shuts down before it would look again.
+func TestPredecessor_KilledBeforeSuccessorStops(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	stopping := start(t, path, 0)
+	stopping.Begin(0)
+	stopping.Count(0, Zipkin, 5)
+	next := start(t, path, 0)
+	stop := follow(t, next)
+	kill(t, stopping)
+	stop()
+	if got := next.Losses().Receivers["zipkin"]; got != (Loss{Lost: 5}) {
+		t.Errorf("lost %+v", got)
+	}
+	if err := next.Remove(); err != nil {
+		t.Error(err)
+	}
+	if err := start(t, path, 0).Remove(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A daemon shuts down gracefully next to its successor: it has delivered everything.

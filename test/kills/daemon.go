@@ -123,6 +123,19 @@ func (d *daemon) readLogLine(life int, line []byte, after time.Duration) {
 	}
 }
 
+// reportedBy returns the losses of a receiver that a life has reported.
+func (d *daemon) reportedBy(life int, door string) (all loss) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.losses {
+		if l.by == life && l.door == door {
+			all.lost += l.lost
+			all.ambiguous += l.ambiguous
+		}
+	}
+	return all
+}
+
 // page returns the number of the current life and the address of its status page.
 func (d *daemon) page() (life int, address string) {
 	d.mu.Lock()

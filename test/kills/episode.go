@@ -134,26 +134,31 @@ func (e *episode) end(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.compareMetrics()
+	return e.compareMetrics(ctx)
 }
 
-// compareMetrics compares the metrics of the last daemon with the same values in its log.
-func (e *episode) compareMetrics() error {
-	said, err := e.daemon.metrics("spanstatsd_lost_to_kills_total")
+// compareMetrics compares the metrics of the last daemon with the same values in its log, which can be read
+// a little later.
+func (e *episode) compareMetrics(ctx context.Context) (err error) {
+	for range 100 {
+		if err = e.compareOnce(); err == nil {
+			return nil
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+	return err
+}
+
+func (e *episode) compareOnce() error {
+	shown, err := e.daemon.metrics("spanstatsd_lost_to_kills_total")
 	if err != nil {
 		return err
 	}
 	life, _ := e.daemon.page()
 	for _, door := range e.doors {
-		all := loss{}
-		for _, l := range e.daemon.losses {
-			if l.by == life && l.door == door {
-				all.lost += l.lost
-				all.ambiguous += l.ambiguous
-			}
-		}
-		for reason, spans := range map[string]uint64{"lost": all.lost, "ambiguous": all.ambiguous} {
-			if n := said[fmt.Sprintf("{door=%q,reason=%q}", door, reason)]; n != spans {
+		logged := e.daemon.reportedBy(life, door)
+		for reason, spans := range map[string]uint64{"lost": logged.lost, "ambiguous": logged.ambiguous} {
+			if n := shown[fmt.Sprintf("{door=%q,reason=%q}", door, reason)]; n != spans {
 				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans,
 					reason, door, n)
 			}
