@@ -76,6 +76,8 @@ func (c *conn) serve() {
 	switch {
 	case isDraining && (isClean || FaultOf(err) == FaultHalfFrame):
 		c.sendBye(byeShutdown) // Drain may have stopped the client in the middle of a frame
+	case errors.Is(err, errEarlierPending):
+		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
 	case !isClean:
 		c.fail(err)
 	}
@@ -142,8 +144,12 @@ const (
 	earlierPoll    = 20 * time.Millisecond
 )
 
+// errEarlierPending ends a connection whose client must ask again later. It is not a fault of the client.
+var errEarlierPending = errors.New("handle hello: the daemon of the earlier connection is still shutting down; " +
+	"ask again later")
+
 // awaitEarlier returns the outcomes of the spans of an earlier connection. While the daemon of that connection
-// is shutting down, they are not known yet. If it takes too long, the client is told to ask again later.
+// is shutting down, they are not known yet. If it takes too long, the client must ask again later.
 func (c *conn) awaitEarlier(token string) ([]uint64, error) {
 	for until := time.Now().Add(earlierTimeout); ; time.Sleep(earlierPoll) {
 		outcomes, isPending := c.config.Running.Earlier(token)
@@ -153,8 +159,7 @@ func (c *conn) awaitEarlier(token string) ([]uint64, error) {
 		case c.isDraining():
 			return nil, io.EOF // not a fault of the client
 		case time.Now().After(until):
-			return nil, faultf(FaultEarlierPending, "handle hello: the daemon of the earlier connection is still "+
-				"shutting down; ask again later")
+			return nil, errEarlierPending
 		}
 	}
 }

@@ -25,7 +25,6 @@ const (
 	FaultNoSpace                         // frame over 64 KiB that got no buffer within ReadTimeout
 	FaultHalfFrame                       // client that closed the connection within a frame
 	FaultNotAllowed                      // user that is not in AllowUIDs
-	FaultEarlierPending                  // outcomes of the client's earlier spans that are not known in time
 	FaultBug                             // panic or other internal error
 
 	faults = int(FaultBug) + 1
@@ -33,7 +32,7 @@ const (
 
 var faultNames = [faults]string{
 	"bad_frame", "bad_message", "too_large", "too_slow", "no_hello", "version",
-	"too_many_connections", "no_space", "half_frame", "not_allowed", "earlier_pending", "bug",
+	"too_many_connections", "no_space", "half_frame", "not_allowed", "bug",
 }
 
 // String returns the name of the reason in metrics, and in the bye to the client.

@@ -34,8 +34,8 @@ const (
 // Bytes returns the length of a file for the given number of connections.
 func Bytes(connections int) int { return recordsAt + connections*recordBytes }
 
-// DirectoryBytes returns the maximum length of all recovery files of a socket: those of kept predecessors, the
-// one of a daemon that was killed just now, that of the running daemon, and that of its successor.
+// DirectoryBytes returns the maximum length of all recovery files of a socket: those of kept predecessors, of the
+// daemon that was killed last, of the running daemon, and of its successor.
 func DirectoryBytes(connections int) int { return (mostKept + 3) * Bytes(connections) }
 
 // header is the first part of the file. The daemons that report the crash change named and found.
@@ -70,7 +70,7 @@ func cycleAt(slot uint64) int64 { return headerBytes + int64(slot)*cycleBytes }
 // record says which spans of one connection are in which cycles.
 type record struct {
 	id       uint64 // 0 if the record is free
-	isBack   uint64 // 1 if a later daemon has told the client the outcomes
+	isBack   uint64 // 1 if a later daemon has sent the outcomes to the client
 	received uint64 // number of received spans
 	settled  uint64 // number of settled spans
 	current  uint64 // last cycle that the connection was in, plus one; 0 before the first

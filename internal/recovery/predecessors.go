@@ -97,7 +97,7 @@ func (p *predecessors) report() {
 	}
 }
 
-// follow notes what was reported, and reports the rest, until stop is closed. Then it looks once more.
+// follow notes which losses were reported, and reports the others, until stop is closed. Then it looks once more.
 func (p *predecessors) follow(stop <-chan struct{}) {
 	defer p.note()
 	for isStopping := false; !isStopping; {
@@ -299,7 +299,7 @@ func (p *predecessors) reportClients(d *predecessor) {
 		return
 	}
 	p.total[Socket].add(d.clients)
-	p.log.Warn("clients of a daemon that was killed have not come back: their spans are lost",
+	p.log.Warn("clients of a killed daemon have not reconnected: the spans that they kept are lost",
 		appendLoss([]any{"names", []string{d.name}}, Socket, d.clients)...)
 }
 
@@ -310,7 +310,7 @@ func appendLoss(attributes []any, receiver Receiver, loss Loss) []any {
 	return append(attributes, receiver.String()+"_lost", loss.Lost, receiver.String()+"_ambiguous", loss.Ambiguous)
 }
 
-// note writes into the files what was reported, after the log has it, so that no later daemon reports it again.
+// note writes into the files which losses were reported, after they are in the log, so that no later daemon reports it again.
 // It removes the files that no client can ask about, and returns their number.
 func (p *predecessors) note() (removed int) {
 	p.mu.Lock()

@@ -529,8 +529,8 @@ func follow(t *testing.T, f *File) (stop func()) {
 	return stop
 }
 
-// A daemon is killed while it shuts down, and its successor runs already. Until then, its clients are told that the
-// outcomes are not known yet; then they get them, and the crash is reported.
+// A daemon is killed while it shuts down, and its successor runs already. Until then, the outcomes
+// are pending; then its clients get them, and the crash is reported.
 func TestPredecessor_KilledBesideSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")

@@ -105,7 +105,7 @@ func (d *daemon) readLogLine(life int, line []byte, after time.Duration) {
 		d.ready = append(d.ready, after)
 	}
 	isCrash := strings.HasPrefix(said.Msg, "the daemon before this one was killed")
-	if !isCrash && !strings.HasPrefix(said.Msg, "clients of a daemon that was killed") {
+	if !isCrash && !strings.HasPrefix(said.Msg, "clients of a killed daemon have not reconnected") {
 		return
 	}
 	number := func(name string) uint64 { n, _ := rest[name].(float64); return uint64(n) }
