@@ -141,7 +141,7 @@ const (
 	// earlierTimeout is the maximum time that a welcome waits for a daemon that is still shutting down. It
 	// is shorter than the time that clients wait.
 	earlierTimeout = 2 * time.Second
-	earlierPoll    = 20 * time.Millisecond
+	earlierPoll    = 100 * time.Millisecond
 )
 
 // errEarlierPending ends a connection whose client must ask again later. It is not a fault of the client.
