@@ -49,7 +49,7 @@ type File struct {
 func Create(c Config) (*File, error) {
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
 	f.before = predecessors{
-		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, refused: map[string]bool{},
+		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
 	f.before.makeRoom()
 	dir, prefix := filepath.Dir(f.before.prefix), filepath.Base(f.before.prefix)

@@ -180,7 +180,7 @@ func reportAsAnybody(t *testing.T, path string) (died int, said string) {
 		}
 		var log bytes.Buffer
 		p := predecessors{
-			prefix: prefixOf(path), log: slog.New(slog.NewTextHandler(&log, nil)), refused: map[string]bool{},
+			prefix: prefixOf(path), log: slog.New(slog.NewTextHandler(&log, nil)), warned: map[string]bool{},
 		}
 		p.report()
 		p.report()

@@ -26,7 +26,7 @@ const (
 	mostKept = 8
 
 	// mostAtOnce is the maximum number of files that a pass over the directory takes.
-	mostAtOnce = 64
+	mostAtOnce = 16
 
 	// comesBack is how long a daemon waits for the clients of a crashed one to reconnect. Clients try
 	// every few seconds. After this time the spans of a client that has not reconnected count as lost.
@@ -72,7 +72,7 @@ type predecessors struct {
 
 	mu       sync.Mutex // guards the rest, and the files
 	known    []*predecessor
-	refused  map[string]bool // files that can't be opened
+	warned   map[string]bool // paths that can't be opened
 	isLocked bool            // a file is locked: its daemon may be killed while it shuts down
 	total    [receivers]Loss
 	died     int
@@ -127,7 +127,7 @@ func (p *predecessors) look() (isMore bool) {
 	defer p.mu.Unlock()
 	dir, err := os.Open(filepath.Dir(p.prefix))
 	if err != nil {
-		p.warn(fmt.Errorf("look for recovery files: %w", err))
+		p.warnOnce(p.prefix, fmt.Errorf("look for recovery files: %w", err))
 		return false
 	}
 	defer dir.Close()
@@ -152,8 +152,12 @@ func (p *predecessors) look() (isMore bool) {
 	}
 }
 
-func (p *predecessors) warn(err error) {
-	p.log.Warn("of a daemon before this one nobody can tell whether it ended without its books", "error", err)
+// warnOnce logs an error once per path, because the directory is read repeatedly.
+func (p *predecessors) warnOnce(path string, err error) {
+	if !p.warned[path] && len(p.warned) < mostAtOnce {
+		p.warned[path] = true
+		p.log.Warn("of a daemon before this one nobody can tell whether it ended without its books", "error", err)
+	}
 }
 
 // hasNothing reports whether a file has nothing to report, by its name: an earlier version had reported it, or
@@ -189,9 +193,8 @@ func (p *predecessors) take(name string) (d *predecessor, isLocked bool) {
 	path := p.prefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !p.refused[name] && len(p.refused) < mostAtOnce {
-			p.refused[name] = true
-			p.warn(fmt.Errorf("open recovery file: %w; remove %s if no daemon runs", err, path))
+		if !errors.Is(err, fs.ErrNotExist) {
+			p.warnOnce(path, fmt.Errorf("open recovery file: %w; remove %s if no daemon runs", err, path))
 		}
 		return nil, false
 	}
