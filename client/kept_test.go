@@ -493,6 +493,62 @@ func followBye(t *testing.T, isKilled bool) {
 	}
 }
 
+// A daemon was killed while it shut down. Its successor does not know the outcomes until then, and says so. The client
+// asks again, also while it closes.
+func TestClient_EarlierPending(t *testing.T) {
+	for name, isClosing := range map[string]bool{"it stays": false, "it closes": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newFakeDaemon(t)
+			d.settles, d.lives = true, newLives(1)
+			d.start()
+			c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
+			c.Publish(numbered(1, 70))
+			eventually(t, "the daemon has all", func() bool {
+				return d.spansSeen() == 70 && c.Stats().Unsettled == 70
+			})
+			d.stop()
+			asked, isKnown := 0, false
+			d.see(func() {
+				d.lives.lives["life 0"].outcomes = []uint64{0, uint64(wire.Settled)}
+				d.greeting = func(conn *net.UnixConn) bool {
+					if asked++; !isKnown {
+						conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: earlierPending}))
+					}
+					return isKnown
+				}
+			})
+			d.start()
+			isAskedAgain := func() {
+				var before int
+				d.see(func() { before = asked })
+				eventually(t, "it asks again", func() (isAgain bool) {
+					d.see(func() { isAgain = asked > before+1 })
+					return isAgain
+				})
+			}
+			isAskedAgain()
+			closed := make(chan error, 1)
+			end := func() { closed <- c.Close(context.WithoutCancel(t.Context())) }
+			if isClosing {
+				go end()
+				eventually(t, "it closes", c.isClosing.Load)
+				isAskedAgain()
+			}
+			d.see(func() { isKnown = true })
+			if !isClosing {
+				eventually(t, "it hands them over again", func() bool { return d.spansSeen() == 140 })
+				go end()
+			}
+			if err := <-closed; err != nil {
+				t.Error(err)
+			}
+			if s := c.Stats(); d.spansSeen() != 140 || s.Unconfirmed != 0 || s.Ambiguous != 0 || s.Unsettled != 0 {
+				t.Errorf("%d spans arrived: %+v", d.spansSeen(), s)
+			}
+		})
+	}
+}
+
 // closing is a client that has sent 70 spans, and the conditions of its Close.
 func closing(t *testing.T, maxKept int) (d *fakeDaemon, c *Client, log *syncBuffer,
 	end func(context.Context),

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -127,7 +128,8 @@ func (s *sender) run() {
 }
 
 // connect tries to connect until it succeeds. When the client is being closed, it tries one last time, and only if there
-// are spans to send or unsettled spans to ask about. It returns nil if this fails.
+// are spans to send or unsettled spans to ask about. It returns nil if this fails. If the daemon does not know the
+// outcome of these spans yet, because its predecessor is still shutting down, it is asked again.
 func (s *sender) connect() *connection {
 	for {
 		isLast := s.client.isClosing.Load()
@@ -146,14 +148,29 @@ func (s *sender) connect() *connection {
 			s.client.config.Logger.Warn("can't connect to spanstatsd; buffering spans and retrying",
 				slog.String("socket", s.client.config.Socket), slog.Any("error", err))
 		}
-		if isLast {
+		var bye *byeError
+		isPending := errors.As(err, &bye) && bye.Reason == earlierPending
+		if isLast && (!isPending || s.client.aborted.Err() != nil) {
 			return nil
 		}
 		s.refuseAfterMaxAway()
-		select {
-		case <-time.After(s.backoff.next()):
-		case <-s.client.closing:
-		}
+		s.pause(isLast)
+	}
+}
+
+// earlierPending is the reason of the daemon's bye if it does not know the outcome of earlier spans yet.
+const earlierPending = "earlier_pending"
+
+// pause waits before the next attempt to connect, at most until the client begins to close, or if it does already,
+// until it is aborted.
+func (s *sender) pause(isLast bool) {
+	end := (<-chan struct{})(s.client.closing)
+	if isLast {
+		end = s.client.aborted.Done()
+	}
+	select {
+	case <-time.After(s.backoff.next()):
+	case <-end:
 	}
 }
 

@@ -43,6 +43,7 @@ line.`,
 			}
 			if queue, ok := cmd.ErrOrStderr().(*logqueue.Queue); ok {
 				o.config.LogLinesLost = queue.Lost
+				o.config.FlushLog = func() { queue.Flush(lastLines) }
 				queue.OnLost(func(lines uint64) {
 					o.config.Log.Warn("log lines were lost because the reader of the log was too slow", "lines", lines)
 				})

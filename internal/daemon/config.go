@@ -52,6 +52,7 @@ type Config struct {
 	Version      string
 	Log          *slog.Logger
 	LogLinesLost func() uint64       // number of log lines that could not be written; can be nil
+	FlushLog     func()              // waits until log lines are written; nil if they are written immediately
 	Supervisor   *systemd.Supervisor // service manager; nil without systemd
 }
 

@@ -28,7 +28,6 @@ type Daemon struct {
 	sources      status.Sources
 
 	recoveryFile *recovery.File
-	crashes      int // number of crashed predecessors
 
 	stopping   chan struct{}
 	background sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -37,8 +38,8 @@ func TestADayInsideADaemon(t *testing.T) {
 const aDay = 24 * time.Hour
 
 func liveADay(t *testing.T, seed uint64, path string) {
-	file, unmapped, err := recovery.Create(path, 64)
-	if err = errors.Join(err, unmapped); err != nil {
+	file, err := recovery.Create(recovery.Config{Path: path, Connections: 64, Log: slog.Default()})
+	if err != nil {
 		t.Fatal(err)
 	}
 	destinations := []*moody{newMoody("one", seed), newMoody("other", seed+100)}

@@ -26,6 +26,7 @@ func (d *Daemon) Start() {
 	d.background.Go(d.followFeatures)
 	d.config.Supervisor.Ready(d.statusLine)
 	d.background.Go(d.logLosses)
+	d.background.Go(func() { d.recoveryFile.FollowPredecessors(d.stopping) })
 	d.announce()
 }
 
@@ -67,7 +68,6 @@ func (d *Daemon) Stop() status.Books {
 			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "pending", other.Books.Held,
 			"before_discovery", other.Books.BeforeFound)
 	}
-	d.markCrashesReported()
 	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("can't remove the recovery file, so the next daemon will report a crash", "error", err)
 	}

@@ -3,9 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -68,7 +66,8 @@ func (d *Daemon) newPipeline(config Config) (err error) {
 	if err = d.newComponents(config); err != nil {
 		return errors.Join(err, d.recoveryFile.Remove())
 	}
-	d.reportCrashes(config)
+	// Only now, so that a daemon which fails to start does not report crashes.
+	d.recoveryFile.ReportCrashes()
 	return nil
 }
 
@@ -79,12 +78,10 @@ func (d *Daemon) newRecoveryFile(config *Config) (err error) {
 			return err //nolint:wrapcheck // it says what to do
 		}
 	}
-	var unmapped error
-	d.recoveryFile, unmapped, err = recovery.Create(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
-	if unmapped != nil {
-		config.Log.Warn("can't create the recovery file: if this daemon crashes, its spans are lost and not reported; "+
-			"free space in the directory of --socket", "error", unmapped)
-	}
+	d.recoveryFile, err = recovery.Create(recovery.Config{
+		Path: config.Ingest.Socket.Path, Connections: config.Ingest.MaxConnections,
+		Log: config.Log, FlushLog: config.FlushLog,
+	})
 	config.Aggregate.Running, config.Admit.Running, config.Ingest.Running = d.recoveryFile, d.recoveryFile, d.recoveryFile
 	return err
 }
@@ -143,7 +140,7 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit, Preset: config.Preset,
 		Sources: d.sources, Spans: config.PrometheusAddr == "",
-		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.crashes },
+		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: d.recoveryFile.Crashes,
 		LostToKills: d.recoveryFile.Losses,
 	})
 	if err != nil && d.scrapeServer != nil {
@@ -161,43 +158,6 @@ func (d *Daemon) newScrapeServer(config *Config) (err error) {
 		})
 	}
 	return err
-}
-
-// reportDelay is enough time for a log line to be written.
-const reportDelay = time.Second
-
-// reportCrashes logs the daemons that have crashed before this one, and their losses. After
-// reportDelay it marks the crashes as reported. If this daemon crashes earlier, the next one reports
-// them again. reportCrashes is called at the end of New, so that a daemon which fails to start does
-// not report crashes.
-func (d *Daemon) reportCrashes(config Config) {
-	names, err := d.recoveryFile.FindCrashed()
-	d.crashes = len(names)
-	if err != nil {
-		config.Log.Warn("can't read the recovery file of a previous daemon, so its losses are unknown",
-			"error", err)
-	}
-	if d.crashes > 0 {
-		all := d.recoveryFile.Losses()
-		attributes := []any{"daemons", d.crashes, "names", names, "unreadable_files", all.Unknown, "awaiting_replay", all.Awaited}
-		for _, receiver := range slices.Sorted(maps.Keys(all.Receivers)) {
-			if loss := all.Receivers[receiver]; loss != (recovery.Loss{}) {
-				attributes = append(attributes,
-					receiver+"_lost", loss.Lost, receiver+"_ambiguous", loss.Ambiguous)
-			}
-		}
-		config.Log.Warn("the previous daemon crashed or was killed: clients resend the spans that they keep, others "+
-			"are lost; look for an out-of-memory kill, or a shutdown that exceeded the grace period", attributes...)
-		time.AfterFunc(reportDelay, d.markCrashesReported)
-	}
-}
-
-// markCrashesReported marks crashed predecessors as reported, so that later daemons do not report
-// them again.
-func (d *Daemon) markCrashesReported() {
-	if err := d.recoveryFile.MarkReported(); err != nil {
-		d.config.Log.Warn("can't mark crashes as reported, so the next daemon will report them again", "error", err)
-	}
 }
 
 // flushNow requests an early end of the cycle. It returns when all spans counted before the call

@@ -81,7 +81,7 @@ const (
 // control group counts them.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
 	perConn := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxPendingFlushes*flushBytes +
-		recovery.Bytes(1) - recovery.Bytes(0)
+		recovery.TrackerBytes
 	return []memory.Part{
 		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(perConn), Flag: "max-connections"},
 		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},

@@ -76,6 +76,8 @@ func (c *conn) serve() {
 	switch {
 	case isDraining && (isClean || FaultOf(err) == FaultHalfFrame):
 		c.sendBye(byeShutdown) // Drain may have stopped the client in the middle of a frame
+	case errors.Is(err, errEarlierPending):
+		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
 	case !isClean:
 		c.fail(err)
 	}
@@ -118,6 +120,10 @@ func (c *conn) handleHello() error {
 	if err != nil {
 		return err
 	}
+	earlier, err := c.awaitEarlier(hello.Earlier)
+	if err != nil {
+		return err
+	}
 	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
 	c.wantsSettled = hello.Settled
 	origin := c.publisher.Origin()
@@ -127,8 +133,35 @@ func (c *conn) handleHello() error {
 		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
 	})
 	c.config.Log.Debug("client connected", c.logAttributes()...)
-	c.sendWelcome(c.config.Running.Earlier(hello.Earlier))
+	c.sendWelcome(earlier)
 	return nil
+}
+
+const (
+	// earlierTimeout is the maximum time that a welcome waits for a daemon that is still shutting down. It
+	// is shorter than the time that clients wait.
+	earlierTimeout = 2 * time.Second
+	earlierPoll    = 100 * time.Millisecond
+)
+
+// errEarlierPending ends a connection whose client must ask again later. It is not a fault of the client.
+var errEarlierPending = errors.New("handle hello: the daemon of the earlier connection is still shutting down; " +
+	"ask again later")
+
+// awaitEarlier returns the outcomes of the spans of an earlier connection. While the daemon of that connection
+// is shutting down, they are not known yet. If it takes too long, the client must ask again later.
+func (c *conn) awaitEarlier(token string) ([]uint64, error) {
+	for until := time.Now().Add(earlierTimeout); ; time.Sleep(earlierPoll) {
+		outcomes, isPending := c.config.Running.Earlier(token)
+		switch {
+		case !isPending:
+			return outcomes, nil
+		case c.isDraining():
+			return nil, io.EOF // not a fault of the client
+		case time.Now().After(until):
+			return nil, errEarlierPending
+		}
+	}
 }
 
 // readHello reads the first message and decodes it as a hello. It also returns the message if it is

@@ -1,7 +1,8 @@
 package recovery
 
 import (
-	"errors"
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,38 +12,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start creates the recovery file of a daemon and expects the given number of crashed daemons.
+// start creates the recovery file of a daemon, which reports the given number of crashed daemons.
 func start(t *testing.T, path string, wantDied int) *File {
 	t.Helper()
-	r, unmapped, err := Create(path, 4)
-	if err != nil || unmapped != nil {
-		t.Fatal(err, unmapped)
-	}
-	r.finds(t, wantDied)
-	if err := r.MarkReported(); err != nil {
-		t.Error(err)
-	}
-	return r
+	f := reports(t, path, wantDied)
+	f.before.note()
+	return f
 }
 
-func (f *File) finds(t *testing.T, wantDied int) {
+// reports is like start, but the daemon does not get to note that it has reported.
+func reports(t *testing.T, path string, wantDied int) *File {
 	t.Helper()
-	died, err := f.FindCrashed()
-	if err != nil {
-		t.Error(err)
+	f := create(t, path)
+	before := f.Crashes() // files that were too many
+	f.ReportCrashes()
+	if died := f.Crashes() - before; died != wantDied {
+		t.Errorf("%d died, want %d", died, wantDied)
 	}
-	if len(died) != wantDied {
-		t.Errorf("%q died, want %d", died, wantDied)
-	}
+	return f
 }
 
-// kill releases a daemon's lock, as the kernel does.
+func create(t *testing.T, path string) *File {
+	t.Helper()
+	f, err := Create(Config{Path: path, Connections: 4, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// kill releases a daemon's locks, as the kernel does.
 func kill(t *testing.T, f *File) {
 	t.Helper()
-	if err := errors.Join(unix.Munmap(f.mapped), f.file.Close()); err != nil {
+	f.before.release()
+	if err := f.file.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
+
+// pathOf returns the path of a daemon's file.
+func pathOf(f *File) string { return f.before.prefix + f.name }
 
 // If a daemon is killed before it has reported crashes, the next one reports these and its own.
 func TestWhoIsKilledBeforeItHasSaidWhoDiedLeavesItToTheNext(t *testing.T) {
@@ -51,20 +60,17 @@ func TestWhoIsKilledBeforeItHasSaidWhoDiedLeavesItToTheNext(t *testing.T) {
 	first.Begin(1)
 	first.Count(1, OTLP, 7)
 	kill(t, first)
-	reader, _, err := Create(path, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader.finds(t, 1)
-	kill(t, reader)
+	kill(t, reports(t, path, 1))
 	next := start(t, path, 2)
 	if lost := next.Losses().Receivers["otlp"].Lost; lost != 7 {
 		t.Errorf("%d are lost, want 7", lost)
 	}
-	if err := errors.Join(next.MarkReported(), next.Remove()); err != nil {
+	if err := next.Remove(); err != nil {
 		t.Error(err)
 	}
-	start(t, path, 0)
+	if err := start(t, path, 0).Remove(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A crashed daemon is counted once, by the next one. A daemon that shuts down, or is shutting down,
@@ -89,8 +95,8 @@ func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
 		}
 	}
 	left, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(left) != 2 || !strings.HasSuffix(left[1].Name(), readSuffix) {
-		t.Errorf("%v is left, want the lock, and what was read: %v", left, err)
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v is left, want the lock: %v", left, err)
 	}
 }
 
@@ -122,7 +128,7 @@ func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 	if err := ours.Remove(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(other.file.Name()); err != nil {
+	if _, err := os.Stat(pathOf(other)); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,7 +145,7 @@ func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "s")
-	prefix := runningPrefix(path)
+	prefix := prefixOf(path)
 	unreadable := prefix + "other"
 	for _, err := range []error{
 		os.WriteFile(unreadable, nil, 0o000), os.Mkdir(prefix+"directory", 0o700),
@@ -150,19 +156,17 @@ func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
 		}
 	}
 	kill(t, start(t, filepath.Join(dir, "dead"), 0))
-	died, unknown := removeDeadAsAnybody(t, path)
-	if died != 0 || unknown == nil || strings.Count(unknown.Error(), prefix) != 1 ||
-		!strings.Contains(unknown.Error(), unreadable) {
-		t.Errorf("%d died, and unknown is %v, want only %s", died, unknown, unreadable)
+	died, said := reportAsAnybody(t, path)
+	if died != 0 || strings.Count(said, unreadable) == 0 || strings.Count(said, "level=WARN") != 1 {
+		t.Errorf("%d died, and it says %s, want only %s", died, said, unreadable)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 5 {
 		t.Errorf("%v is left: %v", left, err)
 	}
 }
 
-// removeDeadAsAnybody looks for crashed daemons with the rights of a user that can't read every
-// file.
-func removeDeadAsAnybody(t *testing.T, path string) (died int, unknown error) {
+// reportAsAnybody looks twice for crashed daemons, with the rights of a user that can't read every file.
+func reportAsAnybody(t *testing.T, path string) (died int, said string) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -174,11 +178,16 @@ func removeDeadAsAnybody(t *testing.T, path string) (died int, unknown error) {
 				t.Error(err)
 			}
 		}
-		found, err := (&predecessors{prefix: runningPrefix(path)}).find()
-		died, unknown = len(found), err
+		var log bytes.Buffer
+		p := predecessors{
+			prefix: prefixOf(path), log: slog.New(slog.NewTextHandler(&log, nil)), warned: map[string]bool{},
+		}
+		p.report()
+		p.report()
+		died, said = p.crashes(), log.String()
 	}()
 	<-done
-	return died, unknown
+	return died, said
 }
 
 // If its directory was removed, a daemon leaves no file that looks like a crash.
@@ -192,6 +201,63 @@ func TestADirectoryThatIsGoneLeavesNoDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Another process truncates the file of a running daemon, which continues. The next one knows nothing of it.
+func TestFile_TruncatedWhileItsDaemonRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	f := start(t, path, 0)
+	s := NewSettlementTracker(f)
+	if err := os.Truncate(pathOf(f), 0); err != nil {
+		t.Fatal(err)
+	}
+	for cycle := range uint64(3) {
+		f.Begin(cycle)
+		s.EnterCycle(cycle)
+		s.Receive(7)
+		f.Count(cycle, OTLP, 1)
+	}
+	f.Settle(0)
+	f.Settle(1)
+	if told := s.SettledUpTo(2); told != 14 {
+		t.Errorf("%d spans are settled, want 14", told)
+	}
+	kill(t, f)
+	next := start(t, path, 1)
+	defer func() { _ = next.Remove() }()
+	if all := next.Losses(); all.Unknown != 1 || all.Sum() != (Loss{}) {
+		t.Errorf("lost %+v", all)
+	}
+}
+
+// A file that does not fit into its directory takes no room there, and its daemon runs without it.
+func TestFile_ThatDoesNotFit(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skip("mount a small directory: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	path := filepath.Join(dir, "s")
+	f := start(t, path, 0)
+	s := NewSettlementTracker(f)
+	f.Begin(0)
+	s.EnterCycle(0)
+	s.Receive(7)
+	f.Settle(0)
+	if told := s.SettledUpTo(1); told != 7 || s.Token() != "" {
+		t.Errorf("%d spans are settled, and the token is %q", told, s.Token())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other"), make([]byte, 60<<10), 0o600); err != nil {
+		t.Error(err)
+	}
+	kill(t, f)
+	if err := start(t, path, 1).Remove(); err != nil {
 		t.Error(err)
 	}
 }

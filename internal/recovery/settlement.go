@@ -4,145 +4,174 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // SettlementTracker tracks how many of a publisher's spans are settled. For each cycle that the
 // publisher was in, it records the total number of spans that the publisher had received by the end
-// of the cycle. Only the publisher writes it; any goroutine can read it.
+// of the cycle. Only the publisher adds spans; any goroutine can read.
 type SettlementTracker struct {
-	file *File                  // nil if the publisher has no record in the file
-	own  atomic.Pointer[record] // record in the file; after Close, or without a file, in ordinary memory
-	mu   sync.Mutex             // guards the marks
+	file *File // nil if the publisher has no record in the file
+	slot int   // of the record
+	id   uint64
+
+	received atomic.Uint64 // number of received spans
+	current  atomic.Uint64 // last cycle that the publisher was in, plus one; 0 before the first
+
+	mu       sync.Mutex // guards the rest, and writing the record
+	settled  uint64     // number of settled spans
+	open     []mark     // unsettled spans of earlier cycles, oldest first
+	isClosed bool
 }
+
+// mostOpen is the maximum number of unsettled cycles that the tracker of a connection tells apart, enough for
+// the default retry age. If more are unsettled, the last range covers the others. Trackers without a record
+// have as many ranges as records.
+const mostOpen = 64
+
+// TrackerBytes is the maximum memory of a tracker beyond its own size.
+const TrackerBytes = mostOpen * int(unsafe.Sizeof(mark{}))
 
 // NewSettlementTracker returns the tracker of a new publisher. It is recorded in f for the next
 // daemon, unless f is nil or full.
 func NewSettlementTracker(f *File) *SettlementTracker {
 	s := &SettlementTracker{}
-	if f != nil {
-		if own := f.allocate(); own != nil {
-			s.file = f
-			s.own.Store(own)
-			return s
+	if f == nil || f.isUnwritable.Load() {
+		return s
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for slot, isUsed := range f.inUse {
+		if !isUsed {
+			f.inUse[slot] = true
+			f.ids++
+			s.file, s.slot, s.id = f, slot, f.ids
+			s.save()
+			break
 		}
 	}
-	s.own.Store(new(record))
 	return s
 }
 
-// allocate clears a free record, assigns an ID to it and returns it. It returns nil if no record is
-// free. The ID is stored last, because it marks the other words as valid.
-func (f *File) allocate() *record {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := range f.records {
-		r := &f.records[i]
-		if r.id.Load() != 0 {
-			continue
-		}
-		r.received.Store(0)
-		r.settled.Store(0)
-		r.current.Store(0)
-		r.tail.Store(r.head.Load()) // removes all marks
-		f.ids++
-		r.id.Store(f.ids)
-		return r
+// save writes the record. Its last mark covers all ranges for which the record has no mark of their own.
+func (s *SettlementTracker) save() {
+	if s.file == nil {
+		return
 	}
-	return nil
+	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.current.Load()}
+	r.count = uint64(copy(r.marks[:], s.open))
+	if last := len(s.open) - 1; last >= marks {
+		r.marks[marks-1].last, r.marks[marks-1].upTo = s.open[last].last, s.open[last].upTo
+	}
+	var encoded [recordBytes]byte
+	s.file.write(recordAt(s.slot), r.appendTo(encoded[:0]))
 }
 
 // Token returns an identifier by which the next daemon finds the connection, or "" if it is not
 // recorded.
 func (s *SettlementTracker) Token() string {
-	if s.file == nil || s.file.mapped == nil {
+	if s.file == nil || s.file.isUnwritable.Load() {
 		return ""
 	}
-	return fmt.Sprintf("%s-%x", s.file.name(), s.own.Load().id.Load())
+	return fmt.Sprintf("%s-%x", s.file.name, s.id)
 }
 
 // Cycle returns the last cycle that the publisher was in.
-func (s *SettlementTracker) Cycle() uint64 { return s.own.Load().current.Load() - 1 }
+func (s *SettlementTracker) Cycle() uint64 { return s.current.Load() - 1 }
 
-// EnterCycle records that the publisher is in a cycle. If the publisher was in another cycle before,
-// that cycle gets a mark. If all marks are in use, the last mark is extended by that cycle. The order
-// of stores matters for a crash: a mark is complete before head includes it, and current changes
-// last.
+// EnterCycle records that the publisher is in a cycle. If the publisher was in another cycle before, the spans
+// that it received there get a range. If all ranges are in use, the last one is extended by that cycle.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
-	r := s.own.Load()
-	if r.current.Load() == cycle+1 {
+	ended := s.current.Load()
+	if ended == cycle+1 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ended := r.current.Load(); ended > 0 {
-		head := r.head.Load()
-		if isFull := head-r.tail.Load() == marks; isFull {
-			head-- // extend the last mark
-		} else {
-			r.marks[head%marks].first.Store(ended - 1)
+	if received := s.received.Load(); received > s.lastUpTo() {
+		if isFull := len(s.open) == mostOpen || s.file == nil && len(s.open) == marks; !isFull {
+			s.open = append(s.open, mark{first: ended - 1})
 		}
-		m := &r.marks[head%marks]
-		m.last.Store(ended - 1)
-		m.upTo.Store(r.received.Load())
-		r.head.Store(head + 1)
+		last := &s.open[len(s.open)-1]
+		last.last, last.upTo = ended-1, received
 	}
-	r.current.Store(cycle + 1)
+	s.current.Store(cycle + 1)
+	s.save()
+}
+
+// lastUpTo returns the number of spans in settled and open ranges. The others are in the current cycle.
+func (s *SettlementTracker) lastUpTo() uint64 {
+	if n := len(s.open); n > 0 {
+		return s.open[n-1].upTo
+	}
+	return s.settled
 }
 
 // Receive records that the publisher has received spans. The publisher calls it while inside the
 // cycle that counts them, so that this cycle can't be sealed before.
 func (s *SettlementTracker) Receive(spans uint64) {
-	received := &s.own.Load().received
-	received.Store(received.Load() + spans)
+	if s.file == nil {
+		s.received.Add(spans)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var encoded [wordBytes]byte
+	s.file.write(recordAt(s.slot)+receivedAt, appendWords(encoded[:0], s.received.Add(spans)))
 }
 
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
-func (s *SettlementTracker) Received() uint64 { return s.own.Load().received.Load() }
+func (s *SettlementTracker) Received() uint64 { return s.received.Load() }
 
 // SettledUpTo returns the number of settled spans. All cycles before the given one are settled. It
-// removes the marks of these cycles, after it has added their spans to the settled ones.
+// removes the ranges of these cycles.
 func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
-	received := s.Received() // read first: the cycles of all these spans have been entered
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.own.Load()
-	for tail := r.tail.Load(); tail < r.head.Load(); tail++ {
-		m := &r.marks[tail%marks]
-		if m.last.Load() >= cycle {
-			break
-		}
-		r.settled.Store(m.upTo.Load())
-		r.tail.Store(tail + 1)
+	if s.isClosed {
+		return s.settled
 	}
-	if r.current.Load() <= cycle {
-		r.settled.Store(received)
+	before, n := s.settled, 0
+	for n < len(s.open) && s.open[n].last < cycle {
+		s.settled = s.open[n].upTo
+		n++
 	}
-	return r.settled.Load()
+	s.open = append(s.open[:0], s.open[n:]...)
+	if s.current.Load() <= cycle {
+		s.settled = s.received.Load()
+	}
+	if s.settled != before {
+		s.save()
+	}
+	return s.settled
 }
 
 // Close is called when the publisher has ended. If the client has disconnected, it no longer keeps
-// its unsettled spans. Close then counts them in the cycles that contain them, and frees the record.
-// If the daemon has closed the connection (SetStopping), the client keeps the spans, and Close does
-// nothing.
+// its unsettled spans. Close then counts them in the cycles that contain them, and frees the record last: after
+// a crash in between, spans are in both places, not in neither. If the daemon has closed the connection
+// (SetStopping), the client keeps the spans, and Close does nothing.
 func (s *SettlementTracker) Close() {
 	if s.file == nil || s.file.stopping.Load() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, private := s.own.Load(), new(record)
-	counted := r.settled.Load()
-	for m := range r.ranges {
-		firstUnsettled := m.first
-		for firstUnsettled < m.last && s.file.layout.stateOf(firstUnsettled) == settled {
-			firstUnsettled++
-		}
-		s.file.Count(firstUnsettled, Socket, m.upTo-counted)
+	counted := s.settled
+	for _, m := range s.open {
+		s.file.Count(m.last, Socket, m.upTo-counted)
 		counted = m.upTo
 	}
-	private.settled.Store(r.settled.Load())
-	private.received.Store(r.received.Load())
-	private.current.Store(^uint64(0)) // never settled, so the counts stay as they are
-	s.own.Store(private)              // for later reads
-	r.id.Store(0)                     // last: after a crash before it, spans are in both places, not in neither
+	if current := s.current.Load(); current > 0 {
+		s.file.Count(current-1, Socket, s.received.Load()-counted)
+	}
+	s.file.free(s.slot)
+	s.isClosed, s.open, s.file = true, nil, nil
+}
+
+// free makes a record available to another connection.
+func (f *File) free(slot int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.write(recordAt(slot), make([]byte, wordBytes))
+	f.inUse[slot] = false
 }

@@ -18,7 +18,7 @@ func TestNoDaemonKillsItselfUnlessBuiltForIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kills := bytes.Contains(text, []byte("SIG"+"KILL"))
+		kills := bytes.Contains(text, []byte("unix.SIG"+"KILL"))
 		if kills && !bytes.HasPrefix(text, []byte("//go:build killpoints\n")) {
 			t.Errorf("%s kills, in every build", name)
 		}

@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 )
 
@@ -593,6 +594,10 @@ func TestThePolicyIsOneForEveryCluster(t *testing.T) {
 	}
 	if string(readFile(t, manifest)) != text {
 		t.Errorf("%s is not what the chart installs: UPDATE=1 go test -run %s writes it", manifest, t.Name())
+	}
+	limit := regexp.MustCompile(`emptyDir\{sizeLimit: "(\w+)"\}`).FindStringSubmatch(text)
+	if size, err := resource.ParseQuantity(strings.Join(limit[1:], "")); err != nil || size.Value() < recoveryBytes {
+		t.Errorf("a volume of %v is too small for recovery files of %d bytes: %v", limit, recoveryBytes, err)
 	}
 	if strings.Contains(text, "DaemonSet") ||
 		strings.Contains(rendered["spanstatsd/templates/daemonset.yaml"], "DaemonSet") {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -30,6 +32,10 @@ var (
 	leastRequest, leastCPU = resource.MustParse("32Mi"), resource.MustParse("10m")
 	leastLimit             = resource.MustParse("192Mi")
 )
+
+// recoveryBytes is the space that the recovery files next to the socket can take, with the default number of
+// connections.
+var recoveryBytes = int64(recovery.DirectoryBytes(ingest.DefaultConfig().MaxConnections))
 
 // findings are the broken promises.
 type findings []string
@@ -183,6 +189,10 @@ func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 	f.expect(v != nil &&
 		(v.EmptyDir != nil || v.HostPath != nil && *v.HostPath.Type == core.HostPathDirectoryOrCreate),
 		"the socket's directory is no directory that pods share")
+	if v != nil && v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil {
+		f.expect(v.EmptyDir.SizeLimit.Value() >= recoveryBytes, "the recovery files of a crash loop exceed %s, so "+
+			"that the kubelet evicts the pod", v.EmptyDir.SizeLimit)
+	}
 	open := environment(daemon, "SPANSTATSD_SOCKET_MODE") == "0666" ||
 		spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil
 	f.expect(open, "an application of another user may not connect")

@@ -82,6 +82,10 @@ func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
 		"writes beside the socket": {"sidecar", func(s *core.PodSpec, _ *core.Container) {
 			s.Containers[0].VolumeMounts[0].ReadOnly = false
 		}, "another socket"},
+		"small volume": {"sidecar", func(s *core.PodSpec, _ *core.Container) {
+			small := resource.MustParse("1Mi")
+			s.Volumes[0].EmptyDir.SizeLimit = &small
+		}, "evicts"},
 		"not told": {
 			"sidecar", func(s *core.PodSpec, _ *core.Container) { s.Containers[0].Env = nil },
 			"is not told",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
@@ -54,12 +55,20 @@ func (e *episode) publishGo(ctx context.Context, a *account, rate int) error {
 	if err != nil {
 		return err
 	}
-	a.publish(ctx, c, rate, time.Now())
+	a.publish(ctx, e.flushing(ctx), c, rate, time.Now())
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	err = c.Close(closing)
 	a.close(c.Stats())
 	return err
+}
+
+// flushing returns the context for requested reports in half of the episodes, otherwise nil.
+func (e *episode) flushing(ctx context.Context) context.Context {
+	if e.seed%2 == 0 || slices.Contains(e.scenario.destinations, "prometheus") {
+		return nil
+	}
+	return ctx
 }
 
 func (e *episode) config(name string) client.Config {
@@ -69,11 +78,15 @@ func (e *episode) config(name string) client.Config {
 	}
 }
 
-// publish publishes until ctx is done. Span names contain the time since begun.
-func (a *account) publish(ctx context.Context, c *client.Client, rate int, begun time.Time) {
+// publish publishes until ctx is done. Span names contain the time since begun. Unless flushing is nil, it also
+// requests reports, about one per second.
+func (a *account) publish(ctx, flushing context.Context, c *client.Client, rate int, begun time.Time) {
 	batch := make([]client.Snapshot, 0, 1000)
 	from := time.Now()
 	for offered := 0; ctx.Err() == nil; pause(ctx, 10*time.Millisecond) {
+		if flushing != nil && rand.IntN(100) == 0 {
+			go func() { _ = c.Flush(flushing) }() // it fails if the daemon is killed first
+		}
 		for due := int(time.Since(from).Seconds() * float64(rate)); offered < due; offered += len(batch) {
 			s := slot{a.name, fmt.Sprint("GET /s/", int(time.Since(begun)/slotTime))}
 			batch = fill(batch[:min(due-offered, cap(batch))], s)
@@ -106,7 +119,7 @@ func (e *episode) publishAndLeave(ctx context.Context, a *account, rate int) err
 			return err
 		}
 		publishing, over := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(2*time.Second))))
-		a.publish(publishing, c, rate, begun)
+		a.publish(publishing, e.flushing(publishing), c, rate, begun)
 		over()
 		wait := time.Duration(random.Int64N(int64(time.Second)))
 		if ctx.Err() != nil || random.IntN(4) == 0 {

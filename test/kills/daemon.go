@@ -32,8 +32,8 @@ type daemon struct {
 	mu      sync.Mutex
 	process *process // process of the current life
 	life    int
+	pids    map[int]int // life by process ID
 	losses  []loss
-	unknown int    // daemons whose spans at the time of the kill are unknown
 	gaveUp  uint64 // spans dropped or not delivered by daemons that shut down gracefully
 }
 
@@ -72,7 +72,10 @@ func (d *daemon) start() error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.process, d.life = p, life
+	if d.pids == nil {
+		d.pids = map[int]int{}
+	}
+	d.process, d.life, d.pids[p.Process.Pid] = p, life, life
 	return nil
 }
 
@@ -88,7 +91,6 @@ func (d *daemon) readLogLine(life int, line []byte, after time.Duration) {
 	var said struct {
 		Msg             string
 		Dropped, Unsent uint64
-		Unknown         int
 		Names           []string
 	}
 	_ = json.Unmarshal(line, &said) // lines that are not JSON are ignored
@@ -102,19 +104,36 @@ func (d *daemon) readLogLine(life int, line []byte, after time.Duration) {
 	case "listening for clients":
 		d.ready = append(d.ready, after)
 	}
-	if strings.HasPrefix(said.Msg, "the daemon before this one was killed") {
-		d.unknown += said.Unknown
-		// A daemon that is killed within a second after its report leaves the report to its successor,
-		// which repeats it.
-		d.losses = slices.DeleteFunc(d.losses, func(l loss) bool {
-			isSaid := func(name string) bool { return slices.Contains(said.Names, name) }
-			return slices.ContainsFunc(l.names, isSaid)
-		})
+	isCrash := strings.HasPrefix(said.Msg, "the previous daemon crashed")
+	if !isCrash && !strings.HasPrefix(said.Msg, "clients of a crashed daemon have not reconnected") {
+		return
+	}
+	number := func(name string) uint64 { n, _ := rest[name].(float64); return uint64(n) }
+	for _, name := range said.Names {
+		pid, _, _ := strings.Cut(name, "-") // the name of a recovery file begins with it
+		killed, _ := strconv.Atoi(pid)
+		of := said.Msg + " " + name
+		// A daemon that is killed immediately after its report leaves the report to its successor, which
+		// repeats it.
+		d.losses = slices.DeleteFunc(d.losses, func(l loss) bool { return l.line == of })
 		for _, door := range []string{"socket", "apm", "otlp", "zipkin"} {
-			number := func(name string) uint64 { n, _ := rest[door+name].(float64); return uint64(n) }
-			d.losses = append(d.losses, loss{life, door, said.Names, number("_lost"), number("_ambiguous")})
+			d.losses = append(d.losses,
+				loss{d.pids[killed], door, life, of, number(door + "_lost"), number(door + "_ambiguous")})
 		}
 	}
+}
+
+// reportedBy returns the losses of a receiver that a life has reported.
+func (d *daemon) reportedBy(life int, door string) (all loss) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.losses {
+		if l.by == life && l.door == door {
+			all.lost += l.lost
+			all.ambiguous += l.ambiguous
+		}
+	}
+	return all
 }
 
 // page returns the number of the current life and the address of its status page.

@@ -37,7 +37,7 @@ type moods struct {
 	random  *rand.Rand
 	slow    float64
 	hangs   bool
-	isCalm  bool
+	calming int // number of daemons that shut down
 }
 
 func newMoods(c scenario) *moods {
@@ -47,12 +47,16 @@ func newMoods(c scenario) *moods {
 	}
 }
 
-// calm makes destinations accept all requests if isCalm is true, because a daemon that shuts down tries
-// only once.
+// calm makes destinations accept all requests while a daemon shuts down, because it tries only once. Each
+// call with true needs one with false.
 func (m *moods) calm(isCalm bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.isCalm = isCalm
+	if isCalm {
+		m.calming++
+	} else {
+		m.calming--
+	}
 }
 
 // mood determines how a destination treats one request.
@@ -71,10 +75,10 @@ func (m *moods) draw() (one mood) {
 		return time.Duration(m.random.Int64N(int64(300 * time.Millisecond)))
 	}
 	one.before, one.after = wait(), wait()
-	if m.hangs && !m.isCalm && m.random.IntN(40) == 0 {
+	if m.hangs && m.calming == 0 && m.random.IntN(40) == 0 {
 		one.after = 11 * time.Second
 	}
-	one.refuses = m.random.IntN(25) == 0 && !m.isCalm
+	one.refuses = m.random.IntN(25) == 0 && m.calming == 0
 	return one
 }
 

@@ -23,6 +23,7 @@ type episode struct {
 	kills        int
 	lives        plan           // planned lives; empty means random kills
 	begun        int            // number of planned lives that have started
+	ending       sync.WaitGroup // daemons that shut down next to their successors
 	ends         map[string]int // number of lives per kind of end
 
 	publishing, sending, scraping sync.WaitGroup
@@ -133,24 +134,33 @@ func (e *episode) end(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.compareMetrics()
+	return e.compareMetrics(ctx)
 }
 
-// compareMetrics compares the metrics of the last daemon with the same values in its log.
-func (e *episode) compareMetrics() error {
-	said, err := e.daemon.metrics("spanstatsd_spans_lost_to_crashes_total")
+// compareMetrics compares the metrics of the last daemon with the same values in its log, which can be read
+// a little later.
+func (e *episode) compareMetrics(ctx context.Context) (err error) {
+	for range 100 {
+		if err = e.compareOnce(); err == nil {
+			return nil
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+	return err
+}
+
+func (e *episode) compareOnce() error {
+	shown, err := e.daemon.metrics("spanstatsd_spans_lost_to_crashes_total")
 	if err != nil {
 		return err
 	}
 	life, _ := e.daemon.page()
-	for _, l := range e.daemon.losses {
-		if l.life != life || l.door == "socket" { // clients that do not come back are counted there later
-			continue
-		}
-		for reason, spans := range map[string]uint64{"lost": l.lost, "ambiguous": l.ambiguous} {
-			if n := said[fmt.Sprintf("{receiver=%q,reason=%q}", l.door, reason)]; n != spans {
+	for _, door := range e.doors {
+		logged := e.daemon.reportedBy(life, door)
+		for reason, spans := range map[string]uint64{"lost": logged.lost, "ambiguous": logged.ambiguous} {
+			if n := shown[fmt.Sprintf("{receiver=%q,reason=%q}", door, reason)]; n != spans {
 				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans,
-					reason, l.door, n)
+					reason, door, n)
 			}
 		}
 	}
@@ -207,7 +217,6 @@ func (e *episode) books() (all []*account) {
 		if e.isFull || e.lives.isGone() || e.lives.isDamaged() && a.name == leaving {
 			a.unsettled += a.published.sum()
 		}
-		a.isTight = a.isTight || e.lives.diesBesideTheNext()
 		if a.name == leaving && leave != nil {
 			leave.merge(a)
 			continue

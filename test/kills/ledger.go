@@ -47,11 +47,12 @@ type request struct {
 	isAnswered bool
 }
 
-// loss is the number of spans from one HTTP receiver that a daemon reports as lost by killed daemons.
+// loss is the number of spans from one receiver that a daemon reports as lost with a killed one.
 type loss struct {
-	life      int // life of the reporting daemon
+	life      int // life of the killed daemon
 	door      string
-	names     []string // names of the killed daemons that the report covers
+	by        int    // life of the reporting daemon
+	line      string // message of the log line, and name of the killed daemon
 	lost      uint64
 	ambiguous uint64
 }

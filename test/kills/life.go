@@ -34,6 +34,7 @@ const (
 	stopKilled = "stop-kill" // stopped, and killed before it is done, if it is not that fast
 	stopTwice  = "stop-stop" // stopped by two signals: it gives up at the second
 	replaced   = "replace"   // the next one starts while this one stops
+	outlived   = "outlived"  // the same, and this one is killed if it does not stop fast; the next one may die first
 )
 
 // plan lists the lives of an episode in order.
@@ -47,6 +48,7 @@ func (c scenario) plan() plan {
 	}
 	ends := []string{
 		killed, killed, killed, paused, stopped, stopKilled, stopKilled, stopTwice, replaced, replaced,
+		outlived, outlived, outlived,
 	}
 	if slices.Contains(c.destinations, "prometheus") {
 		ends = ends[:4]
@@ -98,6 +100,7 @@ func (e *episode) live(ctx context.Context) error {
 			return err
 		}
 	}
+	e.ending.Wait()
 	return e.lastLife()
 }
 
@@ -138,7 +141,9 @@ func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err e
 		// A daemon that shuts down tries each destination once. It reports refused spans as given up,
 		// but not the clients that sent them.
 		e.moods.calm(true)
-		defer e.moods.calm(false)
+		if l.End != outlived {
+			defer e.moods.calm(false)
+		}
 		select {
 		case <-p.listens:
 		case <-p.ended:
@@ -156,8 +161,8 @@ func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err e
 		first, then = syscall.SIGTERM, syscall.SIGKILL
 	case stopTwice:
 		first, then = syscall.SIGTERM, syscall.SIGTERM
-	case replaced:
-		return true, e.replace()
+	case replaced, outlived:
+		return true, e.replace(l)
 	}
 	if then != 0 {
 		_ = p.Process.Signal(first)
@@ -177,10 +182,22 @@ func (p *process) endBy(s syscall.Signal) error {
 }
 
 // replace starts the next daemon while the current one shuts down, and waits until the current one has
-// ended. A new daemon that finds its socket in use exits immediately and is restarted.
-func (e *episode) replace() error {
+// ended. With the end outlived it does not wait, but kills the current one after a while. A new daemon that
+// finds its socket in use exits immediately and is restarted.
+func (e *episode) replace(l life) error {
 	old := e.daemon.process
 	_ = old.Process.Signal(syscall.SIGTERM)
+	if l.End == outlived {
+		e.ending.Go(func() {
+			defer e.moods.calm(false)
+			time.Sleep(l.More)
+			if _, err := old.end(syscall.SIGKILL); err != nil {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				e.errs = append(e.errs, err)
+			}
+		})
+	}
 	if err := e.startNext(); err != nil {
 		return err
 	}
@@ -192,6 +209,9 @@ func (e *episode) replace() error {
 		if err := e.daemon.start(); err != nil {
 			return err
 		}
+	}
+	if l.End == outlived {
+		return nil
 	}
 	_, err := old.end()
 	return err
@@ -230,13 +250,6 @@ func (e *episode) damage(how string) error {
 // isDamaged reports whether the plan damages a recovery file, so that daemons can't report all losses.
 func (p plan) isDamaged() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.File != "" })
-}
-
-// diesBesideTheNext reports whether a daemon can be killed during its shutdown while its successor is
-// already running. The successor has searched for crashed predecessors before, so its clients get no
-// outcome.
-func (p plan) diesBesideTheNext() bool {
-	return slices.ContainsFunc(p, func(l life) bool { return l.End == replaced && l.Store > 0 })
 }
 
 // isGone reports whether the plan removes a recovery file. A client that gets no outcome after a bye

@@ -111,8 +111,6 @@ func (p *process) lastLine() string {
 
 func (p *process) hasEnded() bool { return isClosed(p.ended) }
 
-func (p *process) hasListened() bool { return isClosed(p.listens) }
-
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

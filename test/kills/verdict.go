@@ -108,22 +108,27 @@ func (c counts) missing(counted counts) string {
 }
 
 // judgeDoor compares the losses that daemons report for an HTTP receiver with the spans that a
-// destination did not count. Each report covers the daemons since the previous report.
+// destination did not count, for each life.
 func judgeDoor(door string, sent []request, losses []loss, counted map[string]counts, say say) (v verdict) {
-	losses = append(slices.Clone(losses), loss{life: 1 << 30, door: door}) // no daemon reports the losses of the last lives
-	from := 0
+	byLife, groups := map[int]*loss{}, map[int][]request{}
+	of := func(life int) *loss {
+		if byLife[life] == nil {
+			byLife[life] = &loss{life: life, door: door}
+		}
+		return byLife[life]
+	}
+	for _, r := range sent {
+		groups[of(r.life).life] = append(groups[r.life], r)
+	}
 	for _, l := range losses {
-		if l.door != door {
-			continue
+		if l.door == door {
+			all := of(l.life)
+			all.lost += l.lost
+			all.ambiguous += l.ambiguous
 		}
-		var group []request
-		for _, r := range sent {
-			if r.life >= from && r.life < l.life {
-				group = append(group, r)
-			}
-		}
-		v.add(l.judge(group, counted, say))
-		from = l.life
+	}
+	for _, life := range slices.Sorted(maps.Keys(byLife)) {
+		v.add(byLife[life].judge(groups[life], counted, say))
 	}
 	return v
 }
@@ -136,7 +141,7 @@ func (l *loss) judge(sent []request, counted map[string]counts, say say) (v verd
 		v.Twice += doubled
 		owed := l.owed(missing, open)
 		if doubled > 0 || owed != l.lost {
-			say("door %s at %s, said by life %d: %d answered are missing, %d counted beyond what was sent, "+
+			say("door %s at %s, life %d: %d answered are missing, %d counted beyond what was sent, "+
 				"not "+
 				"answered %v; it names %d lost, %d ambiguous",
 				l.door, destination, l.life, missing, doubled, open, l.lost, l.ambiguous)

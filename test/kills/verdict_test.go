@@ -91,7 +91,7 @@ func TestADoorsLossIsNamedExactly(t *testing.T) {
 		if c.other != nil {
 			counted["other"] = c.other
 		}
-		losses := []loss{{2, "otlp", nil, c.lost, c.ambiguous}, {2, "apm", nil, 1000, 0}}
+		losses := []loss{{1, "otlp", 2, "", c.lost, c.ambiguous}, {1, "apm", 2, "", 1000, 0}}
 		v := judgeDoor("otlp", sent, losses, counted, quiet)
 		if v.Named != c.lost || v.Missing != c.missing || v.Twice != c.doubled || v.Ambiguous != c.ambiguous {
 			t.Errorf("%s: %+v", name, v)

@@ -70,7 +70,7 @@ func TestAKillBehindAnyStore(t *testing.T) {
 	t.Logf("%d lives: spans by fate %v, of the doors named %d lost, %d ambiguous", next.Load(), all,
 		named.lost,
 		named.ambiguous)
-	if next.Load() < 50 || all[settled] == 0 || all[ambiguous] == 0 || all[left] == 0 || named.lost == 0 {
+	if next.Load() < 40 || all[settled] == 0 || all[ambiguous] == 0 || all[left] == 0 || named.lost == 0 {
 		t.Error("not all that can become of a span did")
 	}
 }
@@ -300,7 +300,7 @@ func (w *walk) judge(wasKilled bool) {
 			}
 		}
 	}
-	named := []loss{{life: 1, door: "apm", lost: w.named.lost, ambiguous: w.named.ambiguous}}
+	named := []loss{{door: "apm", lost: w.named.lost, ambiguous: w.named.ambiguous}}
 	say := func(format string, args ...any) { w.errorf(format, args...) }
 	v := judgeDoor("apm", w.requests, named, map[string]counts{"agent": counted}, say)
 	if v.Twice > 0 || v.Named != v.Missing {

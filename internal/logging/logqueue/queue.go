@@ -31,6 +31,7 @@ type Queue struct {
 
 	mu       sync.Mutex
 	queued   []byte // whole lines
+	writing  bool   // lines that were queued are being written
 	closed   bool
 	lost     uint64
 	reported uint64 // part of lost that was passed to onLost
@@ -75,6 +76,18 @@ func (q *Queue) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
+// Flush returns when all lines that were queued before are written, or after the timeout.
+func (q *Queue) Flush(timeout time.Duration) {
+	isWritten := func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return len(q.queued) == 0 && !q.writing
+	}
+	for until := time.Now().Add(timeout); !isWritten() && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // Close drops all further lines. It returns when the queued lines are written, or after the timeout.
 func (q *Queue) Close(timeout time.Duration) {
 	q.mu.Lock()
@@ -93,6 +106,7 @@ func (q *Queue) run() {
 	var writing []byte
 	for {
 		q.mu.Lock()
+		q.writing = false
 		for len(q.queued) == 0 && !q.closed {
 			q.changed.Wait()
 		}
@@ -100,7 +114,7 @@ func (q *Queue) run() {
 			q.mu.Unlock()
 			return
 		}
-		writing, q.queued = q.queued, writing[:0]
+		writing, q.queued, q.writing = q.queued, writing[:0], true
 		q.mu.Unlock()
 		written, _ := q.log.Write(writing)
 		q.reportLost(countLines(writing[written:]))

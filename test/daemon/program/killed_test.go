@@ -3,11 +3,14 @@ package program
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -105,8 +108,8 @@ func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
 				}
 				conn.Close()
 				eventually.True(t, "it is noted that this was said", func() bool {
-					read, _ := filepath.Glob(socket + ".running-*.read")
-					return len(read) > 0
+					files, _ := filepath.Glob(socket + ".running-*")
+					return slices.ContainsFunc(files, isReported)
 				})
 				c.apm = [2]float64{} // all spans are counted
 				if err := next.Process.Kill(); err != nil {
@@ -116,6 +119,75 @@ func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKill_BesideSuccessor kills a daemon that is still shutting down when its successor already runs. A client
+// that asks the successor gets no outcome before the kill, the true one afterwards, and the successor reports the
+// crash.
+func TestKill_BesideSuccessor(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	arrived, over := make(chan struct{}, 10), make(chan struct{})
+	defer close(over)
+	agent.SetFault(func(r *http.Request) standin.Fault {
+		if r.URL.Path == "/v0.6/stats" {
+			arrived <- struct{}{}
+			<-over
+		}
+		return standin.Fault{}
+	})
+	socket, apm := filepath.Join(dir, "s"), filepath.Join(dir, "apm")
+	start := func() *process {
+		return daemonProcess(t, agent.URL(), socket, "--apm-socket", apm, "--shutdown-grace=1m")
+	}
+	first := start()
+	conn, welcome := greet(t, socket, "")
+	if _, err := conn.Write(threeSpans()); err != nil {
+		t.Fatal(err)
+	}
+	putTraces(t, apm, tracesOf(t, 7, 5))
+	eventually.True(t, "all is counted", func() bool {
+		return metric(first.get("/metrics"), "spanstatsd_spans_received_total") == 8
+	})
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for kind := wire.Type(0); kind != wire.TypeBye; {
+		kind, _ = read(t, conn)
+	}
+	<-arrived
+	next := start()
+	kind, body := read(t, ask(t, socket, welcome.Token))
+	if bye, err := wire.DecodeBye(body); kind != wire.TypeBye || err != nil || bye.Reason != "earlier_pending" {
+		t.Errorf("before the kill its successor sends %s %+v: %v", kind, bye, err)
+	}
+	asking := ask(t, socket, welcome.Token)
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.exit()
+	kind, body = read(t, asking)
+	answer, err := wire.DecodeWelcome(body)
+	if says := fmt.Sprint(answer.Earlier); kind != wire.TypeWelcome || err != nil || says != "[0 0 3 1]" {
+		t.Errorf("after the kill its successor sends %s, and says %s: %v", kind, says, err)
+	}
+	const ambiguous = `spanstatsd_spans_lost_to_crashes_total{receiver="apm",reason="ambiguous"}`
+	eventually.True(t, "the loss is counted", func() bool {
+		shown := next.get("/metrics")
+		return metric(shown, ambiguous) == 5 && metric(shown, "spanstatsd_crashed_predecessors") == 1 &&
+			metric(shown, "spanstatsd_spans_awaiting_replay") == 0
+	})
+	if err := next.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	next.exit()
+}
+
+// isReported reports whether a daemon has noted in the recovery file of a predecessor that it has reported the
+// crash: its fourth word is not zero.
+func isReported(file string) bool {
+	content, err := os.ReadFile(file)
+	return err == nil && len(content) >= 32 && binary.NativeEndian.Uint64(content[24:]) != 0
 }
 
 func threeSpans() []byte {
@@ -131,6 +203,18 @@ func threeSpans() []byte {
 // greet connects as a client that asks for the outcome of an earlier connection.
 func greet(t *testing.T, socket, earlier string) (net.Conn, wire.Welcome) {
 	t.Helper()
+	conn := ask(t, socket, earlier)
+	kind, body := read(t, conn)
+	welcome, err := wire.DecodeWelcome(body)
+	if err != nil || kind != wire.TypeWelcome {
+		t.Fatalf("%v, %s", err, kind)
+	}
+	return conn, welcome
+}
+
+// ask connects, and sends the hello of a client that asks for the outcome of an earlier connection.
+func ask(t *testing.T, socket, earlier string) net.Conn {
+	t.Helper()
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -142,12 +226,7 @@ func greet(t *testing.T, socket, earlier string) (net.Conn, wire.Welcome) {
 	if _, err := conn.Write(wire.AppendHello(nil, &hello)); err != nil {
 		t.Fatal(err)
 	}
-	kind, body := read(t, conn)
-	welcome, err := wire.DecodeWelcome(body)
-	if err != nil || kind != wire.TypeWelcome {
-		t.Fatalf("%v, %s", err, kind)
-	}
-	return conn, welcome
+	return conn
 }
 
 func read(t *testing.T, conn net.Conn) (wire.Type, []byte) {

@@ -40,7 +40,7 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
 {{- define "spanstatsd.sidecar.volumes" -}}
 - name: spanstatsd
   emptyDir:
-    sizeLimit: 1Mi
+    sizeLimit: 4Mi
 - name: spanstatsd-no-token
   emptyDir:
     sizeLimit: 1Mi
