@@ -279,9 +279,8 @@ var (
 
 // flush is a call of Flush that waits for the daemon's response.
 type flush struct {
-	ctx        context.Context
-	answer     chan error // with a buffer for the only response, so that sending it never blocks
-	sentBefore uint64     // number of spans that were sent on the connection before the request
+	ctx    context.Context
+	answer chan error // with a buffer for the only response, so that sending it never blocks
 }
 
 // resolve passes the daemon's response to the caller.

@@ -164,7 +164,6 @@ func (conn *connection) ask(f *flush) error {
 			delete(conn.flushes, id) // its caller no longer waits
 		}
 	}
-	f.sentBefore = conn.sent.Load()
 	conn.flushes[id] = f
 	conn.mu.Unlock()
 	if _, err := conn.socket.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {
@@ -256,7 +255,8 @@ func (conn *connection) handle(c *Client, t wire.Type, body []byte) error {
 	return fmt.Errorf("the daemon sent %s, which it may not", t)
 }
 
-// handleFlush passes the response to the caller of Flush. A successful flush settles all spans that were sent before it.
+// handleFlush passes the response to the caller of Flush. A successful flush does not settle spans: a destination that is
+// scraped has them only after its next scrape.
 func (conn *connection) handleFlush(response wire.Flush) {
 	conn.mu.Lock()
 	f := conn.flushes[response.ID]
@@ -264,9 +264,6 @@ func (conn *connection) handleFlush(response wire.Flush) {
 	conn.mu.Unlock()
 	if f == nil {
 		return
-	}
-	if response.OK {
-		conn.settle(f.sentBefore)
 	}
 	f.resolve(response)
 }

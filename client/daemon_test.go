@@ -23,26 +23,27 @@ type fakeDaemon struct {
 	t      testing.TB
 	socket string
 
-	mu       sync.Mutex
-	features wire.Features
-	settles  bool
-	lives    *lives                          // state that survives this daemon; nil for a daemon without tokens
-	interval uint64                          // interval in the welcome
-	answer   func(id uint64) *wire.Flush     // response to a flush request; nil for none
-	greeting func(c *net.UnixConn) bool      // returns false to send no welcome
-	welcome  func(*wire.Hello) *wire.Welcome // replaces the default welcome
-	onFrame  func(c *fakeConn, t wire.Type)  // called after a frame was counted
-	listener *net.UnixListener
-	conns    map[*fakeConn]bool
-	origins  []span.Origin
-	counts   map[string]tally // by canonical encoding of the key
-	spans    uint64
-	batches  []int
-	flushes  int
-	lost     map[string]uint64
-	byes     int
-	faults   []error
-	serving  sync.WaitGroup
+	mu        sync.Mutex
+	features  wire.Features
+	settles   bool
+	isScraped bool                            // a successful flush does not settle spans, because only a scrape does
+	lives     *lives                          // state that survives this daemon; nil for a daemon without tokens
+	interval  uint64                          // interval in the welcome
+	answer    func(id uint64) *wire.Flush     // response to a flush request; nil for none
+	greeting  func(c *net.UnixConn) bool      // returns false to send no welcome
+	welcome   func(*wire.Hello) *wire.Welcome // replaces the default welcome
+	onFrame   func(c *fakeConn, t wire.Type)  // called after a frame was counted
+	listener  *net.UnixListener
+	conns     map[*fakeConn]bool
+	origins   []span.Origin
+	counts    map[string]tally // by canonical encoding of the key
+	spans     uint64
+	batches   []int
+	flushes   int
+	lost      map[string]uint64
+	byes      int
+	faults    []error
+	serving   sync.WaitGroup
 }
 
 // tally sums up the snapshots of one key.
@@ -71,8 +72,9 @@ type fakeConn struct {
 	*net.UnixConn
 	reading sync.Mutex // locked to make the daemon stop reading
 	keys    map[uint32][]byte
-	isHung  bool  // until it is killed
-	life    *life // spans of this connection, if the daemon has tokens
+	isHung  bool   // until it is killed
+	life    *life  // spans of this connection, if the daemon has tokens
+	spans   uint64 // received on this connection
 }
 
 func newFakeDaemon(t testing.TB) *fakeDaemon {
@@ -213,8 +215,11 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		m, err := wire.DecodeFlush(body)
 		d.flushes++
 		if answer := d.answer(m.ID); answer != nil {
-			if answer.OK && c.life != nil {
-				c.life.told = c.life.spans()
+			if answer.OK && !d.isScraped {
+				if c.life != nil {
+					c.life.told = c.life.spans()
+				}
+				c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: d.features, Settled: c.spans}))
 			}
 			c.Write(wire.AppendFlushAnswer(nil, answer))
 		}
@@ -260,6 +265,7 @@ func (d *fakeDaemon) takeSpans(c *fakeConn, body []byte) error {
 		}
 		d.counts[string(raw)] = d.counts[string(raw)].plus(s.Duration, s.End, s.Flags, s.Weight)
 		d.spans++
+		c.spans++
 		if err := c.life.take(raw, s.Duration); err != nil {
 			return err
 		}

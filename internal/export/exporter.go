@@ -76,8 +76,9 @@ type Cycle struct {
 	Rows []Row
 	// Limit is the maximum length of a payload.
 	Limit int
-	// IsSettled reports whether each span of the earlier cycles has been delivered, or never will be.
-	IsSettled bool
+	// Number numbers the running totals after the cycle. All spans of cycles with a number below
+	// FirstUnsettled have been delivered, or never will be. Only destinations of running totals have them.
+	Number, FirstUnsettled uint64
 
 	spans   uint64
 	merging time.Duration // how long it took to merge the rows
@@ -86,8 +87,8 @@ type Cycle struct {
 
 // Encoded is what an exporter returns for a cycle, in addition to payloads.
 type Encoded struct {
-	Lost   map[Reason]uint64 // spans that could not be encoded
-	Totals TotalsStats       // only for exporters with running totals
+	Unencodable uint64      // spans that could not be encoded
+	Totals      TotalsStats // only for exporters with running totals
 }
 
 // TotalsStats counts the running totals of an exporter.

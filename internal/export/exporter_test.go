@@ -79,7 +79,7 @@ func (s *scripted) Encode(c *Cycle, emit func(*Payload)) Encoded {
 	if open != nil {
 		emit(open)
 	}
-	return Encoded{Lost: map[Reason]uint64{Unencodable: unencodable}}
+	return Encoded{Unencodable: unencodable}
 }
 
 func (s *scripted) Deliver(ctx context.Context, p *Payload) Attempt {

@@ -7,17 +7,21 @@ import (
 	"time"
 )
 
-// pullDestination is a destination that is scraped: each cycle is published, and its spans count as
-// flushed from then on. It has no queue and sends nothing.
+// pullDestination is a destination that is scraped. Each cycle is published as running totals, and
+// its spans count as flushed once a complete scrape contains them. It has no queue and sends nothing.
 type pullDestination struct {
 	exporter Exporter
 	cfg      Config
 	stats    *statsRecorder
+	scrapes  *Scrapes
 	isClosed atomic.Bool
 }
 
 func newPull(cfg Config, x Exporter) *pullDestination {
-	return &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder()}
+	d := &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder(), scrapes: x.Pull.Scrapes}
+	d.scrapes.onScraped = func(spans uint64) { d.stats.delivered(spans, 0) }
+	d.scrapes.settled = make(chan struct{}, 1)
+	return d
 }
 
 // accept implements Destination. It publishes a cycle, after it has added the cycle to Scrapes:
@@ -33,23 +37,21 @@ func (d *pullDestination) accept(c *Cycle) {
 		return
 	}
 	began := time.Now()
-	d.exporter.Pull.Scrapes.publish(c, d.cfg.RetryAge)
-	encoded := d.exporter.Pull.Publish(c)
+	cycle := *c
+	cycle.Number, cycle.FirstUnsettled = c.Cycle, d.scrapes.open.firstUnsettled(c.Cycle)
+	d.scrapes.publish(c, d.cfg.RetryAge)
+	encoded := d.exporter.Pull.Publish(&cycle)
 	took := c.merging + time.Since(began)
-	lost := uint64(0)
-	for reason, spans := range encoded.Lost {
-		lost += spans
-		loseUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
-	}
+	lost := d.scrapes.open.subtractLost(encoded.Unencodable, c.Cycle)
+	recordUnencoded(d.cfg.Log, d.stats, &d.exporter, c, lost)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Unencodable, f.EncodeSeconds = encoded.Lost[Unencodable], took.Seconds()
+		f.Unencodable, f.EncodeSeconds = encoded.Unencodable, took.Seconds()
 		f.Payloads, f.Outcomes[ResultAccepted], f.SettleSeconds = 1, 1, time.Since(f.Sealed).Seconds()
 	})
 	d.stats.change(func(s *Stats) {
 		s.Totals = encoded.Totals
 		s.Payloads[ResultAccepted]++
 	})
-	d.stats.delivered(c.spans-lost, 0)
 }
 
 // join implements Destination.
@@ -62,11 +64,28 @@ func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 // close implements Destination.
 func (d *pullDestination) close() { d.isClosed.Store(true) }
 
-// end implements Destination.
-func (d *pullDestination) end(context.Context) {}
+// end implements Destination. It waits until a scrape contains the last cycle, unless nothing has
+// ever scraped.
+func (d *pullDestination) end(ctx context.Context) {
+	for d.scrapes.scraped.Load() > 0 && d.scrapes.open.any() {
+		select {
+		case <-d.scrapes.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
-// settle settles the cycles that were not scraped before shutdown.
-func (d *pullDestination) settle() { d.exporter.Pull.Scrapes.settle(math.MaxUint64) }
+// settle implements Destination. The spans that no complete scrape contains are lost.
+func (d *pullDestination) settle() {
+	if n := d.scrapes.scraped.Load(); n > 0 {
+		d.scrapes.settle(n - 1)
+	}
+	for _, c := range d.scrapes.open.removeUpTo(math.MaxUint64) {
+		d.stats.unsent(Shutdown, c.spans)
+		c.settle()
+	}
+}
 
 // Name implements Destination.
 func (d *pullDestination) Name() string { return d.exporter.Name }
@@ -85,24 +104,43 @@ func (d *pullDestination) Stats() Stats {
 // Flushes implements Destination.
 func (d *pullDestination) Flushes() []Flush { return d.stats.flushes() }
 
-// tailTime is the time between the return of a scrape's handler and the settlement of its cycles.
-// In this time net/http writes the last bytes of the response, and cannot report whether it could.
-const tailTime = time.Second
+const (
+	// tailTime is the time between the return of a scrape's handler and the settlement of its cycles.
+	// In this time net/http writes the last bytes of the response, and cannot report whether it could.
+	tailTime = time.Second
 
-// Scrapes tracks the published cycles that no complete scrape contains yet. A cycle is settled
-// after a complete scrape that contains its spans, or after the retry age. It is in doubt while
-// such a scrape is being written. The zero value is ready to use. It is safe for concurrent use.
+	// maxUnscraped is the maximum number of cycles that Scrapes tracks. The oldest are merged.
+	maxUnscraped = 512
+
+	// ScrapesBytes is the maximum memory of Scrapes.
+	ScrapesBytes = maxUnscraped * 512
+)
+
+// Scrapes tracks the published cycles that no complete scrape contains yet. A complete scrape
+// settles the cycles that it contains. A cycle is in doubt while such a scrape is being written.
+// After the retry age a cycle is settled as far as clients and a crash are concerned, but its spans
+// stay pending until they are scraped. The exporter of a pull destination owns it; the zero value is
+// ready to use. It is safe for concurrent use.
 type Scrapes struct {
-	open openCycles // the totals after each cycle are a snapshot with the cycle's number
+	open      openCycles         // the totals after each cycle are a snapshot with the cycle's number
+	onScraped func(spans uint64) // counts the spans of settled cycles; set by newPull
+	settled   chan struct{}      // holds a token after cycles were settled
+	scraped   atomic.Uint64      // cycles below this number are in a complete scrape; 0 before the first
 }
 
 // publish adds a cycle that is about to be published, and notifies the clients that wait for it. They
 // do not wait for a scrape.
 func (s *Scrapes) publish(c *Cycle, retryAge time.Duration) {
-	s.open.add(openCycle{state: c.state, number: c.Cycle, isNotified: true})
+	s.open.add(openCycle{state: c.state, first: c.Cycle, number: c.Cycle, spans: c.spans, isNotified: true})
 	c.state.notifyClients(nil)
-	time.AfterFunc(retryAge, func() { s.settle(c.Cycle) })
+	for _, removed := range s.open.mergeOldest(maxUnscraped) {
+		removed.settle()
+	}
+	time.AfterFunc(retryAge, func() { s.open.settleUpTo(c.Cycle) })
 }
+
+// FirstUnscraped returns the number of the first cycle that no complete scrape contains.
+func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstUnsettled(math.MaxUint64) }
 
 // Begin records that a scrape is about to be written. The scraped totals contain the spans of all
 // cycles up to cycle. The handler of the scrape must call end once, after its last write. isComplete
@@ -117,14 +155,18 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 			c.endSend(isComplete)
 		}
 		if isComplete {
+			for n := s.scraped.Load(); n <= cycle && !s.scraped.CompareAndSwap(n, cycle+1); n = s.scraped.Load() {
+			}
 			time.AfterFunc(tailTime, func() { s.settle(cycle) })
 		}
 	}
 }
 
-// settle settles the open cycles up to the given one.
+// settle settles the open cycles up to the given one, which a complete scrape contains.
 func (s *Scrapes) settle(cycle uint64) {
 	for _, c := range s.open.removeUpTo(cycle) {
-		c.state.settle()
+		s.onScraped(c.spans)
+		c.settle()
 	}
+	notify(s.settled)
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,16 +32,16 @@ func publish(f *Flusher, number uint64) *testcycle.Reports {
 	return told
 }
 
-// Published spans count as flushed, and waiting clients are answered. A cycle is settled by a
-// complete scrape, and is in doubt during a scrape.
-func TestWhatIsPublishedIsSettledWhenItIsRead(t *testing.T) {
+// Clients that wait for a published cycle are answered. Its spans count as flushed, and the cycle is
+// settled, after a complete scrape. It is in doubt during a scrape.
+func TestPull_ScrapeSettlesCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		f := startSeveral(t, Config{}, s)
 		sealed, first := watched(testcycle.Spans(1))
 		f.Accept(sealed)
 		says(t, "it is published", first, "")
-		if st := balanced(t, f.Destinations()[0], 1); st.Flushed != 1 || st.OldestAge != 0 {
+		if st := balanced(t, f.Destinations()[0], 1); st.Flushed != 0 || st.Held != 1 || st.OldestAge != 0 {
 			t.Errorf("%+v", st)
 		}
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
@@ -64,8 +65,8 @@ func TestWhatIsPublishedIsSettledWhenItIsRead(t *testing.T) {
 		s.Begin(2)(true)
 		time.Sleep(tailTime)
 		says(t, "it was read", second, "doubtful clear doubtful settled")
-		if len(s.open.statesUpTo(2)) != 0 {
-			t.Error("what was read is kept")
+		if st := balanced(t, f.Destinations()[0], 2); st.Flushed != 2 || s.open.any() {
+			t.Errorf("after both scrapes: %+v", st)
 		}
 	})
 }
@@ -97,8 +98,9 @@ func TestAReaderThatIsCutOffClearsTheDoubt(t *testing.T) {
 	})
 }
 
-// Without scrapes, cycles are settled after the retry age, so the number of open cycles is limited.
-func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
+// Without scrapes, clients are told after the retry age that a cycle is settled. Its spans stay
+// pending, and a later scrape still delivers them. The number of tracked cycles is limited.
+func TestPull_NotScrapedWithinRetryAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		f := startSeveral(t, Config{}, s)
@@ -106,9 +108,6 @@ func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 		for number := range uint64(100) {
 			all = append(all, publish(f, number))
 			synctest.Wait()
-			if n := len(s.open.statesUpTo(number)); n > int(DefaultRetryAge/testcycle.Width) {
-				t.Fatalf("%d cycles are kept", n)
-			}
 			time.Sleep(testcycle.Width)
 		}
 		time.Sleep(DefaultRetryAge - testcycle.Width - 1)
@@ -117,11 +116,27 @@ func TestWhatNobodyReadsIsSettledAfterTheRetryAge(t *testing.T) {
 		for _, told := range all {
 			says(t, "after", told, "settled")
 		}
+		for number := range uint64(maxUnscraped) {
+			publish(f, 100+number)
+		}
+		if n := len(s.open.statesUpTo(1 << 20)); n != maxUnscraped {
+			t.Errorf("%d cycles are tracked", n)
+		}
+		spans := uint64(100 + maxUnscraped)
+		if st := balanced(t, f.Destinations()[0], spans); st.Held != spans {
+			t.Errorf("not scraped: %+v", st)
+		}
+		s.Begin(100 + maxUnscraped)(true)
+		time.Sleep(tailTime)
+		if st := balanced(t, f.Destinations()[0], spans); st.Flushed != spans {
+			t.Errorf("scraped late: %+v", st)
+		}
 	})
 }
 
-// At shutdown all cycles are settled. Later scrapes change nothing.
-func TestAStopSettlesWhatIsPublished(t *testing.T) {
+// At shutdown, the spans that no complete scrape contains are unsent. If nothing has ever scraped, the
+// shutdown does not wait.
+func TestPull_ShutdownBeforeAnyScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		f := startSeveral(t, Config{}, s)
@@ -129,13 +144,51 @@ func TestAStopSettlesWhatIsPublished(t *testing.T) {
 		end := s.Begin(1)
 		f.Close(t.Context())
 		for range 2 {
-			says(t, "a reader was sent it", first, "doubtful settled")
-			says(t, "nobody was", second, "settled")
+			says(t, "a scrape was in flight", first, "doubtful settled")
+			says(t, "no scrape was", second, "settled")
+			if st := balanced(t, f.Destinations()[0], 2); st.Unsent[Shutdown] != 2 {
+				t.Errorf("%+v", st)
+			}
 			end(true)
 			end = func(bool) {}
 			time.Sleep(2 * DefaultRetryAge)
 		}
 	})
+}
+
+// A shutdown waits, at most for the grace period, until a scrape contains the last cycle.
+func TestPull_ShutdownWaitsForScrape(t *testing.T) {
+	for name, test := range map[string]struct {
+		scrapeAfter time.Duration
+		takes       time.Duration
+		flushed     uint64
+	}{
+		"scraped in time":    {2 * time.Second, 3 * time.Second, 2},
+		"scraped at the end": {4500 * time.Millisecond, 5 * time.Second, 2},
+		"not scraped":        {time.Minute, 5 * time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{}
+				f := startSeveral(t, Config{}, s)
+				publish(f, 1)
+				s.Begin(1)(true)
+				time.Sleep(tailTime)
+				publish(f, 2)
+				time.AfterFunc(test.scrapeAfter, func() { s.Begin(2)(true) })
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				began := time.Now()
+				f.Close(ctx)
+				st := balanced(t, f.Destinations()[0], 2)
+				if took := time.Since(began); took != test.takes || st.Flushed != test.flushed ||
+					st.Unsent[Shutdown] != 2-test.flushed {
+					t.Errorf("after %v: %+v", took, st)
+				}
+				time.Sleep(time.Hour)
+			})
+		})
+	}
 }
 
 // With a push destination as well, a cycle is settled after it was delivered and scraped.

@@ -70,9 +70,7 @@ var (
 	errClosed      = errors.New("the daemon is shutting down")
 	errNotWanted   = errors.New("the destination does not accept statistics")
 	errUnencodable = errors.New("some groups fit in no payload; raise the payload limit")
-	errEnded       = errors.New("some running totals ended before they were delivered: " +
-		"nothing was added to them for an hour, or there are more than --max-aggregates")
-	errNotYet = errors.New("the destination does not have its spans yet; " +
+	errNotYet      = errors.New("the destination does not have its spans yet; " +
 		"they are held, and are in each payload that follows")
 	errTooMany = errors.New("too many cycles wait for the destination")
 )
@@ -101,12 +99,14 @@ func (d *pushDestination) accept(c *Cycle) {
 	})
 	took := c.merging + time.Since(began)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Unencodable, f.EncodeSeconds = encoded.Lost[Unencodable], took.Seconds()
+		f.Unencodable, f.EncodeSeconds = encoded.Unencodable, took.Seconds()
 	})
 	d.stats.change(func(s *Stats) { s.Totals = encoded.Totals })
-	for reason, spans := range encoded.Lost {
-		d.recordUnencoded(c, snap, reason, spans)
+	lost := encoded.Unencodable
+	if snap != nil { // spans of a running total can belong to any open cycle
+		lost = d.open.subtractLost(lost, snap.number)
 	}
+	recordUnencoded(d.cfg.Log, d.stats, &d.exporter, c, lost)
 }
 
 // beginSnapshot begins a snapshot of the running totals and makes the cycle an open one. It removes
@@ -115,10 +115,9 @@ func (d *pushDestination) accept(c *Cycle) {
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	snap := &snapshot{number: d.snapshots.Add(1), pending: 1}
 	d.open.notifyOlder(now.Add(-d.cfg.RetryAge), errNotYet)
-	_, isOpen := d.open.oldest()
-	c.IsSettled = !isOpen
+	c.Number, c.FirstUnsettled = snap.number, d.open.firstUnsettled(snap.number)
 	if c.spans > 0 {
-		d.open.add(openCycle{state: c.state, number: snap.number, spans: c.spans, born: now})
+		d.open.add(openCycle{state: c.state, first: snap.number, number: snap.number, spans: c.spans, born: now})
 	}
 	for _, removed := range d.open.mergeOldest(maxWaiting) {
 		removed.notifyClients(errTooMany)
@@ -128,36 +127,16 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	return snap
 }
 
-// recordUnencoded records spans of Encoded.Lost, which are in no payload. snap is nil for deltas.
-// Spans of a running total can belong to any open cycle. Spans of a total that has ended (any reason
-// but Unencodable) belong to earlier cycles, because the total ended before this one.
-func (d *pushDestination) recordUnencoded(c *Cycle, snap *snapshot, reason Reason, spans uint64) {
-	if snap != nil {
-		lastCycle := snap.number
-		if reason != Unencodable {
-			lastCycle--
-		}
-		spans = d.open.subtractLost(spans, lastCycle)
-	}
-	loseUnencoded(d.cfg.Log, d.stats, &d.exporter, c, reason, spans)
-}
-
-// loseUnencoded records spans of Encoded.Lost as unsent, logs them, and reports the loss to the
-// clients that wait for the cycle.
-func loseUnencoded(
-	log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, reason Reason, spans uint64,
-) {
+// recordUnencoded records the spans of Encoded.Unencodable as unsent, logs them, and reports the
+// loss to the clients that wait for the cycle.
+func recordUnencoded(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, spans uint64) {
 	if spans == 0 {
 		return
 	}
-	stats.unsent(reason, spans)
-	err := errEnded
-	if reason == Unencodable {
-		err = errUnencodable
-	}
+	stats.unsent(Unencodable, spans)
 	log.Error("statistics can't be sent and are lost",
-		"destination", x.Name, "reason", string(reason), "spans", spans, "error", err)
-	c.state.fail(fmt.Errorf("send to %s: %w", x.Name, err))
+		"destination", x.Name, "spans", spans, "error", errUnencodable)
+	c.state.fail(fmt.Errorf("send to %s: %w", x.Name, errUnencodable))
 }
 
 // refusal returns an error, and its reason, if the destination accepts no cycles at present.
@@ -278,8 +257,8 @@ func (d *pushDestination) endPayload(s *snapshot, o payloadOutcome) {
 	}
 	d.stats.delivered(spans, s.rejected)
 	for i := range cycles {
-		cycles[i].notifyClients(nil)
 		cycles[i].state.settle()
+		cycles[i].notifyClients(nil)
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 	Rejected    Reason = "rejected"    // the destination rejected them
 	NotWanted   Reason = "not_wanted"  // the destination does not accept statistics
 	Ambiguous   Reason = "ambiguous"   // sent completely, but not answered
-	Expired     Reason = "expired"     // waited longer than the retry age, or than their running total exists
-	QueueFull   Reason = "queue_full"  // evicted from the queue, or from the running totals
+	Expired     Reason = "expired"     // waited longer than the retry age
+	QueueFull   Reason = "queue_full"  // evicted from the queue
 	Shutdown    Reason = "shutdown"    // still waiting at shutdown
 	Unencodable Reason = "unencodable" // too large for a payload
 )
@@ -63,7 +63,7 @@ func (r Reason) result() Result {
 // Stats is a consistent snapshot of a destination's counters: each accepted span is in exactly one
 // of Flushed, Unsent, Held and BeforeFound.
 type Stats struct {
-	Flushed  uint64            // spans in payloads that the destination accepted, or that can be scraped
+	Flushed  uint64            // spans in payloads that the destination accepted, or that it scraped
 	Unsent   map[Reason]uint64 // spans that will never be delivered
 	Held     uint64            // spans in payloads without an outcome
 	Payloads map[Result]uint64

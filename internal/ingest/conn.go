@@ -286,6 +286,8 @@ func (c *conn) reportAndReply(flushID uint64) {
 	if isCanceled {
 		return
 	}
+	firstUnsettled, _ := c.config.Settled()
+	c.sendSettled(firstUnsettled, c.features.Load()) // first, so that a closing client knows the outcome of its spans
 	reply := wire.Flush{ID: flushID, OK: err == nil}
 	if err != nil {
 		reply.Error = err.Error()

@@ -170,7 +170,7 @@ func (r *reused) all(sealed *aggregate.Sealed, limit int) (payloads []*export.Pa
 	made := r.encoder.encode(cycle, func(p *export.Payload) {
 		payloads = append(payloads, p)
 	})
-	return payloads, made.Lost[export.Unencodable]
+	return payloads, made.Unencodable
 }
 
 // sequence returns the sequence number in a payload.

@@ -46,7 +46,7 @@ func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Enc
 			rows, unencodable = rows[done:], unencodable+lostSpans
 		}
 	}
-	return export.Encoded{Lost: map[export.Reason]uint64{export.Unencodable: unencodable}}
+	return export.Encoded{Unencodable: unencodable}
 }
 
 // bucketHead is an upper limit for the length of a bucket without its groups.

@@ -72,7 +72,7 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 		}
 	}
 	w.end()
-	return export.Encoded{Lost: map[export.Reason]uint64{export.Unencodable: unencodable}}
+	return export.Encoded{Unencodable: unencodable}
 }
 
 // totalsEncoder writes points of running totals.
@@ -106,12 +106,10 @@ func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Enco
 		}
 	}
 	w.end()
-	ended, counts := totals.Lost(), totals.Counts()
+	counts := totals.Counts()
 	return export.Encoded{
-		Lost: map[export.Reason]uint64{
-			export.Unencodable: lost, export.Expired: ended.Idle, export.QueueFull: ended.Evicted,
-		},
-		Totals: export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
+		Unencodable: lost,
+		Totals:      export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
 	}
 }
 

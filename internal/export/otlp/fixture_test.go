@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -43,12 +44,18 @@ func testEncoder(d points.Config, version string, limits *totals.Limits) tested 
 	return tested{&e.encoding, e}
 }
 
+// encoded numbers the cycles of encodeWith.
+var encoded atomic.Uint64
+
 // encodeWith encodes a cycle. For running totals, all requests of earlier cycles count as
 // delivered.
 func encodeWith(e encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
 	var m export.Merger
 	defer m.Forget()
-	c := &export.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: limit, IsSettled: true}
+	number := encoded.Add(1)
+	c := &export.Cycle{
+		Sealed: sealed, Rows: m.Merge(sealed), Limit: limit, Number: number, FirstUnsettled: number,
+	}
 	made := e.encode(c, func(r *request) {
 		spans := r.spans
 		for _, n := range r.undelivered {
@@ -56,7 +63,7 @@ func encodeWith(e encoder, sealed *aggregate.Sealed, limit int) (requests []sent
 		}
 		requests = append(requests, sent{slices.Clone(r.body), spans})
 	})
-	return requests, made.Lost[export.Unencodable]
+	return requests, made.Unencodable
 }
 
 // encodeAll encodes a cycle, and fails the test if a span does not fit in a request.

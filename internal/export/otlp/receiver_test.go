@@ -116,7 +116,7 @@ func onePayload(t *testing.T, x *Exporter) *export.Payload {
 	cycle := &export.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: export.DefaultMaxPayloadBytes}
 	if lost := x.Encode(cycle, func(p *export.Payload) {
 		payloads = append(payloads, p)
-	}).Lost[export.Unencodable]; lost != 0 || len(payloads) != 1 {
+	}).Unencodable; lost != 0 || len(payloads) != 1 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), lost)
 	}
 	return payloads[0]

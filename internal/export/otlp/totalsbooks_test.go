@@ -123,10 +123,10 @@ func someSpans(rnd *rand.Rand) *aggregate.Sealed {
 
 // TestBooksOfRunningTotals sends random cycles to a receiver that fails, refuses and recovers, with
 // limits for all series or for a few. At any moment the books balance, and no more spans are
-// flushed than the largest accepted totals contain. At the end all of these are flushed, unless
-// totals have ended: then the rest is unsent.
+// flushed than the largest accepted totals contain. At the end all of these are flushed, also
+// with limits that are too small for all series.
 func TestBooksOfRunningTotals(t *testing.T) {
-	ended, flushed := export.Stats{Unsent: map[export.Reason]uint64{}}, uint64(0)
+	flushed := uint64(0)
 	for seed := range uint64(24) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 5))
@@ -178,10 +178,9 @@ func TestBooksOfRunningTotals(t *testing.T) {
 				check()
 			}
 			for reason, n := range check().Unsent {
-				if n > 0 && reason != export.Expired && reason != export.QueueFull {
+				if n > 0 {
 					t.Errorf("seed %d: %d are unsent, %s", seed, n, reason)
 				}
-				ended.Unsent[reason] += n
 			}
 			r.answers(export.Attempt{})
 			f.Accept(newCycle().Seal())
@@ -196,8 +195,8 @@ func TestBooksOfRunningTotals(t *testing.T) {
 			}
 		})
 	}
-	if ended.Unsent[export.Expired] == 0 || ended.Unsent[export.QueueFull] == 0 || flushed == 0 {
-		t.Errorf("too little happened: %v, %d flushed", ended.Unsent, flushed)
+	if flushed == 0 {
+		t.Error("nothing was flushed")
 	}
 }
 

@@ -46,7 +46,7 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 // series, which should be 0 because every span is part of a point.
 func (a *Running) AddUp(c *export.Cycle, start, end int64) (lost uint64) {
 	sealed, rows := c.Sealed, c.Rows
-	a.Begin(start, end, c.IsSettled)
+	a.Begin(c.Number, c.FirstUnsettled, start, end)
 	clear(a.Slowest)
 	for _, g := range a.reader.Group(sealed, rows) {
 		total, resource := a.reader.Total(rows, g), []byte(a.reader.Resource(g))

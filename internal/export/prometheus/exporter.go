@@ -71,7 +71,8 @@ func (*Exporter) Memory(l totals.Limits) int {
 	series := l.Series + l.Resources + 1
 	each := recordBytes + (l.Buckets+l.Classic+1)*elementBytes
 	generation := series*each + l.Bytes + (l.Resources+1)*l.ResourceBytes
-	return l.Memory() + series*elementBytes + (1+maxScrapes)*generation + maxScrapes*scrapeBytes
+	return l.Memory() + series*elementBytes + (1+maxScrapes)*generation + maxScrapes*scrapeBytes +
+		export.ScrapesBytes
 }
 
 // Describe returns the destination for package export.
@@ -85,11 +86,11 @@ func (x *Exporter) Describe() export.Exporter {
 // Publish adds a cycle to the totals and publishes a new generation of them.
 func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
 	series, lost := x.keeper.count(c, x.config.Exemplars.Seal(c.Cycle))
-	x.last.Store(&generation{c.Cycle, series})
+	x.last.Store(&generation{c.Number, series})
 	n := x.keeper.counts
 	return export.Encoded{
-		Lost:   map[export.Reason]uint64{export.Unencodable: lost},
-		Totals: export.TotalsStats{Series: n.Series, Ended: n.Ended, Overflowed: n.Overflowed},
+		Unencodable: lost,
+		Totals:      export.TotalsStats{Series: n.Series, Ended: n.Ended, Overflowed: n.Overflowed},
 	}
 }
 
@@ -116,10 +117,12 @@ func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// recent returns the series that have been counted within the idle limit.
+// recent returns the series that have been counted within the idle limit, and those that no scrape
+// contains yet.
 func (x *Exporter) recent(series []*record, now int64) []*record {
+	firstUnscraped := x.tracked.FirstUnscraped()
 	return slices.DeleteFunc(slices.Clone(series), func(r *record) bool {
-		return now-r.end >= int64(x.limits.Idle)
+		return now-r.end >= int64(x.limits.Idle) && r.cycle < firstUnscraped
 	})
 }
 
@@ -156,7 +159,7 @@ func (k *totalsKeeper) count(c *export.Cycle, slow exemplars.Sealed) (generation
 	generation = make([]*record, len(k.order))
 	for i, s := range k.order {
 		if k.IsCounted(s) {
-			s.Note = recordOf(s).next(s, k.end, k.Slowest[s])
+			s.Note = recordOf(s).next(s, c.Number, k.end, k.Slowest[s])
 		}
 		generation[i] = recordOf(s)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,12 +64,18 @@ func newCycle(t testing.TB) *testcycle.Cycle {
 	return &testcycle.Cycle{Grid: grid}
 }
 
+// published numbers the cycles of publish.
+var published atomic.Uint64
+
 // publish publishes a cycle, and returns the number of spans in series.
 func publish(x *Exporter, sealed *aggregate.Sealed) (spans uint64, encoded export.Encoded) {
 	var m export.Merger
 	defer m.Forget()
-	encoded = x.Publish(&export.Cycle{Sealed: sealed, Rows: m.Merge(sealed)})
-	return sealed.Spans() - encoded.Lost[export.Unencodable], encoded
+	number := published.Add(1)
+	encoded = x.Publish(&export.Cycle{
+		Sealed: sealed, Rows: m.Merge(sealed), Number: number, FirstUnsettled: number,
+	})
+	return sealed.Spans() - encoded.Unencodable, encoded
 }
 
 // later returns a sealed cycle, moved by the given time.

@@ -20,6 +20,7 @@ import (
 // record is the state of a series at the end of a cycle, as scrapes read it. It is immutable.
 type record struct {
 	labels     string // encoded
+	cycle      uint64 // last cycle in which it was counted
 	start, end int64  // start and end of the counted period
 	calls      float64
 	spans      uint64 // number of spans with a duration
@@ -33,14 +34,14 @@ type record struct {
 	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// next returns the record that follows r, for the totals s at the end of a cycle. e is the exemplar
+// next returns the record that follows r, for the totals s at the end of the given cycle. e is the exemplar
 // of the cycle; if it is missing, the new record keeps the exemplar of r, because scrapes can be less
 // frequent than cycles. Prometheus numbers a native bucket by its upper bound, and OTLP by its lower
 // one, so the offset is one more.
-func (r *record) next(s *totals.Series, end int64, e exemplars.Exemplar) *record {
+func (r *record) next(s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
 	b := &s.Buckets
 	next := &record{
-		labels: r.labels, start: s.Start, end: end, calls: float64(s.Calls), spans: b.Spans,
+		labels: r.labels, cycle: cycle, start: s.Start, end: end, calls: float64(s.Calls), spans: b.Spans,
 		seconds: s.Seconds, scale: b.Scale, offset: b.Offset + 1, length: uint32(len(b.Counts)),
 		zeros: b.Zeros, deltas: make([]int64, len(b.Counts)), cumulative: make([]uint64, len(s.Classic)),
 		exemplar: e,

@@ -199,9 +199,9 @@ type gone struct{ *httptest.ResponseRecorder }
 
 func (gone) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
-// Every span is flushed when it is in a total, without any scrape, also at shutdown. The
-// destination is in the books before the first cycle.
-func TestBooks(t *testing.T) {
+// Spans are pending until a complete scrape contains them, and unsent if a shutdown comes first. The
+// destination has its stats before the first cycle.
+func TestAccounting_FlushedWhenScraped(t *testing.T) {
 	x, before := exporterWith(t, nil), runtime.NumGoroutine()
 	f, err := export.New(export.Config{}, x.Describe())
 	if err != nil {
@@ -210,16 +210,25 @@ func TestBooks(t *testing.T) {
 	d := f.Destinations()[0]
 	eventually.True(t, "it is there", func() bool { s := d.Stats(); return s.State() == export.StateAccepting })
 	spans := uint64(0)
-	for range 3 {
+	for cycle := range uint64(3) {
 		sealed := recent(testcycle.Spans(7))
+		sealed.Cycle = cycle
 		spans += sealed.Spans()
 		f.Accept(sealed)
 	}
+	if s := d.Stats(); s.Held != spans || s.Flushed != 0 {
+		t.Errorf("before a scrape: %+v", s)
+	}
+	x.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, Path, nil))
 	eventually.True(t, "all spans are flushed", func() bool { return d.Stats().Flushed == spans })
-	f.Accept(recent(testcycle.Spans(2)))
-	f.Close(t.Context())
-	if s := d.Stats(); s.Flushed != spans+2 || s.Held != 0 || s.Totals.Series != 1 {
-		t.Errorf("%+v", s)
+	last := recent(testcycle.Spans(2))
+	last.Cycle = 3
+	f.Accept(last)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.Close(ctx)
+	if s := d.Stats(); s.Flushed != spans || s.Unsent[export.Shutdown] != 2 || s.Held != 0 || s.Totals.Series != 1 {
+		t.Errorf("after the shutdown: %+v", s)
 	}
 	eventually.True(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }

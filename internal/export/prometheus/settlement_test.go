@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -89,7 +90,9 @@ func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
 		time.Sleep(export.DefaultRetryAge)
 		says("nobody came for it", third, "settled")
 		last := accept(4)
-		f.Close(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		f.Close(ctx)
 		says("at a stop", last, "settled")
 	})
 }

@@ -16,7 +16,7 @@ type Limits struct {
 	Buckets int           // buckets per exponential histogram
 	Classic int           // classic buckets per series; 0 disables them
 
-	// Overflow series, in addition: one per resource in a cycle, and one of the common resource.
+	// Overflow series, in addition: one per resource, and one of the common resource.
 	Resources     int // maximum number of resources with an overflow series
 	ResourceBytes int // longest encoded resource, including the overflow attributes
 }
@@ -37,7 +37,7 @@ type Series struct {
 	index    int           // index in Resource.Series
 	cycle    uint64        // last cycle in which it was counted
 	end      int64         // end of the window of that cycle
-	settled  uint64        // part of Spans that is delivered or lost, unless Totals.settled includes cycle
+	settled  uint64        // part of Spans that is delivered or lost, if cycle is not settled
 	recent   *list.Element // element of Totals.recent
 }
 
@@ -61,17 +61,10 @@ type Totals struct {
 	bytes     int       // encoded attributes and resources
 
 	cycle                  uint64
-	settled                uint64 // last cycle up to which all spans are delivered or lost
+	firstUnsettled         uint64 // first cycle with spans that are neither delivered nor lost
 	windowStart, windowEnd int64  // window of the cycle
-	overflowing            int    // overflow series begun in the cycle
-	lost                   Lost   // spans lost in the cycle
+	overflows              int    // current number of overflow series
 	counts                 Counts
-}
-
-// Lost counts undelivered spans of series that ended.
-type Lost struct {
-	Idle    uint64 // the series was not counted for Limits.Idle
-	Evicted uint64 // the series was evicted
 }
 
 // Counts counts series since New.
@@ -96,26 +89,19 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// Begin begins a cycle with the given window, in nanoseconds since the Unix epoch. Windows must not
-// overlap. isSettled reports whether all spans of earlier cycles are delivered or lost. Begin ends
-// series that are idle.
-func (t *Totals) Begin(start, end int64, isSettled bool) {
-	if isSettled {
-		t.settled = t.cycle
-	}
-	t.cycle, t.windowStart, t.windowEnd = t.cycle+1, start, end
-	t.overflowing, t.lost = 0, Lost{}
+// Begin begins a cycle with the given window, in nanoseconds since the Unix epoch. Cycle numbers
+// ascend, and windows must not overlap. All spans of cycles before firstUnsettled are delivered or
+// lost. Begin ends series that are idle, unless they have undelivered spans.
+func (t *Totals) Begin(cycle, firstUnsettled uint64, start, end int64) {
+	t.cycle, t.firstUnsettled, t.windowStart, t.windowEnd = cycle, firstUnsettled, start, end
 	for {
 		oldest := t.oldest()
-		if oldest == nil || start-oldest.end < int64(t.limits.Idle) {
+		if oldest == nil || start-oldest.end < int64(t.limits.Idle) || t.Undelivered(oldest) > 0 {
 			return
 		}
-		t.lost.Idle += t.end(oldest)
+		t.end(oldest)
 	}
 }
-
-// Lost returns the number of undelivered spans of the series that ended in the cycle.
-func (t *Totals) Lost() Lost { return t.lost }
 
 // Counted is the part of a series that one cycle has counted.
 type Counted struct {
@@ -161,26 +147,25 @@ func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 func (t *Totals) Resources() []*Resource { return t.resources }
 
 // overflowOf returns the overflow series of a resource. If the limits do not permit another overflow
-// series, it returns the one of the common resource, which always can be added: Limits reserves
-// memory for the overflow series of one cycle, and makeRoom evicts those of earlier cycles.
+// series, it returns the one of the common resource, for which Limits always reserves memory.
 func (t *Totals) overflowOf(resource []byte) *Series {
 	overflow := []byte(t.overflow)
 	s := t.find(resource, overflow)
 	isLong := len(resource)+len(overflow) > t.limits.ResourceBytes
-	if s == nil && (t.overflowing >= t.limits.Resources || isLong) {
+	if s == nil && (t.overflows >= t.limits.Resources || isLong) {
 		resource = []byte(t.common)
 		s = t.find(resource, overflow)
 	}
 	if s == nil {
 		s = t.newSeries(resource, overflow)
-		t.overflowing++
+		t.overflows++
 	}
 	return s
 }
 
 // Undelivered returns the number of spans of a series that are neither delivered nor lost.
 func (t *Totals) Undelivered(s *Series) uint64 {
-	if isSettled := s.cycle <= t.settled; isSettled {
+	if isSettled := s.cycle < t.firstUnsettled; isSettled {
 		return 0
 	}
 	return s.Spans - s.settled
@@ -209,7 +194,8 @@ func (t *Totals) oldest() *Series {
 }
 
 // makeRoom evicts the least recently counted series until there is room for another one. It does
-// not evict series counted in this cycle, and reports false if that would be necessary.
+// not evict series counted in this cycle, or with undelivered spans, and reports false if that would
+// be necessary.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for {
 		bytes := t.bytes + len(attributes)
@@ -220,10 +206,10 @@ func (t *Totals) makeRoom(resource, attributes []byte) bool {
 			return true
 		}
 		oldest := t.oldest()
-		if oldest == nil || oldest.cycle == t.cycle {
+		if oldest == nil || oldest.cycle == t.cycle || t.Undelivered(oldest) > 0 {
 			return false
 		}
-		t.lost.Evicted += t.end(oldest)
+		t.end(oldest)
 	}
 }
 
@@ -247,11 +233,13 @@ func (t *Totals) newSeries(resource, attributes []byte) *Series {
 	return s
 }
 
-// end removes a series, and its resource if the resource has no other series. It returns the number
-// of undelivered spans. Lists are unordered, so the last element takes the place of the removed one.
-func (t *Totals) end(s *Series) (lost uint64) {
+// end removes a series, and its resource if the resource has no other series. Lists are unordered,
+// so the last element takes the place of the removed one.
+func (t *Totals) end(s *Series) {
 	t.counts.Ended++
-	lost = t.Undelivered(s)
+	if s.Attributes == t.overflow {
+		t.overflows--
+	}
 	t.recent.Remove(s.recent)
 	t.bytes -= len(s.Attributes)
 	r := s.resource
@@ -260,7 +248,7 @@ func (t *Totals) end(s *Series) (lost uint64) {
 	r.Series[last].index = s.index
 	r.Series[s.index], r.Series[last] = r.Series[last], nil
 	if r.Series = r.Series[:last]; last > 0 {
-		return lost
+		return
 	}
 	t.bytes -= len(r.Encoded)
 	delete(t.byEncoded, r.Encoded)
@@ -268,7 +256,6 @@ func (t *Totals) end(s *Series) (lost uint64) {
 	t.resources[last].index = r.index
 	t.resources[r.index], t.resources[last] = t.resources[last], nil
 	t.resources = t.resources[:last]
-	return lost
 }
 
 const (

@@ -21,9 +21,7 @@ type model struct {
 	series            []*modelSeries // the most recently counted is the last
 	cycle             int
 	start, end        int64
-	overflows         int // begun in the cycle
 	ended, overflowed uint64
-	lost              Lost // in the cycle
 }
 
 type modelSeries struct {
@@ -33,15 +31,21 @@ type modelSeries struct {
 	calls                uint64
 	seconds              float64
 	spans, arrived       uint64
-	hasEnded             bool
 	histogram            sketch.Histogram
 	classic              []uint64
 }
 
-// finish ends a series, and returns the number of undelivered spans.
-func (s *modelSeries) finish() uint64 {
-	s.hasEnded = true
-	return s.spans - s.arrived
+// isWanted reports whether a series must not end, because it has undelivered spans.
+func (s *modelSeries) isWanted() bool { return s.spans > s.arrived }
+
+// overflows returns the number of overflow series.
+func (m *model) overflows() (n int) {
+	for _, s := range m.series {
+		if s.attributes == overflow {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *model) begin(start, end int64, isSettled bool) {
@@ -50,15 +54,11 @@ func (m *model) begin(start, end int64, isSettled bool) {
 			one.arrived = one.spans
 		}
 	}
-	m.cycle, m.start, m.end, m.overflows, m.lost = m.cycle+1, start, end, 0, Lost{}
-	m.series = slices.DeleteFunc(m.series, func(s *modelSeries) bool {
-		if start-s.end >= int64(m.limits.Idle) {
-			m.ended++
-			m.lost.Idle += s.finish()
-			return true
-		}
-		return false
-	})
+	m.cycle, m.start, m.end = m.cycle+1, start, end
+	for len(m.series) > 0 && start-m.series[0].end >= int64(m.limits.Idle) && !m.series[0].isWanted() {
+		m.series = m.series[1:]
+		m.ended++
+	}
 }
 
 func (m *model) find(resource, attributes string) *modelSeries {
@@ -86,20 +86,17 @@ func (m *model) fits(resource, attributes string) bool {
 func (m *model) add(resource, attributes string, counted Counted, bins []sketch.Bin) {
 	s := m.find(resource, attributes)
 	if s == nil {
-		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle {
-			m.lost.Evicted += m.series[0].finish()
+		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle &&
+			!m.series[0].isWanted() {
 			m.series = m.series[1:]
 			m.ended++
 		}
 		if !m.fits(resource, attributes) {
 			m.overflowed += counted.Spans
 			attributes = overflow
-			isFull := m.overflows >= m.limits.Resources || len(resource+overflow) > m.limits.ResourceBytes
+			isFull := m.overflows() >= m.limits.Resources || len(resource+overflow) > m.limits.ResourceBytes
 			if m.find(resource, overflow) == nil && isFull {
 				resource = common
-			}
-			if m.find(resource, overflow) == nil {
-				m.overflows++
 			}
 		}
 		s = m.find(resource, attributes)
@@ -160,7 +157,6 @@ func (t *Totals) all() map[string]seen {
 // abandoned, so the undelivered spans are compared as well.
 func TestTotalsAreTheModels(t *testing.T) {
 	var counts Counts
-	var lost Lost
 	restarts, abandoned := 0, 0
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -174,10 +170,15 @@ func TestTotalsAreTheModels(t *testing.T) {
 		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
 		began := map[string]int64{}
 		now := int64(1000)
-		for range 40 {
+		firstUnsettled := uint64(1)
+		for cycle := range uint64(40) {
+			cycle++
 			end := now + 1 + rnd.Int64N(20)
 			isSettled := rnd.IntN(3) == 0
-			totals.Begin(now, end, isSettled)
+			if isSettled {
+				firstUnsettled = cycle
+			}
+			totals.Begin(cycle, firstUnsettled, now, end)
 			want.begin(now, end, isSettled)
 			for range rnd.IntN(1 + rnd.IntN(60)) {
 				resource := fmt.Sprint("resource ", rnd.IntN(5))
@@ -196,10 +197,6 @@ func TestTotalsAreTheModels(t *testing.T) {
 				}
 				totals.Add([]byte(resource), []byte(attributes), counted)
 				want.add(resource, attributes, counted, bins)
-			}
-			lost.Idle, lost.Evicted = lost.Idle+want.lost.Idle, lost.Evicted+want.lost.Evicted
-			if got := totals.Lost(); got != want.lost {
-				t.Fatalf("seed %d: lost %+v, want %+v", seed, got, want.lost)
 			}
 			for _, r := range totals.Resources() {
 				for _, one := range r.Series {
@@ -237,10 +234,8 @@ func TestTotalsAreTheModels(t *testing.T) {
 		counts.Ended += totals.Counts().Ended
 		counts.Overflowed += totals.Counts().Overflowed
 	}
-	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || abandoned < 10 || lost.Idle == 0 ||
-		lost.Evicted == 0 {
-		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d abandoned", counts, restarts, lost,
-			abandoned)
+	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || abandoned < 10 {
+		t.Errorf("too little happened: %+v, %d restarts, %d abandoned", counts, restarts, abandoned)
 	}
 }
 
@@ -248,7 +243,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
 	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow),
 		[]byte(common))
-	totals.Begin(1, 2, true)
+	totals.Begin(1, 1, 1, 2)
 	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
 	totals.Add(resource, attributes,
 		Counted{7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
@@ -271,7 +266,7 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 	}, []byte(overflow), []byte(common))
 	none := &sketch.Buckets{}
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
-		totals.Begin(int64(cycle), int64(cycle)+1, true)
+		totals.Begin(uint64(cycle), uint64(cycle), int64(cycle), int64(cycle)+1)
 		for _, a := range attributes {
 			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 1, none, nil})
 		}
@@ -291,14 +286,46 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
 		[]byte(common))
-	totals.Begin(0, 10, true)
+	totals.Begin(1, 1, 0, 10)
 	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 1, &sketch.Buckets{}, nil})
-	for _, step := range []struct {
+	for i, step := range []struct {
 		start int64
 		there int
 	}{{10, 1}, {10 + int64(time.Hour) - 1, 1}, {10 + int64(time.Hour), 0}, {math.MaxInt64, 0}} {
-		if totals.Begin(step.start, step.start, true); totals.Counts().Series != step.there {
+		if totals.Begin(uint64(2+i), uint64(2+i), step.start, step.start); totals.Counts().Series != step.there {
 			t.Errorf("at %d there are %d", step.start, totals.Counts().Series)
 		}
 	}
+}
+
+// A series with spans that no reader has got ends neither because it is idle nor to make room: new
+// series overflow instead, so that no span is lost.
+func TestTotals_UndeliveredSeriesStay(t *testing.T) {
+	totals := New(Limits{
+		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1, ResourceBytes: 100,
+	}, []byte(overflow), []byte(common))
+	add := func(attributes string) {
+		totals.Add([]byte("r"), []byte(attributes), Counted{1, 1, 1, &sketch.Buckets{}, nil})
+	}
+	expect := func(when, want string) {
+		t.Helper()
+		var names []string
+		for name := range totals.all() {
+			names = append(names, name[2:])
+		}
+		slices.Sort(names)
+		if got := fmt.Sprint(names); got != want {
+			t.Errorf("%s there are %s, want %s", when, got, want)
+		}
+	}
+	day := int64(24 * time.Hour)
+	totals.Begin(1, 1, 0, 1)
+	add("a")
+	add("b")
+	totals.Begin(2, 1, day, day+1)
+	add("c")
+	expect("before anything is delivered", "[a b overflow]")
+	totals.Begin(3, 2, day+1, day+2)
+	add("c")
+	expect("when the first cycle is delivered", "[c overflow]")
 }

@@ -39,21 +39,10 @@ final class Connection {
     private final Deadline deadline; // time limit of all waits
     private final Inbox inbox;
     private final Shared shared;
-    private final Map<Long, Asked> asked = new HashMap<>();
+    private final Map<Long, CompletableFuture<Void>> asked = new HashMap<>();
     private long lastId;
     private long handed;
     private long settled;
-
-    /** A flush request, and the number of snapshots handed over before it. */
-    private static final class Asked {
-        final CompletableFuture<Void> answer;
-        final long handed;
-
-        Asked(CompletableFuture<Void> answer, long handed) {
-            this.answer = answer;
-            this.handed = handed;
-        }
-    }
 
     private Connection(SocketChannel channel, Selector selector, Deadline deadline, Inbox inbox, Shared shared) throws IOException {
         this.channel = channel;
@@ -235,23 +224,22 @@ final class Connection {
     }
 
     private void answer(DaemonMessages.Answer answer) {
-        Asked flush = asked.remove(answer.id);
+        CompletableFuture<Void> flush = asked.remove(answer.id);
         if (flush == null) {
             return;
         }
         if (answer.ok) {
-            settled = Math.max(settled, flush.handed);
-            flush.answer.complete(null);
+            flush.complete(null); // this settles no span: a destination may have it only after its next scrape
         } else {
-            flush.answer.completeExceptionally(new FlushException("flush spans: the daemon could not report them: " + answer.error));
+            flush.completeExceptionally(new FlushException("flush spans: the daemon could not report them: " + answer.error));
         }
     }
 
     /** Sends a flush request. The answer is completed when the daemon's reply arrives. */
     void ask(CompletableFuture<Void> answer, ByteBuffer scratch) throws IOException {
-        asked.values().removeIf(flush -> flush.answer.isDone()); // cancelled by the caller
+        asked.values().removeIf(CompletableFuture::isDone); // cancelled by the caller
         write(Messages.flush(scratch, ++lastId));
-        asked.put(lastId, new Asked(answer, handed));
+        asked.put(lastId, answer);
     }
 
     /** Closes the writing side. */
@@ -279,8 +267,8 @@ final class Connection {
     void close() throws IOException {
         channel.close();
         selector.selectNow(); // makes the selector release the channel
-        for (Asked flush : asked.values()) {
-            flush.answer.completeExceptionally(
+        for (CompletableFuture<Void> flush : asked.values()) {
+            flush.completeExceptionally(
                     new FlushException("flush spans: the connection ended before the daemon answered: flush again"));
         }
     }

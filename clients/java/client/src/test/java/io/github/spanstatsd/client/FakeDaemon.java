@@ -43,6 +43,9 @@ final class FakeDaemon implements AutoCloseable {
     int maxKeyBytes = 128 << 10;
     /** Returns the reply to a flush request with an ID; null: no reply. */
     LongFunction<Map<String, Object>> answer = FakeDaemon::ok;
+
+    /** A successful flush does not settle spans, because only a scrape does. */
+    boolean isScraped;
     /** Returns the reply to a hello; null: a welcome. */
     Supplier<ByteBuffer> greeting;
     /** Called for each snapshot with its key, and for each counted message. */
@@ -174,6 +177,13 @@ final class FakeDaemon implements AutoCloseable {
             } else if (type == 7) {
                 Map<?, ?> asked = (Map<?, ?>) ((List<?>) Msgpack.read(ByteBuffer.wrap(message))).get(1);
                 Map<String, Object> reply = answer.apply((Long) asked.get("id"));
+                if (reply != null && Boolean.TRUE.equals(reply.get("ok")) && !isScraped) {
+                    long spans = peer.record.ends.size();
+                    peer.record.outcomes.set(0, spans);
+                    Map<String, Object> settled = new LinkedHashMap<>(features);
+                    settled.put("settled", spans);
+                    peer.say(Msgpack.frame(3, settled));
+                }
                 if (reply != null) peer.say(Msgpack.frame(7, reply));
             }
         }

@@ -35,6 +35,20 @@ class KeptTest extends Keeping {
         }
     }
 
+    /** A daemon that is scraped answers a flush before a scrape has the spans, and is killed then. */
+    @Test
+    void flush_doesNotSettle() throws Exception {
+        try (FakeDaemon d = daemon()) {
+            d.isScraped = true;
+            SpanstatsClient c = open(d, b -> {});
+            handOver(d, c, 10);
+            c.flush().get();
+            assertEquals(10, c.stats().unsettled());
+            restart(d, c);
+            Samples.eventually("the spans arrive again", () -> d.counts.spans == 20);
+        }
+    }
+
     @Test
     void whoSaidByeAndIsGoneHasDeliveredAll() throws Exception {
         try (FakeDaemon d = daemon()) {
