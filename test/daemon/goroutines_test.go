@@ -55,7 +55,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	})
 	want := map[string]int{
 		"aggregate": drainers + 1, "routing": 1, "ingest": 3 + connections, "export": 2,
-		"status": 1, "daemon": 2,
+		"status": 1, "daemon": 3,
 	}
 	var clients []*client.Client
 	for range connections {

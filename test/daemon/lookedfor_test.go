@@ -89,7 +89,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 		t.Errorf("at the end: %+v, the agent has %d, the other %d", books, agent.Totals().Hits, other.spans)
 	}
 	for said, times := range map[string]int{
-		`msg="exporting statistics" other=memory://other looked_for="agent at unix://`: 1, "agent found": 1,
+		`msg="exporting statistics" other=memory://other auto_discovery="agent at unix://`: 1, "found an agent": 1,
 		"does not answer": 0,
 	} {
 		if strings.Count(log.String(), said) != times {

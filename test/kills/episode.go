@@ -158,7 +158,7 @@ func (e *episode) compareOnce() error {
 	for _, door := range e.doors {
 		logged := e.daemon.reportedBy(life, door)
 		for reason, spans := range map[string]uint64{"lost": logged.lost, "ambiguous": logged.ambiguous} {
-			if n := shown[fmt.Sprintf("{receiver=%q,reason=%q}", door, reason)]; n != spans {
+			if n := shown[fmt.Sprintf("{reason=%q,receiver=%q}", reason, door)]; n != spans {
 				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans,
 					reason, door, n)
 			}

@@ -98,7 +98,7 @@ func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
 					t.Errorf("of 3 spans the next daemon says %s, want %s", says, c.earlier)
 				}
 				for i, reason := range []string{"lost", "ambiguous"} {
-					by := `spanstatsd_spans_lost_to_crashes_total{receiver="apm",reason="` + reason + `"}`
+					by := `spanstatsd_spans_lost_to_crashes_total{reason="` + reason + `",receiver="apm"}`
 					if got := metric(shown, by); got != c.apm[i] {
 						t.Errorf("%s is %g, want %g", by, got, c.apm[i])
 					}
@@ -171,7 +171,7 @@ func TestKill_BesideSuccessor(t *testing.T) {
 	if says := fmt.Sprint(answer.Earlier); kind != wire.TypeWelcome || err != nil || says != "[0 0 3 1]" {
 		t.Errorf("after the kill its successor sends %s, and says %s: %v", kind, says, err)
 	}
-	const ambiguous = `spanstatsd_spans_lost_to_crashes_total{receiver="apm",reason="ambiguous"}`
+	const ambiguous = `spanstatsd_spans_lost_to_crashes_total{reason="ambiguous",receiver="apm"}`
 	eventually.True(t, "the loss is counted", func() bool {
 		shown := next.get("/metrics")
 		return metric(shown, ambiguous) == 5 && metric(shown, "spanstatsd_crashed_predecessors") == 1 &&

@@ -36,7 +36,7 @@ func TestServiceManager(t *testing.T) {
 	}
 	expect(`^STATUS=starting$`)
 	expect(`^READY=1$`)
-	expect(`^WATCHDOG=1\nSTATUS=0 spans received, 0 dropped; 0 flushed, 0 unsent, 0 held$`)
+	expect(`^WATCHDOG=1\nSTATUS=0 spans received, 0 dropped; 0 flushed, 0 unsent, 0 pending$`)
 	expect(`^WATCHDOG=1\n`)
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
