@@ -27,15 +27,16 @@ func newStatusCommand() *cobra.Command {
 	var interval, timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what a running daemon does, loses and holds",
-		Long: `Ask a running daemon for its status and show it. The daemon is the one at --url,
-or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
+		Short: "Show requests, losses and the state of a running daemon",
+		Long: `Show the status of a running daemon: requests by rate, errors and latency, the
+accounting of all spans, destinations, senders and limits. The daemon is the one at
+--url, at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
-Exits with 3 if no daemon answers there.`,
+Exits with 3 if no daemon responds.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isWatching && interval < shortestInterval {
-				return commandline.Mistake("parse --interval: %s is not at least %s", interval, shortestInterval)
+				return commandline.Mistake("parse --interval: %s is less than the minimum of %s", interval, shortestInterval)
 			}
 			source, err := daemon.source(timeout)
 			if err != nil {
@@ -57,10 +58,10 @@ Exits with 3 if no daemon answers there.`,
 	}
 	f := cmd.Flags()
 	daemon.addTo(f)
-	f.BoolVar(&asJSON, "json", false, "print the status as JSON, see docs/status-api.md")
-	f.BoolVar(&isWatching, "watch", false, "go on until it is interrupted; on a terminal in place, as top does")
-	f.DurationVar(&interval, "interval", 2*time.Second, "between two looks of --watch")
-	f.DurationVar(&timeout, "timeout", 5*time.Second, "for an answer")
+	f.BoolVar(&asJSON, "json", false, "print the status as JSON (docs/status-api.md)")
+	f.BoolVar(&isWatching, "watch", false, "repeat until interrupted; on a terminal, in place like top")
+	f.DurationVar(&interval, "interval", 2*time.Second, "time between two requests of --watch")
+	f.DurationVar(&timeout, "timeout", 5*time.Second, "maximum time to wait for a response")
 	return cmd
 }
 
@@ -80,12 +81,12 @@ func watch(ctx context.Context, source *statusSource, interval time.Duration, as
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var last *status.Status
-	var unanswered, err error
+	var unavailable, err error
 	for {
 		var text string
-		if unanswered != nil {
-			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly),
-				sanitize.Text(unanswered.Error()))
+		if unavailable != nil {
+			text = fmt.Sprintf("%s  no response: %s\n", time.Now().Format(time.TimeOnly),
+				sanitize.Text(unavailable.Error()))
 		} else {
 			text = statustext.Render(current, last, isColored())
 			last = current
@@ -93,7 +94,7 @@ func watch(ctx context.Context, source *statusSource, interval time.Duration, as
 		switch {
 		case inPlace:
 			err = drawFrame(text)
-		case unanswered != nil:
+		case unavailable != nil:
 			_, err = fmt.Fprint(os.Stderr, text)
 		case asJSON:
 			_, err = os.Stdout.Write(body)
@@ -108,7 +109,7 @@ func watch(ctx context.Context, source *statusSource, interval time.Duration, as
 			return nil
 		case <-ticker.C:
 		}
-		body, current, unanswered = source.get(ctx)
+		body, current, unavailable = source.get(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}

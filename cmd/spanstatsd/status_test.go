@@ -26,7 +26,7 @@ func TestStatusRefusesOthers(t *testing.T) {
 	answer := func(code int, body string) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if user, password, _ := r.BasicAuth(); user == "operator" && password == "secret" {
-				code, body = http.StatusOK, `{"schema": 1, "started": "2026-01-01T00:00:00Z"}`
+				code, body = http.StatusOK, `{"schema": 2, "started": "2026-01-01T00:00:00Z"}`
 			}
 			w.WriteHeader(code)
 			_, _ = w.Write([]byte(body))
@@ -104,7 +104,7 @@ func TestWatch(t *testing.T) {
 			return
 		}
 		status := status.Status{
-			Schema: 1, Process: status.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
+			Schema: status.StatusSchema, Process: status.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
 		}
 		status.Books.Received = uint64(1000 * n)
 		_ = json.NewEncoder(w).Encode(status)

@@ -55,18 +55,18 @@ func TestFiguresAreStatus(t *testing.T) {
 				t.Errorf("%s is %q on the page and %q in /status", figure[0], figure[1], want)
 			}
 			seen[figure[0]] = true
-			if figure[0] == "books.received" {
+			if figure[0] == "accounting.received" {
 				received = append(received, figure[1])
 			}
 		}
 		b.await(fmt.Sprintf(`document.documentElement.dataset.at !== %q`, now.At))
 	}
 	for _, path := range []string{
-		"books.received", "books.aggregated", "books.flushed", "books.held", "books.unsent",
-		"sum books.dropped",
+		"accounting.received", "accounting.aggregated", "accounting.flushed", "accounting.pending", "accounting.unsent",
+		"sum accounting.dropped",
 		"drainers.0.ring.slots", "drainers.1.ring.used", "drainers.1.ring.high_water", "aggregates.live",
 		"origins.live",
-		"tracers.4.received", "flushes.0.spans", "busiest.rows.0.resource", "collapsed.http_endpoint",
+		"clients.4.received", "flushes.0.spans", "busiest.rows.0.resource", "collapsed.http_endpoint",
 		"agent.url", "connections.live",
 	} {
 		if !seen[path] {
@@ -275,28 +275,29 @@ func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
 	p := newProxy(t, address)
-	say := func(state, said string) {
-		p.adds.Store(&map[string]any{"otlp": map[string]any{
-			"requests": map[string]int{"counted": 9}, "forwarded": map[string]int{"taken": 2, "refused": 7},
-			"connections": map[string]int{"live": 1, "max": 9}, "last_heard": time.Now(),
-			"forward": map[string]string{"url": "http://collector:4318", "state": state, "said": said},
-		}})
+	say := func(state, lastError string) {
+		p.adds.Store(&map[string]any{"receivers": map[string]any{"otlp": map[string]any{
+			"data": "OTLP", "requests": map[string]int{"counted": 9},
+			"forwarded":   map[string]int{"accepted": 2, "refused": 7},
+			"connections": map[string]int{"live": 1, "max": 9}, "last_response": time.Now(),
+			"forward": map[string]string{"url": "http://collector:4318", "state": state, "last_error": lastError},
+		}}})
 	}
-	say("answers", "the destination answered 401 Unauthorized")
+	say("rejecting", "the destination answered 401 Unauthorized")
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
 	b.await(`document.body.dataset.books === "waiting"`)
 	for id, want := range map[string]string{
 		"books-say":        "The destination of OTLP answers, and did not take the last request.",
-		"destination-rows": "requests: 7 refused, 2 takenthe destination answered 401 Unauthorized",
+		"destination-rows": "requests: 2 accepted, 7 refusedthe destination answered 401 Unauthorized",
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
 			id)); !strings.Contains(text, want) {
 			t.Errorf("%s says %q, not %q", id, text, want)
 		}
 	}
-	say("takes", "")
+	say("accepting", "")
 	b.await(`document.body.dataset.books === "good"`)
 	b.expectNoComplaints()
 }

@@ -11,7 +11,7 @@ const sum = (by) => Object.values(by).reduce((a, b) => a + b, 0);
 /** Returns the state of the accounting as a CSS keyword, a headline and a summary. pace is the rate of received spans. */
 function sentences(status, pace) {
   // A span that is unsent at two destinations is one lost span, so take the maximum.
-  const b = status.books, lost = sum(b.dropped) + Math.max(...status.destinations.map((d) => d.books.unsent));
+  const b = status.accounting, lost = sum(b.dropped) + Math.max(...status.destinations.map((d) => d.accounting.unsent));
   const taken = `${count(b.received)} spans in ${span(status.uptime_seconds)}`;
   if (!status.ready) return ["unready", "Not ready.", `The daemon says: ${status.not_ready}.`];
   // While spans move between components, the accounting is inexact. Only an imbalance without moving spans is a bug.
@@ -19,12 +19,12 @@ function sentences(status, pace) {
   if (b.received === 0) return ["empty", "Waiting for spans.", status.connections.live ? "Tracers are connected and have sent none yet." : "No tracer has connected yet."];
   const trouble = troubled(status);
   if (trouble) {
-    const { books, retry } = trouble.destination;
-    const waiting = books.held_in_payloads === 0 ? "" : ` ${count(books.held_in_payloads)} wait for it, the oldest for ${span(retry.oldest_seconds)}; after ${span(retry.max_seconds)} they are given up.`;
+    const { accounting: books, retry } = trouble.destination;
+    const waiting = books.pending_in_payloads === 0 ? "" : ` ${count(books.pending_in_payloads)} wait for it, the oldest for ${span(retry.oldest_seconds)}; after ${span(retry.max_seconds)} they are given up.`;
     if (lost === 0) return ["waiting", trouble.text, `${taken}, and none lost yet.${waiting}`];
     return ["lossy", `${count(lost)} spans are lost.`, `${trouble.text}${waiting} ${taken}; every one is accounted for, and below is why.`];
   }
-  const onward = status.otlp?.forward, [how, well] = onward ? forwardState(onward) : ["", true];
+  const onward = status.receivers.otlp?.forward, [how, well] = onward ? forwardState(onward) : ["", true];
   if (lost === 0 && !well) return ["waiting", `The destination of OTLP ${how}.`, `${taken}, and none lost.`];
   if (lost === 0) return ["good", "Every span is accounted for.", `${taken}, and none lost.`];
   return ["lossy", `${count(lost)} spans are lost.`, `${taken}; every one is accounted for, and below is why.`];
@@ -32,16 +32,16 @@ function sentences(status, pace) {
 
 /** Draws the accounting. since returns the rate of a number that a function reads from a status. */
 export function drawBooks(status, since) {
-  const b = status.books;
-  const [state, sentence, summary] = sentences(status, since((s) => s.books.received));
+  const b = status.accounting;
+  const [state, sentence, summary] = sentences(status, since((s) => s.accounting.received));
   document.body.dataset.books = state;
   write(byId("books-say"), sentence);
   write(byId("summary"), summary);
-  const died = status.predecessors_died;
+  const died = status.crashed_predecessors;
   byId("predecessors").hidden = died === 0;
-  const killed = status.lost_to_kills;
-  const of = (what) => Object.values(killed.doors).reduce((all, door) => all + door[what], 0);
-  write(byId("predecessors"), `${died === 1 ? "The daemon before this one was" : `${count(died)} daemons before this one were`} killed: ${count(of("lost"))} spans are lost, ${count(of("ambiguous"))} more may have arrived, ${count(killed.awaited)} are awaited from clients.`);
+  const killed = status.lost_to_crashes;
+  const of = (what) => Object.values(killed.receivers).reduce((all, door) => all + door[what], 0);
+  write(byId("predecessors"), `${died === 1 ? "The daemon before this one was" : `${count(died)} daemons before this one were`} killed: ${count(of("lost"))} spans are lost, ${count(of("ambiguous"))} more may have arrived, ${count(killed.awaiting_replay)} are awaited from clients.`);
   const announced = byId("announce");
   if (announced.dataset.state !== state) {
     announced.dataset.state = state;
@@ -49,14 +49,14 @@ export function drawBooks(status, since) {
   }
   const node = (path, of) => ({ path, spans: of(status), rate: since(of) });
   const books = {
-    received: node("books.received", (s) => s.books.received),
-    aggregated: node("books.aggregated", (s) => s.books.aggregated),
-    flushed: node("books.flushed", (s) => s.books.flushed),
-    held: node("books.held", (s) => s.books.held),
-    unsent: node("books.unsent", (s) => s.books.unsent),
-    dropped: node("sum books.dropped", (s) => sum(s.books.dropped)),
+    received: node("accounting.received", (s) => s.accounting.received),
+    aggregated: node("accounting.aggregated", (s) => s.accounting.aggregated),
+    flushed: node("accounting.flushed", (s) => s.accounting.flushed),
+    held: node("accounting.pending", (s) => s.accounting.pending),
+    unsent: node("accounting.unsent", (s) => s.accounting.unsent),
+    dropped: node("sum accounting.dropped", (s) => sum(s.accounting.dropped)),
   };
-  books.held.note = b.held_in_payloads > 0 ? `${count(b.held_in_payloads)} wait for the ${status.destinations[0].name}` : "until the next flush";
+  books.held.note = b.pending_in_payloads > 0 ? `${count(b.pending_in_payloads)} wait for the ${status.destinations[0].name}` : "until the next flush";
   drawFlow(books);
   drawLedger(books);
   drawLosses(status, since);
@@ -75,10 +75,10 @@ function drawLedger(books) {
 
 /** Returns the kinds of losses: the key of their advice, their name, their path in the status, and a function that reads them. */
 function kinds(status) {
-  const unsent = status.destinations.length === 1 ? [["unsent", "unsent", "books.unsent_by_reason", (s) => s.books.unsent_by_reason]]
-    : status.destinations.map((d, i) => ["unsent", `unsent to ${d.name}`, `destinations.${i}.books.unsent_by_reason`, (s) => s.destinations[i]?.books.unsent_by_reason ?? {}]);
+  const unsent = status.destinations.length === 1 ? [["unsent", "unsent", "accounting.unsent_by_reason", (s) => s.accounting.unsent_by_reason]]
+    : status.destinations.map((d, i) => ["unsent", `unsent to ${d.name}`, `destinations.${i}.accounting.unsent_by_reason`, (s) => s.destinations[i]?.accounting.unsent_by_reason ?? {}]);
   return [
-    ["dropped", "dropped", "books.dropped", (s) => s.books.dropped],
+    ["dropped", "dropped", "accounting.dropped", (s) => s.accounting.dropped],
     ...unsent,
     ["lost by a tracer", "lost by a tracer", "client_lost", (s) => s.client_lost],
     ["collapsed", "collapsed", "collapsed", (s) => s.collapsed],

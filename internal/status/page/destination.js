@@ -6,18 +6,18 @@ import { span } from "./format.js";
 /** Returns a text about the state of the agent, and whether the state is good. */
 export function agentState(status) {
   const { stats, state } = status.agent;
-  if (state === "looked_for") return ["is looked for there, not found", true];
-  if (state === "silent") return ["does not answer", false];
+  if (state === "discovering") return ["is looked for there, not found", true];
+  if (state === "unreachable") return ["does not answer", false];
   if (!stats) return ["takes no statistics", false];
-  if (state === "answers") return ["answers, and does not take payloads", false];
+  if (state === "rejecting") return ["answers, and does not take payloads", false];
   return ["takes payloads", true];
 }
 
 /** Returns a text about the state of a destination other than the agent, and whether the state is good. */
 export function destinationState(destination, at) {
   if (destination.scraped) return [scraped(destination.scraped, at), true];
-  if (destination.state === "silent") return ["does not answer", false];
-  if (destination.state === "answers") return ["answers, and does not take payloads", false];
+  if (destination.state === "unreachable") return ["does not answer", false];
+  if (destination.state === "rejecting") return ["answers, and does not take payloads", false];
   return ["takes payloads", true];
 }
 
@@ -29,8 +29,8 @@ function scraped({ last }, at) {
 
 /** Returns a text about the state of the OTLP receiver's upstream, and whether the state is good. */
 export function forwardState(forward) {
-  if (forward.state === "silent") return ["does not answer", false];
-  if (forward.state === "answers") return ["answers, and did not take the last request", false];
+  if (forward.state === "unreachable") return ["does not answer", false];
+  if (forward.state === "rejecting") return ["answers, and did not take the last request", false];
   return ["takes requests", true];
 }
 
@@ -38,7 +38,7 @@ export function forwardState(forward) {
 export const isAgent = (destination) => destination.name === "agent";
 
 /** Returns whether there is an agent. An agent that has not been discovered yet does not count. */
-export const hasAgent = (status) => status.agent.state !== "off" && status.agent.state !== "looked_for";
+export const hasAgent = (status) => status.agent.state !== "off" && status.agent.state !== "discovering";
 
 /** Returns the first destination in a bad state with a text about it, or null if all states are good. */
 export function troubled(status) {

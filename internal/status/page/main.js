@@ -33,7 +33,7 @@ function show(status) {
   if (looks.length && looks.at(-1).started !== status.started) looks = pace = []; // the daemon was restarted
   if (looks.length && looks.at(-1).at === status.at) return;
   looks = [...looks, status].slice(-WINDOW);
-  const now = since((s) => s.books.received);
+  const now = since((s) => s.accounting.received);
   if (now !== null) pace = [...pace, now].slice(-ROOM);
   document.title = `spanstatsd – ${now === null ? "" : count(Math.round(now)) + " spans/s"}`;
   write(byId("version"), `${status.version} · up ${span(status.uptime_seconds)}`);

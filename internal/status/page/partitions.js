@@ -26,11 +26,11 @@ export function drawPartitions(status) {
   figure(all, "partitions.partitions", count(p.partitions));
   figure(policy, "partitions.policy", p.policy);
   figure(moves, "partitions.moves", count(p.moves));
-  figure(spreads, "partitions.spreads", count(p.spreads));
+  figure(spreads, "partitions.splits", count(p.splits));
   write(ratio, p.drainers.length > 1 && p.load_ratio > 1.005 ? `; the busiest drainer has ${p.load_ratio.toFixed(2)} times the load of the idlest.` : ".");
-  const planned = Date.parse(p.last_plan.at) > 0 && p.last_plan.why;
+  const planned = Date.parse(p.last_plan.at) > 0 && p.last_plan.reason;
   write(plan.children[0], planned ? `The balancer at ${clock(p.last_plan.at)}: ` : "");
-  write(plan.children[1], planned ? p.last_plan.why : "The balancer has not looked yet.");
+  write(plan.children[1], planned ? p.last_plan.reason : "The balancer has not looked yet.");
   drawStrip(strip, p);
 }
 

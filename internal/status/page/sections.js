@@ -56,7 +56,7 @@ const waiting = (retry) => retry.payloads === 0 ? "nothing"
 
 /** Draws all destinations, and the OTLP receiver's upstream as the last row. It hides the section if there is only an agent. */
 export function drawDestinations(status) {
-  const forward = status.otlp?.forward, all = status.destinations;
+  const forward = status.receivers.otlp?.forward, all = status.destinations;
   byId("destinations").hidden = all.length === 1 && hasAgent(status) && !forward;
   rows(byId("destination-rows"), forward ? [...all, forward] : all,
     () => {
@@ -65,23 +65,23 @@ export function drawDestinations(status) {
       return [cell("", "head"), cell("State"), cell("Flushed", "n"), cell("Held", "n"), cell("Unsent", "n"), cell("Waiting"), how];
     },
     (d, cells, i) => {
-      if (i === all.length) return drawForward(status.otlp, cells);
+      if (i === all.length) return drawForward(status.receivers.otlp, cells);
       labelled(cells[0], d.name);
       set(cells[0], { title: d.url });
       const [text, well] = isAgent(d) ? agentState(status) : destinationState(d, status.at);
       write(cells[1], text);
       set(cells[1], { class: well ? "is-good" : "is-lost" });
-      figure(cells[2], `destinations.${i}.books.flushed`, count(d.books.flushed));
-      figure(cells[3], `destinations.${i}.books.held`, count(d.books.held));
-      figure(cells[4], `destinations.${i}.books.unsent`, count(d.books.unsent));
-      set(cells[4], { class: d.books.unsent > 0 ? "n is-lost" : "n none" });
+      figure(cells[2], `destinations.${i}.accounting.flushed`, count(d.accounting.flushed));
+      figure(cells[3], `destinations.${i}.accounting.pending`, count(d.accounting.pending));
+      figure(cells[4], `destinations.${i}.accounting.unsent`, count(d.accounting.unsent));
+      set(cells[4], { class: d.accounting.unsent > 0 ? "n is-lost" : "n none" });
       write(cells[5], waiting(d.retry));
       const [how, said] = cells[6].children, last = d.flushes[0];
       const [became, kind] = last ? outcome(last) : ["–", ""];
       write(how, became);
       set(how, { class: kind });
-      write(said, last?.said || "");
-      said.hidden = !last?.said;
+      write(said, last?.last_error || "");
+      said.hidden = !last?.last_error;
     });
 }
 
@@ -98,21 +98,21 @@ function drawForward({ forward, forwarded }, cells) {
   const became = Object.entries(forwarded).filter(([, n]) => n > 0).map(([result, n]) => `${count(n)} ${result}`).join(", ");
   write(how, became ? `requests: ${became}` : "–");
   set(how, { class: well ? "" : "is-lost" });
-  write(said, forward.said || "");
-  said.hidden = !forward.said;
+  write(said, forward.last_error || "");
+  said.hidden = !forward.last_error;
 }
 
 export function drawAgent(status) {
   byId("agent").hidden = !hasAgent(status);
   if (!hasAgent(status)) return;
-  const a = status.agent, { retry, books } = status.destinations.find(isAgent);
+  const a = status.agent, { retry, accounting: books } = status.destinations.find(isAgent);
   const state = byId("agent-state");
   const [text, well] = agentState(status);
   write(state, text[0].toUpperCase() + text.slice(1));
   set(state, { class: `state ${well ? "is-good" : "is-lost"}` });
   const facts = [
     ["Address", a.url, "agent.url"], ["Version", a.version || "not known yet", ""],
-    ["Waiting", books.before_found > 0 ? `${waiting(retry)}; ${count(books.before_found)} spans were counted before it was found` : waiting(retry), ""],
+    ["Waiting", books.before_discovery > 0 ? `${waiting(retry)}; ${count(books.before_discovery)} spans were counted before it was found` : waiting(retry), ""],
     ["Kinds", a.span_kinds.join(", ") || "none", ""],
     ["Peer tags", `${a.peer_tags.length} wanted`, ""],
     ["Next flush", `every ${span(status.cycle.interval_seconds)}, in about ${span(Math.max(0, status.cycle.interval_seconds - (Date.parse(status.at) - Date.parse(status.cycle.last_seal)) / 1000))}`, ""],
@@ -187,8 +187,8 @@ export function drawFlushes(status) {
       const [text, kind] = outcome(flush), [how, said] = cells[1].children;
       write(how, text);
       set(how, { class: kind });
-      write(said, flush.said || "");
-      said.hidden = !flush.said;
+      write(said, flush.last_error || "");
+      said.hidden = !flush.last_error;
       figure(cells[2], `flushes.${i}.spans`, count(flush.spans));
       figure(cells[3], `flushes.${i}.payloads`, count(flush.payloads));
       write(cells[4], bytes(flush.bytes));
@@ -215,10 +215,10 @@ export function drawTracers(status, since) {
   if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " connections", make("span"));
   figure(lead.children[0], "connections.live", count(status.connections.live));
   figure(lead.children[1], "connections.max", count(status.connections.max));
-  write(lead.children[2], status.tracers_not_shown > 0 ? `; the ${count(status.tracers.length)} with most spans are shown.` : ".");
+  write(lead.children[2], status.clients_not_shown > 0 ? `; the ${count(status.clients.length)} with most spans are shown.` : ".");
   drawApm(status);
-  byId("tracer-rows").parentElement.hidden = status.tracers.length === 0;
-  rows(byId("tracer-rows"), status.tracers,
+  byId("tracer-rows").parentElement.hidden = status.clients.length === 0;
+  rows(byId("tracer-rows"), status.clients,
     () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("a second", "n"), cell("Dropped", "n"), cell("Connected", "n")],
     (tracer, cells, i) => {
       labelled(cells[0], tracer.service + (tracer.env ? ` · ${tracer.env}` : ""));
@@ -226,9 +226,9 @@ export function drawTracers(status, since) {
       write(cells[2], `${tracer.pid || "hidden"}, user ${tracer.uid}`);
       labelled(cells[3], tracer.container.length > 20 ? tracer.container.slice(0, 12) : tracer.container);
       set(cells[3], { title: tracer.container });
-      figure(cells[4], `tracers.${i}.received`, count(tracer.received));
+      figure(cells[4], `clients.${i}.received`, count(tracer.received));
       const same = (t) => t.pid === tracer.pid && t.since === tracer.since && t.service === tracer.service;
-      write(cells[5], rate(since((s) => s.tracers.find(same)?.received ?? null)));
+      write(cells[5], rate(since((s) => s.clients.find(same)?.received ?? null)));
       write(cells[6], count(tracer.dropped));
       set(cells[6], { class: tracer.dropped > 0 ? "n is-lost" : "n none" });
       write(cells[7], span((Date.parse(status.at) - Date.parse(tracer.since)) / 1000));
@@ -238,11 +238,11 @@ export function drawTracers(status, since) {
 /** Draws the requests of the Datadog receiver. Its tracers have no rows in the table. */
 function drawApm(status) {
   const lead = byId("apm-lead");
-  lead.hidden = !status.apm;
-  if (!status.apm) return;
-  const { counted, ...rest } = status.apm.requests;
+  lead.hidden = !status.receivers.apm;
+  if (!status.receivers.apm) return;
+  const { counted, ...rest } = status.receivers.apm.requests;
   const others = Object.entries(rest).filter(([, n]) => n > 0).map(([result, n]) => `, ${count(n)} ${result.replaceAll("_", " ")}`).join("");
-  write(lead, `Through the agent's API: ${count(counted ?? 0)} requests with traces counted${others}; ${count(status.apm.failed)} not answered by the agent.`);
+  write(lead, `Through the agent's API: ${count(counted ?? 0)} requests with traces counted${others}; ${count(status.receivers.apm.failed)} not answered by the agent.`);
 }
 
 export function drawConfig(status) {
