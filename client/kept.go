@@ -218,7 +218,7 @@ func (s *sender) countLost(counts outcomeCounts) {
 	}
 	s.client.lost.add(daemonDied, int(counts.lost))
 	s.client.lost.add(ambiguous, int(counts.ambiguous))
-	s.client.config.Logger.Warn("spanstatsd ended before it said what became of all spans",
-		slog.Uint64("handed_over_again", counts.resend), slog.Uint64("ambiguous", counts.ambiguous),
+	s.client.config.Logger.Warn("spanstatsd crashed before it confirmed all spans",
+		slog.Uint64("resent", counts.resend), slog.Uint64("ambiguous", counts.ambiguous),
 		slog.Uint64("lost_at_most", counts.lost))
 }

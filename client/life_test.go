@@ -215,7 +215,7 @@ func TestStillAwayIsLogged(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	for n := 1; n <= 2; n++ {
-		eventually(t, "it is said", func() bool { return strings.Count(log.String(), "still away") == n })
+		eventually(t, "it is said", func() bool { return strings.Count(log.String(), "still unreachable") == n })
 		d.start()
 		eventually(t, "it is connected", func() bool { return c.Stats().Connected })
 		d.stop()
@@ -436,7 +436,7 @@ func TestComesAndGoesAreLogged(t *testing.T) {
 		Socket: d.socket, MaxBackoff: time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	eventually(t, "it was tried", func() bool { return strings.Contains(log.String(), "cannot reach") })
+	eventually(t, "it was tried", func() bool { return strings.Contains(log.String(), "can't connect") })
 	time.Sleep(20 * time.Millisecond)
 	d.start()
 	eventually(t, "it is connected", func() bool { return c.Stats().Connected })
@@ -445,7 +445,7 @@ func TestComesAndGoesAreLogged(t *testing.T) {
 		return strings.Contains(log.String(),
 			"the daemon said bye: shutdown")
 	})
-	for text, want := range map[string]int{"cannot reach": 1, "msg=\"connected to": 1} {
+	for text, want := range map[string]int{"can't connect": 1, "msg=\"connected to": 1} {
 		if got := strings.Count(strings.Split(log.String(), "disconnected")[0], text); got != want {
 			t.Errorf("%q is logged %d times, want %d", text, got, want)
 		}

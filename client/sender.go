@@ -143,7 +143,7 @@ func (s *sender) connect() *connection {
 		}
 		if !s.isUnavailable {
 			s.isUnavailable = true
-			s.client.config.Logger.Warn("cannot reach spanstatsd, spans are buffered while it is tried again",
+			s.client.config.Logger.Warn("can't connect to spanstatsd; buffering spans and retrying",
 				slog.String("socket", s.client.config.Socket), slog.Any("error", err))
 		}
 		if isLast {
@@ -166,8 +166,8 @@ func (s *sender) refuseAfterMaxAway() {
 	s.hasGivenUp = true
 	s.client.gate.set(disconnected)
 	s.sealAll()
-	s.client.config.Logger.Warn("spanstatsd is still away, spans are refused and counted until it is back",
-		slog.String("socket", s.client.config.Socket), slog.Duration("away", time.Since(s.since)))
+	s.client.config.Logger.Warn("spanstatsd is still unreachable; spans are dropped and counted until it is back",
+		slog.String("socket", s.client.config.Socket), slog.Duration("unreachable_for", time.Since(s.since)))
 }
 
 // start prepares the sender for a new connection, and starts its reader.
@@ -329,7 +329,7 @@ func (s *sender) finish() {
 	}
 	s.kept.drop(len(s.kept.buffers))
 	if conn := s.client.last.Load(); conn != nil && conn.unsettled() > 0 {
-		s.client.config.Logger.Warn("closed before spanstatsd said what became of all spans",
+		s.client.config.Logger.Warn("closed before spanstatsd confirmed all spans",
 			slog.Uint64("unsettled", conn.unsettled()))
 	}
 	spans := 0

@@ -20,14 +20,14 @@ func newConfigCommand(variables map[string]string) *cobra.Command {
 	var check, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show what run would run with, and where each value comes from",
-		Long: `Show every value that run would run with, given the same flags in the same
-environment, and where it comes from: a flag, an environment variable, the
-default; or memory, where a limit on it chose another than the default; or
-descriptors, for which a default was made smaller.
---check starts nothing and names everything that is unusable, and beside it which
-directory of a socket is not there.
-A flag that can't be parsed is named first, alone; then all variables; then the rest.`,
+		Short: "Show the effective configuration of run, and the source of each value",
+		Long: `Show each setting that run would use with the same flags and environment, and its
+source: a flag, an environment variable, the default, memory (the memory limit
+selected another default), or descriptors (the limit of open files lowered it).
+
+With --check, validate the configuration without starting anything. All invalid
+settings are printed, except that a flag which can't be parsed is reported alone.
+Missing directories of sockets are reported as well.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
@@ -43,8 +43,8 @@ A flag that can't be parsed is named first, alone; then all variables; then the 
 		},
 	}
 	o.addTo(cmd)
-	cmd.Flags().BoolVar(&check, "check", false, "say what is unusable, and nothing else")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "show the values as JSON")
+	cmd.Flags().BoolVar(&check, "check", false, "print only whether the configuration is valid, and all errors")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
@@ -53,9 +53,9 @@ func (o *runOptions) printCheck(cmd *cobra.Command) error {
 	if err := o.check(cmd); err != nil {
 		return err
 	}
-	verdict := "the configuration can be used"
+	verdict := "the configuration is valid"
 	if missing := daemon.CheckHere(&o.config); missing != nil {
-		verdict += ", but not on this machine as it is:\n" + sanitize.Lines(missing.Error())
+		verdict += ", but can't be used on this machine yet:\n" + sanitize.Lines(missing.Error())
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), verdict)
 	return err

@@ -79,7 +79,7 @@ func TestConfigCheck(t *testing.T) {
 		}
 	}
 	if out, err := program(t, "config", "--check").Output(); err != nil ||
-		!strings.Contains(string(out), "can be used") {
+		!strings.Contains(string(out), "is valid") {
 		t.Errorf("the defaults: %v, %s", err, out)
 	}
 }
@@ -95,8 +95,8 @@ func TestConfigCheckSaysWhatIsNotHere(t *testing.T) {
 	} {
 		out, err := program(t, append([]string{"config", "--check"}, strings.Fields(args)...)...).Output()
 		said := string(out)
-		if err != nil || !strings.Contains(said, "can be used") ||
-			strings.Contains(said, "not on this") != (lacks != "") ||
+		if err != nil || !strings.Contains(said, "is valid") ||
+			strings.Contains(said, "on this machine yet") != (lacks != "") ||
 			!strings.Contains(said, lacks) {
 			t.Errorf("%s: %v, %s", args, err, said)
 		}

@@ -52,9 +52,9 @@ type daemonFlags struct{ url, caFile string }
 
 // addTo adds the flags to a flag set.
 func (d *daemonFlags) addTo(f *pflag.FlagSet) {
-	f.StringVar(&d.url, "url", "", "URL of the daemon, http://host:port or http://user:password@host:port")
-	f.StringVar(&d.caFile, "ca-file", "", "PEM file of the certificate authority for an https:// URL (default: "+
-		"authorities of the system)")
+	f.StringVar(&d.url, "url", "", "URL of the daemon, http://host:port, or http://user:password@host:port")
+	f.StringVar(&d.caFile, "ca-file", "", "PEM file with the certificate authority for an https:// URL (default: the "+
+		"system's)")
 }
 
 // statusSource queries the status of a daemon.

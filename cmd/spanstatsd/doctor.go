@@ -20,13 +20,12 @@ func newDoctorCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check a running daemon for problems, and suggest fixes",
-		Long: `Read the status of a running daemon, and print one line per check: ok, notice (not
-an error, but it can explain surprising numbers) or wrong, with a fix unless it is ok.
-The daemon is the one at --url, at the address in SPANSTATSD_HTTP_ADDR, or at
-http://127.0.0.1:9126.
+		Short: "Diagnose a running daemon, with a fix for each problem",
+		Long: `Read the status of a running daemon and print one line per finding: ok, notice, or
+wrong, with a fix. The daemon is the one at --url, at the address in
+SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
-Exits with 1 if a check is wrong, and with 3 if no daemon responds.`,
+The exit status is 1 if something is wrong, and 3 if no daemon responds.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := daemon.source(timeout)
@@ -59,7 +58,7 @@ Exits with 1 if a check is wrong, and with 3 if no daemon responds.`,
 	f := cmd.Flags()
 	daemon.addTo(f)
 	f.StringVar(&prometheus, "prometheus", "", "URL of a Prometheus, http://host:port, to check that statistics have arrived there")
-	f.BoolVar(&asJSON, "json", false, "print findings as JSON (docs/troubleshooting.md)")
+	f.BoolVar(&asJSON, "json", false, "print findings as JSON, see docs/troubleshooting.md")
 	f.DurationVar(&timeout, "timeout", 5*time.Second, "maximum time to wait for a response")
 	return cmd
 }

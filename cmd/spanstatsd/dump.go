@@ -10,11 +10,11 @@ import (
 func newDumpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "dump FILE",
-		Short: "Print a payload that the agent refused",
-		Long: `Print a payload that the agent refused, as run keeps them in --debug-dir: the
-agent's answer, the headers that we sent, and the payload with its origin, its
-buckets, and of each group the counts and latencies. What can't be decoded is
-named by its place in the payload.`,
+		Short: "Print a payload that the agent rejected",
+		Long: `Print a payload that the agent rejected and that run saved in --debug-dir: the
+agent's response, the request headers, and the payload with its origin, buckets, and
+the counts and latencies of each group. Parts that can't be decoded are named by
+their position.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := os.Open(args[0])

@@ -69,7 +69,7 @@ func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 	f.Var(commandline.Size(&c.Admit.MaxKeyBytes), "max-key-bytes",
 		"memory for the keys of one connection to --socket; clients may use seven eighths for "+
 			"numbered keys")
-	f.Var(commandline.Size(&c.Admit.MaxKeyBytesInAll), "max-key-bytes-in-all",
+	f.Var(commandline.Size(&c.Admit.MaxKeyBytesInAll), "max-key-bytes-total",
 		"memory for the keys of all connections to --socket")
 	f.Var(commandline.Size(&c.Flush.RetryBytes), "retry-bytes",
 		"memory for queued payloads, per destination")

@@ -62,11 +62,12 @@ func newRootCommand() *cobra.Command {
 	variables := map[string]string{} // name of the environment variable of each flag that was set by one
 	root := &cobra.Command{
 		Use:   "spanstatsd",
-		Short: "Counts finished spans into statistics, beside the process instead of in it",
-		Long: `spanstatsd is a sidecar for processes that are traced. A tracer writes a
-snapshot of each finished span to a Unix socket and forgets it; spanstatsd
-counts the snapshots into 10-second statistics, sends them to the Datadog agent
-and says of every span what became of it.`,
+		Short: "Compute statistics over finished spans in a sidecar",
+		Long: `spanstatsd is a sidecar that computes request, error and latency statistics over
+finished spans, so that the traced process does not have to. It receives spans
+through a Unix socket, or as OTLP, Datadog or Zipkin requests, and exports the
+statistics to Prometheus, as OTLP metrics, or to the Datadog agent. Counters
+account for every span.`,
 		Version: version,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			used, err := commandline.ApplyEnvironment(cmd)
@@ -110,7 +111,7 @@ var version = "0.1.0-dev"
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, the commit and the Go that built it",
+		Short: "Print the version, the commit, and the version of Go",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())

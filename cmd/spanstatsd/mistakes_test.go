@@ -29,7 +29,7 @@ func TestConfigCheck_NamesEverythingAtOnce(t *testing.T) {
 			"config", "--check", "--flush-interval=1h",
 			"--max-aggregates=0", "--label-bytes=1KiB", "--max-origins=0",
 			"--cardinality-limit=resource=0,shape=4",
-			"--max-key-bytes=4KiB", "--max-key-bytes-in-all=2KiB", "--max-connections=0", "--sketch-bytes=1",
+			"--max-key-bytes=4KiB", "--max-key-bytes-total=2KiB", "--max-connections=0", "--sketch-bytes=1",
 			"--retry-bytes=100KiB",
 			"--retry-age=-1s", "--agent-url=http://agent:99999",
 			"--http-addr=:99999", "--apm-socket=/s", "--apm-addr=9999", "--apm-max-body=1",
@@ -44,7 +44,7 @@ func TestConfigCheck_NamesEverythingAtOnce(t *testing.T) {
 		"check flush-interval: 1h",
 		"check max-aggregates: 0", "check label-bytes: 1KiB", "check max-origins: 0",
 		"check cardinality-limit of resource: 0", `"shape=4"`,
-		"check max-key-bytes: 4KiB", "check max-key-bytes-in-all: 2KiB", "check max-connections: 0",
+		"check max-key-bytes: 4KiB", "check max-key-bytes-total: 2KiB", "check max-connections: 0",
 		"check sketch-bytes: 1 ",
 		"check retry-bytes: 100KiB", "check retry-age and", "port 99999 is not between",
 		"check http-addr: address 99999: invalid port", "check apm-socket: /s is that of --socket",
@@ -96,7 +96,7 @@ func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
 func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
 	args := []string{"config", "--check", "--apm-addr=127.0.0.1:0"}
 	limits := []string{
-		"max-key-bytes", "max-key-bytes-in-all", "max-byte-rate", "retry-bytes", "sketch-bytes",
+		"max-key-bytes", "max-key-bytes-total", "max-byte-rate", "retry-bytes", "sketch-bytes",
 		"label-bytes",
 		"apm-max-body", "apm-max-body-bytes", "apm-max-connections", "max-connections",
 		"max-aggregates", "max-origins", "ring-slots",

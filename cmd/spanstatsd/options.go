@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ type runOptions struct {
 	config    daemon.Config
 	flags     *pflag.FlagSet    // the grouped flags, without --all and --help
 	variables map[string]string // name of the environment variable of each flag that was set by one
+	oldNames  map[string]string // present name of each flag that was set by its old name
 	receivers receiverOptions
 	exporters exporterOptions
 	limits    limitOptions
@@ -32,6 +34,13 @@ var commonFlags = []string{
 	"socket", "socket-mode", "apm-socket", "apm-addr", "otlp-addr", "otlp-forward", "otlp-keep",
 	"agent-url", "otlp-metrics-endpoint", "prometheus",
 	"max-aggregates", "cardinality-limit", "mask-names", "max-connections", "http-addr", "log-level",
+}
+
+// renamedFlags maps the flags that were renamed in 0.2.0 to their present names. 0.3.0 removes the
+// old ones.
+var renamedFlags = map[string]string{
+	"otlp-reading":         "otlp-semantics",
+	"max-key-bytes-in-all": "max-key-bytes-total",
 }
 
 // groups declares all flags, with the defaults of the configuration.
@@ -50,6 +59,7 @@ func (o *runOptions) groups() []commandline.Group {
 func (o *runOptions) addTo(cmd *cobra.Command) {
 	groups := o.groups()
 	commandline.AddGroups(cmd, commonFlags, groups...)
+	o.oldNames = commandline.AcceptOldNames(cmd.Flags(), renamedFlags)
 	o.flags = commandline.NewGroup("").Flags
 	for _, g := range groups {
 		o.flags.AddFlagSet(g.Flags)
@@ -103,6 +113,10 @@ func (o *runOptions) read(cmd *cobra.Command) error {
 	o.fit(s)
 	o.config.Settings = s.list()
 	o.config.Log = newLogger(cmd.ErrOrStderr(), o.process.logLevel, o.process.logFormat)
+	for _, old := range slices.Sorted(maps.Keys(o.oldNames)) {
+		o.config.Log.Warn("a flag was set by its old name, which the next release does not accept; use the new name",
+			"old", "--"+old, "new", "--"+o.oldNames[old])
+	}
 	return commandline.AsUsage(mistakes)
 }
 

@@ -16,17 +16,17 @@ func TestHowOTLPIsTaken(t *testing.T) {
 		says string // part of the error; "" if the flags are valid
 	}{
 		{[]string{addr}, ""},
-		{[]string{addr, "--otlp-reading=datadog"}, ""},
+		{[]string{addr, "--otlp-semantics=datadog"}, ""},
 		{
 			[]string{
-				addr, "--otlp-reading=datadog", "--agent-url=off",
+				addr, "--otlp-semantics=datadog", "--agent-url=off",
 				"--otlp-metrics-endpoint=http://h:4318",
 			},
 			"",
 		},
-		{[]string{addr, forward, "--otlp-reading=datadog", "--otlp-mark=header"}, ""},
+		{[]string{addr, forward, "--otlp-semantics=datadog", "--otlp-mark=header"}, ""},
 		{[]string{addr, forward, "--otlp-mark=attribute"}, ""},
-		{[]string{addr, "--otlp-reading=klingon"}, `"klingon"`},
+		{[]string{addr, "--otlp-semantics=klingon"}, `"klingon"`},
 		{[]string{addr, forward, "--otlp-mark=klingon"}, `"klingon"`},
 		{[]string{addr, "--otlp-mark=attribute"}, "otlp-forward"},
 	} {
@@ -41,8 +41,8 @@ func TestHowOTLPIsTaken(t *testing.T) {
 	}{
 		{[]string{}, false},
 		{[]string{"--otlp-mark=attribute"}, true},
-		{[]string{"--otlp-reading=datadog"}, true},
-		{[]string{"--otlp-reading=datadog", "--otlp-mark=header"}, false},
+		{[]string{"--otlp-semantics=datadog"}, true},
+		{[]string{"--otlp-semantics=datadog", "--otlp-mark=header"}, false},
 	} {
 		var options receiverOptions
 		config := daemon.DefaultConfig()

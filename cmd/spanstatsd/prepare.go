@@ -16,10 +16,10 @@ func newPrepareCommand() *cobra.Command {
 	directory := ingest.DefaultConfig().Socket
 	cmd := &cobra.Command{
 		Use:   "prepare",
-		Short: "Make the socket's directory and give it to the daemon's user",
-		Long: `Make the directory of --socket if it is missing, and set its mode and owner, for
-a daemon that runs as another user. This needs root, or the capability to change
-owners; the daemon itself then needs neither.`,
+		Short: "Create the directory of the socket for the user of the daemon",
+		Long: `Create the directory of --socket if it does not exist, and set its mode and owner, for
+a daemon that runs as another user. This needs root or the capability to change
+owners; the daemon itself needs neither.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := directory.Check("socket"); err != nil {

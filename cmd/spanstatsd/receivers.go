@@ -88,12 +88,12 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 			"immediately")
 	f.Var(commandline.Text(&sdk.Socket.Path, commandline.Path), "otlp-socket",
 		"Unix socket that receives OTLP over HTTP and gRPC; spans are counted (default: none)")
-	f.Var(commandline.Choice(&sdk.Reading, sdk.Reading, otlp.ReadingOTel, otlp.ReadingDatadog), "otlp-reading",
+	f.Var(commandline.Choice(&sdk.Semantics, sdk.Semantics, otlp.SemanticsOTel, otlp.SemanticsDatadog), "otlp-semantics",
 		"rules for counting OTLP spans: otel for OpenTelemetry's semantic conventions, datadog for "+
 			"the Datadog agent's OTLP ingest")
 	f.Var(commandline.Choice(&o.otlpMark, "", markHeader, markAttribute), "otlp-mark",
 		"how forwarded OTLP requests are marked as counted: header, or attribute for a resource "+
-			"attribute as well (default: header, with --otlp-reading=datadog attribute)")
+			"attribute as well (default: header, with --otlp-semantics=datadog attribute)")
 	f.Var(commandline.Text(&o.otlpCA, commandline.Path), "otlp-forward-ca",
 		"PEM file with the certificate authorities for --otlp-forward (default: the system's)")
 	f.StringSliceVar(&o.corsOrigins, "otlp-cors-origin", nil,
@@ -170,7 +170,7 @@ func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 		badMark = errors.New("parse --otlp-mark: there is no --otlp-forward, so that nothing goes on; give " +
 			"it, or leave --otlp-mark out")
 	}
-	marksByDefault := o.otlpMark == "" && c.Reading == otlp.ReadingDatadog
+	marksByDefault := o.otlpMark == "" && c.Semantics == otlp.SemanticsDatadog
 	c.Marks = c.Forward.IsSet() && (o.otlpMark == markAttribute || marksByDefault)
 	return errors.Join(badForward, badCA, badOrigins, badKeep, badMark)
 }

@@ -21,15 +21,17 @@ func newRunCommand(variables map[string]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the daemon",
-		Long: `Run the daemon until SIGTERM, SIGINT or SIGHUP. It then stops accepting, reads
-what tracers have already written, and delivers everything, the open bucket
-included, within --shutdown-grace. A second signal ends it at once.
+		Long: `Run the daemon until it receives SIGTERM, SIGINT or SIGHUP. It then shuts down
+gracefully within --shutdown-grace: it stops accepting connections, reads the spans
+that clients have already written, and delivers all statistics, including those of
+the open interval. A second signal ends it immediately.
 
-Every flag has an environment variable: SPANSTATSD_ and the flag's name in
-capitals, with _ for -. A flag goes before the variable, the variable before the
-default. A variable that begins so and is no flag's is an error. A size is a number
-of bytes, or of KiB, MiB or GiB: 16MiB. A configuration that can't be used ends it with 2,
-and all reasons, one a line.`,
+Each flag has an environment variable: SPANSTATSD_ and the flag's name in upper case,
+with _ instead of -. A flag takes precedence over its variable. An unknown variable
+with this prefix is an error. Sizes are in bytes, or in KiB, MiB or GiB, such as 16MiB.
+
+The exit status is 2 if the configuration is invalid; all errors are printed, one per
+line.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cmd.Flags().Changed(commandline.AllFlag) {
@@ -42,7 +44,7 @@ and all reasons, one a line.`,
 			if queue, ok := cmd.ErrOrStderr().(*logqueue.Queue); ok {
 				o.config.LogLinesLost = queue.Lost
 				queue.OnLost(func(lines uint64) {
-					o.config.Log.Warn("log lines were lost: nobody read them in time", "lines", lines)
+					o.config.Log.Warn("log lines were lost because the reader of the log was too slow", "lines", lines)
 				})
 			}
 			slog.SetLogLoggerLevel(slog.LevelDebug) // level of lines that libraries log with package log
@@ -85,9 +87,9 @@ func run(config daemon.Config) error {
 	}
 	defer signal.Stop(signals)
 	if limit := memory.Tell(config.MemoryLimit); limit > 0 {
-		config.Log.Info("the collector was told of the memory limit", "limit",
+		config.Log.Info("set GOMEMLIMIT from the memory limit", "limit",
 			memory.Text(config.MemoryLimit.Bytes),
-			"from", config.MemoryLimit.Source, "told", memory.Text(limit))
+			"from", config.MemoryLimit.Source, "gomemlimit", memory.Text(limit))
 	}
 	d, err := daemon.New(config)
 	if err != nil {
@@ -100,10 +102,10 @@ func run(config daemon.Config) error {
 	select {
 	case balanced := <-isBalanced:
 		if !balanced {
-			config.Log.Error("the books do not balance; please report this with the line above")
+			config.Log.Error("the accounting does not balance, which is a bug; please report it with the line above")
 		}
 		return nil
 	case <-signals:
-		return errors.New("stop daemon: a second signal came; what was not delivered is lost")
+		return errors.New("stop daemon: interrupted by a second signal; undelivered statistics are lost")
 	}
 }

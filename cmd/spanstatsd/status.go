@@ -27,12 +27,11 @@ func newStatusCommand() *cobra.Command {
 	var interval, timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show requests, losses and the state of a running daemon",
-		Long: `Show the status of a running daemon: requests by rate, errors and latency, the
-accounting of all spans, destinations, senders and limits. The daemon is the one at
---url, at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
+		Short: "Show the status of a running daemon: load, losses and destinations",
+		Long: `Read the status of a running daemon and print it. The daemon is the one at --url,
+at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
-Exits with 3 if no daemon responds.`,
+The exit status is 3 if no daemon responds.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isWatching && interval < shortestInterval {
@@ -58,9 +57,9 @@ Exits with 3 if no daemon responds.`,
 	}
 	f := cmd.Flags()
 	daemon.addTo(f)
-	f.BoolVar(&asJSON, "json", false, "print the status as JSON (docs/status-api.md)")
-	f.BoolVar(&isWatching, "watch", false, "repeat until interrupted; on a terminal, in place like top")
-	f.DurationVar(&interval, "interval", 2*time.Second, "time between two requests of --watch")
+	f.BoolVar(&asJSON, "json", false, "print the status as JSON, see docs/status-api.md")
+	f.BoolVar(&isWatching, "watch", false, "repeat until interrupted; on a terminal, update in place")
+	f.DurationVar(&interval, "interval", 2*time.Second, "interval between updates with --watch")
 	f.DurationVar(&timeout, "timeout", 5*time.Second, "maximum time to wait for a response")
 	return cmd
 }

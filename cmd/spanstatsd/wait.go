@@ -27,16 +27,16 @@ func newWaitCommand() *cobra.Command {
 	var atMost time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait ready|idle",
-		Short: "Wait until a daemon is ready, or until its tracers have left",
-		Long: `Wait for a running daemon, for the hooks of a container:
+		Short: "Wait until a daemon is ready, or until it has no clients",
+		Long: `Wait for a running daemon. Use it in the lifecycle hooks of a container:
 
-  wait ready   until it accepts tracers. As postStart of the first container it
-               keeps the others from starting before the socket is there.
-  wait idle    until no tracer is connected, and none has used the agent's API for
-               three seconds. As preStop it keeps the daemon from being stopped
-               before the processes that it counts for.
+  wait ready   until the daemon accepts clients. As postStart hook of the first
+               container, it delays the other containers until the socket exists.
+  wait idle    until no native client is connected and no Datadog API request has
+               arrived for three seconds. As preStop hook, it keeps the daemon running
+               until the application has ended.
 
-The daemon is found as status finds it. Exits 1 if it takes longer than --at-most.`,
+The daemon is selected as for status. The exit status is 1 after --at-most.`,
 		ValidArgs: []string{"ready", "idle"},
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +54,7 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 	}
 	f := cmd.Flags()
 	daemon.addTo(f)
-	f.DurationVar(&atMost, "at-most", 20*time.Second, "how long to wait")
+	f.DurationVar(&atMost, "at-most", 20*time.Second, "maximum time to wait")
 	return cmd
 }
 

@@ -76,7 +76,7 @@ func (b *batch) collapse(labels registry.LabelSet) {
 // Reasons why Merge refuses groups, in addition to the errors of aggregate.
 var (
 	ErrStopping       = errors.New("merge groups: the daemon stops")
-	ErrNotWanted      = errors.New("merge groups: the agent takes no statistics")
+	ErrNotWanted      = errors.New("merge groups: the agent does not accept statistics")
 	ErrTooManyOrigins = errors.New("merge groups: the interval has no room for one more origin")
 )
 

@@ -54,7 +54,7 @@ const minKeyBytes = wire.MinMaxKeyBytes * 5 / 4
 // Check validates c. The error names every invalid field.
 func (c *Config) Check() (err error) {
 	if c.MaxKeyBytesInAll < c.MaxKeyBytes {
-		err = fmt.Errorf("check max-key-bytes-in-all: %s is less than the %s of one connection; "+
+		err = fmt.Errorf("check max-key-bytes-total: %s is less than the %s of one connection; "+
 			"raise it, or lower --max-key-bytes",
 			memory.SizeText(c.MaxKeyBytesInAll), memory.SizeText(c.MaxKeyBytes))
 	}
@@ -62,7 +62,7 @@ func (c *Config) Check() (err error) {
 		check.Number("max-batch", c.MaxBatch, wire.MinMaxBatch, 1<<20),
 		check.Number("max-keys", c.MaxKeys, wire.MinMaxKeys, 1<<20),
 		check.Size("max-key-bytes", c.MaxKeyBytes, minKeyBytes, memory.MostBytes),
-		check.AtMost("max-key-bytes-in-all", c.MaxKeyBytesInAll, memory.MostBytes),
+		check.AtMost("max-key-bytes-total", c.MaxKeyBytesInAll, memory.MostBytes),
 		// span.MaxResource is also the agent's limit
 		check.Size("max-resource-bytes", c.MaxResource, span.MaxLabel, span.MaxResource),
 	)

@@ -14,29 +14,29 @@ import (
 // nothing, it also logs how to begin.
 func (d *Daemon) announce() {
 	c := &d.config
-	c.Log.Info("listening for tracers",
+	c.Log.Info("listening for clients",
 		"socket", c.Ingest.Socket.Path, "http", d.statusServer.Addr(),
 		"drainers", d.aggregator.Drainers(), "ring_slots", c.Aggregate.RingSlots,
 		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(),
 		"max_connections", c.Ingest.MaxConnections,
-		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total),
+		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_worst_case", memory.Text(c.Memory().Total),
 		"memory_preset", c.Preset,
 		"version", c.Version,
-		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
-	c.Log.Info("where statistics go", d.destinationAttrs()...)
+		"see", "spanstatsd status, or / on the http address; more with --log-level=debug")
+	c.Log.Info("exporting statistics", d.destinationAttrs()...)
 	if c.Ingest.Socket.Private {
-		c.Log.Info("the socket is in a directory of this user's own, since that of the default is not there "+
-			"or may not be written", "socket", c.Ingest.Socket.Path)
+		c.Log.Info("using a socket in a directory of this user, because the default directory does not exist or "+
+			"is not writable", "socket", c.Ingest.Socket.Path)
 	}
 	if !slices.ContainsFunc(c.Settings, isChosen) && len(c.Settings) > 0 {
 		_, port, _ := net.SplitHostPort(d.statusServer.Addr())
-		c.Log.Info("to send spans of an OpenTelemetry SDK",
+		c.Log.Info("to count the spans of an application with an OpenTelemetry SDK",
 			"run", "spanstatsd run --otlp-addr 127.0.0.1:4318",
 			"and_the_application_with", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 "+
 				"OTEL_METRICS_EXPORTER=none OTEL_LOGS_EXPORTER=none")
-		c.Log.Info("to send spans of a program that links the client for Go or Java",
-			"run_it_with", "SPANSTATSD_SOCKET="+c.Ingest.Socket.Path)
-		c.Log.Info("to look at them", "open", "http://127.0.0.1:"+port+"/", "or_run", "spanstatsd status")
+		c.Log.Info("to count the spans of a program with the Go or Java client",
+			"run_the_program_with", "SPANSTATSD_SOCKET="+c.Ingest.Socket.Path)
+		c.Log.Info("to see the results", "open", "http://127.0.0.1:"+port+"/", "or_run", "spanstatsd status")
 	}
 }
 
@@ -44,7 +44,7 @@ func (d *Daemon) announce() {
 func (d *Daemon) destinationAttrs() (attrs []any) {
 	for _, dest := range d.flusher.Destinations() {
 		if d.config.Agent.AutoDiscovered && dest.Name() == agent.Name {
-			attrs = append(attrs, "looked_for", dest.Name()+" at "+dest.URL())
+			attrs = append(attrs, "auto_discovery", dest.Name()+" at "+dest.URL())
 		} else {
 			attrs = append(attrs, dest.Name(), dest.URL())
 		}

@@ -132,7 +132,7 @@ func (c *Config) parts() []memory.Part {
 		scrapedMemory(c), c.exemplarsMemory(), []memory.Part{
 			{
 				Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll),
-				Flag: "max-key-bytes-in-all",
+				Flag: "max-key-bytes-total",
 			},
 			{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
 			{

@@ -62,7 +62,7 @@ func combinations(t *testing.T) map[string]Config {
 			{"OTLP and Zipkin that go on ", func(c *Config) { forwards(c); reports(c) }},
 		},
 		{none, {"by datadog's reading ", func(c *Config) {
-			c.OTLP.Reading, c.OTLP.Marks = doorotlp.ReadingDatadog, c.OTLP.Forward.IsSet()
+			c.OTLP.Semantics, c.OTLP.Marks = doorotlp.SemanticsDatadog, c.OTLP.Forward.IsSet()
 		}}},
 		{
 			none,
@@ -182,7 +182,7 @@ func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
 // flagsWithLimits are the flags that depend on the memory, unless they are set.
 var flagsWithLimits = []string{
 	"max-aggregates", "label-bytes", "sketch-bytes", "max-origins", "drainers", "ring-slots",
-	"max-key-bytes", "max-key-bytes-in-all", "retry-bytes", "max-connections", "apm-max-body",
+	"max-key-bytes", "max-key-bytes-total", "retry-bytes", "max-connections", "apm-max-body",
 	"apm-max-body-bytes", "apm-max-connections", "otlp-max-body", "otlp-max-body-bytes",
 	"otlp-max-connections", "zipkin-max-body", "zipkin-max-body-bytes", "zipkin-max-connections",
 }

@@ -53,7 +53,7 @@ func (d *Daemon) Stop() status.Books {
 	defer cancelDrain()
 	d.recoveryFile.SetStopping()
 	if err := d.ingest.Drain(drainCtx); err != nil {
-		d.config.Log.Warn("not everything that tracers wrote was counted in time", "error", err)
+		d.config.Log.Warn("not all spans that clients had written were read within the grace period", "error", err)
 	}
 	d.aggregator.Stop()
 	d.flusher.Close(ctx)
@@ -61,15 +61,15 @@ func (d *Daemon) Stop() status.Books {
 	books := d.sources.Books()
 	d.config.Log.Info("stopped", "received", books.Received, "aggregated", books.Aggregated,
 		"dropped", books.DroppedTotal(), "flushed", books.Flushed, "unsent", books.Unsent,
-		"held", books.Held, "before_found", books.BeforeFound, "balanced", books.Balanced)
+		"pending", books.Held, "before_discovery", books.BeforeFound, "balanced", books.Balanced)
 	for _, other := range d.sources.Others() {
-		d.config.Log.Info("stopped: another destination", "destination", other.Name,
-			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "held", other.Books.Held,
-			"before_found", other.Books.BeforeFound)
+		d.config.Log.Info("stopped: additional destination", "destination", other.Name,
+			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "pending", other.Books.Held,
+			"before_discovery", other.Books.BeforeFound)
 	}
 	d.markCrashesReported()
 	if err := d.recoveryFile.Remove(); err != nil {
-		d.config.Log.Warn("the next daemon will take this one for one that was killed", "error", err)
+		d.config.Log.Warn("can't remove the recovery file, so the next daemon will report a crash", "error", err)
 	}
 	if d.scrapeServer != nil {
 		d.scrapeServer.Close(ctx)
@@ -83,7 +83,7 @@ func (d *Daemon) Stop() status.Books {
 // would help.
 func (d *Daemon) statusLine() (string, error) {
 	b := d.sources.Books()
-	return fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d held",
+	return fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d pending",
 		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Held), d.statusServer.Alive()
 }
 
@@ -96,7 +96,7 @@ func (d *Daemon) drainHTTP(ctx context.Context) {
 	for _, server := range d.receivers {
 		draining.Go(func() {
 			if err := server.Drain(ctx); err != nil {
-				d.config.Log.Warn("not every tracer's request came to its end in time", "error", err)
+				d.config.Log.Warn("not all HTTP requests were answered within the grace period", "error", err)
 			}
 		})
 	}

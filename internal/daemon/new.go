@@ -82,8 +82,8 @@ func (d *Daemon) newRecoveryFile(config *Config) (err error) {
 	var unmapped error
 	d.recoveryFile, unmapped, err = recovery.Create(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
 	if unmapped != nil {
-		config.Log.Warn("should this daemon be killed, what it holds is lost, and counted by nobody, since "+
-			"its running file can't be mapped; give the directory of --socket some room", "error", unmapped)
+		config.Log.Warn("can't create the recovery file: if this daemon crashes, its spans are lost and not reported; "+
+			"free space in the directory of --socket", "error", unmapped)
 	}
 	config.Aggregate.Running, config.Admit.Running, config.Ingest.Running = d.recoveryFile, d.recoveryFile, d.recoveryFile
 	return err
@@ -174,21 +174,20 @@ func (d *Daemon) reportCrashes(config Config) {
 	names, err := d.recoveryFile.FindCrashed()
 	d.crashes = len(names)
 	if err != nil {
-		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books",
+		config.Log.Warn("can't read the recovery file of a previous daemon, so its losses are unknown",
 			"error", err)
 	}
 	if d.crashes > 0 {
 		all := d.recoveryFile.Losses()
-		attributes := []any{"daemons", d.crashes, "names", names, "unknown", all.Unknown, "awaited", all.Awaited}
+		attributes := []any{"daemons", d.crashes, "names", names, "unreadable_files", all.Unknown, "awaiting_replay", all.Awaited}
 		for _, receiver := range slices.Sorted(maps.Keys(all.Receivers)) {
 			if loss := all.Receivers[receiver]; loss != (recovery.Loss{}) {
 				attributes = append(attributes,
 					receiver+"_lost", loss.Lost, receiver+"_ambiguous", loss.Ambiguous)
 			}
 		}
-		config.Log.Warn("the daemon before this one was killed: spans that it held and nobody else has are "+
-			"lost, clients hand over again what they keep; look for a SIGKILL, for want of memory or after "+
-			"the grace", attributes...)
+		config.Log.Warn("the previous daemon crashed or was killed: clients resend the spans that they keep, others "+
+			"are lost; look for an out-of-memory kill, or a shutdown that exceeded the grace period", attributes...)
 		time.AfterFunc(reportDelay, d.markCrashesReported)
 	}
 }
@@ -197,7 +196,7 @@ func (d *Daemon) reportCrashes(config Config) {
 // them again.
 func (d *Daemon) markCrashesReported() {
 	if err := d.recoveryFile.MarkReported(); err != nil {
-		d.config.Log.Warn("the next daemon will say again who was killed before this one", "error", err)
+		d.config.Log.Warn("can't mark crashes as reported, so the next daemon will report them again", "error", err)
 	}
 }
 

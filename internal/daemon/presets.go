@@ -26,7 +26,7 @@ func (c *Config) limits() map[string]*int {
 		maxAggregates: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
 		"sketch-bytes": &c.Aggregate.SketchBytes, "max-origins": &c.Aggregate.MaxOrigins,
 		"drainers": &c.Aggregate.Drainers, "ring-slots": &c.Aggregate.RingSlots,
-		"max-key-bytes": &c.Admit.MaxKeyBytes, "max-key-bytes-in-all": &c.Admit.MaxKeyBytesInAll,
+		"max-key-bytes": &c.Admit.MaxKeyBytes, "max-key-bytes-total": &c.Admit.MaxKeyBytesInAll,
 		"retry-bytes": &c.Flush.RetryBytes, "max-connections": &c.Ingest.MaxConnections,
 		frameBuffers: &c.Ingest.MaxBufferBytes, nativeBuckets: &c.NativeBuckets,
 
@@ -65,7 +65,7 @@ var presetLimits = []struct {
 	{"ring-slots", [4]int{65536, 4096, 4096, 4096}},
 	{"max-origins", [4]int{256, 64, 64, 32}},
 	{"max-key-bytes", [4]int{2 << 20, 2 << 20, 1 << 20, 512 << 10}},
-	{"max-key-bytes-in-all", [4]int{8 << 20, 4 << 20, 2 << 20, 1 << 20}},
+	{"max-key-bytes-total", [4]int{8 << 20, 4 << 20, 2 << 20, 1 << 20}},
 	{"retry-bytes", [4]int{16 << 20, 8 << 20, 4 << 20, 2 << 20}},
 	{frameBuffers, [4]int{4 << 20, 2 << 20, 3 << 19, 3 << 19}},
 	{nativeBuckets, [4]int{80, 40, 20, 20}},
@@ -151,7 +151,7 @@ func (c *Config) applyPreset(preset, aggregates int, isSet func(limit string) bo
 
 // minimumOf returns the minimum of a limit that must be at least as large as another one.
 func (c *Config) minimumOf(limit string) int {
-	if limit == "max-key-bytes-in-all" {
+	if limit == "max-key-bytes-total" {
 		return c.Admit.MaxKeyBytes
 	}
 	for _, k := range receiverKinds {

@@ -169,7 +169,7 @@ func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
 		if err, _ := resolution(first.Delivery); !errors.Is(err, refused) {
 			t.Errorf("delivery %v", err)
 		}
-		if !strings.Contains(log.String(), "held for the next") || strings.Contains(log.String(), "lost") {
+		if !strings.Contains(log.String(), "the next payload includes") || strings.Contains(log.String(), "lost") {
 			t.Errorf("log:\n%s", log)
 		}
 		sums.answers(nil)

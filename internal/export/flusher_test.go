@@ -72,7 +72,7 @@ func TestFinalOutcomes(t *testing.T) {
 		"unknown": {
 			Attempt{Outcome: OutcomeUnknown, Err: errNoAnswer},
 			Ambiguous, ResultAmbiguous,
-			"did not answer",
+			"did not respond",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestPayloadExpires(t *testing.T) {
 		if s.Unsent[Expired] != 3 || s.Held != 4 || s.Payloads[ResultGivenUp] != 1 {
 			t.Errorf("stats %+v", s)
 		}
-		if strings.Count(log.String(), "giving up") != 1 {
+		if strings.Count(log.String(), "dropping payloads") != 1 {
 			t.Errorf("log:\n%s", log)
 		}
 	})
@@ -365,7 +365,7 @@ func TestWhatADestinationLeavesOutIsUnsent(t *testing.T) {
 			if err, resolved := resolution(sealed.Delivery); !resolved || (err == nil) != (want == 0) {
 				t.Errorf("%d left out: delivery %v", rejected, err)
 			}
-			if strings.Contains(log.String(), "leaves out a part") != (want > 0) {
+			if strings.Contains(log.String(), "rejects a part") != (want > 0) {
 				t.Errorf("%d left out, log:\n%s", rejected, log)
 			}
 		})

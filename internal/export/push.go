@@ -68,7 +68,7 @@ func (d *pushDestination) start() {
 // Errors returned to clients that wait for a cycle.
 var (
 	errClosed      = errors.New("the daemon is shutting down")
-	errNotWanted   = errors.New("the destination takes no statistics")
+	errNotWanted   = errors.New("the destination does not accept statistics")
 	errUnencodable = errors.New("some groups fit in no payload; raise the payload limit")
 	errEnded       = errors.New("some running totals ended before they were delivered: " +
 		"nothing was added to them for an hour, or there are more than --max-aggregates")
@@ -155,7 +155,7 @@ func loseUnencoded(
 	if reason == Unencodable {
 		err = errUnencodable
 	}
-	log.Error("statistics are in no payload and are lost",
+	log.Error("statistics can't be sent and are lost",
 		"destination", x.Name, "reason", string(reason), "spans", spans, "error", err)
 	c.state.fail(fmt.Errorf("send to %s: %w", x.Name, err))
 }

@@ -367,9 +367,9 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 	}
 }
 
-// logAttempt logs the result of an attempt, if it differs from the last one. waiting is the number
-// of waiting payloads, and held the number of held spans.
-func (l *outcomeLog) logAttempt(a Attempt, waiting int, held uint64) {
+// logAttempt logs the result of an attempt, if it differs from the last one. queued is the number
+// of queued payloads, and pending the number of pending spans.
+func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
 	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
 	if kind == (outcomeKind{}) && a.Err != nil {
 		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
@@ -381,26 +381,26 @@ func (l *outcomeLog) logAttempt(a Attempt, waiting int, held uint64) {
 	switch a.Outcome {
 	case OutcomeAccepted:
 		if kind.isPartly {
-			l.log.Error(l.name+" leaves out a part of payloads; its spans are lost", "error", a.Err)
+			l.log.Error(l.name+" rejects a part of the payloads; its spans are lost", "error", a.Err)
 			return
 		}
 		l.isLosing.Store(false)
-		l.log.Info(l.name+" takes payloads again", "waiting_payloads", waiting, "held_spans", held)
+		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
 	case OutcomeNotYet:
 		if a.Silent {
-			l.log.Warn(l.name+" cannot be reached; payloads are kept and tried again", "error", a.Err)
+			l.log.Warn(l.name+" is unreachable; payloads are queued and retried", "error", a.Err)
 		} else {
-			l.log.Warn(l.name+" answers and does not take payloads; they are kept and tried again",
+			l.log.Warn(l.name+" responds but rejects payloads for now; they are queued and retried",
 				"error", a.Err)
 		}
 	case OutcomeRefused:
 		if l.isCumulative {
-			l.log.Error(l.name+" rejects payloads; their spans are held for the next", "error", a.Err)
+			l.log.Error(l.name+" rejects payloads; the next payload includes their spans", "error", a.Err)
 			return
 		}
 		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)
 	case OutcomeUnknown:
-		l.log.Warn(l.name+" did not answer; whether it counted the payload is unknown", "error", a.Err)
+		l.log.Warn(l.name+" did not respond; it may have counted the payload, so it is not sent again", "error", a.Err)
 	case OutcomeNotWanted: // the exporter logs it, once
 	}
 }
@@ -409,7 +409,7 @@ func (l *outcomeLog) logAttempt(a Attempt, waiting int, held uint64) {
 // have been logged long before.
 func (l *outcomeLog) logLost(reason Reason, p *Payload) {
 	if reason.result() == ResultGivenUp && !l.isLosing.Swap(true) {
-		l.log.Warn("giving up payloads until the "+l.name+" takes them again",
+		l.log.Warn("dropping payloads until the "+l.name+" accepts them again",
 			"reason", string(reason), "spans", p.Spans, "tries", p.tries, "error", p.lastErr)
 	}
 }

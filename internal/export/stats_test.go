@@ -91,7 +91,7 @@ func TestLogOfAnAgentThatTakesSomePayloadsIsShort(t *testing.T) {
 		synctest.Wait()
 		balanced(t, f, 6000)
 		if lines := strings.Count(log.String(), "rejects payloads"); lines < 5 || lines > 6 ||
-			strings.Count(log.String(), "takes payloads again") > lines {
+			strings.Count(log.String(), "accepts payloads again") > lines {
 			t.Errorf("log:\n%s", log)
 		}
 	})

@@ -126,7 +126,7 @@ func (c *conn) handleHello() error {
 		Lang: origin.Lang, Container: origin.ContainerID,
 		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
 	})
-	c.config.Log.Debug("tracer connected", c.logAttributes()...)
+	c.config.Log.Debug("client connected", c.logAttributes()...)
 	c.sendWelcome(c.config.Running.Earlier(hello.Earlier))
 	return nil
 }

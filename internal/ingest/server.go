@@ -108,7 +108,7 @@ func (s *Server) acceptLoop() {
 		}
 		if err != nil {
 			// Most likely, the process is out of file descriptors, which other connections may free.
-			s.config.Log.Warn("accept connection failed; raise the limit of open files if this lasts",
+			s.config.Log.Warn("can't accept a connection; raise the limit of open files if this persists",
 				"error", err)
 			pause := time.Second
 			if s.isDraining() {

@@ -14,7 +14,7 @@ func TestBudget(t *testing.T) {
 		[]memory.Part{{"rings", 1 << 20, "ring-slots"}, {"program", 16 << 20, ""}},
 		[]memory.Part{
 			{"connections", 64 << 20, "max-connections"},
-			{"keys", 32 << 20, "max-key-bytes-in-all"},
+			{"keys", 32 << 20, "max-key-bytes-total"},
 		},
 	))
 	if b.Total != 113<<20 || b.Parts[0].Name != "connections" || b.Parts[3].Name != "rings" {
@@ -29,7 +29,7 @@ func TestBudget(t *testing.T) {
 	}
 	err := b.Check(memory.Limit{Bytes: 100 << 20, Source: "the cgroup"}, nil, every)
 	const want = "the limits may come to 113 MiB and the cgroup allows 100 MiB; lower " +
-		"--max-connections (connections of 64 MiB), --max-key-bytes-in-all (keys of 32 MiB), --ring-slots " +
+		"--max-connections (connections of 64 MiB), --max-key-bytes-total (keys of 32 MiB), --ring-slots " +
 		"(rings of 1.0 MiB), or allow more"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)

@@ -101,7 +101,7 @@ func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
 	get(t, s, "/livez", nil)
 	close(end)
 	text, err := io.ReadAll(slow)
-	if refused := "\nspanstatsd_http_refused_total "; err != nil ||
+	if refused := "\nspanstatsd_http_evicted_connections_total "; err != nil ||
 		!strings.Contains(string(text), refused) || strings.Contains(string(text), refused+"0\n") {
 		t.Errorf("%v: %.300s", err, text)
 	}

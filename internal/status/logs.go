@@ -30,7 +30,7 @@ func newFailureLog(log *slog.Logger) failureLog {
 // Println logs an error of promhttp, unless the client has disconnected.
 func (l *failureLog) Println(values ...any) {
 	if !slices.ContainsFunc(values, isWriteError) {
-		l.logger.Error("a request to the http address was not answered", "error", fmt.Sprint(values...))
+		l.logger.Error("can't answer a request to --http-addr", "error", fmt.Sprint(values...))
 	}
 }
 
@@ -46,7 +46,7 @@ func isWriteError(value any) bool {
 func (l *failureLog) answerJSON(w http.ResponseWriter, value any) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
-		err = fmt.Errorf("encode status: %w; it is a defect: please report it", err)
+		err = fmt.Errorf("encode status: %w; this is a bug: please report it", err)
 		l.Println(err)
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -125,7 +125,7 @@ func (l *LossLog) logDrops() {
 			slog.String("client", most.Client), slog.Int("pid", int(most.PID)),
 			slog.String("container", most.Container)), "mostly_spans", spans)
 	}
-	l.Log.Warn("spans were dropped; docs/metrics.md says of each reason what to do, at "+
+	l.Log.Warn("spans were dropped; docs/metrics.md has the fix for each reason, see "+
 		"spanstatsd_spans_dropped_total", args...)
 }
 
@@ -148,8 +148,8 @@ func (l *LossLog) mostDropped() (most ingest.Tracer, spans uint64) {
 // often.
 func (l *LossLog) logNames() {
 	if fields := increases(&l.masked, l.Masked()); len(fields) > 0 {
-		l.Log.Info("values with identifiers are counted under masks, such as /users/{id}; "+
-			"--mask-names=never has those that are over their budget collapse instead",
+		l.Log.Info("names with identifiers were replaced by masks such as /users/{id}, to stay within label budgets; "+
+			"--mask-names=never disables masks",
 			slog.Group("keys_since_last_line", fields...))
 	}
 	label, keys := l.MostCollapsed()
@@ -161,9 +161,9 @@ func (l *LossLog) logNames() {
 	if keys > 0 {
 		args = append(args, "mostly", label, "mostly_keys", keys)
 	}
-	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise "+
-		"--cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for "+
-		"whole_key", args...)
+	l.Log.Warn("labels with too many distinct values were collapsed; reduce the values, or raise "+
+		"--cardinality-limit (--max-origins for origin, --max-aggregates and --max-key-bytes-total for "+
+		"whole_key)", args...)
 }
 
 // increases returns the increase of each counter since the last line as log attributes. It omits counters without an

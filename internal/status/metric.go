@@ -159,7 +159,7 @@ var receiverMetrics = []struct {
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Waiting) },
 	},
 	{
-		"walked_bytes_total", "Bytes of requests parsed.",
+		"parsed_bytes_total", "Bytes of requests parsed.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Bytes) },
 	},
 	{

@@ -78,5 +78,5 @@ func (p *probes) missingSocket() string {
 	if err == nil {
 		return ""
 	}
-	return "the socket is gone and can't be made again: " + err.Error()
+	return "the socket was removed and can't be created again: " + err.Error()
 }

@@ -158,7 +158,7 @@ func (s *Server) Start() {
 	go func() {
 		defer close(s.served)
 		if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
-			s.config.Log.Error("serve http ended; restart the daemon to see its metrics again", "error", err)
+			s.config.Log.Error("stopped serving --http-addr; restart the daemon to see its metrics again", "error", err)
 		}
 	}()
 }

@@ -117,10 +117,10 @@ func (l *guardedListener) checkFile() bool {
 	err := web.Validate(l.file)
 	switch broken := err != nil; {
 	case broken && !l.isBroken:
-		l.log.Error("the web config file can't be used any more: only probes are answered until it is mended",
+		l.log.Error("--web-config-file is invalid: only probes are answered until it is fixed",
 			"file", l.file, "error", err)
 	case !broken && l.isBroken:
-		l.log.Info("the web config file can be used again", "file", l.file)
+		l.log.Info("--web-config-file is valid again", "file", l.file)
 	}
 	l.isBroken = err != nil
 	return l.isBroken

@@ -105,7 +105,7 @@ type sweep struct {
 // roomForAll raises every limit that would otherwise affect a measurement of speed.
 var roomForAll = []string{
 	"--max-aggregates=131072", "--max-origins=2048", "--max-connections=2048",
-	"--max-key-bytes=268435456", "--max-key-bytes-in-all=1073741824",
+	"--max-key-bytes=268435456", "--max-key-bytes-total=1073741824",
 	"--label-bytes=268435456", "--sketch-bytes=1073741824", "--retry-bytes=1073741824",
 	"--cardinality-limit=resource=131072,http_endpoint=131072",
 }

@@ -98,9 +98,9 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 		`spanstatsd_spans_flushed_total{destination="good"} 100`,
 		`spanstatsd_spans_flushed_total{destination="refusing"} 0`,
 		`spanstatsd_spans_unsent_total{destination="refusing",reason="rejected"} 100`,
-		`spanstatsd_spans_held{destination="refusing"} 0`,
-		`spanstatsd_destination_takes{destination="refusing"} 0`,
-		`spanstatsd_destination_takes{destination="good"} 1`,
+		`spanstatsd_spans_pending{destination="refusing"} 0`,
+		`spanstatsd_destination_accepting{destination="refusing"} 0`,
+		`spanstatsd_destination_accepting{destination="good"} 1`,
 		`spanstatsd_payload_bytes_count{destination="good"} 1`,
 	} {
 		if !strings.Contains(string(metrics), "\n"+line+"\n") {

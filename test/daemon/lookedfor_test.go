@@ -51,10 +51,10 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 		t.Errorf("before: %+v, %+v", at, books)
 	}
 	metrics := metricsOf(t, d)
-	if !strings.Contains(metrics, `spanstatsd_spans_before_found_total{destination="agent"} 300`) ||
-		!strings.Contains(metrics, `spanstatsd_spans_before_found_total{destination="other"} 0`) ||
+	if !strings.Contains(metrics, `spanstatsd_spans_before_discovery_total{destination="agent"} 300`) ||
+		!strings.Contains(metrics, `spanstatsd_spans_before_discovery_total{destination="other"} 0`) ||
 		strings.Contains(metrics, `spanstatsd_destination_reachable{destination="agent"}`) ||
-		strings.Contains(metrics, `spanstatsd_destination_takes{destination="agent"}`) {
+		strings.Contains(metrics, `spanstatsd_destination_accepting{destination="agent"}`) {
 		t.Errorf("metrics:\n%s", metrics)
 	}
 	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "a")})
@@ -89,7 +89,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 		t.Errorf("at the end: %+v, the agent has %d, the other %d", books, agent.Totals().Hits, other.spans)
 	}
 	for said, times := range map[string]int{
-		`msg="where statistics go" other=memory://other looked_for="agent at unix://`: 1, "agent found": 1,
+		`msg="exporting statistics" other=memory://other looked_for="agent at unix://`: 1, "agent found": 1,
 		"does not answer": 0,
 	} {
 		if strings.Count(log.String(), said) != times {

@@ -56,7 +56,7 @@ func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	p.stop()
 	books := p.Daemon.Books()
 	if counted := p.Status().Receivers["otlp"].Requests; books.Received != 20*counted["counted"] || !books.Balanced ||
-		books.Flushed != books.Received || counted["counted"]+counted["counted_before"] != 10 {
+		books.Flushed != books.Received || counted["counted"]+counted["duplicate"] != 10 {
 		t.Errorf("books %+v, requests %v", books, counted)
 	}
 }

@@ -17,14 +17,14 @@ type givenDashboard struct {
 var dashboards = []givenDashboard{
 	{
 		"spanstatsd.json", "spanstatsd",
-		[]string{"Is anything lost?", "Who loses it?", "What does it cost?", "What does it do?"},
+		[]string{"Is anything lost?", "What loses spans?", "What does it cost?", "What is the load?"},
 		`instance=~"$instance"`,
 	},
 	{
 		"requests.json", "spanstatsd-requests",
 		[]string{
-			"How are the services?", "Which route?", "How long does it take?",
-			"What is answered?",
+			"Services", "Routes", "Latency",
+			"Responses",
 		},
 		"", // panels without grouping show all spans
 	},

@@ -66,7 +66,7 @@ func TestPrometheus(t *testing.T) {
 	}
 	// The daemon has received exactly the spans that the tracers have sent, and holds none.
 	server.await(fmt.Sprintf("spanstatsd_spans_received_total == %d and on (instance) "+
-		"sum by (instance) (spanstatsd_spans_held) == 0", sent))
+		"sum by (instance) (spanstatsd_spans_pending) == 0", sent))
 	received := server.ask("spanstatsd_spans_received_total")
 	aggregated := server.ask("sum(spanstatsd_spans_aggregated_total)")
 	dropped := server.ask("sum(spanstatsd_spans_dropped_total)")

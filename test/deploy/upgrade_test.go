@@ -64,10 +64,12 @@ func previous(t *testing.T) version {
 func TestUpgradeAndDowngrade(t *testing.T) {
 	old, now := previous(t), buildVersion(t, "this", "../..")
 	t.Run("flags of the previous version are taken", func(t *testing.T) {
-		was, is := flagsOf(t, old), flagsOf(t, now)
+		was := flagsOf(t, old)
 		for flag := range was {
-			if !is[flag] {
-				t.Errorf("--%s is gone: a configuration that has it starts no daemon any more", flag)
+			// The value may be invalid, but the flag must be known, by its present name or an old one.
+			out, _ := exec.Command(now.daemon, "config", "--check", "--"+flag+"=").CombinedOutput()
+			if strings.Contains(string(out), "unknown flag") {
+				t.Errorf("--%s: %s", flag, out)
 			}
 		}
 		if len(was) < 50 {
@@ -188,7 +190,7 @@ func runVersion(t *testing.T, v version, socket string, agent *standin.Agent) (*
 		}
 	}()
 	for line := range said {
-		if line == "listening for tracers" {
+		if line == "listening for clients" {
 			return cmd, said
 		}
 	}

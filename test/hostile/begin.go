@@ -44,7 +44,7 @@ func (s *soak) begin(ctx context.Context) (err error) {
 		{"otel", false, true, []string{
 			"--otlp-forward=http://" + port, "--otlp-metrics-endpoint=" + s.metrics.URL(),
 		}},
-		{"datadog", true, false, []string{"--otlp-forward=grpc://" + port, "--otlp-reading=datadog"}},
+		{"datadog", true, false, []string{"--otlp-forward=grpc://" + port, "--otlp-semantics=datadog"}},
 	} {
 		d, err := s.place(one.name, one.flags...)
 		if err != nil {

@@ -101,7 +101,7 @@ func (d *daemon) start() error {
 				d.last = lines.Text()
 			}
 			d.mu.Unlock()
-			if strings.Contains(lines.Text(), `"listening for tracers"`) {
+			if strings.Contains(lines.Text(), `"listening for clients"`) {
 				said()
 			}
 		}

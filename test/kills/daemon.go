@@ -97,9 +97,9 @@ func (d *daemon) readLogLine(life int, line []byte, after time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch said.Msg {
-	case "stopped", "stopped: another destination":
+	case "stopped", "stopped: additional destination":
 		d.gaveUp += said.Dropped + said.Unsent
-	case "listening for tracers":
+	case "listening for clients":
 		d.ready = append(d.ready, after)
 	}
 	if strings.HasPrefix(said.Msg, "the daemon before this one was killed") {

@@ -138,7 +138,7 @@ func (e *episode) end(ctx context.Context) error {
 
 // compareMetrics compares the metrics of the last daemon with the same values in its log.
 func (e *episode) compareMetrics() error {
-	said, err := e.daemon.metrics("spanstatsd_lost_to_kills_total")
+	said, err := e.daemon.metrics("spanstatsd_spans_lost_to_crashes_total")
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (e *episode) compareMetrics() error {
 			continue
 		}
 		for reason, spans := range map[string]uint64{"lost": l.lost, "ambiguous": l.ambiguous} {
-			if n := said[fmt.Sprintf("{door=%q,reason=%q}", l.door, reason)]; n != spans {
+			if n := said[fmt.Sprintf("{receiver=%q,reason=%q}", l.door, reason)]; n != spans {
 				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans,
 					reason, l.door, n)
 			}

@@ -30,7 +30,7 @@ func main() {
 		"of the first episode; each later one has the next")
 	flag.IntVar(&s.onlyRate, "rate", 0, "spans a second, of all clients of an episode; 0: drawn")
 	flag.StringVar(&s.onlyTo, "destination", "",
-		"where statistics go, agent, delta, cumulative, prometheus, with commas; empty: drawn")
+		"exporting statistics, agent, delta, cumulative, prometheus, with commas; empty: drawn")
 	flag.StringVar(&s.onlyDoors, "door", "",
 		"HTTP doors that are sent to as well, apm, otlp, zipkin, with commas, or none; empty: drawn")
 	flag.BoolVar(&s.onlyStarved, "starved", false, "kill for want of memory, in each episode")

@@ -60,7 +60,7 @@ func (p *process) readLogLine(line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = string(line)
-	if said.Msg == "listening for tracers" {
+	if said.Msg == "listening for clients" {
 		p.address = said.HTTP
 		close(p.listens)
 	}

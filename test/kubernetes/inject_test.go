@@ -32,9 +32,9 @@ func TestInjection(t *testing.T) {
 	c.namespace(t, "shop", map[string]string{"spanstatsd": "sidecar"}, nil)
 	c.namespace(t, "without", nil, nil)
 	c.namespace(t, "doors", map[string]string{"spanstatsd": "sidecar"},
-		map[string]string{"spanstatsd.io/doors": "socket,datadog,otlp"})
+		map[string]string{"spanstatsd.io/receivers": "socket,datadog,otlp"})
 	c.namespace(t, "override", map[string]string{"spanstatsd": "sidecar"}, map[string]string{
-		"spanstatsd.io/doors": "socket,datadog,otlp", "spanstatsd.io/env-from": "override",
+		"spanstatsd.io/receivers": "socket,datadog,otlp", "spanstatsd.io/env-from": "override",
 	})
 	for name, level := range map[string]string{"strict": "restricted", "loose": "privileged"} {
 		c.namespace(t, name,

@@ -63,18 +63,19 @@ var shapes = []shape{
 		unset:  []string{"SPANSTATSD_SOCKET", "DD_TRACE_AGENT_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"},
 	},
 	{name: "all-doors", change: allDoors, doors: "do"},
-	{name: "doors-with-spaces", change: annotate("spanstatsd.io/doors", "socket, otlp"), doors: "o"},
-	{name: "datadog", change: annotate("spanstatsd.io/doors", "socket,datadog"), doors: "d"},
-	{name: "otlp", change: annotate("spanstatsd.io/doors", "socket,otlp"), doors: "o"},
-	{name: "unknown-door", change: annotate("spanstatsd.io/doors", "socket,carrier-pigeon")},
-	{name: "own-agent", doors: "d", change: both(annotate("spanstatsd.io/doors", "datadog"),
+	{name: "doors-with-spaces", change: annotate("spanstatsd.io/receivers", "socket, otlp"), doors: "o"},
+	{name: "datadog", change: annotate("spanstatsd.io/receivers", "socket,datadog"), doors: "d"},
+	{name: "old-annotation", change: annotate("spanstatsd.io/doors", "socket,datadog"), doors: "d"},
+	{name: "otlp", change: annotate("spanstatsd.io/receivers", "socket,otlp"), doors: "o"},
+	{name: "unknown-door", change: annotate("spanstatsd.io/receivers", "socket,carrier-pigeon")},
+	{name: "own-agent", doors: "d", change: both(annotate("spanstatsd.io/receivers", "datadog"),
 		env(core.EnvVar{Name: "DD_TRACE_AGENT_URL", Value: "http://agent:8126"}))},
-	{name: "own-collector", doors: "o", change: both(annotate("spanstatsd.io/doors", "otlp"),
+	{name: "own-collector", doors: "o", change: both(annotate("spanstatsd.io/receivers", "otlp"),
 		env(core.EnvVar{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector:4318"}))},
-	{name: "own-agent-by-reference", doors: "d", change: both(annotate("spanstatsd.io/doors", "datadog"),
+	{name: "own-agent-by-reference", doors: "d", change: both(annotate("spanstatsd.io/receivers", "datadog"),
 		env(core.EnvVar{Name: "DD_TRACE_AGENT_URL", ValueFrom: nameOfPod}))},
 	{name: "doors-of-the-namespace", namespace: "doors", doors: "do"},
-	{name: "doors-of-its-own", namespace: "doors", change: annotate("spanstatsd.io/doors", "socket")},
+	{name: "doors-of-its-own", namespace: "doors", change: annotate("spanstatsd.io/receivers", "socket")},
 	{name: "volumes", change: mount("data", "/data")},
 	{name: "own-mount-there", change: mount("mine", "/var/run/spanstatsd")},
 	{name: "mount-beside", change: mount("mine", "/var/run")},
@@ -141,7 +142,7 @@ var shapes = []shape{
 	{name: "restricted", namespace: "strict", change: restricted},
 	{
 		name: "restricted-with-doors", namespace: "strict", doors: "do",
-		change: both(restricted, annotate("spanstatsd.io/doors", "datadog,otlp")),
+		change: both(restricted, annotate("spanstatsd.io/receivers", "datadog,otlp")),
 	},
 	{name: "privileged", namespace: "loose", change: func(p *core.Pod) {
 		yes := true
@@ -201,7 +202,7 @@ func env(more ...core.EnvVar) func(*core.Pod) {
 	return func(p *core.Pod) { p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, more...) }
 }
 
-var allDoors = annotate("spanstatsd.io/doors", "socket,datadog,otlp")
+var allDoors = annotate("spanstatsd.io/receivers", "socket,datadog,otlp")
 
 // envFrom gives the container the variables of a ConfigMap, with a prefix for their names.
 func envFrom(prefix string) func(*core.Pod) {

@@ -334,8 +334,8 @@ func TestTheSDKTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.status(t)
-	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.Receivers["otlp"].Requests["counted_before"] != 2 ||
-		s.Receivers["otlp"].Forwarded["later"] != 2 {
+	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.Receivers["otlp"].Requests["duplicate"] != 2 ||
+		s.Receivers["otlp"].Forwarded["retryable"] != 2 {
 		t.Errorf("books %+v, %+v", s.Books, s.Receivers["otlp"])
 	}
 }

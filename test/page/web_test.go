@@ -140,7 +140,7 @@ func TestSDKInABrowser(t *testing.T) {
 		}
 	}
 	if s := d.status(t); s.Books.Received != 2*spans || s.Books.DroppedTotal() != 0 ||
-		s.Receivers["otlp"].Requests["counted_before"] != 2 || s.Receivers["otlp"].Forwarded["later"] != 2 {
+		s.Receivers["otlp"].Requests["duplicate"] != 2 || s.Receivers["otlp"].Forwarded["retryable"] != 2 {
 		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Books, s.Receivers["otlp"])
 	}
 	b.takeComplaints() // of the two overload responses

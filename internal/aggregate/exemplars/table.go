@@ -97,7 +97,7 @@ type Counts struct {
 
 // ByResult returns the counts by the results' names in metrics, each present, also at 0.
 func (c Counts) ByResult() map[string]uint64 {
-	return map[string]uint64{"taken": c.Taken, "no_room": c.NoRoom}
+	return map[string]uint64{"stored": c.Taken, "no_room": c.NoRoom}
 }
 
 // Counts returns the counts of all cycles. A nil Table has none.

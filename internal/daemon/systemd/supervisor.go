@@ -142,7 +142,7 @@ func (s *Supervisor) logChange(err error) {
 		text = err.Error()
 	}
 	if text != "" && text != s.lastError {
-		s.log.Error("the watchdog is not fed; the service manager will restart the daemon", "error", err)
+		s.log.Error("skipped a watchdog notification; the service manager will restart the daemon", "error", err)
 	}
 	s.lastError = text
 }

@@ -72,7 +72,7 @@ func TestWatchdogIsFedOnlyWhileWell(t *testing.T) {
 		next()
 		expect(t, "while unwell", to.take(),
 			"STATUS=no cycle was sealed WATCHDOG=1\n--\nSTATUS=no cycle was sealed WATCHDOG=1")
-		if lines := strings.Count(log.String(), "not fed"); lines != 1 {
+		if lines := strings.Count(log.String(), "skipped a watchdog"); lines != 1 {
 			t.Errorf("%d lines were logged about the illness:\n%s", lines, log)
 		}
 		illness.Store("")

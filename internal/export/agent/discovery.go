@@ -30,7 +30,7 @@ const (
 
 // errNoStatistics means that a server answers at the address of an auto-discovered agent, but does
 // not accept statistics.
-var errNoStatistics = errors.New("the server that answers takes no statistics")
+var errNoStatistics = errors.New("the server that answers does not accept statistics")
 
 // discovery reads the features of the agent from its /info endpoint:
 //
@@ -126,12 +126,12 @@ func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 	d.failures = 0
 	if !d.isLogged {
 		d.isLogged = true
-		message := "agent answers"
+		message := "the agent responds"
 		if !d.isDestination.Load() {
-			message = "agent found; statistics go there from now on"
+			message = "found an agent; sending statistics to it"
 		}
 		d.log.Info(message, "agent", d.url.String(),
-			"agent_version", info.version, "takes_statistics", info.features.Stats)
+			"agent_version", info.version, "accepts_statistics", info.features.Stats)
 	}
 	d.info.Store(&info)
 	d.publish(func(Features) Features { return info.features })
@@ -149,11 +149,11 @@ const failuresToWarn = 2
 func (d *discovery) recordFailure(err error) {
 	d.failures++
 	if d.failures != failuresToWarn || d.isLogged || !d.isDestination.Load() {
-		d.log.Debug("agent info is not to be had", "agent", d.url.String(), "error", err)
+		d.log.Debug("can't read the agent's /info", "agent", d.url.String(), "error", err)
 		return
 	}
-	d.log.Warn("agent does not answer; is it running, and is --agent-url where it listens? "+
-		"Until it does, payloads are kept for --retry-age", "agent", d.url.String(), "error", err)
+	d.log.Warn("the agent does not respond; check that it is running, and --agent-url. Payloads are queued "+
+		"for --retry-age", "agent", d.url.String(), "error", err)
 }
 
 // downgrade records that this agent has no endpoint for statistics, and requests a read of /info.
@@ -167,9 +167,9 @@ func (d *discovery) publish(edit func(Features) Features) {
 	before, after := d.features.change(edit)
 	switch {
 	case before.Stats && !after.Stats:
-		d.log.Warn("agent takes no statistics: downgraded; looking again every " + discoveryPause.String())
+		d.log.Warn("the agent does not accept statistics; checking again every " + discoveryPause.String())
 	case !before.Stats && after.Stats:
-		d.log.Info("agent takes statistics again")
+		d.log.Info("the agent accepts statistics again")
 	}
 }
 

@@ -89,7 +89,7 @@ func TestDowngradeAndRecovery(t *testing.T) {
 		sealed := testcycle.Spans(2)
 		f.Accept(sealed)
 		if err, _ := resolution(sealed.Delivery); err == nil ||
-			!strings.Contains(err.Error(), "takes no statistics") || agent.tried() != 1 {
+			!strings.Contains(err.Error(), "does not accept statistics") || agent.tried() != 1 {
 			t.Errorf("delivery %v after %d tries", err, agent.tried())
 		}
 		if s := balanced(t, f, 3); s.Unsent[export.NotWanted] != 3 {
@@ -107,8 +107,8 @@ func TestDowngradeAndRecovery(t *testing.T) {
 		if s := balanced(t, f, 7); s.Flushed != 4 {
 			t.Errorf("stats %+v", s)
 		}
-		if strings.Count(log.String(), "downgraded") != 1 ||
-			strings.Count(log.String(), "takes statistics again") != 1 {
+		if strings.Count(log.String(), "does not accept statistics") != 1 ||
+			strings.Count(log.String(), "accepts statistics again") != 1 {
 			t.Errorf("log:\n%s", log)
 		}
 	})

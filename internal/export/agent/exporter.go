@@ -129,8 +129,8 @@ func (e *Exporter) keepRefused(p *export.Payload, a *post.Answer) {
 	})
 	switch {
 	case err != nil:
-		e.cfg.Log.Warn("refused payload is not kept", "error", err)
+		e.cfg.Log.Warn("can't save the rejected payload", "error", err)
 	case file != "":
-		e.cfg.Log.Info("refused payload is kept; look at it with: spanstatsd dump FILE", "file", file)
+		e.cfg.Log.Info("saved a rejected payload; show it with: spanstatsd dump FILE", "file", file)
 	}
 }

@@ -89,7 +89,7 @@ func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
 				t.Errorf("cycle %d: %v, taken %d times", i, err, agent.taken[uint64(i)])
 			}
 		}
-		for _, line := range []string{"cannot be reached", "giving up", "takes payloads again"} {
+		for _, line := range []string{"is unreachable", "dropping payloads", "accepts payloads again"} {
 			if strings.Count(log.String(), line) != 1 {
 				t.Errorf("%q is not there once:\n%s", line, log)
 			}

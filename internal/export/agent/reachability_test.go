@@ -33,7 +33,7 @@ func TestAgentAwayAtStart(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if !f.Stats().Reachable || strings.Count(log.String(), "\n") != 2 ||
-			!strings.Contains(log.String(), "agent answers") {
+			!strings.Contains(log.String(), "the agent responds") {
 			t.Errorf("log:\n%s", log)
 		}
 	})
@@ -48,7 +48,7 @@ func TestAgentThatStartsALittleLater(t *testing.T) {
 		agent.comesBack()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "agent answers") {
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "the agent responds") {
 			t.Errorf("log:\n%s", text)
 		}
 	})
@@ -97,7 +97,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 		if s := balanced(t, f, 35); s.Flushed != 5 || s.BeforeFound != 30 || s.State() != export.StateAccepting {
 			t.Errorf("stats %+v", s)
 		}
-		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "agent found") {
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "found an agent") {
 			t.Errorf("log:\n%s", text)
 		}
 		agent.mu.Lock()
@@ -137,7 +137,7 @@ func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
 			t.Errorf("stats %+v after %d tries", s, agent.tried())
 		}
 		if lines := strings.Count(log.String(), "\n"); lines != 4 ||
-			!strings.Contains(log.String(), "again\" waiting") {
+			!strings.Contains(log.String(), "again\" queued") {
 			t.Errorf("%d lines, want who is missing, the outage, who answers, the outage's end:\n%s", lines,
 				log)
 		}
@@ -202,11 +202,11 @@ func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
 	}{
 		"429 or 5xx": {
 			failed(export.OutcomeNotYet, false, errDown),
-			"answers and does not take payloads",
+			"rejects payloads for now",
 		},
 		"a refusal":                 {failed(export.OutcomeRefused, false, errDown), "rejects payloads"},
-		"no endpoint":               {failed(export.OutcomeNotWanted, false, errDown), "downgraded"},
-		"hanging but for its /info": {failed(export.OutcomeNotYet, true, errDown), "cannot be reached"},
+		"no endpoint":               {failed(export.OutcomeNotWanted, false, errDown), "does not accept statistics"},
+		"hanging but for its /info": {failed(export.OutcomeNotYet, true, errDown), "is unreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (s *Server) loadFeatures() <-chan struct{} {
 	labels.TraceIDs = s.config.Exemplars != nil && f.DropsP0s
 	policy, isValid := rules.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
 	if !isValid {
-		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
+		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")
 		policy = nil
 	}
 	s.policy.Store(policy)

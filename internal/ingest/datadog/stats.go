@@ -20,7 +20,7 @@ const (
 )
 
 var resultNames = [results]string{
-	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_large", "not_wanted", "incomplete",
+	"counted", "duplicate", "computed_by_client", "unparsable", "no_room", "too_large", "not_wanted", "incomplete",
 	"bug",
 }
 
@@ -47,7 +47,7 @@ const (
 )
 
 var statsResultNames = [statsResults]string{
-	"merged", "merged_before", "unfit", "mapping", "other_time", "unread", "no_room", "too_large",
+	"merged", "duplicate", "incompatible", "mapping", "other_time", "unparsable", "no_room", "too_large",
 	"not_wanted", "incomplete", "bug",
 }
 

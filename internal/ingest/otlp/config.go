@@ -21,8 +21,8 @@ type Config struct {
 	MaxStreams int              // requests in flight per HTTP/2 connection
 	Forward    Collector        // the upstream
 	Keep       *sampling.Policy // selects the traces to forward; nil forwards all
-	Reading    Reading
-	Labels     otel.Labels // labels of ReadingOTel; Labels.Ignore applies to ReadingDatadog as well
+	Semantics  Semantics
+	Labels     otel.Labels // labels of SemanticsOTel; Labels.Ignore applies to SemanticsDatadog as well
 	Marks      bool        // whether forwarded resources get an attribute that marks them as counted
 	Origins    Origins     // origins of web pages whose scripts may send OTLP; nil disables CORS
 
@@ -34,7 +34,7 @@ type Config struct {
 // 512 spans has a few hundred KiB, and gRPC servers accept 4 MiB by default.
 func DefaultConfig() Config {
 	c := Config{
-		Config: receiver.DefaultConfig(), MaxStreams: 8, Reading: ReadingOTel,
+		Config: receiver.DefaultConfig(), MaxStreams: 8, Semantics: SemanticsOTel,
 		// SDKs wait about 10 s for a response
 		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second,
 		forwardTimeout: 30 * time.Second, // longer than any SDK waits
@@ -77,7 +77,7 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	parts := c.Config.Memory("otlp", "OTLP", c.Reading.countingBytes(c.MaxBody), c.connectionBytes(),
+	parts := c.Config.Memory("otlp", "OTLP", c.Semantics.countingBytes(c.MaxBody), c.connectionBytes(),
 		c.Publishers(rules.MaxBatches)*publisher)
 	if c.Forward.IsSet() {
 		parts = append(parts, memory.Part{

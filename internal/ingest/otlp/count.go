@@ -62,7 +62,7 @@ func (c *call) Count(readErr error) receiver.Response {
 // counted; the result is valid only without a refusal.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCounted := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	if isCounted && c.isForwardable() && s.config.Reading == ReadingOTel {
+	if isCounted && c.isForwardable() && s.config.Semantics == SemanticsOTel {
 		return ResultByTracer, nil
 	}
 	defer c.sampled.releaseUnused()

@@ -50,7 +50,7 @@ func TestWhatFindsNoRoomIsSaid(t *testing.T) {
 		}
 		h.stop()
 		stats := h.Stats().Requests
-		if stats["too_many"] != 1 || stats["not_wanted"] != 1 || stats["by_tracer"] != 1 || len(h.rows) != 0 {
+		if stats["too_many"] != 1 || stats["not_wanted"] != 1 || stats["computed_by_client"] != 1 || len(h.rows) != 0 {
 			t.Errorf("forwarding %v: requests %v, counted %v", isForwarding, stats, h.rows)
 		}
 		if in := h.admit.Stats(); in.Dropped["batch_too_large"] != 4000 || in.Dropped["not_wanted"] != 10 ||
@@ -126,20 +126,20 @@ func manyOrigins(services, values int, attribute string, isJSON bool) []byte {
 // TestARequestOfManyOriginsIsCounted checks that every span is counted once under the name of its service, and that
 // the request is forwarded as counted. The statistics include the spans that share an origin.
 func TestARequestOfManyOriginsIsCounted(t *testing.T) {
-	readings := map[Reading]func(*Config, *aggregate.Config){
-		ReadingOTel: func(*Config, *aggregate.Config) {}, ReadingDatadog: byAgent(newWishes()),
+	all := map[Semantics]func(*Config, *aggregate.Config){
+		SemanticsOTel: func(*Config, *aggregate.Config) {}, SemanticsDatadog: byAgent(newWishes()),
 	}
 	for _, test := range []struct {
 		services, values int
 		attribute        string
-		shared           map[Reading]uint64
+		shared           map[Semantics]uint64
 	}{
-		{33, 1, "host.name", map[Reading]uint64{ReadingOTel: 17, ReadingDatadog: 0}},
-		{1, 33, "service.instance.id", map[Reading]uint64{ReadingOTel: 2, ReadingDatadog: 0}},
-		{1, 200, "host.name", map[Reading]uint64{ReadingOTel: 169, ReadingDatadog: 169}},
-		{11, 3, "service.version", map[Reading]uint64{ReadingOTel: 12, ReadingDatadog: 0}},
+		{33, 1, "host.name", map[Semantics]uint64{SemanticsOTel: 17, SemanticsDatadog: 0}},
+		{1, 33, "service.instance.id", map[Semantics]uint64{SemanticsOTel: 2, SemanticsDatadog: 0}},
+		{1, 200, "host.name", map[Semantics]uint64{SemanticsOTel: 169, SemanticsDatadog: 169}},
+		{11, 3, "service.version", map[Semantics]uint64{SemanticsOTel: 12, SemanticsDatadog: 0}},
 	} {
-		for reading, change := range readings {
+		for semantics, change := range all {
 			for _, media := range []string{mediaProtobuf, mediaJSON} {
 				to := newCollector(t, false, nil)
 				forward := forwardTo(t, to.url())
@@ -155,13 +155,13 @@ func TestARequestOfManyOriginsIsCounted(t *testing.T) {
 				stats := h.admit.Stats()
 				if a.status != http.StatusOK || rows != all || len(h.rows) != test.services ||
 					stats.Received != all || stats.DroppedTotal() != 0 ||
-					stats.Collapsed["origin"] != test.shared[reading] ||
-					reading == ReadingOTel && stats.Collapsed["service"] != 0 {
+					stats.Collapsed["origin"] != test.shared[semantics] ||
+					semantics == SemanticsOTel && stats.Collapsed["service"] != 0 {
 					t.Errorf("%d services, %d of %s, %s, %s: %d %q; %d of %d counted, %d shared: %v", test.services,
-						test.values, test.attribute, reading, media, a.status, a.body, rows, all,
+						test.values, test.attribute, semantics, media, a.status, a.body, rows, all,
 						stats.Collapsed["origin"], h.rows)
 				}
-				if got := to.last(); got.header.Get(headerComputedStats) == "" && reading == ReadingOTel {
+				if got := to.last(); got.header.Get(headerComputedStats) == "" && semantics == SemanticsOTel {
 					t.Errorf("it is forwarded as uncounted: %v", got.header)
 				}
 			}

@@ -6,7 +6,7 @@
 // is in trailers (grpc.go).
 //
 // Each request becomes a call (call.go). Its body is decompressed, and converted from JSON to protobuf. A reader then
-// makes batches of span snapshots, according to OpenTelemetry's or the Datadog agent's rules (count.go, reading.go).
+// makes batches of span snapshots, according to OpenTelemetry's or the Datadog agent's rules (count.go, semantics.go).
 // If --otlp-forward is set, the received bytes are forwarded to that upstream, and the upstream's response is
 // translated for the SDK (forward.go). With --otlp-keep only a sample of the traces is forwarded, and with
 // --otlp-mark=attribute the forwarded resources are marked as counted. Both write a new message (sample.go).

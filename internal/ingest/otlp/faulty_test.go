@@ -32,36 +32,36 @@ const endless = 1 << 20
 var faults = map[string]fault{
 	"never answers": {answers: func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
-	}, http: 504, grpc: "4", outcome: receiver.OutcomeAway, soon: true},
+	}, http: 504, grpc: "4", outcome: receiver.OutcomeUnreachable, soon: true},
 	"answers 429 with Retry-After": {answers: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
-	}, http: 429, grpc: "14", retry: "7", outcome: receiver.OutcomeLater},
+	}, http: 429, grpc: "14", retry: "7", outcome: receiver.OutcomeRetryable},
 	"answers half": {answers: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = w.Write(make([]byte, 10))
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
-	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeUnreachable},
 	"breaks off before it answers": {answers: func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
-	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeUnreachable},
 	"resets at once": {meets: func(c net.Conn) {
 		reset(c)
-	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeUnreachable},
 	"resets while it reads": {meets: func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 100))
 		reset(c)
-	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeUnreachable},
 	"answers no HTTP": {meets: func(c net.Conn) {
 		_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n\r\n")
 		_, _ = io.Copy(io.Discard, c)
-	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeUnreachable},
 	"answers an endless header": {meets: func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 100))
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", endless))
 		_, _ = io.Copy(io.Discard, c)
-	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: receiver.OutcomeUnreachable},
 }
 
 // reset lets Close reset the connection without reading the rest of its data.
@@ -152,7 +152,7 @@ func TestAFaultyDestination(t *testing.T) {
 					t.Errorf("to gRPC %v: %v", isGRPC, h.Stats().Forwarded)
 				}
 				last := h.Stats().Refusal
-				if last == nil || last.Answered != (fault.outcome == receiver.OutcomeLater) || last.Said == "" {
+				if last == nil || last.Answered != (fault.outcome == receiver.OutcomeRetryable) || last.Said == "" {
 					t.Errorf("to gRPC %v: of the last request it is said %+v", isGRPC, last)
 				}
 				to.isHealed.Store(true)
@@ -192,7 +192,7 @@ func TestADestinationThatIsSlow(t *testing.T) {
 		t.Errorf("answered %+v", a)
 	}
 	<-asked
-	if stats := h.Stats(); stats.Waited != 0 || stats.Forwarded["taken"] != 1 {
+	if stats := h.Stats(); stats.Waited != 0 || stats.Forwarded["accepted"] != 1 {
 		t.Errorf("%+v", stats)
 	}
 }

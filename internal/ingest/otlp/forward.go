@@ -54,7 +54,7 @@ func (c *call) encode() bool {
 
 // refuseUnforwardable refuses a call in an encoding that the upstream does not support.
 func (c *call) refuseUnforwardable() receiver.Response {
-	c.server.forwards.Note(receiver.OutcomeUnfit, "")
+	c.server.forwards.Note(receiver.OutcomeIncompatible, "")
 	return c.respond(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or in a block "+
 		"of snappy can't go on to a destination that speaks gRPC; have the SDK send protobuf, or gzip"))
 }
@@ -111,10 +111,10 @@ func (c *call) Translate(response *http.Response, err error) receiver.Response {
 	default:
 		a = replyFromGRPC(response, body, c.encoding)
 	}
-	outcome := receiver.OutcomeLater
+	outcome := receiver.OutcomeRetryable
 	switch {
 	case a.Code == otlpanswer.OK:
-		outcome = receiver.OutcomeTaken
+		outcome = receiver.OutcomeAccepted
 	case !a.IsRetryable():
 		outcome = receiver.OutcomeRefused
 		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
@@ -129,11 +129,11 @@ func (c *call) Translate(response *http.Response, err error) receiver.Response {
 func (c *call) refuseUnanswered(err error) receiver.Response {
 	s := c.server
 	if c.IsCanceled() {
-		s.forwards.Note(receiver.OutcomeLeft, "")
+		s.forwards.Note(receiver.OutcomeClientGone, "")
 		return receiver.CloseConnection
 	}
 	advice := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeAway, advice.Error())
+	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
 	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
 		"error", advice)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -166,14 +166,14 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 			got.header.Get(headerComputedStats) != "yes" {
 			t.Errorf("JSON to gRPC %v: got %q with %v", isGRPC, got.body, got.header)
 		}
-		want := uint64(receiver.OutcomeTaken)
+		want := uint64(receiver.OutcomeAccepted)
 		if a := send(t, plain, http.MethodPost, "/v1/logs", bytes.NewReader([]byte("{}")), "Content-Type",
 			mediaJSON); isGRPC != (a.status == http.StatusUnsupportedMediaType) {
 			t.Errorf("logs in JSON to gRPC %v: answered %+v", isGRPC, a)
 		} else if isGRPC {
 			want = 1
 		}
-		if got := h.Stats().Forwarded; got["unfit"] != want || got["taken"] != 10-want {
+		if got := h.Stats().Forwarded; got["incompatible"] != want || got["accepted"] != 10-want {
 			t.Errorf("to gRPC %v: %v", isGRPC, got)
 		}
 		h.stop()
@@ -194,7 +194,7 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 		retry     string // value of the Retry-After header
 		isCounted bool   // whether the spans are counted again when the SDK retries
 	}{
-		"taken":       {accepted(), 200, "0", "", "", true},
+		"accepted":    {accepted(), 200, "0", "", "", true},
 		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
 		"refused":     {refuse(0, otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
 		"not allowed": {refuse(0, otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
@@ -270,7 +270,7 @@ func TestARefusalIsNoEnd(t *testing.T) {
 		}
 		h.stop()
 		requests := h.Stats().Requests
-		if h.rows["name 0"] != 40 || requests["counted"] != 4 || requests["counted_before"] != 8 {
+		if h.rows["name 0"] != 40 || requests["counted"] != 4 || requests["duplicate"] != 8 {
 			t.Errorf("%s: counted %v, requests %v", name, h.rows, requests)
 		}
 	}
@@ -332,7 +332,7 @@ func TestADestinationThatIsAway(t *testing.T) {
 		}
 	}
 	h.stop()
-	if h.rows["name 0"] != 10 || h.Stats().Forwarded["away"] != 4 {
+	if h.rows["name 0"] != 10 || h.Stats().Forwarded["unreachable"] != 4 {
 		t.Errorf("counted %v, forwarded %v", h.rows, h.Stats().Forwarded)
 	}
 }
@@ -367,7 +367,7 @@ func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
 			t.Error(err)
 		}
 		eventually.True(t, "nothing is held", func() bool {
-			return h.Stats().Forwarded["left"] == uint64(i+1) && h.Stats().BufferedBytes == 0
+			return h.Stats().Forwarded["client_gone"] == uint64(i+1) && h.Stats().BufferedBytes == 0
 		})
 	}
 }
@@ -475,11 +475,11 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 		outcome  receiver.ForwardOutcome
 		speaking string
 	}{
-		"taken":            {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeTaken, mediaProtobuf},
-		"taken, in JSON":   {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeTaken, mediaJSON},
+		"accepted":         {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaProtobuf},
+		"taken, in JSON":   {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaJSON},
 		"refused":          {false, 400, destination.MaxAnswer + 1, 400, receiver.OutcomeRefused, mediaProtobuf},
-		"taken, by gRPC":   {true, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeTaken, mediaProtobuf},
-		"endless, by gRPC": {true, 200, 32 * destination.MaxAnswer, 503, receiver.OutcomeAway, mediaProtobuf},
+		"taken, by gRPC":   {true, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaProtobuf},
+		"endless, by gRPC": {true, 200, 32 * destination.MaxAnswer, 503, receiver.OutcomeUnreachable, mediaProtobuf},
 	} {
 		to := newCollector(t, c.isGRPC, func(w http.ResponseWriter, _ int) {
 			w.Header().Set("Trailer", headerGRPCStatus)
@@ -520,7 +520,7 @@ func TestAPageIsNoAnswerOfOTLP(t *testing.T) {
 	if a.grpc != "2" || len(a.body) != 0 || !strings.Contains(a.message, "--otlp-forward") {
 		t.Errorf("an SDK that speaks gRPC is answered %+v", a)
 	}
-	if got := h.Stats().Forwarded; got["refused"] != 2 || got["taken"] != 0 {
+	if got := h.Stats().Forwarded; got["refused"] != 2 || got["accepted"] != 0 {
 		t.Errorf("%v", got)
 	}
 }
@@ -551,7 +551,7 @@ func TestJSONGoesOnByGRPC(t *testing.T) {
 			t.Errorf("%s: %q came with %d bytes", name, last.path, len(last.body))
 		}
 	}
-	if got := h.Stats().Requests; got["by_tracer"] != 1 || got["counted"]+got["counted_before"] != 3 {
+	if got := h.Stats().Requests; got["computed_by_client"] != 1 || got["counted"]+got["duplicate"] != 3 {
 		t.Errorf("%v", got)
 	}
 }

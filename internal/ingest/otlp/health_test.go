@@ -64,7 +64,7 @@ func TestHealthIsAnswered(t *testing.T) {
 			strings.NewReader("{}"), "Content-Type", mediaJSON); a.status != http.StatusUnsupportedMediaType {
 			t.Errorf("a check by HTTP is answered %+v", a)
 		}
-		if got := h.Stats().Requests; got["other"] != 15 || got["refused"] != 4 || got["unread"] != 1 ||
+		if got := h.Stats().Requests; got["other"] != 15 || got["refused"] != 4 || got["unparsable"] != 1 ||
 			to.last().path != "" {
 			t.Errorf("requests %v; %q went on", got, to.last().path)
 		}

@@ -47,7 +47,7 @@ func (w *wishes) change(to func(*receiver.Features)) {
 // byAgent configures a server that counts by the agent's rules.
 func byAgent(w *wishes) func(*Config, *aggregate.Config) {
 	return func(c *Config, _ *aggregate.Config) {
-		c.Reading, c.Features, c.Counters = ReadingDatadog, w.features, 1
+		c.Semantics, c.Features, c.Counters = SemanticsDatadog, w.features, 1
 	}
 }
 
@@ -157,7 +157,7 @@ func TestWhoHasCountedIsBelieved(t *testing.T) {
 		result           string
 	}{
 		{"true", "", 1, "counted"},
-		{"true", "yes", 0, "by_tracer"},
+		{"true", "yes", 0, "computed_by_client"},
 		{"false", "", 2, "counted"},
 		{"false", "yes", 1, "counted"},
 		{"what", "false", 1, "counted"},
@@ -181,7 +181,7 @@ func TestWhoHasCountedIsBelieved(t *testing.T) {
 // TestCountedRequestsSayIt checks the counted marker of each resource of counted requests: of retries, with gzip,
 // in JSON, and of samples. Uncounted requests have none.
 func TestCountedRequestsSayIt(t *testing.T) {
-	for _, reading := range []Reading{ReadingOTel, ReadingDatadog} {
+	for _, semantics := range []Semantics{SemanticsOTel, SemanticsDatadog} {
 		to := newCollector(t, false, func(w http.ResponseWriter, n int) {
 			if n == 1 {
 				w.WriteHeader(http.StatusServiceUnavailable)
@@ -191,7 +191,7 @@ func TestCountedRequestsSayIt(t *testing.T) {
 		h := newHarness(t, func(c *Config, a *aggregate.Config) {
 			byAgent(newWishes())(c, a)
 			forward(c, a)
-			c.Reading, c.Marks = reading, true
+			c.Semantics, c.Marks = semantics, true
 		})
 		client := h.client(false)
 		says := func(what string, want bool) {
@@ -209,7 +209,7 @@ func TestCountedRequestsSayIt(t *testing.T) {
 			}
 			if n := bytes.Count(body, []byte(mark)); (n == 1) != want ||
 				(got.header.Get(headerComputedStats) == "yes") != want {
-				t.Errorf("%s: %s: %d marks, %v", reading, what, n, got.header)
+				t.Errorf("%s: %s: %d marks, %v", semantics, what, n, got.header)
 			}
 		}
 		body := exported("shop", 0, 5, 1)
@@ -238,7 +238,7 @@ func TestCountedRequestsSayIt(t *testing.T) {
 		says("what nobody wants", false)
 		h.stop()
 		if h.rows["name 0"] != 10 || h.rows["from JSON"] != 1 {
-			t.Errorf("%s: counted %v", reading, h.rows)
+			t.Errorf("%s: counted %v", semantics, h.rows)
 		}
 	}
 }
@@ -278,7 +278,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 // TestAWarmAgentReaderAllocatesNothingASpan checks that the number of allocations per request depends on the
 // resources, but not on the spans.
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
-	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: newWishes().features}}}
+	s := &Server{config: Config{Semantics: SemanticsDatadog, Config: receiver.Config{Features: newWishes().features}}}
 	s.loadFeatures()
 	w, body := &worker{reader: newAgentReader(&s.agentPolicy)}, exported("shop", 0, 500, 5)
 	r := w.reader
@@ -300,7 +300,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 // TestATranslatorIsOfItsPolicy checks that peer tags that the agent adds later become labels.
 func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
-	s := &Server{config: Config{Reading: ReadingDatadog, Config: receiver.Config{Features: w.features}}}
+	s := &Server{config: Config{Semantics: SemanticsDatadog, Config: receiver.Config{Features: w.features}}}
 	s.loadFeatures()
 	r, body := newAgentReader(&s.agentPolicy), webRequest(1)
 	keys := func() string {

@@ -56,7 +56,7 @@ func TestJSONIsCountedAndAnswered(t *testing.T) {
 		}
 	}
 	h.stop()
-	if h.rows["from JSON"] != 2 || h.Stats().Requests["unread"] != 5 {
+	if h.rows["from JSON"] != 2 || h.Stats().Requests["unparsable"] != 5 {
 		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
 	}
 }

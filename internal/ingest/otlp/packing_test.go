@@ -125,7 +125,7 @@ func TestBadCompressionIsRefused(t *testing.T) {
 		}
 	}
 	if stats := h.Stats().Requests; stats["too_large"] != uint64(len(compressions)) ||
-		stats["unread"] != uint64(4*len(compressions)) {
+		stats["unparsable"] != uint64(4*len(compressions)) {
 		t.Errorf("requests %v", stats)
 	}
 	for _, c := range []compression{

@@ -161,7 +161,7 @@ func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
 			}
 			<-ended
 		}
-		if s := h.Stats(); s.Forwarded["taken"] != 5 || s.Requests["counted"] != 5 {
+		if s := h.Stats(); s.Forwarded["accepted"] != 5 || s.Requests["counted"] != 5 {
 			t.Errorf("%q: %v, %v", said, s.Forwarded, s.Requests)
 		}
 	}

@@ -26,8 +26,8 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		retry    string
 		body     string // hexadecimal, except for JSON
 	}{
-		{"taken", accepted(), inProtobuf, 200, "", ""},
-		{"taken", accepted(), inJSON, 200, "", `{}`},
+		{"accepted", accepted(), inProtobuf, 200, "", ""},
+		{"accepted", accepted(), inJSON, 200, "", `{}`},
 		{"partly taken", partial, inProtobuf, 200, "", "0a0b08031207746f6f206f6c64"},
 		{
 			"partly taken", partial, inJSON, 200, "",

@@ -19,13 +19,13 @@ type Server struct {
 	*receiver.Server
 	config   Config
 	workers  chan *worker // idle workers
-	policy   *otel.Policy // rules of ReadingOTel
+	policy   *otel.Policy // rules of SemanticsOTel
 	forwards receiver.ForwardStats
 	sampling samplingStats
 	sdkSums  *sdkmetrics.Listener // span counts that SDKs report in forwarded metrics
 	// unforwarded has the number of refused requests per signal, for metrics and logs without an upstream.
 	unforwarded [len(signals)]atomic.Uint64
-	// agentPolicy has the rules of ReadingDatadog. It is nil while the spans are left to the agent to count.
+	// agentPolicy has the rules of SemanticsDatadog. It is nil while the spans are left to the agent to count.
 	agentPolicy atomic.Pointer[agent.Policy]
 }
 
@@ -84,16 +84,16 @@ func New(config Config) (*Server, error) {
 
 // newReader returns a reader that follows the configured rules.
 func (s *Server) newReader() reader {
-	if s.config.Reading == ReadingDatadog {
+	if s.config.Semantics == SemanticsDatadog {
 		return newAgentReader(&s.agentPolicy)
 	}
 	return newOTelReader(s.policy)
 }
 
-// loadFeatures sets the rules of ReadingDatadog to those of the agent's current features. It returns a channel that
-// signals a change of the features, or nil with another reading.
+// loadFeatures sets the rules of SemanticsDatadog to those of the agent's current features. It returns a channel that
+// signals a change of the features, or nil with other semantics.
 func (s *Server) loadFeatures() (changed <-chan struct{}) {
-	if s.config.Reading != ReadingDatadog {
+	if s.config.Semantics != SemanticsDatadog {
 		return nil
 	}
 	f, changed := s.config.Features()
@@ -106,8 +106,8 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 		}
 	}
 	if f.Stats {
-		s.config.Log.Warn("the agent asks for tags that only it can read, or leaves out traces by their " +
-			"tags; OTLP is left to it to count")
+		s.config.Log.Warn("the agent is configured with tags or filters that only it can evaluate; it counts OTLP spans " +
+			"itself")
 	}
 	s.agentPolicy.Store(nil)
 	return changed
@@ -171,6 +171,6 @@ const (
 
 // resultNames are the values of the metric label "result", indexed by Result.
 var resultNames = [results]string{
-	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_many", "too_large", "busy",
+	"counted", "duplicate", "computed_by_client", "unparsable", "no_room", "too_many", "too_large", "busy",
 	"not_wanted", "incomplete", "refused", "other", "bug",
 }

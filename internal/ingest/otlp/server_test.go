@@ -275,7 +275,7 @@ func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 		}
 	}
 	h.stop()
-	if h.rows["name 0"] != 7 || h.Stats().Requests["counted_before"] != 5 {
+	if h.rows["name 0"] != 7 || h.Stats().Requests["duplicate"] != 5 {
 		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
 	}
 }

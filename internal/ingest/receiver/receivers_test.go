@@ -352,7 +352,7 @@ func TestRetries_CountOnce(t *testing.T) {
 				s.t.Errorf("answered %d, %v", code, err)
 			}
 		}
-		if got := s.requests(); got["counted"] != 2 || got["counted_before"] != 6 {
+		if got := s.requests(); got["counted"] != 2 || got["duplicate"] != 6 {
 			s.t.Errorf("%v", got)
 		}
 	})
@@ -383,7 +383,7 @@ func TestRetries_AtTheSameTimeCountOnce(t *testing.T) {
 			})
 		}
 		answering.Wait()
-		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != tries-1 {
+		if got := s.requests(); got["counted"] != 1 || got["duplicate"] != tries-1 {
 			s.t.Errorf("%v", got)
 		}
 	})
@@ -417,7 +417,7 @@ func TestUpstreamError_RetryCountsOnce(t *testing.T) {
 		if code, err := status(c); code != http.StatusOK {
 			s.t.Errorf("answered %d, %v", code, err)
 		}
-		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != 2 {
+		if got := s.requests(); got["counted"] != 1 || got["duplicate"] != 2 {
 			s.t.Errorf("%v", got)
 		}
 	})

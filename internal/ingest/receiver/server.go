@@ -143,11 +143,11 @@ func (s *Server) Start() {
 	}
 	s.listeners.Serve(func(listener net.Listener) {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
-			s.config.Log.Error("listening for "+s.setup.Data+" ended; its senders can't reach this daemon any "+
-				"more", "error", err)
+			s.config.Log.Error("stopped listening for "+s.setup.Data+"; senders can't connect any more; restart the "+
+				"daemon", "error", err)
 		}
 	})
-	s.config.Log.Info("taking "+s.setup.Data, "socket", s.config.Socket.Path, "addr", s.Addr())
+	s.config.Log.Info("receiving "+s.setup.Data, "socket", s.config.Socket.Path, "addr", s.Addr())
 }
 
 // maintain applies changes of the agent's features, and releases unused publishers and buffers. It returns when the

@@ -77,17 +77,17 @@ func (s *Server) CountResult(result int) { s.results[result].Add(1) }
 type ForwardOutcome uint8
 
 const (
-	OutcomeTaken   ForwardOutcome = iota // the upstream has accepted the request
-	OutcomeRefused                       // the upstream has refused the request, and does not ask for a retry
-	OutcomeLater                         // the upstream has asked for a retry
-	OutcomeAway                          // the upstream has not responded
-	OutcomeLeft                          // the sender has disconnected before the response
-	OutcomeUnfit                         // the upstream does not support the encoding, so it did not get the request
+	OutcomeAccepted     ForwardOutcome = iota // the upstream has accepted the request
+	OutcomeRefused                            // the upstream has refused the request, and does not ask for a retry
+	OutcomeRetryable                          // the upstream has asked for a retry
+	OutcomeUnreachable                        // the upstream has not responded
+	OutcomeClientGone                         // the sender has disconnected before the response
+	OutcomeIncompatible                       // the upstream does not support the encoding, so it did not get the request
 
-	outcomes = int(OutcomeUnfit) + 1
+	outcomes = int(OutcomeIncompatible) + 1
 )
 
-var outcomeNames = [outcomes]string{"taken", "refused", "later", "away", "left", "unfit"}
+var outcomeNames = [outcomes]string{"accepted", "refused", "retryable", "unreachable", "client_gone", "incompatible"}
 
 // String returns the value of the metric label "result".
 func (o ForwardOutcome) String() string { return outcomeNames[o] }
@@ -112,10 +112,10 @@ const maxMessage = 1 << 10
 func (f *ForwardStats) Note(outcome ForwardOutcome, message string) {
 	f.counts[outcome].Add(1)
 	switch outcome {
-	case OutcomeTaken:
+	case OutcomeAccepted:
 		f.last.Store(nil)
-	case OutcomeRefused, OutcomeLater, OutcomeAway:
-		f.last.Store(&UpstreamError{outcome != OutcomeAway, span.Text(message, maxMessage)})
+	case OutcomeRefused, OutcomeRetryable, OutcomeUnreachable:
+		f.last.Store(&UpstreamError{outcome != OutcomeUnreachable, span.Text(message, maxMessage)})
 	}
 }
 

@@ -110,7 +110,7 @@ func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
 	}
 	l.checkFile(slog.New(slog.NewTextHandler(log, nil)))
 	if err := l.Unreachable(); err == nil || !strings.Contains(err.Error(), "socket unit") ||
-		log.count("the socket is gone") != 1 {
+		log.count("the socket was removed") != 1 {
 		t.Errorf("a given socket that is gone: %v", err)
 	}
 	if _, err := Listen(Config{Path: path, Inherited: given(t, kept)}); err == nil {

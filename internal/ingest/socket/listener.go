@@ -259,11 +259,11 @@ func (l *Listener) checkFile(log *slog.Logger) {
 	isNewError := err != nil && (previous == nil || previous.Error() != err.Error())
 	switch {
 	case isNewError:
-		log.Error("the socket is gone and can't be made again, so tracers can't connect; it is tried every "+
+		log.Error("the socket was removed and can't be created again, so clients can't connect; retrying every "+
 			"second",
 			"socket", l.config.Path, "error", err)
 	case restored:
-		log.Warn("the socket was gone and is made again; look for what removes it", "socket", l.config.Path)
+		log.Warn("the socket was removed, and has been created again; find the process that removes it", "socket", l.config.Path)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if look(); !answers(path) || log.count("is made again") != times {
+		if look(); !answers(path) || log.count("has been created again") != times {
 			t.Fatalf("the socket is not there again, or nothing says so:\n%s", log.text.String())
 		}
 	}
@@ -102,7 +102,7 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 	if look(); !answers(path) || l.Unreachable() != nil {
 		t.Errorf("the socket is not there again: %v", l.Unreachable())
 	}
-	if n := log.count("can't be made again"); n != 1 {
+	if n := log.count("can't be created again"); n != 1 {
 		t.Errorf("%d lines say that it is away:\n%s", n, log.text.String())
 	}
 	if _, err := Listen(Config{Path: path, Mode: 0o600}); err == nil ||

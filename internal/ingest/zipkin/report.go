@@ -183,11 +183,11 @@ func (r *report) Translate(response *http.Response, err error) receiver.Response
 	outcome, s := receiver.OutcomeRefused, r.server
 	switch status := response.StatusCode; {
 	case status/100 == 2:
-		outcome = receiver.OutcomeTaken
+		outcome = receiver.OutcomeAccepted
 	case status/100 == 5, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
-		outcome = receiver.OutcomeLater
+		outcome = receiver.OutcomeRetryable
 	}
-	if outcome == receiver.OutcomeTaken {
+	if outcome == receiver.OutcomeAccepted {
 		s.forwards.Note(outcome, "")
 	} else {
 		answer := fmt.Sprintf("%d %s: %.200q", response.StatusCode, http.StatusText(response.StatusCode), body)
@@ -202,11 +202,11 @@ func (r *report) Translate(response *http.Response, err error) receiver.Response
 func (r *report) refuseUnanswered(err error) receiver.Response {
 	s := r.server
 	if r.IsCanceled() {
-		s.forwards.Note(receiver.OutcomeLeft, "")
+		s.forwards.Note(receiver.OutcomeClientGone, "")
 		return receiver.CloseConnection
 	}
 	advice := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeAway, advice.Error())
+	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
 	s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not answer", "error", advice)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return respond(http.StatusGatewayTimeout, "the destination did not answer in time", "text/plain")

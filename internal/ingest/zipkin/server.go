@@ -53,7 +53,7 @@ const (
 // resultNames are the values of the metric label "result", indexed by the results above.
 
 var resultNames = []string{
-	"counted", "counted_before", "unread", "no_room", "too_many", "too_large", "busy", "not_wanted",
+	"counted", "duplicate", "unparsable", "no_room", "too_many", "too_large", "busy", "not_wanted",
 	"incomplete", "refused", "bug",
 }
 

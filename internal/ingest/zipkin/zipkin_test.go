@@ -107,14 +107,14 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		{"POST", "/", nil, nil, 404, path, "refused"},
 		{"GET", path, nil, nil, 405, "only POST", "refused"},
 		{"POST", path, nil, []string{"Content-Encoding", "br"}, 415, "gzip, zstd", "refused"},
-		{"POST", path, []byte("{}"), nil, 400, "no list of spans", "unread"},
-		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "not valid gzip", "unread"},
-		{"POST", path, inProtobuf(), nil, 400, "Content-Type", "unread"},
+		{"POST", path, []byte("{}"), nil, 400, "no list of spans", "unparsable"},
+		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "not valid gzip", "unparsable"},
+		{"POST", path, inProtobuf(), nil, 400, "Content-Type", "unparsable"},
 		{
 			"POST", path, reported("shop", 1, 1),
 			[]string{"Content-Type", protobuf},
 			400, "no list of spans",
-			"unread",
+			"unparsable",
 		},
 		{"POST", path, make([]byte, 1<<20+1), nil, 413, "--zipkin-max-body", "too_large"},
 		{
@@ -220,8 +220,8 @@ func TestWhatCameGoesOn(t *testing.T) {
 			t.Errorf("a bomb is answered %+v, and %d requests have gone on", a, len(to.bodies))
 		}
 		h.stop()
-		if got := h.Status(); h.rows["shop server get /"] != 2 || got.Forwarded["taken"] != 2 ||
-			got.Requests["unread"] != 1 || got.Refusal != nil {
+		if got := h.Status(); h.rows["shop server get /"] != 2 || got.Forwarded["accepted"] != 2 ||
+			got.Requests["unparsable"] != 1 || got.Refusal != nil {
 			t.Errorf("%v; %+v", h.rows, got)
 		}
 	}
@@ -230,8 +230,8 @@ func TestWhatCameGoesOn(t *testing.T) {
 // TestWhatTheDestinationAnswersGoesBack also checks that a retried request is counted once.
 func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
 	for status, outcome := range map[int]string{
-		200: "taken", 202: "taken", 400: "refused", 404: "refused",
-		408: "later", 429: "later", 500: "later", 503: "later",
+		200: "accepted", 202: "accepted", 400: "refused", 404: "refused",
+		408: "retryable", 429: "retryable", 500: "retryable", 503: "retryable",
 	} {
 		to := newDestination(t, func(w http.ResponseWriter, n int) {
 			if w.Header().Set("Content-Type", "text/x-test"); n == 1 {
@@ -246,11 +246,11 @@ func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
 			t.Errorf("%d: answered %+v", status, a)
 		}
 		got := h.Status()
-		if got.Forwarded[outcome] != 1 || (got.Refusal == nil) != (outcome == "taken") ||
+		if got.Forwarded[outcome] != 1 || (got.Refusal == nil) != (outcome == "accepted") ||
 			got.Refusal != nil && !strings.Contains(got.Refusal.Said, "said") {
 			t.Errorf("%d: %+v", status, got)
 		}
-		if outcome != "taken" {
+		if outcome != "accepted" {
 			if a := h.post(body); a.status != http.StatusOK {
 				t.Errorf("%d: another try is answered %+v", status, a)
 			}
@@ -274,7 +274,7 @@ func TestADestinationThatIsAway(t *testing.T) {
 			!strings.Contains(a.body, "does not answer") {
 			t.Errorf("answered %+v", a)
 		}
-		if got := h.Status(); got.Forwarded["away"] != 1 || got.Refusal == nil || got.Refusal.Answered {
+		if got := h.Status(); got.Forwarded["unreachable"] != 1 || got.Refusal == nil || got.Refusal.Answered {
 			t.Errorf("%+v", got)
 		}
 		h.stop()

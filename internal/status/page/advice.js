@@ -28,7 +28,7 @@ export const advice = {
     disconnected: "The daemon was away for longer than the tracer waits for one (MaxAway of the Go client).",
   },
   collapsed: {
-    whole_key: "Counted in its origin's overflow aggregate: the table was full, or the memory for numbered keys; see --max-aggregates and --max-key-bytes-in-all.",
+    whole_key: "Counted in its origin's overflow aggregate: the table was full, or the memory for numbered keys; see --max-aggregates and --max-key-bytes-total.",
     origin: "Counted with its labels, but for an origin that many have in common: there were more than --max-origins, or one process had half of them.",
     "": "Counted, with this label replaced: it has more values than its budget. Mend the tag, or raise --cardinality-limit.",
   },

@@ -46,7 +46,7 @@ Exits 0 only if the books balance and exactly what the tracers sent was counted 
 	}
 	f := cmd.Flags()
 	f.StringVar(&config.Destination, "destination", demo.Destinations[0],
-		"where statistics go: agent, a stand-in for Datadog's, otlp, one for a Collector, or prometheus, "+
+		"exporting statistics: agent, a stand-in for Datadog's, otlp, one for a Collector, or prometheus, "+
 			"which scrapes them")
 	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
 	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")

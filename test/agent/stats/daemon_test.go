@@ -77,7 +77,7 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 			d.mu.Lock()
 			d.log = append(d.log, line)
 			d.mu.Unlock()
-			if line["msg"] == "listening for tracers" {
+			if line["msg"] == "listening for clients" {
 				listens <- line["http"].(string)
 			}
 		}

@@ -132,7 +132,7 @@ func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, pt
 	address, edit := takingOTLP(t)
 	o := startOracle(t, at.path("agent"), edit)
 	direct, f := grpcClient(t, address), startFront(t, at.path("front"), o.Socket)
-	d := startDaemon(t, at.path("spans"), f.url(), "--otlp-socket", at.path("otlp"), "--otlp-reading=datadog",
+	d := startDaemon(t, at.path("spans"), f.url(), "--otlp-socket", at.path("otlp"), "--otlp-semantics=datadog",
 		"--max-aggregates=65536",
 		"--max-origins=4096",
 		"--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,"+
@@ -182,7 +182,7 @@ func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
 				address, edit := takingOTLP(t)
 				o := startOracle(t, at.path("agent"), edit)
 				d := startDaemon(t, at.path("spans"), "unix://"+o.Socket, "--otlp-socket", at.path("otlp"),
-					"--otlp-reading", reading,
+					"--otlp-semantics", reading,
 					"--otlp-forward", "grpc://"+address, "--otlp-mark", mark)
 				r, spans := rand.New(rand.NewPCG(5, 6)), 0
 				for range 10 {

@@ -131,7 +131,7 @@ func TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce(t *testing.
 			close(agent.release[0])
 			close(agent.release[1])
 			second.answered()
-			p.await("counted_before", 1)
+			p.await("duplicate", 1)
 			p.countedOnce(2)
 		})
 	}
@@ -156,7 +156,7 @@ func TestASecondTryThatOvertakesTheFirstIsCountedOnce(t *testing.T) {
 	third.answered()
 	close(agent.release[0])
 	first.answered()
-	p.await("counted_before", 2)
+	p.await("duplicate", 2)
 	p.countedOnce(3)
 }
 
@@ -176,7 +176,7 @@ func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
 		close(release)
 	}
 	sending.Wait()
-	p.await("counted_before", tries-1)
+	p.await("duplicate", tries-1)
 	p.countedOnce(tries)
 }
 
@@ -213,7 +213,7 @@ func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
 	p.await("counted", 1)
 	isBack.Store(true)
 	eventually.True(t, "the agent is back", func() bool { return p.attempt(body) == "200" })
-	p.await("counted_before", 1)
+	p.await("duplicate", 1)
 	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
 		t.Errorf("the books: %+v", books)
 	}
@@ -236,7 +236,7 @@ func TestStatisticsThatAreSentAgainAreMergedOnce(t *testing.T) {
 	third := p.dial()
 	third.put("/v0.6/stats", body)
 	third.answered()
-	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["merged_before"] != 2 {
+	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["duplicate"] != 2 {
 		t.Errorf("results %v", results)
 	}
 	if books := p.stop(); books.Received != 7 || books.Flushed != 7 {
@@ -269,7 +269,7 @@ func TestRetry_WithoutMemory(t *testing.T) {
 	if got := p.attempt(body); got != "200" {
 		t.Errorf("the next retry is answered %s", got)
 	}
-	if got := p.results(); got["too_large"] != 1 || got["counted_before"] != 1 {
+	if got := p.results(); got["too_large"] != 1 || got["duplicate"] != 1 {
 		t.Errorf("%v", got)
 	}
 	p.countedOnce(2)

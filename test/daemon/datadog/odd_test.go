@@ -237,7 +237,7 @@ func TestRudeAgents(t *testing.T) {
 				!bytes.Equal(last[len(last)-1].body, test.body) {
 				t.Errorf("%d requests came through", len(last))
 			}
-			p.await("counted_before", 1)
+			p.await("duplicate", 1)
 			p.free()
 			if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
 				t.Errorf("the books: %+v", books)
@@ -326,7 +326,7 @@ func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 			break
 		}
 	}
-	p.await("counted_before", 1)
+	p.await("duplicate", 1)
 	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
 		t.Errorf("the books: %+v", books)
 	}

@@ -257,26 +257,26 @@ func TestLeftToTheAgent(t *testing.T) {
 		result string
 		change func(*daemon.Config)
 	}{
-		{name: "broken", path: "/v0.4/traces", body: trace()[:40], result: "unread"},
-		{name: "no msgpack", path: "/v0.5/traces", body: []byte("{}"), result: "unread"},
+		{name: "broken", path: "/v0.4/traces", body: trace()[:40], result: "unparsable"},
+		{name: "no msgpack", path: "/v0.5/traces", body: []byte("{}"), result: "unparsable"},
 		{
 			name: "JSON", path: "/v0.4/traces", body: []byte("[[]]"),
-			header: []string{"Content-Type", "application/json"}, result: "unread",
+			header: []string{"Content-Type", "application/json"}, result: "unparsable",
 		},
 		{
 			name: "JSON to the agent", path: "/v0.4/traces", body: trace(),
-			header: []string{"Content-Type", "application/msgpack; charset"}, result: "unread",
+			header: []string{"Content-Type", "application/msgpack; charset"}, result: "unparsable",
 		},
 		{
 			name: "cross-site", path: "/v0.4/traces", body: trace(),
-			header: []string{"Sec-Fetch-Site", "cross-site"}, result: "unread",
+			header: []string{"Sec-Fetch-Site", "cross-site"}, result: "unparsable",
 		},
 		{
 			name:   "computed by its tracer",
 			path:   "/v0.4/traces",
 			body:   trace(),
 			header: []string{mark, "yes"},
-			result: "by_tracer",
+			result: "computed_by_client",
 		},
 		{
 			name: "too large", path: "/v0.4/traces", body: append(trace(), make([]byte, 1<<20)...),
@@ -408,7 +408,7 @@ func TestAgentAway(t *testing.T) {
 	if resp, _ := p.send("/v0.4/traces", body); resp.StatusCode != http.StatusOK {
 		t.Errorf("answered %d by an agent that is back", resp.StatusCode)
 	}
-	p.await("counted_before", 1)
+	p.await("duplicate", 1)
 	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
 		t.Errorf("the books: %+v", books)
 	}
@@ -754,7 +754,7 @@ func TestTriedAgain(t *testing.T) {
 			t.Errorf("a try is marked %q, of %d bytes", r.header.Get(mark), len(r.body))
 		}
 	}
-	p.await("counted_before", 4)
+	p.await("duplicate", 4)
 	agent.mu.Lock()
 	agent.answer = nil
 	agent.mu.Unlock()

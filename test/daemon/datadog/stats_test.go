@@ -249,10 +249,10 @@ func TestStatisticsThatAreForwarded(t *testing.T) {
 		change func(*daemon.Config)
 		result string
 	}{
-		"cut short": {body: good[:len(good)-9], result: "unread"},
+		"cut short": {body: good[:len(good)-9], result: "unparsable"},
 		"compressed": {
 			body: good, header: []string{"Content-Encoding", "gzip"},
-			result: "unread",
+			result: "unparsable",
 		},
 		"of the hour before": {
 			body:   statistics(t, own, now.Add(-time.Hour), "r", 1, 1000),
@@ -266,7 +266,7 @@ func TestStatisticsThatAreForwarded(t *testing.T) {
 			body:   statistics(t, own, now.Add(time.Hour), "r", 1, 1000),
 			result: "other_time",
 		},
-		"without a span": {body: statistics(t, own, now, "r", 0, 1000), result: "unfit"},
+		"without a span": {body: statistics(t, own, now, "r", 0, 1000), result: "incompatible"},
 		"too large": {
 			body: append(good, make([]byte, 1<<20)...), result: "too_large",
 			change: func(c *daemon.Config) {
@@ -324,7 +324,7 @@ func TestABinThatStandsForNoDurationIsLeftToTheAgent(t *testing.T) {
 	if got := agent.of("/v0.6/stats"); len(got) != 1 || !slices.Equal(got[0].body, body) {
 		t.Errorf("%d requests were forwarded", len(got))
 	}
-	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["unfit"] != 1 {
+	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["incompatible"] != 1 {
 		t.Errorf("results %v", results)
 	}
 	sealed := p.status(t).Cycle.Sealed

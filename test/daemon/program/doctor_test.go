@@ -140,7 +140,7 @@ func everyReasonHasAFix(t *testing.T, at string) {
 	}
 	// not losses
 	right := []string{
-		"ignored", "left_to_agent", "counted", "counted_before", "by_tracer", "incomplete",
+		"ignored", "left_to_agent", "counted", "duplicate", "computed_by_client", "incomplete",
 		"other", "no_space",
 	}
 	read := func() (s *status.Status) {

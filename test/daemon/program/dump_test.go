@@ -55,7 +55,7 @@ func keepAndPrint(t *testing.T, args ...string) {
 		t.Error("the tracer was told that a refused payload was taken")
 	}
 	_ = c.Close(t.Context())
-	kept := p.await("refused payload is kept; look at it with: spanstatsd dump FILE")
+	kept := p.await("saved a rejected payload; show it with: spanstatsd dump FILE")
 	out, err := program(t, "dump", kept["file"].(string)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

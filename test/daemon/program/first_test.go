@@ -49,7 +49,7 @@ func TestTheFirstRunNeedsNoFlag(t *testing.T) {
 		t.Errorf("it listens at %v", said)
 	}
 	goes := <-daemon.lines
-	if looked, _ := goes["looked_for"].(string); goes["msg"] != "where statistics go" ||
+	if looked, _ := goes["auto_discovery"].(string); goes["msg"] != "exporting statistics" ||
 		looked != "agent at http://127.0.0.1:8126" {
 		t.Errorf("the second line is %v", goes)
 	}

@@ -95,12 +95,12 @@ func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
 					t.Errorf("of 3 spans the next daemon says %s, want %s", says, c.earlier)
 				}
 				for i, reason := range []string{"lost", "ambiguous"} {
-					by := `spanstatsd_lost_to_kills_total{door="apm",reason="` + reason + `"}`
+					by := `spanstatsd_spans_lost_to_crashes_total{receiver="apm",reason="` + reason + `"}`
 					if got := metric(shown, by); got != c.apm[i] {
 						t.Errorf("%s is %g, want %g", by, got, c.apm[i])
 					}
 				}
-				if left := metric(next.get("/metrics"), "spanstatsd_awaited_after_kills_spans"); left != 0 {
+				if left := metric(next.get("/metrics"), "spanstatsd_spans_awaiting_replay"); left != 0 {
 					t.Errorf("%g spans are awaited of a client that is back", left)
 				}
 				conn.Close()

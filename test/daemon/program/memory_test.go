@@ -45,7 +45,7 @@ func TestMemoryLimit_AllReceivers(t *testing.T) {
 		}},
 		"Datadog, forwarded": {256 << 20, []string{
 			"--apm-socket=apm", "--otlp-socket=otlp", "--zipkin-socket=zipkin",
-			"--otlp-reading=datadog", "--otlp-forward=unix://collector", "--otlp-keep=0.5",
+			"--otlp-semantics=datadog", "--otlp-forward=unix://collector", "--otlp-keep=0.5",
 			"--zipkin-forward=unix://collector", "--otlp-metrics-endpoint=unix://collector",
 			"--otlp-temporality=cumulative", "--drainers=fixed:2", "--max-aggregates=1024",
 		}},

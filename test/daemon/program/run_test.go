@@ -65,7 +65,7 @@ func listening(t *testing.T, cmd *exec.Cmd) (*process, map[string]any) {
 			p.lines <- line
 		}
 	}()
-	said := p.await("listening for tracers")
+	said := p.await("listening for clients")
 	p.http, _ = said["http"].(string)
 	return p, said
 }
@@ -289,7 +289,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	first.exit()
 	second := daemonProcess(t, agent.URL(), socket)
-	if died := metric(second.get("/metrics"), "spanstatsd_predecessors_died"); died != 1 {
+	if died := metric(second.get("/metrics"), "spanstatsd_crashed_predecessors"); died != 1 {
 		t.Errorf("after one was killed, the second daemon says that %g were", died)
 	}
 	if err := second.Process.Signal(syscall.SIGTERM); err != nil {
@@ -299,7 +299,7 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("the second daemon ended with %d", code)
 	}
 	third := daemonProcess(t, agent.URL(), socket)
-	if died := metric(third.get("/metrics"), "spanstatsd_predecessors_died"); died != 0 {
+	if died := metric(third.get("/metrics"), "spanstatsd_crashed_predecessors"); died != 0 {
 		t.Errorf("after one that stopped in order, the third daemon says that %g were killed", died)
 	}
 }

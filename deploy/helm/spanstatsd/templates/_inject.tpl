@@ -35,7 +35,7 @@ lists of objects are indented. Maps of the API whose keys are anybody's are maps
 {{- end -}}
 {{- end -}}
 
-{{- /* The sidecar's container as it is with no door but our socket: doors are each pod's to choose. */ -}}
+{{- /* The sidecar's container with the native socket only: each pod chooses its other receivers. */ -}}
 
 {{- define "spanstatsd.inject.container" -}}
 {{- $values := mergeOverwrite (deepCopy .Values) (dict "mode" "none" "apm" (dict "enabled" false) "otlpIn" (dict "enabled" false "forward" "" "keep" "") "sidecar" (dict "native" true)) -}}

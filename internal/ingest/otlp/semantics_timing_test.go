@@ -73,7 +73,7 @@ func webRequest(traces int) []byte {
 	return nested(nil, 1, nested(nested(nil, 1, said), 2, scope))
 }
 
-// BenchmarkRead measures the time per span from a message to batches, for each reading, and the additional time to
+// BenchmarkRead measures the time per span from a message to batches, for each semantics, and the additional time to
 // mark a request as counted.
 func BenchmarkRead(b *testing.B) {
 	cpuTime := func() time.Duration {
@@ -84,12 +84,12 @@ func BenchmarkRead(b *testing.B) {
 		return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 	}
 	const traces = 128
-	for _, reading := range []Reading{ReadingOTel, ReadingDatadog} {
+	for _, semantics := range []Semantics{SemanticsOTel, SemanticsDatadog} {
 		for _, marks := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/marks=%v", reading, marks), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/marks=%v", semantics, marks), func(b *testing.B) {
 				s := &Server{config: Config{
-					Reading: reading,
-					Config:  receiver.Config{Features: agentsWishes().features},
+					Semantics: semantics,
+					Config:    receiver.Config{Features: agentsWishes().features},
 				}}
 				s.loadFeatures()
 				w, body, left := &worker{reader: s.newReader()}, webRequest(traces), []byte(nil)

@@ -16,18 +16,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Reading selects the rules that decide which spans are counted, and under which labels.
-type Reading string
+// Semantics selects the rules that decide which spans are counted, and under which labels.
+type Semantics string
 
 const (
-	ReadingOTel    Reading = "otel"    // OpenTelemetry's semantic conventions
-	ReadingDatadog Reading = "datadog" // rules of the Datadog agent's OTLP ingest
+	SemanticsOTel    Semantics = "otel"    // OpenTelemetry's semantic conventions
+	SemanticsDatadog Semantics = "datadog" // rules of the Datadog agent's OTLP ingest
 )
 
 // countingBytes returns the maximum memory of a worker that counts a body of the given length.
-func (r Reading) countingBytes(body int) int {
+func (s Semantics) countingBytes(body int) int {
 	counter := otel.CounterBytes(body)
-	if r == ReadingDatadog {
+	if s == SemanticsDatadog {
 		counter = translate.Bytes(body, agent.IngestedBytes) + agent.AnyCounter
 	}
 	counter += sampling.Bytes(body)
