@@ -147,7 +147,7 @@ func (d *daemon) counted(name, destination, reason string) (sum uint64) {
 // books is the daemon's accounting of all spans.
 type books struct {
 	Received, Aggregated, Flushed, Unsent, Pending uint64
-	Balanced                                    bool
+	Balanced                                       bool
 }
 
 func (d *daemon) books() books {

@@ -23,7 +23,7 @@ export function drawLimits(status) {
   figure(origins, "origins.live", count(status.origins.live));
   figure(mostOrigins, "origins.max", count(status.origins.max));
   const m = status.memory, largest = m.parts.slice(0, 3).map((part) => `${part.name} ${bytes(part.bytes)}`).join(", ");
-  write(byId("memory-lead"), `With all limits exhausted, the daemon needs ${bytes(m.total_bytes)} of memory`
+  write(byId("memory-lead"), `${bytes(status.machine.resident_bytes)} of memory are in use; with all limits exhausted, it is at most ${bytes(m.total_bytes)}`
     + (m.limit_bytes > 0 ? `, of ${bytes(m.limit_bytes)} allowed by ${m.limit_source}` : "") + (m.preset ? ` (preset ${m.preset})` : "") + (largest ? `; the largest parts are ${largest}.` : "."));
 }
 

@@ -93,7 +93,7 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 // books is the daemon's accounting of all spans.
 type books struct {
 	Received, Aggregated, Flushed, Unsent, Pending uint64
-	Balanced                                    bool
+	Balanced                                       bool
 }
 
 func (d *daemon) books() books {
