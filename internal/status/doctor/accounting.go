@@ -48,7 +48,7 @@ func (f *Findings) accounting(s *status.Status) {
 }
 
 // balance adds an OK finding if both sides of an equation are equal. A status is read while spans move, so a difference
-// of at most the slots of all rings is no proof of a bug.
+// of at most the slots of all rings does not prove a bug.
 func (f *Findings) balance(subject string, s *status.Status, left, right uint64, format string, args ...any) {
 	switch moving := left - right; {
 	case moving == 0:
