@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,17 +19,32 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 	"github.com/spf13/pflag"
 )
 
-// unreachableError is the error if a daemon does not respond.
+// statusError is the reason why a daemon's status is not available, and what to do about it.
+type statusError struct {
+	cause error
+	fix   string
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("read status: %s; %s", e.cause, e.fix) }
+func (e *statusError) Unwrap() error { return e.cause }
+
+// unreachableError is the error if no daemon responds.
 type unreachableError struct{ error }
 
 func (u unreachableError) Unwrap() error { return u.error }
 
-// unreachable returns an unreachableError with a formatted text.
-func unreachable(format string, args ...any) error {
-	return unreachableError{fmt.Errorf("ask daemon: "+format, args...)}
+// unreachable returns an unreachableError with a formatted cause.
+func unreachable(fix, format string, args ...any) error {
+	return unreachableError{&statusError{fmt.Errorf(format, args...), fix}}
+}
+
+// refused returns the error of a daemon that responds, but not with a status, with a formatted cause.
+func refused(fix, format string, args ...any) error {
+	return &statusError{fmt.Errorf(format, args...), fix}
 }
 
 // daemonFlags holds the flags of commands that query a daemon.
@@ -92,11 +109,12 @@ func localDaemon(httpAddr string) string {
 // maxStatusBytes limits the size of a response. The status of a fully used daemon has about 200 KB.
 const maxStatusBytes = 8 << 20
 
-// get requests the status once. It returns the body of the response, and the decoded status.
+// get requests the status once. It returns the body of the response, without invisible characters, and the decoded
+// status. The response may not be from a daemon, so no text of it is trusted.
 func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask daemon: %w", err)
+		return nil, nil, fmt.Errorf("read status: %w", err)
 	}
 	if s.user != nil {
 		password, _ := s.user.Password()
@@ -104,30 +122,41 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) 
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, nil, unreachable("%w; is it running, and does --url name the --http-addr of its run?", err)
+		return nil, nil, unreachable(checkAddress, "%w", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatusBytes))
 	if err != nil {
-		return nil, nil, unreachable("read the answer of %s: %w", s.url, err)
+		return nil, nil, unreachable("try again", "read the response of %s: %w", s.url, err)
 	}
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized:
-		return nil, nil, fmt.Errorf("ask daemon: %s asks for a password; put user:password@ before the "+
-			"host in --url, or in SPANSTATSD_URL", s.url)
+		return nil, nil, refused("add user:password@ before the host in --url or SPANSTATSD_URL",
+			"%s requires a password, or the one in the URL is wrong", s.url)
 	case http.StatusMisdirectedRequest:
-		return nil, nil, fmt.Errorf("ask daemon: %s: %s", s.url, strings.TrimSpace(string(body)))
+		return nil, nil, refused("use the IP address of the daemon in --url, or add the name to --http-hosts of the daemon",
+			"%s rejects the host name in its URL", s.url)
 	default:
-		return nil, nil, unreachable("%s answered %s; is this a spanstatsd?", s.url, response.Status)
+		return nil, nil, unreachable(isSpanstatsd, "%s responded with %s", s.url, response.Status)
 	}
 	decoded := &status.Status{}
-	if err := json.Unmarshal(body, decoded); err != nil || decoded.Schema == 0 {
-		return nil, nil, unreachable("what %s answered is no status; is this a spanstatsd?", s.url)
+	err = json.Unmarshal(body, decoded)
+	switch {
+	case decoded.Schema == 0:
+		return nil, nil, unreachable(isSpanstatsd, "%s responded with something other than a status", s.url)
+	case decoded.Schema != status.StatusSchema:
+		return nil, nil, refused("use the program of the daemon's version",
+			"the status of the daemon has schema %d, and this program reads schema %d", decoded.Schema, status.StatusSchema)
+	case err != nil:
+		return nil, nil, unreachable(isSpanstatsd, "%s responded with an invalid status: %w", s.url, err)
 	}
-	if decoded.Schema > status.StatusSchema {
-		return nil, nil, fmt.Errorf("ask daemon: its status has schema %d, this program knows %d; use the "+
-			"daemon's own spanstatsd status", decoded.Schema, status.StatusSchema)
-	}
-	return body, decoded, nil
+	maps.DeleteFunc(decoded.Receivers, func(_ string, r *status.Receiver) bool { return r == nil })
+	return sanitize.JSON(bytes.ToValidUTF8(body, []byte("\ufffd"))), decoded, nil
 }
+
+// Fixes for a daemon that does not respond.
+const (
+	checkAddress = "check that the daemon is running, and that --url is the address in its --http-addr"
+	isSpanstatsd = "check that --url is the address of a spanstatsd"
+)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
-	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 	"github.com/spf13/cobra"
 )
 
@@ -36,27 +36,21 @@ The exit status is 1 if something is wrong, and 3 if no daemon responds.`,
 			if err != nil || prometheus != "" && prometheusURL.Host == "" {
 				return commandline.Mistake("parse --prometheus: it is not http://host:port")
 			}
-			_, status, err := source.get(cmd.Context())
-			if err != nil {
+			findings, err := diagnose(cmd.Context(), source, prometheusURL, timeout)
+			var unavailable *statusError
+			switch {
+			case asJSON && errors.As(err, &unavailable):
+				findings.Add(doctor.Wrong, "status", unavailable.fix, unavailable.cause.Error())
+				return errors.Join(writeJSON(cmd.OutOrStdout(), findings), err)
+			case err != nil:
 				return err
-			}
-			findings := doctor.Look(status, version)
-			if prometheus != "" {
-				ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-				defer cancel()
-				arrival, err := doctor.AskPrometheus(ctx, prometheusURL)
-				if err != nil {
-					return err
-				}
-				findings.Arrived(status, arrival)
-			}
-			if asJSON {
+			case asJSON:
 				err = writeJSON(cmd.OutOrStdout(), findings)
-			} else {
+			default:
 				writeFindings(cmd.OutOrStdout(), findings)
 			}
 			if n := findings.Wrong(); err == nil && n > 0 {
-				err = fmt.Errorf("look at daemon: %d of %d findings are wrong; each says its mend", n, len(findings))
+				err = fmt.Errorf("check daemon: %d of %d findings are wrong; apply the fix of each", n, len(findings))
 			}
 			return err
 		},
@@ -69,12 +63,35 @@ The exit status is 1 if something is wrong, and 3 if no daemon responds.`,
 	return cmd
 }
 
+// diagnose returns the findings about a daemon, and with a Prometheus URL about the calls in that Prometheus.
+func diagnose(ctx context.Context, source *statusSource, prometheus *url.URL, timeout time.Duration) (
+	findings doctor.Findings, err error,
+) {
+	_, status, err := source.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	findings = doctor.Look(status, version)
+	if prometheus.Host == "" {
+		return findings, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if arrival, err := doctor.AskPrometheus(ctx, prometheus); err != nil {
+		findings.Add(doctor.Wrong, doctor.PrometheusSubject, "check that --prometheus is the address of a Prometheus",
+			err.Error())
+	} else {
+		findings.Arrived(status, arrival)
+	}
+	return findings, nil
+}
+
 // writeFindings writes one line per finding, and a second line if it has a fix.
 func writeFindings(out io.Writer, findings doctor.Findings) {
 	for _, finding := range findings {
-		fmt.Fprintf(out, "%-7s %s: %s\n", finding.Verdict, finding.Subject, sanitize.Text(finding.Message))
+		fmt.Fprintf(out, "%-7s %s: %s\n", finding.Verdict, finding.Subject, finding.Message)
 		if finding.Fix != "" {
-			fmt.Fprintf(out, "%-7s mend: %s\n", "", sanitize.Text(finding.Fix))
+			fmt.Fprintf(out, "%-7s fix: %s\n", "", finding.Fix)
 		}
 	}
 }

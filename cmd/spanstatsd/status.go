@@ -35,7 +35,7 @@ The exit status is 3 if no daemon responds.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isWatching && interval < shortestInterval {
-				return commandline.Mistake("parse --interval: %s is not at least %s", interval, shortestInterval)
+				return commandline.Mistake("parse --interval: %s is less than the minimum of %s", interval, shortestInterval)
 			}
 			source, err := daemon.source(timeout)
 			if err != nil {
@@ -80,12 +80,12 @@ func watch(ctx context.Context, source *statusSource, interval time.Duration, as
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var last *status.Status
-	var unanswered, err error
+	var unavailable, err error
 	for {
 		var text string
-		if unanswered != nil {
-			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly),
-				sanitize.Text(unanswered.Error()))
+		if unavailable != nil {
+			text = fmt.Sprintf("%s  no response: %s\n", time.Now().Format(time.TimeOnly),
+				sanitize.Text(unavailable.Error()))
 		} else {
 			text = statustext.Render(current, last, isColored())
 			last = current
@@ -93,7 +93,7 @@ func watch(ctx context.Context, source *statusSource, interval time.Duration, as
 		switch {
 		case inPlace:
 			err = drawFrame(text)
-		case unanswered != nil:
+		case unavailable != nil:
 			_, err = fmt.Fprint(os.Stderr, text)
 		case asJSON:
 			_, err = os.Stdout.Write(body)
@@ -108,7 +108,7 @@ func watch(ctx context.Context, source *statusSource, interval time.Duration, as
 			return nil
 		case <-ticker.C:
 		}
-		body, current, unanswered = source.get(ctx)
+		body, current, unavailable = source.get(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}

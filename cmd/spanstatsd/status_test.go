@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
@@ -26,7 +27,7 @@ func TestStatusRefusesOthers(t *testing.T) {
 	answer := func(code int, body string) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if user, password, _ := r.BasicAuth(); user == "operator" && password == "secret" {
-				code, body = http.StatusOK, `{"schema": 1, "started": "2026-01-01T00:00:00Z"}`
+				code, body = http.StatusOK, `{"schema": 2, "started": "2026-01-01T00:00:00Z"}`
 			}
 			w.WriteHeader(code)
 			_, _ = w.Write([]byte(body))
@@ -39,11 +40,13 @@ func TestStatusRefusesOthers(t *testing.T) {
 		url, says string
 		code      int
 	}{
-		{answer(http.StatusNotFound, "no"), "is this a spanstatsd", exitUnreachable},
-		{answer(http.StatusOK, "<html>"), "is this a spanstatsd", exitUnreachable},
-		{answer(http.StatusOK, "{}"), "is this a spanstatsd", exitUnreachable},
+		{answer(http.StatusNotFound, "no"), "the address of a spanstatsd", exitUnreachable},
+		{answer(http.StatusOK, "<html>"), "the address of a spanstatsd", exitUnreachable},
+		{answer(http.StatusOK, "{}"), "the address of a spanstatsd", exitUnreachable},
 		{answer(http.StatusOK, `{"schema": 99}`), "schema 99", exitFailure},
-		{locked, "asks for a password", exitFailure},
+		{answer(http.StatusOK, `{"schema": 1}`), "schema 1", exitFailure},
+		{answer(http.StatusMisdirectedRequest, "x\nok"), "rejects the host name", exitFailure},
+		{locked, "requires a password", exitFailure},
 		{strings.Replace(locked, "://", "://operator:secret@", 1), "spanstatsd", 0},
 		{"ftp://x", "--url", exitUsage},
 	} {
@@ -104,7 +107,7 @@ func TestWatch(t *testing.T) {
 			return
 		}
 		status := status.Status{
-			Schema: 1, Process: status.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
+			Schema: status.StatusSchema, Process: status.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
 		}
 		status.Books.Received = uint64(1000 * n)
 		_ = json.NewEncoder(w).Encode(status)
@@ -131,7 +134,19 @@ func TestWatch(t *testing.T) {
 			t.Errorf("no %q in\n%s", says, out.String())
 		}
 	}
-	if !strings.Contains(said.String(), "no answer") || controls.Match(out.Bytes()) {
+	if !strings.Contains(said.String(), "no response") || controls.Match(out.Bytes()) {
 		t.Errorf("the gap is told as %q", said.String())
+	}
+}
+
+// TestStatusJSON_EscapesControlCharacters: the response of a server that is not a daemon can't control the terminal.
+func TestStatusJSON_EscapesControlCharacters(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "{\"schema\": 2, \"version\": \"x\u009b2J\u202e\x9b31m\"}")
+	}))
+	defer server.Close()
+	out, err := program(t, "status", "--json", "--url", server.URL).Output()
+	if err != nil || controls.Match(out) || !utf8.Valid(out) || !json.Valid(out) {
+		t.Errorf("%v, %q", err, out)
 	}
 }

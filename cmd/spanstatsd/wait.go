@@ -103,7 +103,7 @@ func checkIdle(s *status.Status) error {
 	switch {
 	case connected > 0:
 		return fmt.Errorf("tracers are connected: %d", connected)
-	case s.APM != nil && s.At.Sub(s.APM.LastHeard) < quiet:
+	case s.Receivers["apm"] != nil && s.At.Sub(s.Receivers["apm"].LastResponse) < quiet:
 		return fmt.Errorf("a tracer was here less than %s ago", quiet)
 	}
 	return nil

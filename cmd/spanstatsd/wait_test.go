@@ -11,23 +11,22 @@ import (
 // requests, so the API must also be unused for a while.
 func TestIdleWithoutConnections(t *testing.T) {
 	now := time.Now()
-	of := func(live int, heard time.Duration) *status.APM {
-		d := status.Receiver{Connections: status.Bounded{Live: live}, LastHeard: now.Add(-heard)}
-		return &status.APM{Receiver: d}
+	of := func(live int, before time.Duration) *status.Receiver {
+		return &status.Receiver{Connections: status.Bounded{Live: live}, LastResponse: now.Add(-before)}
 	}
 	for name, test := range map[string]struct {
-		apm  *status.APM
+		apm  *status.Receiver
 		idle bool
 	}{
 		"none":               {nil, true},
-		"never one":          {&status.APM{}, true},
+		"never one":          {&status.Receiver{}, true},
 		"a connection":       {of(1, time.Hour), false},
 		"one that just left": {of(0, quiet-time.Millisecond), false},
 		"one that left":      {of(0, quiet), true},
 	} {
-		answer := &status.Status{At: now, Senders: status.Senders{APM: test.apm}}
+		answer := &status.Status{At: now}
 		if test.apm != nil {
-			answer.Receivers = map[string]*status.ForwardingReceiver{"apm": {Receiver: test.apm.Receiver}}
+			answer.Receivers = map[string]*status.Receiver{"apm": test.apm}
 		}
 		if err := checkIdle(answer); (err == nil) != test.idle {
 			t.Errorf("%s: %v", name, err)

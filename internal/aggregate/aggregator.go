@@ -300,6 +300,7 @@ type Stats struct {
 type DrainerStats struct {
 	Aggregated  uint64
 	Late, Early uint64
+	Excess      float64 // number of spans that the aggregated ones represent by their weights, minus Aggregated
 	Ring        ring.Stats
 }
 
@@ -310,6 +311,16 @@ func (s *Stats) Aggregated() (total uint64) {
 		total += s.Drainers[i].Aggregated
 	}
 	return total
+}
+
+// AdjustedCount returns the number of spans that the aggregated ones represent: the sum of their weights. It differs from
+// Aggregated if samplers discarded spans before the daemon, and the received ones contain their sampling rate.
+func (s *Stats) AdjustedCount() uint64 {
+	excess := 0.0
+	for i := range s.Drainers {
+		excess += s.Drainers[i].Excess
+	}
+	return uint64(math.Round(max(float64(s.Aggregated())+excess, 0)))
 }
 
 // Stats reads all counters, without locking the goroutines that write them.
@@ -332,7 +343,7 @@ func (a *Aggregator) Stats() Stats {
 	for i, d := range a.drainers {
 		s.Drainers = append(s.Drainers, DrainerStats{
 			Aggregated: d.aggregated.Load(), Late: d.late.Load(), Early: d.early.Load(),
-			Ring: d.ring.Stats(),
+			Excess: math.Float64frombits(d.excess.Load()), Ring: d.ring.Stats(),
 		})
 		ring, load := &s.Drainers[i].Ring, &s.Partitions.Drainers[i]
 		load.Slots, load.SlotsUsed = ring.Slots, ring.Used

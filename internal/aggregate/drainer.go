@@ -29,6 +29,7 @@ type drainer struct {
 	aggregated atomic.Uint64
 	late       atomic.Uint64
 	early      atomic.Uint64
+	excess     atomic.Uint64 // sum of all weights minus aggregated, as bits of a float64
 	_          cpu.CacheLinePad
 }
 
@@ -44,11 +45,13 @@ func (d *drainer) count(slots []Slot) {
 	d.ages.sample(slots)
 	var taken [2]uint64   // by table
 	var clamped [3]uint64 // by clamp
+	var excess float64    // exact for integer weights, so it is 0 if no span was sampled
 	for i := range slots {
 		s := &slots[i]
 		d.tables[s.cycle].Add(s)
 		taken[s.cycle]++
 		clamped[s.clamp]++
+		excess += s.Weight - 1
 	}
 	for i, n := range taken {
 		if n > 0 { // a table that takes no slot may be sealed, and must not be written
@@ -56,6 +59,9 @@ func (d *drainer) count(slots []Slot) {
 		}
 	}
 	d.aggregated.Store(d.aggregated.Load() + taken[0] + taken[1])
+	if excess != 0 {
+		d.excess.Store(math.Float64bits(math.Float64frombits(d.excess.Load()) + excess))
+	}
 	if clamped[late]+clamped[early] > 0 {
 		d.late.Store(d.late.Load() + clamped[late])
 		d.early.Store(d.early.Load() + clamped[early])

@@ -72,3 +72,20 @@ func TestAgesOfAnyEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestStats_AdjustedCount checks that sampled spans count with their weights, and that it is the number of aggregated
+// spans if none was sampled.
+func TestStats_AdjustedCount(t *testing.T) {
+	for want, weights := range map[uint64][]float64{3: {1, 1, 1}, 41: {20, 1, 20}, 0: {}} {
+		d := drainer{tables: [2]*Table{newTestTable(1), newTestTable(1)}}
+		for _, weight := range weights {
+			d.count([]Slot{{Weight: weight}})
+		}
+		s := Stats{Drainers: []DrainerStats{{
+			Aggregated: d.aggregated.Load(), Excess: math.Float64frombits(d.excess.Load()),
+		}}}
+		if got := s.AdjustedCount(); got != want || s.Aggregated() != uint64(len(weights)) {
+			t.Errorf("weights %v: adjusted count %d of %d, want %d", weights, got, s.Aggregated(), want)
+		}
+	}
+}

@@ -90,10 +90,10 @@ type Stats struct {
 type State string
 
 const (
-	StateDiscovering State = "looked_for" // auto-discovered, and not found yet
-	StateSilent      State = "silent"     // did not answer the last request
-	StateRejecting   State = "answers"    // answers requests, but does not accept payloads
-	StateAccepting   State = "takes"      // accepted the last payload, if any
+	StateDiscovering State = "discovering" // auto-discovered, and not found yet
+	StateUnreachable State = "unreachable" // did not answer the last request
+	StateRejecting   State = "rejecting"   // answers requests, but does not accept payloads
+	StateAccepting   State = "accepting"   // accepted the last payload, if any
 )
 
 // State returns the state of the destination.
@@ -102,7 +102,7 @@ func (s *Stats) State() State {
 	case s.IsDiscovering:
 		return StateDiscovering
 	case !s.Reachable:
-		return StateSilent
+		return StateUnreachable
 	case !s.IsAccepting:
 		return StateRejecting
 	}
@@ -155,7 +155,7 @@ type Flush struct {
 	Pending       int            `json:"pending"`                     // payloads without an outcome
 	Outcomes      map[Result]int `json:"outcomes"`                    // results of the other payloads
 	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome
-	LastError     string         `json:"said,omitempty"`              // last error
+	LastError     string         `json:"last_error,omitempty"`        // last error
 	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // spans that are too large for a payload
 }
 

@@ -455,9 +455,9 @@ func (c *contents) lossOf(r *record) (loss Loss) {
 type Losses struct {
 	// Unknown is the number of daemons whose losses are unknown, because their files are damaged or of
 	// another version.
-	Unknown   int             `json:"unknown_daemons"`
-	Receivers map[string]Loss `json:"doors"`
-	Awaited   uint64          `json:"awaited"` // unsettled spans of clients that may reconnect
+	Unknown   int             `json:"unreadable_files"`
+	Receivers map[string]Loss `json:"receivers"`
+	Awaited   uint64          `json:"awaiting_replay"` // unsettled spans of clients that may reconnect
 }
 
 // Loss counts the lost spans of one receiver.

@@ -180,7 +180,7 @@ type Stats struct {
 	Policy     string          `json:"policy"` // how the number of partitions is chosen
 	Partitions int             `json:"partitions"`
 	Epoch      uint64          `json:"epoch"` // of the routing; increases with each change
-	Spread     int             `json:"spread"`
+	Spread     int             `json:"split"`
 	LoadRatio  float64         `json:"load_ratio"` // load of the busiest drainer over that of the idlest; 1 if even
 	SlotsUsed  int             `json:"slots_used"` // of all rings
 	Slots      int             `json:"slots"`
@@ -188,9 +188,9 @@ type Stats struct {
 	Busiest    []PartitionLoad `json:"busiest"`
 
 	// Since the start.
-	Moves   uint64 `json:"moves"`   // partitions that got another owner
-	Spreads uint64 `json:"spreads"` // partitions that got more owners
-	Gathers uint64 `json:"gathers"` // spread partitions that got one owner again
+	Moves   uint64 `json:"moves"`  // partitions that got another owner
+	Spreads uint64 `json:"splits"` // partitions that got more owners
+	Gathers uint64 `json:"merges"` // spread partitions that got one owner again
 
 	LastPlan   PlanStats `json:"last_plan"`   // plan of the last interval
 	LastChange PlanStats `json:"last_change"` // last plan that moved, spread or gathered a partition

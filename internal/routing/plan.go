@@ -28,7 +28,7 @@ const (
 	whyBalanced = "balanced"
 	whyNoBetter = "uneven, and no assignment is better"
 	whyUneven   = "uneven: rebalanced"
-	whyGathered = "cooled: gathered"
+	whyGathered = "cooled: merged"
 )
 
 // Plan is a new assignment of partitions to drainers.
@@ -43,9 +43,9 @@ type PlanStats struct {
 	Before  float64   `json:"load_ratio_before"` // load of the busiest drainer over that of the idlest
 	After   float64   `json:"load_ratio_after"`  // as planned
 	Moves   int       `json:"moves"`             // partitions that change their owners
-	Spreads int       `json:"spreads"`           // partitions that get more owners
-	Gathers int       `json:"gathers"`           // spread partitions that go back to one owner
-	Why     string    `json:"why"`               // also if nothing changes
+	Spreads int       `json:"splits"`            // partitions that get more owners
+	Gathers int       `json:"merges"`            // spread partitions that go back to one owner
+	Why     string    `json:"reason"`            // also if nothing changes
 }
 
 // keep returns the plan that changes nothing.

@@ -80,11 +80,13 @@ type Books struct {
 	Aggregated    uint64            `json:"aggregated"`
 	Dropped       map[string]uint64 `json:"dropped"`
 	DeliveryBooks                   // accounting of the first destination
-	HeldInTables  uint64            `json:"held_in_tables"`
+	HeldInTables  uint64            `json:"pending_in_tables"`
 	// InTransit is the number of spans that are neither aggregated nor dropped yet, because they are in
 	// rings, or moved while this was read.
 	InTransit int64 `json:"in_transit"`
-	Balanced  bool  `json:"balanced"` // whether the accounting balances, at every destination
+	// AdjustedCount is the number of spans that the aggregated ones represent by their sampling rates.
+	AdjustedCount uint64 `json:"adjusted_count"`
+	Balanced      bool   `json:"balanced"` // whether the accounting balances, at every destination
 }
 
 // DeliveryBooks is the accounting of all aggregated spans at one destination.
@@ -92,10 +94,10 @@ type DeliveryBooks struct {
 	Flushed        uint64            `json:"flushed"`
 	Unsent         uint64            `json:"unsent"`
 	UnsentBy       map[string]uint64 `json:"unsent_by_reason"`
-	Held           uint64            `json:"held"`
-	HeldInPayloads uint64            `json:"held_in_payloads"`
+	Held           uint64            `json:"pending"`
+	HeldInPayloads uint64            `json:"pending_in_payloads"`
 	// BeforeFound is the number of spans counted before an auto-discovered destination was found.
-	BeforeFound uint64 `json:"before_found"`
+	BeforeFound uint64 `json:"before_discovery"`
 }
 
 // Books returns the accounting. Spans that move between components while it is read make it
@@ -111,6 +113,7 @@ func (s *snapshot) books() Books {
 	b := Books{
 		Received: s.admitted.Received, Aggregated: s.agg.Aggregated(), Dropped: s.admitted.Dropped,
 		DeliveryBooks: s.deliveryBooks(0), HeldInTables: s.agg.Held,
+		AdjustedCount: s.agg.AdjustedCount(),
 	}
 	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
 	b.Balanced = b.InTransit == 0
@@ -142,4 +145,10 @@ func (b *Books) DroppedTotal() (total uint64) {
 		total += spans
 	}
 	return total
+}
+
+// Lost returns the sum over all reasons that are losses. Spans that a rule of --ignore excludes, and spans that are left
+// to the agent to count, are not lost.
+func (b *Books) Lost() uint64 {
+	return b.DroppedTotal() - b.Dropped[ignored] - b.Dropped[leftToAgent]
 }

@@ -13,15 +13,11 @@ import (
 
 // Senders is the state of the clients and receivers.
 type Senders struct {
-	Connections     Connections     `json:"connections"`
-	Tracers         []ingest.Tracer `json:"tracers"`
-	TracersNotShown int             `json:"tracers_not_shown"`
-	// Receivers are the enabled HTTP receivers, by the prefix of their flags. For compatibility, APM and OTLP repeat two
-	// of them.
-	Receivers map[string]*ForwardingReceiver `json:"doors"`
-	APM       *APM                           `json:"apm,omitempty"`
-	OTLP      *ForwardingReceiver            `json:"otlp,omitempty"`
-	SDKs      *sdkmetrics.Sums               `json:"sdks,omitempty"` // metrics of SDKs about their spans; nil until one reports them
+	Connections     Connections          `json:"connections"`
+	Clients         []ingest.Tracer      `json:"clients"`
+	ClientsNotShown int                  `json:"clients_not_shown"`
+	Receivers       map[string]*Receiver `json:"receivers"`      // enabled HTTP receivers, by the prefix of their flags
+	SDKs            *sdkmetrics.Sums     `json:"sdks,omitempty"` // metrics of SDKs about their spans; nil until one reports them
 }
 
 // Connections is the state of the native socket.
@@ -34,38 +30,32 @@ type Connections struct {
 
 // Receiver is the state of an HTTP receiver.
 type Receiver struct {
+	Data          string            `json:"data"`     // human-readable name of the received data
 	Requests      map[string]uint64 `json:"requests"` // number of requests by result of counting
 	Origins       int               `json:"origins"`
 	BufferedBytes int64             `json:"buffered_bytes"`
 	Connections   Bounded           `json:"connections"`
 	Refused       uint64            `json:"refused_connections"`
-	LastHeard     time.Time         `json:"last_heard"` // last request; zero if there was none
-}
-
-// APM is the state of the Datadog receiver. Requests contains only those with traces.
-type APM struct {
-	Receiver
-	// Statistics counts requests with statistics computed by tracers, by result.
-	Statistics map[string]uint64 `json:"statistics"`
-	Other      uint64            `json:"other"`  // requests without traces or statistics
-	Failed     uint64            `json:"failed"` // requests without a response of the agent
-}
-
-// ForwardingReceiver is the state of a receiver that can forward requests.
-type ForwardingReceiver struct {
-	Receives string `json:"brings"` // human-readable name of the received data
-	Receiver
-	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // number of forwarded requests by result
+	LastResponse  time.Time         `json:"last_response"`       // when a request or a connection last ended; zero if none has
+	Forwarded     map[string]uint64 `json:"forwarded,omitempty"` // number of forwarded requests by result
 	// RefusedSignals counts refused requests without spans, by signal. They are part of the result "refused".
 	RefusedSignals map[string]uint64 `json:"refused_signals,omitempty"`
 	Forward        *Forward          `json:"forward,omitempty"`
+	*Datadog                         // only for the Datadog receiver; its fields have no name of their own in JSON
+}
+
+// Datadog has the counters that only the Datadog receiver has. Its Receiver.Requests contains only requests with traces.
+type Datadog struct {
+	Statistics map[string]uint64 `json:"statistics"` // requests with statistics that tracers computed, by result
+	Other      uint64            `json:"other"`      // requests without traces or statistics
+	Failed     uint64            `json:"failed"`     // requests without a response of the agent
 }
 
 // Forward is the state of an upstream.
 type Forward struct {
-	URL   string       `json:"url"`
-	State export.State `json:"state"`
-	Said  string       `json:"said,omitempty"` // error of the last request; empty if the upstream accepted it
+	URL       string       `json:"url"`
+	State     export.State `json:"state"`
+	LastError string       `json:"last_error,omitempty"` // error of the last request; empty if the upstream accepted it
 }
 
 // senders returns the state of all clients and receivers.
@@ -73,42 +63,34 @@ func senders(c *Config, s *snapshot) (all Senders) {
 	all.Connections = Connections{
 		Live: s.in.Connections, Max: c.Limits.Connections, Total: s.in.ConnectionsTotal, Faults: s.in.Faults,
 	}
-	all.Tracers, all.TracersNotShown = shownTracers(c.Sources.Ingest.Tracers())
-	all.Receivers = map[string]*ForwardingReceiver{}
+	all.Clients, all.ClientsNotShown = shownClients(c.Sources.Ingest.Tracers())
+	all.Receivers = map[string]*Receiver{}
 	for i := range c.Sources.Receivers {
 		if d := &c.Sources.Receivers[i]; d.IsOn {
 			all.Receivers[d.Name] = d.status(&s.receivers[i])
 		}
 	}
-	all.OTLP = all.Receivers["otlp"]
 	if sums, found := c.Sources.OTLP.Said(); found {
 		all.SDKs = &sums
 	}
-	if c.Sources.APM != nil {
-		all.APM = &APM{
-			Receiver: all.Receivers["apm"].Receiver, Statistics: s.apm.Merges, Other: s.apm.Other, Failed: s.apm.Failed,
-		}
+	if apm := all.Receivers["apm"]; apm != nil && c.Sources.APM != nil {
+		apm.Datadog = &Datadog{Statistics: s.apm.Merges, Other: s.apm.Other, Failed: s.apm.Failed}
 	}
 	return all
 }
 
 // status returns the state of an enabled receiver.
-func (d *ReceiverSource) status(s *receiver.Status) *ForwardingReceiver {
-	status := &ForwardingReceiver{
-		Receives: d.Receives,
-		Receiver: Receiver{
-			Requests: s.Requests, Origins: s.Origins, BufferedBytes: s.BufferedBytes,
-			Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
-			LastHeard: s.LastHeard,
-		},
-		Forwarded:      s.Forwarded,
-		RefusedSignals: s.RefusedSignals,
+func (d *ReceiverSource) status(s *receiver.Status) *Receiver {
+	status := &Receiver{
+		Data: d.Receives, Requests: s.Requests, Origins: s.Origins, BufferedBytes: s.BufferedBytes,
+		Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
+		LastResponse: s.LastHeard, Forwarded: s.Forwarded, RefusedSignals: s.RefusedSignals,
 	}
 	if d.Forward != "" {
 		status.Forward = &Forward{URL: d.Forward, State: export.StateAccepting}
 	}
 	if refusal := s.Refusal; d.Forward != "" && refusal != nil {
-		status.Forward.State, status.Forward.Said = export.StateSilent, refusal.Said
+		status.Forward.State, status.Forward.LastError = export.StateUnreachable, refusal.Said
 		if refusal.Answered {
 			status.Forward.State = export.StateRejecting
 		}
@@ -116,20 +98,20 @@ func (d *ReceiverSource) status(s *receiver.Status) *ForwardingReceiver {
 	return status
 }
 
-// maxTracers is the maximum number of connections in the list.
-const maxTracers = 50
+// maxClients is the maximum number of connections in the list.
+const maxClients = 50
 
-// shownTracers returns the tracers with the most spans, up to maxTracers, and the number of those
+// shownClients returns the clients with the most spans, up to maxClients, and the number of those
 // left out. The result is in order of connection, so that the order does not change between
 // snapshots.
-func shownTracers(tracers []ingest.Tracer) (shown []ingest.Tracer, omitted int) {
-	omitted = len(tracers) - maxTracers
+func shownClients(clients []ingest.Tracer) (shown []ingest.Tracer, omitted int) {
+	omitted = len(clients) - maxClients
 	if omitted <= 0 {
-		return tracers, 0
+		return clients, 0
 	}
-	byUse := slices.Clone(tracers)
+	byUse := slices.Clone(clients)
 	slices.SortStableFunc(byUse, func(a, b ingest.Tracer) int { return cmp.Compare(b.Received, a.Received) })
-	shown = byUse[:maxTracers]
+	shown = byUse[:maxClients]
 	slices.SortStableFunc(shown, func(a, b ingest.Tracer) int { return a.Since.Compare(b.Since) })
 	return shown, omitted
 }

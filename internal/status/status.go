@@ -12,7 +12,7 @@ import (
 
 // StatusSchema is the version of the JSON format in docs/status-api.md. Within a version fields can be
 // added, but not removed, renamed or given another meaning.
-const StatusSchema = 1
+const StatusSchema = 2
 
 // Status is a snapshot of the daemon's state, for programs. Its size is bounded regardless of what
 // clients send. The embedded sections have no names in JSON.
@@ -36,17 +36,17 @@ type Process struct {
 	UptimeSeconds float64   `json:"uptime_seconds"`
 	Ready         bool      `json:"ready"`
 	NotReady      string    `json:"not_ready,omitempty"` // reason
-	Died          int       `json:"predecessors_died"`
+	Crashed       int       `json:"crashed_predecessors"`
 }
 
 // Spans is the accounting of spans, with related counters.
 type Spans struct {
-	Books      Books             `json:"books"`
-	Collapsed  map[string]uint64 `json:"collapsed"`
-	Late       uint64            `json:"late"`
-	Early      uint64            `json:"early"`
-	ClientLost map[string]uint64 `json:"client_lost"`
-	Killed     recovery.Losses   `json:"lost_to_kills"`
+	Books         Books             `json:"accounting"`
+	Collapsed     map[string]uint64 `json:"collapsed"`
+	Late          uint64            `json:"late"`
+	Early         uint64            `json:"early"`
+	ClientLost    map[string]uint64 `json:"client_lost"`
+	LostToCrashes recovery.Losses   `json:"lost_to_crashes"`
 }
 
 // Memory is the maximum memory of the configuration, and the limit for it.
@@ -65,11 +65,11 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 		Schema: StatusSchema, At: now,
 		Process: Process{
 			Version: c.Version, Started: started, UptimeSeconds: now.Sub(started).Seconds(),
-			Ready: p.ready.Load(), NotReady: p.notReady(), Died: c.Died(),
+			Ready: p.ready.Load(), NotReady: p.notReady(), Crashed: c.Died(),
 		},
 		Spans: Spans{
 			Books: s.books(), Collapsed: s.admitted.Collapsed, Late: s.late, Early: s.early,
-			ClientLost: s.in.ClientLost, Killed: c.LostToKills(),
+			ClientLost: s.in.ClientLost, LostToCrashes: c.LostToKills(),
 		},
 		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),
 		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total, Preset: c.Preset},

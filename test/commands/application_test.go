@@ -176,12 +176,12 @@ func (r *reader) received() uint64 {
 	}
 	defer answer.Body.Close()
 	var status struct {
-		Books struct {
+		Accounting struct {
 			Received uint64 `json:"received"`
-		} `json:"books"`
+		} `json:"accounting"`
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil {
 		return 0
 	}
-	return status.Books.Received
+	return status.Accounting.Received
 }

@@ -21,7 +21,7 @@ func TestADeathIsNotForgottenByAStartThatFails(t *testing.T) {
 			t.Fatal("two daemons listen at one address")
 		}
 	})
-	if died := p.Status().Died; died != 1 {
+	if died := p.Status().Crashed; died != 1 {
 		t.Errorf("%d daemons died", died)
 	}
 	p.stop()

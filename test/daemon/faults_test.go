@@ -83,7 +83,7 @@ func TestFaultyAgent(t *testing.T) {
 					func() bool {
 						return p.metric(`spanstatsd_payloads_total{destination="agent",result="retried"}`) > 0
 					})
-				if p.Status().Destinations[0].Takes {
+				if p.Status().Destinations[0].IsAccepting {
 					t.Error("an agent that did not take the last payload is shown as one that does")
 				}
 				c.heal()

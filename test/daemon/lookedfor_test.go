@@ -72,7 +72,7 @@ func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
 	agent.Close()
 	c.Publish(batch(7, "gone"))
 	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
-		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == export.StateSilent
+		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == export.StateUnreachable
 	})
 	if agent, err = standin.Start(standin.Config{
 		Network: "unix",

@@ -50,12 +50,12 @@ func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	for range 10 {
 		exportSpans(t, at, exported(20, "work"))
 	}
-	if got := p.Status().OTLP; got == nil || got.Requests["counted"] == 0 {
+	if got := p.Status().Receivers["otlp"]; got == nil || got.Requests["counted"] == 0 {
 		t.Errorf("the status has %+v", got)
 	}
 	p.stop()
 	books := p.Daemon.Books()
-	if counted := p.Status().OTLP.Requests; books.Received != 20*counted["counted"] || !books.Balanced ||
+	if counted := p.Status().Receivers["otlp"].Requests; books.Received != 20*counted["counted"] || !books.Balanced ||
 		books.Flushed != books.Received || counted["counted"]+counted["duplicate"] != 10 {
 		t.Errorf("books %+v, requests %v", books, counted)
 	}

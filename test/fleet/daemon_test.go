@@ -146,8 +146,8 @@ func (d *daemon) counted(name, destination, reason string) (sum uint64) {
 
 // books is the daemon's accounting of all spans.
 type books struct {
-	Received, Aggregated, Flushed, Unsent, Held uint64
-	Balanced                                    bool
+	Received, Aggregated, Flushed, Unsent, Pending uint64
+	Balanced                                       bool
 }
 
 func (d *daemon) books() books {
@@ -157,11 +157,11 @@ func (d *daemon) books() books {
 		d.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var status struct{ Books books }
+	var status struct{ Accounting books }
 	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
 		d.t.Fatal(err)
 	}
-	return status.Books
+	return status.Accounting
 }
 
 // mustBalance checks that the given number of spans was received and that all of them were delivered.

@@ -63,8 +63,8 @@ func (d *daemon) isEmpty() error {
 			return fmt.Errorf("%s: look whether it is empty: %w", d.name, err)
 		}
 		held := []int64{
-			int64(s.Connections.Live), int64(s.APM.Connections.Live), int64(s.OTLP.Connections.Live),
-			s.APM.BufferedBytes, s.OTLP.BufferedBytes,
+			int64(s.Connections.Live), int64(s.Receivers["apm"].Connections.Live), int64(s.Receivers["otlp"].Connections.Live),
+			s.Receivers["apm"].BufferedBytes, s.Receivers["otlp"].BufferedBytes,
 		}
 		if slices.Max(held) == 0 && s.Books.Balanced && s.Books.InTransit == 0 {
 			return nil

@@ -107,13 +107,13 @@ func bounds(s *status.Status) (all []bound) {
 		slots += int64(drainer.Ring.Slots)
 	}
 	add("spans in transit", s.Books.InTransit, slots)
-	if s.APM != nil {
-		of("connections of tracers", s.APM.Connections)
-		add("bytes of traces", s.APM.BufferedBytes, setting(s, "apm-max-body-bytes"))
+	if apm := s.Receivers["apm"]; apm != nil {
+		of("connections of tracers", apm.Connections)
+		add("bytes of traces", apm.BufferedBytes, setting(s, "apm-max-body-bytes"))
 	}
-	if s.OTLP != nil {
-		of("connections of SDKs", s.OTLP.Connections)
-		add("bytes of OTLP", s.OTLP.BufferedBytes, setting(s, "otlp-max-body-bytes"))
+	if otlp := s.Receivers["otlp"]; otlp != nil {
+		of("connections of SDKs", otlp.Connections)
+		add("bytes of OTLP", otlp.BufferedBytes, setting(s, "otlp-max-body-bytes"))
 	}
 	return all
 }

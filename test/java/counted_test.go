@@ -61,7 +61,7 @@ func TestBothWaysCountOnce(t *testing.T) {
 	if got := ours.hits(isRequest); got != orders {
 		t.Errorf("%d requests are counted, %d were answered", got, orders)
 	}
-	if r := status.OTLP.Requests; r["computed_by_client"] == 0 || r["counted"] != 0 {
+	if r := status.Receivers["otlp"].Requests; r["computed_by_client"] == 0 || r["counted"] != 0 {
 		t.Errorf("what became of the exporter's requests: %v", r)
 	}
 }

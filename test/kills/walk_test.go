@@ -224,12 +224,12 @@ func (w *walk) after(wasKilled bool) error {
 	if err != nil {
 		return err
 	}
-	if status.Killed.Unknown > 0 && w.killAt > 1 {
-		w.errorf("nobody knows what %d daemons took with them", status.Killed.Unknown)
+	if status.LostToCrashes.Unknown > 0 && w.killAt > 1 {
+		w.errorf("nobody knows what %d daemons took with them", status.LostToCrashes.Unknown)
 	}
-	socket, apm := status.Killed.Receivers["socket"], status.Killed.Receivers["apm"]
+	socket, apm := status.LostToCrashes.Receivers["socket"], status.LostToCrashes.Receivers["apm"]
 	w.named = loss{lost: apm.Lost, ambiguous: apm.Ambiguous}
-	w.judgeLeft(wasKilled, socket.Lost, socket.Ambiguous, status.Killed.Awaited)
+	w.judgeLeft(wasKilled, socket.Lost, socket.Ambiguous, status.LostToCrashes.Awaited)
 	_, err = next.end(syscall.SIGTERM)
 	w.waitForEnds()
 	return err

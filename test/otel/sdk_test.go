@@ -193,7 +193,7 @@ func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
 			}
 			s := d.status(t)
 			if s.Books.Received != 2*traces || s.Books.DroppedTotal() != 0 {
-				t.Errorf("books %+v, requests %v", s.Books, s.OTLP.Requests)
+				t.Errorf("books %+v, requests %v", s.Books, s.Receivers["otlp"].Requests)
 			}
 			d.stop()
 			got := map[string]int{}
@@ -334,8 +334,8 @@ func TestTheSDKTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.status(t)
-	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.OTLP.Requests["duplicate"] != 2 ||
-		s.OTLP.Forwarded["retryable"] != 2 {
-		t.Errorf("books %+v, %+v", s.Books, s.OTLP)
+	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.Receivers["otlp"].Requests["duplicate"] != 2 ||
+		s.Receivers["otlp"].Forwarded["retryable"] != 2 {
+		t.Errorf("books %+v, %+v", s.Books, s.Receivers["otlp"])
 	}
 }

@@ -55,18 +55,18 @@ func TestFiguresAreStatus(t *testing.T) {
 				t.Errorf("%s is %q on the page and %q in /status", figure[0], figure[1], want)
 			}
 			seen[figure[0]] = true
-			if figure[0] == "books.received" {
+			if figure[0] == "accounting.received" {
 				received = append(received, figure[1])
 			}
 		}
 		b.await(fmt.Sprintf(`document.documentElement.dataset.at !== %q`, now.At))
 	}
 	for _, path := range []string{
-		"books.received", "books.aggregated", "books.flushed", "books.held", "books.unsent",
-		"sum books.dropped",
+		"accounting.received", "accounting.aggregated", "accounting.flushed", "accounting.pending", "accounting.unsent",
+		"sum accounting.dropped",
 		"drainers.0.ring.slots", "drainers.1.ring.used", "drainers.1.ring.high_water", "aggregates.live",
 		"origins.live",
-		"tracers.4.received", "flushes.0.spans", "busiest.rows.0.resource", "collapsed.http_endpoint",
+		"clients.4.received", "flushes.0.spans", "busiest.rows.0.resource", "collapsed.http_endpoint",
 		"agent.url", "connections.live",
 	} {
 		if !seen[path] {
@@ -150,7 +150,7 @@ func TestHostileLabelsStayText(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "dark", "reduce")
 	b.open(p)
-	for _, id := range []string{"busiest-rows", "tracer-rows", "origin-rows"} {
+	for _, id := range []string{"request-rows", "client-rows", "origin-rows"} {
 		text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id))
 		if !strings.Contains(text, hostile[0]) {
 			t.Errorf("%s does not show %s as it is, but %.300s", id, hostile[0], text)
@@ -181,7 +181,7 @@ func TestControlCharactersAreShown(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	text := ask[string](b, `document.getElementById("busiest-rows").textContent`)
+	text := ask[string](b, `document.getElementById("request-rows").textContent`)
 	for _, want := range []string{`\u202egnihton si siht`, `a\x00b\x1b[2J`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not among the busiest: %s", want, text)
@@ -211,7 +211,7 @@ func TestNoWordIsBroken(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	b.await(`document.body.dataset.books === "lossy"`)
+	b.await(`document.body.dataset.accounting === "lossy"`)
 	b.picture("words")
 	if broken := ask[[]string](b, brokenWords); len(broken) > 0 {
 		t.Errorf("broken over two lines: %q", broken)
@@ -252,11 +252,11 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	b.await(`document.body.dataset.books === "waiting"`)
+	b.await(`document.body.dataset.accounting === "waiting"`)
 	b.picture("waiting")
 	for id, want := range map[string]string{
-		"books-say": "The agent answers, and does not take payloads.", "summary": "none lost yet.",
-		"agent-state": "Answers, and does not take payloads", "agent-facts": "the oldest for",
+		"headline": "The agent responds, but does not accept payloads.", "summary": "No received span is lost yet.",
+		"agent-state": "Responds, but does not accept payloads", "agent-facts": "the oldest for",
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
 			id)); !strings.Contains(text, want) {
@@ -264,7 +264,7 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 		}
 	}
 	well.Store(true)
-	b.await(`document.body.dataset.books === "good"`)
+	b.await(`document.body.dataset.accounting === "good"`)
 	b.expectNoComplaints()
 }
 
@@ -275,29 +275,30 @@ func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
 	p := newProxy(t, address)
-	say := func(state, said string) {
-		p.adds.Store(&map[string]any{"otlp": map[string]any{
-			"requests": map[string]int{"counted": 9}, "forwarded": map[string]int{"accepted": 2, "refused": 7},
-			"connections": map[string]int{"live": 1, "max": 9}, "last_heard": time.Now(),
-			"forward": map[string]string{"url": "http://collector:4318", "state": state, "said": said},
-		}})
+	say := func(state, lastError string) {
+		p.adds.Store(&map[string]any{"receivers": map[string]any{"otlp": map[string]any{
+			"data": "OTLP", "requests": map[string]int{"counted": 9},
+			"forwarded":   map[string]int{"accepted": 2, "refused": 7},
+			"connections": map[string]int{"live": 1, "max": 9}, "last_response": time.Now(),
+			"forward": map[string]string{"url": "http://collector:4318", "state": state, "last_error": lastError},
+		}}})
 	}
-	say("answers", "the destination answered 401 Unauthorized")
+	say("rejecting", "the destination answered 401 Unauthorized")
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	b.await(`document.body.dataset.books === "waiting"`)
+	b.await(`document.body.dataset.accounting === "waiting"`)
 	for id, want := range map[string]string{
-		"books-say":        "The destination of OTLP answers, and did not take the last request.",
-		"destination-rows": "requests: 7 refused, 2 takenthe destination answered 401 Unauthorized",
+		"headline":         "The upstream of OTLP rejected the last request.",
+		"destination-rows": "requests: 2 accepted, 7 refusedthe destination answered 401 Unauthorized",
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
 			id)); !strings.Contains(text, want) {
 			t.Errorf("%s says %q, not %q", id, text, want)
 		}
 	}
-	say("takes", "")
-	b.await(`document.body.dataset.books === "good"`)
+	say("accepting", "")
+	b.await(`document.body.dataset.accounting === "good"`)
 	b.expectNoComplaints()
 }
 
@@ -319,7 +320,7 @@ func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	b.open(newProxy(t, address))
 	b.await(`document.getElementById("predecessors").checkVisibility() &&
 		document.getElementById("predecessors").textContent
-			.startsWith("The daemon before this one was killed")`)
+			.startsWith("The previous daemon crashed or was killed")`)
 	b.expectNoComplaints()
 }
 
@@ -336,7 +337,7 @@ func TestSaysWhenItIsOutOfDate(t *testing.T) {
 	b.await(`document.body.dataset.state === "stale"`)
 	if text := ask[string](b,
 		`document.getElementById("stale").checkVisibility() &&
-			document.getElementById("stale").textContent`); !strings.Contains(text, "does not answer") {
+			document.getElementById("stale").textContent`); !strings.Contains(text, "does not respond") {
 		t.Errorf("the banner says %q", text)
 	}
 	b.picture("stale")
@@ -372,7 +373,7 @@ func TestFitsAndCanBeReached(t *testing.T) {
 		{"light", 1280, "light", "no-preference"},
 		{"dark", 1280, "dark", "reduce"},
 		{"tablet", 800, "light", "no-preference"},
-		{"narrow", 390, "light", "no-preference"},
+		{"narrow", 400, "light", "no-preference"},
 		{"narrow-dark", 320, "dark", "reduce"},
 	} {
 		b.dress(dress.width, dress.scheme, dress.motion)
@@ -387,6 +388,9 @@ func TestFitsAndCanBeReached(t *testing.T) {
 				.some((e) => e.checkVisibility() && e.getAnimations().length > 0)`)
 		if want := dress.motion != "reduce" && dress.width > 760; moves != want {
 			t.Errorf("%s: the river moves: %t, want %t", dress.name, moves, want)
+		}
+		if cut := ask[[]string](b, cutLinks); len(cut) > 0 {
+			t.Errorf("%s: the navigation is cut: %q is outside of the window", dress.name, cut)
 		}
 		b.picture(dress.name)
 	}
@@ -408,10 +412,37 @@ func TestFitsAndCanBeReached(t *testing.T) {
 			t.Errorf("%s, %d times", what, n)
 		}
 	}
-	if first := b.tab(); first != "Skip to the books" {
+	if first := b.tab(); first != "Skip to the status" {
 		t.Errorf("the first stop of a keyboard is %q", first)
 	}
 	b.expectNoComplaints()
+}
+
+// cutLinks returns the links of the navigation that are not completely visible.
+const cutLinks = `[...document.querySelectorAll("nav a")].filter((e) => {
+	const at = e.getBoundingClientRect(), list = e.closest("ul").getBoundingClientRect();
+	return at.left < Math.max(list.left, 0) - 1 || at.right > Math.min(list.right, innerWidth) + 1;
+}).map((e) => e.textContent)`
+
+// TestRequestsComeFirst checks the order of the sections, and that internals are folded.
+func TestRequestsComeFirst(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t, nil)
+	load(t, socket, false)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(newProxy(t, address))
+	shown := ask[[]string](b, `[...document.querySelectorAll("main > section[id]")].map((e) => e.id)`)
+	want := []string{
+		"requests", "accounting", "destinations", "agent", "flushes", "senders", "origins", "limits", "config",
+		"internals",
+	}
+	if !slices.Equal(shown, want) {
+		t.Errorf("sections are %q, want %q", shown, want)
+	}
+	if ask[bool](b, `document.getElementById("ring-rows").checkVisibility()`) {
+		t.Error("the drainers are not folded")
+	}
 }
 
 // TestSaysWhatIsLost uses an agent that refuses every payload: the first sentence reports the loss, a
@@ -429,10 +460,10 @@ func TestSaysWhatIsLost(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	b.await(`document.body.dataset.books === "lossy"`)
+	b.await(`document.body.dataset.accounting === "lossy"`)
 	for id, says := range map[string]string{
-		"books-say": "are lost", "loss-rows": "rejected", "flush-rows": "403 Forbidden",
-		"agent-state": "does not take", "announce": "are lost",
+		"headline": "are lost", "loss-rows": "rejected", "flush-rows": "403 Forbidden",
+		"agent-state": "does not accept", "announce": "are lost",
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
 			id)); !strings.Contains(text, says) {

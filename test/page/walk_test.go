@@ -12,7 +12,7 @@ func (b *browser) open(p *proxy) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(p.URL + prefix))
 	b.await(`document.querySelectorAll("#flush-rows tr").length > 1 &&
-		document.querySelectorAll("#busiest-rows tr").length > 3`)
+		document.querySelectorAll("#request-rows tr").length > 3`)
 }
 
 // tab presses the Tab key on a page without focus and returns the element with the focus, if it is

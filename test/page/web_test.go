@@ -140,8 +140,8 @@ func TestSDKInABrowser(t *testing.T) {
 		}
 	}
 	if s := d.status(t); s.Books.Received != 2*spans || s.Books.DroppedTotal() != 0 ||
-		s.OTLP.Requests["duplicate"] != 2 || s.OTLP.Forwarded["retryable"] != 2 {
-		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Books, s.OTLP)
+		s.Receivers["otlp"].Requests["duplicate"] != 2 || s.Receivers["otlp"].Forwarded["retryable"] != 2 {
+		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Books, s.Receivers["otlp"])
 	}
 	b.takeComplaints() // of the two overload responses
 	for _, c := range []struct{ path, media, body, want string }{
@@ -169,9 +169,9 @@ func TestSDKInABrowser(t *testing.T) {
 		t.Errorf("a page that is not named reads %q, and its browser says %q", said, complaints)
 	}
 	after := d.status(t)
-	if after.OTLP.Requests["refused"] != before.OTLP.Requests["refused"]+1 ||
+	if after.Receivers["otlp"].Requests["refused"] != before.Receivers["otlp"].Requests["refused"]+1 ||
 		after.Books.Received != before.Books.Received ||
-		after.OTLP.Requests["counted"] != before.OTLP.Requests["counted"] {
-		t.Errorf("behind it: %+v, before %+v", after.OTLP, before.OTLP)
+		after.Receivers["otlp"].Requests["counted"] != before.Receivers["otlp"].Requests["counted"] {
+		t.Errorf("behind it: %+v, before %+v", after.Receivers["otlp"], before.Receivers["otlp"])
 	}
 }

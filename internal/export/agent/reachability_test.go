@@ -105,7 +105,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 		agent.mu.Unlock()
 		f.Accept(testcycle.Spans(2))
 		synctest.Wait()
-		if s := balanced(t, f, 37); s.Held != 2 || s.State() != export.StateSilent {
+		if s := balanced(t, f, 37); s.Held != 2 || s.State() != export.StateUnreachable {
 			t.Errorf("gone again: stats %+v", s)
 		}
 	})

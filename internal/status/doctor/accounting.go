@@ -2,94 +2,115 @@ package doctor
 
 import "github.com/spanstatsd/spanstatsd/internal/status"
 
-// sums checks the accounting: how many spans were received, and what happened to them.
-func (f *Findings) sums(s *status.Status) {
-	const about = "sums"
-	dropped := uint64(0)
-	for _, n := range s.Books.Dropped {
-		dropped += n
+// sum returns the sum over all reasons.
+func sum(counts map[string]uint64) (total uint64) {
+	for _, n := range counts {
+		total += n
 	}
-	if !s.Books.Balanced {
-		f.add(Wrong, about, requestFixes["bug"],
-			"the books do not balance: %d received, %d counted, %d dropped",
-			s.Books.Received, s.Books.Aggregated, dropped)
-	} else {
-		f.ok(about, "%d spans received = %d counted + %d not counted (%d of them ignored) + %d on their way",
-			s.Books.Received, s.Books.Aggregated, dropped, s.Books.Dropped["ignored"], s.Books.InTransit)
-	}
+	return total
+}
+
+// accounting checks how many spans were received, and what happened to them. It computes the balance from the counts.
+func (f *Findings) accounting(s *status.Status) {
+	const subject = "accounting"
+	b := &s.Books
+	f.balance(subject, s, b.Received, b.Aggregated+sum(b.Dropped),
+		"%d spans received = %d counted + %d dropped (%d of them ignored by --ignore)",
+		b.Received, b.Aggregated, sum(b.Dropped), b.Dropped["ignored"])
 	for i := range s.Destinations {
-		b := &s.Destinations[i].Books
-		f.ok(about, "of %d counted %s has %d; %d did not get there, %d are still here", s.Books.Aggregated,
-			s.Destinations[i].Name, b.Flushed, b.Unsent, b.Held)
+		d := &s.Destinations[i].Books
+		unsent := sum(d.UnsentBy)
+		f.balance(subject, s, b.Aggregated, d.Flushed+unsent+d.Held+d.BeforeFound,
+			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
+			b.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Held)
 	}
-	f.reasons(Wrong, about, s.Books.Dropped, droppedFixes, "%d spans came and were not counted: %s")
-	if n := s.Books.Dropped["left_to_agent"]; n > 0 {
-		f.add(Notice, about, "none is needed for the totals; the door's line says why",
-			"%d spans could not be counted here and went on, for the agent to count", n)
+	f.reasons(Wrong, subject, b.Dropped, droppedFixes, "%d received spans were dropped: %s")
+	if n := b.Dropped["left_to_agent"]; n > 0 {
+		f.add(Notice, subject, "no fix is needed for the totals; the findings about the receiver apm have the reasons",
+			"%d received spans were forwarded without being counted, so that the agent counts them", n)
 	}
-	f.reasons(Wrong, about, s.ClientLost, lostFixes, "%d spans never came, as their clients say: %s")
+	f.reasons(Wrong, subject, s.ClientLost, lostFixes, "%d spans were lost in native clients, as they report: %s")
 	for _, name := range sortedNonZero(s.Collapsed) {
-		fix := "find what has so many values and shorten it, or raise --cardinality-limit " + name + "=N"
+		fix := "shorten the values in the application, or raise --cardinality-limit " + name + "=N"
 		switch name {
 		case "whole_key":
 			fix = "raise --max-aggregates and --label-bytes"
 		case "origin":
-			fix = "raise --max-origins, or name less in --otlp-resource-attributes"
+			fix = "raise --max-origins, or list fewer attributes in --otlp-resource-attributes"
 		}
-		f.add(Notice, about, fix, "%d spans are counted without their own %s, which had too many values",
+		f.add(Notice, subject, fix, "%d spans are counted with a replaced %s, because it has too many distinct values",
 			s.Collapsed[name], name)
 	}
 	if s.Early > 0 {
-		f.add(Notice, about, "set the clock of who sends them by NTP", "%d spans end in the future", s.Early)
+		f.add(Notice, subject, "synchronize the clocks of the senders, for example with NTP",
+			"%d received spans end in the future", s.Early)
 	}
 }
 
-// requestFixes are fixes for requests that were not counted, by result.
-var requestFixes = map[string]string{
-	"unparsable": "what its sender writes is no valid body; spanstatsd's log says what is wrong with it",
-	"no_room":    "there is too little CPU or memory to count it: raise --ring-slots, or the limits",
-	"too_many":   "it has more spans than the rings have slots: raise --ring-slots, or lower the batch",
-	"too_large":  "raise the door's --...-max-body and --...-max-body-bytes, or lower the batch",
-	"busy":       "all workers that count were taken: give the daemon more CPU",
-	"not_wanted": "the agent takes no statistics: see its line below",
-	"refused":    "path, method or headers are not accepted here: check the sender's endpoint and protocol",
-	"bug":        "please report it, with the daemon's log",
+// balance adds an OK finding if both sides of an equation are equal. A status is read while spans move, so a difference
+// of at most the slots of all rings does not prove a bug.
+func (f *Findings) balance(subject string, s *status.Status, left, right uint64, format string, args ...any) {
+	switch moving := left - right; {
+	case moving == 0:
+		f.ok(subject, format, args...)
+	case moving <= uint64(max(s.Partitions.Slots, 0)):
+		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
+			format+", and %d are in transit", append(args, moving)...)
+	default:
+		f.add(Wrong, subject, reportBug, "the accounting does not balance: "+format, args...)
+	}
 }
 
-const clientFix = "a client writes what the protocol does not allow: spanstatsd-lab check-client says what"
+const reportBug = "report a bug, with the log of the daemon"
+
+// requestFixes are fixes for requests that were not counted, by result.
+var requestFixes = map[string]string{
+	"unparsable": "fix the sender, whose request body is invalid; the log of the daemon has the position",
+	"no_room":    "give the daemon more CPU or memory, or raise --ring-slots: there was no capacity to count it",
+	"too_many":   "raise --ring-slots, or lower the batch size of the sender: it has more spans than a ring has slots",
+	"too_large":  "raise the --...-max-body and --...-max-body-bytes of the receiver, or lower the batch size of the sender",
+	"busy":       "give the daemon more CPU: all workers of the receiver were busy",
+	"not_wanted": "enable statistics in the agent: it does not accept any",
+	"refused":    "correct the endpoint and the protocol of the sender: its path, method or headers are not accepted here",
+	"bug":        reportBug,
+}
+
+const clientFix = "fix the client, which violates the protocol; `spanstatsd-lab check-client` finds the position"
 
 // unsentFixes are fixes for spans in abandoned payloads, by reason.
 var unsentFixes = map[string]string{
-	"expired":     "it was away for longer than --retry-age: see why, or raise that",
-	"queue_full":  "it was away for too long: raise --retry-bytes",
-	"rejected":    "it refused the payload: its own log says why",
-	"ambiguous":   "it did not answer what was sent whole: it may have those spans; look at its load",
-	"not_wanted":  "it takes no statistics: see its line above",
+	"expired":     "make the destination reachable, or raise --retry-age: it did not accept the payload in time",
+	"queue_full":  "make the destination reachable, or raise --retry-bytes: the queue was full",
+	"rejected":    "read the log of the destination: it rejected the payload",
+	"ambiguous":   "check the load of the destination: it got a complete payload and did not respond, so it may have the spans",
+	"not_wanted":  "enable statistics in the destination: it does not accept any",
 	"shutdown":    "raise --shutdown-grace, and terminationGracePeriodSeconds with it",
-	"unencodable": requestFixes["bug"],
+	"unencodable": reportBug,
 }
 
 // droppedFixes are fixes for spans that were received and not counted, by reason.
 var droppedFixes = map[string]string{
-	"ring_full":       "the drainers can't keep up: give CPU, or raise --drainers or --ring-slots",
-	"over_share":      "one tracer sends more than can be counted: give CPU, or raise --ring-slots",
+	"ring_full":       "give the daemon more CPU, or raise --drainers or --ring-slots: the drainers could not keep up",
+	"over_share":      "give the daemon more CPU, or raise --ring-slots: one sender sends more than its share",
 	"malformed":       clientFix,
 	"batch_too_large": requestFixes["too_many"],
 	"not_wanted":      requestFixes["not_wanted"],
-	"refused":         "their connection was refused, see door socket, or a Zipkin request found no room, see door zipkin",
-	"ring_contended":  requestFixes["bug"],
-	"bug":             requestFixes["bug"],
-	"shutdown":        unsentFixes["shutdown"],
+	"refused": "see the findings about the receivers socket and zipkin: the connection was rejected, or there was no " +
+		"capacity for a Zipkin request",
+	"ring_contended": reportBug,
+	"bug":            reportBug,
+	"shutdown":       unsentFixes["shutdown"],
 }
 
 // lostFixes are fixes for spans that clients have lost, by reason.
 var lostFixes = map[string]string{
-	"buffer_full":  "the daemon was slower than the client: give it CPU, or the client a larger buffer",
-	"closed":       "the application ended before its client was closed",
-	"daemon_died":  "see why the daemon was killed",
-	"ambiguous":    "the same; of these nobody knows",
-	"disconnected": "the daemon was away: start it before the application, as a sidecar of init containers",
-	"too_large":    "a span's labels are longer than a message may be",
-	"not_wanted":   requestFixes["not_wanted"],
-	"other":        "the client's log says why",
+	"buffer_full": "give the daemon more CPU, or the client a larger buffer: the daemon was slower than the client",
+	"closed":      "close the client before the application exits, so that it sends its buffer",
+	"daemon_died": "find out why the daemon crashed or was killed; the client could not keep all spans until the next one",
+	"ambiguous":   "find out why the daemon crashed or was killed; a destination may have these spans",
+	"disconnected": "start the daemon before the application, as an init container with restartPolicy Always: there was " +
+		"no daemon for too long",
+	"too_large":  "shorten the labels in the application: a span is larger than a message of the protocol may be",
+	"not_wanted": requestFixes["not_wanted"],
+	"other":      "read the log of the client",
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -17,41 +18,45 @@ const (
 
 // destinations checks each destination: its state, unsent spans, queue and clock.
 func (f *Findings) destinations(s *status.Status) {
+	if len(s.Destinations) == 0 {
+		f.add(Wrong, "destinations", "set --prometheus, --otlp-metrics-endpoint or --agent-url",
+			"the daemon exports to no destination")
+	}
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
-		about := "destination " + d.Name
+		subject := "destination " + d.Name
 		if d.Scraped == nil {
-			f.state(about, d.URL, string(d.State), lastError(d.Flushes))
+			f.state(subject, d.URL, d.State, lastError(d.Flushes))
 		} else {
-			f.scraped(about, s, d)
+			f.scraped(subject, s, d)
 		}
-		f.reasons(Wrong, about, d.Books.UnsentBy, unsentFixes, "%d spans did not get there: %s")
+		f.reasons(Wrong, subject, d.Books.UnsentBy, unsentFixes, "%d counted spans could not be sent: %s")
 		if d.Retry.MaxBytes > 0 && d.Retry.Bytes > d.Retry.MaxBytes/2 {
-			f.add(Wrong, about, "see why it does not take them, or raise --retry-bytes",
-				"%d payloads wait in more than half of --retry-bytes, the oldest for %.0f s",
+			f.add(Wrong, subject, "make the destination accept payloads, or raise --retry-bytes",
+				"%d payloads are queued and use more than half of --retry-bytes, the oldest for %.0f s",
 				d.Retry.Payloads, d.Retry.OldestSeconds)
 		}
-		f.clock(about, d.Clock)
+		f.clock(subject, d.Clock)
 	}
 }
 
 // state reports the state of a push destination or an upstream.
-func (f *Findings) state(about, url, state, lastErr string) {
+func (f *Findings) state(subject, url string, state export.State, lastErr string) {
 	if lastErr != "" {
 		lastErr = ": " + lastErr
 	}
 	switch state {
-	case "takes":
-		f.ok(about, "%s took what was sent to it last", url)
-	case "silent":
-		f.add(Wrong, about, "see whether it runs, and whether the address is right", "%s does not answer%s",
+	case export.StateAccepting:
+		f.ok(subject, "%s accepted the last request, or got none yet", url)
+	case export.StateUnreachable:
+		f.add(Wrong, subject, "check whether it is running, and whether the address is correct", "%s does not respond%s",
 			url, lastErr)
-	case "looked_for":
-		f.add(Notice, about, "give --agent-url where there is one, or another destination, or off",
-			"nobody named an agent, and none is found at %s", url)
+	case export.StateDiscovering:
+		f.add(Notice, subject, "set --agent-url to the address of the agent, or to off if there is none",
+			"no agent was found at %s, and none is configured", url)
 	default:
-		f.add(Wrong, about, "have it take statistics: an old agent does not, nor one that has them off",
-			"%s answers, and takes nothing%s", url, lastErr)
+		f.add(Wrong, subject, "read its log; an agent must be recent enough to accept statistics, and have them enabled",
+			"%s responds, but rejected the last request%s", url, lastErr)
 	}
 }
 
@@ -66,28 +71,30 @@ func lastError(flushes []export.Flush) string {
 }
 
 // scraped checks when a destination was last scraped.
-func (f *Findings) scraped(about string, s *status.Status, d *status.DestinationStatus) {
-	since, message := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
+func (f *Findings) scraped(subject string, s *status.Status, d *status.DestinationStatus) {
+	since, message := s.At.Sub(d.Scraped.Last), "the last scrape was %.0f s ago"
 	if d.Scraped.Last.IsZero() {
-		since, message = s.At.Sub(s.Started), "nobody has scraped it since the start, %.0f s ago"
+		since, message = s.At.Sub(s.Started), "no scrape since the start, %.0f s ago"
 	}
 	if since > staleAfter {
-		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr", message,
-			since.Seconds())
+		f.add(Wrong, subject, "add a scrape job to Prometheus for "+d.URL+" at the address of --prometheus-addr or --http-addr",
+			message, since.Seconds())
 		return
 	}
-	f.ok(about, message, since.Seconds())
+	f.ok(subject, message, since.Seconds())
 }
 
 // clock checks the difference between a destination's clock and the daemon's.
-func (f *Findings) clock(about string, c *status.Clock) {
+func (f *Findings) clock(subject string, c *status.Clock) {
 	if c == nil {
 		return
 	}
-	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > maxClockDiff {
-		f.add(Wrong, about, "set both clocks by NTP; until then statistics lie in other buckets than traces",
-			"its clock differs by %.0f s from the daemon's", c.AheadSeconds)
+	if math.Abs(c.AheadSeconds) > maxClockDiff.Seconds() {
+		f.add(Wrong, subject, "synchronize both clocks, for example with NTP; until then, statistics and traces of the same "+
+			"request have different times", "the clock of the destination differs by %.0f s from the clock of the daemon",
+			c.AheadSeconds)
 		return
 	}
-	f.ok(about, "its clock is the daemon's within %.0f s", maxClockDiff.Seconds())
+	f.ok(subject, "the clock of the destination differs by at most %.0f s from the clock of the daemon",
+		maxClockDiff.Seconds())
 }

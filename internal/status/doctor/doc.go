@@ -7,7 +7,8 @@
 // # Findings
 //
 // OK means that there is no problem. Notice is not a problem, but can explain surprising numbers. Wrong is a problem.
-// Every finding that is not OK has a fix.
+// Every finding that is not OK has a fix. Verdicts are computed from counts and states. Texts from the status are only
+// quoted, with control characters escaped, so a status can't add findings of its own.
 //
 // # Concurrency and limits
 //

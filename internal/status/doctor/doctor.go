@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
 // Verdict is the severity of a finding.
@@ -18,35 +19,43 @@ const (
 	Wrong  Verdict = "wrong"
 )
 
-// Finding is one statement about a daemon.
+// Finding is one statement about a daemon. Its texts contain no control characters.
 type Finding struct {
-	Subject string  `json:"about"`
+	Subject string  `json:"subject"`
 	Verdict Verdict `json:"verdict"`
-	Message string  `json:"says"`
-	Fix     string  `json:"mend,omitempty"`
+	Message string  `json:"message"`
+	Fix     string  `json:"fix,omitempty"`
 }
 
 // Findings are the findings about a daemon, in the order of the data flow.
 type Findings []Finding
 
-// ok adds a finding about a subject that is right.
-func (f *Findings) ok(about, format string, args ...any) {
-	f.add(OK, about, "", format, args...)
+// ok adds a finding about a subject without a problem.
+func (f *Findings) ok(subject, format string, args ...any) {
+	f.Add(OK, subject, "", fmt.Sprintf(format, args...))
 }
 
 // add adds a finding about a subject.
-func (f *Findings) add(v Verdict, about, fix, format string, args ...any) {
-	*f = append(*f, Finding{Subject: about, Verdict: v, Message: fmt.Sprintf(format, args...), Fix: fix})
+func (f *Findings) add(v Verdict, subject, fix, format string, args ...any) {
+	f.Add(v, subject, fix, fmt.Sprintf(format, args...))
+}
+
+// Add adds a finding about a subject. Names, addresses and error messages in its texts can come from anywhere, so Add
+// escapes control characters, and they can't look like another finding.
+func (f *Findings) Add(v Verdict, subject, fix, message string) {
+	*f = append(*f, Finding{
+		Subject: sanitize.Text(subject), Verdict: v, Message: sanitize.Text(message), Fix: sanitize.Text(fix),
+	})
 }
 
 // reasons adds a finding for each reason in counts that has a count above 0 and an entry in fixes. format gets the count
 // and the reason.
-func (f *Findings) reasons(v Verdict, about string, counts map[string]uint64, fixes map[string]string,
+func (f *Findings) reasons(v Verdict, subject string, counts map[string]uint64, fixes map[string]string,
 	format string,
 ) {
 	for _, reason := range sortedNonZero(counts) {
 		if fix, known := fixes[reason]; known {
-			f.add(v, about, fix, format, counts[reason], reason)
+			f.add(v, subject, fix, format, counts[reason], reason)
 		}
 	}
 }
@@ -87,29 +96,30 @@ func Look(s *status.Status, version string) Findings {
 	f.program(s, version)
 	f.receivers(s)
 	f.sdks(s)
+	f.sampling(s)
 	f.twice(s)
 	f.destinations(s)
-	f.sums(s)
+	f.accounting(s)
 	f.limits(s)
 	return f
 }
 
 // program checks readiness, the version, and crashed predecessors.
 func (f *Findings) program(s *status.Status, version string) {
-	const about = "program"
+	const subject = "program"
 	switch {
 	case !s.Ready:
-		f.add(Wrong, about, "what it waits for is in its log", "it is not ready: %s", s.NotReady)
+		f.add(Wrong, subject, "read the log of the daemon for the cause", "the daemon is not ready: %s", s.NotReady)
 	case s.Version != version:
-		f.add(Notice, about, "look with the daemon's own program",
-			"the daemon is version %s, and this program is %s", s.Version, version)
+		f.add(Notice, subject, "run the doctor of the same version as the daemon",
+			"the daemon is version %s, and this program is version %s", s.Version, version)
 	default:
-		f.ok(about, "version %s, running for %.0f s", s.Version, s.UptimeSeconds)
+		f.ok(subject, "version %s is ready, and has been running for %.0f s", s.Version, s.UptimeSeconds)
 	}
-	if lost := s.Killed.Sum(); s.Died > 0 {
-		f.add(Wrong, about, "the events of its pod say why: give it memory, or time to stop "+
-			"(terminationGracePeriodSeconds)",
-			"%d daemons before this one were killed; %d spans were lost with them, and %d more may be",
-			s.Died, lost.Lost, lost.Ambiguous)
+	if lost := s.LostToCrashes.Sum(); s.Crashed > 0 {
+		f.add(Wrong, subject, "find the cause in the events of the pod: raise the memory limit after OOMKilled, and "+
+			"terminationGracePeriodSeconds after a kill during shutdown",
+			"previous daemons that crashed or were killed: %d; with them, %d spans were lost, and %d more may be lost",
+			s.Crashed, lost.Lost, lost.Ambiguous)
 	}
 }

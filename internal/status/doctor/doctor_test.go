@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
@@ -23,28 +24,35 @@ func healthy() *status.Status {
 		Ready: true,
 	}
 	s.Books = status.Books{
-		Received: 9, Aggregated: 7, Balanced: true,
+		Received: 9, Aggregated: 7, AdjustedCount: 7, Balanced: true,
 		Dropped: map[string]uint64{"ignored": 2},
 	}
-	s.Killed = recovery.Losses{}
+	s.LostToCrashes = recovery.Losses{}
 	s.Cycle.IntervalSeconds = 10
 	s.Connections = status.Connections{Live: 1, Total: 2, Faults: map[string]uint64{"bad_frame": 0}}
-	s.Receivers = map[string]*status.ForwardingReceiver{"otlp": {
-		Receives: "OTLP",
-		Receiver: status.Receiver{Requests: map[string]uint64{"counted": 3}, LastHeard: at.Add(-time.Second)},
-		Forward:  &status.Forward{URL: "http://collector:4318", State: "takes"},
-	}}
+	s.Receivers = map[string]*status.Receiver{
+		"otlp": {
+			Data: "OTLP", Requests: map[string]uint64{"counted": 3}, LastResponse: at.Add(-time.Second),
+			Forward: &status.Forward{URL: "http://collector:4318", State: export.StateAccepting},
+		},
+		"apm": {
+			Requests: map[string]uint64{"counted": 3}, LastResponse: at.Add(-time.Second),
+			Datadog: &status.Datadog{Statistics: map[string]uint64{}},
+		},
+	}
 	s.SDKs = &sdkmetrics.Sums{Started: 7, Sampled: 7, Exported: 7}
-	s.APM = &status.APM{Statistics: map[string]uint64{}}
 	s.Destinations = []status.DestinationStatus{
 		{
 			Name:  "agent",
 			URL:   "http://agent:8126",
-			State: "takes",
+			State: export.StateAccepting,
 			Retry: status.Retry{Bytes: 1, MaxBytes: 100},
 			Books: status.DeliveryBooks{Flushed: 7}, Clock: &status.Clock{AheadSeconds: 1},
 		},
-		{Name: "prometheus", URL: "/metrics/spans", Scraped: &status.Scraped{Last: at.Add(-9 * time.Second)}},
+		{
+			Name: "prometheus", URL: "/metrics/spans", Scraped: &status.Scraped{Last: at.Add(-9 * time.Second)},
+			Books: status.DeliveryBooks{Held: 7},
+		},
 	}
 	s.Memory = status.Memory{
 		TotalBytes: 10 << 20, LimitBytes: 64 << 20, LimitSource: "/sys/fs/cgroup/memory.max",
@@ -61,11 +69,11 @@ func healthy() *status.Status {
 	return s
 }
 
-// TestEachFindingIsTrueOfAStatus checks that each finding occurs for its status, and not for a healthy one.
-func TestEachFindingIsTrueOfAStatus(t *testing.T) {
+// TestLook_EachFinding checks that each finding occurs for its status, and not for a healthy one.
+func TestLook_EachFinding(t *testing.T) {
 	for _, one := range doctor.Look(healthy(), version) {
 		if one.Verdict != doctor.OK || one.Fix != "" {
-			t.Errorf("of a healthy daemon it says %+v", one)
+			t.Errorf("finding about a healthy daemon: %+v", one)
 		}
 	}
 	for _, c := range []struct {
@@ -73,139 +81,153 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		says    string
 		change  func(*status.Status)
 	}{
-		{doctor.Wrong, "program: it is not ready: a socket", func(s *status.Status) {
+		{doctor.Wrong, "program: the daemon is not ready: a socket", func(s *status.Status) {
 			s.Ready, s.NotReady = false, "a socket"
 		}},
 		{
-			doctor.Notice, "sdks: of 7 spans they sampled 4 away",
+			doctor.Notice, "sampling: SDKs report that they sampled 3 of 7 started spans",
 			func(s *status.Status) { s.SDKs.Sampled = 3 },
 		},
-		{doctor.Wrong, "sdks: 2 spans never left their SDK", func(s *status.Status) { s.SDKs.Dropped = 2 }},
-		{doctor.Wrong, "sdks: 2 spans were given up", func(s *status.Status) { s.SDKs.Failed = 2 }},
+		{doctor.Wrong, "sdks: SDKs report 2 spans dropped before export", func(s *status.Status) { s.SDKs.Dropped = 2 }},
+		{doctor.Wrong, "sdks: SDKs report 2 spans that their exporter failed", func(s *status.Status) { s.SDKs.Failed = 2 }},
 		{
-			doctor.Notice, "sdks: they exported 20 spans, of which at most 9 came here",
+			doctor.Notice, "sdks: SDKs report 20 exported spans, but only 9 were received here",
 			func(s *status.Status) { s.SDKs.Exported = 20 },
 		},
 		{doctor.Notice, "program: the daemon is version 2", func(s *status.Status) { s.Version = "2" }},
-		{doctor.Wrong, "program: 2 daemons before this one were killed; 5 spans", func(s *status.Status) {
-			s.Died, s.Killed.Receivers = 2, map[string]recovery.Loss{"otlp": {Lost: 5}}
+		{doctor.Wrong, "program: previous daemons that crashed or were killed: 2; with them, 5 spans were lost", func(s *status.Status) {
+			s.Crashed, s.LostToCrashes.Receivers = 2, map[string]recovery.Loss{"otlp": {Lost: 5}}
 		}},
-		{doctor.Notice, "door socket: no client has connected", func(s *status.Status) {
+		{doctor.Notice, "receiver socket: no native client has connected, and no other", func(s *status.Status) {
 			s.Connections.Total, s.Receivers = 0, nil
 		}},
-		{doctor.Wrong, "door socket: 4 connections were closed: not_allowed", func(s *status.Status) {
+		{doctor.Wrong, "receiver socket: 4 connections of native clients were closed: not_allowed", func(s *status.Status) {
 			s.Connections.Faults["not_allowed"] = 4
 		}},
-		{doctor.Notice, "door otlp: it is open, and nobody has sent OTLP", func(s *status.Status) {
-			s.Receivers["otlp"].LastHeard = time.Time{}
+		{doctor.Notice, "receiver otlp: no sender has connected yet", func(s *status.Status) {
+			s.Receivers["otlp"].LastResponse = time.Time{}
 		}},
-		{doctor.Wrong, "door otlp: 3 connections found no room", func(s *status.Status) {
+		{doctor.Wrong, "receiver otlp: 3 connections over the limit were rejected", func(s *status.Status) {
 			s.Receivers["otlp"].Refused = 3
 		}},
-		{doctor.Wrong, "door otlp: 6 requests were not counted: too_large", func(s *status.Status) {
+		{doctor.Wrong, "receiver otlp: 6 requests were not counted: too_large", func(s *status.Status) {
 			s.Receivers["otlp"].Requests["too_large"] = 6
 		}},
-		{doctor.Wrong, "door otlp: 6 requests were not counted: refused", func(s *status.Status) {
+		{doctor.Wrong, "receiver otlp: 6 requests were not counted: refused", func(s *status.Status) {
 			d := s.Receivers["otlp"]
 			d.Requests["refused"], d.RefusedSignals = 9, map[string]uint64{"metrics": 2, "logs": 1}
 		}},
-		{doctor.Notice, "door otlp: 2 requests with metrics were refused", func(s *status.Status) {
+		{doctor.Notice, "receiver otlp: 2 requests with metrics were rejected", func(s *status.Status) {
 			d := s.Receivers["otlp"]
 			d.Requests["refused"], d.RefusedSignals = 2, map[string]uint64{"metrics": 2, "logs": 0}
 		}},
 		{
-			doctor.Wrong, "door otlp forward: http://collector:4318 does not answer: refused",
+			doctor.Wrong, "upstream of otlp: http://collector:4318 does not respond: refused",
 			func(s *status.Status) {
-				s.Receivers["otlp"].Forward.State, s.Receivers["otlp"].Forward.Said = "silent", "refused"
+				forward := s.Receivers["otlp"].Forward
+				forward.State, forward.LastError = export.StateUnreachable, "refused"
 			},
 		},
-		{doctor.Notice, "counted twice: door otlp: of 2 requests the sender", func(s *status.Status) {
+		{doctor.Notice, "counted twice: 2 requests to the receiver otlp were not counted", func(s *status.Status) {
 			s.Receivers["otlp"].Requests["computed_by_client"] = 2
 		}},
 		{
-			doctor.Notice, "counted twice: door otlp: what goes on to http://collector:4318",
+			doctor.Notice, "counted twice: requests forwarded to http://collector:4318 are marked",
 			func(s *status.Status) {
 				s.Config[0].Value = "header"
 			},
 		},
-		{doctor.Notice, "counted twice: 3 requests with statistics", func(s *status.Status) {
-			s.APM.Statistics["merged"], s.APM.Statistics["incompatible"] = 2, 1
+		{doctor.Notice, "counted twice: 3 requests to the receiver apm have statistics", func(s *status.Status) {
+			of := s.Receivers["apm"].Statistics
+			of["merged"], of["incompatible"] = 2, 1
 		}},
 		{
-			doctor.Wrong, "destination agent: http://agent:8126 answers, and takes nothing: 400",
+			doctor.Wrong, "destination agent: http://agent:8126 responds, but rejected the last request: 400",
 			func(s *status.Status) {
-				s.Destinations[0].State, s.Destinations[0].Flushes = "answers", []export.Flush{
+				s.Destinations[0].State, s.Destinations[0].Flushes = export.StateRejecting, []export.Flush{
 					{LastError: "400"},
 					{},
 				}
 			},
 		},
-		{doctor.Wrong, "destination agent: http://agent:8126 does not answer", func(s *status.Status) {
-			s.Destinations[0].State = "silent"
+		{doctor.Wrong, "destination agent: http://agent:8126 does not respond", func(s *status.Status) {
+			s.Destinations[0].State = export.StateUnreachable
 		}},
-		{doctor.Notice, "destination agent: nobody named an agent", func(s *status.Status) {
-			s.Destinations[0].State = "looked_for"
+		{doctor.Notice, "destination agent: no agent was found at http://agent:8126", func(s *status.Status) {
+			s.Destinations[0].State = export.StateDiscovering
 		}},
-		{doctor.Wrong, "destination agent: 8 spans did not get there: expired", func(s *status.Status) {
-			s.Destinations[0].Books.UnsentBy = map[string]uint64{"expired": 8}
+		{doctor.Wrong, "destination agent: 8 counted spans could not be sent: expired", func(s *status.Status) {
+			d := &s.Destinations[0].Books
+			d.Flushed, d.Unsent, d.UnsentBy = 0, 8, map[string]uint64{"expired": 8}
+			s.Books.Received, s.Books.Aggregated, s.Books.AdjustedCount = 10, 8, 8
+			s.Destinations[1].Books.Held = 8
 		}},
-		{doctor.Wrong, "destination agent: 5 payloads wait", func(s *status.Status) {
+		{doctor.Wrong, "destination agent: 5 payloads are queued", func(s *status.Status) {
 			s.Destinations[0].Retry = status.Retry{Payloads: 5, Bytes: 51, MaxBytes: 100}
 		}},
-		{doctor.Wrong, "destination agent: its clock differs by -6 s", func(s *status.Status) {
+		{doctor.Wrong, "destination agent: the clock of the destination differs by -6 s", func(s *status.Status) {
 			s.Destinations[0].Clock.AheadSeconds = -6
 		}},
 		{
-			doctor.Wrong, "destination prometheus: nobody has scraped it since the start, 3600 s ago",
+			doctor.Wrong, "destination prometheus: no scrape since the start, 3600 s ago",
 			func(s *status.Status) {
 				s.Destinations[1].Scraped.Last = time.Time{}
 			},
 		},
-		{doctor.Wrong, "destination prometheus: it was scraped 301 s ago", func(s *status.Status) {
+		{doctor.Wrong, "destination prometheus: the last scrape was 301 s ago", func(s *status.Status) {
 			s.Destinations[1].Scraped.Last = s.At.Add(-301 * time.Second)
 		}},
-		{doctor.Wrong, "sums: the books do not balance", func(s *status.Status) { s.Books.Balanced = false }},
-		{doctor.Wrong, "sums: 3 spans came and were not counted: ring_full", func(s *status.Status) {
-			s.Books.Dropped["ring_full"] = 3
+		{doctor.Wrong, "destinations: the daemon exports to no destination", func(s *status.Status) {
+			s.Destinations = nil
 		}},
-		{doctor.Wrong, "sums: 3 spans never came, as their clients say: buffer_full", func(s *status.Status) {
+		{doctor.Wrong, "accounting: the accounting does not balance: 10 spans received", func(s *status.Status) {
+			s.Books.Received++
+		}},
+		{doctor.Wrong, "accounting: the accounting does not balance: of 7 counted spans", func(s *status.Status) {
+			s.Destinations[1].Books.Held--
+		}},
+		{doctor.Notice, "accounting: 12 spans received = 7 counted + 2 dropped", func(s *status.Status) {
+			s.Books.Received, s.Partitions.Slots = 12, 64
+		}},
+		{doctor.Notice, "sampling: 7 counted spans stand for about 140", func(s *status.Status) {
+			s.Books.AdjustedCount = 140
+		}},
+		{doctor.Wrong, "accounting: 3 received spans were dropped: ring_full", func(s *status.Status) {
+			s.Books.Dropped["ring_full"], s.Books.Received = 3, 12
+		}},
+		{doctor.Wrong, "accounting: 3 spans were lost in native clients, as they report: buffer_full", func(s *status.Status) {
 			s.ClientLost = map[string]uint64{"buffer_full": 3}
 		}},
-		{doctor.Notice, "sums: 3 spans could not be counted here", func(s *status.Status) {
-			s.Books.Dropped["left_to_agent"] = 3
+		{doctor.Notice, "accounting: 3 received spans were forwarded without being counted", func(s *status.Status) {
+			s.Books.Dropped["left_to_agent"], s.Books.Received = 3, 12
 		}},
 		{
-			doctor.Notice, "door apm: 6 requests were left to the agent to count: unparsable",
-			func(s *status.Status) {
-				s.Receivers["apm"] = &status.ForwardingReceiver{Receiver: status.Receiver{
-					Requests:  map[string]uint64{"unparsable": 6},
-					LastHeard: s.At,
-				}}
-			},
+			doctor.Notice, "receiver apm: 6 requests were not counted here, but left to the agent: unparsable",
+			func(s *status.Status) { s.Receivers["apm"].Requests["unparsable"] = 6 },
 		},
-		{doctor.Notice, "sums: 3 spans are counted without their own origin", func(s *status.Status) {
+		{doctor.Notice, "accounting: 3 spans are counted with a replaced origin", func(s *status.Status) {
 			s.Collapsed = map[string]uint64{"origin": 3}
 		}},
-		{doctor.Notice, "sums: 7 spans end in the future", func(s *status.Status) { s.Early = 7 }},
-		{doctor.Notice, "limits: no limit of memory is known", func(s *status.Status) {
+		{doctor.Notice, "accounting: 7 received spans end in the future", func(s *status.Status) { s.Early = 7 }},
+		{doctor.Notice, "limits: no memory limit is set", func(s *status.Status) {
 			s.Memory.LimitBytes = 0
 		}},
-		{doctor.Wrong, "limits: all limits together may come to 65 MiB", func(s *status.Status) {
+		{doctor.Wrong, "limits: the configured limits allow 65 MiB", func(s *status.Status) {
 			s.Memory.TotalBytes = 65 << 20
 		}},
-		{doctor.Wrong, "limits: 60 MiB of 64 MiB are used", func(s *status.Status) {
+		{doctor.Wrong, "limits: 60 MiB of 64 MiB of memory are used", func(s *status.Status) {
 			s.Machine.ResidentBytes = 60 << 20
 		}},
-		{doctor.Wrong, "limits: it was held back for 40 s by its limit of 1.5", func(s *status.Status) {
+		{doctor.Wrong, "limits: the daemon was throttled for 40 s by its limit of 1.5", func(s *status.Status) {
 			s.Machine.ThrottledSeconds = 40
 		}},
-		{doctor.Notice, "limits: it uses 3 processors at a time", func(s *status.Status) {
+		{doctor.Notice, "limits: the daemon uses 3 processors in parallel", func(s *status.Status) {
 			s.Machine.Processors = 3
 		}},
 		{doctor.Wrong, "limits: 1000 of 1024 files are open", func(s *status.Status) {
 			s.Machine.OpenFiles = 1000
 		}},
-		{doctor.Notice, "limits: --max-connections is 40", func(s *status.Status) {
+		{doctor.Notice, "limits: --max-connections was lowered to 40", func(s *status.Status) {
 			s.Config = append(s.Config,
 				status.Setting{Name: "max-connections", Value: "40", Origin: "descriptors"})
 		}},
@@ -214,7 +236,7 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 		c.change(s)
 		findings := doctor.Look(s, version)
 		if !has(findings, c.verdict, c.says) {
-			t.Errorf("it does not say %s %q, but %+v", c.verdict, c.says, findings)
+			t.Errorf("no %s %q in %+v", c.verdict, c.says, findings)
 		}
 		if n := findings.Wrong(); (n > 0) != (c.verdict == doctor.Wrong) {
 			t.Errorf("%q: %d findings are wrong", c.says, n)
@@ -241,31 +263,31 @@ func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
 	d := s.Receivers["otlp"]
 	d.Forward, d.RefusedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
 	d.Requests["refused"] = 5
-	mends := map[string]string{}
+	fixes := map[string]string{}
 	for _, one := range doctor.Look(s, version) {
 		if one.Verdict != doctor.OK {
-			mends[one.Message] = one.Fix
+			fixes[one.Message] = one.Fix
 		}
 	}
-	if len(mends) != 2 {
-		t.Errorf("it finds %q", mends)
+	if len(fixes) != 2 {
+		t.Errorf("findings: %q", fixes)
 	}
 	for says, variable := range map[string]string{
 		"2 requests with metrics": "OTEL_METRICS_EXPORTER=none", "3 requests with logs": "OTEL_LOGS_EXPORTER=none",
 	} {
 		isSaid := false
-		for said, mend := range mends {
-			isSaid = isSaid || strings.HasPrefix(said, says) && strings.Contains(said, "no spans") &&
-				strings.Contains(mend, variable) && !strings.Contains(said+mend, "destination")
+		for message, fix := range fixes {
+			isSaid = isSaid || strings.HasPrefix(message, says) && strings.Contains(message, "no spans") &&
+				strings.Contains(fix, variable) && !strings.Contains(message+fix, "destination")
 		}
 		if !isSaid {
-			t.Errorf("it does not say %q and %q: %q", says, variable, mends)
+			t.Errorf("no %q with %q in %q", says, variable, fixes)
 		}
 	}
 }
 
-// TestWhatArrivedIsComparedWithWhatWasGivenOut compares the spans of one daemon with a sum over all daemons.
-func TestWhatArrivedIsComparedWithWhatWasGivenOut(t *testing.T) {
+// TestArrived_Verdicts compares the spans of one daemon with a sum over all daemons.
+func TestArrived_Verdicts(t *testing.T) {
 	for _, c := range []struct {
 		flushed uint64
 		has     bool
@@ -274,12 +296,12 @@ func TestWhatArrivedIsComparedWithWhatWasGivenOut(t *testing.T) {
 		verdict doctor.Verdict
 		says    string
 	}{
-		{100, true, 100, 0, doctor.OK, "prometheus: it has 100 calls of all daemons"},
-		{100, true, 99, 0, doctor.Notice, "prometheus: it has 99 calls"},
-		{100, false, 0, 0, doctor.Wrong, "prometheus: 100 spans were given out, and it has no calls"},
-		{0, false, 0, 0, doctor.Notice, "prometheus: it has no calls, and none"},
-		{100, true, 5000, 0, doctor.OK, "prometheus: it has 5000 calls"},
-		{1, true, 5, -6 * time.Second, doctor.Wrong, "prometheus: its clock differs by -6 s"},
+		{100, true, 100, 0, doctor.OK, "prometheus: Prometheus has 100 calls of all daemons"},
+		{100, true, 99, 0, doctor.Notice, "prometheus: Prometheus has 99 calls"},
+		{100, false, 0, 0, doctor.Wrong, "prometheus: 100 spans were exported, but Prometheus has no calls"},
+		{0, false, 0, 0, doctor.Notice, "prometheus: no span was exported yet"},
+		{100, true, 5000, 0, doctor.OK, "prometheus: Prometheus has 5000 calls"},
+		{1, true, 5, -6 * time.Second, doctor.Wrong, "prometheus: the clock of Prometheus differs by -6 s"},
 	} {
 		s, f := healthy(), doctor.Findings{}
 		s.Destinations[1].Books.Flushed = c.flushed
@@ -290,9 +312,9 @@ func TestWhatArrivedIsComparedWithWhatWasGivenOut(t *testing.T) {
 	}
 }
 
-// TestWhatHasOtherNamesIsNotExpected checks that calls exported to an agent, or under Datadog's names, are not
+// TestArrived_OtherNames checks that calls exported to an agent, or under Datadog's names, are not
 // expected in Prometheus.
-func TestWhatHasOtherNamesIsNotExpected(t *testing.T) {
+func TestArrived_OtherNames(t *testing.T) {
 	s, f := healthy(), doctor.Findings{}
 	s.Destinations = append(s.Destinations[:1],
 		status.DestinationStatus{Name: "otlp", Books: status.DeliveryBooks{Flushed: 9}})
@@ -306,9 +328,8 @@ func TestWhatHasOtherNamesIsNotExpected(t *testing.T) {
 	}
 }
 
-// TestADaemonOfBeforeSaysNothingOfItsMachine checks that the status of an older daemon causes no finding about the
-// machine.
-func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
+// TestLook_NoMachine checks that a status without facts about the machine causes no finding about it.
+func TestLook_NoMachine(t *testing.T) {
 	s := healthy()
 	s.Machine = status.Machine{}
 	for _, one := range doctor.Look(s, version) {
@@ -318,14 +339,14 @@ func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
 	}
 }
 
-// TestWhereNotAllIsReceivedNothingIsMissing covers the agent's rules, which ignore some spans, and spans counted by
+// TestLook_ExportedSpansNotReceived covers the agent's rules, which ignore some spans, and spans counted by
 // the sender, which are not received.
-func TestWhereNotAllIsReceivedNothingIsMissing(t *testing.T) {
+func TestLook_ExportedSpansNotReceived(t *testing.T) {
 	for name, change := range map[string]func(*status.Status){
-		"reading": func(s *status.Status) {
+		"semantics": func(s *status.Status) {
 			s.Config = append(s.Config, status.Setting{Name: "otlp-semantics", Value: "datadog"})
 		},
-		"counted before": func(s *status.Status) { s.Receivers["otlp"].Requests["computed_by_client"] = 1 },
+		"computed by the client": func(s *status.Status) { s.Receivers["otlp"].Requests["computed_by_client"] = 1 },
 	} {
 		s := healthy()
 		s.SDKs.Exported = 20
@@ -335,5 +356,43 @@ func TestWhereNotAllIsReceivedNothingIsMissing(t *testing.T) {
 				t.Errorf("%s: it says %+v", name, one)
 			}
 		}
+	}
+}
+
+// TestLook_TextsCannotForgeFindings puts line breaks and control characters into every text of a status.
+func TestLook_TextsCannotForgeFindings(t *testing.T) {
+	const hostile = "x\nok      accounting: all is well\x1b[2J\x1b]0;owned\a\u202e\u009b31m"
+	s := healthy()
+	s.Version, s.Crashed = hostile, 1
+	s.Receivers = map[string]*status.Receiver{hostile: {
+		Refused: 1, Requests: map[string]uint64{hostile: 1, "refused": 1, "computed_by_client": 1},
+		RefusedSignals: map[string]uint64{hostile: 1},
+		Forward:        &status.Forward{URL: hostile, State: hostile, LastError: hostile},
+	}}
+	s.Destinations = []status.DestinationStatus{
+		{Name: hostile, URL: hostile, State: export.StateUnreachable, Flushes: []export.Flush{{LastError: hostile}}},
+		{Name: hostile, URL: hostile, Scraped: &status.Scraped{}},
+	}
+	s.Collapsed = map[string]uint64{hostile: 1}
+	s.Memory.LimitSource, s.Memory.TotalBytes = hostile, 99<<20
+	s.Config = []status.Setting{{Name: hostile, Value: hostile, Origin: status.FromDescriptors}, {Name: "socket", Value: hostile}}
+	findings := doctor.Look(s, version)
+	s.Receivers, s.Connections.Total = nil, 0
+	findings = append(findings, doctor.Look(s, version)...)
+	for _, one := range findings {
+		if text := one.Subject + one.Message + one.Fix; strings.ContainsFunc(text, unicode.IsControl) ||
+			strings.Contains(text, "\u202e") {
+			t.Errorf("control characters in %+v", one)
+		}
+	}
+	if n := findings.Wrong(); n < 10 {
+		t.Errorf("only %d findings are wrong: %+v", n, findings)
+	}
+}
+
+// TestLook_EmptyStatus checks that a status without any facts is not healthy.
+func TestLook_EmptyStatus(t *testing.T) {
+	if f := doctor.Look(&status.Status{Schema: status.StatusSchema}, version); f.Wrong() < 2 {
+		t.Errorf("findings about an empty status: %+v", f)
 	}
 }

@@ -19,6 +19,9 @@ const CallsQuery = `sum({__name__=~"traces_span_metrics_calls_total|traces_spanm
 // maxPrometheusAnswer is the maximum length of a response of Prometheus. The response has only one number.
 const maxPrometheusAnswer = 64 << 10
 
+// PrometheusSubject is the subject of findings about Prometheus.
+const PrometheusSubject = "prometheus"
+
 // Arrival is the result of AskPrometheus.
 type Arrival struct {
 	Has   bool // whether Prometheus has series with calls of the last five minutes
@@ -36,7 +39,7 @@ func AskPrometheus(ctx context.Context, base *url.URL) (a Arrival, err error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return a, fmt.Errorf("query Prometheus: %w; does --prometheus name its address?", err)
+		return a, fmt.Errorf("query Prometheus: %w", err)
 	}
 	defer response.Body.Close()
 	var answer struct {
@@ -47,8 +50,7 @@ func AskPrometheus(ctx context.Context, base *url.URL) (a Arrival, err error) {
 	}
 	err = json.NewDecoder(io.LimitReader(response.Body, maxPrometheusAnswer)).Decode(&answer)
 	if err != nil || answer.Status != "success" {
-		return a, fmt.Errorf("query Prometheus: %s answered %s %s; is this a Prometheus?", base.Redacted(),
-			response.Status, answer.Error)
+		return a, fmt.Errorf("query Prometheus: %s responded with %s %s", base.Redacted(), response.Status, answer.Error)
 	}
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		a.At = date
@@ -66,7 +68,7 @@ func AskPrometheus(ctx context.Context, base *url.URL) (a Arrival, err error) {
 // several calls. It can have fewer because of spans counted since the last scrape, and of series
 // that have ended.
 func (f *Findings) Arrived(s *status.Status, a Arrival) {
-	const about = "prometheus"
+	const subject = PrometheusSubject
 	flushed := uint64(0)
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
@@ -76,19 +78,19 @@ func (f *Findings) Arrived(s *status.Status, a Arrival) {
 	}
 	switch {
 	case !a.Has && flushed > 0:
-		f.add(Wrong, about, "see its page of targets for an error, or whether it drops or renames series",
-			"%d spans were given out, and it has no calls of anybody", flushed)
+		f.add(Wrong, subject, "look for an error on the page of targets in Prometheus, and for relabeling that drops series",
+			"%d spans were exported, but Prometheus has no calls", flushed)
 	case !a.Has:
-		f.add(Notice, about, "send a span, and look again in an interval",
-			"it has no calls, and none were given out")
+		f.add(Notice, subject, "send a span, and run the doctor again after the next scrape",
+			"no span was exported yet, and Prometheus has no calls")
 	case a.Calls < float64(flushed):
-		f.add(Notice, about, "look again in a minute; if it stays, see whether relabelling drops series",
-			"it has %.0f calls, and the daemon has given out %d spans", a.Calls, flushed)
+		f.add(Notice, subject, "run the doctor again in a minute; if the difference stays, look for relabeling that drops series",
+			"Prometheus has %.0f calls of all daemons, but this daemon alone has exported %d spans", a.Calls, flushed)
 	default:
-		f.ok(about, "it has %.0f calls of all daemons, and this one has given out %d spans", a.Calls, flushed)
+		f.ok(subject, "Prometheus has %.0f calls of all daemons; this daemon has exported %d spans", a.Calls, flushed)
 	}
 	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > maxClockDiff {
-		f.add(Wrong, about, "set both clocks by NTP", "its clock differs by %.0f s from the daemon's",
-			ahead.Seconds())
+		f.add(Wrong, subject, "synchronize both clocks, for example with NTP",
+			"the clock of Prometheus differs by %.0f s from the clock of the daemon", ahead.Seconds())
 	}
 }

@@ -79,16 +79,16 @@ export function drawCurve(svg, row, axis, spoken) {
 
 /** Draws the rates of received spans over time, the newest on the right. */
 export function drawHistory(samples, longest) {
-  const room = Math.min(Math.max(samples.length, 40), longest); // a few samples do not fill the whole width
+  const width = Math.min(Math.max(samples.length, 40), longest); // a few samples do not fill the whole width
   const svg = byId("history"), w = svg.clientWidth || 300, h = 56;
   set(svg, { viewBox: `0 0 ${w} ${h}` });
   if (!svg.firstChild) svg.append(make("path", { class: "area" }), make("path", { class: "line" }), make("line", { class: "base" }));
   const [area, line, base] = svg.children;
   const most = Math.max(1, ...samples) * 1.12;
-  const points = samples.map((n, i) => `${w - ((samples.length - 1 - i) / (room - 1)) * w} ${h - 1 - (n / most) * (h - 4)}`);
+  const points = samples.map((n, i) => `${w - ((samples.length - 1 - i) / (width - 1)) * w} ${h - 1 - (n / most) * (h - 4)}`);
   set(base, { x1: 0, x2: w, y1: h - 0.5, y2: h - 0.5 });
   if (points.length < 2) return;
   set(line, { d: "M" + points.join("L") });
-  set(area, { d: `M${w - ((samples.length - 1) / (room - 1)) * w} ${h}L${points.join("L")}L${w} ${h}Z` });
-  set(svg, { "aria-label": `Spans received a second since this page was opened: ${count(samples.at(-1))} now, ${count(Math.max(...samples))} at most` });
+  set(area, { d: `M${w - ((samples.length - 1) / (width - 1)) * w} ${h}L${points.join("L")}L${w} ${h}Z` });
+  set(svg, { "aria-label": `Spans received per second since this page was opened: ${count(samples.at(-1))} now, at most ${count(Math.max(...samples))}` });
 }

@@ -12,9 +12,9 @@ const WORD = 96; // width of a node's label
 
 const bands = [
   ["received", "aggregated"], ["received", "dropped"],
-  ["aggregated", "flushed"], ["aggregated", "held"], ["aggregated", "unsent"],
+  ["aggregated", "flushed"], ["aggregated", "pending"], ["aggregated", "unsent"],
 ];
-const columns = [["received"], ["aggregated", "dropped"], ["flushed", "held", "unsent"]];
+const columns = [["received"], ["aggregated", "dropped"], ["flushed", "pending", "unsent"]];
 const drawn = {};
 
 function prepare(svg) {
@@ -39,14 +39,14 @@ function prepare(svg) {
 }
 
 /** Returns the position and height of each node in a diagram of the given width, and the height of the diagram. */
-function layout(width, books) {
-  const height = (n) => (n === 0 ? 0 : Math.max(2.5, (n / Math.max(books.received.spans, 1)) * TALL));
+function layout(width, accounting) {
+  const height = (n) => (n === 0 ? 0 : Math.max(2.5, (n / Math.max(accounting.received.spans, 1)) * TALL));
   const nodes = {};
   let bottom = 0;
   columns.forEach((names, i) => {
     let y = 0;
     for (const name of names) {
-      const h = Math.min(height(books[name].spans), TALL);
+      const h = Math.min(height(accounting[name].spans), TALL);
       nodes[name] = { x: (width * i * 0.37), y, h };
       y += Math.max(h, LABEL) + GAP;
     }
@@ -57,13 +57,13 @@ function layout(width, books) {
 
 const curve = (x0, y0, x1, y1) => `C${(x0 + x1) / 2} ${y0} ${(x0 + x1) / 2} ${y1} ${x1} ${y1}`;
 
-/** Draws the accounting. books has the number of spans and the rate of each node. */
-export function drawFlow(books) {
+/** Draws the accounting. accounting has the number of spans and the rate of each node. */
+export function drawFlow(accounting) {
   const svg = byId("flow");
   if (!svg.firstChild) prepare(svg);
   const width = svg.clientWidth;
   if (width === 0) return; // on a phone the diagram is hidden, and the table is shown instead
-  const { nodes, bottom } = layout(width, books);
+  const { nodes, bottom } = layout(width, accounting);
   set(svg, { height: bottom + 4, viewBox: `0 0 ${width} ${bottom + 4}` });
   const left = {}; // height of each node that earlier bands use
   for (const [from, to] of bands) {
@@ -79,12 +79,12 @@ export function drawFlow(books) {
     // If the source has no bar, the dotted line begins to the right of its label.
     const hair = a.h ? { x: x0, y: Math.min(y, a.y + a.h) } : { x: a.x + WORD, y: a.y + LABEL / 2 - 4 };
     set(d.hair, { d: b.h ? "" : `M${hair.x} ${hair.y}${curve(hair.x, hair.y, x1, b.y + LABEL / 2 - 4)}` });
-    // The number of held spans rises and falls with every cycle, so its band has no animation.
-    const flows = b.h > 0 && to !== "held" && books[to].rate > 0;
+    // The number of pending spans rises and falls with every cycle, so its band has no animation.
+    const flows = b.h > 0 && to !== "pending" && accounting[to].rate > 0;
     set(d.stream, { d: flows ? middle : "" });
   }
   for (const [name, node] of Object.entries(nodes)) {
-    const d = drawn[name], zero = books[name].spans === 0;
+    const d = drawn[name], zero = accounting[name].spans === 0;
     set(d.group, { class: `of-${name}${zero ? " zero" : ""}` });
     const bar = zero ? { y: node.y + LABEL / 2 - 7, height: 6 } : { y: node.y, height: node.h };
     set(d.bar, { x: node.x, ...bar });
@@ -93,7 +93,7 @@ export function drawFlow(books) {
     set(d.name, { x, y: top + 12 });
     set(d.count, { x, y: top + 33 });
     set(d.rate, { x, y: top + 51 });
-    write(d.count, count(books[name].spans));
-    write(d.rate, books[name].note || rate(books[name].rate));
+    write(d.count, count(accounting[name].spans));
+    write(d.rate, accounting[name].note || rate(accounting[name].rate));
   }
 }

@@ -4,16 +4,16 @@
 import { byId, figure, make, set, write } from "./dom.js";
 import { clock, count, percent } from "./format.js";
 
-const COLOURS = 6; // number of drainer colors in the style sheet; more drainers reuse them
+const COLORS = 6; // number of drainer colors in the style sheet; more drainers reuse them
 
 /** Returns the CSS class of a drainer's color. */
-export const owner = (drainer) => `owner-${drainer % COLOURS}`;
+export const owner = (drainer) => `owner-${drainer % COLORS}`;
 
 function prepare(box) {
   box.append(
     make("h3", { id: "partitions-title" }, "Partitions"),
     make("span", { class: "strip", role: "img" }),
-    make("p", { class: "note" }, make("span"), " (", make("bdi"), "); ", make("span"), " moved and ", make("span"), " spread since the start", make("span")),
+    make("p", { class: "note" }, make("span"), " (", make("bdi"), "); ", make("span"), " moved and ", make("span"), " split since the start", make("span")),
     make("p", { class: "note" }, make("span"), make("bdi")),
   );
 }
@@ -22,15 +22,15 @@ export function drawPartitions(status) {
   const p = status.partitions, box = byId("partitions");
   if (!box.firstChild) prepare(box);
   const [, strip, sums, plan] = box.children;
-  const [all, policy, moves, spreads, ratio] = sums.children;
+  const [all, policy, moves, splits, ratio] = sums.children;
   figure(all, "partitions.partitions", count(p.partitions));
   figure(policy, "partitions.policy", p.policy);
   figure(moves, "partitions.moves", count(p.moves));
-  figure(spreads, "partitions.spreads", count(p.spreads));
-  write(ratio, p.drainers.length > 1 && p.load_ratio > 1.005 ? `; the busiest drainer has ${p.load_ratio.toFixed(2)} times the load of the idlest.` : ".");
-  const planned = Date.parse(p.last_plan.at) > 0 && p.last_plan.why;
+  figure(splits, "partitions.splits", count(p.splits));
+  write(ratio, p.drainers.length > 1 && p.load_ratio > 1.005 ? `; the busiest drainer has ${p.load_ratio.toFixed(2)} times the load of the least busy one.` : ".");
+  const planned = Date.parse(p.last_plan.at) > 0 && p.last_plan.reason;
   write(plan.children[0], planned ? `The balancer at ${clock(p.last_plan.at)}: ` : "");
-  write(plan.children[1], planned ? p.last_plan.why : "The balancer has not looked yet.");
+  write(plan.children[1], planned ? p.last_plan.reason : "The balancer has not run yet.");
   drawStrip(strip, p);
 }
 
@@ -40,12 +40,12 @@ function drawStrip(strip, p) {
   while (strip.children.length > p.busiest.length) strip.lastElementChild.remove();
   p.busiest.forEach((partition, i) => {
     const part = strip.children[i] || strip.appendChild(make("i"));
-    const spread = partition.owners.length > 1;
+    const split = partition.owners.length > 1;
     set(part, {
-      class: `${owner(partition.owners[0] ?? 0)}${spread ? " spread" : ""}`,
+      class: `${owner(partition.owners[0] ?? 0)}${split ? " split" : ""}`,
       title: `partition ${partition.partition}: ${percent(partition.share)}, drainer ${partition.owners.join(", ")}`,
     });
     part.style.width = `${partition.share * 100}%`;
   });
-  set(strip, { "aria-label": p.busiest.slice(0, 3).map((q) => `partition ${q.partition} has ${percent(q.share)} and is drainer ${q.owners.join(" and ")}'s`).join("; ") });
+  set(strip, { "aria-label": p.busiest.slice(0, 3).map((q) => `partition ${q.partition} has ${percent(q.share)} on drainer ${q.owners.join(" and ")}`).join("; ") });
 }

@@ -1,7 +1,7 @@
-// Draws the sections below the accounting, one function each. All numbers are from /status. Texts from clients are in a
-// bdi element, so that they can't change the text direction of the page.
+// Draws the sections of the page except for the accounting, one function each. All numbers are from /status. Texts from
+// clients are in a bdi element, so that they can't change the text direction of the page.
 
-import { agentState, destinationState, forwardState, hasAgent, isAgent } from "./destination.js";
+import { destinationState, hasAgent, isAgent, upstreamState } from "./destination.js";
 import { byId, cell, figure, make, rows, set, write } from "./dom.js";
 import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
 import { owner } from "./partitions.js";
@@ -13,16 +13,23 @@ function labelled(td, text, otherwise = "–") {
   write(bdi, text || otherwise);
 }
 
-export function drawRings(status, since) {
-  const rates = status.drainers.map((_, i) => since((s) => s.drainers[i]?.aggregated ?? 0));
-  const all = rates.reduce((a, b) => a + (b ?? 0), 0);
-  const lead = byId("rings-lead");
-  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " aggregates and ", make("span"), " of ", make("span"), " origins in this interval.");
+/** Draws the usage of the cardinality limits, and the memory of all limits. */
+export function drawLimits(status) {
+  const lead = byId("limits-lead");
+  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " aggregates and ", make("span"), " of ", make("span"), " origins are in use in this interval.");
   const [live, most, origins, mostOrigins] = lead.children;
   figure(live, "aggregates.live", count(status.aggregates.live));
   figure(most, "aggregates.max", count(status.aggregates.max));
   figure(origins, "origins.live", count(status.origins.live));
   figure(mostOrigins, "origins.max", count(status.origins.max));
+  const m = status.memory, largest = m.parts.slice(0, 3).map((part) => `${part.name} ${bytes(part.bytes)}`).join(", ");
+  write(byId("memory-lead"), `${bytes(status.machine.resident_bytes)} of memory are in use; with all limits exhausted, it is at most ${bytes(m.total_bytes)}`
+    + (m.limit_bytes > 0 ? `, of ${bytes(m.limit_bytes)} allowed by ${m.limit_source}` : "") + (m.preset ? ` (preset ${m.preset})` : "") + (largest ? `; the largest parts are ${largest}.` : "."));
+}
+
+export function drawRings(status, since) {
+  const rates = status.drainers.map((_, i) => since((s) => s.drainers[i]?.aggregated ?? 0));
+  const all = rates.reduce((a, b) => a + (b ?? 0), 0);
   rows(byId("ring-rows"), status.drainers,
     () => [cell("", "head first"), cell("", "wide"), cell("", "wide")].map((td, i) => {
       if (i === 0) td.append(make("span"), make("span"));
@@ -51,70 +58,75 @@ export function drawRings(status, since) {
 }
 
 /** Returns a text about the retry queue of a destination. */
-const waiting = (retry) => retry.payloads === 0 ? "nothing"
+const queued = (retry) => retry.payloads === 0 ? "empty"
   : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}, the oldest for ${span(retry.oldest_seconds)} of ${span(retry.max_seconds)}`;
 
-/** Draws all destinations, and the OTLP receiver's upstream as the last row. It hides the section if there is only an agent. */
+/** Draws all destinations, and then the upstreams of receivers. */
 export function drawDestinations(status) {
-  const forward = status.otlp?.forward, all = status.destinations;
-  byId("destinations").hidden = all.length === 1 && hasAgent(status) && !forward;
-  rows(byId("destination-rows"), forward ? [...all, forward] : all,
+  const all = status.destinations, upstreams = Object.values(status.receivers).filter((receiver) => receiver.forward);
+  rows(byId("destination-rows"), [...all, ...upstreams],
     () => {
-      const how = cell("", "wide");
-      how.append(make("span"), make("bdi", { class: "second" }));
-      return [cell("", "head"), cell("State"), cell("Flushed", "n"), cell("Held", "n"), cell("Unsent", "n"), cell("Waiting"), how];
+      const last = cell("", "wide");
+      last.append(make("span"), make("bdi", { class: "second" }));
+      return [cell("", "head"), cell("State"), cell("Flushed", "n"), cell("Pending", "n"), cell("Unsent", "n"), cell("Queue"), last];
     },
     (d, cells, i) => {
-      if (i === all.length) return drawForward(status.otlp, cells);
+      if (i >= all.length) return drawUpstream(d, cells);
       labelled(cells[0], d.name);
       set(cells[0], { title: d.url });
-      const [text, well] = isAgent(d) ? agentState(status) : destinationState(d, status.at);
+      const [text, well] = destinationState(status, d);
       write(cells[1], text);
       set(cells[1], { class: well ? "is-good" : "is-lost" });
-      figure(cells[2], `destinations.${i}.books.flushed`, count(d.books.flushed));
-      figure(cells[3], `destinations.${i}.books.held`, count(d.books.held));
-      figure(cells[4], `destinations.${i}.books.unsent`, count(d.books.unsent));
-      set(cells[4], { class: d.books.unsent > 0 ? "n is-lost" : "n none" });
-      write(cells[5], waiting(d.retry));
-      const [how, said] = cells[6].children, last = d.flushes[0];
-      const [became, kind] = last ? outcome(last) : ["–", ""];
-      write(how, became);
-      set(how, { class: kind });
-      write(said, last?.said || "");
-      said.hidden = !last?.said;
+      figure(cells[2], `destinations.${i}.accounting.flushed`, count(d.accounting.flushed));
+      figure(cells[3], `destinations.${i}.accounting.pending`, count(d.accounting.pending));
+      figure(cells[4], `destinations.${i}.accounting.unsent`, count(d.accounting.unsent));
+      set(cells[4], { class: d.accounting.unsent > 0 ? "n is-lost" : "n none" });
+      write(cells[5], queued(d.retry));
+      const [result, error] = cells[6].children, last = d.flushes[0];
+      const [text6, kind] = last ? outcome(last) : ["–", ""];
+      write(result, text6);
+      set(result, { class: kind });
+      write(error, last?.last_error || "");
+      error.hidden = !last?.last_error;
     });
 }
 
-/** Draws the row of the OTLP receiver's upstream, with the results of the forwarded requests. */
-function drawForward({ forward, forwarded }, cells) {
-  labelled(cells[0], "OTLP goes on");
+/** Draws the row of a receiver's upstream, with the results of the forwarded requests. */
+function drawUpstream({ data, forward, forwarded }, cells) {
+  labelled(cells[0], `${data} upstream`);
   set(cells[0], { title: forward.url });
-  const [text, well] = forwardState(forward);
+  const [text, well] = upstreamState(forward);
   write(cells[1], text);
   set(cells[1], { class: well ? "is-good" : "is-lost" });
-  for (const unused of [cells[2], cells[3], cells[4]]) write(unused, "–");
+  for (const unused of [cells[2], cells[3], cells[4]]) {
+    unused.removeAttribute("data-figure");
+    write(unused, "–");
+  }
   write(cells[5], "");
-  const [how, said] = cells[6].children;
-  const became = Object.entries(forwarded).filter(([, n]) => n > 0).map(([result, n]) => `${count(n)} ${result}`).join(", ");
-  write(how, became ? `requests: ${became}` : "–");
-  set(how, { class: well ? "" : "is-lost" });
-  write(said, forward.said || "");
-  said.hidden = !forward.said;
+  const [result, error] = cells[6].children;
+  const results = nonZero(forwarded ?? {});
+  write(result, results ? `requests: ${results}` : "–");
+  set(result, { class: well ? "" : "is-lost" });
+  write(error, forward.last_error || "");
+  error.hidden = !forward.last_error;
 }
+
+/** Returns the counts that are not 0, by result. */
+const nonZero = (by) => Object.entries(by).filter(([, n]) => n > 0).map(([result, n]) => `${count(n)} ${result.replaceAll("_", " ")}`).join(", ");
 
 export function drawAgent(status) {
   byId("agent").hidden = !hasAgent(status);
   if (!hasAgent(status)) return;
-  const a = status.agent, { retry, books } = status.destinations.find(isAgent);
+  const a = status.agent, destination = status.destinations.find(isAgent), { retry, accounting } = destination;
   const state = byId("agent-state");
-  const [text, well] = agentState(status);
+  const [text, well] = destinationState(status, destination);
   write(state, text[0].toUpperCase() + text.slice(1));
   set(state, { class: `state ${well ? "is-good" : "is-lost"}` });
   const facts = [
-    ["Address", a.url, "agent.url"], ["Version", a.version || "not known yet", ""],
-    ["Waiting", books.before_found > 0 ? `${waiting(retry)}; ${count(books.before_found)} spans were counted before it was found` : waiting(retry), ""],
-    ["Kinds", a.span_kinds.join(", ") || "none", ""],
-    ["Peer tags", `${a.peer_tags.length} wanted`, ""],
+    ["Address", a.url, "agent.url"], ["Version", a.version || "unknown", ""],
+    ["Queue", accounting.before_discovery > 0 ? `${queued(retry)}; ${count(accounting.before_discovery)} spans were counted before the agent was discovered` : queued(retry), ""],
+    ["Span kinds", a.span_kinds.join(", ") || "none", ""],
+    ["Peer tags", `${a.peer_tags.length} requested`, ""],
     ["Next flush", `every ${span(status.cycle.interval_seconds)}, in about ${span(Math.max(0, status.cycle.interval_seconds - (Date.parse(status.at) - Date.parse(status.cycle.last_seal)) / 1000))}`, ""],
   ];
   const list = byId("agent-facts");
@@ -125,21 +137,21 @@ export function drawAgent(status) {
   });
 }
 
-export function drawBusiest(status) {
+export function drawRequests(status) {
   const b = status.busiest, seconds = Math.max(0.001, (Date.parse(b.end) - Date.parse(b.start)) / 1000);
-  byId("busiest").hidden = b.rows.length === 0;
+  byId("requests").hidden = b.rows.length === 0;
   if (b.rows.length === 0) return;
-  write(byId("busiest-lead"), `${count(b.rows.length)} of ${count(b.aggregates)} aggregates, in the ${span(seconds)} to ${clock(b.end)}. `
-    + "Curves share one axis, most frequent latency highest; errors are red, the dotted line is p99.");
+  write(byId("requests-lead"), `The busiest ${count(b.rows.length)} of ${count(b.aggregates)} label sets, in the ${span(seconds)} before ${clock(b.end)}. `
+    + "All latency curves have the same axis; errors are red, and the dotted line is p99.");
   const axis = usedDecades(b);
   drawAxis(axis);
-  rows(byId("busiest-rows"), b.rows,
+  rows(byId("request-rows"), b.rows,
     () => {
       const name = cell("", "head");
       name.append(make("span", { class: "first" }, make("bdi"), " ", make("span", {}, make("bdi"))), make("span", { class: "second mono" }, make("bdi")));
       const curve = cell("", "curve");
       curve.append(makeCurve());
-      return [name, cell("hits", "n"), cell("errors", "n"), cell("p50", "n"), cell("p95", "n"), cell("p99", "n"), curve];
+      return [name, cell("rate", "n"), cell("errors", "n"), cell("p50", "n"), cell("p95", "n"), cell("p99", "n"), curve];
     },
     (row, cells, i) => {
       const [first, second] = cells[0].children;
@@ -159,7 +171,7 @@ export function drawBusiest(status) {
 
 const outcomes = {
   accepted: ["accepted", "is-good"], rejected: ["rejected", "is-lost"], not_wanted: ["not wanted", "is-lost"],
-  ambiguous: ["not answered", "is-lost"], given_up: ["given up", "is-lost"], superseded: ["superseded", "is-held"],
+  ambiguous: ["no response", "is-lost"], given_up: ["dropped", "is-lost"], superseded: ["superseded", "is-pending"],
 };
 
 function outcome(flush) {
@@ -167,28 +179,28 @@ function outcome(flush) {
     const [text, kind] = outcomes[result] || [result, ""];
     return [n === flush.payloads && n > 0 ? text : `${n} ${text}`, kind];
   });
-  if (flush.pending > 0) parts.push([`${flush.pending} waiting, ${flush.tries} ${flush.tries === 1 ? "try" : "tries"}`, "is-held"]);
-  const worst = ["is-lost", "is-held", "is-good"].find((k) => parts.some(([, kind]) => kind === k)) || "";
+  if (flush.pending > 0) parts.push([`${flush.pending} pending, ${flush.tries} ${flush.tries === 1 ? "try" : "tries"}`, "is-pending"]);
+  const worst = ["is-lost", "is-pending", "is-good"].find((k) => parts.some(([, kind]) => kind === k)) || "";
   return [parts.map(([text]) => text).join(", "), worst];
 }
 
 export function drawFlushes(status) {
   byId("flushes").hidden = status.flushes.length === 0;
   const to = status.destinations.length > 1 ? ` to the destination ${status.destinations[0].name}` : "";
-  write(byId("flushes-lead"), `The last ${count(status.flushes.length)}${to}, the newest first.` + (isAgent(status.destinations[0]) ? " A flush has one payload an origin." : ""));
+  write(byId("flushes-lead"), `The last ${count(status.flushes.length)}${to}, the newest first.` + (isAgent(status.destinations[0]) ? " A flush has one payload per origin." : ""));
   rows(byId("flush-rows"), status.flushes,
     () => {
-      const how = cell("Outcome");
-      how.append(make("span"), make("bdi", { class: "second" }));
-      return [cell("", "head"), how, cell("Spans", "n"), cell("Payloads", "n"), cell("Size", "n"), cell("Encoded in", "n"), cell("Settled after", "n")];
+      const outcome = cell("Outcome");
+      outcome.append(make("span"), make("bdi", { class: "second" }));
+      return [cell("", "head"), outcome, cell("Spans", "n"), cell("Payloads", "n"), cell("Size", "n"), cell("Encoded in", "n"), cell("Settled after", "n")];
     },
     (flush, cells, i) => {
       write(cells[0], clock(flush.sealed));
-      const [text, kind] = outcome(flush), [how, said] = cells[1].children;
-      write(how, text);
-      set(how, { class: kind });
-      write(said, flush.said || "");
-      said.hidden = !flush.said;
+      const [text, kind] = outcome(flush), [result, error] = cells[1].children;
+      write(result, text);
+      set(result, { class: kind });
+      write(error, flush.last_error || "");
+      error.hidden = !flush.last_error;
       figure(cells[2], `flushes.${i}.spans`, count(flush.spans));
       figure(cells[3], `flushes.${i}.payloads`, count(flush.payloads));
       write(cells[4], bytes(flush.bytes));
@@ -200,7 +212,7 @@ export function drawFlushes(status) {
 export function drawOrigins(status) {
   const b = status.busiest, seconds = Math.max(0.001, (Date.parse(b.end) - Date.parse(b.start)) / 1000);
   byId("origins").hidden = b.origins.length === 0;
-  write(byId("origins-lead"), "Who was counted in that interval, the busiest first. Each has a payload of its own.");
+  write(byId("origins-lead"), "Services and hosts that sent spans in the last interval, the busiest first.");
   rows(byId("origin-rows"), b.origins,
     () => [cell("", "head first"), cell("Environment"), cell("Version"), cell("Language"), cell("Host"), cell("Spans", "n"), cell("Aggregates", "n")],
     (origin, cells) => {
@@ -210,45 +222,50 @@ export function drawOrigins(status) {
     });
 }
 
-export function drawTracers(status, since) {
-  const lead = byId("tracers-lead");
-  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " connections", make("span"));
+/** Draws one row per HTTP receiver, and the native clients if there was one or there is no other receiver. */
+export function drawSenders(status, since) {
+  const receivers = Object.entries(status.receivers);
+  byId("receivers").hidden = receivers.length === 0;
+  rows(byId("receiver-rows"), receivers,
+    () => [cell("", "head first"), cell("Requests"), cell("Connections", "n"), cell("Last activity", "n")],
+    ([name, receiver], cells) => {
+      labelled(cells[0], receiver.data);
+      set(cells[0], { title: `receiver ${name}` });
+      const failed = receiver.failed > 0 ? `; ${count(receiver.failed)} without a response from the agent` : "";
+      write(cells[1], (nonZero(receiver.requests) || "none yet") + failed);
+      write(cells[2], `${count(receiver.connections.live)} of ${count(receiver.connections.max)}`);
+      write(cells[3], receiver.last_response.startsWith("0001") ? "–" : `${span((Date.parse(status.at) - Date.parse(receiver.last_response)) / 1000)} ago`);
+    });
+  drawClients(status, since, receivers.length > 0);
+}
+
+/** Draws the clients of the native socket. */
+function drawClients(status, since, hasReceivers) {
+  byId("clients").hidden = status.connections.total === 0 && hasReceivers;
+  const lead = byId("clients-lead");
+  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " connections to the native socket", make("span"));
   figure(lead.children[0], "connections.live", count(status.connections.live));
   figure(lead.children[1], "connections.max", count(status.connections.max));
-  write(lead.children[2], status.tracers_not_shown > 0 ? `; the ${count(status.tracers.length)} with most spans are shown.` : ".");
-  drawApm(status);
-  byId("tracer-rows").parentElement.hidden = status.tracers.length === 0;
-  rows(byId("tracer-rows"), status.tracers,
-    () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("a second", "n"), cell("Dropped", "n"), cell("Connected", "n")],
-    (tracer, cells, i) => {
-      labelled(cells[0], tracer.service + (tracer.env ? ` · ${tracer.env}` : ""));
-      labelled(cells[1], tracer.client + (tracer.lang ? ` (${tracer.lang})` : ""));
-      write(cells[2], `${tracer.pid || "hidden"}, user ${tracer.uid}`);
-      labelled(cells[3], tracer.container.length > 20 ? tracer.container.slice(0, 12) : tracer.container);
-      set(cells[3], { title: tracer.container });
-      figure(cells[4], `tracers.${i}.received`, count(tracer.received));
-      const same = (t) => t.pid === tracer.pid && t.since === tracer.since && t.service === tracer.service;
-      write(cells[5], rate(since((s) => s.tracers.find(same)?.received ?? null)));
-      write(cells[6], count(tracer.dropped));
-      set(cells[6], { class: tracer.dropped > 0 ? "n is-lost" : "n none" });
-      write(cells[7], span((Date.parse(status.at) - Date.parse(tracer.since)) / 1000));
+  write(lead.children[2], status.clients_not_shown > 0 ? `; the ${count(status.clients.length)} clients with the most spans are shown.` : ".");
+  byId("client-rows").parentElement.hidden = status.clients.length === 0;
+  rows(byId("client-rows"), status.clients,
+    () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("Rate", "n"), cell("Dropped", "n"), cell("Connected", "n")],
+    (client, cells, i) => {
+      labelled(cells[0], client.service + (client.env ? ` · ${client.env}` : ""));
+      labelled(cells[1], client.client + (client.lang ? ` (${client.lang})` : ""));
+      write(cells[2], `${client.pid || "hidden"}, user ${client.uid}`);
+      labelled(cells[3], client.container.length > 20 ? client.container.slice(0, 12) : client.container);
+      set(cells[3], { title: client.container });
+      figure(cells[4], `clients.${i}.received`, count(client.received));
+      const same = (c) => c.pid === client.pid && c.since === client.since && c.service === client.service;
+      write(cells[5], rate(since((s) => s.clients.find(same)?.received ?? null)));
+      write(cells[6], count(client.dropped));
+      set(cells[6], { class: client.dropped > 0 ? "n is-lost" : "n none" });
+      write(cells[7], span((Date.parse(status.at) - Date.parse(client.since)) / 1000));
     });
 }
 
-/** Draws the requests of the Datadog receiver. Its tracers have no rows in the table. */
-function drawApm(status) {
-  const lead = byId("apm-lead");
-  lead.hidden = !status.apm;
-  if (!status.apm) return;
-  const { counted, ...rest } = status.apm.requests;
-  const others = Object.entries(rest).filter(([, n]) => n > 0).map(([result, n]) => `, ${count(n)} ${result.replaceAll("_", " ")}`).join("");
-  write(lead, `Through the agent's API: ${count(counted ?? 0)} requests with traces counted${others}; ${count(status.apm.failed)} not answered by the agent.`);
-}
-
 export function drawConfig(status) {
-  const m = status.memory, largest = m.parts.slice(0, 3).map((part) => `${part.name} ${bytes(part.bytes)}`).join(", ");
-  write(byId("memory-lead"), `At their limits these values come to ${bytes(m.total_bytes)} of memory`
-    + (m.limit_bytes > 0 ? `, of ${bytes(m.limit_bytes)} that ${m.limit_source} allows` : "") + (m.preset ? `, by the preset ${m.preset}` : "") + (largest ? `; the largest parts are ${largest}.` : "."));
   const chosen = byId("chosen").checked;
   const settings = status.config.filter((s) => !chosen || s.origin !== "default");
   rows(byId("config-rows"), settings,

@@ -4,100 +4,97 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations writes the state, the accounting and the queue of each destination. The accounting of an agent that is the
-// first destination is omitted, because books writes it.
+// destinations writes the state, the accounting and the queue of each destination. It omits the accounting of the first
+// destination, because accounting writes it.
 func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
-		name, where := "Destination "+sanitize.Text(d.Name), sanitize.Text(d.URL)
+		where := sanitize.Text(d.URL)
 		if d.Name == agentName {
-			name, where = "Agent", sanitize.Text(t.now.Agent.URL)+" "+sanitize.Text(t.now.Agent.Version)
+			where = sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
 		}
 		state, well := t.destinationState(d)
-		t.state(name, where, state, well)
-		if (i > 0 || d.Name != agentName) && d.State != export.StateDiscovering {
-			t.line("  %s flushed, %s held, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
+		t.state("Destination "+sanitize.Text(d.Name), where, state, well)
+		if i > 0 && d.State != export.StateDiscovering {
+			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
 				count(d.Books.Unsent), t.warn(nonZeroCounts(d.Books.UnsentBy)))
 		}
 		if d.Books.BeforeFound > 0 {
-			t.line("  %s counted before it was found", count(d.Books.BeforeFound))
+			t.line("  %s spans were counted before it was discovered, and only for the other destinations",
+				count(d.Books.BeforeFound))
 		}
-		t.waiting(&d.Retry)
+		t.queue(&d.Retry)
 	}
 }
 
-// receivers returns the receivers except for the Datadog one, sorted by name.
-func (t *statusText) receivers() (all []*status.ForwardingReceiver) {
-	for _, name := range slices.Sorted(maps.Keys(t.now.Receivers)) {
-		if name != "apm" {
-			all = append(all, t.now.Receivers[name])
-		}
-	}
-	return all
-}
+// receivers returns the names of the HTTP receivers in alphabetical order.
+func (t *statusText) receivers() []string { return slices.Sorted(maps.Keys(t.now.Receivers)) }
 
-// forward writes the state of each upstream, and the results of the requests forwarded to it.
-func (t *statusText) forward() {
-	for _, d := range t.receivers() {
+// upstreams writes the state of each upstream, and the results of the requests forwarded to it.
+func (t *statusText) upstreams() {
+	for _, name := range t.receivers() {
+		d := t.now.Receivers[name]
 		upstream := d.Forward
 		if upstream == nil {
 			continue
 		}
-		state, well := forwardState(upstream)
-		t.state(d.Receives+" goes on to", sanitize.Text(upstream.URL), state, well)
+		state, well := upstreamState(upstream)
+		t.state("Upstream of "+sanitize.Text(d.Data), sanitize.Text(upstream.URL), state, well)
 		if requests := nonZeroCounts(d.Forwarded); requests != "" {
-			t.line("  requests: %s", requests)
+			t.line("  forwarded requests: %s", requests)
 		}
-		if upstream.Said != "" {
-			t.line("  %s", t.warn(clip(sanitize.Text(upstream.Said), 4*shownLabel)))
+		if upstream.LastError != "" {
+			t.line("  last error: %s", t.warn(clip(sanitize.Text(upstream.LastError), 4*shownLabel)))
 		}
 	}
 }
 
-// forwardState describes the state of an upstream, and reports whether it is good.
-func forwardState(upstream *status.Forward) (text string, well bool) {
+// upstreamState describes the state of an upstream, and reports whether it is good.
+func upstreamState(upstream *status.Forward) (text string, well bool) {
 	switch upstream.State {
-	case export.StateSilent:
-		return "does not answer", false
+	case export.StateUnreachable:
+		return "does not respond", false
 	case export.StateRejecting:
-		return "answers, and did not take the last request", false
+		return "rejected the last request", false
 	}
-	return "takes requests", true
+	return "accepts requests", true
 }
 
-// forwardTrouble describes the first upstream in a bad state, or returns "".
-func (t *statusText) forwardTrouble() string {
-	for _, d := range t.receivers() {
+// upstreamTrouble describes the first upstream in a bad state, or returns "".
+func (t *statusText) upstreamTrouble() string {
+	for _, name := range t.receivers() {
+		d := t.now.Receivers[name]
 		if d.Forward == nil {
 			continue
 		}
-		if state, well := forwardState(d.Forward); !well {
-			return "destination of " + d.Receives + " " + state
+		if state, well := upstreamState(d.Forward); !well {
+			return "the upstream of " + sanitize.Text(d.Data) + " " + state
 		}
 	}
 	return ""
 }
 
-// state writes the header of a destination.
+// state writes the header of a destination or an upstream.
 func (t *statusText) state(name, where, state string, well bool) {
 	if well {
 		state = t.good(state)
 	} else {
 		state = t.bad(state)
 	}
-	t.line("\n%s  %s  %s", t.bold(name), where, state)
+	t.line("\n%s  %s  %s", t.bold(name), strings.TrimSpace(where), state)
 }
 
-// waiting writes the usage of a destination's retry queue, unless the queue is empty.
-func (t *statusText) waiting(r *status.Retry) {
+// queue writes the usage of a destination's retry queue, unless the queue is empty.
+func (t *statusText) queue(r *status.Retry) {
 	if r.Payloads > 0 {
-		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s, the oldest for %s of %s",
+		t.line("  %s", t.warn(fmt.Sprintf("%s payloads are queued: %s of %s; the oldest for %s, dropped after %s",
 			count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes), ago(seconds(r.OldestSeconds)),
 			ago(seconds(r.MaxSeconds)))))
 	}
@@ -108,9 +105,9 @@ func (t *statusText) trouble() string {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
 		if state, well := t.destinationState(d); !well && d.Name == agentName {
-			return "agent " + state
+			return "the agent " + state
 		} else if !well {
-			return "destination " + sanitize.Text(d.Name) + " " + state
+			return "the destination " + sanitize.Text(d.Name) + " " + state
 		}
 	}
 	return ""
@@ -133,17 +130,17 @@ const agentName = "agent"
 func (t *statusText) destinationState(d *status.DestinationStatus) (text string, well bool) {
 	switch {
 	case d.Scraped != nil && d.Scraped.Last.IsZero():
-		return "nobody has scraped it yet", true
+		return "not scraped yet", true
 	case d.Scraped != nil:
-		return "scraped " + ago(t.now.At.Sub(d.Scraped.Last)) + " ago", true
+		return "last scrape " + ago(t.now.At.Sub(d.Scraped.Last)) + " ago", true
 	case d.State == export.StateDiscovering:
-		return "looked for there, not found", true
-	case d.State == export.StateSilent:
-		return "does not answer", false
+		return "not discovered yet", true
+	case d.State == export.StateUnreachable:
+		return "does not respond", false
 	case d.Name == agentName && !t.now.Agent.Stats:
-		return "takes no statistics", false
+		return "does not accept statistics", false
 	case d.State == export.StateRejecting:
-		return "answers, and does not take payloads", false
+		return "responds, but does not accept payloads", false
 	}
-	return "takes payloads", true
+	return "accepts payloads", true
 }

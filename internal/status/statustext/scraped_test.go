@@ -10,12 +10,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/statustext"
 )
 
-// TestStatusSaysWhenSomebodyScraped also checks that a missing scrape does not count as a problem.
-func TestStatusSaysWhenSomebodyScraped(t *testing.T) {
+// TestRender_LastScrape also checks that a missing scrape does not count as a problem.
+func TestRender_LastScrape(t *testing.T) {
 	now := time.Now()
 	for want, last := range map[string]time.Time{
-		"Destination prometheus  /metrics/spans  nobody has scraped it yet": {},
-		"Destination prometheus  /metrics/spans  scraped 1m 5s ago":         now.Add(-65 * time.Second),
+		"Destination prometheus  /metrics/spans  not scraped yet":       {},
+		"Destination prometheus  /metrics/spans  last scrape 1m 5s ago": now.Add(-65 * time.Second),
 	} {
 		text := statustext.Render(&status.Status{
 			At:    now,
@@ -30,7 +30,7 @@ func TestStatusSaysWhenSomebodyScraped(t *testing.T) {
 				}},
 			},
 		}, nil, false)
-		if !strings.Contains(text, want) || !strings.Contains(text, "Every span is accounted for") {
+		if !strings.Contains(text, want) || !strings.Contains(text, "Every received span is accounted for") {
 			t.Errorf("want %q:\n%s", want, text)
 		}
 	}

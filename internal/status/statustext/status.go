@@ -3,6 +3,7 @@ package statustext
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,7 +19,7 @@ import (
 const (
 	shownBusiest = 8
 	shownFlushes = 5
-	shownTracers = 8
+	shownClients = 8
 	shownLabel   = 40 // characters of a label
 )
 
@@ -45,69 +46,50 @@ func (t *statusText) table(rows [][]string) {
 
 // Render returns the text of a status, optionally with terminal colors. last is an earlier status,
 // for rates, or nil.
-func Render(s *status.Status, last *status.Status, colours bool) string {
-	t := &statusText{paint: paint(colours), now: s, last: last}
+func Render(s *status.Status, last *status.Status, colors bool) string {
+	t := &statusText{paint: paint(colors), now: s, last: last}
 	t.head()
-	t.books()
-	t.rings()
+	t.requests()
+	t.accounting()
 	t.destinations()
-	t.forward()
+	t.upstreams()
 	t.flushes()
-	t.busiest()
-	t.tracers()
+	t.senders()
+	t.limits()
+	t.drainers()
 	return trimLines(t.String())
 }
 
-// head writes the version, uptime, readiness, and crashed predecessors.
+// head writes the version, uptime and readiness, and the most important messages.
 func (t *statusText) head() {
 	s := t.now
 	ready := t.good("ready")
 	if !s.Ready {
-		ready = t.bad(sanitize.Text(s.NotReady))
+		ready = t.bad("not ready: " + sanitize.Text(s.NotReady))
 	}
 	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+sanitize.Text(s.Version)),
 		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
-	t.killed()
+	t.crashes()
+	t.line("%s", t.summary())
+	if text := t.sampled(); text != "" {
+		t.line("%s", text)
+	}
 }
 
-// killed writes the losses of crashed predecessors.
-func (t *statusText) killed() {
+// crashes writes the losses of crashed predecessors.
+func (t *statusText) crashes() {
 	s := t.now
-	if s.Died == 0 {
+	if s.Crashed == 0 {
 		return
 	}
-	subject, losses := "The daemon before this one was killed", s.Killed.Sum()
-	if s.Died > 1 {
-		subject = count(s.Died) + " daemons before this one were killed"
+	subject, losses := "The previous daemon crashed or was killed", s.LostToCrashes.Sum()
+	if s.Crashed > 1 {
+		subject = count(s.Crashed) + " previous daemons crashed or were killed"
 	}
-	t.line("%s", t.warn(fmt.Sprintf("%s: %s spans are lost, %s more may have arrived, %s are awaited from "+
-		"clients.", subject, count(losses.Lost), count(losses.Ambiguous), count(s.Killed.Awaited))))
-	if s.Killed.Unknown > 0 {
-		t.line("%s", t.warn("Nobody knows what "+count(s.Killed.Unknown)+" of them held."))
-	}
-}
-
-// rings writes the usage of each drainer's ring.
-func (t *statusText) rings() {
-	s := t.now
-	t.section(
-		"Rings",
-		fmt.Sprintf("%d partitions, %s of %s aggregates, %s of %s origins", s.Partitions.Partitions,
-			count(s.Aggregates.Live), count(s.Aggregates.Max), count(s.Origins.Live), count(s.Origins.Max)),
-	)
-	for i, d := range s.Drainers {
-		share := func(n int) float64 { return float64(n) / float64(max(d.Ring.Slots, 1)) }
-		text := bar(share(d.Ring.Used), share(d.Ring.HighWater), 24)
-		switch high := share(d.Ring.HighWater); {
-		case high > .9:
-			text = t.bad(text)
-		case high > .6:
-			text = t.warn(text)
-		default:
-			text = t.accent(text)
-		}
-		t.line("  %3d  %s  %s of %s slots, at most %s  aggregated %s", i, text,
-			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater), count(d.Aggregated))
+	t.line("%s", t.warn(fmt.Sprintf("%s: %s spans are lost, %s more may be lost, and clients are expected to resend %s.",
+		subject, count(losses.Lost), count(losses.Ambiguous), count(s.LostToCrashes.Awaited))))
+	if n := s.LostToCrashes.Unknown; n > 0 {
+		t.line("%s", t.warn("The losses of "+count(n)+" of them are unknown, because their recovery files are unreadable."))
 	}
 }
 
@@ -117,7 +99,7 @@ func (t *statusText) flushes() {
 		return
 	}
 	t.section("Last flushes", "")
-	rows := [][]string{{"SEALED", "SPANS", "PAYLOADS", "SIZE", "OUTCOME", ""}}
+	rows := [][]string{{"TIME", "SPANS", "PAYLOADS", "SIZE", "OUTCOME", "ERROR"}}
 	for _, f := range t.now.Flushes[:min(len(t.now.Flushes), shownFlushes)] {
 		rows = append(rows, []string{
 			f.Sealed.Local().Format(time.TimeOnly), count(f.Spans), count(f.Payloads), bytesText(f.Bytes),
@@ -136,41 +118,42 @@ func outcome(f *export.Flush) string {
 		}
 	}
 	if f.Pending > 0 {
-		parts = append(parts, fmt.Sprintf("%d waiting", f.Pending))
+		parts = append(parts, fmt.Sprintf("%d pending", f.Pending))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// busiest writes a table of the aggregates with the most spans.
-func (t *statusText) busiest() {
+// requests writes rate, errors and latency of the busiest aggregates.
+func (t *statusText) requests() {
 	b := &t.now.Busiest
 	if len(b.Rows) == 0 {
 		return
 	}
-	duration := b.End.Sub(b.Start).Seconds()
-	first, last := usedColumns(b)
-	t.section("Busiest aggregates", fmt.Sprintf("of %s in the %s to %s", count(b.Aggregates),
-		ago(b.End.Sub(b.Start)), b.End.Local().Format(time.TimeOnly)))
-	rows := [][]string{{"HITS", "ERRORS", "P50", "P95", "P99", "LATENCY", "SERVICE", "OPERATION", "RESOURCE"}}
-	for _, r := range b.Rows[:min(len(b.Rows), shownBusiest)] {
+	duration := b.End.Sub(b.Start)
+	rows := b.Rows[:min(len(b.Rows), shownBusiest)]
+	first, last := usedColumns(rows)
+	t.section("Requests", fmt.Sprintf("%s of %s label sets, the busiest, in the %s before %s", count(len(rows)),
+		count(b.Aggregates), ago(duration), b.End.Local().Format(time.TimeOnly)))
+	table := [][]string{{"RATE", "ERRORS", "P50", "P95", "P99", "LATENCY", "SERVICE", "OPERATION", "RESOURCE"}}
+	for _, r := range rows {
 		errors := "-"
 		if r.Errors > 0 && r.Hits > 0 {
 			errors = fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
 		}
-		rows = append(rows, []string{
-			perSecond(r.Hits / max(duration, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
-			sparkline(r.Latency[first:last]), clip(sanitize.Text(r.Service), shownLabel),
+		table = append(table, []string{
+			perSecond(r.Hits / max(duration.Seconds(), 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
+			sparkline(r.Latency[min(first, len(r.Latency)):min(last, len(r.Latency))]), clip(sanitize.Text(r.Service), shownLabel),
 			clip(sanitize.Text(r.Operation), shownLabel), clip(sanitize.Text(r.Resource), shownLabel),
 		})
 	}
-	t.table(rows)
+	t.table(table)
 }
 
 // usedColumns returns the range of columns that are used by any row, so that all curves are as
 // narrow as possible and have the same axis.
-func usedColumns(b *export.Busiest) (first, last int) {
-	first = b.Curve.Columns
-	for _, r := range b.Rows {
+func usedColumns(rows []export.BusyKey) (first, last int) {
+	first = math.MaxInt
+	for _, r := range rows {
 		for i, n := range r.Latency {
 			if n > 0 {
 				first, last = min(first, i), max(last, i+1)
@@ -180,31 +163,66 @@ func usedColumns(b *export.Busiest) (first, last int) {
 	return min(first, last), last
 }
 
-// tracers writes the requests by receiver, and a table of the connected tracers.
-func (t *statusText) tracers() {
+// senders writes the requests by receiver, and a table of the native clients. It does not mention native clients if there
+// never was one, but another receiver.
+func (t *statusText) senders() {
 	s := t.now
-	t.section("Tracers",
-		fmt.Sprintf("%s of %s connections", count(s.Connections.Live), count(s.Connections.Max)))
-	if s.APM != nil {
-		t.line("  requests through the agent's API: %s", nonZeroCounts(s.APM.Requests))
+	t.section("Senders", "")
+	for _, name := range t.receivers() {
+		d := s.Receivers[name]
+		requests := nonZeroCounts(d.Requests)
+		if requests == "" {
+			requests = "none yet"
+		}
+		t.line("  requests over %s: %s  %s", sanitize.Text(d.Data), requests,
+			t.dim(count(d.Connections.Live)+" of "+count(d.Connections.Max)+" connections"))
 	}
-	for _, d := range t.receivers() {
-		t.line("  requests by %s: %s", d.Receives, nonZeroCounts(d.Requests))
+	if s.Connections.Total == 0 && len(s.Receivers) > 0 {
+		return
 	}
+	t.line("  native clients: %s of %s connections", count(s.Connections.Live), count(s.Connections.Max))
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
-	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
+	for _, client := range s.Clients[:min(len(s.Clients), shownClients)] {
 		rows = append(rows, []string{
-			clip(sanitize.Text(tracer.Service),
-				shownLabel), clip(sanitize.Text(tracer.Env), shownLabel), sanitize.Text(tracer.Lang),
-			fmt.Sprint(tracer.PID), fmt.Sprint(tracer.UID), count(tracer.Received), count(tracer.Dropped),
-			ago(s.At.Sub(tracer.Since)),
+			clip(sanitize.Text(client.Service), shownLabel), clip(sanitize.Text(client.Env), shownLabel),
+			clip(sanitize.Text(client.Lang), shownLabel), fmt.Sprint(client.PID), fmt.Sprint(client.UID),
+			count(client.Received), count(client.Dropped), ago(s.At.Sub(client.Since)),
 		})
 	}
 	if len(rows) > 1 {
 		t.table(rows)
 	}
-	if more := max(len(s.Tracers)-shownTracers, 0) + s.TracersNotShown; more > 0 {
-		t.line("  %s", t.dim("and "+count(more)+" more; --json lists them"))
+	if more := max(len(s.Clients)-shownClients, 0) + s.ClientsNotShown; more > 0 {
+		t.line("  %s", t.dim("and "+count(more)+" more; --json lists up to 50"))
+	}
+}
+
+// limits writes the usage of cardinality limits in the current interval, and spans whose labels exceeded them.
+func (t *statusText) limits() {
+	s := t.now
+	t.section("Cardinality", fmt.Sprintf("%s of %s aggregates, %s of %s origins in this interval",
+		count(s.Aggregates.Live), count(s.Aggregates.Max), count(s.Origins.Live), count(s.Origins.Max)))
+	if text := nonZeroCounts(s.Collapsed); text != "" {
+		t.line("  %s", t.warn("spans counted with a replaced label, because it has too many values: "+text))
+	}
+}
+
+// drainers writes the usage of each drainer's ring.
+func (t *statusText) drainers() {
+	t.section("Drainers", fmt.Sprintf("%d partitions", t.now.Partitions.Partitions))
+	for i, d := range t.now.Drainers {
+		share := func(n int) float64 { return float64(n) / float64(max(d.Ring.Slots, 1)) }
+		text := bar(share(d.Ring.Used), share(d.Ring.HighWater), 24)
+		switch high := share(d.Ring.HighWater); {
+		case high > .9:
+			text = t.bad(text)
+		case high > .6:
+			text = t.warn(text)
+		default:
+			text = t.accent(text)
+		}
+		t.line("  %3d  %s  %s of %s ring slots in use, %s at most  %s spans aggregated", i, text,
+			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater), count(d.Aggregated))
 	}
 }
 

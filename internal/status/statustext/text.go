@@ -96,7 +96,7 @@ func ago(d time.Duration) string {
 // bar draws a usage from 0 to 1, with a mark at its maximum so far.
 func bar(share, most float64, width int) string {
 	cells := []rune(strings.Repeat("·", width))
-	at := func(share float64) int { return min(int(math.Ceil(share*float64(width))), width) }
+	at := func(share float64) int { return int(math.Ceil(min(max(share, 0), 1) * float64(width))) }
 	for i := range at(share) {
 		cells[i] = '█'
 	}

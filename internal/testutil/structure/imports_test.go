@@ -36,7 +36,7 @@ var packages = map[string]imports{
 
 	"internal/commandline":       {"internal/memory", "defines flags and help that all commands share"},
 	"internal/status/statustext": {"internal/export internal/status internal/status/sanitize", "formats a status as text"},
-	"internal/status/doctor":     {"internal/export internal/status", "diagnoses a status"},
+	"internal/status/doctor":     {"internal/export internal/status internal/status/sanitize", "diagnoses a status"},
 
 	"client": {
 		"internal/ingest/socketpath internal/span internal/wire",

@@ -78,5 +78,5 @@ func (o *oracle) hits() map[string]uint64 {
 
 func (b books) String() string {
 	return fmt.Sprintf("received %d, aggregated %d, flushed %d, unsent %d, held %d, balanced %v",
-		b.Received, b.Aggregated, b.Flushed, b.Unsent, b.Held, b.Balanced)
+		b.Received, b.Aggregated, b.Flushed, b.Unsent, b.Pending, b.Balanced)
 }

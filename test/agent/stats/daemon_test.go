@@ -92,8 +92,8 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 
 // books is the daemon's accounting of all spans.
 type books struct {
-	Received, Aggregated, Flushed, Unsent, Held uint64
-	Balanced                                    bool
+	Received, Aggregated, Flushed, Unsent, Pending uint64
+	Balanced                                       bool
 }
 
 func (d *daemon) books() books {
@@ -103,11 +103,11 @@ func (d *daemon) books() books {
 		d.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var status struct{ Books books }
+	var status struct{ Accounting books }
 	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
 		d.t.Fatal(err)
 	}
-	return status.Books
+	return status.Accounting
 }
 
 // unsent returns the number of spans given up for a reason.

@@ -62,7 +62,7 @@ func TestTheAgentCountsNothingTwice(t *testing.T) {
 					t.Errorf("%s spans are %s", got, row.reason)
 				}
 			}
-			if b := d.books(); !b.Balanced || b.Flushed != 300-lost || b.Unsent != lost || b.Held != 0 {
+			if b := d.books(); !b.Balanced || b.Flushed != 300-lost || b.Unsent != lost || b.Pending != 0 {
 				t.Errorf("the books: %v", b)
 			}
 			d.stop()

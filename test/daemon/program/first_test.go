@@ -82,7 +82,7 @@ func TestTheFirstRunNeedsNoFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := program(t, "status").CombinedOutput()
-	for _, wants := range []string{"Every span is accounted for", "looked for there, not found"} {
+	for _, wants := range []string{"Every received span is accounted for", "not discovered yet"} {
 		if err != nil || !strings.Contains(string(out), wants) {
 			t.Errorf("status says no %q: %v, %s", wants, err, out)
 		}

@@ -129,7 +129,7 @@ func floodReceivers(t *testing.T, limit int, args []string) {
 			t.Errorf("%s counted nothing: %v", door, d.Requests)
 		}
 	}
-	if apm := filled.APM; apm != nil && apm.Statistics["merged"] == 0 {
+	if apm := filled.Receivers["apm"]; apm != nil && apm.Statistics["merged"] == 0 {
 		t.Errorf("no statistics were merged: %v", apm.Statistics)
 	}
 	if most > stated {

@@ -43,7 +43,7 @@ func TestStatusCommand(t *testing.T) {
 	out, err := program(t, "status", "--url", url, "--json").Output()
 	var answer status.Status
 	if err != nil || json.Unmarshal(out, &answer) != nil || answer.Schema != status.StatusSchema ||
-		answer.Books.Flushed != 1 || len(answer.Tracers) != 1 {
+		answer.Books.Flushed != 1 || len(answer.Clients) != 1 {
 		t.Errorf("--json: %v, %s", err, out)
 	}
 	origins := map[string]string{}
@@ -55,8 +55,8 @@ func TestStatusCommand(t *testing.T) {
 	}
 	out, err = program(t, "status", "--url", url).Output()
 	for _, says := range []string{
-		"Every span is accounted for", "received", "Last flushes", "1 accepted",
-		"GET /", "takes payloads", "1 of 1,024 connections",
+		"Every received span is accounted for", "received", "Last flushes", "1 accepted",
+		"GET /", "accepts payloads", "1 of 1,024 connections",
 	} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("status does not say %q: %v\n%s", says, err, out)
@@ -72,7 +72,7 @@ func TestStatusCommand(t *testing.T) {
 	c.Close(t.Context())
 	cmd := program(t, "status", "--url", url)
 	out, err = cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "is it running") ||
+	if err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "check that the daemon is running") ||
 		strings.Count(string(out), "\n") != 1 {
 		t.Errorf("without a daemon: %v, %s", err, out)
 	}

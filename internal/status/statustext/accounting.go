@@ -7,10 +7,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// books writes the accounting as a tree with rates, and counts that are not part of it.
-func (t *statusText) books() {
-	b := &t.now.Books
-	t.line("%s\n", t.summary(b))
+// accounting writes the accounting as a tree with rates, and the spans that clients have lost.
+func (t *statusText) accounting() {
+	b, note := &t.now.Books, "spans since the start"
+	if len(t.now.Destinations) > 1 {
+		note += "; flushed, pending and unsent at the first destination"
+	}
+	t.section("Accounting", note)
 	row := func(branch, name string, n uint64, value func(*status.Status) uint64, note string) {
 		rate := ""
 		if r, known := rateSince(t.last, t.now, value); known {
@@ -22,35 +25,50 @@ func (t *statusText) books() {
 	row("", "received", b.Received, func(s *status.Status) uint64 { return s.Books.Received }, t.transit(b))
 	row("├ ", "aggregated", b.Aggregated, func(s *status.Status) uint64 { return s.Books.Aggregated }, "")
 	row("│ ├ ", "flushed", b.Flushed, func(s *status.Status) uint64 { return s.Books.Flushed }, "")
-	row("│ ├ ", "held", b.Held, func(s *status.Status) uint64 { return s.Books.Held },
+	row("│ ├ ", "pending", b.Held, func(s *status.Status) uint64 { return s.Books.Held },
 		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.HeldInTables), count(b.HeldInPayloads))))
 	row("│ └ ", "unsent", b.Unsent, func(s *status.Status) uint64 { return s.Books.Unsent },
 		t.warn(nonZeroCounts(b.UnsentBy)))
 	row("└ ", "dropped", b.DroppedTotal(), func(s *status.Status) uint64 { return s.Books.DroppedTotal() },
 		t.warn(nonZeroCounts(b.Dropped)))
-	t.extra("collapsed", t.now.Collapsed)
-	t.extra("lost by tracers", t.now.ClientLost)
+	t.extra("lost in clients", t.now.ClientLost)
 }
+
+// seeDoctor tells how to fix a problem.
+const seeDoctor = " Run `spanstatsd doctor` for the cause and a fix."
 
 // summary returns the most important message. It does not report an imbalance: a single snapshot can't tell an imbalance
 // caused by moving spans from one caused by a bug.
-func (t *statusText) summary(b *status.Books) string {
-	trouble, forwardTrouble := t.trouble(), t.forwardTrouble()
-	switch lost := b.DroppedTotal() + t.mostUnsent(); {
+func (t *statusText) summary() string {
+	b, trouble, upstreamTrouble := &t.now.Books, t.trouble(), t.upstreamTrouble()
+	switch lost := b.Lost() + t.mostUnsent(); {
 	case b.Received == 0:
-		return t.dim("No span has come yet.")
+		return t.dim("No span was received yet.")
 	case lost > 0:
-		return t.warn(
-			fmt.Sprintf("%s of %s spans are lost, by the reasons below.", count(lost), count(b.Received)),
-		)
+		return t.warn(fmt.Sprintf("%s of %s received spans are lost.", count(lost), count(b.Received)) + seeDoctor)
 	case trouble != "":
-		return t.warn("No span is lost yet, but the " + trouble + ".")
-	case forwardTrouble != "":
-		return t.warn("No span is lost, but the " + forwardTrouble + ".")
+		return t.warn("No received span is lost yet, but there is a problem: " + trouble + "." + seeDoctor)
+	case upstreamTrouble != "":
+		return t.warn("No received span is lost, but there is a problem: " + upstreamTrouble + "." + seeDoctor)
 	case b.Balanced:
-		return t.good("Every span is accounted for, and none is lost.")
+		return t.good("Every received span is accounted for, and none is lost.")
 	}
-	return t.good("No span is lost.")
+	return t.good("No received span is lost.")
+}
+
+// sampled returns a sentence about spans that samplers discarded before the daemon, as far as received spans or the
+// metrics of SDKs report it, or "".
+func (t *statusText) sampled() string {
+	b, sdks := &t.now.Books, t.now.SDKs
+	switch {
+	case b.AdjustedCount > b.Aggregated:
+		return t.warn(fmt.Sprintf("The %s counted spans stand for about %s: samplers discarded the others before the "+
+			"daemon.", count(b.Aggregated), count(b.AdjustedCount)))
+	case sdks != nil && sdks.Sampled < sdks.Started:
+		return t.warn(fmt.Sprintf("SDKs report that they sampled %s of %s started spans. The others are not counted here.",
+			count(sdks.Sampled), count(sdks.Started)))
+	}
+	return ""
 }
 
 // transit describes how many spans are in the rings.
@@ -58,7 +76,7 @@ func (t *statusText) transit(b *status.Books) string {
 	if b.InTransit <= 0 {
 		return ""
 	}
-	return t.dim(count(b.InTransit) + " on their way through the rings")
+	return t.dim(count(b.InTransit) + " in rings")
 }
 
 // extra writes counts that are not part of the accounting, if any of them is not 0.
