@@ -265,7 +265,7 @@ func checkRound(t *testing.T, spans []oneSpan, dialect points.Dialect, opened ti
 				}
 			}
 		}
-	}).Lost[export.Unencodable]
+	}).Unencodable
 	if lost != 0 || counted != uint64(len(spans)) || len(seen) != len(want) {
 		t.Fatalf("%d of %d series, %d of %d spans, %d in no request", len(seen), len(want), counted,
 			len(spans), lost)

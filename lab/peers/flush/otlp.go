@@ -61,7 +61,7 @@ func (w *otlpWork) ours() func() [][]byte {
 		rows := w.merger.Merge(sealed)
 		cycle := &export.Cycle{Sealed: sealed, Rows: rows, Limit: export.DefaultMaxPayloadBytes}
 		encoded := w.exporter.Encode(cycle, func(p *export.Payload) { requests = append(requests, p.Body) })
-		if lost := encoded.Lost[export.Unencodable]; lost != 0 {
+		if lost := encoded.Unencodable; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no request", lost))
 		}
 		return requests

@@ -93,7 +93,7 @@ func (w *work) ours() func() [][]byte {
 		rows := w.merger.Merge(sealed)
 		cycle := &export.Cycle{Sealed: sealed, Rows: rows, Limit: export.DefaultMaxPayloadBytes}
 		made := w.coder.Encode(cycle, func(p *export.Payload) { bodies = append(bodies, p.Body) })
-		if lost := made.Lost[export.Unencodable]; lost != 0 {
+		if lost := made.Unencodable; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no payload", lost))
 		}
 		return bodies

@@ -219,9 +219,9 @@ final class Sender {
     }
 
     /**
-     * Requests a flush and waits until all spans are settled, a destination has rejected them, or
-     * nine tenths of the time are over; the rest is for closing the connection. If the daemon
-     * crashes during this, the next daemon is asked about the spans.
+     * Requests a flush and waits for the daemon's response, or until nine tenths of the time are
+     * over; the rest is for closing the connection. The daemon reports settled spans before it
+     * responds. If it crashes meanwhile, the next daemon is asked about the spans.
      */
     private void settle(Connection c) throws IOException {
         if (!outgoing.isKept() || c.unsettled() == 0) {
@@ -230,7 +230,7 @@ final class Sender {
         CompletableFuture<Void> report = new CompletableFuture<>();
         c.ask(report, scratch);
         long share = deadline.left() / 10;
-        while (c.ending == null && c.unsettled() > 0 && !report.isCompletedExceptionally() && deadline.left() > share) {
+        while (c.ending == null && c.unsettled() > 0 && !report.isDone() && deadline.left() > share) {
             c.select(deadline.left() - share);
             c.read();
         }

@@ -37,6 +37,7 @@ class KeptAtCloseTest extends Keeping {
                 long id = asked.get(1, TimeUnit.MINUTES);
                 assertFalse(closed.isDone());
                 assertEquals(0, d.counts.byes);
+                if (isTaken) d.settle(10);
                 d.say(Msgpack.frame(7, isTaken ? FakeDaemon.ok(id) : Map.of("id", id, "ok", false, "error", "agent said no")));
                 assertTrue(closed.get(1, TimeUnit.MINUTES));
                 assertEquals(isTaken ? 0 : 6, c.stats().unsettled());
