@@ -232,3 +232,18 @@ func TestAccounting_FlushedWhenScraped(t *testing.T) {
 	}
 	eventually.True(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
+
+// A scraper gets gzip only if its Accept-Encoding permits it.
+func TestGzip_OnlyIfAccepted(t *testing.T) {
+	x := exporterWith(t, nil)
+	one(t, x, 0, "op")
+	for accept, want := range map[string]string{
+		"gzip": "gzip", "GZIP": "gzip", "br, gzip;q=0.5": "gzip", "gzip; q=1": "gzip", "gzip;q=0": "",
+		"gzip; q=0.0, identity": "", "x-gzip-like": "", "identity": "", "gzip;q=x": "", "": "",
+	} {
+		_, header := ask(t, x, "", accept)
+		if got := header.Get("Content-Encoding"); got != want {
+			t.Errorf("Accept-Encoding %q: the response is in %q, want %q", accept, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -45,7 +46,7 @@ func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series []
 	out := bufio.NewWriterSize(w, 32<<10)
 	header.Set("Content-Type", string(format))
 	header.Set("Vary", "Accept, Accept-Encoding")
-	isCompressed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	isCompressed := acceptsGzip(r.Header)
 	if isCompressed {
 		header.Set("Content-Encoding", "gzip")
 		if s.packer == nil {
@@ -70,6 +71,23 @@ func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series []
 		err = http.NewResponseController(w).Flush()
 	}
 	return err //nolint:wrapcheck // not shown to anyone
+}
+
+// acceptsGzip reports whether a client accepts responses in gzip: Accept-Encoding names it, with a
+// quality other than 0.
+func acceptsGzip(header http.Header) bool {
+	for _, line := range header.Values("Accept-Encoding") {
+		for coding := range strings.SplitSeq(line, ",") {
+			name, parameter, _ := strings.Cut(coding, ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				continue
+			}
+			quality, hasQuality := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
+			q, err := strconv.ParseFloat(quality, 64)
+			return !hasQuality || err == nil && q > 0
+		}
+	}
+	return false
 }
 
 // family is a metric, with the function that creates its message for a series.
