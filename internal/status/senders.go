@@ -56,9 +56,10 @@ type ForwardingReceiver struct {
 	Receives string `json:"brings"` // human-readable name of the received data
 	Receiver
 	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // number of forwarded requests by result
-	// RefusedSignals counts refused requests without spans, by signal. They are part of the result "refused".
-	RefusedSignals map[string]uint64 `json:"refused_signals,omitempty"`
-	Forward        *Forward          `json:"forward,omitempty"`
+	// DiscardedSignals counts requests with metrics and logs, by signal, that were accepted and discarded because
+	// there is no upstream. They are part of the result "other".
+	DiscardedSignals map[string]uint64 `json:"discarded_signals,omitempty"`
+	Forward          *Forward          `json:"forward,omitempty"`
 }
 
 // Forward is the state of an upstream.
@@ -101,8 +102,8 @@ func (d *ReceiverSource) status(s *receiver.Status) *ForwardingReceiver {
 			Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
 			LastHeard: s.LastHeard,
 		},
-		Forwarded:      s.Forwarded,
-		RefusedSignals: s.RefusedSignals,
+		Forwarded:        s.Forwarded,
+		DiscardedSignals: s.DiscardedSignals,
 	}
 	if d.Forward != "" {
 		status.Forward = &Forward{URL: d.Forward, State: export.StateAccepting}

@@ -106,12 +106,10 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 			s.Receivers["otlp"].Requests["too_large"] = 6
 		}},
 		{doctor.Wrong, "door otlp: 6 requests were not counted: refused", func(s *status.Status) {
-			d := s.Receivers["otlp"]
-			d.Requests["refused"], d.RefusedSignals = 9, map[string]uint64{"metrics": 2, "logs": 1}
+			s.Receivers["otlp"].Requests["refused"] = 6
 		}},
-		{doctor.Notice, "door otlp: 2 requests with metrics were refused", func(s *status.Status) {
-			d := s.Receivers["otlp"]
-			d.Requests["refused"], d.RefusedSignals = 2, map[string]uint64{"metrics": 2, "logs": 0}
+		{doctor.Notice, "door otlp: 2 requests with metrics were accepted and discarded", func(s *status.Status) {
+			s.Receivers["otlp"].DiscardedSignals = map[string]uint64{"metrics": 2, "logs": 0}
 		}},
 		{
 			doctor.Wrong, "door otlp forward: http://collector:4318 does not answer: refused",
@@ -239,8 +237,8 @@ func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
 	s := healthy()
 	d := s.Receivers["otlp"]
-	d.Forward, d.RefusedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
-	d.Requests["refused"] = 5
+	d.Forward, d.DiscardedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
+	d.Requests["other"] = 5
 	mends := map[string]string{}
 	for _, one := range doctor.Look(s, version) {
 		if one.Verdict != doctor.OK {

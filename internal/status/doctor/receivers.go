@@ -55,29 +55,24 @@ func (f *Findings) receiver(name string, d *status.ForwardingReceiver, now time.
 	if d.Refused > 0 {
 		f.add(Wrong, about, "raise --"+name+"-max-connections", "%d connections found no room", d.Refused)
 	}
-	requests := f.signals(about, d)
+	f.signals(about, d)
 	if name == "apm" {
-		f.reasons(Notice, about, requests, requestFixes, "%d requests were left to the agent to count: %s")
+		f.reasons(Notice, about, d.Requests, requestFixes, "%d requests were left to the agent to count: %s")
 	} else {
-		f.reasons(Wrong, about, requests, requestFixes, "%d requests were not counted: %s")
+		f.reasons(Wrong, about, d.Requests, requestFixes, "%d requests were not counted: %s")
 	}
 	if upstream := d.Forward; upstream != nil {
 		f.state(about+" forward", upstream.URL, string(upstream.State), upstream.Said)
 	}
 }
 
-// signals adds a finding for refused metrics and logs, which do not lose spans. It returns the
-// other requests by result.
-func (f *Findings) signals(about string, d *status.ForwardingReceiver) map[string]uint64 {
-	requests := maps.Clone(d.Requests)
-	for _, signal := range sortedNonZero(d.RefusedSignals) {
-		n := d.RefusedSignals[signal]
-		requests["refused"] -= min(n, requests["refused"])
+// signals adds a finding for discarded metrics and logs, which do not lose spans.
+func (f *Findings) signals(about string, d *status.ForwardingReceiver) {
+	for _, signal := range sortedNonZero(d.DiscardedSignals) {
 		f.add(Notice, about, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or give the "+
-			"daemon --otlp-forward", "%d requests with %s were refused: without --otlp-forward only traces "+
-			"are accepted; they contain no spans", n, signal)
+			"daemon --otlp-forward", "%d requests with %s were accepted and discarded, because there is no "+
+			"--otlp-forward; they contain no spans", d.DiscardedSignals[signal], signal)
 	}
-	return requests
 }
 
 // sdks checks the spans that SDKs report as not exported in their own metrics. The number of exported spans is from the

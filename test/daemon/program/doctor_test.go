@@ -86,8 +86,8 @@ func TestDoctor(t *testing.T) {
 		response.Body.Close()
 	}
 	expect(0, "ok      door socket: 1 clients",
-		"notice  door otlp: 2 requests with metrics were refused", "set OTEL_METRICS_EXPORTER=none",
-		"notice  door otlp: 1 requests with logs were refused", "set OTEL_LOGS_EXPORTER=none",
+		"notice  door otlp: 2 requests with metrics were accepted and discarded", "set OTEL_METRICS_EXPORTER=none",
+		"notice  door otlp: 1 requests with logs were accepted and discarded", "set OTEL_LOGS_EXPORTER=none",
 		"counted twice: door apm: of 1 requests the sender has counted",
 		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is the daemon's",
 		"sums: 1 spans received = 1 counted",
