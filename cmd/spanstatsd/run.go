@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
@@ -23,7 +24,7 @@ func newRunCommand(variables map[string]string) *cobra.Command {
 		Short: "Run the daemon",
 		Long: `Run the daemon until SIGTERM, SIGINT or SIGHUP. It then stops accepting, reads
 what tracers have already written, and delivers everything, the open bucket
-included, within --shutdown-grace. A second signal ends it at once.
+included, within --shutdown-grace. A second signal ends it within a second.
 
 Every flag has an environment variable: SPANSTATSD_ and the flag's name in
 capitals, with _ for -. A flag goes before the variable, the variable before the
@@ -74,7 +75,11 @@ func takeSockets(c *daemon.Config) error {
 	return sockets.CheckTaken() //nolint:wrapcheck // the error is complete
 }
 
-// run runs the daemon until a signal. A second signal ends the process immediately, and undelivered
+// lastSecond is the time that a stop still has after a second signal. A stop with nothing left to deliver needs less,
+// so two signals in short succession lose nothing.
+const lastSecond = time.Second
+
+// run runs the daemon until a signal. A second signal ends the process after lastSecond, and undelivered
 // statistics are lost.
 func run(config daemon.Config) error {
 	signal.Ignore(syscall.SIGPIPE) // the daemon survives if the reader of its log exits
@@ -95,15 +100,17 @@ func run(config daemon.Config) error {
 	}
 	d.Start()
 	config.Log.Info("stopping", "signal", (<-signals).String(), "grace", config.ShutdownGrace.String())
-	isBalanced := make(chan bool, 1)
-	go func() { isBalanced <- d.Stop().Balanced }()
+	stopped := make(chan struct{})
+	go func() { d.Stop(); close(stopped) }()
 	select {
-	case balanced := <-isBalanced:
-		if !balanced {
-			config.Log.Error("the books do not balance; please report this with the line above")
-		}
+	case <-stopped:
 		return nil
 	case <-signals:
+	}
+	select {
+	case <-d.Settled():
+		return nil
+	case <-time.After(lastSecond):
 		return errors.New("stop daemon: a second signal came; what was not delivered is lost")
 	}
 }

@@ -31,6 +31,7 @@ type Daemon struct {
 	crashes      int // number of crashed predecessors
 
 	stopping   chan struct{}
+	settled    chan struct{} // closed when every span has its outcome, and the recovery file is removed
 	background sync.WaitGroup
 }
 
