@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
@@ -24,7 +25,7 @@ func newRunCommand(variables map[string]string) *cobra.Command {
 		Long: `Run the daemon until it receives SIGTERM, SIGINT or SIGHUP. It then shuts down
 gracefully within --shutdown-grace: it stops accepting connections, reads the spans
 that clients have already written, and delivers all statistics, including those of
-the open interval. A second signal ends it immediately.
+the open interval. A second signal ends it within a second.
 
 Each flag has an environment variable: SPANSTATSD_ and the flag's name in upper case,
 with _ instead of -. A flag takes precedence over its variable. An unknown variable
@@ -77,7 +78,11 @@ func takeSockets(c *daemon.Config) error {
 	return sockets.CheckTaken() //nolint:wrapcheck // the error is complete
 }
 
-// run runs the daemon until a signal. A second signal ends the process immediately, and undelivered
+// lastSecond is the time that a stop still has after a second signal. A stop with nothing left to deliver needs less,
+// so two signals in short succession lose nothing.
+const lastSecond = time.Second
+
+// run runs the daemon until a signal. A second signal ends the process after lastSecond, and undelivered
 // statistics are lost.
 func run(config daemon.Config) error {
 	signal.Ignore(syscall.SIGPIPE) // the daemon survives if the reader of its log exits
@@ -98,15 +103,17 @@ func run(config daemon.Config) error {
 	}
 	d.Start()
 	config.Log.Info("stopping", "signal", (<-signals).String(), "grace", config.ShutdownGrace.String())
-	isBalanced := make(chan bool, 1)
-	go func() { isBalanced <- d.Stop().Balanced }()
+	stopped := make(chan struct{})
+	go func() { d.Stop(); close(stopped) }()
 	select {
-	case balanced := <-isBalanced:
-		if !balanced {
-			config.Log.Error("the accounting does not balance, which is a bug; please report it with the line above")
-		}
+	case <-stopped:
 		return nil
 	case <-signals:
+	}
+	select {
+	case <-d.Settled():
+		return nil
+	case <-time.After(lastSecond):
 		return errors.New("stop daemon: interrupted by a second signal; undelivered statistics are lost")
 	}
 }

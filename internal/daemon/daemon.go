@@ -30,6 +30,7 @@ type Daemon struct {
 	recoveryFile *recovery.File
 
 	stopping   chan struct{}
+	settled    chan struct{} // closed when every span has its outcome, and the recovery file is removed
 	background sync.WaitGroup
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/spanstatsd/spanstatsd/internal/status"
@@ -40,12 +41,21 @@ func (d *Daemon) logLosses() {
 	log.Run(d.stopping)
 }
 
+// Settled returns a channel that Stop closes when every span has its outcome: the end of the process loses nothing from
+// then on. Stop returns later, because it waits for HTTP requests to the status server.
+func (d *Daemon) Settled() <-chan struct{} { return d.settled }
+
 // Stop stops all components in the order of the data flow, within the grace period, and returns the
 // accounting.
 func (d *Daemon) Stop() status.Books {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.statusServer.SetReady(false)
+	before := d.sources.Books()
+	unsentBefore := map[string]uint64{}
+	for _, other := range d.sources.Others() {
+		unsentBefore[other.Name] = other.Books.Unsent
+	}
 	close(d.stopping)
 	d.background.Wait()
 	d.config.Supervisor.Stopping(d.config.ShutdownGrace)
@@ -60,23 +70,37 @@ func (d *Daemon) Stop() status.Books {
 	d.flusher.Close(ctx)
 	d.ingest.Close()
 	books := d.sources.Books()
-	d.config.Log.Info("stopped", "received", books.Received, "aggregated", books.Aggregated,
+	lost := books.Unsent - before.Unsent + books.DroppedTotal() - before.DroppedTotal()
+	d.config.Log.Log(ctx, stopLevel(lost), "stopped", "lost", lost, "received", books.Received, "aggregated", books.Aggregated,
 		"dropped", books.DroppedTotal(), "flushed", books.Flushed, "unsent", books.Unsent,
 		"pending", books.Held, "before_discovery", books.BeforeFound, "balanced", books.Balanced)
+	if !books.Balanced {
+		d.config.Log.Error("the accounting does not balance, which is a bug; please report it with the line above")
+	}
 	for _, other := range d.sources.Others() {
-		d.config.Log.Info("stopped: additional destination", "destination", other.Name,
+		lost := other.Books.Unsent - unsentBefore[other.Name]
+		d.config.Log.Log(ctx, stopLevel(lost), "stopped: additional destination", "destination", other.Name, "lost", lost,
 			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "pending", other.Books.Held,
 			"before_discovery", other.Books.BeforeFound)
 	}
 	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("can't remove the recovery file, so the next daemon will report a crash", "error", err)
 	}
+	close(d.settled)
 	if d.scrapeServer != nil {
 		d.scrapeServer.Close(ctx)
 	}
 	d.statusServer.Close(ctx)
 	d.config.Supervisor.Close()
 	return books
+}
+
+// stopLevel returns the log level of a stop that dropped or did not deliver a number of spans.
+func stopLevel(lost uint64) slog.Level {
+	if lost > 0 {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
 }
 
 // statusLine returns the accounting as one line for the service manager, and an error if a restart

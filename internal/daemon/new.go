@@ -18,7 +18,7 @@ import (
 
 // New creates a daemon. Its error tells the operator what to do.
 func New(config Config) (*Daemon, error) {
-	d := &Daemon{config: config, stopping: make(chan struct{})}
+	d := &Daemon{config: config, stopping: make(chan struct{}), settled: make(chan struct{})}
 	if err := errors.Join(config.checkDestinations(), config.checkGrace(), config.checkMemory(),
 		config.checkDescriptors()); err != nil {
 		return nil, err

@@ -54,6 +54,16 @@ func TestStatisticsAreScrapedInOnePlace(t *testing.T) {
 		if got, _ := get(t, spans+prometheus.Path); got != http.StatusOK {
 			t.Errorf("a scrape is answered %d", got)
 		}
+		byName, err := http.NewRequest(http.MethodGet, "http://"+spans+prometheus.Path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName.Host = "spanstatsd.monitoring.svc:9126"
+		if answer, err := http.DefaultClient.Do(byName); err != nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("a scrape by the name of a service is answered %+v, %v", answer, err)
+		} else {
+			answer.Body.Close()
+		}
 		if _, text := get(t, at+"/metrics"); strings.Contains(text, gauge+"0\n") ||
 			!strings.Contains(text, gauge) {
 			t.Error("somebody has scraped, and the metric does not say so")

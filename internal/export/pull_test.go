@@ -128,6 +128,7 @@ func TestPull_NotScrapedWithinRetryAge(t *testing.T) {
 		}
 		s.Begin(100 + maxUnscraped)(true)
 		time.Sleep(tailTime)
+		synctest.Wait()
 		if st := balanced(t, f.Destinations()[0], spans); st.Flushed != spans {
 			t.Errorf("scraped late: %+v", st)
 		}
@@ -174,6 +175,7 @@ func TestPull_ShutdownWaitsForScrape(t *testing.T) {
 				publish(f, 1)
 				s.Begin(1)(true)
 				time.Sleep(tailTime)
+				synctest.Wait()
 				publish(f, 2)
 				time.AfterFunc(test.scrapeAfter, func() { s.Begin(2)(true) })
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

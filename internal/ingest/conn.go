@@ -218,7 +218,8 @@ func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 	case wire.TypeFlush:
 		return false, c.handleFlush(body)
 	case wire.TypeBye:
-		return true, nil
+		_, err = wire.DecodeBye(body)
+		return true, badMessage(err)
 	default:
 		return false, faultf(FaultBadMessage, "handle message: a tracer does not send %s here", kind)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -64,6 +65,17 @@ func TestFaults(t *testing.T) {
 		{name: "frame too long", greeted: true, bytes: long, reason: FaultTooLarge},
 		{name: "unknown type", greeted: true, bytes: raw(0x92, 0x63, 0xc0), reason: FaultBadMessage},
 		{name: "not an array", greeted: true, bytes: raw(0xc0), reason: FaultBadMessage},
+		{
+			name: "bye with a number as reason", greeted: true, reason: FaultBadMessage,
+			bytes: raw(0x92, 8, 0x81, 0xa6, 'r', 'e', 'a', 's', 'o', 'n', 7),
+		},
+		{name: "bye without a map", greeted: true, bytes: raw(0x92, 8, 0xc0), reason: FaultBadMessage},
+		{name: "lost without a map", greeted: true, bytes: raw(0x92, 6, 0xc0), reason: FaultBadMessage},
+		{name: "flush without a map", greeted: true, bytes: raw(0x92, 7, 0xc0), reason: FaultBadMessage},
+		{
+			name: "earlier of 65 bytes", reason: FaultBadMessage,
+			bytes: wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Earlier: strings.Repeat("a", 65)}),
+		},
 		{name: "a second hello", greeted: true, bytes: hello("x"), reason: FaultBadMessage},
 		{
 			name: "a welcome", greeted: true, bytes: wire.AppendWelcome(nil, &wire.Welcome{}),

@@ -38,10 +38,11 @@ type Receiver struct {
 	Refused       uint64            `json:"refused_connections"`
 	LastResponse  time.Time         `json:"last_response"`       // when a request or a connection last ended; zero if none has
 	Forwarded     map[string]uint64 `json:"forwarded,omitempty"` // number of forwarded requests by result
-	// RefusedSignals counts refused requests without spans, by signal. They are part of the result "refused".
-	RefusedSignals map[string]uint64 `json:"refused_signals,omitempty"`
-	Forward        *Forward          `json:"forward,omitempty"`
-	*Datadog                         // only for the Datadog receiver; its fields have no name of their own in JSON
+	// DiscardedSignals counts requests with metrics and logs, by signal, that were accepted and discarded because
+	// there is no upstream. They are part of the result "other".
+	DiscardedSignals map[string]uint64 `json:"discarded_signals,omitempty"`
+	Forward          *Forward          `json:"forward,omitempty"`
+	*Datadog                           // only for the Datadog receiver; its fields have no name of their own in JSON
 }
 
 // Datadog has the counters that only the Datadog receiver has. Its Receiver.Requests contains only requests with traces.
@@ -84,7 +85,7 @@ func (d *ReceiverSource) status(s *receiver.Status) *Receiver {
 	status := &Receiver{
 		Data: d.Receives, Requests: s.Requests, Origins: s.Origins, BufferedBytes: s.BufferedBytes,
 		Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
-		LastResponse: s.LastHeard, Forwarded: s.Forwarded, RefusedSignals: s.RefusedSignals,
+		LastResponse: s.LastHeard, Forwarded: s.Forwarded, DiscardedSignals: s.DiscardedSignals,
 	}
 	if d.Forward != "" {
 		status.Forward = &Forward{URL: d.Forward, State: export.StateAccepting}

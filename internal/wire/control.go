@@ -106,11 +106,15 @@ func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 func AppendHello(dst []byte, m *Hello) []byte { return appendControl(dst, TypeHello, m) }
 
 // DecodeHello decodes the body of a hello message. A missing version is an error, but an unknown version is
-// not, so that the daemon can respond to it.
+// not, so that the daemon can respond to it. An Earlier longer than MaxToken is an error.
 func DecodeHello(body []byte) (Hello, error) {
 	m, err := readControl[Hello](TypeHello, body)
 	if err == nil && m.Version == 0 {
 		return Hello{}, malformed("decode hello", len(body), "it names no version, the first is %d", Version)
+	}
+	if len(m.Earlier) > MaxToken {
+		return Hello{}, malformed("decode hello", len(body), "expected an earlier of at most %d bytes, found %d",
+			MaxToken, len(m.Earlier))
 	}
 	return m, err
 }

@@ -161,6 +161,10 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 		return err
 	}
 	r := &controlReader{Reader: msgpack.NewReader(body), operation: operation, body: body}
+	if r.Lead() == msgpack.Nil { // only the value of a field can be nil
+		r.Fail()
+		r.expect("a map")
+	}
 	r.entries(readValue)
 	return r.err
 }

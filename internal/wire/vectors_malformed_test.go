@@ -70,6 +70,12 @@ var malformedVectors = []vector{
 	bad("lost_many", "33 reasons", "92 06 de 0021", reasons(33)),
 	bad("flush_id", "", "92 07 81", str("id"), "d0 ff"),
 	bad("bye_versions", "", "92 08 81", str("versions"), "91", str("1")),
+	bad("bye_reason", "", "92 08 81", str("reason"), "07"),
+	bad("bye_nil", "nil where the map stands", "92 08 c0"),
+	bad("lost_nil", "", "92 06 c0"),
+	bad("flush_nil", "", "92 07 c0"),
+	bad("hello_earlier_long", "an earlier of 65 bytes", "92 01 82", str("version"), "01", str("earlier"),
+		"d9 41", strings.Repeat("61", 65)),
 
 	bad("define_map", "", "92 04 81 01 c4 00"),
 	bad("define_three", "a definition of three", "92 04 91 93 01", bin(leastKey), "00"),

@@ -170,6 +170,7 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		}
 	case wire.TypeBye:
 		left = true // the daemon parses nothing after this
+		_, err = wire.DecodeBye(body)
 	default:
 		err = fmt.Errorf("handle message: a tracer does not send %s here", kind)
 	}

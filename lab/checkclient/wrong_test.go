@@ -146,6 +146,24 @@ var wrongClients = []struct {
 		says: []string{`byte 13, hex`, "[ff]", "a weight above 0 and at most 2^32, found lead byte 0xff"},
 	},
 	{
+		name:   "a number as the reason of a bye",
+		frames: [][]byte{hello(), framed(0x92, 8, 0x81, 0xa6, 'r', 'e', 'a', 's', 'o', 'n', 7)},
+		says:   []string{`reason "bad_message", message 2, byte 10`, "expected a string, found lead byte 0x07"},
+	},
+	{
+		name: "a lost without a map", frames: [][]byte{hello(), framed(0x92, 6, 0xc0)},
+		says: []string{`reason "bad_message", message 2, byte 2`, "expected a map, found lead byte 0xc0"},
+	},
+	{
+		name: "a flush without a map", frames: [][]byte{hello(), framed(0x92, 7, 0xc0)},
+		says: []string{`reason "bad_message", message 2, byte 2`, "expected a map, found lead byte 0xc0"},
+	},
+	{
+		name:   "an earlier of 65 bytes",
+		frames: [][]byte{helloOf(wire.Hello{Version: wire.Version, Earlier: strings.Repeat("a", 65)})},
+		says:   []string{`reason "bad_message", message 1`, "expected an earlier of at most 64 bytes, found 65"},
+	},
+	{
 		name:   "spans behind a bye",
 		frames: [][]byte{hello(), wire.AppendBye(nil, &wire.Bye{Reason: "exit"}), batchOf(3, webKey())},
 		says:   []string{"dropped: 3 spans behind the bye", "spans 3", "well false"},

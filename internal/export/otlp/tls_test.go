@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -98,7 +99,9 @@ func (a *authority) write(t *testing.T, name, kind string, bytes []byte) string 
 }
 
 // overTLS is a receiver with a certificate of an authority. It requests client certificates.
-func overTLS(t *testing.T, a *authority, http2 bool, answer http.HandlerFunc) *receiver {
+func overTLS(
+	t *testing.T, a *authority, http2 bool, answer http.HandlerFunc, configure ...func(*http.Server),
+) *receiver {
 	t.Helper()
 	r := newReceiver(t, answer)
 	pair, err := tls.LoadX509KeyPair(a.issue(t, "server"))
@@ -113,6 +116,9 @@ func overTLS(t *testing.T, a *authority, http2 bool, answer http.HandlerFunc) *r
 	}
 	r.EnableHTTP2 = http2
 	r.Config.ErrorLog = nil
+	for _, f := range configure {
+		f(r.Config)
+	}
 	r.StartTLS()
 	return r
 }
@@ -155,6 +161,31 @@ func TestWhoGoesAfterAWholePayloadIsAmbiguousOverTLSToo(t *testing.T) {
 		x := exporterTo(t, r.URL, func(c *Config) { c.Certificate = a.file })
 		if got := deliver(t, x, onePayload(t, x)); got.Outcome != export.OutcomeUnknown || !got.Silent {
 			t.Errorf("HTTP/2 %t: %+v, want that nobody knows", http2, got)
+		}
+	}
+}
+
+// A reset makes the alert close_notify fail, with which net/http closes the connection. This failure must not be
+// taken for one of the payload, or the payload is retried and counted twice.
+func TestTLS_ResetAfterPayloadIsAmbiguous(t *testing.T) {
+	type rawConn struct{}
+	a := newAuthority(t)
+	for _, http2 := range []bool{false, true} {
+		r := overTLS(t, a, http2, func(_ http.ResponseWriter, req *http.Request) {
+			conn := req.Context().Value(rawConn{}).(*net.TCPConn)
+			_ = conn.SetLinger(0)
+			_ = conn.Close()
+		}, func(c *http.Server) {
+			c.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+				return context.WithValue(ctx, rawConn{}, c.(*tls.Conn).NetConn())
+			}
+		})
+		x := exporterTo(t, r.URL, func(c *Config) { c.Certificate = a.file })
+		for range 5 {
+			payload := onePayload(t, x)
+			if got := deliver(t, x, payload); got.Outcome != export.OutcomeUnknown || !got.Silent {
+				t.Errorf("HTTP/2 %t: %+v, want an ambiguous payload", http2, got)
+			}
 		}
 	}
 }

@@ -32,7 +32,11 @@ var errWithdrawn = errors.New("the body was withdrawn")
 // and that the destination has requested the body.
 func (b *body) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:        func(info httptrace.GotConnInfo) { b.conn.Store(watchedConnOf(info.Conn)) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			c := watchedConnOf(info.Conn)
+			c.body.Store(b)
+			b.conn.Store(c)
+		},
 		Got100Continue: func() { b.requested.Store(true) },
 	})
 }
@@ -43,7 +47,9 @@ func (b *body) withdraw() bool { return b.state.CompareAndSwap(unread, withdrawn
 // hasConnection reports whether the request got a connection.
 func (b *body) hasConnection() bool { return b.conn.Load() != nil }
 
-// sentCompletely reports whether the kernel has accepted every byte of the request.
+// sentCompletely reports whether the kernel can have accepted every byte of the request. If it returns false, the
+// destination certainly lacks the end of the body. It returns true as well for a failure between two TLS records or
+// HTTP/2 frames with the end of a body: such a body is not retried, so that it is never counted twice.
 func (b *body) sentCompletely() bool {
 	c := b.conn.Load()
 	return c != nil && b.read.Load() && !c.failed.Load()
@@ -65,15 +71,24 @@ func (b *body) Read(p []byte) (int, error) {
 // Close implements io.ReadCloser.
 func (b *body) Close() error { return nil }
 
-// watchedConn is a connection that records whether a write failed.
+// watchedConn is the connection of one request. It records whether a write failed that can contain a part of the
+// request. A write after the last one that can is of no importance: over TLS, closing a connection that the destination
+// has reset fails to write the alert close_notify, and HTTP/2 writes control frames at any time.
 type watchedConn struct {
 	net.Conn
-	failed atomic.Bool
+	body   atomic.Pointer[body]
+	sent   atomic.Bool // a write succeeded that began after the last byte of the body was read
+	failed atomic.Bool // a write failed before sent was true
 }
 
 func (c *watchedConn) Write(p []byte) (int, error) {
+	b := c.body.Load()
+	isRead := b != nil && b.read.Load()
 	n, err := c.Conn.Write(p)
-	if err != nil {
+	switch {
+	case err == nil && isRead:
+		c.sent.Store(true)
+	case err != nil && !c.sent.Load():
 		c.failed.Store(true)
 	}
 	return n, err

@@ -166,11 +166,6 @@ func (c *call) readHead() (refusal *reply) {
 		return refused(http.StatusUnsupportedMediaType, "this compression is not known here; take none, or "+
 			bodies.Compressions+", by gRPC "+grpcCompressions)
 	}
-	if !c.server.accepts(s) {
-		c.server.unforwarded[s].Add(1)
-		return refused(http.StatusNotFound, signals[s].name+" are not taken here, as there is nowhere to "+
-			"forward them to; give the daemon --otlp-forward, or switch that exporter of the SDK off")
-	}
 	return nil
 }
 

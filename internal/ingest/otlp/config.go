@@ -79,12 +79,8 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	}
 	parts := c.Config.Memory("otlp", "OTLP", c.Semantics.countingBytes(c.MaxBody), c.connectionBytes(),
 		c.Publishers(rules.MaxBatches)*publisher)
-	if c.Forward.IsSet() {
-		parts = append(parts, memory.Part{
-			Name: "what SDKs say of their spans", Bytes: sdkmetrics.Bytes, Flag: "otlp-forward",
-		})
-	}
-	return append([]memory.Part{c.Forward.Memory("OTLP")}, parts...)
+	return append(parts, c.Forward.Memory("OTLP"),
+		memory.Part{Name: "what SDKs say of their spans", Bytes: sdkmetrics.Bytes})
 }
 
 // Approximate memory of a connection.

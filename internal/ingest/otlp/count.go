@@ -21,6 +21,9 @@ const headerComputedStats = "Datadog-Client-Computed-Stats"
 // Count counts the spans of the call. It returns nil if the call is to be forwarded, and the response otherwise. A call
 // that can't be counted is forwarded without the counted marker, unless a retry can succeed or its body is too large.
 func (c *call) Count(readErr error) receiver.Response {
+	if c.signal != signalTraces && !c.server.config.Forward.IsSet() {
+		return c.discard(readErr)
+	}
 	if refusal := c.unframe(readErr); refusal != nil {
 		return c.refuse(refusal)
 	}
@@ -56,6 +59,29 @@ func (c *call) Count(readErr error) receiver.Response {
 		return c.refuseUnforwardable()
 	}
 	return nil
+}
+
+// discard returns the response to a request with metrics or logs, which are of no use without an upstream. It is a
+// success, so that an SDK with one endpoint for all signals logs no error at each export. A partial success would be
+// more precise, but some SDKs log it each time. A body that does not fit in memory is discarded like others.
+func (c *call) discard(readErr error) receiver.Response {
+	s := c.server
+	isTooLong := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
+	if !isTooLong {
+		if refusal := c.unframe(readErr); refusal != nil {
+			return c.refuse(refusal)
+		}
+		if c.signal == signalMetrics {
+			s.Contain(func() { s.readSDKMetrics(c) })
+		}
+	}
+	if d := &s.discarded[c.signal]; d.Add(1) == 1 {
+		s.config.Log.Info(signals[c.signal].name+" are accepted and discarded, because there is no --otlp-forward; "+
+			"switch that exporter of the SDK off to save work, or give the daemon --otlp-forward",
+			c.senderAttributes()...)
+	}
+	c.Result = int(ResultOther)
+	return c.respond(accepted())
 }
 
 // count counts the spans of a call and prepares the forwarded message. It returns a refusal if the spans can't be

@@ -162,7 +162,7 @@ func (c check) Count(readErr error) receiver.Response {
 	}
 	c.Result = int(ResultOther)
 	switch {
-	case !c.server.hasService(checkedService(c.message)):
+	case !hasService(checkedService(c.message)):
 		return c.respond(refuse(ResultOther, otlpanswer.NotFound, "there is no such service here"))
 	case c.server.IsStopping():
 		return c.respond(&reply{message: []byte(notServing)})
@@ -181,14 +181,8 @@ func checkedService(message []byte) (name string) {
 	return name
 }
 
-// hasService reports whether the server accepts requests of a gRPC service. It always does for the name "".
-func (s *Server) hasService(name string) bool {
-	requested, _, isKnown := signalOf("/" + name + exportMethod)
-	return name == "" || isKnown && s.accepts(requested)
-}
-
-// accepts reports whether the server accepts requests of a signal. Metrics and logs are accepted only if there is an
-// upstream to forward them to.
-func (s *Server) accepts(requested signal) bool {
-	return requested == signalTraces || requested == signalHealth || s.config.Forward.IsSet()
+// hasService reports whether there is a receiver of requests of a gRPC service. There always is for the name "".
+func hasService(name string) bool {
+	_, _, isKnown := signalOf("/" + name + exportMethod)
+	return name == "" || isKnown
 }

@@ -2,12 +2,15 @@ package otlp
 
 import (
 	"bytes"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -41,6 +44,47 @@ func TestWhatSDKsSayOfThemselvesIsHeard(t *testing.T) {
 		}
 		if sums, _ := h.Said(); sums != (sdkmetrics.Sums{Started: 3 * uint64(n+2)}) {
 			t.Errorf("%v: heard %+v", c, sums)
+		}
+	}
+}
+
+// TestDiscard_MetricsAndLogsWithoutUpstream sends all signals to one endpoint, as an SDK does whose only setting is
+// OTEL_EXPORTER_OTLP_ENDPOINT. It gets a success for each, so it logs no error, and one log line per signal says what
+// becomes of the request.
+func TestDiscard_MetricsAndLogsWithoutUpstream(t *testing.T) {
+	var log bytes.Buffer // written before the response
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+		c.MaxBody, c.Log = bodies.FirstBuffer, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for _, s := range []signal{signalMetrics, signalLogs} {
+		for n, c := range compressions {
+			if a := c.send(t, h, s, c.pack(begun(3))); !c.is(a, http.StatusOK, otlpanswer.OK) {
+				t.Errorf("%v: answered %+v", c, a)
+			}
+			if sums, _ := h.Said(); s == signalMetrics && sums != (sdkmetrics.Sums{Started: 3 * uint64(n+1)}) {
+				t.Errorf("%v: heard %+v", c, sums)
+			}
+		}
+		for media, body := range map[string]string{
+			mediaJSON: "{}", mediaProtobuf: strings.Repeat("longer than a body may be", bodies.FirstBuffer),
+		} {
+			a := send(t, h.client(false), http.MethodPost, signals[s].http, strings.NewReader(body),
+				"Content-Type", media)
+			if want := map[string]string{mediaJSON: "{}"}[media]; a.status != http.StatusOK ||
+				string(a.body) != want {
+				t.Errorf("%s in %s: answered %+v", signals[s].name, media, a)
+			}
+		}
+	}
+	each := uint64(len(compressions) + 2)
+	stats := h.Stats()
+	if got := stats.DiscardedSignals; got["metrics"] != each || got["logs"] != each || len(got) != 2 ||
+		stats.Requests["other"] != 2*each || stats.Requests["refused"] != 0 {
+		t.Errorf("discarded %v, requests %v", got, stats.Requests)
+	}
+	for _, name := range []string{"metrics", "logs"} {
+		if strings.Count(log.String(), name+" are accepted and discarded") != 1 {
+			t.Errorf("the log does not say once that %s are discarded: %s", name, log.String())
 		}
 	}
 }

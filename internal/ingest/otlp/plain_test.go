@@ -55,7 +55,7 @@ func TestRequestsOfAConnection_EachIsAnswered(t *testing.T) {
 		{text("/v1/traces", mediaJSON, []byte(inJSONText)), 200, 200},
 		{text("/v1/traces", mediaProtobuf, good, headerComputedStats+": yes\r\n"), 200, 200},
 		{text("/v1/traces", "text/plain", good), 415, 415},
-		{text("/v1/metrics", mediaProtobuf, good), 404, 200},
+		{text("/v1/metrics", mediaProtobuf, good), 200, 200},
 		{strings.Replace(text("/v1/traces", mediaProtobuf, good), "POST", "PUT", 1), 405, 405},
 		{text("/v1/traces", mediaProtobuf, []byte("nonsense")), 400, 200},
 		{inChunks(good), 200, 200},

@@ -22,9 +22,9 @@ type Server struct {
 	policy   *otel.Policy // rules of SemanticsOTel
 	forwards receiver.ForwardStats
 	sampling samplingStats
-	sdkSums  *sdkmetrics.Listener // span counts that SDKs report in forwarded metrics
-	// unforwarded has the number of refused requests per signal, for metrics and logs without an upstream.
-	unforwarded [len(signals)]atomic.Uint64
+	sdkSums  *sdkmetrics.Listener // span counts that SDKs report in their metrics
+	// discarded has the number of discarded requests per signal, for metrics and logs without an upstream.
+	discarded [len(signals)]atomic.Uint64
 	// agentPolicy has the rules of SemanticsDatadog. It is nil while the spans are left to the agent to count.
 	agentPolicy atomic.Pointer[agent.Policy]
 }
@@ -126,9 +126,9 @@ func (s *Server) Stats() (stats Stats) {
 		s = &Server{}
 	}
 	stats.Status = s.Server.Status(resultNames[:], &s.forwards)
-	stats.RefusedSignals = map[string]uint64{}
-	for _, refused := range []signal{signalMetrics, signalLogs} {
-		stats.RefusedSignals[signals[refused].name] = s.unforwarded[refused].Load()
+	stats.DiscardedSignals = map[string]uint64{}
+	for _, without := range []signal{signalMetrics, signalLogs} {
+		stats.DiscardedSignals[signals[without].name] = s.discarded[without].Load()
 	}
 	k := &s.sampling
 	stats.KeptTraces, stats.KeptSpans = k.sampledTraces.Load(), k.sampledSpans.Load()
@@ -137,7 +137,7 @@ func (s *Server) Stats() (stats Stats) {
 	return stats
 }
 
-// Said returns the span counts that SDKs report in forwarded metrics, and whether any SDK has reported some.
+// Said returns the span counts that SDKs report in their metrics, and whether any SDK has reported some.
 func (s *Server) Said() (sums sdkmetrics.Sums, found bool) {
 	if s == nil {
 		return sums, false

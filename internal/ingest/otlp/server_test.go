@@ -82,8 +82,6 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 	}{
 		"no such path":   {client: plain, path: "/v1/profiles", body: good, status: 404, code: 12},
 		"the old path":   {client: plain, path: "/v1/trace", body: good, status: 404, code: 12},
-		"metrics":        {client: plain, path: "/v1/metrics", body: good, status: 404, code: 12},
-		"logs":           {client: plain, path: "/v1/logs", body: good, status: 404, code: 12},
 		"another method": {client: plain, method: http.MethodGet, status: 405, code: 12},
 		"another type": {
 			client: plain, header: []string{"Content-Type", "text/plain"}, body: good,
@@ -124,10 +122,6 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 
 		"a service that is none": {
 			client: streams, path: "/opentelemetry.proto.collector.x/Export",
-			body: framed(good, false), grpc: "12",
-		},
-		"metrics by gRPC": {
-			client: streams, path: signals[signalMetrics].grpc,
 			body: framed(good, false), grpc: "12",
 		},
 		"another compression's name": {
@@ -202,9 +196,6 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 			t.Errorf("%s: %d requests are %s, want one more than %d", name, got, resultNames[test.result],
 				before)
 		}
-	}
-	if got := h.Stats().RefusedSignals; got["metrics"] != 2 || got["logs"] != 1 || len(got) != 2 {
-		t.Errorf("refused without --otlp-forward: %v", got) // one over HTTP and one over gRPC
 	}
 	if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.header.Get("Allow") != http.MethodPost {
 		t.Errorf("another method is answered with %v", a.header)

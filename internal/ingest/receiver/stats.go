@@ -42,9 +42,9 @@ type Status struct {
 	Requests  map[string]uint64 // number of requests by result; all results are present
 	Forwarded map[string]uint64 // number of forwarded requests by outcome; nil if the receiver does not count them
 	Refusal   *UpstreamError    // error of the last forwarded request; nil if the upstream accepted it
-	// RefusedSignals has the number of requests, by signal, that were refused because metrics and logs have no
+	// DiscardedSignals has the number of requests, by signal, that were discarded because metrics and logs have no
 	// upstream. It is nil for a receiver that accepts only traces.
-	RefusedSignals map[string]uint64
+	DiscardedSignals map[string]uint64
 }
 
 // Status returns the current status. A nil Server is a disabled receiver, with all counters at 0.

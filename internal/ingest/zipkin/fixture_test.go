@@ -110,13 +110,14 @@ type answered struct {
 	body   string
 }
 
-// send sends a request. header has names and values in turn.
+// send sends a request in JSON, unless header says otherwise. header has names and values in turn.
 func (h *harness) send(method, path string, body []byte, header ...string) (a answered) {
 	h.t.Helper()
 	r, err := http.NewRequest(method, "http://"+h.Addr()+path, bytes.NewReader(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	r.Header.Set("Content-Type", mediaJSON)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

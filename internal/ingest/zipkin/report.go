@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net/http"
 	"os"
 	"strconv"
@@ -24,12 +25,21 @@ type report struct {
 	*receiver.BufferedRequest
 	server      *Server
 	compression bodies.Compression
+	mediaType   string
 }
+
+// The media types of Zipkin's API. A browser asks for permission (CORS) before it sends them to another origin, which
+// the receiver never gives, so web pages can't report spans. It sends text/plain or no media type without asking.
+const (
+	mediaJSON     = "application/json"
+	mediaProtobuf = "application/x-protobuf"
+)
 
 // classify returns the exchange for a request, or the response that refuses the request.
 func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	compression, isKnown := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
-	r := &report{request, s, compression}
+	mediaType, _, _ := mime.ParseMediaType(request.Header().Get("Content-Type"))
+	r := &report{request, s, compression, mediaType}
 	switch {
 	case request.HTTP.URL.Path != path:
 		return nil, r.refuse(resultRefused, http.StatusNotFound,
@@ -39,6 +49,9 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 	case !isKnown:
 		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
 			"this compression is not known here; take none, or "+bodies.Compressions)
+	case mediaType != mediaJSON && mediaType != mediaProtobuf:
+		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
+			"the Content-Type must be "+mediaJSON+" or "+mediaProtobuf)
 	}
 	return r, nil
 }
@@ -77,7 +90,7 @@ func (r *report) count() (refusal receiver.Response) {
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
 	decode := w.decoder.JSON
-	if strings.HasPrefix(r.Header().Get("Content-Type"), "application/x-protobuf") {
+	if r.mediaType == mediaProtobuf {
 		decode = w.decoder.Protobuf
 	}
 	if err := w.counter.CountBy(decode, message, s.policy); err != nil {

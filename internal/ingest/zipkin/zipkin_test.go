@@ -29,7 +29,7 @@ func inProtobuf() []byte {
 	return nested(nil, 1, nested(s, 8, nested(nil, 1, []byte("cart"))))
 }
 
-const protobuf = "application/x-protobuf"
+const protobuf = mediaProtobuf
 
 // TestWhatIsTaken checks that requests in every encoding get Zipkin's response, and are counted by service.
 func TestWhatIsTaken(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWhatIsTaken(t *testing.T) {
 		{reported("shop", 1, 3), []string{"Content-Type", "application/json"}},
 		{
 			packed(reported("shop", 2, 2)),
-			[]string{"Content-Encoding", "gzip", "Content-Type", "application/json; charset=utf-8"},
+			[]string{"Content-Encoding", "GZIP", "Content-Type", "application/json; charset=utf-8"},
 		},
 		{both, nil},
 		{inProtobuf(), []string{"Content-Type", protobuf}},
@@ -107,6 +107,14 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		{"POST", "/", nil, nil, 404, path, "refused"},
 		{"GET", path, nil, nil, 405, "only POST", "refused"},
 		{"POST", path, nil, []string{"Content-Encoding", "br"}, 415, "gzip, zstd", "refused"},
+		// A browser sends these media types for any page, without asking for permission first.
+		{"POST", path, reported("shop", 9, 1), []string{"Content-Type", "text/plain"}, 415, mediaJSON, "refused"},
+		{
+			"POST", path, reported("shop", 9, 1),
+			[]string{"Content-Type", "multipart/form-data; boundary=x"},
+			415, mediaProtobuf, "refused",
+		},
+		{"POST", path, reported("shop", 9, 1), []string{"Content-Type", ""}, 415, "Content-Type", "refused"},
 		{"POST", path, []byte("{}"), nil, 400, "no list of spans", "unparsable"},
 		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "not valid gzip", "unparsable"},
 		{"POST", path, inProtobuf(), nil, 400, "Content-Type", "unparsable"},

@@ -114,12 +114,10 @@ func TestLook_EachFinding(t *testing.T) {
 			s.Receivers["otlp"].Requests["too_large"] = 6
 		}},
 		{doctor.Wrong, "receiver otlp: 6 requests were not counted: refused", func(s *status.Status) {
-			d := s.Receivers["otlp"]
-			d.Requests["refused"], d.RefusedSignals = 9, map[string]uint64{"metrics": 2, "logs": 1}
+			s.Receivers["otlp"].Requests["refused"] = 6
 		}},
-		{doctor.Notice, "receiver otlp: 2 requests with metrics were rejected", func(s *status.Status) {
-			d := s.Receivers["otlp"]
-			d.Requests["refused"], d.RefusedSignals = 2, map[string]uint64{"metrics": 2, "logs": 0}
+		{doctor.Notice, "receiver otlp: 2 requests with metrics were accepted and discarded", func(s *status.Status) {
+			s.Receivers["otlp"].DiscardedSignals = map[string]uint64{"metrics": 2, "logs": 0}
 		}},
 		{
 			doctor.Wrong, "upstream of otlp: http://collector:4318 does not respond: refused",
@@ -261,8 +259,8 @@ func has(all doctor.Findings, v doctor.Verdict, says string) bool {
 func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
 	s := healthy()
 	d := s.Receivers["otlp"]
-	d.Forward, d.RefusedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
-	d.Requests["refused"] = 5
+	d.Forward, d.DiscardedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
+	d.Requests["other"] = 5
 	fixes := map[string]string{}
 	for _, one := range doctor.Look(s, version) {
 		if one.Verdict != doctor.OK {
@@ -366,8 +364,8 @@ func TestLook_TextsCannotForgeFindings(t *testing.T) {
 	s.Version, s.Crashed = hostile, 1
 	s.Receivers = map[string]*status.Receiver{hostile: {
 		Refused: 1, Requests: map[string]uint64{hostile: 1, "refused": 1, "computed_by_client": 1},
-		RefusedSignals: map[string]uint64{hostile: 1},
-		Forward:        &status.Forward{URL: hostile, State: hostile, LastError: hostile},
+		DiscardedSignals: map[string]uint64{hostile: 1},
+		Forward:          &status.Forward{URL: hostile, State: hostile, LastError: hostile},
 	}}
 	s.Destinations = []status.DestinationStatus{
 		{Name: hostile, URL: hostile, State: export.StateUnreachable, Flushes: []export.Flush{{LastError: hostile}}},

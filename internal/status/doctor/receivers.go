@@ -57,31 +57,24 @@ func (f *Findings) receiver(name string, d *status.Receiver, now time.Time) {
 	if d.Refused > 0 {
 		f.add(Wrong, subject, "raise --"+name+"-max-connections", "%d connections over the limit were rejected", d.Refused)
 	}
-	requests := f.signals(subject, d)
+	f.signals(subject, d)
 	if name == "apm" {
-		f.reasons(Notice, subject, requests, requestFixes, "%d requests were not counted here, but left to the agent: %s")
+		f.reasons(Notice, subject, d.Requests, requestFixes, "%d requests were not counted here, but left to the agent: %s")
 	} else {
-		f.reasons(Wrong, subject, requests, requestFixes, "%d requests were not counted: %s")
+		f.reasons(Wrong, subject, d.Requests, requestFixes, "%d requests were not counted: %s")
 	}
 	if upstream := d.Forward; upstream != nil {
 		f.state("upstream of "+name, upstream.URL, upstream.State, upstream.LastError)
 	}
 }
 
-// signals adds a finding for refused metrics and logs, which do not lose spans. It returns the
-// other requests by result.
-func (f *Findings) signals(subject string, d *status.Receiver) map[string]uint64 {
-	requests := maps.Clone(d.Requests)
-	for _, signal := range sortedNonZero(d.RefusedSignals) {
-		n := d.RefusedSignals[signal]
-		if requests["refused"] > 0 {
-			requests["refused"] -= min(n, requests["refused"])
-		}
+// signals adds a finding for discarded metrics and logs, which do not lose spans.
+func (f *Findings) signals(subject string, d *status.Receiver) {
+	for _, signal := range sortedNonZero(d.DiscardedSignals) {
 		f.add(Notice, subject, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or set "+
-			"--otlp-forward for the daemon", "%d requests with %s were rejected, because without --otlp-forward only "+
-			"traces are accepted; they contain no spans", n, signal)
+			"--otlp-forward for the daemon", "%d requests with %s were accepted and discarded, because there is no "+
+			"--otlp-forward; they contain no spans", d.DiscardedSignals[signal], signal)
 	}
-	return requests
 }
 
 // sdks checks the spans that SDKs report as not exported in their own metrics. The number of exported spans is from the

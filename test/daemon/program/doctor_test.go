@@ -85,8 +85,8 @@ func TestDoctor(t *testing.T) {
 		response.Body.Close()
 	}
 	expect(0, "ok      receiver socket: native clients: 1 connected",
-		"notice  receiver otlp: 2 requests with metrics were rejected", "set OTEL_METRICS_EXPORTER=none",
-		"notice  receiver otlp: 1 requests with logs were rejected", "set OTEL_LOGS_EXPORTER=none",
+		"notice  receiver otlp: 2 requests with metrics were accepted and discarded", "set OTEL_METRICS_EXPORTER=none",
+		"notice  receiver otlp: 1 requests with logs were accepted and discarded", "set OTEL_LOGS_EXPORTER=none",
 		"counted twice: 1 requests to the receiver apm were not counted",
 		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "the clock of the destination differs by at most",
 		"accounting: 1 spans received = 1 counted",

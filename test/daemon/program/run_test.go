@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -234,7 +236,8 @@ func TestStopWithoutAgent(t *testing.T) {
 	}
 	code, log := daemon.exit()
 	last := log[len(log)-1]
-	if code != 0 || last["received"] != 1.0 || last["unsent"] != 1.0 || last["balanced"] != true {
+	if code != 0 || last["received"] != 1.0 || last["unsent"] != 1.0 || last["balanced"] != true ||
+		last["level"] != "WARN" || last["lost"] != 1.0 {
 		t.Errorf("exit code %d, last line %v", code, last)
 	}
 }
@@ -271,6 +274,51 @@ func TestSecondSignal(t *testing.T) {
 	_ = c.Close(closing)
 	if last := log[len(log)-1]; code != 1 || !strings.Contains(fmt.Sprint(last["msg"]), "second signal") {
 		t.Errorf("exit code %d, log %v", code, log)
+	}
+}
+
+// TestSecondSignal_NothingLeft sends a second signal to a daemon that has nothing left to deliver: immediately after the
+// first, and while an unfinished HTTP request holds up the end of a stop that is otherwise complete.
+func TestSecondSignal_NothingLeft(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	for _, isStopped := range []bool{false, true, false, false, false} {
+		daemon := daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "10m")
+		conn, err := net.Dial("tcp", daemon.http)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "GET /livez HTTP/1.1\r\n\r\nGET /livez HT"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, make([]byte, 10)); err != nil { // the server has begun to read
+			t.Fatal(err)
+		}
+		signal := func() {
+			if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if signal(); isStopped {
+			if last := daemon.await("stopped"); last["level"] != "INFO" || last["lost"] != 0.0 {
+				t.Errorf("the last line is %v", last)
+			}
+		} else {
+			daemon.await("stopping")
+		}
+		signal()
+		code, log := daemon.exit()
+		conn.Close()
+		for _, line := range log {
+			if code != 0 || strings.Contains(fmt.Sprint(line["msg"]), "second signal") {
+				t.Fatalf("after the stop %v: exit code %d, log %v", isStopped, code, log)
+			}
+		}
+		left, err := filepath.Glob(filepath.Join(dir, "*running*"))
+		if code != 0 || err != nil || len(left) > 0 {
+			t.Errorf("after the stop %v: exit code %d; the next daemon finds %v, %v", isStopped, code, left, err)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 const MaxSeries = 4096
 
 // seriesBytes is the memory of one stored series: its key and its report.
-const seriesBytes = 48
+const seriesBytes = 40
 
 // Bytes is the maximum memory of a Listener. A map can take twice the memory of its entries.
 const Bytes = 2 * MaxSeries * seriesBytes
@@ -29,8 +29,8 @@ type Listener struct {
 
 // report is the last point of a series.
 type report struct {
-	start, time uint64
-	value       float64
+	time  uint64
+	value float64
 }
 
 // NewListener returns a Listener with all sums at 0.
@@ -67,6 +67,10 @@ func (l *Listener) add(p *point) {
 		_, _ = hash.Write(part)
 		_ = hash.WriteByte(0)
 	}
+	if p.isCumulative {
+		// Processes with equal resources, such as the workers of gunicorn, differ only in their start times.
+		maphash.WriteComparable(&hash, p.start)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.found = true
@@ -80,7 +84,10 @@ func (l *Listener) increase(key uint64, p *point) float64 {
 	if !isKnown && len(l.series) >= MaxSeries {
 		l.reset()
 	}
-	l.series[key] = report{p.start, p.time, p.value}
+	if p.isCumulative && isKnown && p.value < previous.value {
+		return 0 // late, or of another process with the same resource and start time
+	}
+	l.series[key] = report{p.time, p.value}
 	if !p.isCumulative {
 		isRetry := isKnown && p.time != 0 && p.time == previous.time
 		if isRetry {
@@ -88,11 +95,10 @@ func (l *Listener) increase(key uint64, p *point) float64 {
 		}
 		return p.value
 	}
-	isContinued := isKnown && p.start == previous.start && p.value >= previous.value
 	switch {
-	case isContinued:
+	case isKnown:
 		return p.value - previous.value
-	case isKnown || p.start >= l.since: // the process restarted, or started after the listener
+	case p.start >= l.since:
 		return p.value
 	}
 	return 0 // the first report of an older process is only a baseline

@@ -131,7 +131,7 @@ func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 			hear(l, false, 9, 100, 104)
 			hear(l, false, 12, 200)
 		}, 204},
-		{"it begins again, and does not say so", func(l *Listener) { hear(l, false, 9, 100, 104, 3) }, 7},
+		{"a late report", func(l *Listener) { hear(l, false, 9, 100, 104, 102, 106) }, 6},
 		{"less than nothing, and too much", func(l *Listener) {
 			hear(l, true, 9, -1, 1<<60)
 			l.Hear(reportedPoint{"a", spanStarted, nil, true, 9, math.NaN(), 0}.encode())
@@ -144,6 +144,25 @@ func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, sums)
 		}
 	}
+}
+
+// TestListener_ProcessesThatShareAResource checks workers of one server, such as gunicorn, that report in turns.
+func TestListener_ProcessesThatShareAResource(t *testing.T) {
+	l := listen(10)
+	for value := int64(10); value <= 100; value += 10 {
+		for _, start := range []int64{11, 12} {
+			l.Hear(reportedPoint{"workers", spanStarted, nil, false, start, value, 0}.encode())
+		}
+	}
+	l.expect(t, Sums{Started: 200})
+
+	l = listen(10) // forked after the first span: even the start times are equal
+	for value := int64(10); value <= 100; value += 10 {
+		for _, ahead := range []int64{1, 0} {
+			l.Hear(reportedPoint{"workers", spanStarted, nil, false, 11, value + ahead, 0}.encode())
+		}
+	}
+	l.expect(t, Sums{Started: 101})
 }
 
 // TestAReportThatComesAgainCountsOnce simulates an exporter that retries after its destination was unavailable.

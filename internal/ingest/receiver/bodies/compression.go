@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/snappy"
@@ -31,13 +32,13 @@ var compressionNames = [...]string{
 	Plain: "identity", Gzip: "gzip", Zstd: "zstd", Snappy: "snappy", SnappyFramed: "x-snappy-framed",
 }
 
-// CompressionOf parses a Content-Encoding.
+// CompressionOf parses a Content-Encoding, which is case-insensitive.
 func CompressionOf(name string) (c Compression, isKnown bool) {
 	if name == "" {
 		return Plain, true
 	}
 	for i := range compressionNames {
-		if compressionNames[i] == name {
+		if strings.EqualFold(compressionNames[i], name) {
 			return Compression(i), true
 		}
 	}

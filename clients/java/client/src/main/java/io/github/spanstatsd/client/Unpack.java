@@ -57,6 +57,9 @@ final class Unpack {
             throw malformed("bytes follow the body");
         }
         at = body;
+        if ((bytes[at] & 0xff) == Pack.NIL) { // only the value of a field can be nil
+            throw malformed("expected a map");
+        }
         map(entry);
     }
 
