@@ -21,6 +21,7 @@ import (
 
 // exporterOptions holds the flags of exporters.
 type exporterOptions struct {
+	ignored     string // why an environment variable with an endpoint is ignored
 	agentURL    string
 	endpoint    string
 	temporality otlp.Temporality
@@ -122,6 +123,9 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 		s.fromVariable("agent-url", agentVariables)
 	}
 	variables, badVariables := otlp.ReadVariables(os.Getenv)
+	if o.endpoint == "" {
+		o.ignored = variables.Ignored
+	}
 	hasAgent := o.agentURL != off && (o.agentURL != "" || c.APM.Enabled())
 	hasOTLP := o.endpoint != off && (o.endpoint != "" || variables.From != "")
 	isConfigured := hasAgent || hasOTLP || o.prometheus == on // at least one destination

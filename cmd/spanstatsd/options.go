@@ -113,6 +113,10 @@ func (o *runOptions) read(cmd *cobra.Command) error {
 	o.fit(s)
 	o.config.Settings = s.list()
 	o.config.Log = newLogger(cmd.ErrOrStderr(), o.process.logLevel, o.process.logFormat)
+	if ignored := o.exporters.ignored; ignored != "" {
+		o.config.Log.Warn(ignored + "; the daemon exports OTLP metrics only over http/protobuf: to export them, set " +
+			"--otlp-metrics-endpoint")
+	}
 	for _, old := range slices.Sorted(maps.Keys(o.oldNames)) {
 		o.config.Log.Warn("a flag was set by its old name, which the next release does not accept; use the new name",
 			"old", "--"+old, "new", "--"+o.oldNames[old])

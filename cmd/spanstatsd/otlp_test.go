@@ -194,3 +194,24 @@ func TestAnInstanceIsARandomUUID(t *testing.T) {
 		t.Errorf("instances %s and %s", a, b)
 	}
 }
+
+// Variables for SDKs that use gRPC, which are common to all containers of a pod, do not stop the
+// daemon. A warning says that it does not export OTLP metrics.
+func TestOTLPVariables_GRPCIsIgnored(t *testing.T) {
+	for _, c := range []struct{ args, effective, warning string }{
+		{"", "agent-url", "OTEL_EXPORTER_OTLP_ENDPOINT is ignored because OTEL_EXPORTER_OTLP_PROTOCOL is grpc"},
+		{"--otlp-metrics-endpoint=http://c:4318", "http://c:4318/v1/metrics", ""},
+	} {
+		cmd := program(t, append([]string{"config"}, strings.Fields(c.args)...)...)
+		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+		var log strings.Builder
+		cmd.Stderr = &log
+		out, err := cmd.Output()
+		if err != nil || !strings.Contains(string(out), c.effective) || strings.Contains(string(out), ":4317") {
+			t.Errorf("%s: %v: %s", c.args, err, out)
+		}
+		if got := log.String(); strings.Count(got, "\n") != min(1, len(c.warning)) || !strings.Contains(got, c.warning) {
+			t.Errorf("%s: the log is %q", c.args, got)
+		}
+	}
+}

@@ -115,7 +115,6 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_TIMEOUT":             "0",
 		"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT":     "60001",
 		"OTEL_EXPORTER_OTLP_COMPRESSION":         "zstd",
-		"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL":    "http/json",
 		"OTEL_EXPORTER_OTLP_METRICS_COMPRESSION": "GZIP",
 	} {
 		_, err := ReadVariables(variables("OTEL_EXPORTER_OTLP_ENDPOINT", "http://host", variable, value))
@@ -123,7 +122,14 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 			t.Errorf("%s=%s: %v", variable, value, err)
 		}
 	}
-	// A protocol without an endpoint belongs to another program.
+	// With another protocol, the variables are meant for the SDKs in the pod.
+	for _, variable := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"} {
+		v, err := ReadVariables(variables("OTEL_EXPORTER_OTLP_ENDPOINT", "http://host:4317", variable, "grpc"))
+		if err != nil || v.From != "" || !v.Endpoint.IsZero() ||
+			v.Ignored != "OTEL_EXPORTER_OTLP_ENDPOINT is ignored because "+variable+" is grpc" {
+			t.Errorf("%s=grpc: %+v, %v", variable, v, err)
+		}
+	}
 	if _, err := ReadVariables(variables("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")); err != nil {
 		t.Error(err)
 	}

@@ -23,6 +23,7 @@ import (
 type Variables struct {
 	Endpoint    endpoint.URL // zero if not set
 	From        string       // name of the variable that sets Endpoint
+	Ignored     string       // why the variable of Endpoint is ignored; empty if it is not
 	Headers     Headers
 	Timeout     time.Duration // 0 if not set
 	Compress    bool
@@ -36,6 +37,10 @@ type Variables struct {
 const (
 	generalPrefix = "OTEL_EXPORTER_OTLP_"
 	metricsPrefix = "OTEL_EXPORTER_OTLP_METRICS_"
+
+	// ownProtocol is the only protocol of this exporter. With another one, the variables are meant for
+	// the SDKs in the pod, which has one environment for all containers.
+	ownProtocol = "http/protobuf"
 
 	// TemporalityVariable has no general form.
 	TemporalityVariable = metricsPrefix + "TEMPORALITY_PREFERENCE"
@@ -96,8 +101,9 @@ func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	read(e, &v.Timeout, forms("TIMEOUT"), parseTimeout)
 	read(e, &v.Compress, forms("COMPRESSION"), parseCompression)
 	read(e, &v.Preference, []string{TemporalityVariable}, parsePreference)
-	if !v.Endpoint.IsZero() {
-		read(e, new(string), forms("PROTOCOL"), checkProtocol)
+	if variable, protocol := e.lookup(forms("PROTOCOL")...); v.From != "" && protocol != "" && protocol != ownProtocol {
+		v.Ignored = fmt.Sprintf("%s is ignored because %s is %s", v.From, variable, protocol)
+		v.Endpoint, v.From = endpoint.URL{}, ""
 	}
 	_, v.Certificate = e.lookup(forms("CERTIFICATE")...)
 	_, v.ClientCert = e.lookup(forms("CLIENT_CERTIFICATE")...)
@@ -152,14 +158,6 @@ func parseCompression(_, text string) (gzip bool, err error) {
 		err = fmt.Errorf("%q is neither gzip nor none", text)
 	}
 	return text == "gzip", err
-}
-
-func checkProtocol(_, text string) (string, error) {
-	if text != "http/protobuf" {
-		return "", fmt.Errorf("%q is not spoken here; "+
-			"set it, or %sPROTOCOL, to http/protobuf, whose port is 4318", text, metricsPrefix)
-	}
-	return text, nil
 }
 
 // tlsConfig reads the certificate files. It reads the client certificate again for each connection,
