@@ -49,10 +49,30 @@ func flag(b bool) (f span.Flags) {
 	return f
 }
 
-// Key is the set of labels under which a snapshot is counted.
+// Key is the set of labels under which a snapshot is counted. Its fields are optional, except Service:
+//
+//	Service        string
+//	Operation      string    // such as http.request
+//	Resource       string    // such as GET /users/{id}
+//	Type           string    // such as web, sql or cache
+//	Kind           string    // server, client, producer, consumer or internal
+//	TraceRoot      TraceRoot // whether the span is the root of its trace
+//	HTTPStatus     uint32    // 0 if absent
+//	PeerTags       []string  // "key:value", for calls to another service
+//	HTTPMethod     string
+//	HTTPEndpoint   string    // the route
+//	GRPCStatus     string    // decimal digits
+//	ServiceSource  string    // integration that has set the service
+//	Synthetics     bool      // a synthetic test sent the request
+//	AdditionalTags []string  // "key:value"
 type Key = span.Key
 
-// Origin describes the process that publishes: host, env, service, language and so on.
+// Origin describes the process that publishes. All fields are optional strings. The most important ones are
+//
+//	Service, Env, Version                 // of the process
+//	Host, ContainerID, RuntimeID          // where it runs
+//	Lang, LangVersion, TracerVersion      // how it is instrumented
+//	GitCommitSHA, ProcessTags, EntityID   // for a Datadog agent
 type Origin = span.Origin
 
 // TraceRoot states whether a span is the root of its trace.
