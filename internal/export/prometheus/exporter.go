@@ -27,7 +27,7 @@ type Config struct {
 }
 
 const (
-	maxScrapes   = 2                // concurrent scrapes, so that one that hangs does not block another
+	maxScrapes   = 2                // concurrent scrapes
 	writeTimeout = 10 * time.Second // timeout for writing a response
 )
 
@@ -39,7 +39,7 @@ type Exporter struct {
 	keeper  *totalsKeeper
 	last    atomic.Pointer[generation] // nil before the first cycle
 	tracked export.Scrapes
-	idle    chan *scrape // scrapes that are not in use
+	turns   turns
 	scraped atomic.Int64 // end of the last scrape, seconds since the Unix epoch; 0: never
 }
 
@@ -51,13 +51,13 @@ type generation struct {
 
 // New returns an exporter.
 func New(c Config) *Exporter {
-	x := &Exporter{config: c, idle: make(chan *scrape, maxScrapes)}
+	x := &Exporter{config: c}
 	x.reader = points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds,
 	})
 	calls, durations := x.reader.Metrics()
 	for range maxScrapes {
-		x.idle <- newScrape(newMessage(c.Bounds, !c.NoNative), calls, durations)
+		x.turns.free = append(x.turns.free, newScrape(newMessage(c.Bounds, !c.NoNative), calls, durations))
 	}
 	return x
 }
@@ -97,24 +97,24 @@ func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
 // ServeHTTP answers a scrape with the last generation. It aborts the connection if the response
 // could not be written completely, so that the scraper does not consider it complete.
 func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-r.Context().Done():
-	case s := <-x.idle:
-		defer func() { x.idle <- s }()
-		// If the connection does not support deadlines, the server's timeouts apply.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-		var series []*record
-		end := func(bool) {} // before the first cycle there is nothing to scrape
-		if last := x.last.Load(); last != nil {
-			series, end = last.series, x.tracked.Begin(last.cycle)
-		}
-		err := s.writeResponse(w, r, x.recent(series, time.Now().UnixNano()))
-		end(err == nil && r.Method != http.MethodHead) // a response to HEAD contains no series
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		x.scraped.Store(time.Now().Unix())
+	t := x.turns.begin(w, r)
+	if t == nil {
+		return
 	}
+	defer t.end()
+	// If the connection does not support deadlines, the server's timeouts apply.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	var series []*record
+	end := func(bool) {} // before the first cycle there is nothing to scrape
+	if last := x.last.Load(); last != nil {
+		series, end = last.series, x.tracked.Begin(last.cycle)
+	}
+	err := t.buffers.writeResponse(t, r, x.recent(series, time.Now().UnixNano()))
+	end(err == nil && r.Method != http.MethodHead) // a response to HEAD contains no series
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	x.scraped.Store(time.Now().Unix())
 }
 
 // recent returns the series that have been counted within the idle limit, and those that no scrape

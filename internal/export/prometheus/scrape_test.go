@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -109,13 +111,10 @@ func hang(t testing.TB, address string) net.Conn {
 // later one can take its place.
 func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	x := exporterWith(t, nil)
-	if cap(x.idle) < 2 {
-		t.Fatal("one that hangs leaves no room for another")
-	}
 	large(t, x)
 	address := serve(t, x)
 	conn := hang(t, address)
-	eventually.True(t, "the scrape hangs", func() bool { return len(x.idle) == maxScrapes-1 })
+	eventually.True(t, "the scrape hangs", func() bool { return x.turns.freeBuffers() == maxScrapes-1 })
 	if x.LastScrape() != 0 {
 		t.Error("who has read nothing has scraped")
 	}
@@ -138,8 +137,72 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 	}
 	conn.Close()
 	eventually.True(t, "the place of who is gone is free", func() bool {
-		return len(x.idle) == maxScrapes
+		return x.turns.freeBuffers() == maxScrapes
 	})
+}
+
+// freeBuffers returns the number of scrapes that can begin at once.
+func (s *turns) freeBuffers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.free)
+}
+
+// Clients that hang or read slowly, with many connections that they open again and again, do not keep
+// another client from scraping.
+func TestScrapes_HungClientsCostOthersNothing(t *testing.T) {
+	x := exporterWith(t, nil)
+	large(t, x)
+	address := serve(t, x)
+	stop := make(chan struct{})
+	var hung sync.WaitGroup
+	defer hung.Wait()
+	defer close(stop)
+	for i := range 60 {
+		hung.Go(func() {
+			for {
+				conn, err := net.Dial("tcp", address)
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(conn, "GET "+Path+" HTTP/1.1\r\nHost: x\r\n\r\n")
+				for isSlow := i%2 == 0; ; {
+					_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+					if _, err := conn.Read(make([]byte, 1)); err != nil && !os.IsTimeout(err) || !isSlow {
+						break
+					}
+					select {
+					case <-stop:
+						conn.Close()
+						return
+					case <-time.After(100 * time.Millisecond):
+					}
+				}
+				select {
+				case <-stop:
+					conn.Close()
+					return
+				case <-time.After(time.Second):
+				}
+				conn.Close()
+			}
+		})
+	}
+	eventually.True(t, "all turns are taken", func() bool { return x.turns.freeBuffers() == 0 })
+	scraper := http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{
+		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)},
+	}).DialContext}}
+	for range 3 {
+		answer, err := scraper.Get("http://" + address + Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+		if err != nil || n < 1<<20 {
+			t.Fatalf("the scrape ended after %d bytes: %v", n, err)
+		}
+	}
 }
 
 // Scrapes beyond the limit are answered one after the other. A scraper that disconnects while it
@@ -149,7 +212,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 	large(t, x)
 	address := serve(t, x)
 	first, second := hang(t, address), hang(t, address)
-	eventually.True(t, "both hang", func() bool { return len(x.idle) == 0 })
+	eventually.True(t, "both hang", func() bool { return x.turns.freeBuffers() == 0 })
 	left, leave := context.WithCancel(t.Context())
 	r := httptest.NewRequest(http.MethodGet, Path, nil).WithContext(left)
 	leave()
@@ -170,7 +233,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 		t.Fatal("the one that waited has no answer a minute after its place was free")
 	}
 	second.Close()
-	eventually.True(t, "all places are free", func() bool { return len(x.idle) == maxScrapes })
+	eventually.True(t, "all places are free", func() bool { return x.turns.freeBuffers() == maxScrapes })
 }
 
 // A write error ends the connection, so that the scraper does not consider the response complete.
@@ -189,8 +252,8 @@ func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
 			x.ServeHTTP(gone{httptest.NewRecorder()}, r)
 		}()
 	}
-	if x.LastScrape() != 0 || len(x.idle) != maxScrapes {
-		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), len(x.idle))
+	if x.LastScrape() != 0 || x.turns.freeBuffers() != maxScrapes {
+		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), x.turns.freeBuffers())
 	}
 }
 
