@@ -64,7 +64,7 @@ func start(t *testing.T, l *ledger, socket string) *daemon {
 		var line struct{ Msg, Addr, HTTP string }
 		_ = json.Unmarshal(lines.Bytes(), &line)
 		switch {
-		case line.Msg == "taking OTLP":
+		case line.Msg == "receiving OTLP":
 			d.otlp = line.Addr
 		case line.HTTP != "":
 			d.http = line.HTTP

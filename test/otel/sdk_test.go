@@ -106,7 +106,7 @@ func start(t *testing.T, flags ...string) *daemon {
 		var line struct{ Msg, Addr, HTTP string }
 		_ = json.Unmarshal(lines.Bytes(), &line)
 		switch {
-		case line.Msg == "taking OTLP":
+		case line.Msg == "receiving OTLP":
 			d.otlp = line.Addr
 		case line.HTTP != "":
 			d.http = line.HTTP

@@ -54,7 +54,7 @@ func startOTLP(t *testing.T, flags ...string) (d otlpDaemon) {
 	for (d.otlp == "" || d.http == "") && lines.Scan() {
 		var line struct{ Msg, Addr, HTTP string }
 		_ = json.Unmarshal(lines.Bytes(), &line)
-		if line.Msg == "taking OTLP" {
+		if line.Msg == "receiving OTLP" {
 			d.otlp = "http://" + line.Addr
 		} else if line.HTTP != "" {
 			d.http = "http://" + line.HTTP

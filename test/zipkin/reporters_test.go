@@ -106,7 +106,7 @@ func start(t *testing.T) *daemon {
 	for d.url == "" && lines.Scan() {
 		var line struct{ Msg, Addr string }
 		_ = json.Unmarshal(lines.Bytes(), &line)
-		if line.Msg == "taking Zipkin" {
+		if line.Msg == "receiving Zipkin" {
 			d.url = "http://" + line.Addr + "/api/v2/spans"
 		}
 	}

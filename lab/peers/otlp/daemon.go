@@ -44,7 +44,7 @@ func startDaemon(o options, socket, agent, forward string, flags ...string) (*pr
 		var line struct{ Msg, Addr, HTTP string }
 		_ = json.Unmarshal(lines.Bytes(), &line) // other lines are ignored
 		switch {
-		case line.Msg == "taking OTLP":
+		case line.Msg == "receiving OTLP":
 			p.address = line.Addr
 		case line.HTTP != "":
 			p.http = "http://" + line.HTTP

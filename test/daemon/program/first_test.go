@@ -53,8 +53,8 @@ func TestTheFirstRunNeedsNoFlag(t *testing.T) {
 		looked != "agent at http://127.0.0.1:8126" {
 		t.Errorf("the second line is %v", goes)
 	}
-	daemon.await("the socket is in a directory of this user's own, since that of the default is not there or may " +
-		"not be written")
+	daemon.await("using a socket in a directory of this user, because the default directory does not exist or " +
+		"is not writable")
 	for _, wants := range []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=", "SPANSTATSD_SOCKET=" + socket,
 		"http://127.0.0.1:9126/",

@@ -82,7 +82,7 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 	for lines.Scan() {
 		var line struct{ Msg, Addr string }
 		_ = json.Unmarshal(lines.Bytes(), &line) // ignores lines that the daemon has not written
-		if line.Msg == "taking OTLP" {
+		if line.Msg == "receiving OTLP" {
 			d.address = line.Addr
 			break
 		}
