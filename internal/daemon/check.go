@@ -108,7 +108,7 @@ func (c *Config) checkHTTP() error {
 
 // programBytes is the memory of the process before anything is connected: the pages of the executable,
 // the runtime, and the metrics.
-const programBytes = memory.ProgramBytes + 1<<20
+const programBytes = memory.ProgramBytes + 768<<10
 
 // payloadOfSketch is the maximum number of encoded bytes per byte of sketch memory. It is doubled
 // because each group is encoded separately first. But a payload is sent as soon as it is full, so

@@ -315,8 +315,10 @@ func confine(t *testing.T, cmd *exec.Cmd, limit int) string {
 			continue
 		}
 		// A copy is charged for its own pages, like the program of a container.
-		cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && cp "$1" "$2" && shift && exec "$@"`, group,
-			cmd.Path, filepath.Join(t.TempDir(), "spanstatsd")}, cmd.Args[1:]...)
+		cmd.Args = append([]string{
+			"sh", "-c", `echo $$ > "$0/cgroup.procs" && cp "$1" "$2" && shift && exec "$@"`, group,
+			cmd.Path, filepath.Join(t.TempDir(), "spanstatsd"),
+		}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 		return "a control group"
 	}
