@@ -106,9 +106,9 @@ func (c *Config) checkHTTP() error {
 	return err
 }
 
-// programBytes is the memory of the process before anything is connected: the program, the runtime,
-// the metrics, and garbage.
-const programBytes = 16 << 20
+// programBytes is the memory of the process before anything is connected: the pages of the executable,
+// the runtime, and the metrics.
+const programBytes = memory.ProgramBytes + 768<<10
 
 // payloadOfSketch is the maximum number of encoded bytes per byte of sketch memory. It is doubled
 // because each group is encoded separately first. But a payload is sent as soon as it is full, so

@@ -91,16 +91,17 @@ func readLimit(root fs.FS, name string) (int64, bool) {
 	return bytes, err == nil && bytes < unlimited // ParseInt fails for "max"
 }
 
-// softLimitPart is the part of a cgroup limit that becomes Go's soft memory limit.
-const softLimitPart = 0.9
+// ProgramBytes is the maximum resident memory of the pages of the executable. A cgroup is charged for them, but Go's
+// soft memory limit does not include them. Without their share, a process at its limit reads its code again and again.
+const ProgramBytes = 17 << 20
 
-// Tell sets Go's soft memory limit to a part of limit, and returns it. It changes nothing and returns 0 if there is
-// no limit, or if GOMEMLIMIT has set one.
+// Tell sets Go's soft memory limit to the part of limit that remains for Go, and returns it: without ProgramBytes, and
+// without a twentieth for the kernel's socket buffers. It does nothing and returns 0 if there is no limit.
 func Tell(limit Limit) int64 {
-	if !limit.Known() || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+	if !limit.Known() {
 		return 0
 	}
-	bytes := int64(softLimitPart * float64(limit.Bytes))
+	bytes := max(limit.Bytes/2, limit.Bytes-limit.Bytes/20-ProgramBytes)
 	debug.SetMemoryLimit(bytes)
 	return bytes
 }

@@ -68,21 +68,27 @@ func TestControlGroups(t *testing.T) {
 	}
 }
 
-func TestTellOnlyWhoKnowsNothing(t *testing.T) {
+// TestTell_LeavesRoomForTheProgram checks that the limit of Go's heap is below that of the process, whether a cgroup or
+// GOMEMLIMIT limits the process.
+func TestTell_LeavesRoomForTheProgram(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	debug.SetMemoryLimit(math.MaxInt64)
 	if got := memory.Tell(memory.Limit{Bytes: math.MaxInt64}); got != 0 ||
 		debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		t.Errorf("told %d without a limit", got)
 	}
-	if got := memory.Tell(memory.Limit{Bytes: 1 << 40}); got != 9*(1<<40)/10 ||
-		debug.SetMemoryLimit(-1) != got {
-		t.Errorf("told %d of a limit of %d", got, int64(1<<40))
+	debug.SetMemoryLimit(64 << 20)
+	limit := memory.Find(fstest.MapFS{})
+	if limit.Source != "GOMEMLIMIT" || limit.Bytes != 64<<20 {
+		t.Errorf("GOMEMLIMIT is not found: %+v", limit)
 	}
-	if got := memory.Tell(memory.Limit{Bytes: 1 << 30}); got != 0 {
-		t.Errorf("told %d to a collector that had its limit", got)
-	}
-	if got := memory.Find(fstest.MapFS{}); got.Source != "GOMEMLIMIT" {
-		t.Errorf("GOMEMLIMIT is not found: %+v", got)
+	for bytes, want := range map[int64]int64{
+		64 << 20: 64<<20 - 64<<20/20 - memory.ProgramBytes, 1 << 40: 1<<40 - 1<<40/20 - memory.ProgramBytes,
+		20 << 20: 10 << 20, // too small for a daemon
+	} {
+		limit.Bytes = bytes
+		if got := memory.Tell(limit); got != want || debug.SetMemoryLimit(-1) != want {
+			t.Errorf("told %d of a limit of %d, not %d", got, bytes, want)
+		}
 	}
 }

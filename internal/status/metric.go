@@ -159,6 +159,10 @@ var receiverMetrics = []struct {
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Waiting) },
 	},
 	{
+		"dedup_evictions_total", "Hashes of counted requests evicted before ten minutes; a retry is counted again.",
+		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.DedupEvicted) },
+	},
+	{
 		"parsed_bytes_total", "Bytes of requests parsed.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Bytes) },
 	},

@@ -103,6 +103,7 @@ func (c *Config) Memory(flagPrefix, data string, counting, connection, origins i
 	}
 	return []memory.Part{
 		part("bodies of ", c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),
+		part("hashes of bodies of ", bodies.DedupBytes(bodies.MaxCounted(c.MaxBodyBytes)), flagPrefix+"-max-body-bytes"),
 		part("counting of ", c.Counters*counting, flagPrefix+"-max-body"),
 		part("connections with ", c.MaxConnections*connection, flagPrefix+"-max-connections"),
 		part("origins of ", origins, "max-origins"),

@@ -39,13 +39,13 @@ type publisher struct {
 	lastUsed time.Time
 }
 
-// NewPublishers returns Publishers with at most maxPublishers publishers. If upstreamCounts is true, spans that are not
+// NewPublishers returns Publishers with at most maxPublishers publishers, which remember at most maxCounted bodies. If upstreamCounts is true, spans that are not
 // admitted are left to the upstream to count. Otherwise they are left to the sender to retry if a retry can succeed, and
 // dropped if not.
-func NewPublishers(admission *admit.Publishers, maxPublishers int, upstreamCounts bool) *Publishers {
+func NewPublishers(admission *admit.Publishers, maxPublishers, maxCounted int, upstreamCounts bool) *Publishers {
 	p := &Publishers{
 		admit: admission, newPublisher: admission.NewLastPublisher, max: maxPublishers,
-		counted: bodies.NewDedupCache(), byOrigin: map[span.Origin]*publisher{},
+		counted: bodies.NewDedupCache(maxCounted), byOrigin: map[span.Origin]*publisher{},
 	}
 	if upstreamCounts {
 		p.newPublisher = admission.NewPublisher

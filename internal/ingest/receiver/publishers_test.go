@@ -24,7 +24,7 @@ func newPublishers(t *testing.T, most int) *Publishers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewPublishers(by, most, true)
+	return NewPublishers(by, most, 16, true)
 }
 
 func origin(service string) span.Origin { return span.Origin{Service: service} }

@@ -68,12 +68,13 @@ type Server struct {
 func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 	s := &Server{
 		config: *config, setup: setup, Log: NewRequestLog(config.Log),
-		results:    make([]atomic.Uint64, len(setup.Results)),
-		limiter:    conns.NewLimiter(config.MaxConnections),
-		Bodies:     bodies.NewPool(config.MaxBody, config.MaxBodyBytes),
-		publishers: NewPublishers(config.Admit, config.Publishers(maxBatches), setup.UpstreamCounts),
-		stopping:   make(chan struct{}),
-		drained:    make(chan struct{}),
+		results: make([]atomic.Uint64, len(setup.Results)),
+		limiter: conns.NewLimiter(config.MaxConnections),
+		Bodies:  bodies.NewPool(config.MaxBody, config.MaxBodyBytes),
+		publishers: NewPublishers(config.Admit, config.Publishers(maxBatches), bodies.MaxCounted(config.MaxBodyBytes),
+			setup.UpstreamCounts),
+		stopping: make(chan struct{}),
+		drained:  make(chan struct{}),
 	}
 	s.dialing.MaxWait, s.dialing.Stopping = config.Buffer, s.stopping
 	if s.setup.Upstream.Address != "" {

@@ -23,6 +23,7 @@ type Stats struct {
 	LastHeard     time.Time // time when a request or a connection last ended; zero if there was none
 	BufferedBytes int64     // memory of bodies
 	Serving       int64     // requests in flight
+	DedupEvicted  uint64    // hashes of bodies that were forgotten while a retry could still arrive
 }
 
 // Stats returns the current counters.
@@ -32,7 +33,7 @@ func (s *Server) Stats() Stats {
 		Bytes: s.ParsedBytes.Load(), Origins: s.publishers.Count(),
 		Waited: s.dialing.waited.Load(), Waiting: int(s.dialing.waiting.Load()),
 		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Held(),
-		Serving: s.inFlight.Load(),
+		Serving: s.inFlight.Load(), DedupEvicted: s.publishers.counted.Evicted(),
 	}
 }
 

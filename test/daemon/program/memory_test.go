@@ -50,11 +50,33 @@ func TestMemoryLimit_AllReceivers(t *testing.T) {
 			"--otlp-temporality=cumulative", "--drainers=fixed:2", "--max-aggregates=1024",
 		}},
 	} {
-		t.Run(name, func(t *testing.T) { floodReceivers(t, test.limit, test.args) })
+		t.Run(name, func(t *testing.T) { floodReceivers(t, confine, test.limit, 1_000, test.args) })
 	}
 }
 
-func floodReceivers(t *testing.T, limit int, args []string) {
+// TestMemoryLimit_Program floods daemons with little more memory than the program needs, without collecting their
+// garbage for measurements. They stay within the sum that they have stated, which includes the pages of the program,
+// and they end in order.
+func TestMemoryLimit_Program(t *testing.T) {
+	byVariable := func(_ *testing.T, cmd *exec.Cmd, limit int) string {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMEMLIMIT=%d", limit))
+		return "GOMEMLIMIT"
+	}
+	for name, confine := range map[string]confinement{"control group": confine, "GOMEMLIMIT": byVariable} {
+		for _, mib := range []int{40, 48} {
+			t.Run(fmt.Sprintf("%s, %d MiB", name, mib), func(t *testing.T) {
+				floodReceivers(t, confine, mib<<20, 40_000, nil)
+			})
+		}
+	}
+}
+
+// confinement limits the memory of a command, and returns the method.
+type confinement func(t *testing.T, cmd *exec.Cmd, limit int) string
+
+// floodReceivers floods a daemon with a memory limit, with a number of spans from each connection of the native
+// protocol. With many spans, it measures the live memory only afterwards, because that collects the garbage.
+func floodReceivers(t *testing.T, confine confinement, limit, spans int, args []string) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	agent.SetFault(func(r *http.Request) standin.Fault {
@@ -96,7 +118,7 @@ func floodReceivers(t *testing.T, limit int, args []string) {
 	go func() {
 		defer close(flooding)
 		var senders sync.WaitGroup
-		senders.Go(func() { f.spans(1_000) })
+		senders.Go(func() { f.spans(spans) })
 		for door := range f.doors {
 			senders.Go(func() {
 				f.atOnce(floodConnections, func(connection int) { f.sendAll(door, messages[door](), connection) })
@@ -109,7 +131,9 @@ func floodReceivers(t *testing.T, limit int, args []string) {
 		case <-flooding:
 			isFlooding = false
 		case <-time.After(200 * time.Millisecond):
-			sample()
+			if spans <= 1_000 {
+				sample()
+			}
 		}
 	}
 	filled := daemon.status()
@@ -290,8 +314,11 @@ func confine(t *testing.T, cmd *exec.Cmd, limit int) string {
 		if err = errors.Join(err, file.Close()); err != nil {
 			continue
 		}
-		cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group, cmd.Path},
-			cmd.Args[1:]...)
+		// A copy is charged for its own pages, like the program of a container.
+		cmd.Args = append([]string{
+			"sh", "-c", `echo $$ > "$0/cgroup.procs" && cp "$1" "$2" && shift && exec "$@"`, group,
+			cmd.Path, filepath.Join(t.TempDir(), "spanstatsd"),
+		}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 		return "a control group"
 	}

@@ -7,9 +7,30 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 )
 
+// TestDedupCache_BusyGateway counts 200 bodies per second, each of which its sender retries after nine minutes. With the
+// memory of the largest preset, every retry is recognized, and nothing is evicted early.
+func TestDedupCache_BusyGateway(t *testing.T) {
+	const perSecond, retriesAfter, seconds = 200, 540, 1200
+	d, now := bodies.NewDedupCache(bodies.MaxCounted(32<<20)), time.Now()
+	for second := range seconds {
+		for i := range perSecond {
+			sum := uint64(second*perSecond + i)
+			d.Add(sum, 4, now)
+			if retried := sum - retriesAfter*perSecond; second >= retriesAfter && !d.Has(retried, now) {
+				t.Fatalf("after %d s, a retry of a body of nine minutes ago is not recognized", second)
+			}
+		}
+		now = now.Add(time.Second)
+	}
+	if d.Evicted() != 0 {
+		t.Errorf("%d bodies were evicted early", d.Evicted())
+	}
+}
+
 func TestDedupCache_HoldsTheLastBodies(t *testing.T) {
-	d, now := bodies.NewDedupCache(), time.Now()
-	const all = 3*bodies.MaxCounted + 7
+	const most = 3000
+	d, now := bodies.NewDedupCache(most), time.Now()
+	const all = 3*most + 7
 	for sum := uint64(0); sum < all; sum++ {
 		if d.Has(sum, now) {
 			t.Fatalf("body %d is known before it is counted", sum)
@@ -19,14 +40,18 @@ func TestDedupCache_HoldsTheLastBodies(t *testing.T) {
 		}
 	}
 	for sum := uint64(0); sum < all; sum++ {
-		if isLast := sum >= all-bodies.MaxCounted; d.Has(sum, now) != isLast {
+		if isLast := sum >= all-most; d.Has(sum, now) != isLast {
 			t.Fatalf("body %d of %d: known %v", sum, all, !isLast)
 		}
+	}
+	if d.Evicted() != all-most {
+		t.Errorf("%d evictions are counted, want %d", d.Evicted(), all-most)
 	}
 }
 
 func TestDedupCache_ForgetsOldBodies(t *testing.T) {
-	d, now := bodies.NewDedupCache(), time.Now()
+	const most = 4096
+	d, now := bodies.NewDedupCache(most), time.Now()
 	sum := d.Sum([]byte("body"))
 	if sum != d.Sum([]byte("body")) || sum == d.Sum([]byte("Body")) {
 		t.Error("sums do not tell bodies apart")
@@ -41,16 +66,16 @@ func TestDedupCache_ForgetsOldBodies(t *testing.T) {
 	}
 	later := now.Add(time.Hour)
 	d.Add(sum, 4, later) // counted again after MaxAge
-	for other := sum + 1; other < sum+bodies.MaxCounted; other++ {
+	for other := sum + 1; other < sum+most; other++ {
 		d.Add(other, 4, later)
 	}
-	if !d.Has(sum, later) {
-		t.Error("the older entry of a body takes the newer with it")
+	if !d.Has(sum, later) || d.Evicted() != 0 {
+		t.Errorf("the older entry of a body takes the newer with it; %d evicted", d.Evicted())
 	}
 }
 
 func TestDedupCache_HasLength(t *testing.T) {
-	d, now := bodies.NewDedupCache(), time.Now()
+	d, now := bodies.NewDedupCache(4), time.Now()
 	if d.HasLength(0, now) || d.HasLength(-1, now) {
 		t.Error("an empty cache has a body")
 	}
@@ -62,5 +87,23 @@ func TestDedupCache_HasLength(t *testing.T) {
 	}
 	if d.HasLength(7, now.Add(bodies.MaxAge)) {
 		t.Error("an old body is not forgotten")
+	}
+}
+
+// TestDedupBytes_IsEnough compares the stated memory of a full cache with the heap.
+func TestDedupBytes_IsEnough(t *testing.T) {
+	const most = 100_000
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			d, now := bodies.NewDedupCache(most), time.Now()
+			for sum := uint64(0); sum < 2*most; sum++ {
+				d.Add(sum*0x9e3779b97f4a7c15, 4, now)
+			}
+		}
+	})
+	// All of the allocations, including those of the shorter rings and tables, are at most twice the last ones.
+	if got := result.AllocedBytesPerOp(); got > 2*int64(bodies.DedupBytes(most)) {
+		t.Errorf("a cache of %d bodies allocates %d bytes, %d are stated", most, got, bodies.DedupBytes(most))
 	}
 }
