@@ -45,7 +45,7 @@ func New() (*Tables, error) {
 		return nil, fmt.Errorf("make publishers: %w", err)
 	}
 	aggregator.Start()
-	return &Tables{aggregator, admitted, receiver.NewPublishers(admitted, receiver.MaxPublishers, true)}, nil
+	return &Tables{aggregator, admitted, receiver.NewPublishers(admitted, receiver.MaxPublishers, 4096, true)}, nil
 }
 
 // Publish publishes the batches of one request. It waits if the rings are full, as a sender
