@@ -24,7 +24,7 @@ func newWholeCounting() (*wholeCounting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make tables: %w", err)
 	}
-	return &wholeCounting{counter: dd.NewCounter(), dedup: bodies.NewDedupCache(), tables: into}, nil
+	return &wholeCounting{counter: dd.NewCounter(), dedup: bodies.NewDedupCache(4096), tables: into}, nil
 }
 
 // count counts a recording as one more request.
