@@ -45,7 +45,9 @@ func New() (*Tables, error) {
 		return nil, fmt.Errorf("make publishers: %w", err)
 	}
 	aggregator.Start()
-	return &Tables{aggregator, admitted, receiver.NewPublishers(admitted, receiver.MaxPublishers, 4096, true)}, nil
+	const noHashes = 1 // Publish recognizes no retries
+	publishers := receiver.NewPublishers(admitted, receiver.MaxPublishers, noHashes, true)
+	return &Tables{aggregator, admitted, publishers}, nil
 }
 
 // Publish publishes the batches of one request. It waits if the rings are full, as a sender
