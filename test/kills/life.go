@@ -175,7 +175,7 @@ func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err e
 // endBy ends the daemon with a signal. A second signal makes it exit with an error.
 func (p *process) endBy(s syscall.Signal) error {
 	_, err := p.end(s)
-	if p.hasEnded() && strings.Contains(p.lastLine(), "a second signal came") {
+	if p.hasEnded() && strings.Contains(p.lastLine(), "by a second signal") {
 		return nil
 	}
 	return err
