@@ -197,9 +197,10 @@ mutants: ## before a release: test generated mutants of the packages that guard 
 	cd tools && $(GO) build -o ../bin/gremlins github.com/go-gremlins/gremlins/cmd/gremlins
 	@set -e; for package in $(or $(ONLY),$(GUARDS)); do echo "$$package"; bin/gremlins unleash ./$$package --workers 2 --timeout-coefficient 20 -S l; done
 
-lint: ## check formatting, vet and staticcheck in every module, and the workflows
+lint: ## check formatting, prose, vet and staticcheck in every module, and the workflows
 	@unformatted=$$(cd tools && $(GO) tool gofumpt -l ..); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
+	cd tools && $(GO) run ./prose .. prose/budget.txt
 	$(GO) vet ./...
 	cd tools && $(GO) tool actionlint -shellcheck= -pyflakes= ../.github/workflows/*.yaml
 	cd tools && $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
