@@ -21,7 +21,7 @@ import (
 )
 
 // The format depends on the Accept header, with gzip or without. All formats have the same content.
-func TestWhatIsAskedForIsAnswered(t *testing.T) {
+func TestScrape_FormatByAcceptHeader(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
 	for accept, format := range map[string]string{
@@ -55,7 +55,7 @@ func TestWhatIsAskedForIsAnswered(t *testing.T) {
 }
 
 // Before the first cycle, a scrape in any format is empty and succeeds.
-func TestNothingIsThereBeforeTheFirstCycle(t *testing.T) {
+func TestScrape_BeforeFirstCycle(t *testing.T) {
 	x := exporterWith(t, nil)
 	for accept, want := range map[string]string{
 		"": "", asProtobuf: "",
@@ -107,7 +107,7 @@ func hang(t testing.TB, address string) net.Conn {
 
 // A scraper that hangs delays neither other scrapes nor cycles. Its scrape does not count, and a
 // later one can take its place.
-func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
+func TestScrape_HangingDelaysNoOther(t *testing.T) {
 	x := exporterWith(t, nil)
 	if cap(x.idle) < 2 {
 		t.Fatal("one that hangs leaves no room for another")
@@ -144,7 +144,7 @@ func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
 
 // Scrapes beyond the limit are answered one after the other. A scraper that disconnects while it
 // waits takes no place.
-func TestScrapesHaveTheirTurn(t *testing.T) {
+func TestScrape_OverLimitWaits(t *testing.T) {
 	x := exporterWith(t, nil)
 	large(t, x)
 	address := serve(t, x)
@@ -174,7 +174,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 }
 
 // A write error ends the connection, so that the scraper does not consider the response complete.
-func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
+func TestScrape_WriteErrorEndsConnection(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
 	for _, encoding := range []string{"", "gzip"} {
