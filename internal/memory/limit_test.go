@@ -68,7 +68,7 @@ func TestControlGroups(t *testing.T) {
 	}
 }
 
-func TestTellOnlyWhoKnowsNothing(t *testing.T) {
+func TestTell_OnlyIfUnset(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	debug.SetMemoryLimit(math.MaxInt64)
 	if got := memory.Tell(memory.Limit{Bytes: math.MaxInt64}); got != 0 ||

@@ -132,7 +132,7 @@ func TestWalkSpans_RoundTrip(t *testing.T) {
 	}
 }
 
-func TestWalkSpansLen(t *testing.T) {
+func TestWalkSpans_Len(t *testing.T) {
 	walker, err := WalkSpans([]byte{msgpack.FixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1, 0})
 	if err != nil || walker.Len() != 2 {
 		t.Fatalf("Len %d, error %v, want 2", walker.Len(), err)
