@@ -73,7 +73,7 @@ func TestInfo_ReadAgainAfterStateChange(t *testing.T) {
 	})
 }
 
-func TestDowngradeAndRecovery(t *testing.T) {
+func TestDowngrade_AndRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: always(failed(export.OutcomeNotWanted, false, errors.New("404")))}
 		f, log := startScripted(t, agent, nil)

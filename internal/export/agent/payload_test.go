@@ -333,7 +333,7 @@ func TestGroup_AgentMergesNone(t *testing.T) {
 }
 
 // Datadog's test agent answers 400 if a group lacks one of these fields, even if the value is zero.
-func TestGroup_HasTheFieldsThatTracersSend(t *testing.T) {
+func TestGroup_HasFieldsOfClients(t *testing.T) {
 	var c testcycle.Cycle
 	c.Add(0, c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "s"}), 0, 1, 0, 1)
 	var p struct {

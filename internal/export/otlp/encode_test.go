@@ -121,7 +121,7 @@ func TestSum_OfSpans(t *testing.T) {
 }
 
 // Groups counted by tracers are part of the same point, whatever their mapping.
-func TestSeries_IncludesGroupsCountedByTracers(t *testing.T) {
+func TestSeries_IncludesGroupsOfClients(t *testing.T) {
 	now := time.Now()
 	group := func(m sketch.Mapping, bin uint16, spans uint64) aggregate.Group {
 		return aggregate.Group{
