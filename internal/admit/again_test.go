@@ -12,9 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestABuffersNextMessageIsNoneBefore: the messages of a connection use the same buffer, so a key
+// TestLastKey_SameBufferOtherMessage: the messages of a connection use the same buffer, so a key
 // must not be taken for the previous one because it has the same address.
-func TestABuffersNextMessageIsNoneBefore(t *testing.T) {
+func TestLastKey_SameBufferOtherMessage(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "shop"})
@@ -38,9 +38,9 @@ func TestABuffersNextMessageIsNoneBefore(t *testing.T) {
 	}
 }
 
-// TestAMissingResourceIsItsOwnOperation: a key without resource gets its own operation, although
+// TestLastKey_WithoutResource: a key without resource gets its own operation, although
 // the previous key had no resource either.
-func TestAMissingResourceIsItsOwnOperation(t *testing.T) {
+func TestLastKey_WithoutResource(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "shop"})
@@ -58,9 +58,9 @@ func TestAMissingResourceIsItsOwnOperation(t *testing.T) {
 	}
 }
 
-// TestAResourceThatGrowsIsCut: a resource that normalization lengthens is cut again when its key is
+// TestLastKey_LongerNormalizedResourceIsCut: a resource that normalization lengthens is cut again when its key is
 // found in the registry's cache.
-func TestAResourceThatGrowsIsCut(t *testing.T) {
+func TestLastKey_LongerNormalizedResourceIsCut(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.MaxResource = 200
 		a.Budgets[span.LabelResource] = 3
@@ -88,9 +88,9 @@ func TestAResourceThatGrowsIsCut(t *testing.T) {
 	}
 }
 
-// TestALabelThatWasMendedIsMendedAgain: the normalized text of one key is in a buffer that the next
+// TestLastKey_NormalizedLabel: the normalized text of one key is in a buffer that the next
 // key reuses.
-func TestALabelThatWasMendedIsMendedAgain(t *testing.T) {
+func TestLastKey_NormalizedLabel(t *testing.T) {
 	services := map[string]uint64{}
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) {
 		a.Deliver = func(s *aggregate.Sealed) {

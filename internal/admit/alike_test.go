@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestKeysWithEqualHashesStayApart: keys are compared by their bytes, not only by their hashes.
-func TestKeysWithEqualHashesStayApart(t *testing.T) {
+// TestKey_EqualHashes: keys are compared by their bytes, not only by their hashes.
+func TestKey_EqualHashes(t *testing.T) {
 	k := newKeyTable(64, 1<<20, testShare(1<<30))
 	one, other := []byte("one"), []byte("two")
 	_, hash := k.find(other)
@@ -26,9 +26,9 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	}
 }
 
-// TestAKeyIsAdmittedAnewInEachInterval: an ID is valid in one interval only, and can be another
+// TestKey_AdmittedInEachInterval: an ID is valid in one interval only, and can be another
 // key's in the next.
-func TestAKeyIsAdmittedAnewInEachInterval(t *testing.T) {
+func TestKey_AdmittedInEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		h.aggregator.Start()
@@ -50,8 +50,8 @@ func TestAKeyIsAdmittedAnewInEachInterval(t *testing.T) {
 	})
 }
 
-// TestASlotIsHeldUntilItIsDrained: a slot counts as held until the drainer has counted it.
-func TestASlotIsHeldUntilItIsDrained(t *testing.T) {
+// TestSlot_HeldUntilDrained: a slot counts as held until the drainer has counted it.
+func TestSlot_HeldUntilDrained(t *testing.T) {
 	r, err := ring.New[aggregate.Slot](64)
 	if err != nil {
 		t.Fatal(err)

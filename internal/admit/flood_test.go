@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestFloodsAmongUsualKeys publishes high-cardinality bursts in some of the labels, mixed with
+// TestFlood_AmongUsualKeys publishes high-cardinality bursts in some of the labels, mixed with
 // normal keys, with and without numbers. It compares the rows of each key with a model.
-func TestFloodsAmongUsualKeys(t *testing.T) {
+func TestFlood_AmongUsualKeys(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { floodsAmongUsualKeys(t, rand.New(rand.NewPCG(seed, 2))) })
 	}

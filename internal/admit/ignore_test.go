@@ -23,10 +23,10 @@ func ignoring(t *testing.T, rules ...string) *harness {
 	return newHarness(t, func(c *Config, a *aggregate.Config) { c.Ignore, a.Merge = list, true })
 }
 
-// TestWhatIsIgnoredIsInTheBooksAlone compares random batches of a connection with a model. The
+// TestIgnored_AgainstModel compares random batches of a connection with a model. The
 // batches mix known and new keys, with and without numbers; some keys are ignored, and some batches
 // completely.
-func TestWhatIsIgnoredIsInTheBooksAlone(t *testing.T) {
+func TestIgnored_AgainstModel(t *testing.T) {
 	h := ignoring(t, "resource=~^GET /static/", "resource=GET /healthz")
 	h.aggregator.Start()
 	p, rnd := h.NewConnection(span.Origin{Service: "web"}, 0), rand.New(rand.NewPCG(1, 2))
@@ -104,8 +104,8 @@ func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
 	}
 }
 
-// TestSpansOfASharedOriginAreInTheBooks: each counted span of a shared origin is in the books once.
-func TestSpansOfASharedOriginAreInTheBooks(t *testing.T) {
+// TestAccounting_SharedOrigin: each counted span of a shared origin is in the books once.
+func TestAccounting_SharedOrigin(t *testing.T) {
 	for origins, want := range map[int]uint64{1: 3, 0: 5} { // without room for more origins, all spans share one
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 1 })
 		other := h.NewLastPublisher(span.Origin{Service: "other"})
@@ -131,8 +131,8 @@ func TestSpansOfASharedOriginAreInTheBooks(t *testing.T) {
 	}
 }
 
-// TestGroupsAreIgnoredByTheirLabels: ignored groups are not among the spans that commit gets.
-func TestGroupsAreIgnoredByTheirLabels(t *testing.T) {
+// TestIgnored_Groups: ignored groups are not among the spans that commit gets.
+func TestIgnored_Groups(t *testing.T) {
 	h := ignoring(t, "resource=GET /healthz")
 	h.aggregator.Start()
 	p, width := h.NewPublisher(span.Origin{Service: "web"}), 10*time.Second

@@ -6,9 +6,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestAKeyCostsNoMoreThanTheProtocolSays: a key of any length, with its number, costs at most
+// TestKeyCost_WithinProtocolLimit: a key of any length, with its number, costs at most
 // wire.KeyCost.
-func TestAKeyCostsNoMoreThanTheProtocolSays(t *testing.T) {
+func TestKeyCost_WithinProtocolLimit(t *testing.T) {
 	for length := range 6000 {
 		raw := make([]byte, length)
 		if cost, documented := costOf(keyCapacity(raw))+2*numberBytes, wire.KeyCost(length); cost > documented {

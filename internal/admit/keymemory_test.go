@@ -12,10 +12,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestKeyMemoryIsBoundedAndShared charges and releases memory at random, for the maximum number of
+// TestKeyMemory_BoundedAndShared charges and releases memory at random, for the maximum number of
 // connections and some other publishers. It verifies that their total never exceeds the limit, and
 // that each connection can always get its share.
-func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
+func TestKeyMemory_BoundedAndShared(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	const bytes, connections = 100_000, 10
 	memory := newKeyMemory(bytes, connections)
@@ -64,9 +64,9 @@ func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
 	}
 }
 
-// TestScanLeavesRoomForNumbers fills the memory with keys without numbers, from several publishers,
+// TestKeyMemory_ScanLeavesRoomForNumbers fills the memory with keys without numbers, from several publishers,
 // and then defines numbered keys on another publisher.
-func TestScanLeavesRoomForNumbers(t *testing.T) {
+func TestKeyMemory_ScanLeavesRoomForNumbers(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = 1<<20, 1<<20, 8
 	})
@@ -99,9 +99,9 @@ func TestScanLeavesRoomForNumbers(t *testing.T) {
 	}
 }
 
-// TestPublishersLeaveConnectionsTheirShares opens more publishers than there may be connections,
+// TestKeyMemory_PublishersLeaveShares opens more publishers than there may be connections,
 // fills the common memory, and then defines a numbered key on a connection.
-func TestPublishersLeaveConnectionsTheirShares(t *testing.T) {
+func TestKeyMemory_PublishersLeaveShares(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = minKeyBytes, minKeyBytes, 2
 	})

@@ -39,9 +39,9 @@ func (k *keyTable) defined(number uint32, raw string) bool {
 	return k.assign(number, []byte(raw), index, hash)
 }
 
-// TestSweptTableHoldsLittle: a sweep frees the memory that it returns to the other publishers.
+// TestKeyTable_SweepFreesMemory: a sweep frees the memory that it returns to the other publishers.
 // Otherwise a tracer with many connections could fill one table after the other.
-func TestSweptTableHoldsLittle(t *testing.T) {
+func TestKeyTable_SweepFreesMemory(t *testing.T) {
 	share := testShare(1 << 30)
 	k := newKeyTable(8192, 8<<20, share)
 	for n := 0; ; n++ {
@@ -60,8 +60,8 @@ func TestSweptTableHoldsLittle(t *testing.T) {
 	}
 }
 
-// TestFarNumberIsPaidFor defines the highest number first.
-func TestFarNumberIsPaidFor(t *testing.T) {
+// TestKeyTable_HighNumberIsCharged defines the highest number first.
+func TestKeyTable_HighNumberIsCharged(t *testing.T) {
 	share := testShare(40_000)
 	k := newKeyTable(8192, 8<<20, share)
 	if !k.defined(8191, "key") {
@@ -80,8 +80,8 @@ func TestFarNumberIsPaidFor(t *testing.T) {
 	}
 }
 
-// TestKeysAgainstMap compares random operations on a table with the same operations on maps.
-func TestKeysAgainstMap(t *testing.T) {
+// TestKeyTable_AgainstMap compares random operations on a table with the same operations on maps.
+func TestKeyTable_AgainstMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	share := testShare(1 << 30)
 	const most = 128 + 16 // keys, and as much as 64 numbers cost
@@ -158,8 +158,8 @@ func TestKeysAgainstMap(t *testing.T) {
 	}
 }
 
-// TestScanKeepsTheHotKeys mixes the working set with keys that occur once, over several intervals.
-func TestScanKeepsTheHotKeys(t *testing.T) {
+// TestKeyTable_ScanKeepsHotKeys mixes the working set with keys that occur once, over several intervals.
+func TestKeyTable_ScanKeepsHotKeys(t *testing.T) {
 	k := newKeyTable(64, 1<<20, testShare(1<<30))
 	misses := 0
 	use := func(interval uint64, raw string) {
@@ -188,8 +188,8 @@ func TestScanKeepsTheHotKeys(t *testing.T) {
 	}
 }
 
-// TestRedefiningInAFullTable repeats a definition that could cause a sweep for each key.
-func TestRedefiningInAFullTable(t *testing.T) {
+// TestKeyTable_RedefinitionInFullTable repeats a definition that could cause a sweep for each key.
+func TestKeyTable_RedefinitionInFullTable(t *testing.T) {
 	share := testShare(1 << 30)
 	k := newKeyTable(1024, 1<<20, share)
 	number := uint32(0)
@@ -222,9 +222,9 @@ func TestRedefiningInAFullTable(t *testing.T) {
 	}
 }
 
-// TestRedefinedKeysAgainstMap assigns numbers to keys that occur once and to keys with several
+// TestKeyTable_RedefinedKeysAgainstMap assigns numbers to keys that occur once and to keys with several
 // numbers, and compares the table with a map. The table must not take more memory than before.
-func TestRedefinedKeysAgainstMap(t *testing.T) {
+func TestKeyTable_RedefinedKeysAgainstMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	k := newKeyTable(64, 1<<20, testShare(1<<30))
 	numbers := map[uint32]string{}
@@ -258,9 +258,9 @@ func TestRedefinedKeysAgainstMap(t *testing.T) {
 	}
 }
 
-// TestWhatFoundNoRoomIsDefinedAllTheSame: if the list of numbers does not fit and later fits again,
+// TestKeyTable_DefinedWithoutRoom: if the list of numbers does not fit and later fits again,
 // the numbers that were defined in between are unlabelled, not undefined.
-func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
+func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 	share := testShare(40_000)
 	other := keyShare{memory: share.memory}
 	k := newKeyTable(8192, 8<<20, share)

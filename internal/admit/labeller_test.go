@@ -39,9 +39,9 @@ func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
 	})
 }
 
-// TestLabeller_MakesTheKeyOfEachSpanWithoutFingerprint: such keys are never cached or confused with
+// TestLabeller_SpanWithoutFingerprint: such keys are never cached or confused with
 // each other.
-func TestLabeller_MakesTheKeyOfEachSpanWithoutFingerprint(t *testing.T) {
+func TestLabeller_SpanWithoutFingerprint(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "web"})

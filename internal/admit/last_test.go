@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestWhatNobodyBehindCounts: without an agent upstream, spans that may be admitted later do not
+// TestLastPublisher_DropReasons: without an agent upstream, spans that may be admitted later do not
 // count as received. Other spans are dropped for their own reason, never as left to the agent.
-func TestWhatNobodyBehindCounts(t *testing.T) {
+func TestLastPublisher_DropReasons(t *testing.T) {
 	h := newHarness(t, nil)
 	p, other := h.NewLastPublisher(span.Origin{Service: "last"}), h.NewConnection(span.Origin{Service: "other"}, 0)
 	slots := h.config.Aggregator.RingSlots()
@@ -40,8 +40,8 @@ func TestWhatNobodyBehindCounts(t *testing.T) {
 	}
 }
 
-// TestALastPublisherPanics: without an agent upstream, a panic does not leave spans to the agent.
-func TestALastPublisherPanics(t *testing.T) {
+// TestLastPublisher_Panic: without an agent upstream, a panic does not leave spans to the agent.
+func TestLastPublisher_Panic(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewLastPublisher(span.Origin{Service: "a"})
 	shares := p.shares
@@ -56,9 +56,9 @@ func TestALastPublisherPanics(t *testing.T) {
 	}
 }
 
-// TestALastPublisherHasTheCommonOrigin: a last publisher whose origin does not fit counts in the
+// TestLastPublisher_CommonOrigin: a last publisher whose origin does not fit counts in the
 // common origin. A publisher with an agent upstream leaves its spans to the agent.
-func TestALastPublisherHasTheCommonOrigin(t *testing.T) {
+func TestLastPublisher_CommonOrigin(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 1 })
 	first, last, left := h.NewPublisher(span.Origin{Service: "first"}), h.NewLastPublisher(span.Origin{Service: "last"}), h.NewPublisher(span.Origin{Service: "left"})
 	if _, ok := h.offer(first, body(1)); !ok {

@@ -21,8 +21,8 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// TestAPanicDropsTheBatchAsADefect: a panic in Publish of a connection drops the batch as DropBug.
-func TestAPanicDropsTheBatchAsADefect(t *testing.T) {
+// TestPanic_DropsBatchAsBug: a panic in Publish of a connection drops the batch as DropBug.
+func TestPanic_DropsBatchAsBug(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewConnection(span.Origin{Service: "a"}, 0)
 	runs := p.batch.runs
@@ -40,9 +40,9 @@ func TestAPanicDropsTheBatchAsADefect(t *testing.T) {
 	}
 }
 
-// TestPanicBeforeTheCommit: if a later part panics before commit, no span of an earlier part is
+// TestPanic_BeforeCommit: if a later part panics before commit, no span of an earlier part is
 // published, and all spans are left to the agent.
-func TestPanicBeforeTheCommit(t *testing.T) {
+func TestPanic_BeforeCommit(t *testing.T) {
 	h := newHarness(t, nil)
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
 	shares := b.shares
@@ -61,9 +61,9 @@ func TestPanicBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// TestPanicAfterTheCommit: after commit, all spans are in the books; those that a panic keeps from
+// TestPanic_AfterCommit: after commit, all spans are in the books; those that a panic keeps from
 // the rings count as DropBug.
-func TestPanicAfterTheCommit(t *testing.T) {
+func TestPanic_AfterCommit(t *testing.T) {
 	h := newHarness(t, nil)
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
 	committed := 0
@@ -84,8 +84,8 @@ func TestPanicAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestPanicWhileMerging: a panic in Merge drops the groups that are not merged yet as DropBug.
-func TestPanicWhileMerging(t *testing.T) {
+// TestPanic_WhileMerging: a panic in Merge drops the groups that are not merged yet as DropBug.
+func TestPanic_WhileMerging(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Merge = true })
 	p := h.NewPublisher(span.Origin{Service: "a"})
 	width := 10 * time.Second

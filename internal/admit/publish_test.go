@@ -13,9 +13,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestShapesOfSnapshots publishes batches that mix all forms of snapshots, through 1 to 40
+// TestSnapshots_AllForms publishes batches that mix all forms of snapshots, through 1 to 40
 // drainers, and compares the statistics of each key with a map.
-func TestShapesOfSnapshots(t *testing.T) {
+func TestSnapshots_AllForms(t *testing.T) {
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		got := map[string]aggregate.Counts{}
@@ -103,9 +103,9 @@ func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byt
 	}), uint64(n)
 }
 
-// TestAWeightTakesNoMoreRoom: a batch of as many snapshots as a ring has slots is admitted whatever
+// TestWeight_TakesOneSlot: a batch of as many snapshots as a ring has slots is admitted whatever
 // their weights are, and a larger batch is not.
-func TestAWeightTakesNoMoreRoom(t *testing.T) {
+func TestWeight_TakesOneSlot(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.Block, c.MaxBatch, a.RingSlots = true, 512, 256
 	})
@@ -125,9 +125,9 @@ func TestAWeightTakesNoMoreRoom(t *testing.T) {
 	}
 }
 
-// TestAMalformedBatchIsCountedAndLeavesNothing: a malformed batch counts as dropped, and nothing is
+// TestBatch_MalformedIsDropped: a malformed batch counts as dropped, and nothing is
 // published.
-func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
+func TestBatch_MalformedIsDropped(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewConnection(span.Origin{Service: "web"}, 0)
 	whole := spans(3, key("r"))
@@ -143,9 +143,9 @@ func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestKeysThatLoseNothingAreAdmittedOnce: a working set within its budgets is admitted once,
+// TestKey_WithinBudgetIsAdmittedOnce: a working set within its budgets is admitted once,
 // however large it is. Only a few of the keys that lose a label are cached.
-func TestKeysThatLoseNothingAreAdmittedOnce(t *testing.T) {
+func TestKey_WithinBudgetIsAdmittedOnce(t *testing.T) {
 	const set = 1000
 	for _, budget := range []int{3 * set, 256} {
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = budget })

@@ -12,9 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestFloodLeavesRoom has several publishers fill a ring that is not drained. The largest batch of
+// TestFlood_LeavesRoom has several publishers fill a ring that is not drained. The largest batch of
 // another publisher still fits.
-func TestFloodLeavesRoom(t *testing.T) {
+func TestFlood_LeavesRoom(t *testing.T) {
 	for floods := 1; floods <= 3; floods++ {
 		t.Run(fmt.Sprint(floods, " floods"), func(t *testing.T) {
 			h := newHarness(t, nil)
@@ -51,8 +51,8 @@ func TestFloodLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestFloodsInTurn has each publisher claim all that it may before the next one starts.
-func TestFloodsInTurn(t *testing.T) {
+// TestFlood_PublishersInTurn has each publisher claim all that it may before the next one starts.
+func TestFlood_PublishersInTurn(t *testing.T) {
 	h := newHarness(t, nil)
 	modest := h.NewPublisher(span.Origin{Service: "modest"})
 	publishers, slots := []*Publisher{modest}, h.config.Aggregator.RingSlots()
@@ -78,9 +78,9 @@ func TestFloodsInTurn(t *testing.T) {
 	h.finish(publishers...)
 }
 
-// TestAloneLeavesAnEighth lets a single publisher fill its ring. The next publisher's batch still
+// TestRingShare_SinglePublisherLeavesEighth lets a single publisher fill its ring. The next publisher's batch still
 // fits.
-func TestAloneLeavesAnEighth(t *testing.T) {
+func TestRingShare_SinglePublisherLeavesEighth(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "only"})
 	slots, taken := h.config.Aggregator.RingSlots(), 0
@@ -105,9 +105,9 @@ func TestAloneLeavesAnEighth(t *testing.T) {
 	}
 }
 
-// TestARingShareAgainstAList compares the held slots of a share with a list of all runs, for random
+// TestRingShare_AgainstList compares the held slots of a share with a list of all runs, for random
 // sequences of publishing and draining.
-func TestARingShareAgainstAList(t *testing.T) {
+func TestRingShare_AgainstList(t *testing.T) {
 	const slots = 256
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -164,9 +164,9 @@ func TestARingShareAgainstAList(t *testing.T) {
 	}
 }
 
-// TestTogetherAllOrNone: if the batch of the second publisher does not fit, the batch of the first
+// TestBatch_TogetherAllOrNone: if the batch of the second publisher does not fit, the batch of the first
 // is not admitted either.
-func TestTogetherAllOrNone(t *testing.T) {
+func TestBatch_TogetherAllOrNone(t *testing.T) {
 	h := newHarness(t, nil)
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
 	slots := h.config.Aggregator.RingSlots()
@@ -193,9 +193,9 @@ func TestTogetherAllOrNone(t *testing.T) {
 	}
 }
 
-// TestPublisherKeepsLittleScratch: a publisher releases the scratch of a large request body,
+// TestPublisher_ReleasesScratch: a publisher releases the scratch of a large request body,
 // because there are many publishers.
-func TestPublisherKeepsLittleScratch(t *testing.T) {
+func TestPublisher_ReleasesScratch(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "a"})
 	slots := h.config.Aggregator.RingSlots()
@@ -213,9 +213,9 @@ func TestPublisherKeepsLittleScratch(t *testing.T) {
 	h.finish(p)
 }
 
-// TestFloodsOfSmallBatchesLeaveRoom: publishers that fill a ring with small batches leave room for
+// TestFlood_SmallBatchesLeaveRoom: publishers that fill a ring with small batches leave room for
 // the batch of another one.
-func TestFloodsOfSmallBatchesLeaveRoom(t *testing.T) {
+func TestFlood_SmallBatchesLeaveRoom(t *testing.T) {
 	const slots = 4096
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { a.RingSlots, c.WaitBudget = slots, 0 })
 	modest := h.NewPublisher(span.Origin{Service: "modest"})
@@ -235,8 +235,8 @@ func TestFloodsOfSmallBatchesLeaveRoom(t *testing.T) {
 	h.finish(all...)
 }
 
-// TestTheWaitBudgetComesBackSlowly compares the rest of the budget with the time that was waited.
-func TestTheWaitBudgetComesBackSlowly(t *testing.T) {
+// TestWaitBudget_RefillsSlowly compares the rest of the budget with the time that was waited.
+func TestWaitBudget_RefillsSlowly(t *testing.T) {
 	const most = 20 * time.Millisecond
 	now := time.Unix(1000, 0)
 	var w waitBudget
@@ -266,9 +266,9 @@ func TestTheWaitBudgetComesBackSlowly(t *testing.T) {
 	}
 }
 
-// TestDrainersThatAreAwayCostNothing: if drainers pause for less than the wait budget, no batch is
+// TestWaitBudget_CoversPausedDrainers: if drainers pause for less than the wait budget, no batch is
 // lost.
-func TestDrainersThatAreAwayCostNothing(t *testing.T) {
+func TestWaitBudget_CoversPausedDrainers(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.WaitBudget, a.RingSlots = time.Hour, 256 })
 	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
 	published := make(chan struct{})
@@ -289,8 +289,8 @@ func TestDrainersThatAreAwayCostNothing(t *testing.T) {
 	}
 }
 
-// TestWithoutAWaitBudget: without a budget, a batch that does not fit is dropped immediately.
-func TestWithoutAWaitBudget(t *testing.T) {
+// TestWaitBudget_Zero: without a budget, a batch that does not fit is dropped immediately.
+func TestWaitBudget_Zero(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.WaitBudget, a.RingSlots = 0, 256 })
 	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
 	for range 10 {
@@ -304,8 +304,8 @@ func TestWithoutAWaitBudget(t *testing.T) {
 	}
 }
 
-// TestABatchIsCountedOnceHoweverOftenItIsTried: retries do not count spans or keys again.
-func TestABatchIsCountedOnceHoweverOftenItIsTried(t *testing.T) {
+// TestRetry_CountedOnce: retries do not count spans or keys again.
+func TestRetry_CountedOnce(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.WaitBudget, a.RingSlots, a.Budgets[span.LabelResource] = 5*roomPause, 1024, 1
 	})

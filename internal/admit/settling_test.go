@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestSettledWhilePublishing reads Settled while batches are published and cycles end. All spans
+// TestSettled_WhilePublishing reads Settled while batches are published and cycles end. All spans
 // that it covers were dropped, or were in a delivered cycle.
-func TestSettledWhilePublishing(t *testing.T) {
+func TestSettled_WhilePublishing(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "shop"})
@@ -62,7 +62,7 @@ func TestSettledWhilePublishing(t *testing.T) {
 }
 
 // A dropped batch settles with the cycle that it would have been in.
-func TestABatchThatIsDroppedIsSettledToo(t *testing.T) {
+func TestSettled_DroppedBatch(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "shop"})

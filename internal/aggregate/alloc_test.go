@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestAllocationsOfAReusedTable: the second cycle in a table's memory sets
+// TestAllocations_ReusedTable: the second cycle in a table's memory sets
 // nothing aside. (The race detector's own bookkeeping allocates.)
-func TestAllocationsOfAReusedTable(t *testing.T) {
+func TestAllocations_ReusedTable(t *testing.T) {
 	table := newTestTable(100)
 	now := time.Unix(1000, 0)
 	fillTable(table, now)

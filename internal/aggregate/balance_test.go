@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestSaturatedDrainersUnderSkew expects that the balancer works although every ring is full and no
+// TestBalancer_SaturatedDrainersUnderSkew expects that the balancer works although every ring is full and no
 // drainer runs, because it never waits for drainers. The slots in the rings are counted afterwards.
-func TestSaturatedDrainersUnderSkew(t *testing.T) {
+func TestBalancer_SaturatedDrainersUnderSkew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var spans uint64
 		config := testConfig(func(s *Sealed) {
@@ -85,9 +85,9 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 	})
 }
 
-// TestGoroutinesAreConstant: one a drainer, one that seals, one that balances,
+// TestGoroutines_AreConstant: one a drainer, one that seals, one that balances,
 // however much comes and moves.
-func TestGoroutinesAreConstant(t *testing.T) {
+func TestGoroutines_AreConstant(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() })
 	config.Drainers, config.RebalanceInterval = 3, routing.MinInterval
 	a, err := New(config)

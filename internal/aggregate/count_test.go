@@ -13,10 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestCountAgreesWithAdd has a drainer count random slots in turns of any length, cut anywhere,
+// TestCount_AgreesWithAdd has a drainer count random slots in turns of any length, cut anywhere,
 // and expects what a table has that takes the slots
 // one by one, sketches and all, and books that agree.
-func TestCountAgreesWithAdd(t *testing.T) {
+func TestCount_AgreesWithAdd(t *testing.T) {
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		opened := time.Now()

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestAGuardLooksAgainOnceItHasShownItsCycle: the sealer may move on between a publisher's
+// TestGuard_ChecksCycleAgain: the sealer may move on between a publisher's
 // look at the current cycle and its showing that it is inside. Then it must not stay, for
 // the sealer need not have seen it.
-func TestAGuardLooksAgainOnceItHasShownItsCycle(t *testing.T) {
+func TestGuard_ChecksCycleAgain(t *testing.T) {
 	a, err := New(testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() }))
 	if err != nil {
 		t.Fatal(err)
@@ -29,10 +29,10 @@ func TestAGuardLooksAgainOnceItHasShownItsCycle(t *testing.T) {
 	g.Exit()
 }
 
-// TestACycleIsReadyBeforeItIsEntered has a publisher enter cycles while one after the other
+// TestCycle_ReadyBeforeEntered has a publisher enter cycles while one after the other
 // begins: what it finds is the cycle that is current, or a later one. The race detector
 // sees one that is still written.
-func TestACycleIsReadyBeforeItIsEntered(t *testing.T) {
+func TestCycle_ReadyBeforeEntered(t *testing.T) {
 	a, err := New(testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() }))
 	if err != nil {
 		t.Fatal(err)

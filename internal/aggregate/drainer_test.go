@@ -25,7 +25,7 @@ func TestAgeBuckets(t *testing.T) {
 }
 
 // However slots are cut into turns, the age of each ageEvery-th is noted.
-func TestAgesAreSampledAcrossTurns(t *testing.T) {
+func TestAges_SampledAcrossTurns(t *testing.T) {
 	const all = 10*ageEvery + 7
 	var slots [all]Slot
 	for i := range slots {
@@ -45,8 +45,8 @@ func TestAgesAreSampledAcrossTurns(t *testing.T) {
 	}
 }
 
-// TestAgesOfAnyEnd: a tracer may say any end, and the sum of all ages never goes back.
-func TestAgesOfAnyEnd(t *testing.T) {
+// TestAges_AnyEnd: a tracer may say any end, and the sum of all ages never goes back.
+func TestAges_AnyEnd(t *testing.T) {
 	var a ages
 	const now, seconds = 1_700_000_000e9, 1_700_000_000
 	for n, c := range []struct {

@@ -198,9 +198,9 @@ func TestMergedModel(t *testing.T) {
 	}
 }
 
-// TestHistogramsOfMergedRows: a histogram adds the bins of each row according to the row's mapping,
+// TestMergedRows_Histograms: a histogram adds the bins of each row according to the row's mapping,
 // together with the counts of drainers.
-func TestHistogramsOfMergedRows(t *testing.T) {
+func TestMergedRows_Histograms(t *testing.T) {
 	c := mergingCycle(100)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var want [2]sketch.Histogram
@@ -232,9 +232,9 @@ func TestHistogramsOfMergedRows(t *testing.T) {
 	}
 }
 
-// TestErrorDurationOfMergedRows: tracers tell no more than the duration of all spans. Where
+// TestMergedRows_ErrorDuration: tracers tell no more than the duration of all spans. Where
 // all failed it is theirs; else theirs is what their bins stand for, and never more than all.
-func TestErrorDurationOfMergedRows(t *testing.T) {
+func TestMergedRows_ErrorDuration(t *testing.T) {
 	library, err := someMappings[1].Library()
 	if err != nil {
 		t.Fatal(err)
@@ -272,9 +272,9 @@ func TestErrorDurationOfMergedRows(t *testing.T) {
 	}
 }
 
-// TestMappingsOfACycle: a cycle holds so many mappings, and one more than that is
+// TestMappings_LimitPerCycle: a cycle holds so many mappings, and one more than that is
 // refused with all that came with it.
-func TestMappingsOfACycle(t *testing.T) {
+func TestMappings_LimitPerCycle(t *testing.T) {
 	c := mergingCycle(100)
 	group := func(n int) Group {
 		return Group{
@@ -305,9 +305,9 @@ func TestMappingsOfACycle(t *testing.T) {
 	}
 }
 
-// TestMergedRowsAreBounded: a cycle has as many rows for groups as its part of the
+// TestMergedRows_AreBounded: a cycle has as many rows for groups as its part of the
 // sketches' memory holds with their bins.
-func TestMergedRowsAreBounded(t *testing.T) {
+func TestMergedRows_AreBounded(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.MaxAggregates, config.MaxOrigins, config.SketchBytes = true, 100, 4, 1<<20
 	m := newMerged(&config, sketch.NewMemory(config.SketchBytes, config.Grid), new(atomic.Uint64))
@@ -456,9 +456,9 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestBucketsOfTracers: a bucket of ours is there for a minute, any other while it is
+// TestBuckets_FromClients: a bucket of ours is there for a minute, any other while it is
 // fresh, and none before it begins.
-func TestBucketsOfTracers(t *testing.T) {
+func TestBuckets_FromClients(t *testing.T) {
 	m := mergingCycle(1).merged // opened at 1003
 	const none = -1
 	for _, test := range []struct{ start, now, want float64 }{
@@ -506,9 +506,9 @@ func agentsTime(start, now, flushed time.Time) time.Time {
 	return align(start)
 }
 
-// TestTheAgentKeepsThem: the agent puts a merged bucket into the same slot, although its start has
+// TestBuckets_AgentKeepsSlot: the agent puts a merged bucket into the same slot, although its start has
 // changed and it arrives one flush interval later.
-func TestTheAgentKeepsThem(t *testing.T) {
+func TestBuckets_AgentKeepsSlot(t *testing.T) {
 	m := mergingCycle(1).merged
 	rnd := rand.New(rand.NewPCG(3, 4))
 	merged := 0

@@ -327,9 +327,9 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 	}
 }
 
-// TestBoundaryUnderLoad has publishers, clock boundaries and reports all at
+// TestBoundary_UnderLoad has publishers, clock boundaries and reports all at
 // once, and expects every span in exactly one sealed cycle.
-func TestBoundaryUnderLoad(t *testing.T) {
+func TestBoundary_UnderLoad(t *testing.T) {
 	var mu sync.Mutex
 	var sealed uint64
 	seen := map[uint64]bool{}

@@ -65,9 +65,9 @@ func TestDay(t *testing.T) {
 	})
 }
 
-// TestReportSpacing asks for many reports and expects them to share seals: one a
+// TestReport_Spacing asks for many reports and expects them to share seals: one a
 // second, three an interval, and the rest at its end.
-func TestReportSpacing(t *testing.T) {
+func TestReport_Spacing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seals atomic.Int64
 		a, err := New(testConfig(func(s *Sealed) {
@@ -100,9 +100,9 @@ func TestReportSpacing(t *testing.T) {
 	})
 }
 
-// TestReportCoversWhatWasPublished publishes and reports, and finds the span in
+// TestReport_CoversPublishedSpans publishes and reports, and finds the span in
 // the seal that the report's promise stands for.
-func TestReportCoversWhatWasPublished(t *testing.T) {
+func TestReport_CoversPublishedSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		total := uint64(0)
 		a, err := New(testConfig(func(s *Sealed) {
@@ -133,10 +133,10 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 	})
 }
 
-// TestAReportIsNotAnsweredByTheSealBeforeIt has a seal wait for a publisher that is still
+// TestReport_NotAnsweredByEarlierSeal has a seal wait for a publisher that is still
 // inside its cycle, while another publishes into the next one and asks for a report: that
-// is answered when the next one is delivered, and not by the seal in progress.
-func TestAReportIsNotAnsweredByTheSealBeforeIt(t *testing.T) {
+// is answered when the next one is delivered, and not by the seal that is under way.
+func TestReport_NotAnsweredByEarlierSeal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		total := uint64(0)
 		a, err := New(testConfig(func(s *Sealed) {
@@ -168,9 +168,9 @@ func TestAReportIsNotAnsweredByTheSealBeforeIt(t *testing.T) {
 	})
 }
 
-// TestReportWaitsForWhatIsOnItsWay publishes at the end of an interval and asks for a
+// TestReport_WaitsForEarlierCycle publishes at the end of an interval and asks for a
 // report in the next one: its promise is kept when the first cycle's is, too.
-func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
+func TestReport_WaitsForEarlierCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var spans []uint64
 		var deliveries []*Delivery
@@ -211,9 +211,9 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestReportRenewsNothing asks for reports and floods after each: budgets, rows and
+// TestReport_RenewsNoBudget asks for reports and floods after each: budgets, rows and
 // key ids end with the interval only.
-func TestReportRenewsNothing(t *testing.T) {
+func TestReport_RenewsNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resources := map[string]bool{} // of one interval
 		config := testConfig(func(s *Sealed) {
@@ -277,8 +277,8 @@ func TestReportRenewsNothing(t *testing.T) {
 	})
 }
 
-// TestASealWaitsForGuards holds a guard inside a cycle over its boundary.
-func TestASealWaitsForGuards(t *testing.T) {
+// TestSeal_WaitsForGuards holds a guard inside a cycle over its boundary.
+func TestSeal_WaitsForGuards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seals atomic.Int64
 		a, err := New(testConfig(func(s *Sealed) {
@@ -313,9 +313,9 @@ func TestASealWaitsForGuards(t *testing.T) {
 	})
 }
 
-// TestACycleWaitsForItsMemory: while the flush still reads a cycle, the next but one does
+// TestCycle_WaitsForItsMemory: while the flush still reads a cycle, the next but one does
 // not begin in its memory.
-func TestACycleWaitsForItsMemory(t *testing.T) {
+func TestCycle_WaitsForItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sealed []*Sealed
 		a, err := New(testConfig(func(s *Sealed) { sealed = append(sealed, s) }))
@@ -338,9 +338,9 @@ func TestACycleWaitsForItsMemory(t *testing.T) {
 	})
 }
 
-// TestCyclesAreSettledFromTheFirstOn: cycles settle in any order, with or without an error. Settled
+// TestSettled_FirstUnsettledCycle: cycles settle in any order, with or without an error. Settled
 // returns the first unsettled cycle.
-func TestCyclesAreSettledFromTheFirstOn(t *testing.T) {
+func TestSettled_FirstUnsettledCycle(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	a := &Aggregator{settled: newSettledCycles()}
 	had := map[uint64]bool{}

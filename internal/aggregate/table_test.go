@@ -113,9 +113,9 @@ func TestTableReuse(t *testing.T) {
 	}
 }
 
-// TestCountersDoNotWrap adds what would overflow integers many times over: sums
+// TestCounters_DoNotWrap adds what would overflow integers many times over: sums
 // become inexact, as any float64, and never small.
-func TestCountersDoNotWrap(t *testing.T) {
+func TestCounters_DoNotWrap(t *testing.T) {
 	table := newTestTable(1)
 	table.Begin(time.Unix(1000, 0))
 	for range 10 {

@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 )
 
-// TestTheEndsOfARangeAreWithinIt also checks that the error for a value out of range gives both limits.
-func TestTheEndsOfARangeAreWithinIt(t *testing.T) {
+// TestRange_IncludesEnds also checks that the error for a value out of range gives both limits.
+func TestRange_IncludesEnds(t *testing.T) {
 	for _, err := range []error{
 		check.Number("n", 1, 1, 5), check.Number("n", 5, 1, 5), check.Size("s", 1<<20, 1<<20, 2<<20),
 		check.Size("s", 2<<20, 1<<20, 2<<20),
@@ -38,7 +38,7 @@ func TestTheEndsOfARangeAreWithinIt(t *testing.T) {
 	}
 }
 
-func TestAnAddressHasAPort(t *testing.T) {
+func TestAddress_HasPort(t *testing.T) {
 	for _, good := range []string{":9126", "127.0.0.1:0", "[::1]:65535", "localhost:80"} {
 		if err := check.Address("a", good); err != nil {
 			t.Error(err)

@@ -130,9 +130,9 @@ func TestEnvironment_UnknownVariables(t *testing.T) {
 		"SPANSTATSD_NUMBER: invalid")
 }
 
-// TestAValueIsReadWhenItIsGiven: words are accepted in any case, and defaults are parsed like
+// TestValue_ParsedWhenGiven: words are accepted in any case, and defaults are parsed like
 // values.
-func TestAValueIsReadWhenItIsGiven(t *testing.T) {
+func TestValue_ParsedWhenGiven(t *testing.T) {
 	p := newProgram()
 	if p.word != "one" || p.length != 3 {
 		t.Errorf("defaults %q, %d", p.word, p.length)
@@ -143,9 +143,9 @@ func TestAValueIsReadWhenItIsGiven(t *testing.T) {
 	}
 }
 
-// TestHelpShowsFirstWhatPeopleTurnFirst: help shows the common flags and the number of the others,
+// TestHelp_CommonFlagsFirst: help shows the common flags and the number of the others,
 // and all flags with --all.
-func TestHelpShowsFirstWhatPeopleTurnFirst(t *testing.T) {
+func TestHelp_CommonFlagsFirst(t *testing.T) {
 	short, err := newProgram().run("run", "--help")
 	if err != nil || strings.Contains(short, "--number") || !strings.Contains(short, "5 more: spanstatsd "+
 		"run --help --all") {

@@ -11,9 +11,9 @@ import (
 	exporter "github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
-// TestNoTwoListenAtOneAddress expects an error with both flags if two servers have the same path or
+// TestAddresses_UsedTwice expects an error with both flags if two servers have the same path or
 // address, or if a daemon would be its own agent.
-func TestNoTwoListenAtOneAddress(t *testing.T) {
+func TestAddresses_UsedTwice(t *testing.T) {
 	for _, c := range []struct {
 		socket, apmSocket, http, apmAddr, agent string
 		says                                    string // "" if valid
@@ -49,7 +49,7 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 
 // If the daemon gets the application's OTEL_EXPORTER_OTLP_ENDPOINT, it would send metrics to
 // itself.
-func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
+func TestAddresses_MetricsToItself(t *testing.T) {
 	for endpoint, is := range map[string]bool{
 		"http://127.0.0.1:4318/v1/metrics": true,
 		"http://localhost:4318":            true,

@@ -20,7 +20,7 @@ func usable(t *testing.T) Config {
 
 // Each part of the memory has a flag whose default can be lowered. Advice about memory knows every
 // flag of the sum.
-func TestEachPartOfTheMemoryHasAFlagThatCanBeLower(t *testing.T) {
+func TestMemory_EachPartHasFlag(t *testing.T) {
 	config := usable(t)
 	config.APM.Addr = "127.0.0.1:8127"
 	config.MemoryLimit = memory.Limit{Bytes: 1, Source: "a test"}

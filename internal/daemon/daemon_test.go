@@ -29,8 +29,8 @@ func testConfig(t *testing.T, dir, agent string) daemon.Config {
 	return config
 }
 
-// TestNothingIsLeft: neither a failed start nor a shutdown leaves a socket or a goroutine.
-func TestNothingIsLeft(t *testing.T) {
+// TestStop_LeavesNothing: neither a failed start nor a shutdown leaves a socket or a goroutine.
+func TestStop_LeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	dir := t.TempDir()
 	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))

@@ -20,12 +20,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestADayInsideADaemon runs everything between a connection and a destination for a day of
+// TestAccounting_DestinationsFailForADay runs everything between a connection and a destination for a day of
 // synthetic time. Publishers connect, publish, pause and disconnect. Two destinations accept,
 // refuse, hang, are silent, or accept no statistics for a while. At the end, the books of each
 // destination contain each offered span once, and agree with the spans that the destination
 // counted.
-func TestADayInsideADaemon(t *testing.T) {
+func TestAccounting_DestinationsFailForADay(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ import (
 
 // A configuration without a destination is an error, because statistics or traces would be lost.
 // The error is returned before anything is created.
-func TestADaemonHasADestination(t *testing.T) {
+func TestConfig_WithoutDestination(t *testing.T) {
 	config := usable(t)
 	config.Agent.URL = agent.URL{}
 	if err := config.Check(); err == nil || !strings.Contains(err.Error(), "statistics would go nowhere") {
@@ -30,7 +30,7 @@ func TestADaemonHasADestination(t *testing.T) {
 }
 
 // The sums of memory and connections include those of each destination.
-func TestEachDestinationHasItsOwnMemoryAndConnections(t *testing.T) {
+func TestMemory_SumOfDestinations(t *testing.T) {
 	one := usable(t)
 	two := one
 	two.Exporters = []export.Exporter{elsewhere}

@@ -96,9 +96,9 @@ func combinations(t *testing.T) map[string]Config {
 	return all
 }
 
-// TestDefaultsFitAnyLimit expects that the defaults can be lowered to fit in any memory from
+// TestMemory_DefaultsFitAnyLimit expects that the defaults can be lowered to fit in any memory from
 // leastMemory on, for any receivers and destinations. Below that, the only error is about memory.
-func TestDefaultsFitAnyLimit(t *testing.T) {
+func TestMemory_DefaultsFitAnyLimit(t *testing.T) {
 	for name, config := range combinations(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,9 +141,9 @@ func leastMemory(c *Config) int {
 // noneSet is the isSet of an operator that has set no limit.
 func noneSet(string) bool { return false }
 
-// TestWhatIsSetByHandFitsOrIsNamed sets some limits to values from a 64th to 64 times their
+// TestMemory_SetLimitsFitOrAreNamed sets some limits to values from a 64th to 64 times their
 // defaults, in any memory. The configuration then fits, or the error names a limit that was set.
-func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
+func TestMemory_SetLimitsFitOrAreNamed(t *testing.T) {
 	configs := combinations(t)
 	names := slices.Sorted(maps.Keys(configs))
 	for seed := range uint64(4000) {

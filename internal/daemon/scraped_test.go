@@ -15,7 +15,7 @@ import (
 
 // Statistics are scraped at the HTTP address, or at an address of their own that serves nothing
 // else. A metric shows the time of the last scrape.
-func TestStatisticsAreScrapedInOnePlace(t *testing.T) {
+func TestScrape_OneAddress(t *testing.T) {
 	for _, isApart := range []bool{false, true} {
 		dir := t.TempDir()
 		config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
@@ -101,7 +101,7 @@ func get(t *testing.T, at string) (status int, body string) {
 }
 
 // A flag with an address that is in use is named, and the daemon leaves nothing.
-func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
+func TestAddresses_InUseIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")

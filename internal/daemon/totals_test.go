@@ -11,7 +11,7 @@ import (
 )
 
 // The sum of all limits includes running totals, if a destination has any.
-func TestRunningTotalsAreInTheSum(t *testing.T) {
+func TestMemory_IncludesRunningTotals(t *testing.T) {
 	one, two := usable(t), usable(t)
 	one.Exporters = []export.Exporter{elsewhere}
 	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:4318")
@@ -39,7 +39,7 @@ func byBounds(bounds ...float64) export.Exporter {
 
 // Durations are counted in cells that end at the bounds of all destinations. Bounds that can't be
 // counted are rejected. The sum of all limits includes the totals.
-func TestClassicBucketsAreCountedExactly(t *testing.T) {
+func TestClassicBuckets_CountedExactly(t *testing.T) {
 	config := usable(t)
 	if g, err := gridFor(config.Exporters); g != sketch.AgentGrid() || err != nil {
 		t.Errorf("the agent alone has another grid: %v", err)

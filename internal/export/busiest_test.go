@@ -18,9 +18,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// TestBusiestAgreesWithTheLibrary holds counts and quantiles against a map and
+// TestBusiest_AgreesWithLibrary holds counts and quantiles against a map and
 // the sketch library, over keys that several drainers and buckets have parts of.
-func TestBusiestAgreesWithTheLibrary(t *testing.T) {
+func TestBusiest_AgreesWithLibrary(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var c testcycle.Cycle
 	type truth struct {
@@ -133,8 +133,8 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestColumnStaysWithinTheCurve tries the ends.
-func TestColumnStaysWithinTheCurve(t *testing.T) {
+// TestColumn_StaysWithinCurve tries the ends.
+func TestColumn_StaysWithinCurve(t *testing.T) {
 	for ns, want := range map[float64]int{
 		0: 0, 1: 0, 1e3: 0, 1e3 + 1: 0, 1e4: 6, 1e9: 36, 1e11: 47, math.MaxFloat64: 47, math.Inf(1): 47,
 	} {
@@ -144,7 +144,7 @@ func TestColumnStaysWithinTheCurve(t *testing.T) {
 	}
 }
 
-func TestBusiestBoundsLabels(t *testing.T) {
+func TestBusiest_LabelsAreBounded(t *testing.T) {
 	var c testcycle.Cycle
 	key := c.Key(c.Origin(span.Origin{}), span.Key{Resource: strings.Repeat("é", 5000)})
 	c.Add(0, key, 0, 1, 0, 1)

@@ -96,7 +96,7 @@ func (s *summing) told() (spans uint64) {
 
 // Cycles without spans are sent only to destinations of running totals, because a receiver forgets
 // series that are not sent.
-func TestIdleCyclesGoWhereTotalsDo(t *testing.T) {
+func TestTotals_GetIdleCycles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums, deltas := newSumming(nil), &scripted{}
 		f := startSeveral(t, Config{}, sums, deltas)
@@ -127,7 +127,7 @@ func TestIdleCyclesGoWhereTotalsDo(t *testing.T) {
 
 // While the destination is unavailable, only one copy of all totals is queued, whatever the number
 // of cycles. After it has recovered, it gets every span.
-func TestNewerTotalsTakeThePlaceOfOlder(t *testing.T) {
+func TestTotals_NewerReplaceOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(down)
 		f, _ := startScripted(t, sums, nil)
@@ -155,7 +155,7 @@ func TestNewerTotalsTakeThePlaceOfOlder(t *testing.T) {
 
 // Spans in a refused payload are held until the next payload is accepted. Waiting clients get the
 // error immediately. The cycle is settled only after the delivery.
-func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
+func TestTotals_RefusedSpansComeWithNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("out of order")
 		sums := newSumming(always(Attempt{Outcome: OutcomeRefused, Err: refused}))
@@ -186,7 +186,7 @@ func TestWhatWasRefusedArrivesWithTheNext(t *testing.T) {
 
 // Only the spans in a refused payload are held. They are delivered with the next accepted payload.
 // The cycle is not settled earlier.
-func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
+func TestTotals_RefusedPartIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(func(_ context.Context, p *Payload) Attempt {
 			if service, _ := total(p); service == "s1" {
@@ -220,7 +220,7 @@ func TestWhatAPartOfASnapshotHasIsHeld(t *testing.T) {
 }
 
 // A copy that is accepted after a newer cycle was queued settles the cycles up to its own.
-func TestAnOlderCopySettlesNoNewerCycle(t *testing.T) {
+func TestTotals_OlderCopySettlesNoNewerCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(answersAfter(time.Second, Attempt{}))
 		f, _ := startScripted(t, sums, nil)
@@ -239,7 +239,7 @@ func TestAnOlderCopySettlesNoNewerCycle(t *testing.T) {
 }
 
 // Clients wait for the retry age at most. The spans of their cycle are held for longer.
-func TestWhoWaitsForTotalsIsToldInTime(t *testing.T) {
+func TestTotals_ClientsWaitForRetryAgeAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, newSumming(down), nil)
 		first := testcycle.Spans(5)
@@ -262,7 +262,7 @@ func TestWhoWaitsForTotalsIsToldInTime(t *testing.T) {
 
 // A destination that refuses totals repeatedly counts as one result. Waiting clients still wait for
 // the other destination.
-func TestTotalsAnswerForOneDestination(t *testing.T) {
+func TestTotals_RefusalIsOneResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := startSeveral(t, Config{}, newSumming(always(Attempt{Outcome: OutcomeRefused, Err: errDown})),
 			&scripted{answer: down})
@@ -281,7 +281,7 @@ func TestTotalsAnswerForOneDestination(t *testing.T) {
 // The number of open cycles is limited, however long the destination is unavailable. Clients of the
 // oldest cycles get an error. The spans of these cycles are held, and are delivered with the next
 // payload.
-func TestCyclesThatWaitAreBounded(t *testing.T) {
+func TestTotals_OpenCyclesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sums := newSumming(down)
 		f, _ := startScripted(t, sums, func(c *Config) { c.RetryAge = 24 * time.Hour })
@@ -307,7 +307,7 @@ func TestCyclesThatWaitAreBounded(t *testing.T) {
 
 // An older payload that fails is not retried if a newer one is queued, even at shutdown. Its spans
 // are delivered with the newer one.
-func TestAnOlderPayloadGivesWay(t *testing.T) {
+func TestTotals_OlderPayloadIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fail := make(chan struct{})
 		sums := newSumming(nil)
@@ -337,7 +337,7 @@ func TestAnOlderPayloadGivesWay(t *testing.T) {
 }
 
 // Spans that are undelivered at the end of shutdown are lost.
-func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
+func TestTotals_UndeliveredAtShutdownAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, newSumming(down), nil)
 		first := testcycle.Spans(5)
@@ -364,7 +364,7 @@ func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
 }
 
 // Spans that a payload of totals leaves out are unsent, up to the number of held spans.
-func TestWhatIsLeftOutOfTotalsIsUnsent(t *testing.T) {
+func TestTotals_LeftOutSpansAreUnsent(t *testing.T) {
 	for rejected, want := range map[uint64]uint64{2: 2, 9: 5} {
 		synctest.Test(t, func(t *testing.T) {
 			f, _ := startScripted(t, newSumming(always(Attempt{Rejected: rejected, Err: errDown})), nil)
@@ -384,7 +384,7 @@ func TestWhatIsLeftOutOfTotalsIsUnsent(t *testing.T) {
 // Whatever the destination does: the books balance at any moment, the destination has all spans
 // that are counted as flushed, all limits hold, and at the end every span is flushed unless it was
 // left out.
-func TestBooksOfTotals(t *testing.T) {
+func TestAccounting_Totals(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 11))

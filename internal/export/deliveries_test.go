@@ -26,7 +26,7 @@ func answersAfter(wait time.Duration, a Attempt) func(context.Context, *Payload)
 
 // With 256 origins, and an agent that takes 200 ms per payload, a shutdown within the default grace
 // period loses nothing, even right after a seal, when two cycles are queued.
-func TestStopDelivers256OriginsToAnAgentOf200Milliseconds(t *testing.T) {
+func TestStop_Delivers256OriginsToSlowAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{answer: answersAfter(200*time.Millisecond, Attempt{})}, nil)
 		f.Accept(testcycle.Origins(256))
@@ -67,7 +67,7 @@ func (r *road) travel(_ context.Context, p *Payload) Attempt {
 
 // Payloads of one origin arrive in the order of creation, however long each takes. Payloads of
 // other origins are in flight at the same time, up to the limit.
-func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
+func TestPayload_OrderWithinOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &road{arrived: map[span.Origin][]uint64{}}
 		f, _ := startScripted(t, &scripted{answer: r.travel}, nil)
@@ -91,7 +91,7 @@ func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
 
 // When the agent becomes unavailable, all payloads in flight fail. This counts as one failure: the
 // pause is the shortest one, and after it a single payload is sent.
-func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
+func TestPause_SimultaneousFailuresCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: answersAfter(time.Millisecond,
 			Attempt{Outcome: OutcomeNotYet, Err: errDown})}
@@ -119,7 +119,7 @@ func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 
 // A payload that was in flight when the agent requested a pause does not end the pause when it is
 // accepted.
-func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
+func TestRetryAfter_HoldsWhileOthersArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
 		agent.answers(func(ctx context.Context, p *Payload) Attempt {
@@ -146,7 +146,7 @@ func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 }
 
 // A payload without a response does not delay payloads of other origins.
-func TestHangingDeliveryHoldsUpNoOther(t *testing.T) {
+func TestPayload_HangingDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{answer: func(ctx context.Context, p *Payload) Attempt {
 			if p.sequence == 0 {
@@ -163,7 +163,7 @@ func TestHangingDeliveryHoldsUpNoOther(t *testing.T) {
 }
 
 // Stats show the age of the oldest payload long before it expires, also while it is in flight.
-func TestAgeOfTheOldestPayload(t *testing.T) {
+func TestStats_AgeOfOldestPayload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: answersAfter(7*time.Second, Attempt{Outcome: OutcomeNotYet, Err: errDown})}
 		f, _ := startScripted(t, agent, nil)

@@ -40,7 +40,7 @@ func hangs(ctx context.Context, _ *Payload) Attempt {
 // A destination gets everything immediately, whatever the others do: are unavailable, hang, refuse,
 // or do not accept statistics. The books of each balance. A cycle is delivered when it has an
 // outcome at each destination.
-func TestNoDestinationDelaysAnother(t *testing.T) {
+func TestDestinations_DelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := []describer{
 			&scripted{name: "dead", answer: down},
@@ -137,7 +137,7 @@ func (m *moody) Deliver(ctx context.Context, p *Payload) Attempt {
 
 // Whatever three destinations do: the books of each balance at any moment, each flushed payload was
 // accepted exactly once, and at the end nothing is held and every cycle has its outcome.
-func TestBooksOfEachDestinationBalanceWhateverTheyDo(t *testing.T) {
+func TestAccounting_EachDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var moods []*moody
 		var exporters []describer
@@ -184,7 +184,7 @@ func TestBooksOfEachDestinationBalanceWhateverTheyDo(t *testing.T) {
 
 // The queue of an unavailable destination is limited: its oldest payloads are evicted. The queues
 // of other destinations keep their size.
-func TestWhatWaitsIsBoundedForEachDestination(t *testing.T) {
+func TestQueue_BoundedPerDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &scripted{name: "slow", answer: hangs}
 		f := startSeveral(t, Config{MaxPayloadBytes: MinPayloadBytes, RetryBytes: MinPayloadBytes},
@@ -213,7 +213,7 @@ func TestWhatWaitsIsBoundedForEachDestination(t *testing.T) {
 
 // At shutdown, each destination has the whole grace period. One that hangs takes no time from the
 // others, and one that answers ends immediately.
-func TestCloseWaitsForNoDestinationButTheLast(t *testing.T) {
+func TestClose_WaitsForSlowestDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wakes := &scripted{name: "wakes", answer: down}
 		f := startSeveral(t, Config{}, &scripted{name: "hanging", answer: hangs}, wakes)
@@ -238,7 +238,7 @@ func TestCloseWaitsForNoDestinationButTheLast(t *testing.T) {
 }
 
 // A destination that is InOrder gets payloads in the order of creation, however often one fails.
-func TestInOrderPayloadsArriveInOrder(t *testing.T) {
+func TestInOrder_PayloadsArriveInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived []uint64
 		strict := &scripted{name: "strict", inOrder: true}

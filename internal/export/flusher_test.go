@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-func TestAcceptedCycleIsFlushed(t *testing.T) {
+func TestCycle_AcceptedIsFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{}, nil)
 		sealed := testcycle.Spans(5)
@@ -35,7 +35,7 @@ func TestAcceptedCycleIsFlushed(t *testing.T) {
 	})
 }
 
-func TestEmptyCycleSendsNothing(t *testing.T) {
+func TestCycle_EmptySendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, nil)
@@ -102,7 +102,7 @@ func TestFinalOutcomes(t *testing.T) {
 	}
 }
 
-func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
+func TestPause_GrowsWithinBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, func(c *Config) { c.RetryAge = 10 * time.Minute })
@@ -122,7 +122,7 @@ func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
 	})
 }
 
-func TestRetryAfterIsHonoured(t *testing.T) {
+func TestRetryAfter_IsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: always(Attempt{
 			Outcome: OutcomeNotYet, Err: errDown,
@@ -138,7 +138,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	})
 }
 
-func TestPayloadExpires(t *testing.T) {
+func TestPayload_Expires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, log := startScripted(t, agent, nil)
@@ -166,7 +166,7 @@ func TestPayloadExpires(t *testing.T) {
 }
 
 // Clients that requested a flush wait for the newest statistics, so new payloads evict old ones.
-func TestFullQueueGivesUpTheOldest(t *testing.T) {
+func TestQueue_FullEvictsOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, nil)
@@ -191,7 +191,7 @@ func TestFullQueueGivesUpTheOldest(t *testing.T) {
 }
 
 // A payload that fails repeatedly does not delay the others.
-func TestFailingPayloadLetsOthersPass(t *testing.T) {
+func TestPayload_FailingLetsOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: func(_ context.Context, p *Payload) Attempt {
 			if p.sequence == 0 {
@@ -211,7 +211,7 @@ func TestFailingPayloadLetsOthersPass(t *testing.T) {
 	})
 }
 
-func TestAcceptDoesNotWaitForTheAgent(t *testing.T) {
+func TestAccept_DoesNotWaitForAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: func(ctx context.Context, _ *Payload) Attempt {
 			<-ctx.Done()
@@ -233,7 +233,7 @@ func TestAcceptDoesNotWaitForTheAgent(t *testing.T) {
 	})
 }
 
-func TestCloseTriesWhatWaitsOnceWithoutPause(t *testing.T) {
+func TestClose_TriesQueuedOnceWithoutPause(t *testing.T) {
 	for name, up := range map[string]bool{"agent up again": true, "agent still down": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestCloseTriesWhatWaitsOnceWithoutPause(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWithItsContext(t *testing.T) {
+func TestClose_EndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: func(ctx context.Context, _ *Payload) Attempt {
 			<-ctx.Done()
@@ -295,7 +295,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestUnencodableSpansAreCounted(t *testing.T) {
+func TestUnencodable_IsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, log := startScripted(t, &scripted{}, func(c *Config) { c.MaxPayloadBytes = MinPayloadBytes })
 		var c testcycle.Cycle
@@ -318,7 +318,7 @@ func TestUnencodableSpansAreCounted(t *testing.T) {
 	})
 }
 
-func TestEveryReasonAndResultIsThereFromTheStart(t *testing.T) {
+func TestStats_ReasonsAndResultsFromStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{}, nil)
 		s := f.Stats()
@@ -328,7 +328,7 @@ func TestEveryReasonAndResultIsThereFromTheStart(t *testing.T) {
 	})
 }
 
-func TestDestinationsOwnLimitIsKept(t *testing.T) {
+func TestDestination_OwnLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for said, want := range map[int]int{
 			0: DefaultMaxPayloadBytes, 25 << 20: DefaultMaxPayloadBytes, 1 << 20: 1 << 20,
@@ -345,7 +345,7 @@ func TestDestinationsOwnLimitIsKept(t *testing.T) {
 }
 
 // A payload that was accepted in part is not retried, and the rejected spans are unsent.
-func TestWhatADestinationLeavesOutIsUnsent(t *testing.T) {
+func TestDestination_RejectedSpansAreUnsent(t *testing.T) {
 	for rejected, want := range map[uint64]uint64{0: 0, 2: 2, 5: 5, 9: 5} {
 		synctest.Test(t, func(t *testing.T) {
 			answer := Attempt{Rejected: rejected}
@@ -389,7 +389,7 @@ func (l *lingering) Encode(c *Cycle, emit func(*Payload)) Encoded {
 }
 
 // A cycle that is being encoded at shutdown gets an outcome like any other.
-func TestCloseWhileACycleIsAccepted(t *testing.T) {
+func TestClose_WhileCycleIsEncoded(t *testing.T) {
 	exporter := &lingering{scripted: &scripted{}}
 	f, _ := startScripted(t, exporter, nil)
 	closed := make(chan struct{})
@@ -401,9 +401,9 @@ func TestCloseWhileACycleIsAccepted(t *testing.T) {
 	}
 }
 
-// TestRowsAreApartByKeyBucketAndMapping counts pairs of groups that are neighbors and differ in one
+// TestRows_DifferByKeyBucketAndMapping counts pairs of groups that are neighbors and differ in one
 // of key, bucket and mapping. Each group gets a row of its own.
-func TestRowsAreApartByKeyBucketAndMapping(t *testing.T) {
+func TestRows_DifferByKeyBucketAndMapping(t *testing.T) {
 	now := time.Now()
 	one := aggregate.Group{
 		Key:     span.Key{Resource: "a"},
@@ -427,7 +427,7 @@ func TestRowsAreApartByKeyBucketAndMapping(t *testing.T) {
 	}
 }
 
-func TestWholeKeepsWholeCountsAndSaturates(t *testing.T) {
+func TestWhole_KeepsWholeCountsAndSaturates(t *testing.T) {
 	for _, most := range []uint64{math.MaxUint64, math.MaxInt64} {
 		for in, want := range map[float64]uint64{
 			0: 0, 1: 1, 1 << 53: 1 << 53, -1: 0, -0.5: 0, math.Inf(1): most, math.Inf(-1): 0,
@@ -443,7 +443,7 @@ func TestWholeKeepsWholeCountsAndSaturates(t *testing.T) {
 	}
 }
 
-func TestWholeIsExactInTheMean(t *testing.T) {
+func TestWhole_IsExactInMean(t *testing.T) {
 	const n = 100_000
 	var sum uint64
 	for range n {
@@ -459,7 +459,7 @@ func TestWholeIsExactInTheMean(t *testing.T) {
 	}
 }
 
-func TestConfigIsCheckedBeforeAnythingRuns(t *testing.T) {
+func TestConfig_CheckedFirst(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"payloads too small":   {MaxPayloadBytes: MinPayloadBytes - 1},
 		"payloads too large":   {MaxPayloadBytes: mostPayloadBytes + 1},

@@ -25,7 +25,7 @@ func (l *latecomer) describe() Exporter {
 
 // An auto-discovered destination gets all cycles sealed after it was found, whenever that is. Spans
 // sealed earlier are counted separately. They delay no client, and do not count as lost.
-func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
+func TestJoin_LateDestinationGetsLaterCycles(t *testing.T) {
 	random := rand.New(rand.NewPCG(33, 1))
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestADestinationThatJoinsLateHasWhatIsSealedFromThenOn(t *testing.T) {
 }
 
 // The busiest aggregates are available before any destination was found.
-func TestWhoLooksSeesTheBusiestBeforeAnybodyHasJoined(t *testing.T) {
+func TestBusiest_BeforeAnyDestination(t *testing.T) {
 	f := startSeveral(t, Config{}, &latecomer{scripted: &scripted{}})
 	var sealed *aggregate.Sealed
 	for _, spans := range []int{3, 0} { // a cycle without spans changes nothing

@@ -72,7 +72,7 @@ func TestPull_ScrapeSettlesCycle(t *testing.T) {
 }
 
 // A scrape can contain a cycle that is still being encoded for other destinations.
-func TestAReaderThatComesAtOnceMakesTheCycleDoubtful(t *testing.T) {
+func TestPull_ScrapeDuringEncodingIsInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := &shelf{}, func(bool) {}
 		s.onPublish = func(c *Cycle) { end = s.Begin(c.Cycle) }
@@ -86,7 +86,7 @@ func TestAReaderThatComesAtOnceMakesTheCycleDoubtful(t *testing.T) {
 }
 
 // An incomplete scrape does not settle a cycle.
-func TestAReaderThatIsCutOffClearsTheDoubt(t *testing.T) {
+func TestPull_IncompleteScrapeClearsDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		f := startSeveral(t, Config{}, s)
@@ -194,7 +194,7 @@ func TestPull_ShutdownWaitsForScrape(t *testing.T) {
 }
 
 // With a push destination as well, a cycle is settled after it was delivered and scraped.
-func TestWhatIsPublishedAndSentIsSettledByBoth(t *testing.T) {
+func TestPull_SettledAfterPushAndScrape(t *testing.T) {
 	for _, readFirst := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s, agent := &shelf{}, newSteered("agent")

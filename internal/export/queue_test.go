@@ -12,7 +12,7 @@ import (
 
 // After any sequence of calls the queue is in order and within its limits, and its number of bytes
 // is correct. Each payload is returned exactly once, and no two of one origin are in flight.
-func TestQueueAgainstItsRules(t *testing.T) {
+func TestQueue_AgainstModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	q := &queue{maxBytes: 5000, maxInFlight: 2000}
 	in, out := 0, 0
@@ -74,7 +74,7 @@ func TestQueueAgainstItsRules(t *testing.T) {
 
 // A payload that is too large to be in flight with others is not overtaken by smaller ones forever:
 // they wait until it was sent alone.
-func TestLargePayloadGetsItsTurn(t *testing.T) {
+func TestQueue_LargePayloadGetsItsTurn(t *testing.T) {
 	q := &queue{maxBytes: 1 << 20, maxInFlight: 1000}
 	for i, size := range []int{600, 900, 100, 100} {
 		p := &Payload{sequence: uint64(i), Body: make([]byte, size)}
@@ -92,7 +92,7 @@ func TestLargePayloadGetsItsTurn(t *testing.T) {
 	}
 }
 
-func TestQueueBoundsTheNumberOfPayloads(t *testing.T) {
+func TestQueue_NumberOfPayloadsIsBounded(t *testing.T) {
 	q := &queue{maxBytes: 1 << 30}
 	for i := range maxWaiting {
 		if evicted := q.put(&Payload{sequence: uint64(i)}); len(evicted) != 0 {
@@ -106,7 +106,7 @@ func TestQueueBoundsTheNumberOfPayloads(t *testing.T) {
 
 // In a queue that is InOrder, one payload is in flight at a time, and a failed payload is retried
 // before any other is sent.
-func TestInOrderNoneGoesBesideOrPassesAnother(t *testing.T) {
+func TestInOrder_OneInFlight(t *testing.T) {
 	q := &queue{maxBytes: 1 << 20, maxInFlight: 1 << 20, inOrder: true}
 	for i := range 3 {
 		p := &Payload{sequence: uint64(i)}

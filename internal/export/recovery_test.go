@@ -72,7 +72,7 @@ var (
 
 // A cycle is in doubt before its payload is sent. The doubt ends if the payload certainly did not
 // arrive.
-func TestACycleIsDoubtfulWhileItsPayloadIsUnderWay(t *testing.T) {
+func TestDoubt_WhilePayloadIsInFlight(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []Attempt
 		want    string
@@ -112,7 +112,7 @@ func TestACycleIsDoubtfulWhileItsPayloadIsUnderWay(t *testing.T) {
 
 // If several payloads of a cycle are in flight, the last result ends the doubt, unless a payload
 // was accepted.
-func TestACycleIsDoubtfulWhileAnyOfItsPayloadsIs(t *testing.T) {
+func TestDoubt_WhileAnyPayloadIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSteered("agent")
 		f, _ := startScripted(t, s, nil)
@@ -135,7 +135,7 @@ func TestACycleIsDoubtfulWhileAnyOfItsPayloadsIs(t *testing.T) {
 }
 
 // A cycle that one destination has stays in doubt until it has its outcome at the other.
-func TestACycleIsDoubtfulUntilAllDestinationsHaveIt(t *testing.T) {
+func TestDoubt_UntilAllDestinationsHaveIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, other Attempt
 		then, want   string
@@ -177,7 +177,7 @@ func startTotals(t *testing.T) (*steered, running, *summing) {
 
 // A payload of running totals puts all open cycles up to its own in doubt, and no newer ones. After
 // it was accepted, they stay in doubt until all payloads of a copy were accepted.
-func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
+func TestDoubt_TotalsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := startTotals(t)
 		sealed, first := watched(testcycle.Origins(2))
@@ -211,7 +211,7 @@ func TestTotalsUnderWayMakeAllTheySayDoubtful(t *testing.T) {
 
 // Running totals that may have arrived are retried, because a second copy changes nothing. Their
 // cycles stay in doubt, because another process would count the spans again.
-func TestTotalsThatMayHaveArrivedAreSentAgainAndDoubtful(t *testing.T) {
+func TestDoubt_TotalsRetriedAfterNoResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := startTotals(t)
 		sealed, told := watched(testcycle.Origins(1))
@@ -234,7 +234,7 @@ func TestTotalsThatMayHaveArrivedAreSentAgainAndDoubtful(t *testing.T) {
 }
 
 // A settled cycle has no further reports, even if a payload with its spans is in flight.
-func TestNothingIsToldBehindTheEnd(t *testing.T) {
+func TestDoubt_NoReportAfterSettlement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, sums := startTotals(t)
 		sealed, told := watched(testcycle.Origins(1))
@@ -253,7 +253,7 @@ func TestNothingIsToldBehindTheEnd(t *testing.T) {
 // At shutdown, the doubt of a cycle in flight ends if the payload certainly did not arrive.
 // Abandoned cycles stay open, so that the next daemon knows that no destination has them if this
 // one is killed before it has reported the loss. Totals are settled.
-func TestAStopLeavesOpenWhatItGivesUp(t *testing.T) {
+func TestStop_LeavesAbandonedCyclesOpen(t *testing.T) {
 	for outcome, want := range map[Outcome]string{
 		OutcomeNotYet:  "doubtful clear",
 		OutcomeUnknown: "doubtful settled",
@@ -289,7 +289,7 @@ func TestAStopLeavesOpenWhatItGivesUp(t *testing.T) {
 // Whatever three destinations do, one of them with totals: a cycle is in doubt while a payload of
 // it is in flight, and permanently after one was accepted. Only changes are reported, and
 // settlement is reported last and once.
-func TestDoubtAgainstItsRules(t *testing.T) {
+func TestDoubt_AgainstModel(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex

@@ -7,7 +7,7 @@ import (
 )
 
 // A sender that waits for an event also notices events that occurred before it began to wait.
-func TestAnEndThatComesBeforeTheWaitEndsIt(t *testing.T) {
+func TestSender_EventBeforeWait(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   phase

@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// TestFlushesSayWhatBecameOfThem follows one flush that is refused, retried and accepted, and one
+// TestFlushes_ReportOutcomes follows one flush that is refused, retried and accepted, and one
 // that the agent rejects.
-func TestFlushesSayWhatBecameOfThem(t *testing.T) {
+func TestFlushes_ReportOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, nil)
@@ -41,8 +41,8 @@ func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 	})
 }
 
-// TestFlushesAreBounded expects the last flushes only, and none without spans.
-func TestFlushesAreBounded(t *testing.T) {
+// TestFlushes_AreBounded expects the last flushes only, and none without spans.
+func TestFlushes_AreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{}, nil)
 		for n := range keptFlushes + 5 {
@@ -62,7 +62,7 @@ func TestFlushesAreBounded(t *testing.T) {
 }
 
 // A refusal is a response, so the destination is reachable.
-func TestWhoRefusesIsReachable(t *testing.T) {
+func TestStats_RefusalIsReachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{answer: always(Attempt{Outcome: OutcomeRefused, Err: errDown})},
 			nil)
@@ -76,7 +76,7 @@ func TestWhoRefusesIsReachable(t *testing.T) {
 
 // If an agent accepts every other payload, the log has one line for the failure and one for the
 // recovery per interval, however many payloads are sent.
-func TestLogOfAnAgentThatTakesSomePayloadsIsShort(t *testing.T) {
+func TestLog_AlternatingAgentIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, log := startScripted(t, &scripted{answer: func(_ context.Context, p *Payload) Attempt {
 			if p.sequence%2 == 0 {
@@ -98,7 +98,7 @@ func TestLogOfAnAgentThatTakesSomePayloadsIsShort(t *testing.T) {
 }
 
 // A warning with every accepted payload is logged once per hour, and costs no span.
-func TestAWarningIsLoggedSeldom(t *testing.T) {
+func TestLog_WarningOncePerHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		warning := Attempt{Err: errors.New("soon there will be a limit")}
 		f, log := startScripted(t, &scripted{answer: always(warning)}, nil)

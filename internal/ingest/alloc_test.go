@@ -41,7 +41,7 @@ func warm(t testing.TB) (*harness, *conn, [][]byte) {
 	return h, c, [][]byte{whole[wire.HeaderLen:], numbered[wire.HeaderLen:]}
 }
 
-func TestAllocationsOfAHit(t *testing.T) {
+func TestAllocations_Hit(t *testing.T) {
 	h, c, messages := warm(t)
 	// The drainers run concurrently and their allocations are counted too, so they must have
 	// created their rows and sketches.
@@ -64,9 +64,9 @@ func TestAllocationsOfAHit(t *testing.T) {
 	}
 }
 
-// TestAllocationsOfAMiss sends keys that never recur, in an interval whose budgets are exhausted:
+// TestAllocations_Miss sends keys that never recur, in an interval whose budgets are exhausted:
 // written out, and as numbers that are used once.
-func TestAllocationsOfAMiss(t *testing.T) {
+func TestAllocations_Miss(t *testing.T) {
 	for _, isNumbered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("numbered %t", isNumbered),
 			func(t *testing.T) { allocationsOfAMiss(t, isNumbered) })

@@ -38,11 +38,11 @@ func isSpread(s routing.Stats) bool {
 		len(s.Busiest[0].Owners) == 2
 }
 
-// TestHotKeyIsSpread sends skewed traffic faster than the drainers count, until the balancer has
+// TestHotKey_IsSpread sends skewed traffic faster than the drainers count, until the balancer has
 // spread the hot key and the drainers have equal loads. Then another key becomes hot. No span is
 // lost or counted under another key. The balancer runs after a number of spans, independent of
 // time.
-func TestHotKeyIsSpread(t *testing.T) {
+func TestHotKey_IsSpread(t *testing.T) {
 	looks := make(chan time.Time)
 	h := start(t, func(c *configs, a *aggregate.Config) {
 		c.Block = true

@@ -21,8 +21,8 @@ func framesOf(data []byte, maxFrame int, all *largeBuffers) *frameReader {
 	return newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, maxFrame, time.Second, nil, all)
 }
 
-// TestAFrameIsAsLongAsTheWelcomeSays checks the maximum frame length.
-func TestAFrameIsAsLongAsTheWelcomeSays(t *testing.T) {
+// TestFrame_MaximumLength checks the maximum frame length.
+func TestFrame_MaximumLength(t *testing.T) {
 	const most = 200_000
 	if message, err := framesOf(raw(make([]byte, most)...), most, ample()).next(); err != nil ||
 		len(message) != most {
@@ -46,9 +46,9 @@ func (e *ends) Read(to []byte) (int, error) {
 	return n, io.EOF
 }
 
-// TestTheLastBytesAreReadWithTheEnd checks that bytes that are returned together with io.EOF are
+// TestFrame_LastBytesWithEOF checks that bytes that are returned together with io.EOF are
 // read.
-func TestTheLastBytesAreReadWithTheEnd(t *testing.T) {
+func TestFrame_LastBytesWithEOF(t *testing.T) {
 	f := newFrameReader(&ends{pieces{data: raw(1, 2, 3)}}, 1<<20, time.Second, nil, ample())
 	if message, err := f.next(); err != nil || len(message) != 3 {
 		t.Errorf("%d bytes were read of 3: %v", len(message), err)
@@ -58,9 +58,9 @@ func TestTheLastBytesAreReadWithTheEnd(t *testing.T) {
 	}
 }
 
-// TestALargeBufferIsGivenBack checks that a large buffer is released after its frame, and if the
+// TestFrames_LargeBufferIsReleased checks that a large buffer is released after its frame, and if the
 // connection ends within the frame.
-func TestALargeBufferIsGivenBack(t *testing.T) {
+func TestFrames_LargeBufferIsReleased(t *testing.T) {
 	all := ample()
 	large := raw(make([]byte, 2*baseBuffer)...)
 	f := framesOf(bytes.Join([][]byte{large, raw(1), large[:len(large)-1]}, nil), 1<<20, all)
@@ -78,8 +78,8 @@ func TestALargeBufferIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestANumberIsBelowMaxKeys checks the maximum number of a key.
-func TestANumberIsBelowMaxKeys(t *testing.T) {
+// TestKeyNumber_Maximum checks the maximum number of a key.
+func TestKeyNumber_Maximum(t *testing.T) {
 	h := start(t, nil)
 	most := uint32(h.config.Admit.MaxKeys())
 	c := h.connect("shop")
@@ -94,9 +94,9 @@ func TestANumberIsBelowMaxKeys(t *testing.T) {
 	}
 }
 
-// TestAConnectionIsOwedAFewAnswers checks that a flush over the limit is rejected immediately, and
+// TestFlush_LimitOfPendingReplies checks that a flush over the limit is rejected immediately, and
 // that the others get a reply.
-func TestAConnectionIsOwedAFewAnswers(t *testing.T) {
+func TestFlush_LimitOfPendingReplies(t *testing.T) {
 	reported := make(chan struct{})
 	h := newHarness(t, func(*configs, *aggregate.Config) {})
 	h.config.Report = func(context.Context) error { <-reported; return nil }

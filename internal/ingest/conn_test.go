@@ -20,7 +20,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-func TestSpansAreCounted(t *testing.T) {
+func TestSpans_AreCounted(t *testing.T) {
 	h := start(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 3 })
 	c := h.connect("shop")
 	want := map[string]uint64{}
@@ -147,7 +147,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestVersionIsAnsweredWithThoseSpoken(t *testing.T) {
+func TestVersion_AnsweredWithSupported(t *testing.T) {
 	h := start(t, nil)
 	c := h.dial()
 	c.send(wire.AppendHello(nil, &wire.Hello{Version: 2}))
@@ -158,7 +158,7 @@ func TestVersionIsAnsweredWithThoseSpoken(t *testing.T) {
 	}
 }
 
-func TestSlowFrameIsCutOffAndSilenceIsNot(t *testing.T) {
+func TestConnection_SlowFrameIsCutOff(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.ReadTimeout = 30 * time.Millisecond })
 	silent, slow := h.connect("silent"), h.connect("slow")
 	slow.send(spans(1, key("r"))[:9])
@@ -174,7 +174,7 @@ func TestSlowFrameIsCutOffAndSilenceIsNot(t *testing.T) {
 	}
 }
 
-func TestTooManyConnections(t *testing.T) {
+func TestConnection_OverLimit(t *testing.T) {
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) { c.MaxConnections = 2 })
 	h.run(h.strangers)
 	first := h.connect("1")
@@ -265,7 +265,7 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-func TestLostIsCountedByReason(t *testing.T) {
+func TestLost_CountedByReason(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("shop")
 	c.send(wire.AppendLost(nil, wire.Lost{"buffer_full": 7, "no idea": 3}))
@@ -276,7 +276,7 @@ func TestLostIsCountedByReason(t *testing.T) {
 	}
 }
 
-func TestFlushIsAnsweredWhenDelivered(t *testing.T) {
+func TestFlush_AnsweredWhenDelivered(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("shop")
 	c.send(spans(3, key("r")))
@@ -300,7 +300,7 @@ func TestFlushIsAnsweredWhenDelivered(t *testing.T) {
 	}
 }
 
-func TestFeaturesAreAnnounced(t *testing.T) {
+func TestFeatures_AreAnnounced(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("shop")
 	h.setFeatures(wire.Features{Stats: false, PeerTags: []string{"peer.service"}})
@@ -311,9 +311,9 @@ func TestFeaturesAreAnnounced(t *testing.T) {
 	}
 }
 
-// TestDrainIsAnExactBoundary stops the server under load. All frames that clients have written
+// TestDrain_ExactBoundary stops the server under load. All frames that clients have written
 // before must be counted, and no others.
-func TestDrainIsAnExactBoundary(t *testing.T) {
+func TestDrain_ExactBoundary(t *testing.T) {
 	for range 20 {
 		h := start(t, func(_ *configs, a *aggregate.Config) { a.Drainers, a.RingSlots = 2, 1<<16 })
 		const perFrame = 32
@@ -349,9 +349,9 @@ func TestDrainIsAnExactBoundary(t *testing.T) {
 	}
 }
 
-// TestDrainCutsOffAtTheDeadline stops the server while a batch waits for a full ring, with more
+// TestDrain_CutsOffAtDeadline stops the server while a batch waits for a full ring, with more
 // data after it. All spans must be counted or dropped with a reason.
-func TestDrainCutsOffAtTheDeadline(t *testing.T) {
+func TestDrain_CutsOffAtDeadline(t *testing.T) {
 	h := newHarness(t, func(c *configs, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
 	h.Start()
 	c := h.connect("shop")
@@ -375,8 +375,8 @@ func TestDrainCutsOffAtTheDeadline(t *testing.T) {
 	}
 }
 
-// TestOriginDefaults checks that the daemon's environment completes origins.
-func TestOriginDefaults(t *testing.T) {
+// TestOrigin_Defaults checks that the daemon's environment completes origins.
+func TestOrigin_Defaults(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.DefaultHost, c.DefaultEnv = "node-7", "prod" })
 	origins := make(chan span.Origin, 2)
 	h.connect("silent")
@@ -417,8 +417,8 @@ func (p panicking) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestPanicIsContained checks that a panic ends only one connection.
-func TestPanicIsContained(t *testing.T) {
+// TestPanic_EndsOneConnection checks that a panic ends only one connection.
+func TestPanic_EndsOneConnection(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) {
 		c.Log = slog.New(panicking{slog.DiscardHandler, "broken"})
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestAFlushEndsWithItsConnection checks that clients that leave without waiting for flush replies
+// TestFlush_EndsWithConnection checks that clients that leave without waiting for flush replies
 // leave no goroutines behind.
-func TestAFlushEndsWithItsConnection(t *testing.T) {
+func TestFlush_EndsWithConnection(t *testing.T) {
 	const keys = 200
 	var asked, waiting atomic.Int64
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) {
@@ -53,9 +53,9 @@ func TestAFlushEndsWithItsConnection(t *testing.T) {
 	}
 }
 
-// TestWhoIsDoneIsAnswered checks that a client that has ended its messages still receives the reply
+// TestFlush_AnsweredAfterHalfClose checks that a client that has ended its messages still receives the reply
 // to its flush, and that the connection then ends.
-func TestWhoIsDoneIsAnswered(t *testing.T) {
+func TestFlush_AnsweredAfterHalfClose(t *testing.T) {
 	for name, done := range map[string]func(c *tracer){
 		"bye":      func(c *tracer) { c.send(wire.AppendBye(nil, &wire.Bye{})) },
 		"shutdown": func(c *tracer) { _ = c.CloseWrite() },
@@ -97,9 +97,9 @@ func TestWhoIsDoneIsAnswered(t *testing.T) {
 	}
 }
 
-// TestAnswersThatNobodyGetsAreNotWaitedFor checks that a pending flush does not delay the end of a
+// TestFlush_PendingDelaysNoShutdown checks that a pending flush does not delay the end of a
 // connection or a shutdown.
-func TestAnswersThatNobodyGetsAreNotWaitedFor(t *testing.T) {
+func TestFlush_PendingDelaysNoShutdown(t *testing.T) {
 	h := newHarness(t, nil)
 	var asked atomic.Int64
 	h.config.Report = func(ctx context.Context) error { // like an agent that does not respond

@@ -101,9 +101,9 @@ func readWhole(data []byte, maxFrame int) (messages [][]byte, err error) {
 	return messages, nil
 }
 
-// TestFramesInAnyPieces reads frames in random pieces. The buffer must grow for large frames and
+// TestFrames_RandomPieces reads frames in random pieces. The buffer must grow for large frames and
 // shrink again.
-func TestFramesInAnyPieces(t *testing.T) {
+func TestFrames_RandomPieces(t *testing.T) {
 	const maxFrame = 300_000
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -146,9 +146,9 @@ func TestFramesInAnyPieces(t *testing.T) {
 	}
 }
 
-// TestLargeFramesWaitForSpace checks that a large frame waits while an incomplete frame of another
+// TestFrames_LargeWaitForSpace checks that a large frame waits while an incomplete frame of another
 // connection has all the buffer memory.
-func TestLargeFramesWaitForSpace(t *testing.T) {
+func TestFrames_LargeWaitForSpace(t *testing.T) {
 	large := raw(make([]byte, 200_000)...)
 	for _, c := range []struct {
 		name  string
@@ -193,9 +193,9 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 	}
 }
 
-// TestALargeFramesBufferServesTheNext checks that a free buffer is reused for the next large frame,
+// TestFrames_LargeBufferIsReused checks that a free buffer is reused for the next large frame,
 // even if that is somewhat longer, and is freed after the last connection.
-func TestALargeFramesBufferServesTheNext(t *testing.T) {
+func TestFrames_LargeBufferIsReused(t *testing.T) {
 	b := newLargeBuffers(1<<20, nil)
 	first := b.acquire(2*baseBuffer+1, 1<<20, 0)
 	bytes := first.Bytes()
@@ -224,9 +224,9 @@ func TestALargeFramesBufferServesTheNext(t *testing.T) {
 	taken.Release()
 }
 
-// TestSmallFramesNeedNoSpace checks that small frames can be read while other connections have all
+// TestFrames_SmallNeedNoSpace checks that small frames can be read while other connections have all
 // the buffer memory.
-func TestSmallFramesNeedNoSpace(t *testing.T) {
+func TestFrames_SmallNeedNoSpace(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) {
 		c.MaxFrame, c.MaxBufferBytes, c.ReadTimeout = 100_000, 200_000, 200*time.Millisecond
 		c.Block = true // full rings must not drop spans

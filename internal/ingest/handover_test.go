@@ -15,9 +15,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestATracerThatLeavesBeforeItsWelcomeIsCounted checks that the spans of a client that writes and
+// TestClient_ExitsBeforeWelcome checks that the spans of a client that writes and
 // exits immediately are counted.
-func TestATracerThatLeavesBeforeItsWelcomeIsCounted(t *testing.T) {
+func TestClient_ExitsBeforeWelcome(t *testing.T) {
 	h := newHarness(t, nil)
 	const tracers = 20
 	for i := range tracers {
@@ -39,9 +39,9 @@ func TestATracerThatLeavesBeforeItsWelcomeIsCounted(t *testing.T) {
 	}
 }
 
-// TestATracerThatDoesNotReadIsReadToItsEnd checks that a client that does not read is disconnected,
+// TestClient_DoesNotRead checks that a client that does not read is disconnected,
 // but all data that it has written is counted.
-func TestATracerThatDoesNotReadIsReadToItsEnd(t *testing.T) {
+func TestClient_DoesNotRead(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxByteRate = 66_000 })
 	c := h.connect("deaf")
 	frame, handedOver := spans(20, key("r")), 0
@@ -69,9 +69,9 @@ func TestATracerThatDoesNotReadIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-// TestThePauseOfADaemonIsNotItsTracers checks that a complete frame is read even after its
+// TestDeadline_CompleteFrameIsReadAfterPause checks that a complete frame is read even after its
 // deadline.
-func TestThePauseOfADaemonIsNotItsTracers(t *testing.T) {
+func TestDeadline_CompleteFrameIsReadAfterPause(t *testing.T) {
 	h := newHarness(t, nil)
 	t.Cleanup(h.Abandon)
 	c := h.dial()
@@ -90,9 +90,9 @@ func TestThePauseOfADaemonIsNotItsTracers(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenBehindAFaultIsInTheBooks checks that spans that a client writes after an invalid
+// TestAccounting_SpansAfterInvalidMessage checks that spans that a client writes after an invalid
 // message are counted as dropped.
-func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
+func TestAccounting_SpansAfterInvalidMessage(t *testing.T) {
 	behind := append(spans(7, key("behind")), wire.AppendLost(nil, wire.Lost{"closed": 3})...)
 	many := spans(700, key("longer than half a buffer"))
 	behind = append(append(behind, many...), many[:len(many)-10]...)
@@ -151,9 +151,9 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAByeIsInTheBooks checks that spans that a client writes after a bye are counted as
+// TestAccounting_SpansAfterBye checks that spans that a client writes after a bye are counted as
 // dropped.
-func TestWhatFollowsAByeIsInTheBooks(t *testing.T) {
+func TestAccounting_SpansAfterBye(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("shop")
 	c.send(append(append(spans(2, key("r")), wire.AppendBye(nil, &wire.Bye{Reason: "closed"})...),
@@ -165,9 +165,9 @@ func TestWhatFollowsAByeIsInTheBooks(t *testing.T) {
 	}
 }
 
-// TestTheBacklogIsAcceptedAtAStop checks that clients in the accept queue are served during a
+// TestStop_AcceptsBacklog checks that clients in the accept queue are served during a
 // shutdown, and later ones are refused.
-func TestTheBacklogIsAcceptedAtAStop(t *testing.T) {
+func TestStop_AcceptsBacklog(t *testing.T) {
 	h := start(t, nil)
 	const tracers = 100
 	h.Server.mu.Lock() // stops accepting at the first client

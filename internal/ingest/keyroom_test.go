@@ -16,9 +16,9 @@ func longKey(i uint32) []byte { return key(longName(i)) }
 
 func longName(i uint32) string { return fmt.Sprint(strings.Repeat("n", 4000), i) }
 
-// TestATracerThatKeepsWhatIsAnnouncedKeepsItsNames checks that keys within the limits of the
+// TestKeyMemory_WithinWelcomeKeepsLabels checks that keys within the limits of the
 // welcome keep their labels.
-func TestATracerThatKeepsWhatIsAnnouncedKeepsItsNames(t *testing.T) {
+func TestKeyMemory_WithinWelcomeKeepsLabels(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxKeyBytes = 256 << 10 })
 	c := h.dial()
 	c.send(hello("shop"))
@@ -50,9 +50,9 @@ func TestATracerThatKeepsWhatIsAnnouncedKeepsItsNames(t *testing.T) {
 	}
 }
 
-// TestANumberWithoutRoomLosesOnlyItsNames checks that spans of a key that exceeds the key memory
+// TestKeyMemory_FullLosesOnlyLabels checks that spans of a key that exceeds the key memory
 // are counted under their origin, and get their labels back when memory is free.
-func TestANumberWithoutRoomLosesOnlyItsNames(t *testing.T) {
+func TestKeyMemory_FullLosesOnlyLabels(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll = 256<<10, 256<<10
 	})

@@ -6,9 +6,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestNoReportOfLossesHidesLaterOnes checks numbers of lost spans that clients report. Implausible
+// TestLost_ImplausibleNumbers checks numbers of lost spans that clients report. Implausible
 // numbers are invalid, and a counter that reaches its maximum restarts.
-func TestNoReportOfLossesHidesLaterOnes(t *testing.T) {
+func TestLost_ImplausibleNumbers(t *testing.T) {
 	h := start(t, nil)
 	mad := h.connect("mad")
 	mad.send(wire.AppendLost(nil, wire.Lost{"closed": wire.MaxLostSpans + 1}))

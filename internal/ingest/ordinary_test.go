@@ -9,10 +9,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestOrdinaryTracersShareTheKeyMemory runs more clients than the default key memory suffices for.
+// TestKeyMemory_SharedByOrdinaryClients runs more clients than the default key memory suffices for.
 // Each numbers its keys consecutively and uses all of them; some leave in between, which frees
 // memory. No client is disconnected, and only labels are lost.
-func TestOrdinaryTracersShareTheKeyMemory(t *testing.T) {
+func TestKeyMemory_SharedByOrdinaryClients(t *testing.T) {
 	for _, tracers := range []int{30, 60} {
 		t.Run(fmt.Sprint(tracers), func(t *testing.T) { shareKeyMemory(t, tracers) })
 	}

@@ -43,7 +43,7 @@ func TestAllowedUsers(t *testing.T) {
 	}
 }
 
-func TestPeerIsWhoTheKernelSays(t *testing.T) {
+func TestPeer_FromKernel(t *testing.T) {
 	h := start(t, nil)
 	h.connect("shop")
 	for _, conn := range h.connections() {
@@ -57,8 +57,8 @@ func TestPeerIsWhoTheKernelSays(t *testing.T) {
 	}
 }
 
-// TestContainerOfThePeer checks that an origin without a container gets that of the peer process.
-func TestContainerOfThePeer(t *testing.T) {
+// TestPeer_Container checks that an origin without a container gets that of the peer process.
+func TestPeer_Container(t *testing.T) {
 	c := &conn{peer: socket.Peer{Container: "seen"}}
 	if origin := c.originOf(&wire.Hello{}); origin.ContainerID != "seen" {
 		t.Errorf("the container is %q", origin.ContainerID)
@@ -70,9 +70,9 @@ func TestContainerOfThePeer(t *testing.T) {
 	}
 }
 
-// TestFloodIsHeldToItsRate sends more than MaxByteRate on one connection. All spans of another
+// TestByteRate_LimitsFlood sends more than MaxByteRate on one connection. All spans of another
 // connection must be counted.
-func TestFloodIsHeldToItsRate(t *testing.T) {
+func TestByteRate_LimitsFlood(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxByteRate = 200_000 })
 	flood, healthy := h.connect("flood"), h.connect("healthy")
 	go func() {
@@ -94,7 +94,7 @@ func TestFloodIsHeldToItsRate(t *testing.T) {
 	}
 }
 
-func TestResourceIsCut(t *testing.T) {
+func TestResource_IsCut(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxResource = 300 })
 	c := h.connect("shop")
 	c.send(spans(1, key(strings.Repeat("r", 300)+"one")))
@@ -106,9 +106,9 @@ func TestResourceIsCut(t *testing.T) {
 	}
 }
 
-// TestPaceIsNotTheTracersFault checks that a frame may take longer than ReadTimeout if the daemon
+// TestByteRate_ThrottlingExtendsReadTimeout checks that a frame may take longer than ReadTimeout if the daemon
 // throttles it.
-func TestPaceIsNotTheTracersFault(t *testing.T) {
+func TestByteRate_ThrottlingExtendsReadTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, tracers := net.Pipe()
 		defer ours.Close()
@@ -132,8 +132,8 @@ func TestPaceIsNotTheTracersFault(t *testing.T) {
 	})
 }
 
-// TestAnnouncedLengthCostsNothing checks that the buffer grows with the received bytes only.
-func TestAnnouncedLengthCostsNothing(t *testing.T) {
+// TestFrame_AnnouncedLengthCostsNothing checks that the buffer grows with the received bytes only.
+func TestFrame_AnnouncedLengthCostsNothing(t *testing.T) {
 	data := append([]byte{0, 0x0f, 0xff, 0xff}, make([]byte, 1000)...)
 	f := newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
 	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || len(f.buf) != baseBuffer {
@@ -145,8 +145,8 @@ func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	}
 }
 
-// TestKeysOfAllConnectionsAreBounded checks the limit on the key memory of all connections.
-func TestKeysOfAllConnectionsAreBounded(t *testing.T) {
+// TestKeyMemory_AllConnectionsAreBounded checks the limit on the key memory of all connections.
+func TestKeyMemory_AllConnectionsAreBounded(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxKeyBytes, c.MaxKeyBytesInAll = 1<<20, 1<<20 })
 	first, second := h.connect("first"), h.connect("second")
 	for i := range 300 {
@@ -175,7 +175,7 @@ func TestKeyLimits(t *testing.T) {
 	}
 }
 
-func TestKeysAreNormalisedAndCounted(t *testing.T) {
+func TestKeys_NormalizedAndCounted(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("shop")
 	for _, service := range []string{"Shop A", "shop a", "shop+a", "shop_a"} {

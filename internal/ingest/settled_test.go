@@ -10,10 +10,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestATracerThatAsksIsToldWhatIsSettled checks that a client that has requested it receives the
+// TestSettled_SentToClientsThatRequestIt checks that a client that has requested it receives the
 // number of settled spans, whether delivered or not, with unchanged features. Other clients receive
 // nothing.
-func TestATracerThatAsksIsToldWhatIsSettled(t *testing.T) {
+func TestSettled_SentToClientsThatRequestIt(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.Interval = 7 * time.Second })
 	other := h.connect("other")
 	c := h.dial()

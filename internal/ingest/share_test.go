@@ -25,10 +25,10 @@ func (h *harness) oneOf(origin span.Origin, resources ...string) {
 	c.settle()
 }
 
-// TestOriginsWithoutRoomMeetInOne checks that a burst of new containers loses no spans. Containers
+// TestOrigins_OverLimitShareOne checks that a burst of new containers loses no spans. Containers
 // over the limit of origins are counted together, by service and environment. Earlier origins are
 // not affected.
-func TestOriginsWithoutRoomMeetInOne(t *testing.T) {
+func TestOrigins_OverLimitShareOne(t *testing.T) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 3 })
 	h.run(h.strangers)
 	neighbour := span.Origin{Service: "cart", ContainerID: "quiet"}
@@ -53,9 +53,9 @@ func TestOriginsWithoutRoomMeetInOne(t *testing.T) {
 	}
 }
 
-// TestAProcessHasHalfOfAllOriginsAtMost checks that one process gets at most half of the origins,
+// TestOrigins_HalfPerProcess checks that one process gets at most half of the origins,
 // so that other processes get theirs. Further origins share one.
-func TestAProcessHasHalfOfAllOriginsAtMost(t *testing.T) {
+func TestOrigins_HalfPerProcess(t *testing.T) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 6 })
 	var process atomic.Int32
 	process.Store(1)
@@ -80,9 +80,9 @@ func TestAProcessHasHalfOfAllOriginsAtMost(t *testing.T) {
 	}
 }
 
-// TestAProcessHasHalfOfAllConnectionsAtMost checks that one process can have at most half of all
+// TestConnection_HalfPerProcess checks that one process can have at most half of all
 // connections. Clients whose process is unknown can have all others.
-func TestAProcessHasHalfOfAllConnectionsAtMost(t *testing.T) {
+func TestConnection_HalfPerProcess(t *testing.T) {
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) { c.MaxConnections = 8 })
 	var process atomic.Int32
 	process.Store(1)

@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestBatchesOfTheWelcomeAreAdmitted sends batches of the maximum size.
-func TestBatchesOfTheWelcomeAreAdmitted(t *testing.T) {
+// TestBatch_MaximumSizeIsAdmitted sends batches of the maximum size.
+func TestBatch_MaximumSizeIsAdmitted(t *testing.T) {
 	for _, slots := range []int{1024, 2048, 8192} {
 		h := start(t, func(c *configs, a *aggregate.Config) {
 			c.Block, c.MaxBatch, a.RingSlots = true, 1024, slots
@@ -50,8 +50,8 @@ func weighted(n int) []byte {
 	return frame
 }
 
-// TestEndsAreNotedOnceInAWhile checks that the age of one span in 1,024 is recorded, across batches.
-func TestEndsAreNotedOnceInAWhile(t *testing.T) {
+// TestAges_SampledAcrossBatches checks that the age of one span in 1,024 is recorded, across batches.
+func TestAges_SampledAcrossBatches(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("web")
 	for range 30 {
@@ -69,9 +69,9 @@ func TestEndsAreNotedOnceInAWhile(t *testing.T) {
 	}
 }
 
-// TestFloodCostsOthersNothing checks that three clients that send as fast as they can over real
+// TestFlood_CostsOthersNothing checks that three clients that send as fast as they can over real
 // sockets, with default limits, don't cause losses for another client.
-func TestFloodCostsOthersNothing(t *testing.T) {
+func TestFlood_CostsOthersNothing(t *testing.T) {
 	h := start(t, nil)
 	var flooding sync.WaitGroup
 	var done atomic.Bool

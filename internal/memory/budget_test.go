@@ -36,8 +36,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestAdviceNamesWhatCanBeLower checks that the error names each flag once, and says so if no limit can be lowered.
-func TestAdviceNamesWhatCanBeLower(t *testing.T) {
+// TestAdvice_NamesFlags checks that the error names each flag once, and says so if no limit can be lowered.
+func TestAdvice_NamesFlags(t *testing.T) {
 	b := memory.Sum([]memory.Part{
 		{"sketches", 8 << 20, "sketch-bytes"},
 		{"payloads being made", 7 << 20, "sketch-bytes"},

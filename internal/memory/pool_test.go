@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWhoHoldsBytesIsChargedForThem takes, grows and releases buffers at random. It checks that the pool counts their
+// TestPool_ChargesExactBytes takes, grows and releases buffers at random. It checks that the pool counts their
 // bytes exactly, that used and spare buffers together stay within the limit, and that no two buffers share memory.
-func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
+func TestPool_ChargesExactBytes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	const limit = 1 << 16
 	pool := NewPool(limit, 4)
@@ -78,8 +78,8 @@ func fill(b *Buffer, value byte) {
 	}
 }
 
-// TestTheLastOnesFindRoom checks that a buffer of Insist counts against the limit of later buffers.
-func TestTheLastOnesFindRoom(t *testing.T) {
+// TestPool_InsistCountsAgainstLimit checks that a buffer of Insist counts against the limit of later buffers.
+func TestPool_InsistCountsAgainstLimit(t *testing.T) {
 	pool := NewPool(100, 0)
 	first, last := pool.Take(80), pool.Insist(80)
 	if first == nil || last == nil || pool.Held() != 160 || pool.Take(1) != nil {
@@ -91,8 +91,8 @@ func TestTheLastOnesFindRoom(t *testing.T) {
 	}
 }
 
-// TestAPoolIsShared takes and releases buffers in several goroutines at the same time.
-func TestAPoolIsShared(t *testing.T) {
+// TestPool_IsShared takes and releases buffers in several goroutines at the same time.
+func TestPool_IsShared(t *testing.T) {
 	pool := NewPool(1<<16, 3)
 	var sharing sync.WaitGroup
 	for i := range 4 {
@@ -111,8 +111,8 @@ func TestAPoolIsShared(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyHasIsWithinTheLimit releases a buffer of Insist that exceeded the limit.
-func TestWhatNobodyHasIsWithinTheLimit(t *testing.T) {
+// TestPool_SpareWithinLimit releases a buffer of Insist that exceeded the limit.
+func TestPool_SpareWithinLimit(t *testing.T) {
 	pool := NewPool(100, 1)
 	pool.Take(80)
 	pool.Insist(80).Release()

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// TestASizeIsReadAsItIsWritten covers sizes with and without a unit.
-func TestASizeIsReadAsItIsWritten(t *testing.T) {
+// TestSize_Units covers sizes with and without a unit.
+func TestSize_Units(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 0, "5000": 5000, "1KiB": 1 << 10, "16MiB": 16 << 20, "3GiB": 3 << 30, "1025KiB": 1025 << 10,
 		"-1": -1,
@@ -30,7 +30,7 @@ func TestASizeIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSizeIsRefused(t *testing.T) {
+func TestSize_InvalidIsRefused(t *testing.T) {
 	for _, text := range []string{
 		"", "MiB", "lots", "1.5MiB", "16Mb", "16 M", "9223372036854775807KiB",
 		"-9223372036854775808GiB", "1MiB2",

@@ -54,7 +54,7 @@ func kill(t *testing.T, f *File) {
 func pathOf(f *File) string { return f.before.prefix + f.name }
 
 // If a daemon is killed before it has reported crashes, the next one reports these and its own.
-func TestWhoIsKilledBeforeItHasSaidWhoDiedLeavesItToTheNext(t *testing.T) {
+func TestCrash_UnreportedIsLeftToNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := start(t, path, 0)
 	first.Begin(1)
@@ -75,7 +75,7 @@ func TestWhoIsKilledBeforeItHasSaidWhoDiedLeavesItToTheNext(t *testing.T) {
 
 // A crashed daemon is counted once, by the next one. A daemon that shuts down, or is shutting down,
 // is not counted.
-func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
+func TestCrash_CountedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
 }
 
 // Crashed daemons are found whatever the spelling of the socket's path.
-func TestADaemonThatDiedIsCountedAtAnySpellingOfItsPath(t *testing.T) {
+func TestCrash_FoundAtAnyPathSpelling(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, path := range []string{
@@ -120,7 +120,7 @@ func TestADaemonThatDiedIsCountedAtAnySpellingOfItsPath(t *testing.T) {
 }
 
 // Recovery files of another socket in the same directory are ignored.
-func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
+func TestFile_OfOtherSocketIsIgnored(t *testing.T) {
 	dir := t.TempDir()
 	other := start(t, filepath.Join(dir, "spans"), 0)
 	kill(t, other)
@@ -135,7 +135,7 @@ func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 
 // Files that are no recovery files, or belong to another user, are ignored and do not prevent the
 // start. A file that can't be read is named in the error.
-func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
+func TestFile_OfOtherUserIsIgnored(t *testing.T) {
 	dir, err := os.MkdirTemp("", "so")
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func reportAsAnybody(t *testing.T, path string) (died int, said string) {
 }
 
 // If its directory was removed, a daemon leaves no file that looks like a crash.
-func TestADirectoryThatIsGoneLeavesNoDeath(t *testing.T) {
+func TestDirectory_RemovedIsNoCrash(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func (m *model) check(t *testing.T, c *client, told uint64) {
 // The next daemon returns the outcome of each span according to the state of its cycle. If a mark
 // has cycles with different states, the outcome is doubtful. Spans that may have arrived are never
 // resent, and undelivered spans are never settled.
-func TestWhatADeadDaemonHasLeftIsWhatItDid(t *testing.T) {
+func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 	exact, all := 0, 0
 	for seed := range uint64(100) {
 		path := filepath.Join(t.TempDir(), "s")
@@ -159,7 +159,7 @@ func of(list []uint64, span uint64) wire.Outcome {
 
 // Lost spans are counted once, by receiver: acknowledged spans, spans of disconnected clients, and,
 // after a while, those of clients that have not reconnected.
-func TestLossesAreThoseThatNobodyHas(t *testing.T) {
+func TestLosses_CountedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
 		f := start(t, path, 0)
@@ -225,7 +225,7 @@ func said(f *File, token string) string {
 
 // If a file has another layout, is truncated or empty, the daemon starts and counts a crash with
 // unknown losses.
-func TestAFileThatSaysNothingIsSaid(t *testing.T) {
+func TestFile_UnreadableCountsAsCrash(t *testing.T) {
 	for name, change := range map[string]func(name string) error{
 		"cut short":         func(name string) error { return os.Truncate(name, 4000) },
 		"empty":             func(name string) error { return os.Truncate(name, 0) },
@@ -328,7 +328,7 @@ func FuzzDamagedFile(f *testing.F) {
 }
 
 // An unknown token has no outcomes. A token of this daemon itself has settled ones.
-func TestTokens(t *testing.T) {
+func TestOutcomes_OfTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
@@ -371,7 +371,7 @@ func TestTokens(t *testing.T) {
 }
 
 // Files are kept for a while after their losses were reported, up to a limit, and then removed.
-func TestFilesThatWereReadAreForgotten(t *testing.T) {
+func TestFile_RemovedAfterReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
 		var tokens []string
@@ -411,7 +411,7 @@ func filesOf(t *testing.T, path string) []string {
 }
 
 // The spans of a client that has left are counted in the cycles that contain them, however many these are.
-func TestALeftClientsSpansAreInTheirCycles(t *testing.T) {
+func TestAccounting_SpansOfDisconnectedClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
@@ -441,7 +441,7 @@ func TestALeftClientsSpansAreInTheirCycles(t *testing.T) {
 
 // Later cycles reuse the slots of earlier ones. Unsettled spans of such a cycle count as lost, and
 // no later call makes them count twice.
-func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
+func TestLosses_CycleWhoseSlotIsReused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
@@ -474,7 +474,7 @@ func TestACycleThatLostItsPlaceIsCounted(t *testing.T) {
 // Records of connections that the daemon itself closes stay, so that their clients can ask the next
 // daemon about their spans if this one is killed during shutdown. Clients that disconnected earlier
 // have nothing to resend.
-func TestWhoSaidByeCanBeAskedAbout(t *testing.T) {
+func TestRecords_StayAfterBye(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	hadLeft, stays := NewSettlementTracker(f), NewSettlementTracker(f)

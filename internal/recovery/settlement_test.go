@@ -8,7 +8,7 @@ import (
 // A publisher receives spans in random cycles, which settle late. The number of settled spans never
 // exceeds the number of spans in settled cycles, never decreases, and includes all spans at the
 // end.
-func TestSettledIsNeverMoreThanHasHadItsOutcome(t *testing.T) {
+func TestSettled_NeverMoreThanOutcomes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 1))
 	for range 300 {
 		s := NewSettlementTracker(nil)

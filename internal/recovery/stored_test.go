@@ -8,7 +8,7 @@ import (
 )
 
 // Only a test build contains the code that kills a process at a store.
-func TestNoDaemonKillsItselfUnlessBuiltForIt(t *testing.T) {
+func TestKillPoints_OnlyInTestBuild(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestTagsInAnyOrderAreOneKey, also where they have collapsed.
-func TestTagsInAnyOrderAreOneKey(t *testing.T) {
+// TestTags_AnyOrderIsOneKey, also where they have collapsed.
+func TestTags_AnyOrderIsOneKey(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 2 })
 	rnd, rows := rand.New(rand.NewPCG(7, 20)), map[registry.KeyID]bool{}
 	for n := range 400 {
@@ -35,8 +35,8 @@ func TestTagsInAnyOrderAreOneKey(t *testing.T) {
 	}
 }
 
-// TestAStatusWithoutAPlaceIsAbsent: its key has the row of keys without a status.
-func TestAStatusWithoutAPlaceIsAbsent(t *testing.T) {
+// TestStatus_OverBudgetIsAbsent: its key has the row of keys without a status.
+func TestStatus_OverBudgetIsAbsent(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelHTTPStatus] = 1 })
 	rows := map[registry.KeyID]bool{}
 	for _, status := range []uint32{200, 0, 404, 200, 500} {
@@ -52,9 +52,9 @@ func TestAStatusWithoutAPlaceIsAbsent(t *testing.T) {
 	}
 }
 
-// TestWhatCameAgainIsSaid, so that a publisher keeps the key: at the second coming of what it
+// TestRecurrence_IsReported, so that a publisher keeps the key: at the second coming of what it
 // lost, in whatever label, also where it lost its row, and with masks in any case.
-func TestWhatCameAgainIsSaid(t *testing.T) {
+func TestRecurrence_IsReported(t *testing.T) {
 	for l := range span.EndOfLists {
 		for _, mode := range []registry.Masking{registry.MaskOverBudget, registry.MaskAlways} {
 			r, origin := one(t, func(c *registry.Config) { c.Budgets[l], c.Masking = 1, mode })
@@ -82,9 +82,9 @@ func TestWhatCameAgainIsSaid(t *testing.T) {
 	}
 }
 
-// TestARegistryKeepsNoMessage: once its keys are judged, a message may be collected that labels
+// TestRegistry_RetainsNoMessage: once its keys are judged, a message may be collected that labels
 // were a part of.
-func TestARegistryKeepsNoMessage(t *testing.T) {
+func TestRegistry_RetainsNoMessage(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelResource], c.MaxAggregates = 1, 4 })
 	var messages []weak.Pointer[byte]
 	for i := range 100 {
@@ -106,9 +106,9 @@ func TestARegistryKeepsNoMessage(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// TestAFloodAllocatesNothing once its budgets are used up: neither where labels collapse, nor
+// TestFlood_AllocatesNothing once its budgets are used up: neither where labels collapse, nor
 // where they are masked, nor where keys find no row.
-func TestAFloodAllocatesNothing(t *testing.T) {
+func TestFlood_AllocatesNothing(t *testing.T) {
 	for name, key := range map[string]func(i int) *span.Key{
 		"words": func(i int) *span.Key { return resource(fmt.Sprintf("%x", i*7919) + "-word") },
 		"masks": func(i int) *span.Key { return resource(fmt.Sprint("GET /users/", i, "/orders")) },
@@ -141,9 +141,9 @@ func TestAFloodAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestManyPublishersAtOnce admits keys concurrently. An admission never changes, and no budget
+// TestPublishers_ManyAtOnce admits keys concurrently. An admission never changes, and no budget
 // contains more values than its limit.
-func TestManyPublishersAtOnce(t *testing.T) {
+func TestPublishers_ManyAtOnce(t *testing.T) {
 	const budget = 300
 	config := testConfig()
 	config.Masking, config.Budgets[span.LabelResource] = registry.MaskNever, budget

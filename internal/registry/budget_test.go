@@ -37,7 +37,7 @@ func TestBudget_CollapsesTheLabelAlone(t *testing.T) {
 	}
 }
 
-func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
+func TestTags_UnboundedKeyCollapses(t *testing.T) {
 	r, origin := one(t, func(*registry.Config) {})
 	for i := range 400 {
 		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i%200)}})
@@ -51,7 +51,7 @@ func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 	}
 }
 
-func TestCallerKeepsItsTags(t *testing.T) {
+func TestTags_CallersAreUnchanged(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	tags := []string{"a:1", "a:2"}
 	r.Admit(origin, &span.Key{PeerTags: tags})
@@ -60,7 +60,7 @@ func TestCallerKeepsItsTags(t *testing.T) {
 	}
 }
 
-func TestWholeTableCap(t *testing.T) {
+func TestTable_Cap(t *testing.T) {
 	most := 0
 	r, first := one(t, func(c *registry.Config) {
 		c.MaxAggregates = 64
@@ -117,9 +117,9 @@ func TestLabelBytes(t *testing.T) {
 	}
 }
 
-// TestBlockedOfTheTracer: a label that the tracer has collapsed takes no row, and is equal to one
+// TestBlockedValue_OfClient: a label that the tracer has collapsed takes no row, and is equal to one
 // that is collapsed here.
-func TestBlockedOfTheTracer(t *testing.T) {
+func TestBlockedValue_OfClient(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) {
 		c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1
 	})
@@ -138,8 +138,8 @@ func TestBlockedOfTheTracer(t *testing.T) {
 	}
 }
 
-// TestAdmitKeepsNothingOfTheKey scribbles over the buffer that a key was part of.
-func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
+// TestAdmit_RetainsNothingOfKey scribbles over the buffer that a key was part of.
+func TestAdmit_RetainsNothingOfKey(t *testing.T) {
 	r, origin := one(t, func(*registry.Config) {})
 	buffer := []byte("service operation resource a:peer b:additional")
 	part := func(from, to int) string { return unsafe.String(&buffer[from], to-from) }
@@ -164,9 +164,9 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 	}
 }
 
-// TestOverflowCostsNoBudget: keys that find no row take no place of a budget, so that a key that
+// TestOverflow_CostsNoBudget: keys that find no row take no place of a budget, so that a key that
 // finds one has all of its labels.
-func TestOverflowCostsNoBudget(t *testing.T) {
+func TestOverflow_CostsNoBudget(t *testing.T) {
 	r, flooder := one(t, func(c *registry.Config) { c.MaxAggregates = 4 })
 	flood := func(i int) registry.Admission {
 		return r.Admit(flooder,
@@ -190,8 +190,8 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 	}
 }
 
-// TestCollapsedTagsAreASet: tags that became alike stand once, in order.
-func TestCollapsedTagsAreASet(t *testing.T) {
+// TestTags_CollapsedAreASet: tags that became alike stand once, in order.
+func TestTags_CollapsedAreASet(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}})
 	first := r.Admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}})
@@ -215,9 +215,9 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestAKeyBehindAnOverflowIsFoundAgain: the overflow row of an origin has an ID as well, and the
+// TestOverflow_LaterKeyIDsStayValid: the overflow row of an origin has an ID as well, and the
 // IDs of later keys remain valid.
-func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
+func TestOverflow_LaterKeyIDsStayValid(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates = 64
 	r := registry.NewIntervals(&config).Registry()
@@ -236,9 +236,9 @@ func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestTheCommonOriginIsTrueOfAllThatHaveIt: the common origin has the fields that are equal in all
+// TestCommonOrigin_HasFieldsOfAllMembers: the common origin has the fields that are equal in all
 // of its members. The names of a cycle that was sealed earlier do not change.
-func TestTheCommonOriginIsTrueOfAllThatHaveIt(t *testing.T) {
+func TestCommonOrigin_HasFieldsOfAllMembers(t *testing.T) {
 	r, shop := one(t, func(c *registry.Config) { c.MaxOrigins = 1 })
 	join := func(o span.Origin) registry.OriginID {
 		id, isCommon := r.JoinOrigin(o, 0)

@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestTheLabelThatCollapsedMostIsNamed floods one tag among quieter ones, over a boundary, and then a full
+// TestCollapses_NamesWorstLabel floods one tag among quieter ones, over a boundary, and then a full
 // table.
-func TestTheLabelThatCollapsedMostIsNamed(t *testing.T) {
+func TestCollapses_NamesWorstLabel(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates = 2048
 	a := registry.NewIntervals(&config)

@@ -72,9 +72,9 @@ func TestSimulation_FloodInAnyField(t *testing.T) {
 	}
 }
 
-// TestStatusesHaveABudget: beyond it a key has none, which is a field of its own in the books,
+// TestStatus_HasBudget: beyond it a key has none, which is a field of its own in the books,
 // and one that repeats keeps its place.
-func TestStatusesHaveABudget(t *testing.T) {
+func TestStatus_HasBudget(t *testing.T) {
 	config := registry.DefaultConfig()
 	intervals := registry.NewIntervals(&config)
 	for interval := range 3 {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestFilter_HasWhatRecurred adds as many values as the comment of filter allows, a tenth of
+// TestFilter_HasRecurringValues adds as many values as the comment of filter allows, a tenth of
 // them twice.
-func TestFilter_HasWhatRecurred(t *testing.T) {
+func TestFilter_HasRecurringValues(t *testing.T) {
 	f := newFilter(mostFilterBytes)
 	const added = 500_000
 	rnd := rand.New(rand.NewPCG(1, 20))

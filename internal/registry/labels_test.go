@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestLabelsWithOneIdentityStayApart: labels with equal hashes are distinguished by text and scope.
-func TestLabelsWithOneIdentityStayApart(t *testing.T) {
+// TestLabels_EqualHashes: labels with equal hashes are distinguished by text and scope.
+func TestLabels_EqualHashes(t *testing.T) {
 	table, ids := newLabelTable(), map[labelName]labelID{}
 	for kind := range int32(3) {
 		for i := range 100 {
@@ -27,9 +27,9 @@ func TestLabelsWithOneIdentityStayApart(t *testing.T) {
 	}
 }
 
-// TestKeysWithOneIdentityStayApart is the same of keys: of equal length, and one the beginning
+// TestKeys_EqualHashes is the same of keys: of equal length, and one the beginning
 // of another.
-func TestKeysWithOneIdentityStayApart(t *testing.T) {
+func TestKeys_EqualHashes(t *testing.T) {
 	table := newRowTable()
 	wordsOf := func(id KeyID) []uint32 { return []uint32{1, 2, uint32(id) / 2, 7}[:3+id%2] }
 	for id := range KeyID(200) {
@@ -45,8 +45,8 @@ func TestKeysWithOneIdentityStayApart(t *testing.T) {
 	}
 }
 
-// TestFewNamesAreCounted of what collapses: tracers choose them.
-func TestFewNamesAreCounted(t *testing.T) {
+// TestCollapses_NamesAreBounded of what collapses: tracers choose them.
+func TestCollapses_NamesAreBounded(t *testing.T) {
 	c := collapses{}
 	for i := range 10 * maxCollapses {
 		c.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)

@@ -9,9 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestAFloodHasMasks: values with an identifier and without a row are counted with their mask,
+// TestMasks_Flood: values with an identifier and without a row are counted with their mask,
 // which keeps its row like any recurring value. Values without a mask collapse.
-func TestAFloodHasMasks(t *testing.T) {
+func TestMasks_Flood(t *testing.T) {
 	for _, l := range []span.Label{span.LabelResource, span.LabelHTTPEndpoint} {
 		config := testConfig()
 		config.Budgets[l] = 64
@@ -53,9 +53,9 @@ func TestAFloodHasMasks(t *testing.T) {
 	}
 }
 
-// TestMasksByMode: always, each value of a resource or endpoint that has an identifier; never,
+// TestMasks_Modes: always, each value of a resource or endpoint that has an identifier; never,
 // none; over the budget, none of another label.
-func TestMasksByMode(t *testing.T) {
+func TestMasks_Modes(t *testing.T) {
 	const value, maskOf = "GET /users/17", "GET /users/{id}"
 	for mode, want := range map[registry.Masking]string{
 		registry.MaskAlways:     maskOf,
@@ -93,8 +93,8 @@ func TestMasksByMode(t *testing.T) {
 	}
 }
 
-// TestAMaskFitsItsLabel: it may be longer than the text was.
-func TestAMaskFitsItsLabel(t *testing.T) {
+// TestMasks_FitTheirLabel: it may be longer than the text was.
+func TestMasks_FitTheirLabel(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Masking = registry.MaskAlways })
 	for text, isMasked := range map[string]bool{
 		"/a/1": true, "/" + long(196) + "/1": false,
@@ -107,8 +107,8 @@ func TestAMaskFitsItsLabel(t *testing.T) {
 	}
 }
 
-// TestMasksOfStatistics: every label that may be masked is there before any is.
-func TestMasksOfStatistics(t *testing.T) {
+// TestMasks_StatisticsFromStart: every label that may be masked is there before any is.
+func TestMasks_StatisticsFromStart(t *testing.T) {
 	config := testConfig()
 	if masked := registry.NewIntervals(&config).Masked(); len(masked) != 2 || masked["resource"] != 0 ||
 		masked["http_endpoint"] != 0 {
@@ -125,9 +125,9 @@ func TestMasksOfStatistics(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutARowIsNotMasked: it is counted without any name, so it is not among those that
+// TestMasks_NoneForKeyWithoutRow: it is counted without any name, so it is not among those that
 // are said to have a mask.
-func TestAKeyWithoutARowIsNotMasked(t *testing.T) {
+func TestMasks_NoneForKeyWithoutRow(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates, config.Budgets[span.LabelResource] = 8, 8
 	intervals := registry.NewIntervals(&config)

@@ -15,10 +15,10 @@ func pod(service, name string) span.Origin {
 	return span.Origin{Service: service, Host: name, Attributes: string(said)}
 }
 
-// TestPodsThatComeAndGoPushNobodyOut: with many pods that exist in one interval only, lasting pods
+// TestOrigins_ShortLivedPodsEvictNone: with many pods that exist in one interval only, lasting pods
 // and services have their own origins in every interval. Lasting ones that begin later have them
 // after one interval. The service of every pod is known.
-func TestPodsThatComeAndGoPushNobodyOut(t *testing.T) {
+func TestOrigins_ShortLivedPodsEvictNone(t *testing.T) {
 	const most, staying, rounds, begin = 64, 15, 12, 4
 	config := testConfig()
 	config.MaxOrigins = most
@@ -63,9 +63,9 @@ func TestPodsThatComeAndGoPushNobodyOut(t *testing.T) {
 	}
 }
 
-// TestPodsThatStayKeepTheirPlaces before those that are there twice and come first, and a service that
+// TestOrigins_LastingPodsKeepTheirs before those that are there twice and come first, and a service that
 // begins has one.
-func TestPodsThatStayKeepTheirPlaces(t *testing.T) {
+func TestOrigins_LastingPodsKeepTheirs(t *testing.T) {
 	config := testConfig()
 	config.MaxOrigins = 64
 	intervals := registry.NewIntervals(&config)
@@ -91,8 +91,8 @@ func TestPodsThatStayKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestAProcessLeavesRoomForServices: a process with any number of pods leaves slots for services.
-func TestAProcessLeavesRoomForServices(t *testing.T) {
+// TestOrigins_ProcessLeavesRoomForServices: a process with any number of pods leaves slots for services.
+func TestOrigins_ProcessLeavesRoomForServices(t *testing.T) {
 	config := testConfig()
 	config.MaxOrigins = 32
 	intervals := registry.NewIntervals(&config)

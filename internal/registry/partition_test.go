@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestHashIsTheSameInEveryCycle: or the levelling of one cycle would be wrong in
+// TestHash_SameInEveryCycle: or the levelling of one cycle would be wrong in
 // the next, where origins and keys have other numbers.
-func TestHashIsTheSameInEveryCycle(t *testing.T) {
+func TestHash_SameInEveryCycle(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates = 20
 	a, b := registry.NewIntervals(&config).Registry(), registry.NewIntervals(&config).Registry()

@@ -88,8 +88,8 @@ func TestNewOrigin_BesideAFlood(t *testing.T) {
 	}
 }
 
-// TestAnOriginGrowsToItsFairShare, although another origin has taken all rows with recurring keys.
-func TestAnOriginGrowsToItsFairShare(t *testing.T) {
+// TestShares_OriginGrowsToFairShare, although another origin has taken all rows with recurring keys.
+func TestShares_OriginGrowsToFairShare(t *testing.T) {
 	h := newSharesHarness(t, 1024)
 	for range 2 {
 		if n := h.named(h.origin("large"), "r", 1024, 3); n < 1000 {
@@ -110,9 +110,9 @@ func TestAnOriginGrowsToItsFairShare(t *testing.T) {
 	}
 }
 
-// TestSharesFollowTheOriginsThatAreThere: many that come once take nothing from those that
+// TestShares_FollowActiveOrigins: many that come once take nothing from those that
 // stay.
-func TestSharesFollowTheOriginsThatAreThere(t *testing.T) {
+func TestShares_FollowActiveOrigins(t *testing.T) {
 	h := newSharesHarness(t, 2048)
 	h.config.MaxOrigins = 512
 	h.intervals = registry.NewIntervals(h.config)
@@ -130,10 +130,10 @@ func TestSharesFollowTheOriginsThatAreThere(t *testing.T) {
 	}
 }
 
-// TestRowsAreBounded has any number of origins do anything, and expects no more rows than the tables
+// TestRows_AreBounded has any number of origins do anything, and expects no more rows than the tables
 // have room for. An origin keeps the keys that had rows and recurred in the last two intervals, up to
 // its fair share.
-func TestRowsAreBounded(t *testing.T) {
+func TestRows_AreBounded(t *testing.T) {
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 23))
 		config := registry.DefaultConfig()
@@ -184,8 +184,8 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAnOriginHasItsPartOfTheReserve: two new origins get equal parts, in either order.
-func TestAnOriginHasItsPartOfTheReserve(t *testing.T) {
+// TestShares_ReserveIsSplitEvenly: two new origins get equal parts, in either order.
+func TestShares_ReserveIsSplitEvenly(t *testing.T) {
 	h := newSharesHarness(t, 1024)
 	for range 2 {
 		h.named(h.origin("large"), "r", 1024, 3)
@@ -199,8 +199,8 @@ func TestAnOriginHasItsPartOfTheReserve(t *testing.T) {
 	}
 }
 
-// TestLabelsRepeatWithoutTheirKeys: a label that comes twice in two keys has repeated.
-func TestLabelsRepeatWithoutTheirKeys(t *testing.T) {
+// TestLabels_RecurInDifferentKeys: a label that comes twice in two keys has repeated.
+func TestLabels_RecurInDifferentKeys(t *testing.T) {
 	config := registry.DefaultConfig()
 	config.Budgets[span.LabelResource] = 2
 	intervals := registry.NewIntervals(&config)

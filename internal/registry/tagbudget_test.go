@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestATagMayHaveABudgetOfItsOwn: with values that each come once it has half of
+// TestTagBudget_OwnBudget: with values that each come once it has half of
 // that, in whichever list it is, and another tag has half of its list's.
-func TestATagMayHaveABudgetOfItsOwn(t *testing.T) {
+func TestTagBudget_OwnBudget(t *testing.T) {
 	for list := span.FirstList; list < span.EndOfLists; list++ {
 		for name, budget := range map[string]int{"tenant.id": 8, "wide": 400, "other": list.Budget()} {
 			r, origin := one(t, func(c *registry.Config) {

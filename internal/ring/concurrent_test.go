@@ -108,9 +108,9 @@ func TestProducers(t *testing.T) {
 	}
 }
 
-// TestSignalsAreBoundaries sends reports between items, and expects each after all items that were
+// TestSignals_AreBoundaries sends reports between items, and expects each after all items that were
 // published before it.
-func TestSignalsAreBoundaries(t *testing.T) {
+func TestSignals_AreBoundaries(t *testing.T) {
 	r, err := New[item](64)
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +155,8 @@ func TestSignalsAreBoundaries(t *testing.T) {
 	}
 }
 
-// TestSideChannelIsBounded fills the mailbox without a consumer.
-func TestSideChannelIsBounded(t *testing.T) {
+// TestMailbox_IsBounded fills the mailbox without a consumer.
+func TestMailbox_IsBounded(t *testing.T) {
 	r, err := New[item](8)
 	if err != nil {
 		t.Fatal(err)
@@ -171,8 +171,8 @@ func TestSideChannelIsBounded(t *testing.T) {
 	}
 }
 
-// TestAbandonedProducer abandons a claim, and expects it to be skipped and counted.
-func TestAbandonedProducer(t *testing.T) {
+// TestProducers_AbandonedClaim abandons a claim, and expects it to be skipped and counted.
+func TestProducers_AbandonedClaim(t *testing.T) {
 	r, err := New[item](8)
 	if err != nil {
 		t.Fatal(err)

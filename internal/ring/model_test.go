@@ -116,8 +116,8 @@ func script(t *testing.T, slots int, steps func() (byte, bool)) {
 	}
 }
 
-// TestAgainstModel runs random scripts on rings of every small size.
-func TestAgainstModel(t *testing.T) {
+// TestRing_AgainstModel runs random scripts on rings of every small size.
+func TestRing_AgainstModel(t *testing.T) {
 	for _, slots := range []int{1, 2, 4, 8, 64} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
 			for seed := range uint64(60) {
@@ -146,7 +146,7 @@ func FuzzAgainstModel(f *testing.F) {
 	})
 }
 
-func TestBugsPanic(t *testing.T) {
+func TestBugs_Panic(t *testing.T) {
 	r, err := New[uint64](8)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestBugsPanic(t *testing.T) {
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNew_Refuses(t *testing.T) {
 	if _, err := New[struct {
 		_ int
 		_ [2]struct{ _ string }

@@ -116,9 +116,9 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestProducersRememberTheHead expects that a claim reads the consumer's position only if the
+// TestProducers_CacheHead expects that a claim reads the consumer's position only if the
 // cached copy does not permit the claim.
-func TestProducersRememberTheHead(t *testing.T) {
+func TestProducers_CacheHead(t *testing.T) {
 	r, err := New[uint64](4)
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 )
 
-// TestSignalsAndData records the order in which a consumer gets slots and signals, if the mailbox
+// TestSignals_AndData records the order in which a consumer gets slots and signals, if the mailbox
 // is full before the consumer starts.
-func TestSignalsAndData(t *testing.T) {
+func TestSignals_AndData(t *testing.T) {
 	type step = func(t *testing.T, r *Ring[uint64])
 	put := func(value uint64) step {
 		return func(t *testing.T, r *Ring[uint64]) {
@@ -92,9 +92,9 @@ func nameOf(s Signal) string {
 	return "stop"
 }
 
-// TestReportWaitsForClaims sends a report while a run is claimed but not published. The consumer
+// TestSignals_ReportWaitsForClaims sends a report while a run is claimed but not published. The consumer
 // sleeps until then, and a clear wakes it.
-func TestReportWaitsForClaims(t *testing.T) {
+func TestSignals_ReportWaitsForClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](8)
 		if err != nil {
@@ -122,9 +122,9 @@ func TestReportWaitsForClaims(t *testing.T) {
 	})
 }
 
-// TestSlotsAreFreeWhenTheyWereConsumed expects that no producer gets slots that the consumer is
+// TestSlots_FreeAfterConsumed expects that no producer gets slots that the consumer is
 // reading.
-func TestSlotsAreFreeWhenTheyWereConsumed(t *testing.T) {
+func TestSlots_FreeAfterConsumed(t *testing.T) {
 	r, err := New[int](8)
 	if err != nil {
 		t.Fatal(err)

@@ -38,10 +38,10 @@ func publish[T any](t *testing.T, r *Ring[T], n int) {
 	c.Publish()
 }
 
-// TestNoWakeIsLost publishes at every point of a consumer's way to sleep, and waits for the answer.
+// TestWake_NoneIsLost publishes at every point of a consumer's way to sleep, and waits for the answer.
 // In the bubble, time passes only while all goroutines are blocked. So time passes if and only if a
 // wake was lost and a nap ended instead. A wake lost by a park blocks all goroutines forever.
-func TestNoWakeIsLost(t *testing.T) {
+func TestWake_NoneIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](backlogPart) // so that one slot is a large backlog
 		if err != nil {
@@ -88,9 +88,9 @@ func await(answers <-chan int) {
 	<-answers
 }
 
-// TestAnIdleConsumerIsStill counts the sleeps of an idle consumer: one nap after work, then one
+// TestConsumer_IdleParks counts the sleeps of an idle consumer: one nap after work, then one
 // park.
-func TestAnIdleConsumerIsStill(t *testing.T) {
+func TestConsumer_IdleParks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](8)
 		if err != nil {
@@ -120,9 +120,9 @@ func TestAnIdleConsumerIsStill(t *testing.T) {
 	})
 }
 
-// TestNapEndsForABacklog expects that a few slots do not end a nap, but a quarter of the ring or a
+// TestNap_EndsForBacklog expects that a few slots do not end a nap, but a quarter of the ring or a
 // signal does.
-func TestNapEndsForABacklog(t *testing.T) {
+func TestNap_EndsForBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 64 * backlogPart
 		r, err := New[uint64](size)
@@ -164,7 +164,7 @@ func TestNapEndsForABacklog(t *testing.T) {
 
 // A consumer that gets one slot every tenth of a second soon naps rarely. After work has arrived
 // during a nap, it naps again each time.
-func TestNapsForNothingAreLeftOut(t *testing.T) {
+func TestNap_SkippedWithoutWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](64 * backlogPart)
 		if err != nil {
@@ -202,11 +202,11 @@ func TestNapsForNothingAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestNoBacklogIsSleptThrough fills a ring from several producers while its consumer begins and
+// TestNap_SleepsThroughNoBacklog fills a ring from several producers while its consumer begins and
 // ends naps. In the bubble, time passes only while all goroutines are blocked, and a producer
 // without room blocks until the consumer has freed slots. So time passes only if the consumer of a
 // full ring was not woken.
-func TestNoBacklogIsSleptThrough(t *testing.T) {
+func TestNap_SleepsThroughNoBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 4 * backlogPart
 		r, err := New[uint64](size)
@@ -243,9 +243,9 @@ func TestNoBacklogIsSleptThrough(t *testing.T) {
 	})
 }
 
-// TestUnparkTakesTheToken expects no token of a wake that coincides with an unpark, because it
+// TestUnpark_TakesToken expects no token of a wake that coincides with an unpark, because it
 // would end a later park.
-func TestUnparkTakesTheToken(t *testing.T) {
+func TestUnpark_TakesToken(t *testing.T) {
 	r, err := New[uint64](8)
 	if err != nil {
 		t.Fatal(err)
@@ -258,9 +258,9 @@ func TestUnparkTakesTheToken(t *testing.T) {
 	}
 }
 
-// TestAConsumerLooksAgainBeforeItSleeps expects that a consumer finds slots published between its
+// TestConsumer_ChecksAgainBeforeSleep expects that a consumer finds slots published between its
 // last read and its announcement, without a sleep.
-func TestAConsumerLooksAgainBeforeItSleeps(t *testing.T) {
+func TestConsumer_ChecksAgainBeforeSleep(t *testing.T) {
 	r, err := New[int](8)
 	if err != nil {
 		t.Fatal(err)

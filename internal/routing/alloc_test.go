@@ -4,9 +4,9 @@ package routing
 
 import "testing"
 
-// TestAllocationsOfARoute: a batch that is routed and offered sets nothing aside,
+// TestAllocations_Route: a batch that is routed and offered sets nothing aside,
 // spread or not.
-func TestAllocationsOfARoute(t *testing.T) {
+func TestAllocations_Route(t *testing.T) {
 	b := newTestBalancer(4, 16)
 	owners := make([][]uint16, 16)
 	for p := range owners {

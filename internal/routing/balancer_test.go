@@ -105,8 +105,8 @@ func TestBalancer_IgnoresSlightUnevenness(t *testing.T) {
 	}
 }
 
-// TestWithoutLoadNothingHappens: neither silence nor a handful of spans is a reason.
-func TestWithoutLoadNothingHappens(t *testing.T) {
+// TestBalancer_WithoutLoad: neither silence nor a handful of spans is a reason.
+func TestBalancer_WithoutLoad(t *testing.T) {
 	b := newTestBalancer(2, 16)
 	loads := make([]uint64, 16)
 	for range 5 {
@@ -126,8 +126,8 @@ func TestWithoutLoadNothingHappens(t *testing.T) {
 	}
 }
 
-// TestLevellingSwitchedOff: partitions grow, and nothing moves.
-func TestLevellingSwitchedOff(t *testing.T) {
+// TestBalancer_SwitchedOff: partitions grow, and nothing moves.
+func TestBalancer_SwitchedOff(t *testing.T) {
 	b := NewBalancer(Config{Drainers: 2})
 	b.growTo(64)
 	loads := make([]uint64, 64)
@@ -140,9 +140,9 @@ func TestLevellingSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestGrowthAtOnce: the aggregate that finds no room among the partitions gets
+// TestGrowth_Immediate: the aggregate that finds no room among the partitions gets
 // them, without the clock moving.
-func TestGrowthAtOnce(t *testing.T) {
+func TestGrowth_Immediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBalancer(Config{Drainers: 2, Interval: 10 * time.Second})
 		b.Start()
@@ -162,9 +162,9 @@ func TestGrowthAtOnce(t *testing.T) {
 	})
 }
 
-// TestGrowthAfterRebalance expects that after a rebalance and growth every partition has an owner.
+// TestGrowth_AfterRebalance expects that after a rebalance and growth every partition has an owner.
 // Growth moves no key, and each drainer gets the load that the routing assigns to it.
-func TestGrowthAfterRebalance(t *testing.T) {
+func TestGrowth_AfterRebalance(t *testing.T) {
 	b := NewBalancer(Config{Drainers: 3, Interval: 10 * time.Second})
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for aggregates := 10; aggregates < 4000; aggregates *= 2 {
@@ -196,9 +196,9 @@ func TestGrowthAfterRebalance(t *testing.T) {
 	}
 }
 
-// TestSpreadIsEven: the spans of a spread partition go to all who share it, much
+// TestSpread_IsEven: the spans of a spread partition go to all who share it, much
 // the same number to each, and those of a batch all to one.
-func TestSpreadIsEven(t *testing.T) {
+func TestSpread_IsEven(t *testing.T) {
 	r := newRouting(4, 4)
 	owners := [][]uint16{{0}, {3, 1, 2}, {2}, {3}}
 	b := newTestBalancer(4, 4)
@@ -226,9 +226,9 @@ func TestSpreadIsEven(t *testing.T) {
 	}
 }
 
-// TestDemandIsASample: samples represent the spans of each partition, whatever the size and timing
+// TestDemand_IsSampled: samples represent the spans of each partition, whatever the size and timing
 // of batches. A retried batch is not counted twice.
-func TestDemandIsASample(t *testing.T) {
+func TestDemand_IsSampled(t *testing.T) {
 	for _, size := range []int{1, 7, 32, 64, 1000} {
 		b := newTestBalancer(2, 64)
 		route := b.NewRoute()

@@ -95,9 +95,9 @@ func forEachShape(t *testing.T, seeds uint64,
 	}
 }
 
-// TestPlanProperties: for any loads and owners, each partition has an owner, the loads are not less
+// TestPlan_Properties: for any loads and owners, each partition has an owner, the loads are not less
 // even than before, partitions without load stay, and the plan for the result changes nothing.
-func TestPlanProperties(t *testing.T) {
+func TestPlan_Properties(t *testing.T) {
 	forEachShape(t, 200, func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int) {
 		before := anyRouting(rnd, len(loads), drainers)
 		p := plan(loads, before)
@@ -141,9 +141,9 @@ func TestPlanProperties(t *testing.T) {
 	})
 }
 
-// TestPlanLevels: from a dealt routing, wherever traffic can be cut finely enough,
+// TestPlan_EvensLoads: from a dealt routing, wherever traffic can be cut finely enough,
 // the drainers end up even, and a partition above a fair share is spread.
-func TestPlanLevels(t *testing.T) {
+func TestPlan_EvensLoads(t *testing.T) {
 	forEachShape(t, 200, func(t *testing.T, _ *rand.Rand, loads []uint64, drainers int) {
 		if len(loads) < 2*drainers {
 			return
@@ -164,9 +164,9 @@ func TestPlanLevels(t *testing.T) {
 	})
 }
 
-// TestPlanMovesLittle: of a level assignment in which one partition's load
+// TestPlan_MovesLittle: of a level assignment in which one partition's load
 // doubled, few move.
-func TestPlanMovesLittle(t *testing.T) {
+func TestPlan_MovesLittle(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		loads := loadsOf(rnd, 256, loadShapes["uniform"])
@@ -258,8 +258,8 @@ func TestPlan_GathersCooledPartition(t *testing.T) {
 	}
 }
 
-// TestGrownKeepsOwners: growth moves no key, in whatever state the routing is.
-func TestGrownKeepsOwners(t *testing.T) {
+// TestGrowth_KeepsOwners: growth moves no key, in whatever state the routing is.
+func TestGrowth_KeepsOwners(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		coarse := anyRouting(rnd, 4<<rnd.IntN(5), 1+rnd.IntN(4))
@@ -310,9 +310,9 @@ func TestCapacity_MatchesPartitions(t *testing.T) {
 	}
 }
 
-// TestSpreadNoWiderThanNeeded: a hot partition goes to as many drainers as bring
+// TestSpread_NoWiderThanNeeded: a hot partition goes to as many drainers as bring
 // each one's part of it below a fair share, and not to all.
-func TestSpreadNoWiderThanNeeded(t *testing.T) {
+func TestSpread_NoWiderThanNeeded(t *testing.T) {
 	const drainers = 8
 	for hot := 2; hot < drainers; hot++ {
 		loads := slices.Repeat([]uint64{1000}, 256)

@@ -78,9 +78,9 @@ func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 	}
 }
 
-// TestThereIsABatchAnOriginAndService: in the order of their first spans, at most MaxOrigins and
+// TestBatches_PerOriginAndService: in the order of their first spans, at most MaxOrigins and
 // the common one.
-func TestThereIsABatchAnOriginAndService(t *testing.T) {
+func TestBatches_PerOriginAndService(t *testing.T) {
 	b := &rules.Batches{}
 	for round := range 2 { // the second round reuses the memory of the first
 		b.Reset(nil)
@@ -128,8 +128,8 @@ func TestThereIsABatchAnOriginAndService(t *testing.T) {
 	}
 }
 
-// TestReleasedBatchesHoldNothing: they release the last body, and the memory of a very large one.
-func TestReleasedBatchesHoldNothing(t *testing.T) {
+// TestBatches_ReleasedHoldNothing: they release the last body, and the memory of a very large one.
+func TestBatches_ReleasedHoldNothing(t *testing.T) {
 	b := &rules.Batches{}
 	var memory weak.Pointer[byte]
 	for _, size := range []int{1, 4<<20 + 1} {

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 )
 
-// TestValuesOfTagsAreTheAgents: the cases are from the agent's own tests.
-func TestValuesOfTagsAreTheAgents(t *testing.T) {
+// TestTagValues_AsInAgent: the cases are from the agent's own tests.
+func TestTagValues_AsInAgent(t *testing.T) {
 	long := strings.Repeat("a", 300)
 	for text, want := range map[string]string{
 		"":           "",

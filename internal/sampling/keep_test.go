@@ -74,9 +74,9 @@ func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight f
 	return said, weight, kept, gone
 }
 
-// TestWhichSpansGoOn: in each case, the randomness of traces is in their IDs or tracestates, and
+// TestSelect_ByRandomness: in each case, the randomness of traces is in their IDs or tracestates, and
 // half of all traces should be forwarded.
-func TestWhichSpansGoOn(t *testing.T) {
+func TestSelect_ByRandomness(t *testing.T) {
 	const low, high = 0x00_7f_ff_ff_ff_ff_ff_ff, 0x00_80_00_00_00_00_00_00
 	for name, test := range map[string]struct {
 		keeping    sampling.Policy
@@ -215,9 +215,9 @@ func apart(spans []otlptest.Span) (all []otlptest.Resource) {
 	return all
 }
 
-// TestWhereAllGoesOnNothingIsWritten: the body is forwarded unchanged if all traces are kept, and
+// TestSelect_AllKeptIsUnchanged: the body is forwarded unchanged if all traces are kept, and
 // if no span needs another threshold.
-func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
+func TestSelect_AllKeptIsUnchanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		k    sampling.Policy
 		span otlptest.Span
@@ -246,9 +246,9 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 	}
 }
 
-// TestWhatStandsAroundSpansStays: unknown fields are kept at every level, and so is a scope without
+// TestSelect_KeepsUnknownFields: unknown fields are kept at every level, and so is a scope without
 // spans. A scope or resource whose spans are all dropped is dropped.
-func TestWhatStandsAroundSpansStays(t *testing.T) {
+func TestSelect_KeepsUnknownFields(t *testing.T) {
 	unknown := func(text string) []byte { return otlptest.Field(nil, 100, []byte(text)) }
 	here := otlptest.Span{Trace: 1 << 55, Name: "here", More: unknown("in the span")}.Encode()
 	there := otlptest.Span{Trace: 1, Name: "there"}.Encode()
@@ -277,10 +277,10 @@ func TestWhatStandsAroundSpansStays(t *testing.T) {
 	}
 }
 
-// TestWeightsStayHonest: over many traces, the weights of the forwarded spans add up to the number
+// TestWeights_AddUp: over many traces, the weights of the forwarded spans add up to the number
 // of all spans, and of all errors, even if traces with errors are always kept. The tolerance is six
 // standard deviations.
-func TestWeightsStayHonest(t *testing.T) {
+func TestWeights_AddUp(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const traces = 4000
 	for _, k := range []sampling.Policy{
@@ -311,8 +311,8 @@ func TestWeightsStayHonest(t *testing.T) {
 	}
 }
 
-// TestAWarmSampleAllocatesNothing: a Sample allocates nothing per span after warm-up.
-func TestAWarmSampleAllocatesNothing(t *testing.T) {
+// TestSample_AllocatesNothing: a Sample allocates nothing per span after warm-up.
+func TestSample_AllocatesNothing(t *testing.T) {
 	r, k, s, left := decoded(otlptest.Web(100)), &sampling.Policy{
 		Share:  0.3,
 		Errors: true,
@@ -332,9 +332,9 @@ func TestAWarmSampleAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestWhichSpansAreSaidToGoOn: IsSelected agrees with the forwarded body, and reports true if
+// TestIsSelected_MatchesForwardedBody: IsSelected agrees with the forwarded body, and reports true if
 // Select made no decisions.
-func TestWhichSpansAreSaidToGoOn(t *testing.T) {
+func TestIsSelected_MatchesForwardedBody(t *testing.T) {
 	r := decoded(otlptest.SDKRequest(otlptest.Span{Trace: 1}, otlptest.Span{Trace: 1 << 55}))
 	s := &sampling.Sample{}
 	for _, test := range []struct {

@@ -19,9 +19,9 @@ func markedSize(t *testing.T, body []byte, k *sampling.Policy) []byte {
 	return got
 }
 
-// TestResourcesSayThatTheyAreCounted: each resource with spans is marked once, and nothing else in
+// TestMark_EachResource: each resource with spans is marked once, and nothing else in
 // the body changes, wherever the resource is.
-func TestResourcesSayThatTheyAreCounted(t *testing.T) {
+func TestMark_EachResource(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	unknown := func(text string) []byte { return otlptest.Field(nil, 100, []byte(text)) }
 	service := otlptest.Field(nil, 1, otlptest.Attribute{"service.name", "shop"}.Encode())
@@ -101,9 +101,9 @@ func TestResourcesSayThatTheyAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhatOthersHaveCountedIsNotMarked: a resource that the client marked as counted is not
+// TestMark_CountedResourceIsUnchanged: a resource that the client marked as counted is not
 // changed, whatever the value of its mark is.
-func TestWhatOthersHaveCountedIsNotMarked(t *testing.T) {
+func TestMark_CountedResourceIsUnchanged(t *testing.T) {
 	spans := [][]otlptest.Span{{{Name: "x", ID: 1}}}
 	theirs := otlptest.Resource{Attributes: []otlptest.Attribute{{otlp.StatsComputed, "yes"}}, Scopes: spans}
 	r := decoded(otlptest.Request(theirs, otlptest.Resource{Scopes: spans}))

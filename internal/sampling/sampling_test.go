@@ -8,8 +8,8 @@ import (
 	. "github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// TestAShareIsRead as it is given, and an invalid share is rejected.
-func TestAShareIsRead(t *testing.T) {
+// TestShare_Parsed as it is given, and an invalid share is rejected.
+func TestShare_Parsed(t *testing.T) {
 	for text, want := range map[string]Policy{
 		"0.05":                {Share: 0.05},
 		"1,errors":            {Share: 1, Errors: true},

@@ -7,7 +7,7 @@ import (
 
 // A field of the common origin has the value of both origins if they agree, and otherwise the value of
 // neither.
-func TestWhatOriginsHaveInCommonIsTrueOfBoth(t *testing.T) {
+func TestCommonOrigin_TrueOfBoth(t *testing.T) {
 	var same Origin
 	fields := reflect.ValueOf(&same).Elem()
 	for i := range fields.NumField() {

@@ -17,7 +17,7 @@ const places = `
 
 // A text or list field of Key that is missing from the labels table would have no budget and no maximum
 // length.
-func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
+func TestLabels_EveryFieldOfKey(t *testing.T) {
 	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics"}
 	described := map[uintptr]Label{}
 	var k Key
@@ -52,7 +52,7 @@ func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 }
 
 // A field that is missing from an entry of the table would mean a limit of 0.
-func TestEveryLabelIsDescribed(t *testing.T) {
+func TestLabels_EntriesAreComplete(t *testing.T) {
 	names := map[string]bool{WholeKey.String(): true}
 	if found, ok := ParseLabel("http_status"); !ok || found != LabelHTTPStatus || found.Budget() == 0 {
 		t.Error("the status has no budget")
@@ -75,7 +75,7 @@ func TestEveryLabelIsDescribed(t *testing.T) {
 }
 
 // The test sets one label of two equal keys after the other, and expects them to differ.
-func TestEveryLabelTellsKeysApart(t *testing.T) {
+func TestLabels_EachDistinguishesKeys(t *testing.T) {
 	seen := map[string]Label{}
 	for l := range EndOfLists {
 		var k Key

@@ -8,7 +8,7 @@ import (
 )
 
 // The expected names were computed with the Datadog agent's own code, which was also compared with three million random names.
-func TestNamesAsTheAgentWritesThem(t *testing.T) {
+func TestNormalize_NamesAsInAgent(t *testing.T) {
 	for _, test := range []struct{ name, service, operation string }{
 		{"", "unnamed-go-service", "unnamed_operation"},
 		{"shop", "shop", "shop"},
@@ -70,7 +70,7 @@ func TestText(t *testing.T) {
 
 // For any key, the normalized key is valid UTF-8 and within all limits, Normalize reports whether it
 // changed the key, and a second call changes nothing.
-func TestNormalizeProperties(t *testing.T) {
+func TestNormalize_Properties(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	text := func() string {
 		b := make([]byte, rnd.IntN(1+rnd.IntN(300)))
@@ -115,7 +115,7 @@ func TestNormalizeProperties(t *testing.T) {
 }
 
 // Two different keys never have the same encoding.
-func TestCanonicalTellsKeysApart(t *testing.T) {
+func TestCanonical_DistinguishesKeys(t *testing.T) {
 	keys := []Key{
 		{},
 		{Service: "a"},
@@ -152,7 +152,7 @@ func TestCanonicalTellsKeysApart(t *testing.T) {
 }
 
 // The test checks names and texts in which a single byte, at any position, has any value.
-func TestEightBytesAtATimeSayWhatEachByteSays(t *testing.T) {
+func TestNormalize_EightBytesAtATime(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(20, 11))
 	const good = "abcxyz019.-/:_AZ"
 	for range 300_000 {

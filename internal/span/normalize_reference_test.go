@@ -154,7 +154,7 @@ func checkNormalize(t *testing.T, k *Key, lang string) {
 	}
 }
 
-func TestNormalizeAgreesWithTheReference(t *testing.T) {
+func TestNormalize_AgreesWithReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 9))
 	alphabets := [...]string{
 		"abcdefghijklmnopqrstuvwxyz0123456789-./:", "abcXYZ019_.", "a_.", "aZ é中\xff\xc3", "\xff\xfe\x80",

@@ -23,7 +23,7 @@ func TestNormalize_CutsWithoutCopying(t *testing.T) {
 }
 
 // The test uses short texts and small limits, so that invalid bytes are often at the limit.
-func TestTextAgreesWithTheReference(t *testing.T) {
+func TestText_AgreesWithReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 1))
 	parts := []string{"a", "é", "日", "🍣", "\xff", "\xc3", "\xf0\x9f", "\xe6\x97", "\x80", "\x80\x80"}
 	for range 300_000 {

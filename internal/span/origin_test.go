@@ -8,7 +8,7 @@ import (
 )
 
 // The test sets all fields by reflection, so that it covers fields that are added later.
-func TestOfAnOriginEveryFieldIsBoundedAndCloned(t *testing.T) {
+func TestOrigin_FieldsAreBoundedAndCloned(t *testing.T) {
 	var origin Origin
 	fields := reflect.ValueOf(&origin).Elem()
 	for i := range fields.NumField() {
@@ -39,7 +39,7 @@ func TestOfAnOriginEveryFieldIsBoundedAndCloned(t *testing.T) {
 }
 
 // Attributes are returned in the order in which they were appended, up to MaxAttributes bytes in total.
-func TestAttributesAreReadAsTheyWereAppended(t *testing.T) {
+func TestAttributes_RoundTrip(t *testing.T) {
 	var text []byte
 	for _, said := range [][2]string{
 		{"k8s.pod.name", "shop-1"},
@@ -70,7 +70,7 @@ func TestAttributesAreReadAsTheyWereAppended(t *testing.T) {
 }
 
 // Only an origin with attributes loses the fields that identify its process.
-func TestAnOriginOfAServiceSaysNothingOfAProcess(t *testing.T) {
+func TestOrigin_OfServiceHasNoProcess(t *testing.T) {
 	o := Origin{Service: "shop", Env: "prod", Host: "h", ContainerID: "c", RuntimeID: "r"}
 	if got := o.WithoutInstance(); got != o {
 		t.Errorf("%+v", got)
@@ -82,7 +82,7 @@ func TestAnOriginOfAServiceSaysNothingOfAProcess(t *testing.T) {
 }
 
 // The origin is still recognized as one of an OpenTelemetry SDK.
-func TestAServiceAloneHasNoVersionAndNoProcess(t *testing.T) {
+func TestOrigin_ServiceOnly(t *testing.T) {
 	o := Origin{
 		Service: "shop", Env: "prod", Lang: "go", Version: "1", Host: "h", ContainerID: "c", RuntimeID: "r",
 		GitCommitSHA: "g", Attributes: "a", TracerVersion: "otlp-1.2.3", LangVersion: "1",

@@ -8,7 +8,7 @@ import (
 // Blocked replaces the value of an additional tag, as in the concentrators of the agent and the tracers, if
 // the value is longer than 200 bytes, however long the key is. A peer tag is truncated as a whole. A value
 // that is already Blocked stays unchanged.
-func TestAnAdditionalTagThatIsTooLongSaysSo(t *testing.T) {
+func TestTags_TooLongAdditionalIsBlocked(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for _, c := range []struct {
 		of           Label

@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestStatusGolden compares the JSON of a status with a value in every field with a golden file. Any change of the
+// TestStatus_Golden compares the JSON of a status with a value in every field with a golden file. Any change of the
 // file changes a stable format: only add fields, and run the test with -update, or increment StatusSchema.
-func TestStatusGolden(t *testing.T) {
+func TestStatus_Golden(t *testing.T) {
 	var status Status
 	fill(reflect.ValueOf(&status).Elem(), new(int))
 	got, err := json.MarshalIndent(status, "", "  ")
@@ -80,9 +80,9 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// TestDocumentListsEveryField checks that docs/status-api.md lists exactly the fields of Status, with list elements
+// TestDocs_ListEveryField checks that docs/status-api.md lists exactly the fields of Status, with list elements
 // as [] and map values as {}.
-func TestDocumentListsEveryField(t *testing.T) {
+func TestDocs_ListEveryField(t *testing.T) {
 	program := map[string]bool{}
 	paths(reflect.TypeFor[Status](), "", program)
 	text, err := os.ReadFile("../../docs/status-api.md")
@@ -132,8 +132,8 @@ func paths(t reflect.Type, at string, into map[string]bool) {
 	}
 }
 
-// TestStatusIsBounded checks that all lists are present without any client, and not null.
-func TestStatusIsBounded(t *testing.T) {
+// TestStatus_ListsWithoutClients checks that all lists are present without any client, and not null.
+func TestStatus_ListsWithoutClients(t *testing.T) {
 	text, err := json.Marshal(startServer(t, Config{}).Status())
 	if err != nil {
 		t.Fatal(err)

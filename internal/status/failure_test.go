@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestWhatCantBeEncodedIsAnErrorThatSaysSo checks that the response is an error and not empty, and that repeated
+// TestStatus_UnencodableIsAnError checks that the response is an error and not empty, and that repeated
 // requests are logged once.
-func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
+func TestStatus_UnencodableIsAnError(t *testing.T) {
 	var log bytes.Buffer
 	failures := newFailureLog(slog.New(slog.NewTextHandler(&log, nil)))
 	for _, value := range []any{math.Inf(1), Status{Process: Process{UptimeSeconds: math.NaN()}}} {
@@ -32,8 +32,8 @@ func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesIsNoFailure checks that a scraper that disconnects causes no error in the log.
-func TestWhoLeavesIsNoFailure(t *testing.T) {
+// TestMetrics_DisconnectIsNoError checks that a scraper that disconnects causes no error in the log.
+func TestMetrics_DisconnectIsNoError(t *testing.T) {
 	var log bytes.Buffer
 	failures := newFailureLog(slog.New(slog.NewTextHandler(&log, nil)))
 	left := &net.OpError{Op: "write", Err: errors.New("connection reset by peer")}

@@ -93,8 +93,8 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestDocumentListsEveryMetric checks that docs/metrics.md lists exactly the exported metrics, with their labels.
-func TestDocumentListsEveryMetric(t *testing.T) {
+// TestDocs_ListEveryMetric checks that docs/metrics.md lists exactly the exported metrics, with their labels.
+func TestDocs_ListEveryMetric(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(&collector{
 		rooms(t), "test", 1, memory.None, none, none, func() int { return 0 },
@@ -139,8 +139,8 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 	}
 }
 
-// TestReasonsArePresentFromTheStart checks that each reason is present with a value of 0.
-func TestReasonsArePresentFromTheStart(t *testing.T) {
+// TestMetrics_ReasonsFromStart checks that each reason is present with a value of 0.
+func TestMetrics_ReasonsFromStart(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(&collector{
 		rooms(t), "test", 1, memory.None, none, none, func() int { return 0 },
@@ -218,7 +218,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-func TestLivenessNoticesASealerThatStands(t *testing.T) {
+func TestLiveness_StalledSealer(t *testing.T) {
 	sources := rooms(t)
 	s := &probes{sources: &sources, interval: time.Nanosecond}
 	time.Sleep(time.Microsecond)

@@ -12,9 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 )
 
-// TestControlCharactersAreShownInStatus checks that /status escapes the control characters of labels, so that a
+// TestStatus_ControlCharactersAreEscaped checks that /status escapes the control characters of labels, so that a
 // terminal shows them, and that the decoded JSON has the original label.
-func TestControlCharactersAreShownInStatus(t *testing.T) {
+func TestStatus_ControlCharactersAreEscaped(t *testing.T) {
 	const label = "GET /\u202egpj.exe\u2069\u009b2J"
 	from := rooms(t)
 	var err error

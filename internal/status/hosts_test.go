@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestNoPageFromElsewhereReadsTheStatus sends requests with foreign host names, as browsers do for a DNS rebinding
+// TestStatus_ForeignHostNamesAreRefused sends requests with foreign host names, as browsers do for a DNS rebinding
 // attack. The page and the status are refused; metrics and probes are served.
-func TestNoPageFromElsewhereReadsTheStatus(t *testing.T) {
+func TestStatus_ForeignHostNamesAreRefused(t *testing.T) {
 	s := startServer(t, Config{Hosts: []string{"Stats.Example"}, Debug: true})
 	own, err := os.Hostname()
 	if err != nil {

@@ -69,9 +69,9 @@ func slowly(t *testing.T, config Config, end chan struct{}) (s *Server, began ch
 
 const slowRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\nSlow: 1\r\nConnection: close\r\n\r\n"
 
-// TestProbesGetThroughHalfSentRequests repeatedly fills all connections with incomplete requests. Each probe gets a
+// TestProbes_AmongIncompleteRequests repeatedly fills all connections with incomplete requests. Each probe gets a
 // response, because the oldest connection is evicted.
-func TestProbesGetThroughHalfSentRequests(t *testing.T) {
+func TestProbes_AmongIncompleteRequests(t *testing.T) {
 	for _, half := range []string{"", "GET /livez HTT", "GET /metrics HTTP/1.1\r\nHost: x\r\n"} {
 		s := unhurried(t)
 		inside := crowd(t, s, half)
@@ -90,9 +90,9 @@ func TestProbesGetThroughHalfSentRequests(t *testing.T) {
 	}
 }
 
-// TestWhoIsAnsweredDoesNotGiveWay floods the server with incomplete requests during a slow response. The response
+// TestConnections_BusyAreNotEvicted floods the server with incomplete requests during a slow response. The response
 // is completed. The evicted connections are counted.
-func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
+func TestConnections_BusyAreNotEvicted(t *testing.T) {
 	end := make(chan struct{})
 	s, began := slowly(t, Config{}, end)
 	slow := dial(t, s, slowRequest)
@@ -130,9 +130,9 @@ func TestTLS_BusyConnectionIsNotEvicted(t *testing.T) {
 	}
 }
 
-// TestAnsweredConnectionsGiveWayInTheEnd fills all connections with unfinished responses. A probe still gets
+// TestConnections_UnfinishedResponsesAreEvicted fills all connections with unfinished responses. A probe still gets
 // through.
-func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
+func TestConnections_UnfinishedResponsesAreEvicted(t *testing.T) {
 	s, began := slowly(t, Config{}, nil)
 	crowd(t, s, slowRequest)
 	for range MaxConnections {
@@ -143,8 +143,8 @@ func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreForgotten checks that closed connections free their slots.
-func TestConnectionsAreForgotten(t *testing.T) {
+// TestConnections_ClosedFreeSlots checks that closed connections free their slots.
+func TestConnections_ClosedFreeSlots(t *testing.T) {
 	s := unhurried(t)
 	for range 2 * MaxConnections {
 		conn := dial(t, s, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

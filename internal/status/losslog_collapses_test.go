@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestCollapsesAreLogged runs the log for an hour of fake time, with labels that collapse during some minutes.
-func TestCollapsesAreLogged(t *testing.T) {
+// TestLog_Collapses runs the log for an hour of fake time, with labels that collapse during some minutes.
+func TestLog_Collapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the race detector does not see the order of timers in a synctest bubble
 		var out lockedBuffer
@@ -80,9 +80,9 @@ func TestCollapsesAreLogged(t *testing.T) {
 	})
 }
 
-// TestTheLogSaysWhatIsMasked checks that each line has the masked keys since the previous line, and that there is
+// TestLog_Masks checks that each line has the masked keys since the previous line, and that there is
 // no line without any.
-func TestTheLogSaysWhatIsMasked(t *testing.T) {
+func TestLog_Masks(t *testing.T) {
 	var out bytes.Buffer
 	masked := map[string]uint64{"resource": 5, "http_endpoint": 0}
 	log := LossLog{

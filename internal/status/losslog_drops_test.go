@@ -13,10 +13,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
-// TestDropsAreLogged runs the log for minutes of fake time, with a tracer that loses spans. The first line comes
+// TestLog_Drops runs the log for minutes of fake time, with a tracer that loses spans. The first line comes
 // soon, and then at most one per minute. Each line has the drops since the previous line by reason, and the tracer
 // with the most drops. The last line comes at shutdown.
-func TestDropsAreLogged(t *testing.T) {
+func TestLog_Drops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the race detector does not see the order of timers in a synctest bubble
 		var out lockedBuffer

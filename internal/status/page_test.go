@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestPageIsWhole requests the page and everything that it references, like a browser. Each file must exist, with
+// TestPage_IsComplete requests the page and everything that it references, like a browser. Each file must exist, with
 // the right content type and policy. All references must be relative and within the page.
-func TestPageIsWhole(t *testing.T) {
+func TestPage_IsComplete(t *testing.T) {
 	s := startServer(t, Config{})
 	references := regexp.MustCompile(`(?:href|src)="([^"#]+)"|from "([^"]+)"|url\(([^)]+)\)`)
 	asked := map[string]bool{"": true}
@@ -60,9 +60,9 @@ func TestPageIsWhole(t *testing.T) {
 	}
 }
 
-// TestPageNeverReadsMarkup searches the page for code that could interpret a label as HTML. The content security
+// TestPage_InterpretsNoMarkup searches the page for code that could interpret a label as HTML. The content security
 // policy would block such code, but there must not be any.
-func TestPageNeverReadsMarkup(t *testing.T) {
+func TestPage_InterpretsNoMarkup(t *testing.T) {
 	files, err := pageFiles.ReadDir("page")
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +80,8 @@ func TestPageNeverReadsMarkup(t *testing.T) {
 	}
 }
 
-// TestPageHasAdviceForEachReason checks that the page has advice for exactly the existing reasons.
-func TestPageHasAdviceForEachReason(t *testing.T) {
+// TestPage_AdviceForEachReason checks that the page has advice for exactly the existing reasons.
+func TestPage_AdviceForEachReason(t *testing.T) {
 	text, err := pageFiles.ReadFile("page/advice.js")
 	if err != nil {
 		t.Fatal(err)

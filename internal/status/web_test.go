@@ -107,9 +107,9 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestProbesGetThroughABrokenWebConfig makes the file or its certificate invalid after the start. Probes are
+// TestProbes_InvalidWebConfig makes the file or its certificate invalid after the start. Probes are
 // served, over TLS with the last valid certificate, and all other requests fail. A fixed file is used again.
-func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
+func TestProbes_InvalidWebConfig(t *testing.T) {
 	certificate, key := selfSigned(t)
 	encrypted := "tls_server_config:\n  cert_file: " + certificate + "\n  key_file: " + key + "\n" + users
 	for what, c := range map[string]struct{ scheme, good, broken string }{
@@ -164,8 +164,8 @@ func statusOf(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-// TestUnusableWebConfig checks that New returns an error before it listens.
-func TestUnusableWebConfig(t *testing.T) {
+// TestWebConfig_Unusable checks that New returns an error before it listens.
+func TestWebConfig_Unusable(t *testing.T) {
 	for _, file := range []string{
 		filepath.Join(t.TempDir(), "missing"), webConfig(t, "tls_server_config: 7"),
 		webConfig(t, "basic_auth_users:\n  a: plain"), webConfig(t, "no_such_key: 1"),
@@ -177,7 +177,7 @@ func TestUnusableWebConfig(t *testing.T) {
 	}
 }
 
-func TestProfilesOnlyWithDebug(t *testing.T) {
+func TestProfiles_OnlyWithDebug(t *testing.T) {
 	for debug, want := range map[bool]int{false: http.StatusNotFound, true: http.StatusOK} {
 		s := startServer(t, Config{Debug: debug})
 		for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline"} {

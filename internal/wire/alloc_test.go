@@ -6,7 +6,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-func TestTheHotPathAllocatesNothing(t *testing.T) {
+func TestHotPath_AllocatesNothing(t *testing.T) {
 	key := span.Key{
 		Service:        "shop",
 		Operation:      "http.request",

@@ -32,7 +32,7 @@ func roundTrip[M any](t *testing.T, m M, frame []byte, decode func([]byte) (M, e
 	}
 }
 
-func TestColdMessagesRoundTrip(t *testing.T) {
+func TestColdMessages_RoundTrip(t *testing.T) {
 	long := strings.Repeat("long ", 20_000)
 	features := Features{
 		Stats: true, PeerTags: []string{"a", ""}, SpanKinds: []string{"server"},
@@ -66,7 +66,7 @@ func TestColdMessagesRoundTrip(t *testing.T) {
 	roundTrip(t, Bye{}, AppendBye(nil, &Bye{}), DecodeBye)
 }
 
-func TestFieldsOfLaterVersionsAreSkipped(t *testing.T) {
+func TestFields_OfLaterVersionsAreSkipped(t *testing.T) {
 	later := []byte("\xa5later\x82\xa1a\x93\x01\xc0\xcb\x00\x00\x00\x00\x00\x00\x00\x00\x07\xc4\x01\xff")
 	for _, v := range loadVectors(t) {
 		kind, body, err := Split(v.bytesOf(t)[HeaderLen:])
@@ -87,7 +87,7 @@ func TestFieldsOfLaterVersionsAreSkipped(t *testing.T) {
 }
 
 // A field without a struct tag would not be transmitted.
-func TestFieldsAreCalledAsTheirNames(t *testing.T) {
+func TestFields_HaveStructTags(t *testing.T) {
 	for _, message := range []any{span.Origin{}, Hello{}, Welcome{}, Features{}, Flush{}, Bye{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(message)) {
 			name, _ := fieldName(field)
@@ -101,7 +101,7 @@ func TestFieldsAreCalledAsTheirNames(t *testing.T) {
 	}
 }
 
-func TestALongListIsCutByItsWriter(t *testing.T) {
+func TestList_LongIsCutByWriter(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		list         []string
@@ -129,7 +129,7 @@ func slicesOf(s string, n int) []string {
 	return list
 }
 
-func TestALongListIsRefusedByItsReader(t *testing.T) {
+func TestList_LongIsRefusedByReader(t *testing.T) {
 	list := slicesOf(strings.Repeat("x", 65), 1024)
 	body, err := library.Marshal(map[string]any{"peer_tags": list})
 	if err != nil {
@@ -140,7 +140,7 @@ func TestALongListIsRefusedByItsReader(t *testing.T) {
 	}
 }
 
-func TestLostHoldsAsManyReasonsAsItMay(t *testing.T) {
+func TestLost_MaximumReasons(t *testing.T) {
 	lost := Lost{}
 	for i := range MaxLost {
 		lost[fmt.Sprint(i)] = 1
@@ -153,7 +153,7 @@ func TestLostHoldsAsManyReasonsAsItMay(t *testing.T) {
 }
 
 // The largest messages of a daemon are within the limit that clients accept.
-func TestADaemonsMessagesFitADefaultFrame(t *testing.T) {
+func TestDaemonMessages_FitDefaultFrame(t *testing.T) {
 	list := slicesOf(strings.Repeat("x", 64), 1024)
 	frame := AppendWelcome(nil,
 		&Welcome{Features: Features{PeerTags: list, SpanKinds: list, IgnoreResources: list}})
@@ -178,7 +178,7 @@ func checkValid(t *testing.T, body []byte) {
 }
 
 // The test checks every lead byte, followed by enough, too many and too few bytes.
-func TestValidateAgreesWithTheLibrary(t *testing.T) {
+func TestValidate_AgreesWithLibrary(t *testing.T) {
 	for lead := range 256 {
 		for length := range 64 {
 			for _, fill := range []byte{0, 1, 2} {

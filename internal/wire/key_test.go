@@ -61,7 +61,7 @@ func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	return true
 }
 
-func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
+func TestDecodeKey_AgreesWithLibrary(t *testing.T) {
 	keys := 20_000
 	if testing.Short() {
 		keys = 2_000
@@ -84,7 +84,7 @@ func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
 	}
 }
 
-func TestEqualKeysHaveEqualBytes(t *testing.T) {
+func TestAppendKey_EqualKeysHaveEqualBytes(t *testing.T) {
 	g := newGenerator(13, false)
 	for range 2_000 {
 		k := g.key()
@@ -102,7 +102,7 @@ func TestEqualKeysHaveEqualBytes(t *testing.T) {
 	}
 }
 
-func TestAppendKeyEndsWithTheLastLabelThatIsSet(t *testing.T) {
+func TestAppendKey_EndsWithLastSetLabel(t *testing.T) {
 	for _, c := range []struct {
 		elements int
 		set      func(k *span.Key)
@@ -130,7 +130,7 @@ func TestAppendKeyEndsWithTheLastLabelThatIsSet(t *testing.T) {
 	}
 }
 
-func TestAppendKeyWritesNoMoreTagsThanAreRead(t *testing.T) {
+func TestAppendKey_WritesReadableNumberOfTags(t *testing.T) {
 	k := span.Key{PeerTags: make([]string, 1000)}
 	decoded, err := decodeKey(AppendKey(nil, &k))
 	if err != nil || len(decoded.PeerTags) != maxKeyTags {
@@ -138,7 +138,7 @@ func TestAppendKeyWritesNoMoreTagsThanAreRead(t *testing.T) {
 	}
 }
 
-func TestDecodeKeyErrorNamesTheLabel(t *testing.T) {
+func TestDecodeKey_ErrorNamesLabel(t *testing.T) {
 	_, err := decodeKey([]byte{0x94, 0xa0, 0xa0, 0xa0, 0x07})
 	if err == nil || !strings.Contains(err.Error(), "element 3: expected the type") {
 		t.Errorf("error %v, want it to name element 3, the type", err)

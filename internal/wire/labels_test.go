@@ -8,7 +8,7 @@ import (
 )
 
 // The test encodes and decodes keys with one label each.
-func TestEveryLabelTravels(t *testing.T) {
+func TestLabels_EachRoundTrips(t *testing.T) {
 	for l := range span.EndOfLists {
 		var k span.Key
 		if l < span.FirstList {

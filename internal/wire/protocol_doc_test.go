@@ -25,8 +25,8 @@ func readPage(t *testing.T, name string) string {
 	return string(page)
 }
 
-// TestDocumentedBytesAreTheVectors compares the hex in docs/write-a-client.md with the vectors that it names.
-func TestDocumentedBytesAreTheVectors(t *testing.T) {
+// TestDocs_BytesAreTheVectors compares the hex in docs/write-a-client.md with the vectors that it names.
+func TestDocs_BytesAreTheVectors(t *testing.T) {
 	frames := map[string]string{}
 	for _, v := range loadVectors(t) {
 		frames[v.Name] = v.Frame
@@ -46,7 +46,7 @@ func TestDocumentedBytesAreTheVectors(t *testing.T) {
 }
 
 // Every field name of the protocol is in the documentation.
-func TestEveryNameIsDocumented(t *testing.T) {
+func TestDocs_HaveEveryName(t *testing.T) {
 	doc := readProtocol(t)
 	var names []string
 	for kind := TypeHello; kind.isKnown(); kind++ {
@@ -69,7 +69,7 @@ func TestEveryNameIsDocumented(t *testing.T) {
 }
 
 // The budgets in the documentation are the defaults of the labels.
-func TestDocumentedBudgetsAreTheDefaults(t *testing.T) {
+func TestDocs_BudgetsAreTheDefaults(t *testing.T) {
 	doc := readProtocol(t)
 	for label := range span.WholeKey {
 		if says := fmt.Sprintf("`%s` %d", label, label.Budget()); !strings.Contains(doc, says) {

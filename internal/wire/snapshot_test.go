@@ -72,7 +72,7 @@ func checkSpans(t *testing.T, body []byte) (wellFormed bool) {
 	return ok
 }
 
-func TestWalkerAgreesWithTheLibrary(t *testing.T) {
+func TestWalker_AgreesWithLibrary(t *testing.T) {
 	snapshots := comparedSnapshots
 	if testing.Short() {
 		snapshots = 10_000
@@ -96,7 +96,7 @@ func TestWalkerAgreesWithTheLibrary(t *testing.T) {
 	}
 }
 
-func TestWalkedSnapshotsAreWhatWasAppended(t *testing.T) {
+func TestWalkSpans_RoundTrip(t *testing.T) {
 	ends := []int64{0, 1, -1, -33, 1 << 40, math.MaxInt64, math.MinInt64, 1_800_000_000_000_000_000}
 	durations := []uint64{
 		0, 127, 128, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1,
@@ -132,7 +132,7 @@ func TestWalkedSnapshotsAreWhatWasAppended(t *testing.T) {
 	}
 }
 
-func TestWalkSpansLen(t *testing.T) {
+func TestWalkSpans_Len(t *testing.T) {
 	walker, err := WalkSpans([]byte{msgpack.FixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1, 0})
 	if err != nil || walker.Len() != 2 {
 		t.Fatalf("Len %d, error %v, want 2", walker.Len(), err)
@@ -144,7 +144,7 @@ func TestWalkSpansLen(t *testing.T) {
 	}
 }
 
-func TestWalkSpansBelievesNoCountThatCannotBe(t *testing.T) {
+func TestWalkSpans_ImpossibleCount(t *testing.T) {
 	body := []byte{msgpack.FixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1}
 	if walker, err := WalkSpans(body); !errors.Is(err, ErrMalformed) || walker.Len() != 0 {
 		t.Errorf("Len %d, error %v, want ErrMalformed before the walk", walker.Len(), err)
@@ -152,7 +152,7 @@ func TestWalkSpansBelievesNoCountThatCannotBe(t *testing.T) {
 }
 
 // A batch that is truncated at any position is an error, and no byte beyond its end is read.
-func TestEveryCutOfABatchIsMalformed(t *testing.T) {
+func TestWalkSpans_TruncatedAtAnyPosition(t *testing.T) {
 	for name, snapshot := range map[string][]byte{
 		"short number": AppendNumbered(nil, 1, 1<<20, 1<<60, span.Error, 1),
 		"uint8 number": AppendNumbered(nil, 200, 1<<20, 1<<60, span.Error, 1),
@@ -173,7 +173,7 @@ func TestEveryCutOfABatchIsMalformed(t *testing.T) {
 	}
 }
 
-func TestUnknownFlagsAreNotAppended(t *testing.T) {
+func TestFlags_UnknownAreNotAppended(t *testing.T) {
 	body := AppendNumbered([]byte{msgpack.FixArray | 1}, 1, 2, 3, ^span.Flags(0), 1)
 	all, err := walkAll(body)
 	if err != nil || all[0].Flags != span.KnownFlags {
@@ -181,7 +181,7 @@ func TestUnknownFlagsAreNotAppended(t *testing.T) {
 	}
 }
 
-func TestWalkerStaysAtItsError(t *testing.T) {
+func TestWalker_StaysAtError(t *testing.T) {
 	walker, err := WalkSpans([]byte{msgpack.FixArray | 2, 0x94, 1, 1, 1, 9, 0x94, 1, 1, 1, 0})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestWalkerStaysAtItsError(t *testing.T) {
 	}
 }
 
-func TestAWalkedKeyCannotGrowIntoTheMessage(t *testing.T) {
+func TestWalker_KeyCannotGrowIntoMessage(t *testing.T) {
 	frame := BeginSpans(nil)
 	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 1)         // for the fast path
 	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 2)         // not for the fast path
@@ -234,7 +234,7 @@ func TestValidWeight(t *testing.T) {
 }
 
 // The position of the error is the start of the weight, however many bytes it has.
-func TestAWeightThatIsNoneIsTheFault(t *testing.T) {
+func TestWeight_ErrorPosition(t *testing.T) {
 	for _, weight := range [][]byte{{0}, {0xff}, {0xca, 0x7f, 0xc0, 0, 0}, {0xcf, 1, 0, 0, 0, 0, 0, 0, 0}} {
 		body := append([]byte{0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0}, weight...)
 		walker, err := WalkSpans(body)
@@ -248,7 +248,7 @@ func TestAWeightThatIsNoneIsTheFault(t *testing.T) {
 }
 
 // A numbered snapshot has the same encoding whether the buffer is large enough for the fast path or not.
-func TestNumberedWithRoomAgrees(t *testing.T) {
+func TestNumbered_WithRoomAgrees(t *testing.T) {
 	values := []uint64{
 		0, 1, 127, 128, 255, 256, 65535, 65536, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63,
 		1<<64 - 1,

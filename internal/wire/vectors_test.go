@@ -65,7 +65,7 @@ func allVectors() []vector {
 	return slices.Concat(coldVectors, defineVectors, spansVectors, keyVectors, widthVectors, malformedVectors)
 }
 
-func TestVectorsFileIsWhatTheTablesSay(t *testing.T) {
+func TestVectors_FileMatchesTables(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("[\n")
 	for i, v := range allVectors() {
@@ -97,7 +97,7 @@ func TestVectorsFileIsWhatTheTablesSay(t *testing.T) {
 	}
 }
 
-func TestVectorNamesAreUnique(t *testing.T) {
+func TestVectors_UniqueNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, v := range allVectors() {
 		if seen[v.Name] {
@@ -122,7 +122,7 @@ func loadVectors(t testing.TB) []vector {
 	return vectors
 }
 
-func TestVectorsDecodeToTheirMeaning(t *testing.T) {
+func TestVectors_DecodeToTheirMeaning(t *testing.T) {
 	for _, v := range loadVectors(t) {
 		t.Run(v.Name, func(t *testing.T) {
 			frame := v.bytesOf(t)
@@ -149,7 +149,7 @@ func TestVectorsDecodeToTheirMeaning(t *testing.T) {
 	}
 }
 
-func TestCanonicalVectorsReencodeByteForByte(t *testing.T) {
+func TestVectors_CanonicalReencodeByteForByte(t *testing.T) {
 	canonical := 0
 	for _, v := range loadVectors(t) {
 		if !v.Canonical {

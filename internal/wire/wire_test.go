@@ -29,7 +29,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestSplitRefuses(t *testing.T) {
+func TestSplit_Refuses(t *testing.T) {
 	for _, raw := range []string{
 		"", "\x92", "\x92\x05", "\x91\x05", "\x93\x05\x90\x90", "\x82\x05\x90",
 		"\x92\x00\x80", "\x92\x09\x80", "\x92\xff\x80", "\x92\xcd\x01", "\x92\xc0\x80",
@@ -47,7 +47,7 @@ func TestFrameLength(t *testing.T) {
 }
 
 // Clients append several messages to one buffer, so each function must write lengths within its own message only.
-func TestFramesFollowOneAnotherInOneBuffer(t *testing.T) {
+func TestFrames_SeveralInOneBuffer(t *testing.T) {
 	buffer := AppendFlush(nil, &Flush{ID: 1})
 	start := len(buffer)
 	buffer = AppendDefinition(BeginDefine(buffer), 3, AppendKey(nil, &span.Key{Service: "shop"}))
@@ -82,7 +82,7 @@ func TestTypeString(t *testing.T) {
 }
 
 // Left returns the position of every decoding error, and false for other errors.
-func TestAFaultKnowsItsPlace(t *testing.T) {
+func TestLeft_PositionOfError(t *testing.T) {
 	malformed := 0
 	for _, v := range loadVectors(t) {
 		frame := v.bytesOf(t)

@@ -45,10 +45,10 @@ func randomBounds(rnd *rand.Rand) (bounds []float64) {
 	return slices.Compact(bounds)
 }
 
-// TestClassicIsTheModels counts durations of all shapes in stores of grids with bounds of all
+// TestClassic_AgainstModel counts durations of all shapes in stores of grids with bounds of all
 // kinds, and reads several into one: the classic buckets are the model's of the truncated
 // durations, and sketch and histogram are the same as in the common grid.
-func TestClassicIsTheModels(t *testing.T) {
+func TestClassic_AgainstModel(t *testing.T) {
 	pages := map[uint]int{}
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
@@ -107,8 +107,8 @@ func TestClassicIsTheModels(t *testing.T) {
 	}
 }
 
-// TestMostBoundsHaveRoomInOnePage: 64, wherever they stand.
-func TestMostBoundsHaveRoomInOnePage(t *testing.T) {
+// TestClassic_MaximumBoundsInOnePage: 64, wherever they stand.
+func TestClassic_MaximumBoundsInOnePage(t *testing.T) {
 	for page := range allPages - 1 {
 		bounds := []float64{}
 		for step := range steps {
@@ -130,9 +130,9 @@ func TestMostBoundsHaveRoomInOnePage(t *testing.T) {
 	}
 }
 
-// TestClassicOfAnyGrid reads stores of grids with other bounds: of a grid that has more than
+// TestClassic_AnyGrid reads stores of grids with other bounds: of a grid that has more than
 // the wanted bounds all is exact, and in one that lacks them a bound is off by a bin at most.
-func TestClassicOfAnyGrid(t *testing.T) {
+func TestClassic_AnyGrid(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 8))
 	more := slices.Sorted(slices.Values(append([]float64{.003, .0061, .7, 3, 30}, connectorBounds...)))
 	exact, err := GridWith(more)
@@ -172,8 +172,8 @@ func TestClassicOfAnyGrid(t *testing.T) {
 	}
 }
 
-// TestClassicCountsWhatTracersHaveCounted: each bin as what it stands for, and what took no time.
-func TestClassicCountsWhatTracersHaveCounted(t *testing.T) {
+// TestClassic_BinsOfClients: each bin as what it stands for, and what took no time.
+func TestClassic_BinsOfClients(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for _, m := range someMappings {
 		library, err := m.Library()
@@ -200,9 +200,9 @@ func TestClassicCountsWhatTracersHaveCounted(t *testing.T) {
 	}
 }
 
-// TestABoundWithinAStep: truncation rounds down, so a duration above a bound by less than a step is
+// TestClassic_BoundWithinStep: truncation rounds down, so a duration above a bound by less than a step is
 // counted below it. If two bounds are within one step, the bucket of the second is empty.
-func TestABoundWithinAStep(t *testing.T) {
+func TestClassic_BoundWithinStep(t *testing.T) {
 	const step = 1 << 20 // nanoseconds, of durations near a second
 	value := uint64(Truncate(1e9))
 	bounds := []float64{float64(value) / 1e9, (float64(value) + step/2) / 1e9}
@@ -267,8 +267,8 @@ func TestCollapsedCells_AgreeWithModel(t *testing.T) {
 	}
 }
 
-// TestBoundsThatAreNone: invalid bounds have errors that name the problem.
-func TestBoundsThatAreNone(t *testing.T) {
+// TestBounds_Invalid: invalid bounds have errors that name the problem.
+func TestBounds_Invalid(t *testing.T) {
 	for _, c := range []struct {
 		bounds []float64
 		says   string

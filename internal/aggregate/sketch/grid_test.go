@@ -34,11 +34,11 @@ func bucketByDefinition(nanoseconds float64) int {
 	return bucket
 }
 
-// TestBinTableAgrees compares the bins of both grids with the library's mapping, and the
+// TestBinTable_Agrees compares the bins of both grids with the library's mapping, and the
 // buckets of the common one with their bounds, for every value that truncation can leave
 // of a duration, and for durations of every size. `make bench-sketch` does the same for a
 // hundred million.
-func TestBinTableAgrees(t *testing.T) {
+func TestBinTable_Agrees(t *testing.T) {
 	for step := range steps {
 		value := stepValue(step)
 		if value != truncate(uint64(value)) && value < 1<<63 && value == math.Trunc(value) {
@@ -83,7 +83,7 @@ func TestBinTableAgrees(t *testing.T) {
 
 // All prefixes of a truncated float64 that belong to a duration have an entry with the library's
 // bin. The others (negative, below one nanosecond, above 2^64, infinite) have no entry.
-func TestEveryPrefixIsADurationOrOutside(t *testing.T) {
+func TestBinTable_EveryPrefix(t *testing.T) {
 	for prefix := range uint64(1 << 21) {
 		value := math.Float64frombits(prefix << truncatedBits)
 		entry := prefix - one // wraps around below one
@@ -97,11 +97,11 @@ func TestEveryPrefixIsADurationOrOutside(t *testing.T) {
 	}
 }
 
-// TestCellsAreTheCoarsestThatTellBinsAndBucketsApart: going up through all values, the cell
+// TestCells_Coarsest: going up through all values, the cell
 // of the common grid changes when the bin or the bucket does, and only then; a page has the
 // cells of the 64 bins that it has in the agent's grid; and there are few cells more than
 // bounds of both.
-func TestCellsAreTheCoarsestThatTellBinsAndBucketsApart(t *testing.T) {
+func TestCells_Coarsest(t *testing.T) {
 	g, agent := CommonGrid(), AgentGrid()
 	cells := 1
 	for step := range steps {
@@ -139,9 +139,9 @@ func TestCellsAreTheCoarsestThatTellBinsAndBucketsApart(t *testing.T) {
 	}
 }
 
-// TestNoValueIsNearABound: whoever computes a value's bucket with another logarithm, at any
+// TestBuckets_NoValueNearBound: whoever computes a value's bucket with another logarithm, at any
 // scale, gets the same. A scale's bounds are among those of the next, so the finest says it.
-func TestNoValueIsNearABound(t *testing.T) {
+func TestBuckets_NoValueNearBound(t *testing.T) {
 	const rounding = 1e-9 // far more than a logarithm of float64 can be wrong by
 	for step := range steps {
 		exact := math.Log2(stepValue(step)/1e9) * (1 << MaxScale)
@@ -155,8 +155,8 @@ func TestNoValueIsNearABound(t *testing.T) {
 	}
 }
 
-// TestTruncateLeavesTenBits: rounding down, as the agent does it, for durations of every size.
-func TestTruncateLeavesTenBits(t *testing.T) {
+// TestTruncate_LeavesTenBits: rounding down, as the agent does it, for durations of every size.
+func TestTruncate_LeavesTenBits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 6))
 	for _, fixed := range []uint64{0, 1, 1023, 1024, 1025, 1 << 40, 1<<40 + 1<<30, math.MaxUint64} {
 		for _, ns := range []uint64{fixed, fixed >> 1, rnd.Uint64() >> rnd.IntN(64)} {

@@ -55,10 +55,10 @@ func (b *Buckets) equal(other *Buckets) bool {
 		slices.Equal(b.Counts, other.Counts)
 }
 
-// TestHistogramIsTheModels counts durations of all shapes in stores of the common grid,
+// TestHistogram_AgainstModel counts durations of all shapes in stores of the common grid,
 // and reads several of them into one histogram: it is what the model has of the truncated
 // durations, at whatever number of buckets. One histogram is used again and again.
-func TestHistogramIsTheModels(t *testing.T) {
+func TestHistogram_AgainstModel(t *testing.T) {
 	arena := NewArena(NewMemory(64<<20, CommonGrid()))
 	var h Histogram
 	scales := map[int32]bool{}
@@ -96,8 +96,8 @@ func TestHistogramIsTheModels(t *testing.T) {
 	}
 }
 
-// TestEveryValueHasItsBucket: each value that truncation leaves, at every scale.
-func TestEveryValueHasItsBucket(t *testing.T) {
+// TestHistogram_EveryValueHasBucket: each value that truncation leaves, at every scale.
+func TestHistogram_EveryValueHasBucket(t *testing.T) {
 	var h Histogram
 	var model histogramModel
 	g := CommonGrid()
@@ -113,10 +113,10 @@ func TestEveryValueHasItsBucket(t *testing.T) {
 	}
 }
 
-// TestBinsAreCountedAsWhatTheyStandFor: of tracers' mappings, and of stores in the agent's
+// TestHistogram_BinsOfMappings: of tracers' mappings, and of stores in the agent's
 // grid, a bin goes to the bucket of its mapping's value, and one that no duration can have
 // to the nearest that one can.
-func TestBinsAreCountedAsWhatTheyStandFor(t *testing.T) {
+func TestHistogram_BinsOfMappings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, m := range append(someMappings, Mapping{Gamma: 1.02, Offset: -1e4},
 		Mapping{Gamma: 1.02, Offset: 300}) {
@@ -161,9 +161,9 @@ func TestBinsAreCountedAsWhatTheyStandFor(t *testing.T) {
 	}
 }
 
-// TestHistogramWithoutMemory: of a store that collapsed its lowest cells early, the buckets
+// TestHistogram_WithoutMemory: of a store that collapsed its lowest cells early, the buckets
 // above the lowest are exact, and no span is lost.
-func TestHistogramWithoutMemory(t *testing.T) {
+func TestHistogram_WithoutMemory(t *testing.T) {
 	for name, draw := range shapes {
 		for _, bytes := range []int{0, ChunkBytes} {
 			rnd := rand.New(rand.NewPCG(3, uint64(bytes)))
@@ -194,8 +194,8 @@ func TestHistogramWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestHistogramHoldsTheLargestCounts adds up what no cycle can count.
-func TestHistogramHoldsTheLargestCounts(t *testing.T) {
+// TestHistogram_LargestCounts adds up what no cycle can count.
+func TestHistogram_LargestCounts(t *testing.T) {
 	var h Histogram
 	h.AddBins(OwnMapping, []Bin{{5, 1 << 62}, {6, 1 << 62}})
 	h.AddZeros(1 << 62)
@@ -205,9 +205,9 @@ func TestHistogramHoldsTheLargestCounts(t *testing.T) {
 	}
 }
 
-// TestBucketsAddUp: histograms of some spans each add up to that of all spans, whatever
+// TestBuckets_AddUp: histograms of some spans each add up to that of all spans, whatever
 // their scales are and in whatever order they come.
-func TestBucketsAddUp(t *testing.T) {
+func TestBuckets_AddUp(t *testing.T) {
 	var part, whole Histogram
 	lowered := 0
 	for name, draw := range shapes {
@@ -245,8 +245,8 @@ func TestBucketsAddUp(t *testing.T) {
 	}
 }
 
-// TestBucketsOfOneAreTheirOwn: buckets do not change when durations are added later.
-func TestBucketsOfOneAreTheirOwn(t *testing.T) {
+// TestBuckets_UnchangedByLaterDurations: buckets do not change when durations are added later.
+func TestBuckets_UnchangedByLaterDurations(t *testing.T) {
 	var total Buckets
 	one := Buckets{Scale: 5, Offset: 7, Counts: []uint64{1, 2}, Spans: 3}
 	total.Add(&one, 160)

@@ -48,10 +48,10 @@ func TestMappings(t *testing.T) {
 	}
 }
 
-// TestEveryBinStandsForADuration: of any mapping that the agent accepts, the highest bin
+// TestMappings_EveryBinIsADuration: of any mapping that the agent accepts, the highest bin
 // that is merged stands for a time that a span may have taken, within the mapping's
 // accuracy.
-func TestEveryBinStandsForADuration(t *testing.T) {
+func TestMappings_EveryBinIsADuration(t *testing.T) {
 	tried := 0
 	for accuracy := .0001; accuracy < worstAccuracy; accuracy *= 1.1 {
 		for _, offset := range []float64{-1e6, -1000, 0, 1.5, 1000, 1e6} {

@@ -82,10 +82,10 @@ var shapes = map[string]func(*rand.Rand) uint64{
 	"low":     func(r *rand.Rand) uint64 { return uint64(r.IntN(40)) },
 }
 
-// TestStoreIsTheLibrarys counts the same durations in the same order in stores that
+// TestStore_AgainstLibrary counts the same durations in the same order in stores that
 // share one Arena and in library sketches, then adds some of them up on both
 // sides: bin for bin the same, whatever was collapsed when.
-func TestStoreIsTheLibrarys(t *testing.T) {
+func TestStore_AgainstLibrary(t *testing.T) {
 	for name, grid := range grids {
 		t.Run(name, func(t *testing.T) { storeIsTheLibrarys(t, grid) })
 	}
@@ -145,10 +145,10 @@ func storeIsTheLibrarys(t *testing.T, grid *Grid) {
 	}
 }
 
-// TestStoreWithoutMemory gives many sketches too few pages, or none. Whatever each
+// TestStore_WithoutMemory gives many sketches too few pages, or none. Whatever each
 // of them got, it is the exact one with its lowest bins collapsed into one: no
 // span is lost, and the highest bins are as they were.
-func TestStoreWithoutMemory(t *testing.T) {
+func TestStore_WithoutMemory(t *testing.T) {
 	for name, grid := range grids {
 		t.Run(name, func(t *testing.T) { storeWithoutMemory(t, grid) })
 	}
@@ -210,9 +210,9 @@ func collapse(want, like content) content {
 	return c
 }
 
-// TestSpansMoveWhenTheFloorRises counts many spans, in a page and in place, and then one
+// TestStore_SpansMoveWhenFloorRises counts many spans, in a page and in place, and then one
 // that is far above them when there is no memory for it: none is lost.
-func TestSpansMoveWhenTheFloorRises(t *testing.T) {
+func TestStore_SpansMoveWhenFloorRises(t *testing.T) {
 	for name, grid := range grids {
 		t.Run(name, func(t *testing.T) { spansMoveWhenTheFloorRises(t, grid) })
 	}
@@ -251,8 +251,8 @@ func spansMoveWhenTheFloorRises(t *testing.T, grid *Grid) {
 
 const chunkPages = chunkCounters / pageBins
 
-// TestPagesAreSharedAndReturned has two tables take what one limit allows.
-func TestPagesAreSharedAndReturned(t *testing.T) {
+// TestArena_PagesAreSharedAndReturned has two tables take what one limit allows.
+func TestArena_PagesAreSharedAndReturned(t *testing.T) {
 	memory := NewMemory(3*ChunkBytes, AgentGrid())
 	a, b := NewArena(memory), NewArena(memory)
 	for range 2*chunkPages - 1 {
@@ -280,8 +280,8 @@ func TestPagesAreSharedAndReturned(t *testing.T) {
 	}
 }
 
-// TestSketchHoldsTheLargestCounts adds up what no cycle can count.
-func TestSketchHoldsTheLargestCounts(t *testing.T) {
+// TestStore_LargestCounts adds up what no cycle can count.
+func TestStore_LargestCounts(t *testing.T) {
 	var s Sketch
 	for range 3 {
 		s.AddBin(5, 1<<60)
@@ -291,9 +291,9 @@ func TestSketchHoldsTheLargestCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsReservedIsWithinTheLimit: reserved chunks and those of stores add up to the limit
+// TestArena_ReservedWithinLimit: reserved chunks and those of stores add up to the limit
 // exactly, and never exceed it.
-func TestWhatIsReservedIsWithinTheLimit(t *testing.T) {
+func TestArena_ReservedWithinLimit(t *testing.T) {
 	const limit = 4
 	m := NewMemory(limit*ChunkBytes, AgentGrid())
 	if m.Reserve(limit + 1) {

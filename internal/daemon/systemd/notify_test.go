@@ -23,8 +23,8 @@ func setEnvironment(t *testing.T, pairs ...string) {
 	}
 }
 
-// TestRealSockets sends to a socket in the file system and to one with an abstract name.
-func TestRealSockets(t *testing.T) {
+// TestNotify_RealSockets sends to a socket in the file system and to one with an abstract name.
+func TestNotify_RealSockets(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sn")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestRealSockets(t *testing.T) {
 	}
 }
 
-func TestNoServiceManager(t *testing.T) {
+func TestNotify_WithoutServiceManager(t *testing.T) {
 	setEnvironment(t, "WATCHDOG_USEC", "1000000")
 	s, err := Open(slog.New(slog.DiscardHandler))
 	if s != nil || err != nil {
@@ -99,8 +99,8 @@ func TestWatchdogInterval(t *testing.T) {
 	}
 }
 
-// TestOpenSaysWhatToDo checks that the errors of Open contain advice for the operator.
-func TestOpenSaysWhatToDo(t *testing.T) {
+// TestOpen_ErrorsHaveAdvice checks that the errors of Open contain advice for the operator.
+func TestOpen_ErrorsHaveAdvice(t *testing.T) {
 	for _, pairs := range [][]string{
 		{"NOTIFY_SOCKET", "vsock:2:1234"},
 		{"NOTIFY_SOCKET", "/nowhere/at/all"},
@@ -114,8 +114,8 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting sends to a service manager with a full queue.
-func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
+// TestNotify_UnreadMessagesDoNotBlock sends to a service manager with a full queue.
+func TestNotify_UnreadMessagesDoNotBlock(t *testing.T) {
 	address := fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err != nil {
@@ -147,8 +147,8 @@ func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// TestNoMessageIsLostBesideAnother sends reports and the messages of a shutdown at the same time.
-func TestNoMessageIsLostBesideAnother(t *testing.T) {
+// TestNotify_ConcurrentMessages sends reports and the messages of a shutdown at the same time.
+func TestNotify_ConcurrentMessages(t *testing.T) {
 	address := fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err != nil {

@@ -18,9 +18,9 @@ func listenOn(t *testing.T, network, address string) net.Listener {
 	return listener
 }
 
-// TestSocketsAreFoundByTheirAddress checks that each inherited socket is returned once, also for a path through a
+// TestSockets_FoundByAddress checks that each inherited socket is returned once, also for a path through a
 // symbolic link, and that the error of CheckTaken names the unused ones.
-func TestSocketsAreFoundByTheirAddress(t *testing.T) {
+func TestSockets_FoundByAddress(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "l")
 	if err := os.Symlink(dir, link); err != nil {
@@ -59,8 +59,8 @@ func TestSocketsAreFoundByTheirAddress(t *testing.T) {
 	}
 }
 
-// TestNothingIsGivenToAnotherProcess covers a LISTEN_PID of another process, and missing variables.
-func TestNothingIsGivenToAnotherProcess(t *testing.T) {
+// TestSockets_OfOtherProcess covers a LISTEN_PID of another process, and missing variables.
+func TestSockets_OfOtherProcess(t *testing.T) {
 	t.Setenv("LISTEN_PID", "1")
 	t.Setenv("LISTEN_FDS", "3")
 	if s, err := TakeSockets(); len(s.inherited) != 0 || err != nil {

@@ -47,8 +47,8 @@ func expect(t *testing.T, when, got, want string) {
 	}
 }
 
-// TestWatchdogIsFedOnlyWhileWell simulates a daemon with an error, its recovery, and a shutdown.
-func TestWatchdogIsFedOnlyWhileWell(t *testing.T) {
+// TestWatchdog_OnlyWhileHealthy simulates a daemon with an error, its recovery, and a shutdown.
+func TestWatchdog_OnlyWhileHealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, log := &recorder{}, &bytes.Buffer{}
 		s := newSupervisor(to.send, 8*time.Second, slog.New(slog.NewTextHandler(log, nil)))
@@ -89,8 +89,8 @@ func TestWatchdogIsFedOnlyWhileWell(t *testing.T) {
 	})
 }
 
-// TestSilenceWhileTheAnswerHangs checks that a hanging check does not feed the watchdog.
-func TestSilenceWhileTheAnswerHangs(t *testing.T) {
+// TestWatchdog_HangingCheck checks that a hanging check does not feed the watchdog.
+func TestWatchdog_HangingCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &recorder{}
 		s := newSupervisor(to.send, time.Second, slog.New(slog.DiscardHandler))
@@ -104,8 +104,8 @@ func TestSilenceWhileTheAnswerHangs(t *testing.T) {
 	})
 }
 
-// TestStatusWithoutAWatchdog checks that the status line is sent every ten seconds.
-func TestStatusWithoutAWatchdog(t *testing.T) {
+// TestStatus_WithoutWatchdog checks that the status line is sent every ten seconds.
+func TestStatus_WithoutWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &recorder{}
 		s := newSupervisor(to.send, 0, slog.New(slog.DiscardHandler))
@@ -118,7 +118,7 @@ func TestStatusWithoutAWatchdog(t *testing.T) {
 	})
 }
 
-func TestADeafServiceManagerIsLoggedOnce(t *testing.T) {
+func TestNotify_FailureIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}
 		s := newSupervisor((&recorder{fails: true}).send, time.Second,

@@ -165,9 +165,9 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestTagsOfAPayloadAreNoReasonToForwardIt checks that tags from DD_TAGS, which the agent ignores,
+// TestGroups_TagsOfPayload checks that tags from DD_TAGS, which the agent ignores,
 // don't prevent merging. A value that is not a list of strings is invalid.
-func TestTagsOfAPayloadAreNoReasonToForwardIt(t *testing.T) {
+func TestGroups_TagsOfPayload(t *testing.T) {
 	read := func(tags any) error {
 		return new(clientstats.Payload).Read(statsOf(t, func(p, _, _ object) {
 			p["Tags"] = tags
@@ -187,7 +187,7 @@ func equalKeys(a, b span.Key) bool {
 	return string(wire.AppendKey(nil, &a)) == string(wire.AppendKey(nil, &b))
 }
 
-func TestGroupsThatCantBeMerged(t *testing.T) {
+func TestGroups_Unmergeable(t *testing.T) {
 	java, err := mapping.NewLinearlyInterpolatedMapping(1.0 / 128)
 	if err != nil {
 		t.Fatal(err)
@@ -314,8 +314,8 @@ func inUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// TestPayloadsKeepTheirPromise checks that reading a body takes no more memory than Bytes returns.
-func TestPayloadsKeepTheirPromise(t *testing.T) {
+// TestPayload_WithinItsMemory checks that reading a body takes no more memory than Bytes returns.
+func TestPayload_WithinItsMemory(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 25 << 20} {
 		body := groupsOfNothing(length)
 		p := &clientstats.Payload{}
@@ -330,9 +330,9 @@ func TestPayloadsKeepTheirPromise(t *testing.T) {
 	}
 }
 
-// TestThePayloadOfTheNextBodyHoldsNothingOfTheLast checks that Next drops the body, after success
+// TestPayload_ReleasesBody checks that Next drops the body, after success
 // and after an error.
-func TestThePayloadOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
+func TestPayload_ReleasesBody(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		p := &clientstats.Payload{}
 		last := func() weak.Pointer[byte] {
@@ -369,8 +369,8 @@ func groupsOfNothing(length int) []byte {
 	return slices.Concat(body, array32(0xdd, n), bytes.Repeat(group, n))
 }
 
-// TestABodyHasAsManyGroupsAndBinsAsItMay checks that the limits on groups and bins are exact.
-func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
+// TestLimits_GroupsAndBins checks that the limits on groups and bins are exact.
+func TestLimits_GroupsAndBins(t *testing.T) {
 	bodyOf := func(groups ...any) []byte {
 		return statsOf(t, func(_, bucket, _ object) { bucket["Stats"] = groups })
 	}

@@ -27,9 +27,9 @@ import (
 // 0.8.3, ddsketch 3.0.1 (Python), sketches-js 2.1.1.
 var tracersDurations = []float64{0, 1, 1, 1000, 1500, 123_456, 1e6, 1.1e6, 5e6, 2e9, 6e10}
 
-// TestSketchesOfTracers reads sketches of other languages. It checks that the mapping is accepted,
+// TestSketches_OfClients reads sketches of other languages. It checks that the mapping is accepted,
 // and that all durations that the tracer has not collapsed are in the correct bins.
-func TestSketchesOfTracers(t *testing.T) {
+func TestSketches_OfClients(t *testing.T) {
 	files, err := filepath.Glob("testdata/sketches/*")
 	if err != nil || len(files) != 6 {
 		t.Fatal(files, err)
@@ -99,9 +99,9 @@ func binsOf(s *sketch.Bins) map[int]uint64 {
 	return all
 }
 
-// TestSketchesAgreeWithTheLibrary compares the bins of random sketches, with all mappings and
+// TestSketches_AgreeWithLibrary compares the bins of random sketches, with all mappings and
 // stores of the library, with those that the library reads.
-func TestSketchesAgreeWithTheLibrary(t *testing.T) {
+func TestSketches_AgreeWithLibrary(t *testing.T) {
 	var mappings []mapping.IndexMapping
 	for _, accuracy := range []float64{.005, .00775, 1. / 128, .01, .02, .1} {
 		for _, make := range []func(float64) (mapping.IndexMapping, error){

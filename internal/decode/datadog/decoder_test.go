@@ -89,9 +89,9 @@ func shown(t *spantable.Table) string {
 	return b.String()
 }
 
-// TestASpanIsReadInEachFormat decodes a span with all fields, labelled tags, and tags that describe
+// TestSpan_EachFormat decodes a span with all fields, labelled tags, and tags that describe
 // its trace and its process.
-func TestASpanIsReadInEachFormat(t *testing.T) {
+func TestSpan_EachFormat(t *testing.T) {
 	const start = uint64(1e18)
 	named := object{
 		"service", "s", "name", "n", "resource", "r", "trace_id", 5, "span_id", uint64(math.MaxUint64),
@@ -177,9 +177,9 @@ func TestASpanIsReadInEachFormat(t *testing.T) {
 	}
 }
 
-// TestTheRootsPriorityStands checks that the priority of the root span takes precedence over that
+// TestPriority_OfRoot checks that the priority of the root span takes precedence over that
 // of later spans. In a trace without a root, the last priority counts.
-func TestTheRootsPriorityStands(t *testing.T) {
+func TestPriority_OfRoot(t *testing.T) {
 	spanOf := func(parent int, priority any) object {
 		o := object{"span_id", 1, "parent_id", parent, "meta", object{}, "metrics", object{}}
 		if priority != nil {
@@ -207,9 +207,9 @@ func TestTheRootsPriorityStands(t *testing.T) {
 	}
 }
 
-// TestWhoseWordCounts checks the precedence of values that describe the process: fields of the
+// TestProcess_Precedence checks the precedence of values that describe the process: fields of the
 // payload first, and then tags of the last span in v0.4, or of the first span in v0.7.
-func TestWhoseWordCounts(t *testing.T) {
+func TestProcess_Precedence(t *testing.T) {
 	say := func(env string) object {
 		return object{"span_id", 1, "meta", object{"env", env, "_dd.git.commit.sha", env}}
 	}
@@ -231,9 +231,9 @@ func TestWhoseWordCounts(t *testing.T) {
 	}
 }
 
-// TestWhatNoTracerWritesIsNotRead decodes payloads that are valid msgpack but not valid in their
+// TestPayload_InvalidForFormat decodes payloads that are valid msgpack but not valid in their
 // format.
-func TestWhatNoTracerWritesIsNotRead(t *testing.T) {
+func TestPayload_InvalidForFormat(t *testing.T) {
 	span := object{1, "s", 4, 1}
 	for what, test := range map[string]struct {
 		format datadog.Format
@@ -333,9 +333,9 @@ func TestWhatNoTracerWritesIsNotRead(t *testing.T) {
 	}
 }
 
-// TestADecoderIsOfOneBody checks that earlier payloads don't affect the result, and that a decoder
+// TestDecoder_IndependentOfEarlierBodies checks that earlier payloads don't affect the result, and that a decoder
 // holds no reference to a payload after Release.
-func TestADecoderIsOfOneBody(t *testing.T) {
+func TestDecoder_IndependentOfEarlierBodies(t *testing.T) {
 	d, table := &datadog.Decoder{}, &spantable.Table{}
 	first := encode(t,
 		object{1, []any{"a", "b"}, 3, 1, 11, []any{object{2, "c", 4, []any{object{1, "b", 4, 9}}}}})
@@ -354,8 +354,8 @@ func TestADecoderIsOfOneBody(t *testing.T) {
 	}
 }
 
-// TestWhereTracesLie checks the positions of the list of traces, and that its traces are adjacent.
-func TestWhereTracesLie(t *testing.T) {
+// TestTraces_Positions checks the positions of the list of traces, and that its traces are adjacent.
+func TestTraces_Positions(t *testing.T) {
 	traces := []any{[]any{object{"span_id", 1}}, []any{}, []any{object{"span_id", 2}, object{"span_id", 3}}}
 	for format, body := range map[datadog.Format]any{
 		datadog.FormatV04: traces,
@@ -410,8 +410,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestStringsAreBounded checks the limit on strings in formats that refer to strings by index.
-func TestStringsAreBounded(t *testing.T) {
+// TestStrings_AreBounded checks the limit on strings in formats that refer to strings by index.
+func TestStrings_AreBounded(t *testing.T) {
 	var list []string
 	for i := range 1 << 16 {
 		list = append(list, fmt.Sprintf("%03x", i&0xfff)+string(rune('a'+i>>12)))
@@ -428,9 +428,9 @@ func TestStringsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSpansWithoutIDsLeaveNoneToTheNextTrace checks that a trace gets its ID from its own spans
+// TestTraceID_FromOwnSpans checks that a trace gets its ID from its own spans
 // only.
-func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
+func TestTraceID_FromOwnSpans(t *testing.T) {
 	body := []any{[]any{object{"trace_id", 5}}, []any{object{"span_id", 1}}}
 	if table := decoded(t, datadog.FormatV04, encode(t, body)); table.Groups[0].TraceLow != 5 ||
 		table.Groups[1].TraceLow != 0 {

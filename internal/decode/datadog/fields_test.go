@@ -8,7 +8,7 @@ import (
 )
 
 // It checks both ways to find a field: by its name, and by the most common encoding of its name.
-func TestAFieldIsToldByItsNameAlone(t *testing.T) {
+func TestField_FoundByName(t *testing.T) {
 	for f, name := range fieldNames {
 		if name != "" && field(fieldTable.Find([]byte(name))) != field(f) {
 			t.Errorf("%q is not field %d", name, f)

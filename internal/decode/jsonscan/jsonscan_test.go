@@ -41,9 +41,9 @@ func isScannedAsTheModelDoes(t *testing.T, body []byte) {
 	}
 }
 
-// TestTheGrammarIsThatOfEncodingJSON compares the grammar with that of encoding/json, also for
+// TestGrammar_AsInEncodingJSON compares the grammar with that of encoding/json, also for
 // truncated input.
-func TestTheGrammarIsThatOfEncodingJSON(t *testing.T) {
+func TestGrammar_AsInEncodingJSON(t *testing.T) {
 	for _, seed := range seeds {
 		for end := range len(seed) + 1 {
 			isScannedAsTheModelDoes(t, []byte(seed[:end]))
@@ -52,8 +52,8 @@ func TestTheGrammarIsThatOfEncodingJSON(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeepIsSteppedOver checks that SkipValue needs one byte per nesting level.
-func TestWhatIsDeepIsSteppedOver(t *testing.T) {
+// TestSkipValue_DeepNesting checks that SkipValue needs one byte per nesting level.
+func TestSkipValue_DeepNesting(t *testing.T) {
 	const depth = 200_000
 	body := strings.Repeat(`{"a":[`, depth) + strings.Repeat("]}", depth)
 	s := jsonscan.Scanner{Body: []byte(body)}
@@ -63,8 +63,8 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	}
 }
 
-// TestElementsAreVisited checks EachElement, with white space and with missing commas.
-func TestElementsAreVisited(t *testing.T) {
+// TestEachElement_VisitsAll checks EachElement, with white space and with missing commas.
+func TestEachElement_VisitsAll(t *testing.T) {
 	for body, want := range map[string]string{
 		` [ "a" , "b" ]x`: "ab 14",
 		`[]`:              " 2",
@@ -89,8 +89,8 @@ func TestElementsAreVisited(t *testing.T) {
 	}
 }
 
-// TestWhichNumbersAreIntegers checks ParseInteger for integers in all notations.
-func TestWhichNumbersAreIntegers(t *testing.T) {
+// TestParseInteger_EachNotation checks ParseInteger for integers in all notations.
+func TestParseInteger_EachNotation(t *testing.T) {
 	for text, want := range map[string]string{
 		"5":    "5 true",
 		"-1":   "18446744073709551615 true",

@@ -2,9 +2,9 @@ package otlp
 
 import "testing"
 
-// TestShortFieldsAreReadAsLongOnes compares the fast path of readField with readAnyField for all
+// TestFields_FastPath compares the fast path of readField with readAnyField for all
 // fields that begin with the same two bytes, and for all lengths of the message.
-func TestShortFieldsAreReadAsLongOnes(t *testing.T) {
+func TestFields_FastPath(t *testing.T) {
 	for first := range 256 {
 		for second := range 256 {
 			message := []byte{0xff, byte(first), byte(second), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}

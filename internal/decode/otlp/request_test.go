@@ -52,8 +52,8 @@ func saidOf(r *otlp.Request, tags []spantable.Tag) (all []string) {
 	return all
 }
 
-// TestWhatIsNotRead inserts invalid messages into an otherwise valid request.
-func TestWhatIsNotRead(t *testing.T) {
+// TestRequest_Invalid inserts invalid messages into an otherwise valid request.
+func TestRequest_Invalid(t *testing.T) {
 	r := &otlp.Request{}
 	read := func(s otlptest.Span, more ...byte) error {
 		return r.Decode(append(otlptest.SDKRequest(s), more...), names, names)
@@ -134,9 +134,9 @@ func TestWhatIsNotRead(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeepIsSteppedOver checks that deeply nested lists, key-value lists and groups are
+// TestNesting_DeepIsSkipped checks that deeply nested lists, key-value lists and groups are
 // skipped, while the rest of the request is decoded. Invalid messages are found up to MaxDepth.
-func TestWhatIsDeepIsSteppedOver(t *testing.T) {
+func TestNesting_DeepIsSkipped(t *testing.T) {
 	list := func(inner []byte) []byte { return otlptest.Field(nil, 5, otlptest.Field(nil, 1, inner)) }
 	pairs := func(inner []byte) []byte {
 		return otlptest.Field(nil, 6, otlptest.Field(nil, 1, otlptest.Field(nil, 2, inner)))
@@ -168,9 +168,9 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	}
 }
 
-// TestAttributesOfAnyFormAreRead checks attributes that are not in the most common encoding: the
+// TestAttributes_EachEncoding checks attributes that are not in the most common encoding: the
 // value before the key, a long key or text, repeated keys and values.
-func TestAttributesOfAnyFormAreRead(t *testing.T) {
+func TestAttributes_EachEncoding(t *testing.T) {
 	key, value := func(s string) []byte {
 		return otlptest.Field(nil, 1, []byte(s))
 	}, func(b []byte) []byte { return otlptest.Field(nil, 2, b) }
@@ -229,9 +229,9 @@ func TestAttributesOfAnyFormAreRead(t *testing.T) {
 	}
 }
 
-// TestNumbersAreWrittenAsInJSON checks the format of numbers as text, which OpenTelemetry
+// TestNumbers_AsInJSON checks the format of numbers as text, which OpenTelemetry
 // specifies.
-func TestNumbersAreWrittenAsInJSON(t *testing.T) {
+func TestNumbers_AsInJSON(t *testing.T) {
 	written := func(n float64) string {
 		tag := spantable.Tag{Value: spantable.IsNumber, Bits: math.Float64bits(n)}
 		return string((&otlp.Request{}).AppendValue(nil, &tag))
@@ -253,9 +253,9 @@ func TestNumbersAreWrittenAsInJSON(t *testing.T) {
 	}
 }
 
-// TestAResourceMayStandBehindItsSpans checks a ResourceSpans message in which the resource follows
+// TestResource_AfterItsSpans checks a ResourceSpans message in which the resource follows
 // the spans.
-func TestAResourceMayStandBehindItsSpans(t *testing.T) {
+func TestResource_AfterItsSpans(t *testing.T) {
 	spans := otlptest.Field(nil, 2, otlptest.Field(nil, 2, otlptest.Span{Name: "x"}.Encode()))
 	said := otlptest.Field(nil, 1,
 		otlptest.Field(nil, 1, otlptest.Attribute{"service.name", "shop"}.Encode()))
@@ -272,9 +272,9 @@ func TestAResourceMayStandBehindItsSpans(t *testing.T) {
 	}
 }
 
-// TestRequestsKeepTheirPromise checks that decoding takes no more memory than Bytes returns, for
+// TestRequest_WithinItsMemory checks that decoding takes no more memory than Bytes returns, for
 // several kinds of large requests.
-func TestRequestsKeepTheirPromise(t *testing.T) {
+func TestRequest_WithinItsMemory(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
 		for name, body := range otlptest.CostlyBodies(length) {
 			r := &otlp.Request{}
@@ -295,9 +295,9 @@ func TestRequestsKeepTheirPromise(t *testing.T) {
 	}
 }
 
-// TestALimitIsOfTheBodyAlone checks that a request can contain exactly as many spans as its limit,
+// TestLimits_SpansPerBody checks that a request can contain exactly as many spans as its limit,
 // regardless of earlier requests.
-func TestALimitIsOfTheBodyAlone(t *testing.T) {
+func TestLimits_SpansPerBody(t *testing.T) {
 	r := &otlp.Request{}
 	spansOf := func(n int, span []byte) []byte {
 		return otlptest.Field(nil, 1, otlptest.Field(nil, 2, bytes.Repeat(otlptest.Field(nil, 2, span), n)))
@@ -330,9 +330,9 @@ func TestALimitIsOfTheBodyAlone(t *testing.T) {
 	}
 }
 
-// TestPlacesAreThoseOfTheBody checks that the position of each span, scope and resource contains
+// TestPositions_OfMessages checks that the position of each span, scope and resource contains
 // its message.
-func TestPlacesAreThoseOfTheBody(t *testing.T) {
+func TestPositions_OfMessages(t *testing.T) {
 	said := otlptest.Field(nil, 1, []byte{})
 	spans := []otlptest.Span{
 		{Trace: 3, ID: 1, State: "a=b", Name: "x"},
@@ -368,9 +368,9 @@ func TestPlacesAreThoseOfTheBody(t *testing.T) {
 	}
 }
 
-// TestAReleasedRequestHoldsNothing checks that Release drops the last body, and the memory for
+// TestRelease_HoldsNothing checks that Release drops the last body, and the memory for
 // unusually large requests.
-func TestAReleasedRequestHoldsNothing(t *testing.T) {
+func TestRelease_HoldsNothing(t *testing.T) {
 	r := &otlp.Request{}
 	for _, traces := range []int{100, 6000} {
 		last := func() weak.Pointer[byte] {
@@ -391,8 +391,8 @@ func TestAReleasedRequestHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestAWarmRequestAllocatesNothing checks that decoding does not allocate after the first request.
-func TestAWarmRequestAllocatesNothing(t *testing.T) {
+// TestRequest_AllocatesNothing checks that decoding does not allocate after the first request.
+func TestRequest_AllocatesNothing(t *testing.T) {
 	body, r := otlptest.Web(100), &otlp.Request{}
 	round := func() {
 		if err := r.Decode(body, names, names); err != nil {

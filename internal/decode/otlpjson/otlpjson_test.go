@@ -42,8 +42,8 @@ func submessage(b []byte, number protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), content)
 }
 
-// TestJSONIsReadAsItsProtobuf compares the result for exampleJSON with hand-written protobuf.
-func TestJSONIsReadAsItsProtobuf(t *testing.T) {
+// TestJSON_AsProtobuf compares the result for exampleJSON with hand-written protobuf.
+func TestJSON_AsProtobuf(t *testing.T) {
 	tag := func(b []byte, number protowire.Number, n uint64) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), n)
 	}
@@ -86,8 +86,8 @@ func TestJSONIsReadAsItsProtobuf(t *testing.T) {
 	}
 }
 
-// TestNumbersInJSONAreReadAsTheyMayStand checks valid and invalid notations of numbers.
-func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
+// TestNumbers_EachNotation checks valid and invalid notations of numbers.
+func TestNumbers_EachNotation(t *testing.T) {
 	const noInteger = `1.8446744073709551615e1`
 	for text, want := range map[string]uint64{
 		`5`:                    5,
@@ -119,9 +119,9 @@ func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
 	}
 }
 
-// TestJSONThatIsNoRequestIsRefused checks that invalid requests cause an error and leave dst
+// TestJSON_InvalidIsRefused checks that invalid requests cause an error and leave dst
 // unchanged.
-func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
+func TestJSON_InvalidIsRefused(t *testing.T) {
 	span := func(fields string) string {
 		return `{"resourceSpans":[{"scopeSpans":[{"spans":[{` + fields + `}]}]}]}`
 	}
@@ -148,9 +148,9 @@ func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeepIsSteppedOver checks that deeply nested values are skipped without additional
+// TestNesting_DeepIsSkipped checks that deeply nested values are skipped without additional
 // memory.
-func TestWhatIsDeepIsSteppedOver(t *testing.T) {
+func TestNesting_DeepIsSkipped(t *testing.T) {
 	for _, around := range [][2]string{
 		{`{"resourceSpans":{"later":`, `}}`},
 		{`{"resourceSpans":{"resource":{"attributes":{"value":`, `}}}}`},
@@ -181,9 +181,9 @@ func TestWhatIsDeepIsSteppedOver(t *testing.T) {
 	}
 }
 
-// TestNoFieldIsLongerThanItsJSON checks ProtobufBytes for each field, with its shortest JSON
+// TestProtobufBytes_EachField checks ProtobufBytes for each field, with its shortest JSON
 // values.
-func TestNoFieldIsLongerThanItsJSON(t *testing.T) {
+func TestProtobufBytes_EachField(t *testing.T) {
 	longest := map[encoding][]string{
 		asVarint64: {"-1", `"-1"`, "9e18"}, asVarint32: {"-1", `"-1"`, "-1e9", "4294967295", "9e18"},
 		asFixed64: {"1"}, asFixed32: {"1"}, asDouble: {"1"}, asBool: {"true"},

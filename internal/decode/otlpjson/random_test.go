@@ -182,9 +182,9 @@ func mutated(r *rand.Rand, body []byte) []byte {
 	return body
 }
 
-// TestJSONIsReadAsTheModelReadsIt compares FromJSON with the model for random requests, and for
+// TestJSON_AgainstModel compares FromJSON with the model for random requests, and for
 // mutations of these and of a recorded request.
-func TestJSONIsReadAsTheModelReadsIt(t *testing.T) {
+func TestJSON_AgainstModel(t *testing.T) {
 	sent := recordedJSON(t)
 	if !isReadAsTheModelReadsIt(t, sent) {
 		t.Error("a request of an SDK is not taken")
@@ -207,8 +207,8 @@ func TestJSONIsReadAsTheModelReadsIt(t *testing.T) {
 	}
 }
 
-// TestTheGrammarOfJSONIsTheModels compares the grammar with the model's, case by case.
-func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
+// TestGrammar_AgainstModel compares the grammar with the model's, case by case.
+func TestGrammar_AgainstModel(t *testing.T) {
 	for _, value := range []string{
 		`"\ud800"`, `"\ud800\ud800\udc00"`, `"\udc00\ud800"`, `"\ud800x"`, `"\ud800\u00zz"`, `"\u12"`,
 		`"\u123G"`, `"\uABCDabcd"`, `"\'"`, `"\x"`, `"\`, `"`, `"\"`, `"\\"`, `"\u005c\u0022"`,
@@ -259,9 +259,9 @@ func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 	}
 }
 
-// TestProtobufOfJSONStaysInItsRoom checks ProtobufBytes for lists of long strings, whose protobuf
+// TestProtobufBytes_LongStrings checks ProtobufBytes for lists of long strings, whose protobuf
 // is longest.
-func TestProtobufOfJSONStaysInItsRoom(t *testing.T) {
+func TestProtobufBytes_LongStrings(t *testing.T) {
 	for _, length := range []int{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 16, 1<<21 - 1, 1 << 21} {
 		text := `"` + strings.Repeat("x", length) + `",`
 		body := `{"resourceSpans":{"resource":{"entityRefs":{"idKeys":[` +
@@ -272,9 +272,9 @@ func TestProtobufOfJSONStaysInItsRoom(t *testing.T) {
 	}
 }
 
-// TestReadingJSONAllocatesNothing checks that FromJSON does not allocate if dst has enough
+// TestJSON_AllocatesNothing checks that FromJSON does not allocate if dst has enough
 // capacity.
-func TestReadingJSONAllocatesNothing(t *testing.T) {
+func TestJSON_AllocatesNothing(t *testing.T) {
 	for _, body := range [][]byte{recordedJSON(t), []byte(exampleJSON)} {
 		room := make([]byte, 0, ProtobufBytes(len(body)))
 		if n := testing.AllocsPerRun(20, func() {

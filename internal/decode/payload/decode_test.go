@@ -27,7 +27,7 @@ func marshal(t testing.TB, v any) []byte {
 	return raw
 }
 
-func TestDecodePayloadReadsEveryField(t *testing.T) {
+func TestDecode_EveryField(t *testing.T) {
 	group := object{
 		"Service":              "s",
 		"Name":                 "n",
@@ -99,7 +99,7 @@ func TestDecodePayloadReadsEveryField(t *testing.T) {
 	}
 }
 
-func TestDecodePayloadTakesEveryIntegerForm(t *testing.T) {
+func TestDecode_EveryIntegerForm(t *testing.T) {
 	for _, n := range []any{
 		uint8(100), uint16(100), uint32(100), uint64(100), int8(100), int16(100),
 		int32(100), int64(100),
@@ -116,7 +116,7 @@ func TestDecodePayloadTakesEveryIntegerForm(t *testing.T) {
 	}
 }
 
-func TestDecodePayloadRefuses(t *testing.T) {
+func TestDecode_Refuses(t *testing.T) {
 	deep := any(1)
 	for range maxDepth + 1 {
 		deep = []any{deep}
@@ -168,7 +168,7 @@ func tooMany() []byte {
 	return append(raw, bytes.Repeat([]byte{0xa0}, maxElements+1)...)
 }
 
-func TestSkipPassesOverEveryForm(t *testing.T) {
+func TestSkip_EveryForm(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), 1<<16)
 	many := make([]int, 1<<16)
 	for _, v := range []any{

@@ -55,7 +55,7 @@ func gather(body []byte, maxTags int) (*payload.Payload, error) {
 	return p, err
 }
 
-func TestAWalkHandsOutWhatDecodeReturns(t *testing.T) {
+func TestWalk_AsDecode(t *testing.T) {
 	body := buckets(t, nil)
 	want, err := payload.Decode(body)
 	if err != nil {
@@ -66,8 +66,8 @@ func TestAWalkHandsOutWhatDecodeReturns(t *testing.T) {
 	}
 }
 
-// TestAWalkLosesNothing checks that unknown fields and too many tags are errors.
-func TestAWalkLosesNothing(t *testing.T) {
+// TestWalk_UnknownFieldsAreErrors checks that unknown fields and too many tags are errors.
+func TestWalk_UnknownFieldsAreErrors(t *testing.T) {
 	for name, change := range map[string]func(payload, bucket, group object){
 		"new of a payload": func(p, _, _ object) { p["New"] = nil },
 		"new of a bucket":  func(_, b, _ object) { b["New"] = []any{} },
@@ -80,8 +80,8 @@ func TestAWalkLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAWalkEndsWhereItIsTold checks that a Visitor stops at an error and returns it.
-func TestAWalkEndsWhereItIsTold(t *testing.T) {
+// TestWalk_StopsAtError checks that a Visitor stops at an error and returns it.
+func TestWalk_StopsAtError(t *testing.T) {
 	full, visits := errors.New("full"), 0
 	visit := func() error {
 		if visits++; visits == 3 {

@@ -44,8 +44,8 @@ const everything = ` [ {
 {"id": "7", "traceId": "2", "parentId": "7", "kind": "CLIENT", "timestamp": -5, "duration": 9,
  "tags": {"db.system": "a", "db.system": "b", "otel.status_code": "OK", "w3c.tracestate": "ot=th:8", "peer.service": "tagged"}, "localEndpoint": {}} ] `
 
-// TestABodyWithEverything decodes a request with all fields.
-func TestABodyWithEverything(t *testing.T) {
+// TestBody_AllFields decodes a request with all fields.
+func TestBody_AllFields(t *testing.T) {
 	got, err := decoded([]byte(everything), false)
 	want := []string{
 		`5af7183fb1d4cf5f00f067aa0ba902b7/352bff9a74ca9ad2<6b221d5bc9e6496c "get /é" server 1556604172355737000+1431000 2 state=""` +
@@ -58,9 +58,9 @@ func TestABodyWithEverything(t *testing.T) {
 	}
 }
 
-// TestBothEncodingsSayTheSame decodes random spans from JSON and protobuf with one Decoder, and
+// TestEncodings_Equivalent decodes random spans from JSON and protobuf with one Decoder, and
 // compares them with the model.
-func TestBothEncodingsSayTheSame(t *testing.T) {
+func TestEncodings_Equivalent(t *testing.T) {
 	var d Decoder
 	var r otlp.Request
 	for seed := range uint64(3000) {
@@ -82,8 +82,8 @@ func TestBothEncodingsSayTheSame(t *testing.T) {
 	}
 }
 
-// TestSpansOfOneSenderAreOneResource checks that adjacent spans of a service share a resource.
-func TestSpansOfOneSenderAreOneResource(t *testing.T) {
+// TestResource_SharedByAdjacentSpans checks that adjacent spans of a service share a resource.
+func TestResource_SharedByAdjacentSpans(t *testing.T) {
 	var d Decoder
 	var r otlp.Request
 	var spans []reported
@@ -96,9 +96,9 @@ func TestSpansOfOneSenderAreOneResource(t *testing.T) {
 	}
 }
 
-// TestABodyThatIsCutIsNotRead checks that truncated requests are rejected. Protobuf that is
+// TestBody_Truncated checks that truncated requests are rejected. Protobuf that is
 // truncated between two spans is valid, with fewer spans.
-func TestABodyThatIsCutIsNotRead(t *testing.T) {
+func TestBody_Truncated(t *testing.T) {
 	text := []byte(strings.TrimRight(everything, " "))
 	for end := range text {
 		if got, err := decoded(text[:end], false); !errors.Is(err, ErrUnparsable) {
@@ -119,8 +119,8 @@ func TestABodyThatIsCutIsNotRead(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoListOfSpansIsNotRead decodes requests that are not valid lists of spans.
-func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
+// TestBody_NoListOfSpans decodes requests that are not valid lists of spans.
+func TestBody_NoListOfSpans(t *testing.T) {
 	of := func(field string) string { return `[{"traceId":"1","id":"1","duration":1,` + field + `}]` }
 	if got, err := decoded([]byte(of(`"x":1`)), false); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
@@ -153,9 +153,9 @@ func TestWhatIsNoListOfSpansIsNotRead(t *testing.T) {
 	}
 }
 
-// TestAKindThatNobodyKnowsIsNone checks that unknown kinds in protobuf, which future versions may
+// TestKind_Unknown checks that unknown kinds in protobuf, which future versions may
 // add, are internal.
-func TestAKindThatNobodyKnowsIsNone(t *testing.T) {
+func TestKind_Unknown(t *testing.T) {
 	body := inProtobuf([]reported{{low: 1, id: 1, duration: 1}})
 	got, err := decoded(nested(nil, 1, append(body[2:], varint(nil, 4, 9)...)), true)
 	if err != nil || len(got) != 1 || !strings.Contains(got[0], " internal ") {
@@ -163,9 +163,9 @@ func TestAKindThatNobodyKnowsIsNone(t *testing.T) {
 	}
 }
 
-// TestTimesHaveTheirEnds checks that times that are too large become the maximum, and negative ones
+// TestTimes_AreClamped checks that times that are too large become the maximum, and negative ones
 // 0.
-func TestTimesHaveTheirEnds(t *testing.T) {
+func TestTimes_AreClamped(t *testing.T) {
 	for micros, want := range map[uint64]uint64{
 		0: 0, 7: 7000, 1<<63 - 1: (1<<63 - 1) / 1000 * 1000,
 		1 << 63: 0, 1<<64 - 1: 0,
@@ -199,9 +199,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocatedOnceItIsWarm checks that decoding does not allocate after the first
+// TestDecoder_AllocatesNothing checks that decoding does not allocate after the first
 // request.
-func TestNothingIsAllocatedOnceItIsWarm(t *testing.T) {
+func TestDecoder_AllocatesNothing(t *testing.T) {
 	var d Decoder
 	var r otlp.Request
 	spans := randomSpans(rand.New(rand.NewPCG(5, 5)))
@@ -246,9 +246,9 @@ func FuzzProtobuf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { isSound(t, body, true) })
 }
 
-// TestASpanOfLessThanAMicrosecondCounts checks that a span with duration 0 counts, and one without
+// TestDuration_ZeroCounts checks that a span with duration 0 counts, and one without
 // a duration does not.
-func TestASpanOfLessThanAMicrosecondCounts(t *testing.T) {
+func TestDuration_ZeroCounts(t *testing.T) {
 	one := inProtobuf([]reported{{low: 1, id: 1}})
 	_, begin := protowire.ConsumeVarint(one[1:]) // after the tag and the length
 	for isProtobuf, body := range map[bool][]byte{

@@ -53,7 +53,7 @@ func spansIn(t *testing.T, r received) (spans uint64) {
 func some() *export.Payload { return &export.Payload{Body: make([]byte, 600)} }
 
 // A decoder as strict as the real agent accepts the daemon's payloads.
-func TestFlushToAnAgent(t *testing.T) {
+func TestFlush_ToAgent(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
 			payloads := make(chan received, 2)
@@ -113,7 +113,7 @@ func checkHeaders(t *testing.T, full, bare received) {
 	}
 }
 
-func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
+func TestHeaders_UnusualOrigin(t *testing.T) {
 	agent := startAgent(t, "", nil)
 	p := &export.Payload{
 		Body: mustEncode(t, testcycle.Spans(1), export.MinPayloadBytes)[0].Body,
@@ -129,7 +129,7 @@ func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
 	}
 }
 
-func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
+func TestStatus_DecidesRetry(t *testing.T) {
 	for status, want := range map[int]export.Outcome{
 		200: export.OutcomeAccepted,
 		202: export.OutcomeAccepted,
@@ -162,7 +162,7 @@ func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
 	}
 }
 
-func TestInfoOverHTTP(t *testing.T) {
+func TestInfo_OverHTTP(t *testing.T) {
 	agent := startAgent(t, "", nil)
 	client := clientOf(t, agent.url)
 	got, err := client.info(t.Context())
@@ -185,7 +185,7 @@ func TestInfoOverHTTP(t *testing.T) {
 	}
 }
 
-func TestInfoIsBounded(t *testing.T) {
+func TestInfo_IsBounded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"version": "`))
 		_, _ = w.Write(bytes.Repeat([]byte("x"), 2*maxInfoBytes))

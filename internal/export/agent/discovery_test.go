@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-func TestInfoIsReadUntilItSucceedsAndThenLeftAlone(t *testing.T) {
+func TestInfo_ReadUntilSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
 		agent.said = func() (info, error) {
@@ -46,7 +46,7 @@ func TestInfoIsReadUntilItSucceedsAndThenLeftAlone(t *testing.T) {
 	})
 }
 
-func TestInfoIsReadAgainWhenTheStateChanges(t *testing.T) {
+func TestInfo_ReadAgainAfterStateChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
 		f, _ := startScripted(t, agent, nil)
@@ -73,7 +73,7 @@ func TestInfoIsReadAgainWhenTheStateChanges(t *testing.T) {
 	})
 }
 
-func TestDowngradeAndRecovery(t *testing.T) {
+func TestDowngrade_AndRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: always(failed(export.OutcomeNotWanted, false, errors.New("404")))}
 		f, log := startScripted(t, agent, nil)
@@ -114,7 +114,7 @@ func TestDowngradeAndRecovery(t *testing.T) {
 	})
 }
 
-func TestInfoWithoutTheEndpointIsLookedAtAgain(t *testing.T) {
+func TestInfo_WithoutEndpointIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{said: func() (info, error) { return info{}, nil }}
 		f, _ := startScripted(t, agent, nil)
@@ -126,7 +126,7 @@ func TestInfoWithoutTheEndpointIsLookedAtAgain(t *testing.T) {
 	})
 }
 
-func TestAgentsOwnLimitIsTold(t *testing.T) {
+func TestInfo_AgentsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, said := range []int{0, 1 << 20} {
 			f, _ := startScripted(t, &scripted{said: func() (info, error) {

@@ -51,7 +51,7 @@ func (o *outage) info(ctx context.Context) (info, error) {
 // The agent is unavailable for three minutes, which is longer than the retry age, with a cycle
 // every ten seconds. The oldest payloads expire and are counted, and no seal is delayed. When the
 // agent is back, all younger payloads arrive once, the oldest first.
-func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
+func TestAgent_UnavailableForThreeMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &outage{scripted: &scripted{}, t: t, taken: map[uint64]int{}}
 		f, log := startScripted(t, agent, nil)

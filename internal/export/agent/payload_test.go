@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden payloads")
 
 // The golden file pins the bytes. A second file has their content as read by a msgpack library, for
 // review.
-func TestGoldenPayloads(t *testing.T) {
+func TestPayload_Golden(t *testing.T) {
 	payloads := mustEncode(t, testcycle.Golden(), export.DefaultMaxPayloadBytes)
 	if len(payloads) != 2 {
 		t.Fatalf("%d payloads, want one an origin", len(payloads))
@@ -63,7 +63,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func TestPayloadHoldsEveryLabel(t *testing.T) {
+func TestPayload_HasEveryLabel(t *testing.T) {
 	p, err := payload.Decode(mustEncode(t, testcycle.Golden(), export.DefaultMaxPayloadBytes)[0].Body)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func tally(t *testing.T, payloads []*export.Payload) map[string][4]uint64 {
 
 // Whichever drainer counted a span, and however small the payloads are, the payloads contain the
 // same counts as a map. Their numbers of spans add up.
-func TestPayloadsAreWhatAMapCounts(t *testing.T) {
+func TestPayload_AgainstMap(t *testing.T) {
 	var c testcycle.Cycle
 	want := map[string][4]uint64{}
 	type key struct {
@@ -193,7 +193,7 @@ func TestPayloadsAreWhatAMapCounts(t *testing.T) {
 	}
 }
 
-func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
+func TestGroup_TooLargeIsUnencodable(t *testing.T) {
 	var c testcycle.Cycle
 	origin := c.Origin(span.Origin{Service: "web"})
 	small := c.Key(origin, span.Key{Service: "s", Operation: "o", Resource: "r"})
@@ -209,7 +209,7 @@ func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
 }
 
 // The largest group of a normalized key fits in the smallest payload limit.
-func TestLargestGroupFits(t *testing.T) {
+func TestGroup_LargestFits(t *testing.T) {
 	long := strings.Repeat("\u00e9", span.MaxResource)
 	key := span.Key{
 		Service:       long,
@@ -247,7 +247,7 @@ func TestLargestGroupFits(t *testing.T) {
 	}
 }
 
-func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
+func TestEncoding_AllocatesOnlyPayloads(t *testing.T) {
 	var c testcycle.Cycle
 	origin := c.Origin(span.Origin{Service: "web"})
 	for i := range 500 {
@@ -266,7 +266,7 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 
 // The buffer for groups does not grow beyond a payload, however many payloads the groups of an
 // origin need.
-func TestEncodingIsBoundedByThePayload(t *testing.T) {
+func TestEncoding_BoundedByPayload(t *testing.T) {
 	var c testcycle.Cycle
 	origin := c.Origin(span.Origin{Service: "web"})
 	for i := range 3000 {
@@ -285,7 +285,7 @@ func TestEncodingIsBoundedByThePayload(t *testing.T) {
 }
 
 // Counts above the largest number of the format are capped.
-func TestCountsSaturate(t *testing.T) {
+func TestCounts_Saturate(t *testing.T) {
 	var c testcycle.Cycle
 	key := c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "s", Operation: "o", Resource: "r"})
 	for range 4 {
@@ -305,7 +305,7 @@ func TestCountsSaturate(t *testing.T) {
 
 // Groups of one bucket that differ only in type or mapping get buckets of their own, so that the
 // agent can't merge them.
-func TestTheAgentCanFoldNoGroups(t *testing.T) {
+func TestGroup_AgentMergesNone(t *testing.T) {
 	now := time.Now()
 	one := aggregate.Group{
 		Key:     span.Key{Type: "web"},
@@ -333,7 +333,7 @@ func TestTheAgentCanFoldNoGroups(t *testing.T) {
 }
 
 // Datadog's test agent answers 400 if a group lacks one of these fields, even if the value is zero.
-func TestGroup_HasTheFieldsThatTracersSend(t *testing.T) {
+func TestGroup_HasFieldsOfClients(t *testing.T) {
 	var c testcycle.Cycle
 	c.Add(0, c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "s"}), 0, 1, 0, 1)
 	var p struct {

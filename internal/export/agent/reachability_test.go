@@ -16,7 +16,7 @@ import (
 
 // If the agent is unavailable at the start of the daemon, the log has one warning, and one line
 // when it answers.
-func TestAgentAwayAtStart(t *testing.T) {
+func TestAgent_UnavailableAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}
 		f, log := startScripted(t, agent, nil)
@@ -40,7 +40,7 @@ func TestAgentAwayAtStart(t *testing.T) {
 }
 
 // Daemon and agent often start together, so one failure is not logged.
-func TestAgentThatStartsALittleLater(t *testing.T) {
+func TestAgent_StartsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{said: away}
 		_, log := startScripted(t, agent, nil)
@@ -57,7 +57,7 @@ func TestAgentThatStartsALittleLater(t *testing.T) {
 // An auto-discovered agent is probed after each pause. Until it is found, no span is held for it
 // and nothing is logged. A server that does not accept statistics is not an agent. After it was
 // found, it is a destination like any other.
-func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
+func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}
 		var log bytes.Buffer
@@ -111,7 +111,7 @@ func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
 	})
 }
 
-func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
+func TestPayload_RetriedUntilItArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}
 		f, log := startScripted(t, agent, nil)
@@ -146,7 +146,7 @@ func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
 
 // While payloads are not answered, /info is read. So a recovery is noticed without traffic, and
 // another kind of agent is known before the next payload.
-func TestSilenceIsLookedInto(t *testing.T) {
+func TestInfo_ReadWithoutResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
 		f, _ := startScripted(t, agent, nil)
@@ -173,7 +173,7 @@ func TestSilenceIsLookedInto(t *testing.T) {
 }
 
 // A recovery ends a long pause.
-func TestReturnEndsThePause(t *testing.T) {
+func TestPause_EndsAtRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}
 		f, _ := startScripted(t, agent, func(c *export.Config) { c.RetryAge = time.Hour })
@@ -195,7 +195,7 @@ func TestReturnEndsThePause(t *testing.T) {
 
 // An agent that answers without accepting payloads has a state of its own, whatever it answers. The
 // log has one line about it. The payloads are held.
-func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
+func TestAgent_AnswersWithoutAccepting(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer post.Answer
 		logged string

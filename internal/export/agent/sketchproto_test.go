@@ -75,7 +75,7 @@ func bins(s *ddsketch.DDSketch) map[int]float64 {
 	return counts
 }
 
-func TestSketchIsBinForBinTheAgents(t *testing.T) {
+func TestSketch_BinsAsInAgent(t *testing.T) {
 	for name, durations := range shapes() {
 		t.Run(name, func(t *testing.T) {
 			raw := encoded(ourSketch(durations, sketch.AgentGrid()))
@@ -113,7 +113,7 @@ func TestSketchIsBinForBinTheAgents(t *testing.T) {
 }
 
 // No other split of the runs between the two parts of a store is shorter.
-func TestDenseStretchIsTheBest(t *testing.T) {
+func TestStore_DenseRunIsShortest(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 400 {
 		var all []sketch.Run
@@ -143,7 +143,7 @@ func encodedSplit(all []sketch.Run, first, last int) []byte {
 }
 
 // Both forms of a store occur in this test.
-func TestStoreIsAStretchAndWhatLiesOutside(t *testing.T) {
+func TestStore_DenseAndSparseForms(t *testing.T) {
 	for name, outside := range map[string]bool{"one": false, "the ends": true, "dense": true} {
 		var message sketchpb.DDSketch
 		if err := proto.Unmarshal(encoded(ourSketch(shapes()[name], sketch.AgentGrid())),
@@ -158,7 +158,7 @@ func TestStoreIsAStretchAndWhatLiesOutside(t *testing.T) {
 	}
 }
 
-func TestEmptySketchIsWhatTheAgentSends(t *testing.T) {
+func TestSketch_EmptyAsInAgent(t *testing.T) {
 	want, err := proto.Marshal(agentSketch(t, nil).ToProto())
 	if err != nil {
 		t.Fatal(err)

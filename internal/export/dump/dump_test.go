@@ -28,7 +28,7 @@ func sample(size int) *dump.Refusal {
 	}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestDump_RoundTrip(t *testing.T) {
 	for _, size := range []int{0, 1, 100_000} {
 		want := sample(size)
 		got, err := dump.Read(bytes.NewReader(written(t, want)))
@@ -42,7 +42,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 }
 
 // The agent's message can contain any text, which must not look like another part of the file.
-func TestStrangeAnswers(t *testing.T) {
+func TestDump_UnusualResponses(t *testing.T) {
 	r := sample(10)
 	r.Answer = http.Header{
 		"Content-Length": {"99999"}, "Transfer-Encoding": {"chunked"},
@@ -55,7 +55,7 @@ func TestStrangeAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDumpIsRefused(t *testing.T) {
+func TestRead_InvalidIsRefused(t *testing.T) {
 	whole := written(t, sample(100))
 	for name, text := range map[string]string{
 		"nothing": "", "another file": "hello, world, this is no dump at all",
@@ -107,7 +107,7 @@ func list(t *testing.T, path string) (names []string) {
 	return names
 }
 
-func TestOneDumpAPause(t *testing.T) {
+func TestDir_OneDumpPerPause(t *testing.T) {
 	d, path := open(t)
 	for _, step := range []struct {
 		after time.Duration
@@ -145,7 +145,7 @@ func TestDir_KeepsAtMostMaxFiles(t *testing.T) {
 	}
 }
 
-func TestFilesAreTheOwnersAndWhole(t *testing.T) {
+func TestDir_FileModeAndContent(t *testing.T) {
 	d, _ := open(t)
 	file, err := d.Keep(sample(1000))
 	if err != nil {
@@ -165,7 +165,7 @@ func TestFilesAreTheOwnersAndWhole(t *testing.T) {
 	}
 }
 
-func TestUnusableDirectories(t *testing.T) {
+func TestDir_Unusable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ func partialBody(rejected int64, said string) []byte {
 	return protolite.AppendBytes(nil, 1, protolite.AppendBytes(protolite.AppendVarint(nil, 1, uint64(rejected)), 2, said))
 }
 
-// TestWhatAnAnswerMeans tests each row of the table in docs/otlp-metrics.md over a real socket.
-func TestWhatAnAnswerMeans(t *testing.T) {
+// TestResponse_Outcomes tests each row of the table in docs/otlp-metrics.md over a real socket.
+func TestResponse_Outcomes(t *testing.T) {
 	for name, test := range map[string]struct {
 		status   int
 		header   map[string]string

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 )
 
-func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
+func TestRequest_FollowsSpecification(t *testing.T) {
 	r := started(t, nil)
 	headers, err := parseHeaders("", "Api-Key=s%20ecret,host=metrics.example")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestARequestIsWhatTheSpecificationSays(t *testing.T) {
 }
 
 // A redirection is not followed: another server gets neither payload nor headers.
-func TestARedirectionIsNotFollowed(t *testing.T) {
+func TestRedirect_IsNotFollowed(t *testing.T) {
 	elsewhere := started(t, nil)
 	r := started(t, func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, elsewhere.URL, http.StatusTemporaryRedirect)
@@ -58,7 +58,7 @@ func TestARedirectionIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestASocketIsAnEndpoint(t *testing.T) {
+func TestEndpoint_UnixSocket(t *testing.T) {
 	path, l := socketIn(t)
 	r := newReceiver(t, nil)
 	_ = r.Listener.Close()
@@ -77,7 +77,7 @@ func TestASocketIsAnEndpoint(t *testing.T) {
 }
 
 // The operator's timeout applies, if it is shorter than the caller's.
-func TestATimeOutIsTheOperators(t *testing.T) {
+func TestTimeout_OfOperator(t *testing.T) {
 	_, l := socketIn(t) // accepts connections and reads nothing
 	x := exporterTo(t, "unix://"+l.Addr().String(), func(c *Config) { c.Timeout = 20 * time.Millisecond })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -89,7 +89,7 @@ func TestATimeOutIsTheOperators(t *testing.T) {
 }
 
 // An endpoint with the port of gRPC, the most common mistake, is named in the error.
-func TestWhoSpeaksGRPCIsNamed(t *testing.T) {
+func TestEndpoint_GRPCPortIsNamed(t *testing.T) {
 	for address, isNamed := range map[string]bool{
 		"http://127.0.0.1:4317/v1/metrics": true,
 		"http://127.0.0.1:4318/v1/metrics": false,

@@ -25,7 +25,7 @@ const (
 )
 
 // A series has one point per window, whatever buckets, tables and keys its spans are in.
-func TestASeriesHasOnePointAWindow(t *testing.T) {
+func TestSeries_OnePointPerWindow(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web", EntityID: "a"})
 	twin := c.Origin(span.Origin{Service: "web", EntityID: "b"}) // no attribute contains the entity ID
@@ -57,7 +57,7 @@ func TestASeriesHasOnePointAWindow(t *testing.T) {
 	}
 }
 
-func TestResourcesAreApartWhereTheyDiffer(t *testing.T) {
+func TestResources_SeparateIfDifferent(t *testing.T) {
 	c := newCycle()
 	named, nameless := c.Origin(span.Origin{Service: "web", Host: "h"}), c.Origin(span.Origin{Host: "h"})
 	other := c.Origin(span.Origin{Service: "web", Host: "i"})
@@ -89,7 +89,7 @@ func TestResourcesAreApartWhereTheyDiffer(t *testing.T) {
 
 // The sum of a point is that of its spans in seconds. If spans have weights, it is scaled, because
 // the histogram contains each span once.
-func TestTheSumIsThatOfTheSpans(t *testing.T) {
+func TestSum_OfSpans(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web"})
 	light := c.Key(origin, span.Key{Service: "web", Operation: "light", Resource: "r"})
@@ -121,7 +121,7 @@ func TestTheSumIsThatOfTheSpans(t *testing.T) {
 }
 
 // Groups counted by tracers are part of the same point, whatever their mapping.
-func TestWhatTracersCountedIsOnePointToo(t *testing.T) {
+func TestSeries_IncludesGroupsOfClients(t *testing.T) {
 	now := time.Now()
 	group := func(m sketch.Mapping, bin uint16, spans uint64) aggregate.Group {
 		return aggregate.Group{
@@ -143,7 +143,7 @@ func TestWhatTracersCountedIsOnePointToo(t *testing.T) {
 	}
 }
 
-func TestTopLevelIsSaidOfASeriesWhoseSpansAllAre(t *testing.T) {
+func TestTopLevel_IfAllSpansAre(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web"})
 	for operation, flags := range map[string][]span.Flags{
@@ -183,7 +183,7 @@ func many(n int) *testcycle.Cycle {
 
 // No request exceeds the limit, whatever it is. Together they contain the same series as one
 // request without a limit, and their numbers of spans add up.
-func TestRequestsAreWithinTheLimit(t *testing.T) {
+func TestRequests_WithinLimit(t *testing.T) {
 	for _, d := range []points.Config{withAll(), asDatadog} {
 		_, metric := points.NewReader(d).Metrics()
 		whole := flatten(t, mustRead(t, encodeAll(t, d, many(200))), metric)
@@ -223,7 +223,7 @@ func TestRequestsAreWithinTheLimit(t *testing.T) {
 
 // A request can be exactly as long as the limit. With a limit of one byte less, there are two
 // requests.
-func TestARequestMayHaveItsLastByte(t *testing.T) {
+func TestRequests_ExactlyAtLimit(t *testing.T) {
 	whole := len(encodeAll(t, withAll(), many(20)))
 	for limit, want := range map[int]int{whole: 1, whole - 1: 2} {
 		if requests, _ := encodeWith(testEncoder(withAll(), "1.2.3", nil), many(20).Seal(),
@@ -246,7 +246,7 @@ func flatten(t *testing.T, r readRequest, metric string) map[string]readPoint {
 }
 
 // A series that exceeds the limit is counted as unencodable, and affects no other.
-func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
+func TestRequests_TooLargeSeriesIsUnencodable(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web"})
 	for _, operation := range []string{"a", "large", "z"} {
@@ -282,7 +282,7 @@ func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 }
 
 // An encoder retains nothing of a cycle: the next one is encoded as by a new encoder.
-func TestAnEncoderForgetsACycle(t *testing.T) {
+func TestEncoder_RetainsNoCycle(t *testing.T) {
 	e := testEncoder(withAll(), "", nil)
 	encodeWith(e, many(50).Seal(), 3000)
 	e.writer.window = window{}
@@ -293,7 +293,7 @@ func TestAnEncoderForgetsACycle(t *testing.T) {
 	}
 }
 
-func TestWindowsNeitherOverlapNorLeaveGaps(t *testing.T) {
+func TestWindows_NoOverlapNorGap(t *testing.T) {
 	at := func(seconds float64) time.Time { return time.Unix(0, int64(seconds*1e9)) }
 	var got window
 	last := uint64(10e9)
@@ -313,7 +313,7 @@ func TestWindowsNeitherOverlapNorLeaveGaps(t *testing.T) {
 }
 
 // Encoding allocates per request, not per series. The race detector can add an allocation.
-func TestEncodingTakesNoMemoryForASeries(t *testing.T) {
+func TestEncoder_MemoryPerRequestOnly(t *testing.T) {
 	const series = 500
 	for name, d := range map[string]points.Config{"spanmetrics": withAll(), "datadog": asDatadog} {
 		sealed := many(series).Seal()

@@ -58,7 +58,7 @@ func sampledCycle(rnd *rand.Rand) (*aggregate.Sealed, *exemplars.Table, map[stri
 // In random cycles, as deltas and as running totals, each series has at most one exemplar, the
 // slowest one of its keys. Its value is within a bucket that counts the span, and its time within
 // the cycle.
-func TestAnExemplarStandsOnItsSeries(t *testing.T) {
+func TestExemplar_SlowestOfSeries(t *testing.T) {
 	for seed := range uint64(40) {
 		sealed, table, slowest := sampledCycle(rand.New(rand.NewPCG(seed, 3)))
 		for _, limits := range []*totals.Limits{nil, &roomForAll} {
@@ -110,7 +110,7 @@ func checkExemplar(t *testing.T, p *readPoint) {
 }
 
 // An exemplar is sent with its own cycle only. Running totals do not repeat it.
-func TestAnExemplarIsOfItsCycle(t *testing.T) {
+func TestExemplar_OnlyInItsCycle(t *testing.T) {
 	for _, limits := range []*totals.Limits{nil, &roomForAll} {
 		c, table := newCycle(), exemplars.New(4)
 		key := c.Key(c.Origin(testOrigin), testKey("op"))
@@ -131,7 +131,7 @@ func TestAnExemplarIsOfItsCycle(t *testing.T) {
 }
 
 // The exemplar of an overflowed span is on the overflow series.
-func TestWhatOverflowsTakesItsExemplarAlong(t *testing.T) {
+func TestExemplar_OnOverflowSeries(t *testing.T) {
 	limits := roomForAll
 	limits.Series = 1
 	c, table := newCycle(), exemplars.New(8)

@@ -18,7 +18,7 @@ import (
 
 // Explicit buckets match a model that compares each duration: deltas with the spans of a cycle,
 // running totals with those of all cycles. Points that the receiver rejects are counted.
-func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
+func TestExplicitBuckets_AgainstModel(t *testing.T) {
 	bounds := []float64{.002, .004, .05, .25, 1, 10}
 	config := withBounds(bounds...)
 	limits := totals.Limits{
@@ -93,7 +93,7 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 
 // In milliseconds, bounds, sums and exemplars are a thousand times those in seconds, with the same
 // counts. The unit makes Prometheus use milliseconds in the name.
-func TestMillisecondsAreTheSameBuckets(t *testing.T) {
+func TestExplicitBuckets_Milliseconds(t *testing.T) {
 	grid, err := sketch.GridWith([]float64{.002, .035, 1.4})
 	if err != nil {
 		t.Fatal(err)

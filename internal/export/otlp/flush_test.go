@@ -33,7 +33,7 @@ func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination)
 }
 
 // The state of a receiver is known without traffic, also after it has become unavailable.
-func TestAReceiverIsKnownBeforeThereIsTraffic(t *testing.T) {
+func TestDestination_StateWithoutTraffic(t *testing.T) {
 	r := started(t, nil)
 	x := exporterTo(t, r.URL, nil)
 	x.probeInterval = time.Minute // the first probe has enough time
@@ -42,7 +42,7 @@ func TestAReceiverIsKnownBeforeThereIsTraffic(t *testing.T) {
 }
 
 // A receiver that is back gets the queued payloads immediately, and the books contain them.
-func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
+func TestDestination_RecoveredGetsQueued(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "otlp.sock")
 	x := exporterTo(t, "unix://"+path, nil)
 	f, d := wholeFlush(t, x)
@@ -71,7 +71,7 @@ func TestAReceiverThatComesBackGetsWhatWaited(t *testing.T) {
 }
 
 // The books count the spans of rejected points as unsent, and the others as flushed.
-func TestWhatWasRejectedIsInTheBooks(t *testing.T) {
+func TestAccounting_RejectedPoints(t *testing.T) {
 	r := started(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(partialBody(1, "too old"))
 	})
@@ -92,7 +92,7 @@ func TestWhatWasRejectedIsInTheBooks(t *testing.T) {
 }
 
 // Payloads without a response are ambiguous. Only one is: a probe precedes the next payload.
-func TestWhatNobodyAnswersIsAmbiguousInTheBooks(t *testing.T) {
+func TestAccounting_NoResponseIsAmbiguous(t *testing.T) {
 	r := started(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))
 	f.Accept(testcycle.Spans(7))

@@ -53,10 +53,10 @@ func visitPoints(t *testing.T, requests []sent, temporality uint64,
 	return spans
 }
 
-// TestRunningTotalsAreSumsOfDeltas encodes random cycles as deltas and as running totals, in
+// TestRunningTotals_AreSumsOfDeltas encodes random cycles as deltas and as running totals, in
 // requests of several lengths. Each cycle contains the totals of all series, and each total is the
 // sum of its deltas.
-func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
+func TestRunningTotals_AreSumsOfDeltas(t *testing.T) {
 	for seed := range uint64(8) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		limit := []int{1 << 20, 4000}[seed%2]
@@ -129,7 +129,7 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 }
 
 // Two daemons that send to one receiver share no series, in any dialect, including overflow series.
-func TestAnOverflowIsOfOneDaemon(t *testing.T) {
+func TestOverflow_SeparatePerDaemon(t *testing.T) {
 	for _, resources := range []int{0, 1} {
 		for _, isDatadog := range []bool{false, true} {
 			seen := map[string]string{} // instance by series
@@ -175,7 +175,7 @@ func TestAnOverflowIsOfOneDaemon(t *testing.T) {
 
 // A total that exceeds the limit of a request loses its undelivered spans only. Delivered ones stay
 // flushed.
-func TestATotalThatFitsNowhereLosesWhatHasNotArrived(t *testing.T) {
+func TestRunningTotals_TooLargeLosesUndelivered(t *testing.T) {
 	e := testEncoder(withAll(), "", &roomForAll)
 	cycle := func(spans, limit int) (lost uint64) {
 		c := newCycle()
@@ -198,7 +198,7 @@ func TestATotalThatFitsNowhereLosesWhatHasNotArrived(t *testing.T) {
 
 // Spans beyond the limits are in the overflow series of their resource, or in the common overflow
 // series if there are too many resources.
-func TestWhatFindsNoRoomOverflows(t *testing.T) {
+func TestOverflow_SpansBeyondLimits(t *testing.T) {
 	for resources, want := range map[int]map[string]uint64{
 		1: {"web:op0<nil>": 1, "web:op1<nil>": 1, "web:<nil> true": 3},
 		0: {"web:op0<nil>": 1, "web:op1<nil>": 1, "tracer_blocked_value:<nil> true": 3},

@@ -12,7 +12,7 @@ import (
 
 // A tag with the name of an outcome attribute does not merge the points of successful and failed
 // spans.
-func TestNoTagTakesTheNameOfAnOutcome(t *testing.T) {
+func TestTags_WithNameOfOutcome(t *testing.T) {
 	for _, d := range []points.Config{withAll(), asDatadog} {
 		c := newCycle()
 		key := c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{
@@ -39,7 +39,7 @@ func TestNoTagTakesTheNameOfAnOutcome(t *testing.T) {
 
 // Spans with the status OK of OpenTelemetry have a series of their own, separate from spans with an
 // unset status.
-func TestSpansThatAreOKAreASeries(t *testing.T) {
+func TestSeries_StatusOKIsSeparate(t *testing.T) {
 	for _, test := range []struct {
 		version string
 		want    map[string]float64

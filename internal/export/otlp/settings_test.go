@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 )
 
-func TestEndpointsAreReadAndShown(t *testing.T) {
+func TestEndpoint_ReadAndShown(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://host:4318":                     "http://host:4318/v1/metrics",
 		"http://host:4318/":                    "http://host:4318/",
@@ -39,7 +39,7 @@ func TestEndpointsAreReadAndShown(t *testing.T) {
 	}
 }
 
-func TestNoMistakeInAnEndpointTellsASecret(t *testing.T) {
+func TestEndpoint_ErrorsHideSecrets(t *testing.T) {
 	for _, text := range []string{
 		"http://user:hunter2@host/", "ftp://host/?key=hunter2",
 		"http://user:hunter2@host:x/%zz",
@@ -62,7 +62,7 @@ func variables(pairs ...string) func(string) string {
 	}
 }
 
-func TestThePathOfAnEndpointIsTheSpecifications(t *testing.T) {
+func TestEndpoint_PathFollowsSpecification(t *testing.T) {
 	const general, metrics = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 	for _, test := range []struct{ variable, text, want string }{
 		{general, "http://host:4318", "http://host:4318/v1/metrics"},
@@ -86,7 +86,7 @@ func TestThePathOfAnEndpointIsTheSpecifications(t *testing.T) {
 	}
 }
 
-func TestWhatIsNamedForMetricsGoesFirst(t *testing.T) {
+func TestSettings_MetricsVariablesTakePrecedence(t *testing.T) {
 	v, err := ReadVariables(variables(
 		"OTEL_EXPORTER_OTLP_ENDPOINT", "http://general", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 		"http://metrics/x",
@@ -108,7 +108,7 @@ func TestWhatIsNamedForMetricsGoesFirst(t *testing.T) {
 	}
 }
 
-func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
+func TestSettings_UnusableVariablesAreNamed(t *testing.T) {
 	for variable, value := range map[string]string{
 		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT":    "ftp://x",
 		"OTEL_EXPORTER_OTLP_HEADERS":             "nothing",
@@ -139,7 +139,7 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 	}
 }
 
-func TestHeadersAreReadAsTheSpecificationSays(t *testing.T) {
+func TestHeaders_FollowSpecification(t *testing.T) {
 	h, err := parseHeaders("", " api-key = value%3D%2C , ,x-scope= a b ")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestHeadersAreReadAsTheSpecificationSays(t *testing.T) {
 }
 
 // Headers are secret: no formatting of the settings and no error contains them.
-func TestHeadersAreSecrets(t *testing.T) {
+func TestHeaders_AreSecret(t *testing.T) {
 	h, err := parseHeaders("", "authorization=Bearer%20hunter2")
 	if err != nil {
 		t.Fatal(err)

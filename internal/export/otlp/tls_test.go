@@ -123,7 +123,7 @@ func overTLS(
 	return r
 }
 
-func TestTLSAndBothVersionsOfHTTP(t *testing.T) {
+func TestTLS_BothHTTPVersions(t *testing.T) {
 	a := newAuthority(t)
 	for proto, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		subjects := make(chan string, 2)
@@ -154,7 +154,7 @@ func TestTLSAndBothVersionsOfHTTP(t *testing.T) {
 
 // A connection that ends after a complete payload is ambiguous over TLS as well, because the
 // connection below TLS is watched.
-func TestWhoGoesAfterAWholePayloadIsAmbiguousOverTLSToo(t *testing.T) {
+func TestTLS_CloseAfterPayloadIsAmbiguous(t *testing.T) {
 	a := newAuthority(t)
 	for _, http2 := range []bool{false, true} {
 		r := overTLS(t, a, http2, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
@@ -190,7 +190,7 @@ func TestTLS_ResetAfterPayloadIsAmbiguous(t *testing.T) {
 	}
 }
 
-func TestWhoIsNotTrustedHasNothing(t *testing.T) {
+func TestTLS_UntrustedServerGetsNothing(t *testing.T) {
 	r := overTLS(t, newAuthority(t), true, nil)
 	x := exporterTo(t, r.URL, func(c *Config) { c.Certificate = newAuthority(t).file })
 	got := deliver(t, x, onePayload(t, x))
@@ -204,7 +204,7 @@ func TestWhoIsNotTrustedHasNothing(t *testing.T) {
 }
 
 // A renewed certificate is used, because its files are read for each connection.
-func TestARenewedCertificateIsShown(t *testing.T) {
+func TestTLS_RenewedCertificate(t *testing.T) {
 	a := newAuthority(t)
 	subjects := make(chan string, 2)
 	r := overTLS(t, a, false, func(_ http.ResponseWriter, req *http.Request) {
@@ -227,7 +227,7 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeUsedAreNamed(t *testing.T) {
+func TestTLS_UnusableFilesAreNamed(t *testing.T) {
 	a := newAuthority(t)
 	cert, key := a.issue(t, "daemon")
 	empty := filepath.Join(t.TempDir(), "empty")

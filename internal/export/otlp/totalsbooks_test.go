@@ -121,11 +121,11 @@ func someSpans(rnd *rand.Rand) *aggregate.Sealed {
 	return c.Seal()
 }
 
-// TestBooksOfRunningTotals sends random cycles to a receiver that fails, refuses and recovers, with
+// TestAccounting_RunningTotals sends random cycles to a receiver that fails, refuses and recovers, with
 // limits for all series or for a few. At any moment the books balance, and no more spans are
 // flushed than the largest accepted totals contain. At the end all of these are flushed, also
 // with limits that are too small for all series.
-func TestBooksOfRunningTotals(t *testing.T) {
+func TestAccounting_RunningTotals(t *testing.T) {
 	flushed := uint64(0)
 	for seed := range uint64(24) {
 		synctest.Test(t, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 
 // The receiver is unavailable whenever payloads are created, so the queue evicts a part of each
 // copy. Between cycles it accepts the rest. After some cycles it has every series.
-func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
+func TestRunningTotals_LongCopyStarvesNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: errLost}
 		r := readerOf(t, roomForAll, func() export.Attempt { return away })
@@ -245,7 +245,7 @@ func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
 
 // A payload without a response is retried if it contains running totals, and counts once. Deltas
 // are not retried.
-func TestWhatNobodyAnsweredIsSentAgain(t *testing.T) {
+func TestRunningTotals_RetriedAfterNoResponse(t *testing.T) {
 	for _, temporality := range []Temporality{Delta, Cumulative} {
 		var mu sync.Mutex
 		tries := 0
@@ -276,7 +276,7 @@ func TestWhatNobodyAnsweredIsSentAgain(t *testing.T) {
 
 // Rejected points are assumed to be those with the most undelivered spans, whatever their totals
 // are.
-func TestWhatIsLeftOutOfTotals(t *testing.T) {
+func TestRunningTotals_RejectedPoints(t *testing.T) {
 	var mu sync.Mutex
 	answer := []byte(nil)
 	r := started(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -309,7 +309,7 @@ func TestWhatIsLeftOutOfTotals(t *testing.T) {
 }
 
 // Totals contain all spans of the books, including those that tracers have counted without a bin.
-func TestTotalsHaveEverySpanOfTheBooks(t *testing.T) {
+func TestRunningTotals_HaveEverySpan(t *testing.T) {
 	now := time.Now()
 	sealed := testcycle.Merged(t, now, aggregate.Group{
 		Key: testKey("op"), Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.OwnMapping,
@@ -325,7 +325,7 @@ func TestTotalsHaveEverySpanOfTheBooks(t *testing.T) {
 
 // The temporality is read from its variable according to the specification, in upper or lower case.
 // Low memory means delta for these instruments.
-func TestTheTemporalityOfAVariable(t *testing.T) {
+func TestTemporality_FromVariable(t *testing.T) {
 	for text, want := range map[string]Temporality{
 		"":           "",
 		"cumulative": Cumulative,

@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-func TestAttributesAreWrittenOnceAndReadable(t *testing.T) {
+func TestAttributes_OnceAndReadable(t *testing.T) {
 	a := attributes{format: &keyValues{}}
 	a.begin("reserved")
 	a.text("text", "first")
@@ -35,7 +35,7 @@ func TestAttributesAreWrittenOnceAndReadable(t *testing.T) {
 	}
 }
 
-func TestSpanNamesAreThoseOfTheCollectorsReceiver(t *testing.T) {
+func TestSpanName_AsInCollectorReceiver(t *testing.T) {
 	for _, test := range []struct {
 		key  span.Key
 		want string
@@ -58,7 +58,7 @@ func TestSpanNamesAreThoseOfTheCollectorsReceiver(t *testing.T) {
 	}
 }
 
-func TestSpanKindsAreThoseOfTheCollectorsReceiver(t *testing.T) {
+func TestSpanKind_AsInCollectorReceiver(t *testing.T) {
 	for _, test := range []struct{ operation, kind, kindOfWork, want, datadog string }{
 		{"op", "Server", "", "SPAN_KIND_SERVER", "SPAN_KIND_SERVER"},
 		{"op", "client", "web", "SPAN_KIND_CLIENT", "SPAN_KIND_CLIENT"},
@@ -81,7 +81,7 @@ func TestSpanKindsAreThoseOfTheCollectorsReceiver(t *testing.T) {
 	}
 }
 
-func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
+func TestDimensions_Named(t *testing.T) {
 	k := &span.Key{
 		Service:      "s",
 		Operation:    "o",
@@ -138,7 +138,7 @@ func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
 	}
 }
 
-func TestStatusesOfGRPCHaveNames(t *testing.T) {
+func TestGRPCStatus_Names(t *testing.T) {
 	for code, want := range map[string]string{
 		"0": "OK", "16": "UNAUTHENTICATED", "17": "", "": "", "-1": "",
 		"x": "",
@@ -149,7 +149,7 @@ func TestStatusesOfGRPCHaveNames(t *testing.T) {
 	}
 }
 
-func TestLanguagesHaveOpenTelemetrysNames(t *testing.T) {
+func TestLanguage_OpenTelemetryNames(t *testing.T) {
 	for lang, want := range map[string]string{
 		".NET": "dotnet", "jvm": "java", "javascript": "nodejs",
 		"go": "go", "": "",
@@ -160,7 +160,7 @@ func TestLanguagesHaveOpenTelemetrysNames(t *testing.T) {
 	}
 }
 
-func TestAResourceSaysWhichInstanceItIs(t *testing.T) {
+func TestResource_Instance(t *testing.T) {
 	for _, test := range []struct {
 		origin span.Origin
 		want   any
@@ -180,7 +180,7 @@ func TestAResourceSaysWhichInstanceItIs(t *testing.T) {
 
 // Spans of an OpenTelemetry SDK keep their names. The SDK is identified by its version, whatever a
 // Datadog span with the same operation would be named.
-func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
+func TestSpanName_OfSDK(t *testing.T) {
 	key := span.Key{
 		Service:      "shop",
 		Operation:    "http.request",
@@ -205,7 +205,7 @@ func TestSpansOfAnSDKKeepTheirNames(t *testing.T) {
 }
 
 // The resource of an SDK has no attribute of Datadog.
-func TestTheResourceOfAnSDKIsItsOwn(t *testing.T) {
+func TestResource_OfSDK(t *testing.T) {
 	a := attributes{format: &keyValues{}}
 	a.resource(&span.Origin{
 		Service: "shop", Lang: "webjs", TracerVersion: "otlp-2.1.0", RuntimeID: "rid",

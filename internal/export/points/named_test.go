@@ -7,7 +7,7 @@ import (
 )
 
 // Named returns the dimensions with their budgets.
-func TestDimensionsAreNamedWithTheirBudgets(t *testing.T) {
+func TestDimensions_Budgets(t *testing.T) {
 	d, err := ParseDimensions("all, tenant.id=200,feature")
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestDimensionsAreNamedWithTheirBudgets(t *testing.T) {
 
 // An origin attribute is a dimension only if it is included by name. An attribute of the span takes
 // precedence.
-func TestAnOriginIsADimensionWhereItIsNamed(t *testing.T) {
+func TestDimensions_OriginAttribute(t *testing.T) {
 	origin := &span.Origin{Env: "prod", Version: "2", Host: "h", ContainerID: "c", RuntimeID: "r"}
 	key := &span.Key{
 		Service: "shop", Operation: "web", Resource: "GET /",

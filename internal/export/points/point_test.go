@@ -11,7 +11,7 @@ import (
 
 // The sum without errors is a difference of floats, and can be slightly below zero. A receiver
 // would interpret a negative sum as a reset of the counter.
-func TestASumIsNeverNegative(t *testing.T) {
+func TestSum_IsNeverNegative(t *testing.T) {
 	var h sketch.Histogram
 	c := testcycle.Cycle{Grid: sketch.CommonGrid()}
 	c.Add(0, c.Key(c.Origin(span.Origin{Service: "web"}),

@@ -16,9 +16,9 @@ func said(text string, retry time.Duration) string {
 	return string(otlpanswer.Status{Code: otlpanswer.Unavailable, Message: text, Retry: retry}.Protobuf())
 }
 
-// TestWhatAnAnswerMeans tests the meaning of status codes, the message in the body, and the
+// TestResponse_Outcomes tests the meaning of status codes, the message in the body, and the
 // requested delay.
-func TestWhatAnAnswerMeans(t *testing.T) {
+func TestResponse_Outcomes(t *testing.T) {
 	table := Answers{
 		404: {Outcome: export.OutcomeNotWanted}, 429: {export.OutcomeNotYet, " (later)"},
 		5:   {Outcome: export.OutcomeNotYet},
@@ -105,8 +105,8 @@ func itoa(n int) string {
 	return string([]byte{byte('0' + n/100), byte('0' + n/10%10), byte('0' + n%10)})
 }
 
-// TestALongAnswerCostsLittle expects limits for the bytes read and shown.
-func TestALongAnswerCostsLittle(t *testing.T) {
+// TestResponse_LongIsBounded expects limits for the bytes read and shown.
+func TestResponse_LongIsBounded(t *testing.T) {
 	read := 0
 	body := &endless{read: &read}
 	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,

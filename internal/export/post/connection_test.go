@@ -23,7 +23,7 @@ func served(t *testing.T, serve http.HandlerFunc) *post.Poster {
 	return posterTo(endpoint.URL{Network: "tcp", Address: s.Listener.Addr().String()})
 }
 
-func TestNobodyListensIsNotYet(t *testing.T) {
+func TestConnection_Refused(t *testing.T) {
 	for _, e := range []endpoint.URL{
 		{Network: "unix", Address: socketIn(t)},
 		{Network: "tcp", Address: "127.0.0.1:1"},
@@ -37,7 +37,7 @@ func TestNobodyListensIsNotYet(t *testing.T) {
 
 // However the connection ends, a payload is retried only if the destination cannot have received
 // all of it.
-func TestHowTheConnectionEndsDecides(t *testing.T) {
+func TestConnection_EndDecidesRetry(t *testing.T) {
 	for name, test := range map[string]struct {
 		conduct
 		size int
@@ -62,7 +62,7 @@ func TestHowTheConnectionEndsDecides(t *testing.T) {
 	}
 }
 
-func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
+func TestTimeout_BeforeResponseIsAmbiguous(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := served(t, func(_ http.ResponseWriter, r *http.Request) {
 		// The client times out after the whole body was read.
@@ -76,7 +76,7 @@ func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
 }
 
 // A partially sent body has not arrived, whether the attempt ends by a timeout or by a reset.
-func TestPartOfABodyIsNotYet(t *testing.T) {
+func TestBody_PartIsRetried(t *testing.T) {
 	for name, ends := range map[string]func(conn *net.TCPConn, giveUp func()){
 		"a time-out": func(_ *net.TCPConn, giveUp func()) { giveUp(); <-t.Context().Done() },
 		"a reset":    func(conn *net.TCPConn, _ func()) { _ = conn.SetLinger(0); _ = conn.Close() },
@@ -107,7 +107,7 @@ func TestPartOfABodyIsNotYet(t *testing.T) {
 
 // A server that closes idle connections at any time costs nothing, because no payload is written to
 // an idle connection.
-func TestNoConnectionIsUsedTwice(t *testing.T) {
+func TestConnection_UsedOnce(t *testing.T) {
 	var connections, requests atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -133,7 +133,7 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 }
 
 // A proxy without support for Expect answers so once, and then gets the payload.
-func TestExpectationFailed(t *testing.T) {
+func TestExpect_FailedOnce(t *testing.T) {
 	var asked, taken atomic.Int32
 	p := served(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Expect") != "" {
@@ -154,7 +154,7 @@ func TestExpectationFailed(t *testing.T) {
 }
 
 // A proxy that rejects Expect every time is refusing.
-func TestExpectationAlwaysFailed(t *testing.T) {
+func TestExpect_AlwaysFailed(t *testing.T) {
 	p := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusExpectationFailed)
 	})

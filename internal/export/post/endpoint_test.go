@@ -10,7 +10,7 @@ import (
 
 // An invalid URL can contain a password or a key in the wrong place, and errors are logged. So no
 // error contains it.
-func TestNoErrorShowsAKey(t *testing.T) {
+func TestError_HidesSecrets(t *testing.T) {
 	for name, parse := range map[string]func(string) error{
 		"agent": func(text string) error { _, err := agent.ParseURL(text); return err },
 		"OTLP":  func(text string) error { _, err := otlp.ParseEndpoint(text); return err },

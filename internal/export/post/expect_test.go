@@ -15,7 +15,7 @@ import (
 // A server that answers /info but hangs before the body of a payload never gets a body, however
 // often a payload or a probe is sent. So each payload can be retried. It makes no difference
 // whether the server has requested bodies before.
-func TestWhoHangsBeforeBodiesIsSentNone(t *testing.T) {
+func TestExpect_HangingServerGetsNoBody(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]conduct{"from the start": hangs, "after it asked": takes} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestWhoHangsBeforeBodiesIsSentNone(t *testing.T) {
 
 // A server that requests the body too late for its response gets no body, so no payload becomes
 // ambiguous.
-func TestWhoAsksLateIsSentNone(t *testing.T) {
+func TestExpect_LateRequestGetsNoBody(t *testing.T) {
 	t.Parallel()
 	onBoth(t, takes, func(t *testing.T, s *server, p *post.Poster) {
 		mustPost(t, p, export.OutcomeAccepted)
@@ -77,7 +77,7 @@ func (x exporter) Deliver(ctx context.Context, p *export.Payload) export.Attempt
 
 // With such a destination, the books contain no ambiguous spans. Payloads wait until they expire,
 // or until the destination accepts bodies.
-func TestNothingIsAmbiguousThatNobodyRead(t *testing.T) {
+func TestExpect_UnreadIsNotAmbiguous(t *testing.T) {
 	t.Parallel()
 	onBoth(t, hangs, func(t *testing.T, s *server, p *post.Poster) {
 		f, err := export.New(export.Config{Timeout: 6 * shortPatience, RetryAge: 3 * time.Second},
@@ -100,7 +100,7 @@ func TestNothingIsAmbiguousThatNobodyRead(t *testing.T) {
 }
 
 // A proxy that never requests a body gets every payload. Only the first one is delayed.
-func TestServerThatNeverAsksGetsEverything(t *testing.T) {
+func TestExpect_NeverRequestedGetsEverything(t *testing.T) {
 	t.Parallel()
 	onBoth(t, neverAsks, func(t *testing.T, s *server, p *post.Poster) {
 		for range 5 {
@@ -115,7 +115,7 @@ func TestServerThatNeverAsksGetsEverything(t *testing.T) {
 
 // A destination that reads a payload and never answers gets one payload, which is ambiguous. The
 // next one is sent after a probe was answered, whether or not the destination requests bodies.
-func TestWhoSwallowsOneGetsNoOther(t *testing.T) {
+func TestExpect_NoResponseGetsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, well := range map[string]conduct{"asks": takes, "never asks": neverAsks} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestWhoSwallowsOneGetsNoOther(t *testing.T) {
 
 // A destination that requests bodies later than ContinueTimeout is not mistaken for one that never
 // does.
-func TestWhoIsSlowIsWaitedFor(t *testing.T) {
+func TestExpect_SlowRequestIsAwaited(t *testing.T) {
 	t.Parallel()
 	onBoth(t, isSlow, func(t *testing.T, s *server, p *post.Poster) {
 		for range 2 {
@@ -156,7 +156,7 @@ func TestWhoIsSlowIsWaitedFor(t *testing.T) {
 
 // Another server at the same address is recognized without a lost payload. Its first payload can
 // wait for a retry, if its time ends before the probe is answered.
-func TestServerThatNeverAsksInThePlaceOfOneThatDoes(t *testing.T) {
+func TestExpect_OtherServerAtAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, takes, func(t *testing.T, s *server, p *post.Poster) {
 		mustPost(t, p, export.OutcomeAccepted)

@@ -14,7 +14,7 @@ import (
 
 // net/http considers a request written while its end is still in a buffer. If the end cannot be
 // written then, the destination has not received the request.
-func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
+func TestBody_LastWriteFails(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = r.Body.Read(make([]byte, 1)) // requests the body
 	}))

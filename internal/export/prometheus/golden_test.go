@@ -86,8 +86,8 @@ func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 	return x
 }
 
-// TestGoldenAnswers pins the bytes of a response in each format and dialect.
-func TestGoldenAnswers(t *testing.T) {
+// TestScrape_Golden pins the bytes of a response in each format and dialect.
+func TestScrape_Golden(t *testing.T) {
 	for _, dialect := range []points.Dialect{points.Spanmetrics, points.Tempo} {
 		x := goldenExporter(t, dialect)
 		for name, accept := range map[string]string{
@@ -134,7 +134,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 }
 
 // An exemplar stays until the next one, on the classic and native bucket that counts it.
-func TestAnExemplarStaysUntilThereIsAnother(t *testing.T) {
+func TestExemplars_StayUntilNext(t *testing.T) {
 	x := goldenExporter(t, points.Spanmetrics)
 	sealed := golden(t).Seal()
 	sealed.Cycle = 2 // a cycle without exemplars

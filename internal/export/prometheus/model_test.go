@@ -68,7 +68,7 @@ func randomCycle(t testing.TB, rnd *rand.Rand, into model) (sealed func(x *Expor
 
 // After many random cycles each series contains all counted spans, each in the classic and native
 // bucket of its duration.
-func TestTotalsAreTheModels(t *testing.T) {
+func TestTotals_AgainstModel(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd, x, want := rand.New(rand.NewPCG(seed, 1)), exporterWith(t, nil), model{}
 		for range 12 {
@@ -175,7 +175,7 @@ func checkNative(t *testing.T, h *dto.Histogram, durations []float64) {
 
 // While cycles are counted, scrapers read. Each scrape agrees, in both metrics, with the model
 // after some cycle. No series decreases, and none is in one metric only.
-func TestAScrapeIsAWholeNumberOfCycles(t *testing.T) {
+func TestScrape_WholeNumberOfCycles(t *testing.T) {
 	const scrapers, cycles = 3, 60
 	x, rnd, want := exporterWith(t, nil), rand.New(rand.NewPCG(3, 3)), model{}
 	var mu sync.Mutex

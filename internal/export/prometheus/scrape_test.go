@@ -23,7 +23,7 @@ import (
 )
 
 // The format depends on the Accept header, with gzip or without. All formats have the same content.
-func TestWhatIsAskedForIsAnswered(t *testing.T) {
+func TestScrape_FormatByAcceptHeader(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
 	for accept, format := range map[string]string{
@@ -57,7 +57,7 @@ func TestWhatIsAskedForIsAnswered(t *testing.T) {
 }
 
 // Before the first cycle, a scrape in any format is empty and succeeds.
-func TestNothingIsThereBeforeTheFirstCycle(t *testing.T) {
+func TestScrape_BeforeFirstCycle(t *testing.T) {
 	x := exporterWith(t, nil)
 	for accept, want := range map[string]string{
 		"": "", asProtobuf: "",
@@ -109,7 +109,7 @@ func hang(t testing.TB, address string) net.Conn {
 
 // A scraper that hangs delays neither other scrapes nor cycles. Its scrape does not count, and a
 // later one can take its place.
-func TestAScraperThatHangsHoldsUpNobody(t *testing.T) {
+func TestScrape_HangingDelaysNoOther(t *testing.T) {
 	x := exporterWith(t, nil)
 	large(t, x)
 	address := serve(t, x)
@@ -207,7 +207,7 @@ func TestScrapes_HungClientsCostOthersNothing(t *testing.T) {
 
 // Scrapes beyond the limit are answered one after the other. A scraper that disconnects while it
 // waits takes no place.
-func TestScrapesHaveTheirTurn(t *testing.T) {
+func TestScrape_OverLimitWaits(t *testing.T) {
 	x := exporterWith(t, nil)
 	large(t, x)
 	address := serve(t, x)
@@ -237,7 +237,7 @@ func TestScrapesHaveTheirTurn(t *testing.T) {
 }
 
 // A write error ends the connection, so that the scraper does not consider the response complete.
-func TestAnAnswerThatIsCutShortIsNoAnswer(t *testing.T) {
+func TestScrape_WriteErrorEndsConnection(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
 	for _, encoding := range []string{"", "gzip"} {

@@ -47,7 +47,7 @@ func names(t testing.TB, x *Exporter) map[string]float64 {
 
 // A series without new spans ends after an hour, even if no cycle has any span. If it is counted
 // again, it has another start.
-func TestASeriesThatNobodyCountsEnds(t *testing.T) {
+func TestSeries_IdleEnds(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, -time.Hour-time.Minute, "old", "kept")
 	one(t, x, -2*time.Minute, "kept", "new")
@@ -81,7 +81,7 @@ func starts(t testing.TB, x *Exporter) map[string]int64 {
 }
 
 // Spans beyond the limits are in one series of their service, and the counts contain their number.
-func TestWhatFindsNoRoomSaysSo(t *testing.T) {
+func TestSeries_BeyondLimits(t *testing.T) {
 	x := exporterWith(t, nil)
 	limits := roomForAll
 	limits.Series = 2
@@ -97,7 +97,7 @@ func TestWhatFindsNoRoomSaysSo(t *testing.T) {
 }
 
 // No tag makes a scrape invalid: names with a meaning in Prometheus, equal labels, and empty names.
-func TestNoTagSpoilsAScrape(t *testing.T) {
+func TestTags_NoneInvalidatesScrape(t *testing.T) {
 	x := exporterWith(t, nil)
 	c := newCycle(t)
 	origin := c.Origin(span.Origin{Service: "web"})
@@ -140,7 +140,7 @@ func textOf(t testing.TB, x *Exporter) map[string]*dto.MetricFamily {
 }
 
 // The kinds of histograms depend on the scraper and the configuration.
-func TestWhichHistogramsThereAre(t *testing.T) {
+func TestHistograms_Kinds(t *testing.T) {
 	for _, c := range []struct{ classic, native bool }{{true, true}, {true, false}, {false, true}} {
 		x := exporterWith(t, func(to *Config) {
 			if to.NoNative = !c.native; !c.classic {
@@ -167,7 +167,7 @@ func TestWhichHistogramsThereAre(t *testing.T) {
 }
 
 // The Tempo dialect has the names of Tempo.
-func TestTempoHasItsNames(t *testing.T) {
+func TestDialect_TempoNames(t *testing.T) {
 	x := exporterWith(t, func(c *Config) { c.Dialect = points.Tempo })
 	one(t, x, 0, "op")
 	all := scraped(t, x)
@@ -179,7 +179,7 @@ func TestTempoHasItsNames(t *testing.T) {
 }
 
 // Series without new spans share their records with the previous generation.
-func TestSeriesThatAreNotCountedShareTheirRecords(t *testing.T) {
+func TestSeries_IdleShareRecords(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, -20*time.Second, "a", "b")
 	first := x.last.Load().series

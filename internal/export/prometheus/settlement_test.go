@@ -43,7 +43,7 @@ func reader(x *Exporter, method string) (goOn func(error)) {
 // A cycle is settled by a complete scrape that contains its spans, and is in doubt during the
 // scrape. An incomplete scrape ends the doubt. A scrape that began before the end of the cycle, or
 // a HEAD request, does not settle it.
-func TestACycleIsSettledByAScrapeThatHasAllOfIt(t *testing.T) {
+func TestSettled_ByCompleteScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := exporterWith(t, nil)
 		f, err := export.New(export.Config{}, x.Describe())
@@ -103,7 +103,7 @@ type unfinished struct{ *httptest.ResponseRecorder }
 func (unfinished) FlushError() error { return net.ErrClosed }
 
 // A scrape is complete when its last byte was written to the connection.
-func TestWhatNetHTTPStillHasIsNotWritten(t *testing.T) {
+func TestScrape_CompleteAfterLastByte(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, 0, "op")
 	defer func() {

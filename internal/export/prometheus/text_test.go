@@ -10,7 +10,7 @@ import (
 
 // A series longer than the encoder's buffer has the same content in text as in protobuf, line by
 // line.
-func TestALongSeriesIsWholeInText(t *testing.T) {
+func TestSeries_LongInText(t *testing.T) {
 	x := exporterWith(t, nil)
 	c := newCycle(t)
 	origin := c.Origin(span.Origin{Service: "web"})

@@ -152,10 +152,10 @@ func (t *Totals) all() map[string]seen {
 	return all
 }
 
-// TestTotalsAreTheModels adds random histograms of random series over many cycles, with various
+// TestTotals_AgainstModel adds random histograms of random series over many cycles, with various
 // limits, and compares the totals with the model. Some cycles are settled, and some series
 // abandoned, so the undelivered spans are compared as well.
-func TestTotalsAreTheModels(t *testing.T) {
+func TestTotals_AgainstModel(t *testing.T) {
 	var counts Counts
 	restarts, abandoned := 0, 0
 	for seed := range uint64(30) {
@@ -240,7 +240,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 }
 
 // Totals retain no argument, because the caller reuses all of them.
-func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
+func TestTotals_RetainNoArgument(t *testing.T) {
 	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow),
 		[]byte(common))
 	totals.Begin(1, 1, 1, 2)
@@ -259,7 +259,7 @@ func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
 
 // A series does not end in the cycle that counts it. With a limit of two, the third series of a
 // cycle overflows. In the next cycle, it can replace one that is not counted.
-func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
+func TestTotals_SeriesStaysInItsCycle(t *testing.T) {
 	totals := New(Limits{
 		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1,
 		ResourceBytes: 100,
@@ -283,7 +283,7 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 }
 
 // A series ends when it has been idle for the limit, exact to the nanosecond.
-func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
+func TestTotals_SeriesEndsAtIdleLimit(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
 		[]byte(common))
 	totals.Begin(1, 1, 0, 10)

@@ -61,9 +61,9 @@ func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count fun
 	}
 }
 
-// TestPanicsWhileCounting checks that a panic before the spans are published leaves the request to the agent, that
+// TestPanic_WhileCounting checks that a panic before the spans are published leaves the request to the agent, that
 // a panic after it leaves the request marked as counted, and that no lock stays held.
-func TestPanicsWhileCounting(t *testing.T) {
+func TestPanic_WhileCounting(t *testing.T) {
 	h := newHarness(t)
 	counter := <-h.counting
 	counter.Now = nil

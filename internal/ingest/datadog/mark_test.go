@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestWhatSaysThatATracerHasCounted checks, for each trace endpoint, that every value of the header except a false
+// TestCountedHeader_Values checks, for each trace endpoint, that every value of the header except a false
 // one marks a request as counted. The expected results are the agent's. The first of two values counts, and the
 // case of the name does not matter.
-func TestWhatSaysThatATracerHasCounted(t *testing.T) {
+func TestCountedHeader_Values(t *testing.T) {
 	s := &Server{}
 	s.policy.Store(policyOf(t))
 	for path, format := range formats {

@@ -44,9 +44,9 @@ func requestOf(method, path, fields string, body int) sent {
 	return sent{text, fmt.Sprintf("%s %s %d", method, path, body)}
 }
 
-// TestABodyIsNoRequest sends the header of a second request together with the end of a chunked first one. The body
+// TestRequest_BodyIsNoRequest sends the header of a second request together with the end of a chunked first one. The body
 // of the second request, which looks like a request, is not another one.
-func TestABodyIsNoRequest(t *testing.T) {
+func TestRequest_BodyIsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, tracers, stop := serveInMemory(t, "agent", echo(atOnce))
 		defer stop()
@@ -69,8 +69,8 @@ func TestABodyIsNoRequest(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsNotWholeIsWaitedFor has an agent that writes its response in two parts.
-func TestAnAnswerThatIsNotWholeIsWaitedFor(t *testing.T) {
+// TestResponse_InTwoParts has an agent that writes its response in two parts.
+func TestResponse_InTwoParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inPieces := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "8")
@@ -107,10 +107,10 @@ func answerOf(t *testing.T, from *bufio.Reader) string {
 	return string(text)
 }
 
-// TestEachRequestOfAConnectionIsAnswered checks that the responses to requests of all kinds have the order of the
+// TestPipelining_EachRequestIsAnswered checks that the responses to requests of all kinds have the order of the
 // requests: with any split into writes, with and without pipelining, with a fast and with a slow agent. No memory
 // is kept afterwards.
-func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
+func TestPipelining_EachRequestIsAnswered(t *testing.T) {
 	kinds := []sent{
 		requestOf("PUT", "/v0.4/traces", "", 1), requestOf("POST", "/v0.5/traces", "", 6000),
 		requestOf("PUT", "/v1.0/traces", "Connection: Keep-Alive\r\n", 0),
@@ -179,8 +179,8 @@ func expectContinue(from *bufio.Reader) {
 	}
 }
 
-// TestConnectionsEndAtTheStop: an idle one immediately, one with a request in flight after its response.
-func TestConnectionsEndAtTheStop(t *testing.T) {
+// TestStop_EndsConnections: an idle one immediately, one with a request in flight after its response.
+func TestStop_EndsConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		delay := time.Duration(0)
 		s, tracers, stop := serveInMemory(t, "agent", echo(func() time.Duration { return delay }))

@@ -74,9 +74,9 @@ func cut(s *Server) {
 	_ = s.Drain(over)
 }
 
-// TestSlowTracers checks that a tracer that stalls within a buffered body gets the agent's own timeout response and
+// TestClient_StallsWithinBody checks that a tracer that stalls within a buffered body gets the agent's own timeout response and
 // is disconnected. A tracer that stalls within a streamed body is disconnected after stallTimeout.
-func TestSlowTracers(t *testing.T) {
+func TestClient_StallsWithinBody(t *testing.T) {
 	for path, streams := range map[string]bool{
 		"/v0.4/traces": false, "/telemetry/proxy/x": true,
 		"/v0.6/stats": true,
@@ -115,9 +115,9 @@ func TestSlowTracers(t *testing.T) {
 	}
 }
 
-// TestTracersThatFallSilent checks that a silent tracer is disconnected, even though the agent would wait forever,
+// TestClient_Silent checks that a silent tracer is disconnected, even though the agent would wait forever,
 // and that a slow tracer is not.
-func TestTracersThatFallSilent(t *testing.T) {
+func TestClient_Silent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read int
 		_, tracers, stop := serveInMemory(t, "agent",
@@ -176,9 +176,9 @@ func TestTraces_AgentHangs(t *testing.T) {
 	})
 }
 
-// TestTracerLeaves_NoFailureOfTheAgent checks that a request of a tracer that disconnects before the response, or
+// TestClient_DisconnectIsNoAgentFailure checks that a request of a tracer that disconnects before the response, or
 // within the body, does not count as a failure of the agent.
-func TestTracerLeaves_NoFailureOfTheAgent(t *testing.T) {
+func TestClient_DisconnectIsNoAgentFailure(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 1\r\n\r\n\x90": 0,
 		"GET /info HTTP/1.1\r\nHost: x\r\n\r\n":                                         0,

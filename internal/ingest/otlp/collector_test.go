@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCollectorsAreRead also checks that the error for an invalid URL does not contain the URL.
-func TestCollectorsAreRead(t *testing.T) {
+// TestCollectors_ReadFromSettings also checks that the error for an invalid URL does not contain the URL.
+func TestCollectors_ReadFromSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://collector":          "tcp collector:4318 http://collector:4318/v1/traces",
 		"http://collector:80/otlp/": "tcp collector:80 http://collector:80/otlp/v1/traces",

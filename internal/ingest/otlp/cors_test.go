@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 )
 
-// TestOriginsThatMaySend checks that a pattern matches only its own origin, with one label of the host for each
+// TestCORS_OriginPatterns checks that a pattern matches only its own origin, with one label of the host for each
 // star.
-func TestOriginsThatMaySend(t *testing.T) {
+func TestCORS_OriginPatterns(t *testing.T) {
 	for _, test := range []struct {
 		patterns  string
 		may, mayN []string
@@ -81,8 +81,8 @@ func withOrigins(t *testing.T, change func(*Config, *aggregate.Config)) *harness
 	})
 }
 
-// TestABrowserAsksFirst covers CORS preflight requests for accepted and for other origins.
-func TestABrowserAsksFirst(t *testing.T) {
+// TestCORS_Preflight covers CORS preflight requests for accepted and for other origins.
+func TestCORS_Preflight(t *testing.T) {
 	h := withOrigins(t, nil)
 	client := h.client(false)
 	ask := func(path, origin string, header ...string) answered {
@@ -136,8 +136,8 @@ func TestABrowserAsksFirst(t *testing.T) {
 	}
 }
 
-// TestAScriptMayReadItsAnswer checks the CORS header of every kind of response, for accepted and for other origins.
-func TestAScriptMayReadItsAnswer(t *testing.T) {
+// TestCORS_ResponseHeaders checks the CORS header of every kind of response, for accepted and for other origins.
+func TestCORS_ResponseHeaders(t *testing.T) {
 	busy := newCollector(t, false, func(w http.ResponseWriter, _ int) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -182,8 +182,8 @@ func TestAScriptMayReadItsAnswer(t *testing.T) {
 	}
 }
 
-// TestNoBrowserIsAnswered checks that no response has CORS headers if no origin is configured.
-func TestNoBrowserIsAnswered(t *testing.T) {
+// TestCORS_OffByDefault checks that no response has CORS headers if no origin is configured.
+func TestCORS_OffByDefault(t *testing.T) {
 	h := newHarness(t, nil)
 	client := h.client(false)
 	for _, a := range []answered{

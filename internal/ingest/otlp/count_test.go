@@ -14,10 +14,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestWhatFindsNoRoomIsSaid covers a request with more spans than the rings can hold, and a daemon without a
+// TestRequest_TooLargeForRingsIsRefused covers a request with more spans than the rings can hold, and a daemon without a
 // destination for statistics. The first is refused without a retry, the second accepted; neither is counted. With
 // an upstream both are forwarded without the counted marker.
-func TestWhatFindsNoRoomIsSaid(t *testing.T) {
+func TestRequest_TooLargeForRingsIsRefused(t *testing.T) {
 	many := exported("shop", 0, 4000, 2)
 	few := exported("shop", 10_000, 10, 2)
 	for _, isForwarding := range []bool{false, true} {
@@ -60,9 +60,9 @@ func TestWhatFindsNoRoomIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatFindsNoRoomJustNowIsItsSDKs checks that spans that are over a limit temporarily are left to the SDK to
+// TestLimits_TemporaryAreRetriedBySDK checks that spans that are over a limit temporarily are left to the SDK to
 // retry, with and without an upstream. Until the retry, the spans are neither received nor dropped.
-func TestWhatFindsNoRoomJustNowIsItsSDKs(t *testing.T) {
+func TestLimits_TemporaryAreRetriedBySDK(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
 	h.admit.Stop()
@@ -82,8 +82,8 @@ func TestWhatFindsNoRoomJustNowIsItsSDKs(t *testing.T) {
 	}
 }
 
-// TestTooManyOriginsLoseNoSpan checks that spans over the limit on origins are counted under the common origin.
-func TestTooManyOriginsLoseNoSpan(t *testing.T) {
+// TestOrigins_OverLimitShareCommonOrigin checks that spans over the limit on origins are counted under the common origin.
+func TestOrigins_OverLimitShareCommonOrigin(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 2 })
 	for i, service := range []string{"a", "b", "c", "d"} {
 		if a := post(t, h.client(false), exported(service, 100*i, 10, 1)); a.status != http.StatusOK {
@@ -123,9 +123,9 @@ func manyOrigins(services, values int, attribute string, isJSON bool) []byte {
 	return otlptest.Request(resources...)
 }
 
-// TestARequestOfManyOriginsIsCounted checks that every span is counted once under the name of its service, and that
+// TestOrigins_ManyInOneRequest checks that every span is counted once under the name of its service, and that
 // the request is forwarded as counted. The statistics include the spans that share an origin.
-func TestARequestOfManyOriginsIsCounted(t *testing.T) {
+func TestOrigins_ManyInOneRequest(t *testing.T) {
 	all := map[Semantics]func(*Config, *aggregate.Config){
 		SemanticsOTel: func(*Config, *aggregate.Config) {}, SemanticsDatadog: byAgent(newWishes()),
 	}
@@ -169,7 +169,7 @@ func TestARequestOfManyOriginsIsCounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
+func TestAdmission_RetryableIfRetryHelps(t *testing.T) {
 	for _, reason := range []admit.DropReason{
 		admit.DropRingFull, admit.DropOverShare, admit.DropRingContended,
 		admit.DropShutdown,
@@ -191,9 +191,9 @@ type broken struct{ reader }
 
 func (broken) read([]byte, bool) (Result, error) { panic("BUG") }
 
-// TestABugCostsOneRequest checks that a panic while counting is contained: the SDK gets an error, and the next
+// TestPanic_CostsOneRequest checks that a panic while counting is contained: the SDK gets an error, and the next
 // request is counted.
-func TestABugCostsOneRequest(t *testing.T) {
+func TestPanic_CostsOneRequest(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Counters = 1 })
 	w := <-h.workers
 	sound := w.reader

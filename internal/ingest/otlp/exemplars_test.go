@@ -34,9 +34,9 @@ func TestExemplars_OfForwardedSpansOnly(t *testing.T) {
 	}
 }
 
-// TestAnExemplarIsItsSpan checks that the exemplar of a series is its slowest forwarded span, with the ids of that
+// TestExemplars_SlowestForwardedSpan checks that the exemplar of a series is its slowest forwarded span, with the ids of that
 // span. A capacity of one exemplar is enough for consecutive requests.
-func TestAnExemplarIsItsSpan(t *testing.T) {
+func TestExemplars_SlowestForwardedSpan(t *testing.T) {
 	to := newCollector(t, true, nil)
 	forward, table := forwardTo(t, to.url()), exemplars.New(1)
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {

@@ -119,10 +119,10 @@ func (f *faulty) Accept() (net.Conn, error) {
 	}
 }
 
-// TestAFaultyDestination checks, for every fault and every pair of protocols, that the SDK is asked to retry, that
+// TestUpstream_Faults checks, for every fault and every pair of protocols, that the SDK is asked to retry, that
 // the receiver keeps no memory, and that it serves other requests in the meantime. After the upstream has recovered
 // it accepts the request, whose spans are counted once.
-func TestAFaultyDestination(t *testing.T) {
+func TestUpstream_Faults(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			for _, isGRPC := range []bool{false, true} {
@@ -179,8 +179,8 @@ func TestAFaultyDestination(t *testing.T) {
 	}
 }
 
-// TestADestinationThatIsSlow checks that the receiver waits longer for a slow response than for a connection.
-func TestADestinationThatIsSlow(t *testing.T) {
+// TestUpstream_SlowResponse checks that the receiver waits longer for a slow response than for a connection.
+func TestUpstream_SlowResponse(t *testing.T) {
 	asked := make(chan struct{})
 	to := newCollector(t, false, func(http.ResponseWriter, int) {
 		close(asked)

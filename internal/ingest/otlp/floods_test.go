@@ -67,9 +67,9 @@ func appendText(b []byte, n int) []byte {
 	return append(append(b, hpackLength(n)...), make([]byte, n)...)
 }
 
-// TestFloodsOfFramesCostOnlyTheirSender checks that the connection of each flood is closed, or continues with
+// TestFrames_FloodCostsOnlyItsSender checks that the connection of each flood is closed, or continues with
 // limited memory. Other clients are served during the flood, and all memory is released after it.
-func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
+func TestFrames_FloodCostsOnlyItsSender(t *testing.T) {
 	const connections, most = 2, 512 << 10 // most is in bytes per connection
 	for name, f := range floods {
 		t.Run(name, func(t *testing.T) {

@@ -101,9 +101,9 @@ func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
 // inJSONText is an OTLP/JSON request with one span.
 const inJSONText = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"from JSON","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000001000"}]}]}]}`
 
-// TestBytesGoOnAsTheyCame checks that requests are forwarded unchanged in the upstream's protocol, with the counted
+// TestForward_BytesUnchanged checks that requests are forwarded unchanged in the upstream's protocol, with the counted
 // marker if they are counted, and that the SDK gets the upstream's response.
-func TestBytesGoOnAsTheyCame(t *testing.T) {
+func TestForward_BytesUnchanged(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
 		h := newHarness(t, forwardTo(t, to.url()))
@@ -183,8 +183,8 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestTheDestinationsAnswerGoesBack covers every pair of protocols of the upstream and the SDK.
-func TestTheDestinationsAnswerGoesBack(t *testing.T) {
+// TestForward_UpstreamResponseReturned covers every pair of protocols of the upstream and the SDK.
+func TestForward_UpstreamResponseReturned(t *testing.T) {
 	partial := nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))
 	for name, c := range map[string]struct {
 		answer    *reply
@@ -236,9 +236,9 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 	}
 }
 
-// TestARefusalIsNoEnd checks that a request that an SDK retries after an error is counted once, even if the SDK
+// TestDedup_RetryAfterRefusal checks that a request that an SDK retries after an error is counted once, even if the SDK
 // compresses it again for each attempt, like OpenTelemetry's Python SDK.
-func TestARefusalIsNoEnd(t *testing.T) {
+func TestDedup_RetryAfterRefusal(t *testing.T) {
 	for name, answer := range map[string]*reply{
 		"503": {http: 503}, "500": {http: 500}, "408": {http: 408}, "429": {http: 429}, "307": {http: 307},
 		"unavailable": later(0, "busy"), "exhausted": refuse(0, otlpanswer.ResourceExhausted, "no"),
@@ -294,9 +294,9 @@ func postPacked(t testing.TB, client *http.Client, message []byte, isGRPC bool) 
 	return post(t, client, message, "Content-Encoding", "gzip")
 }
 
-// TestADestinationThatIsAway checks that a request waits for an unavailable upstream until its timeout, that the
+// TestUpstream_UnavailableUntilTimeout checks that a request waits for an unavailable upstream until its timeout, that the
 // SDK is then asked to retry, and that the retried request is counted once.
-func TestADestinationThatIsAway(t *testing.T) {
+func TestUpstream_UnavailableUntilTimeout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	to := forwardTo(t, "unix://"+path)
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { to(c, a); c.Buffer = time.Minute })
@@ -337,9 +337,9 @@ func TestADestinationThatIsAway(t *testing.T) {
 	}
 }
 
-// TestOneThatLeavesADestinationThatIsSlow checks that a canceled request releases its memory and its upstream
+// TestRequest_CanceledReleasesMemory checks that a canceled request releases its memory and its upstream
 // connection.
-func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
+func TestRequest_CanceledReleasesMemory(t *testing.T) {
 	release := make(chan struct{})
 	to := newCollector(t, false, func(http.ResponseWriter, int) { <-release })
 	defer close(release)
@@ -372,9 +372,9 @@ func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
 	}
 }
 
-// TestAStopLosesNothing stops the server while requests are in flight on connections of every kind. Every request
+// TestStop_LosesNoSpan stops the server while requests are in flight on connections of every kind. Every request
 // with a successful response has been accepted by the upstream, and the statistics include every counted span.
-func TestAStopLosesNothing(t *testing.T) {
+func TestStop_LosesNoSpan(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
 	var sending sync.WaitGroup
@@ -414,9 +414,9 @@ func TestAStopLosesNothing(t *testing.T) {
 	}
 }
 
-// TestBooksBalanceUnderFaults forwards to upstreams that accept, refuse, reset and send invalid responses in turn.
+// TestAccounting_UpstreamFaults forwards to upstreams that accept, refuse, reset and send invalid responses in turn.
 // The SDKs retry until they get a final response. Every span is counted once.
-func TestBooksBalanceUnderFaults(t *testing.T) {
+func TestAccounting_UpstreamFaults(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, func(w http.ResponseWriter, n int) {
 			switch n * 7919 % 5 {
@@ -464,9 +464,9 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 	}
 }
 
-// TestAnAnswerHasItsEnd checks that the receiver reads only a limited part of a response that is too long, and that
+// TestUpstream_ResponseTooLong checks that the receiver reads only a limited part of a response that is too long, and that
 // the SDK gets its status.
-func TestAnAnswerHasItsEnd(t *testing.T) {
+func TestUpstream_ResponseTooLong(t *testing.T) {
 	for name, c := range map[string]struct {
 		isGRPC   bool
 		status   int // status of the upstream
@@ -504,9 +504,9 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 	}
 }
 
-// TestAPageIsNoAnswerOfOTLP checks that a web page of the upstream does not count as success, and that an SDK with
+// TestUpstream_WebPageIsNoSuccess checks that a web page of the upstream does not count as success, and that an SDK with
 // another encoding gets an error.
-func TestAPageIsNoAnswerOfOTLP(t *testing.T) {
+func TestUpstream_WebPageIsNoSuccess(t *testing.T) {
 	to := newCollector(t, false, func(w http.ResponseWriter, _ int) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte("<html>log in</html>"))
@@ -525,8 +525,8 @@ func TestAPageIsNoAnswerOfOTLP(t *testing.T) {
 	}
 }
 
-// TestJSONGoesOnByGRPC checks that every valid JSON request is forwarded over gRPC.
-func TestJSONGoesOnByGRPC(t *testing.T) {
+// TestJSON_ForwardedOverGRPC checks that every valid JSON request is forwarded over gRPC.
+func TestJSON_ForwardedOverGRPC(t *testing.T) {
 	to := newCollector(t, true, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
 	for name, c := range map[string]struct {
@@ -556,9 +556,9 @@ func TestJSONGoesOnByGRPC(t *testing.T) {
 	}
 }
 
-// TestABombGoesNowhere checks that a message that exceeds the body limit after decompression is refused, even if
+// TestBody_DecompressionBombIsRefused checks that a message that exceeds the body limit after decompression is refused, even if
 // there is an upstream.
-func TestABombGoesNowhere(t *testing.T) {
+func TestBody_DecompressionBombIsRefused(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
 	if a := post(t, h.client(false), packed(make([]byte, 8<<20)), "Content-Encoding",

@@ -77,9 +77,9 @@ func speakFrames(c net.Conn) {
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 }
 
-// TestStreamsThatAreResetAtOnce opens and resets ten thousand streams. The receiver keeps no memory for them, and
+// TestStreams_RapidReset opens and resets ten thousand streams. The receiver keeps no memory for them, and
 // serves other clients during and after the attack.
-func TestStreamsThatAreResetAtOnce(t *testing.T) {
+func TestStreams_RapidReset(t *testing.T) {
 	h := newHarness(t, nil)
 	for range 4 {
 		c := h.dial()
@@ -111,9 +111,9 @@ func TestStreamsThatAreResetAtOnce(t *testing.T) {
 	}
 }
 
-// TestASenderMaySendAsMuchAheadAsABodyMayHave checks that the receive window is as large as the maximum body, up to
+// TestWindow_HoldsMaximumBody checks that the receive window is as large as the maximum body, up to
 // the window that connectionBytes includes.
-func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
+func TestWindow_HoldsMaximumBody(t *testing.T) {
 	for _, test := range []struct{ maxBody, window int }{
 		{bodies.FirstBuffer, 64 << 10},
 		{100_000, 100_000},
@@ -157,9 +157,9 @@ func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 	}
 }
 
-// TestAStopWaitsForRequestsWhoseConnectionIsGone checks that Stop waits for requests on closed connections, since
+// TestStop_WaitsForRequestsWithoutConnection checks that Stop waits for requests on closed connections, since
 // they use memory, and can publish spans, until they notice.
-func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
+func TestStop_WaitsForRequestsWithoutConnection(t *testing.T) {
 	for range 10 {
 		h := newHarness(t, nil)
 		var conns []net.Conn
@@ -184,9 +184,9 @@ func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
 	}
 }
 
-// TestAStopWaitsForAnAnswerWhoseConnectionIsGone checks that Stop waits for a response that net/http no longer
+// TestStop_WaitsForResponsesWithoutConnection checks that Stop waits for a response that net/http no longer
 // tracks, and that the statistics include its spans.
-func TestAStopWaitsForAnAnswerWhoseConnectionIsGone(t *testing.T) {
+func TestStop_WaitsForResponsesWithoutConnection(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
 		c.OnAck = func(uint64, uint64) {

@@ -11,8 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 )
 
-// TestHealthIsAnswered covers gRPC health checks of the server as a whole, and of each accepted service.
-func TestHealthIsAnswered(t *testing.T) {
+// TestHealth_ServerAndServices covers gRPC health checks of the server as a whole, and of each accepted service.
+func TestHealth_ServerAndServices(t *testing.T) {
 	to := newCollector(t, true, nil)
 	forward := forwardTo(t, to.url())
 	const services = "opentelemetry.proto.collector."
@@ -71,8 +71,8 @@ func TestHealthIsAnswered(t *testing.T) {
 	}
 }
 
-// TestADaemonThatStopsServesNoMore covers a health check during shutdown.
-func TestADaemonThatStopsServesNoMore(t *testing.T) {
+// TestHealth_NotServingDuringShutdown covers a health check during shutdown.
+func TestHealth_NotServingDuringShutdown(t *testing.T) {
 	h := newHarness(t, nil)
 	r := h.NewRequest(httptest.NewRequest(http.MethodPost, healthPath, nil))
 	r.Body = &bodies.Body{Bytes: framed(nil, false)}

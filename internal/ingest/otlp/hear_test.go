@@ -23,8 +23,8 @@ func begun(spans uint64) []byte {
 	return nested(nil, 1, nested(nil, 2, nested(nil, 2, metric)))
 }
 
-// TestWhatSDKsSayOfThemselvesIsHeard covers all encodings and compressions. The requests are forwarded unchanged.
-func TestWhatSDKsSayOfThemselvesIsHeard(t *testing.T) {
+// TestSDKMetrics_ReadInEachEncoding covers all encodings and compressions. The requests are forwarded unchanged.
+func TestSDKMetrics_ReadInEachEncoding(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
 	if _, heard := h.Said(); heard {
@@ -89,9 +89,9 @@ func TestDiscard_MetricsAndLogsWithoutUpstream(t *testing.T) {
 	}
 }
 
-// TestMetricsThatCantBeHeardGoOn checks that unreadable metrics requests are forwarded and release their memory: in
+// TestSDKMetrics_UnreadableAreForwarded checks that unreadable metrics requests are forwarded and release their memory: in
 // JSON, with an invalid message, with an invalid compression, and larger than a body after decompression.
-func TestMetricsThatCantBeHeardGoOn(t *testing.T) {
+func TestSDKMetrics_UnreadableAreForwarded(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
 	for name, c := range map[string]struct{ media, packing, body string }{

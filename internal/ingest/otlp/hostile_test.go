@@ -17,8 +17,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestSlowBodiesAreCutOff covers both HTTP versions, and checks that the memory of the bodies is released.
-func TestSlowBodiesAreCutOff(t *testing.T) {
+// TestBody_SlowIsCutOff covers both HTTP versions, and checks that the memory of the bodies is released.
+func TestBody_SlowIsCutOff(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.readTimeout = 50 * time.Millisecond })
 	for name, client := range map[string]*http.Client{"HTTP/1.1": h.client(false), "HTTP/2": h.client(true)} {
 		body, half := io.Pipe()
@@ -36,9 +36,9 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	eventually.True(t, "no body is held", func() bool { return h.Stats().BufferedBytes == 0 })
 }
 
-// TestBrokenConnectionsLeaveNothing checks that requests that end early at any byte are not counted, and that the
+// TestConnection_BrokenIsNotCounted checks that requests that end early at any byte are not counted, and that the
 // next request is served.
-func TestBrokenConnectionsLeaveNothing(t *testing.T) {
+func TestConnection_BrokenIsNotCounted(t *testing.T) {
 	h := newHarness(t, nil)
 	body := exported("shop", 0, 5, 1)
 	request := fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -67,9 +67,9 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestAFloodOfStreamsTakesItsTurns sends more requests over one connection than it may have in flight. All of them
+// TestStreams_FloodIsServedInTurns sends more requests over one connection than it may have in flight. All of them
 // get a response.
-func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
+func TestStreams_FloodIsServedInTurns(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxStreams = 2 })
 	client := h.client(true)
 	const requests = 20
@@ -90,9 +90,9 @@ func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
 	}
 }
 
-// TestWhereThereIsNoRoomItIsTriedAgain fills the memory for bodies. The next request is refused with a retryable
+// TestBody_MemoryFullIsRetryable fills the memory for bodies. The next request is refused with a retryable
 // status, and the memory is released afterwards.
-func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
+func TestBody_MemoryFullIsRetryable(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody, c.MaxBodyBytes = 1<<20, 1<<20 })
 	large := strings.Repeat("x", 700<<10)
 	c := h.dial()
@@ -121,9 +121,9 @@ func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOneConnectionTooMany checks that a connection over the limit is refused, and that an idle connection of
+// TestConnection_OverLimit checks that a connection over the limit is refused, and that an idle connection of
 // either protocol is evicted.
-func TestOneConnectionTooMany(t *testing.T) {
+func TestConnection_OverLimit(t *testing.T) {
 	// the test itself uses one of the connections
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxConnections = 2 })
 	for i := range 6 {
@@ -157,8 +157,8 @@ func TestOneConnectionTooMany(t *testing.T) {
 	c.Close()
 }
 
-// TestAHeaderHasItsLines checks the limit on header lines of HTTP/1.1. net/http limits only their bytes.
-func TestAHeaderHasItsLines(t *testing.T) {
+// TestHeader_LineLimit checks the limit on header lines of HTTP/1.1. net/http limits only their bytes.
+func TestHeader_LineLimit(t *testing.T) {
 	h := newHarness(t, nil)
 	c := h.dial()
 	_, _ = io.WriteString(c,

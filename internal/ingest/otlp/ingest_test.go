@@ -74,9 +74,9 @@ func scopeOf(request []byte) (scope []byte) {
 	return scope
 }
 
-// TestSpansAreCountedByTheAgentsRules checks, for every encoding, that the spans that the agent would count are
+// TestAgentRules_SameSpansAndNames checks, for every encoding, that the spans that the agent would count are
 // counted under the agent's names.
-func TestSpansAreCountedByTheAgentsRules(t *testing.T) {
+func TestAgentRules_SameSpansAndNames(t *testing.T) {
 	h := newHarness(t, byAgent(newWishes()))
 	plain, streams := h.client(false), h.client(true)
 	if a := post(t, plain, exported("shop", 0, 10, 2)); a.status != http.StatusOK {
@@ -100,9 +100,9 @@ func TestSpansAreCountedByTheAgentsRules(t *testing.T) {
 	}
 }
 
-// TestWhatAgentsWantIsFollowed checks that a change of the agent's span kinds takes effect. If the agent filters
+// TestAgentRules_FollowAgentSettings checks that a change of the agent's span kinds takes effect. If the agent filters
 // traces by tags, which the server can't do, it leaves all spans to the agent.
-func TestWhatAgentsWantIsFollowed(t *testing.T) {
+func TestAgentRules_FollowAgentSettings(t *testing.T) {
 	w := newWishes()
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
@@ -146,9 +146,9 @@ func TestWhatAgentsWantIsFollowed(t *testing.T) {
 	}
 }
 
-// TestWhoHasCountedIsBelieved checks that the marker of a resource takes precedence over the header of the request,
+// TestMarker_TakesPrecedenceOverHeader checks that the marker of a resource takes precedence over the header of the request,
 // and that all spans without either are counted.
-func TestWhoHasCountedIsBelieved(t *testing.T) {
+func TestMarker_TakesPrecedenceOverHeader(t *testing.T) {
 	h := newHarness(t, byAgent(newWishes()))
 	client, first := h.client(false), 0
 	for _, c := range []struct {
@@ -178,9 +178,9 @@ func TestWhoHasCountedIsBelieved(t *testing.T) {
 	}
 }
 
-// TestCountedRequestsSayIt checks the counted marker of each resource of counted requests: of retries, with gzip,
+// TestMarker_OnCountedRequests checks the counted marker of each resource of counted requests: of retries, with gzip,
 // in JSON, and of samples. Uncounted requests have none.
-func TestCountedRequestsSayIt(t *testing.T) {
+func TestMarker_OnCountedRequests(t *testing.T) {
 	for _, semantics := range []Semantics{SemanticsOTel, SemanticsDatadog} {
 		to := newCollector(t, false, func(w http.ResponseWriter, n int) {
 			if n == 1 {
@@ -243,9 +243,9 @@ func TestCountedRequestsSayIt(t *testing.T) {
 	}
 }
 
-// TestAMarkHasItsRoomBeforeAnythingIsCounted checks that a request without memory for the marker is refused before
+// TestMarker_MemoryReservedBeforeCounting checks that a request without memory for the marker is refused before
 // it is counted: with a retry if memory can become free, and without one otherwise.
-func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
+func TestMarker_MemoryReservedBeforeCounting(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
@@ -275,9 +275,9 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	h.workers <- w
 }
 
-// TestAWarmAgentReaderAllocatesNothingASpan checks that the number of allocations per request depends on the
+// TestAgentReader_AllocatesNothingPerSpan checks that the number of allocations per request depends on the
 // resources, but not on the spans.
-func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
+func TestAgentReader_AllocatesNothingPerSpan(t *testing.T) {
 	s := &Server{config: Config{Semantics: SemanticsDatadog, Config: receiver.Config{Features: newWishes().features}}}
 	s.loadFeatures()
 	w, body := &worker{reader: newAgentReader(&s.agentPolicy)}, exported("shop", 0, 500, 5)
@@ -297,8 +297,8 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	}
 }
 
-// TestATranslatorIsOfItsPolicy checks that peer tags that the agent adds later become labels.
-func TestATranslatorIsOfItsPolicy(t *testing.T) {
+// TestTranslator_FollowsPeerTags checks that peer tags that the agent adds later become labels.
+func TestTranslator_FollowsPeerTags(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Semantics: SemanticsDatadog, Config: receiver.Config{Features: w.features}}}
 	s.loadFeatures()

@@ -53,9 +53,9 @@ func spansIn(request []byte) (byTrace map[string]int, states map[string]bool) {
 	return byTrace, states
 }
 
-// TestAShareOfTracesGoesOn checks that whole traces are sampled by their ids, with the threshold in the tracestate,
+// TestSampling_WholeTracesByID checks that whole traces are sampled by their ids, with the threshold in the tracestate,
 // and that every span is counted. A quarter of all ids has a randomness of 0xc0000000000000 or more.
-func TestAShareOfTracesGoesOn(t *testing.T) {
+func TestSampling_WholeTracesByID(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
 		forward := forwardTo(t, to.url())
@@ -124,9 +124,9 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentAgainIsToldOnce checks that each retry of a request is sampled and forwarded again, but that the
+// TestSampling_RetriesAreReportedOnce checks that each retry of a request is sampled and forwarded again, but that the
 // sampling statistics include it once.
-func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
+func TestSampling_RetriesAreReportedOnce(t *testing.T) {
 	to := newCollector(t, false, func(w http.ResponseWriter, n int) {
 		if n < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -151,8 +151,8 @@ func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestWhereNothingGoesOnItIsTaken checks that a request without sampled traces is accepted without the upstream.
-func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
+// TestSampling_NothingSampledIsAccepted checks that a request without sampled traces is accepted without the upstream.
+func TestSampling_NothingSampledIsAccepted(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Policy{} })
@@ -171,8 +171,8 @@ func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 	}
 }
 
-// TestPackingHasItsRoom checks that incompressible bytes need no more than the reserved memory.
-func TestPackingHasItsRoom(t *testing.T) {
+// TestSampling_CompressionWithinReservedMemory checks that incompressible bytes need no more than the reserved memory.
+func TestSampling_CompressionWithinReservedMemory(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	h := newHarness(t, nil)
 	var p compressor
@@ -190,8 +190,8 @@ func TestPackingHasItsRoom(t *testing.T) {
 	}
 }
 
-// TestAllThatGoesOnHasItsThreshold covers a request of which all traces are sampled.
-func TestAllThatGoesOnHasItsThreshold(t *testing.T) {
+// TestSampling_ThresholdIfAllAreSampled covers a request of which all traces are sampled.
+func TestSampling_ThresholdIfAllAreSampled(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {

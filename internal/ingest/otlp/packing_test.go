@@ -76,8 +76,8 @@ func (c compression) is(a answered, status int, code otlpanswer.Code) bool {
 	return a.status == status && (status == http.StatusOK || statusIn(a) == code)
 }
 
-// TestCompressedSpansCountAlike covers all compressions, with few and with many spans.
-func TestCompressedSpansCountAlike(t *testing.T) {
+// TestCompression_CountsAlike covers all compressions, with few and with many spans.
+func TestCompression_CountsAlike(t *testing.T) {
 	h := newHarness(t, nil)
 	r, want := rand.New(rand.NewPCG(1, 2)), uint64(0)
 	for round := range 10 {
@@ -104,9 +104,9 @@ func TestCompressedSpansCountAlike(t *testing.T) {
 	}
 }
 
-// TestBadCompressionIsRefused covers a message that is too large after decompression, a truncated message, and a
+// TestCompression_InvalidIsRefused covers a message that is too large after decompression, a truncated message, and a
 // message with the name of another compression.
-func TestBadCompressionIsRefused(t *testing.T) {
+func TestCompression_InvalidIsRefused(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = bodies.FirstBuffer })
 	good, large := exported("shop", 0, 5, 1), make([]byte, 1<<20)
 	for _, c := range compressions {
@@ -144,9 +144,9 @@ func TestBadCompressionIsRefused(t *testing.T) {
 	}
 }
 
-// TestCompressedBytesGoOnAsTheyCame checks that the name of the compression is translated for the upstream. The
+// TestCompression_ForwardedUnchanged checks that the name of the compression is translated for the upstream. The
 // block format of snappy has no name in gRPC, so traces are forwarded uncompressed.
-func TestCompressedBytesGoOnAsTheyCame(t *testing.T) {
+func TestCompression_ForwardedUnchanged(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
 		h := newHarness(t, forwardTo(t, to.url()))
@@ -184,9 +184,9 @@ func TestCompressedBytesGoOnAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenAnewIsInGzip checks that sampled messages are compressed with gzip, whatever the compression of
+// TestCompression_SampledIsGzip checks that sampled messages are compressed with gzip, whatever the compression of
 // the received message.
-func TestWhatIsWrittenAnewIsInGzip(t *testing.T) {
+func TestCompression_SampledIsGzip(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
 		forward := forwardTo(t, to.url())

@@ -84,9 +84,9 @@ func TestRequestsOfAConnection_EachIsAnswered(t *testing.T) {
 	}
 }
 
-// TestMoreThanThereAreConnectionsGoOn sends more requests at a time than there are upstream connections. The other
+// TestUpstream_MoreRequestsThanConnections sends more requests at a time than there are upstream connections. The other
 // requests wait for a connection.
-func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
+func TestUpstream_MoreRequestsThanConnections(t *testing.T) {
 	const most = destination.MaxForwards + 8
 	var here atomic.Int32
 	all := make(chan struct{})
@@ -118,9 +118,9 @@ func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatTheDestinationHasEndedIsPassedOver covers upstreams that close their connection after each
+// TestUpstream_ClosedConnectionIsSkipped covers upstreams that close their connection after each
 // response, with or without a Connection: close header.
-func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
+func TestUpstream_ClosedConnectionIsSkipped(t *testing.T) {
 	for _, said := range []string{"", "Connection: close\r\n"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -167,9 +167,9 @@ func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatTakesItsTimeIsWaitedFor also covers a response that arrives before the upstream has read the
+// TestUpstream_LateAndEarlyResponses also covers a response that arrives before the upstream has read the
 // whole request.
-func TestAnAnswerThatTakesItsTimeIsWaitedFor(t *testing.T) {
+func TestUpstream_LateAndEarlyResponses(t *testing.T) {
 	to := newCollector(t, false, func(http.ResponseWriter, int) { time.Sleep(40 * time.Millisecond) })
 	h := newHarness(t, forwardTo(t, to.url()))
 	conn := h.dial()

@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestAnswersAreTheSpecifications compares every part of the responses with golden bytes.
-func TestAnswersAreTheSpecifications(t *testing.T) {
+// TestResponse_GoldenBytes compares every part of the responses with golden bytes.
+func TestResponse_GoldenBytes(t *testing.T) {
 	partial := &reply{message: nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))}
 	busy := &reply{Status: otlpanswer.Status{
 		Code: otlpanswer.Unavailable, Message: "busy",

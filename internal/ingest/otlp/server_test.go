@@ -20,8 +20,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// TestEverySpanIsCounted covers all encodings, with new and with reused connections.
-func TestEverySpanIsCounted(t *testing.T) {
+// TestSpans_CountedInEachEncoding covers all encodings, with new and with reused connections.
+func TestSpans_CountedInEachEncoding(t *testing.T) {
 	h := newHarness(t, nil)
 	plain, streams := h.client(false), h.client(true)
 	want := map[string]uint64{}
@@ -64,8 +64,8 @@ func TestEverySpanIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenIsSaid checks that refusals follow the specification, in the encoding of the sender.
-func TestWhatIsNotTakenIsSaid(t *testing.T) {
+// TestRefusal_FollowsSpecification checks that refusals follow the specification, in the encoding of the sender.
+func TestRefusal_FollowsSpecification(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = bodies.FirstBuffer })
 	plain, streams := h.client(false), h.client(true)
 	bomb := packed(make([]byte, 8<<20))
@@ -216,8 +216,8 @@ func statusIn(a answered) (c otlpanswer.Code) {
 	return otlpanswer.ReadStatus(a.body).Code
 }
 
-// TestManyAtATime sends over connections of both HTTP versions, with several streams each, at the same time.
-func TestManyAtATime(t *testing.T) {
+// TestConnections_ManyAtATime sends over connections of both HTTP versions, with several streams each, at the same time.
+func TestConnections_ManyAtATime(t *testing.T) {
 	h := newHarness(t, nil)
 	const clients, requests, spans = 8, 25, 40
 	var sending sync.WaitGroup
@@ -249,8 +249,8 @@ func TestManyAtATime(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentAgainIsCountedOnce includes retries over another protocol and with another compression.
-func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
+// TestDedup_RetryIsCountedOnce includes retries over another protocol and with another compression.
+func TestDedup_RetryIsCountedOnce(t *testing.T) {
 	h := newHarness(t, nil)
 	body := exported("shop", 0, 7, 1)
 	plain, streams := h.client(false), h.client(true)
@@ -271,9 +271,9 @@ func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestARequestOfHTTP10SaysItsLength checks that an HTTP/1.0 request without a length is refused. It would look like
+// TestHTTP10_WithoutLengthIsRefused checks that an HTTP/1.0 request without a length is refused. It would look like
 // an empty request, and its spans would be lost.
-func TestARequestOfHTTP10SaysItsLength(t *testing.T) {
+func TestHTTP10_WithoutLengthIsRefused(t *testing.T) {
 	h := newHarness(t, nil)
 	body := exported("shop", 0, 3, 1)
 	for length, want := range map[string]int{
@@ -294,8 +294,8 @@ func TestARequestOfHTTP10SaysItsLength(t *testing.T) {
 	}
 }
 
-// TestARefusalReachesWhoSendsOn checks that a sender that writes its whole body before it reads gets the refusal.
-func TestARefusalReachesWhoSendsOn(t *testing.T) {
+// TestRefusal_ReachesSenderThatKeepsWriting checks that a sender that writes its whole body before it reads gets the refusal.
+func TestRefusal_ReachesSenderThatKeepsWriting(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Addr = "127.0.0.1:0" })
 	for path, want := range map[string]int{signals[signalTraces].http: 413, "/v1/profiles": 404} {
 		for network, address := range map[string]string{"tcp": h.Addr(), "unix": h.path} {
@@ -318,9 +318,9 @@ func TestARefusalReachesWhoSendsOn(t *testing.T) {
 	}
 }
 
-// TestWhoCanNotBeReadIsNamed checks that the log identifies the sender of unparsable spans by process or address,
+// TestLog_NamesSenderOfUnparsableSpans checks that the log identifies the sender of unparsable spans by process or address,
 // and by User-Agent.
-func TestWhoCanNotBeReadIsNamed(t *testing.T) {
+func TestLog_NamesSenderOfUnparsableSpans(t *testing.T) {
 	var log lines
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
 		c.Addr, c.Log = "127.0.0.1:0", slog.New(slog.NewTextHandler(&log, nil))

@@ -58,9 +58,9 @@ func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.
 	return to, file
 }
 
-// TestADestinationOverTLS checks that an upstream with a trusted certificate gets requests. With any TLS error the
+// TestTLS_Upstream checks that an upstream with a trusted certificate gets requests. With any TLS error the
 // SDK is asked to retry, and the log contains advice.
-func TestADestinationOverTLS(t *testing.T) {
+func TestTLS_Upstream(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*tls.Config)
 		host    string // host name in the URL, instead of 127.0.0.1
@@ -127,7 +127,7 @@ func TestADestinationOverTLS(t *testing.T) {
 	}
 }
 
-func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
+func TestTLS_UnusableAuthorityIsNamed(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -151,8 +151,8 @@ func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
 	}
 }
 
-// TestARefusalIsLogged checks that the log has the upstream's message, since the SDK drops the refused request.
-func TestARefusalIsLogged(t *testing.T) {
+// TestLog_UpstreamRefusal checks that the log has the upstream's message, since the SDK drops the refused request.
+func TestLog_UpstreamRefusal(t *testing.T) {
 	to := newCollector(t, true, func(w http.ResponseWriter, _ int) {
 		_ = refuse(0, otlpanswer.Unauthenticated, "no such key").write(w, inGRPC, signalTraces)
 	})

@@ -18,9 +18,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestWhatIsCountedAtAStopIsAnswered sends requests on idle connections at the start of the shutdown. A sender
+// TestStop_CountedRequestsAreAnswered sends requests on idle connections at the start of the shutdown. A sender
 // without a response would retry at the next daemon, which does not know that the request was counted.
-func TestWhatIsCountedAtAStopIsAnswered(t *testing.T) {
+func TestStop_CountedRequestsAreAnswered(t *testing.T) {
 	const senders, rounds = 32, 12
 	var slowly atomic.Bool
 	slow := func(w http.ResponseWriter, r *http.Request) {
@@ -66,9 +66,9 @@ func TestWhatIsCountedAtAStopIsAnswered(t *testing.T) {
 	}
 }
 
-// TestTheLastAnswerSaysThatItIsTheLast checks that a request in flight at the start of the shutdown gets a response
+// TestStop_LastResponseClosesConnection checks that a request in flight at the start of the shutdown gets a response
 // with Connection: close.
-func TestTheLastAnswerSaysThatItIsTheLast(t *testing.T) {
+func TestStop_LastResponseClosesConnection(t *testing.T) {
 	come, goOn := make(chan struct{}, 1), make(chan struct{})
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		took(w, r)
@@ -101,9 +101,9 @@ func TestTheLastAnswerSaysThatItIsTheLast(t *testing.T) {
 	})
 }
 
-// TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer has one sender that stops in the middle of a header, and others
+// TestStop_UnfinishedRequestCostsNoOther has one sender that stops in the middle of a header, and others
 // that send consecutive requests over HTTP/2 until GOAWAY. Every counted request gets a response.
-func TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer(t *testing.T) {
+func TestStop_UnfinishedRequestCostsNoOther(t *testing.T) {
 	const senders = 8
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		took(w, r)
@@ -157,9 +157,9 @@ func TestWhoNeverEndsHisRequestCostsNobodyElseAnAnswer(t *testing.T) {
 	}
 }
 
-// TestWhoIsInTheMiddleOfABodyIsAnsweredAtAStop checks that a connection with an incomplete body does not count as
+// TestStop_IncompleteBodyIsAnswered checks that a connection with an incomplete body does not count as
 // idle.
-func TestWhoIsInTheMiddleOfABodyIsAnsweredAtAStop(t *testing.T) {
+func TestStop_IncompleteBodyIsAnswered(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(took))
 	defer behind.Close()

@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestWhoStatesALengthHasNoRoomForIt checks that memory is reserved only for received bytes: forty requests with a
+// TestBody_ContentLengthReservesNoMemory checks that memory is reserved only for received bytes: forty requests with a
 // Content-Length of 1 MiB but without a body leave memory for other requests.
-func TestWhoStatesALengthHasNoRoomForIt(t *testing.T) {
+func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 	const stalled = 40
 	of := func(c *receiver.Config) { c.MaxConnections, c.MaxBody, c.MaxBodyBytes = 4*stalled, 1<<20, 8<<20 }
 	each(t, of, took, func(s *subject) {
@@ -40,9 +40,9 @@ func TestWhoStatesALengthHasNoRoomForIt(t *testing.T) {
 	})
 }
 
-// TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll exhausts the memory after a half of the body. The upstream gets the
+// TestBody_MemoryFullForwardsAllOrNothing exhausts the memory after a half of the body. The upstream gets the
 // whole body, or the sender is asked to retry.
-func TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll(t *testing.T) {
+func TestBody_MemoryFullForwardsAllOrNothing(t *testing.T) {
 	const most = 256 << 10
 	came := make(chan []byte, 1)
 	takes := func(_ http.ResponseWriter, r *http.Request) {
@@ -75,9 +75,9 @@ func TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-// TestARefusalOfConnectionsIsLogged checks that log lines about rejected connections have the process id, at a
+// TestConnection_RejectionIsLogged checks that log lines about rejected connections have the process id, at a
 // limited rate.
-func TestARefusalOfConnectionsIsLogged(t *testing.T) {
+func TestConnection_RejectionIsLogged(t *testing.T) {
 	var log bytes.Buffer // written before the response
 	of := func(c *receiver.Config) {
 		// the test itself uses one of the connections

@@ -29,8 +29,8 @@ func newPublishers(t *testing.T, most int) *Publishers {
 
 func origin(service string) span.Origin { return span.Origin{Service: service} }
 
-// TestAnOriginThatNobodyUsesExpires also checks that the publisher is closed.
-func TestAnOriginThatNobodyUsesExpires(t *testing.T) {
+// TestPublishers_UnusedOriginExpires also checks that the publisher is closed.
+func TestPublishers_UnusedOriginExpires(t *testing.T) {
 	p := newPublishers(t, 8)
 	now := time.Now()
 	for _, service := range []string{"a", "b", "c"} {
@@ -45,9 +45,9 @@ func TestAnOriginThatNobodyUsesExpires(t *testing.T) {
 	}
 }
 
-// TestAPublisherThatABodyNeedsStays checks that a body with many base services evicts none of its own publishers.
+// TestPublishers_NeededByBodyStay checks that a body with many base services evicts none of its own publishers.
 // The next body evicts the least recently used one.
-func TestAPublisherThatABodyNeedsStays(t *testing.T) {
+func TestPublishers_NeededByBodyStay(t *testing.T) {
 	p, now := newPublishers(t, 2), time.Now()
 	for i, service := range []string{"a", "b", "c"} {
 		p.parts = append(p.parts, admit.BatchPart{Publisher: p.get(origin(service), now.Add(time.Duration(i)))})

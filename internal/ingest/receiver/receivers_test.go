@@ -252,8 +252,8 @@ func status(from io.Reader) (int, error) {
 
 func took(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
-// TestARequestIsCountedAndHandedOn sends consecutive requests on one connection.
-func TestARequestIsCountedAndHandedOn(t *testing.T) {
+// TestRequest_CountedAndForwarded sends consecutive requests on one connection.
+func TestRequest_CountedAndForwarded(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
 		c := s.dial()
@@ -269,9 +269,9 @@ func TestARequestIsCountedAndHandedOn(t *testing.T) {
 	})
 }
 
-// TestOneConnectionTooMany checks that a connection over the limit gets a response before it has sent a request,
+// TestConnection_OverLimit checks that a connection over the limit gets a response before it has sent a request,
 // and that open connections are not affected.
-func TestOneConnectionTooMany(t *testing.T) {
+func TestConnection_OverLimit(t *testing.T) {
 	of := func(c *receiver.Config) { c.MaxConnections = 2 } // the test itself uses one of the connections
 	each(t, of, took, func(s *subject) {
 		s.start()
@@ -299,9 +299,9 @@ func TestOneConnectionTooMany(t *testing.T) {
 	})
 }
 
-// TestWhoConnectedBeforeTheStopIsAnswered stops a server immediately after its start, when two hundred senders have
+// TestStop_ConnectedSendersAreAnswered stops a server immediately after its start, when two hundred senders have
 // connected and written their requests.
-func TestWhoConnectedBeforeTheStopIsAnswered(t *testing.T) {
+func TestStop_ConnectedSendersAreAnswered(t *testing.T) {
 	const senders = 200
 	of := func(c *receiver.Config) { c.MaxConnections = 2 * senders }
 	each(t, of, took, func(s *subject) {
@@ -423,8 +423,8 @@ func TestUpstreamError_RetryCountsOnce(t *testing.T) {
 	})
 }
 
-// TestABodyThatBreaksOffIsNotCounted also checks that the memory is released.
-func TestABodyThatBreaksOffIsNotCounted(t *testing.T) {
+// TestBody_TruncatedIsNotCounted also checks that the memory is released.
+func TestBody_TruncatedIsNotCounted(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
 		c := s.dial()
@@ -464,9 +464,9 @@ func TestPipelining_EachRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// TestASenderThatLeavesIsNotWaitedFor checks that the request to a hanging upstream is canceled when the sender
+// TestRequest_CanceledIfSenderDisconnects checks that the request to a hanging upstream is canceled when the sender
 // disconnects.
-func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
+func TestRequest_CanceledIfSenderDisconnects(t *testing.T) {
 	came, ended := make(chan struct{}), make(chan struct{})
 	hangs := func(w http.ResponseWriter, r *http.Request) {
 		took(w, r)
@@ -493,9 +493,9 @@ func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestEachHeaderHasItsLines checks that the limit on header lines applies to each request of a connection
+// TestHeader_LineLimitPerRequest checks that the limit on header lines applies to each request of a connection
 // separately.
-func TestEachHeaderHasItsLines(t *testing.T) {
+func TestHeader_LineLimitPerRequest(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
 		c := s.dial()

@@ -23,7 +23,7 @@ func given(t *testing.T, kept *os.File) *net.UnixListener {
 
 // After Shut, the first daemon accepts no connection and does not remove the socket. The next daemon
 // accepts the pending connections with the data that their clients have written.
-func TestWhoWaitsInAGivenSocketIsTheNextDaemons(t *testing.T) {
+func TestInheritedSocket_PendingGoToNextDaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	manager, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestWhoWaitsInAGivenSocketIsTheNextDaemons(t *testing.T) {
 }
 
 // A new socket would not be the one that the service manager passes to the next daemon.
-func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
+func TestInheritedSocket_IsNotRecreated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	manager, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {

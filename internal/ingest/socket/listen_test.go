@@ -123,7 +123,7 @@ func snapshotOf(path string) string {
 	return info.Mode().String() + string(content)
 }
 
-func TestLockKeepsASecondDaemonOff(t *testing.T) {
+func TestLock_KeepsSecondDaemonOff(t *testing.T) {
 	path := filepath.Join(shortDir(t), "s")
 	first, err := Listen(Config{Path: path, Mode: 0o600})
 	if err != nil {
@@ -158,7 +158,7 @@ func TestLockKeepsASecondDaemonOff(t *testing.T) {
 	}
 }
 
-func TestDirectoryIsMadeWithItsMode(t *testing.T) {
+func TestDirectory_CreatedWithMode(t *testing.T) {
 	dir := filepath.Join(shortDir(t), "made")
 	owner := &Owner{UID: os.Getuid(), GID: os.Getgid()}
 	l, err := Listen(Config{

@@ -9,7 +9,7 @@ import (
 )
 
 // The peer of a connection within this process is this process.
-func TestAPeerIsWhoTheKernelSays(t *testing.T) {
+func TestPeer_FromKernel(t *testing.T) {
 	l := listenAt(t, filepath.Join(shortDir(t), "s"))
 	defer l.Close()
 	conn, err := net.Dial("unix", l.Addr().String())
@@ -31,7 +31,7 @@ func TestAPeerIsWhoTheKernelSays(t *testing.T) {
 	}
 }
 
-func TestContainerInCgroup(t *testing.T) {
+func TestPeer_ContainerInCgroup(t *testing.T) {
 	id := strings.Repeat("0123456789abcdef", 4)
 	for cgroup, want := range map[string]string{
 		"0::/": "",

@@ -71,7 +71,7 @@ func answers(path string) bool {
 
 // If the socket's file is removed, or its directory including the lock, clients can connect again, and a
 // log line reports it.
-func TestARemovedSocketIsMadeAgain(t *testing.T) {
+func TestRemovedSocket_IsRecreated(t *testing.T) {
 	dir := filepath.Join(shortDir(t), "d")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 }
 
 // Connections to the previous socket are not lost when a new socket replaces it.
-func TestWhoConnectedBeforeTheSocketWasRemovedIsAccepted(t *testing.T) {
+func TestRemovedSocket_EarlierClientsAreAccepted(t *testing.T) {
 	path := filepath.Join(shortDir(t), "s")
 	l, err := Listen(Config{Path: path, Mode: 0o600})
 	if err != nil {
@@ -157,7 +157,7 @@ func TestWhoConnectedBeforeTheSocketWasRemovedIsAccepted(t *testing.T) {
 }
 
 // Close does not remove the socket of another daemon, nor create one in its place.
-func TestADaemonThatStopsRemovesOnlyItsOwnSocket(t *testing.T) {
+func TestClose_RemovesOnlyOwnSocket(t *testing.T) {
 	path := filepath.Join(shortDir(t), "s")
 	first, err := Listen(Config{Path: path, Mode: 0o600})
 	if err != nil {

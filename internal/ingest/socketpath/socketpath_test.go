@@ -19,7 +19,7 @@ func directories(t *testing.T) (runtime, temporary string) {
 }
 
 // A daemon listens on a path that clients try, whichever environment variables are set.
-func TestADaemonListensWhereATracerLooks(t *testing.T) {
+func TestPath_SameForDaemonAndClient(t *testing.T) {
 	// Default comes first, but its directory exists only if a daemon is installed.
 	if canCreateIn(filepath.Dir(Default)) {
 		t.Skip("this machine has the directory of the default")
@@ -52,7 +52,7 @@ func TestADaemonListensWhereATracerLooks(t *testing.T) {
 }
 
 // Clients ignore a directory that another user may write to, and a symbolic link.
-func TestNobodyElseCanPutASocketThere(t *testing.T) {
+func TestPath_WritableByOthersIsIgnored(t *testing.T) {
 	runtime, _ := directories(t)
 	dir := filepath.Join(runtime, "spanstatsd")
 	for name, put := range map[string]func() error{

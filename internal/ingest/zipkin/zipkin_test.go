@@ -31,8 +31,8 @@ func inProtobuf() []byte {
 
 const protobuf = mediaProtobuf
 
-// TestWhatIsTaken checks that requests in every encoding get Zipkin's response, and are counted by service.
-func TestWhatIsTaken(t *testing.T) {
+// TestRequest_EachEncoding checks that requests in every encoding get Zipkin's response, and are counted by service.
+func TestRequest_EachEncoding(t *testing.T) {
 	h := newHarness(t, nil)
 	both := append(append(reported("shop", 3, 1)[:len(reported("shop", 3, 1))-1], ','),
 		reported("cart", 3, 2)[1:]...)
@@ -67,8 +67,8 @@ func TestWhatIsTaken(t *testing.T) {
 	}
 }
 
-// TestAReportOfManyServicesIsCounted checks, for both encodings, that each span is counted under its service.
-func TestAReportOfManyServicesIsCounted(t *testing.T) {
+// TestRequest_ManyServices checks, for both encodings, that each span is counted under its service.
+func TestRequest_ManyServices(t *testing.T) {
 	h := newHarness(t, nil)
 	var list, inJSON []byte
 	for i := range 40 {
@@ -93,8 +93,8 @@ func TestAReportOfManyServicesIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenIsSaid checks the responses to invalid requests, and their results in the statistics.
-func TestWhatIsNotTakenIsSaid(t *testing.T) {
+// TestRefusal_InvalidRequests checks the responses to invalid requests, and their results in the statistics.
+func TestRefusal_InvalidRequests(t *testing.T) {
 	h := newHarness(t, nil)
 	for _, c := range []struct {
 		method, path string
@@ -144,8 +144,8 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotBeCountedIsSaid checks that the responses explain why requests can't be counted.
-func TestWhatCanNotBeCountedIsSaid(t *testing.T) {
+// TestRefusal_ExplainsUncountable checks that the responses explain why requests can't be counted.
+func TestRefusal_ExplainsUncountable(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.RingSlots = 64 })
 	if a := h.post(reported("shop", 1, 1000)); a.status != http.StatusRequestEntityTooLarge ||
 		!strings.Contains(a.body, "--ring-slots") {
@@ -171,9 +171,9 @@ func TestWhatCanNotBeCountedIsSaid(t *testing.T) {
 	}
 }
 
-// TestNoRoom_SpansAreInTheBooks checks that spans that find the rings full are counted as dropped, with and without
+// TestAccounting_RingsFull checks that spans that find the rings full are counted as dropped, with and without
 // an upstream, because reporters do not retry.
-func TestNoRoom_SpansAreInTheBooks(t *testing.T) {
+func TestAccounting_RingsFull(t *testing.T) {
 	const spans = 40
 	to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
 	for isForwarded, status := range map[bool]int{false: http.StatusServiceUnavailable, true: http.StatusAccepted} {
@@ -197,9 +197,9 @@ func TestNoRoom_SpansAreInTheBooks(t *testing.T) {
 	}
 }
 
-// TestWhatCameGoesOn checks that requests are forwarded byte for byte with their headers, whatever the path of the
+// TestForward_BytesUnchanged checks that requests are forwarded byte for byte with their headers, whatever the path of the
 // upstream's URL. Unparsable requests are forwarded as well, but not bodies that are too long after decompression.
-func TestWhatCameGoesOn(t *testing.T) {
+func TestForward_BytesUnchanged(t *testing.T) {
 	for _, end := range []string{"", "/", path} {
 		to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
 		h := newHarness(t, forwardTo(t, to.URL+end))
@@ -235,8 +235,8 @@ func TestWhatCameGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatTheDestinationAnswersGoesBack also checks that a retried request is counted once.
-func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
+// TestForward_UpstreamResponseReturned also checks that a retried request is counted once.
+func TestForward_UpstreamResponseReturned(t *testing.T) {
 	for status, outcome := range map[int]string{
 		200: "accepted", 202: "accepted", 400: "refused", 404: "refused",
 		408: "retryable", 429: "retryable", 500: "retryable", 503: "retryable",
@@ -270,9 +270,9 @@ func TestWhatTheDestinationAnswersGoesBack(t *testing.T) {
 	}
 }
 
-// TestADestinationThatIsAway covers upstreams that are unreachable, send truncated responses, or close the
+// TestUpstream_Unavailable covers upstreams that are unreachable, send truncated responses, or close the
 // connection. The spans are counted.
-func TestADestinationThatIsAway(t *testing.T) {
+func TestUpstream_Unavailable(t *testing.T) {
 	gone := newDestination(t, nil)
 	gone.Close()
 	breaks := newDestination(t, func(http.ResponseWriter, int) { panic(http.ErrAbortHandler) })
@@ -306,7 +306,7 @@ func TestExemplars_OfForwardedSpans(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeConfigured(t *testing.T) {
+func TestConfig_ValidAndInvalid(t *testing.T) {
 	c := DefaultConfig()
 	if err := c.Check(); err != nil || c.Memory(1) != nil || c.Forwards() != 0 {
 		t.Errorf("%v, %v", err, c.Memory(1))

@@ -46,7 +46,7 @@ func (e *end) lines() int {
 }
 
 // Lines of several goroutines are written whole, and in order for each goroutine. Close waits for them.
-func TestEveryLineArrivesWhole(t *testing.T) {
+func TestLines_ArriveWhole(t *testing.T) {
 	e := newEnd()
 	close(e.stalled)
 	q := logqueue.New(e)
@@ -75,7 +75,7 @@ func TestEveryLineArrivesWhole(t *testing.T) {
 
 // A stalled log blocks no writer: lines over the limit are counted, and the numbers of written and lost lines add up.
 // When the log accepts lines again, the number of lost lines is reported first.
-func TestAStalledLogCountsWhatItLoses(t *testing.T) {
+func TestStalled_LostLinesAreCounted(t *testing.T) {
 	e := newEnd()
 	q := logqueue.New(e)
 	var mu sync.Mutex
@@ -107,7 +107,7 @@ func TestAStalledLogCountsWhatItLoses(t *testing.T) {
 }
 
 // A log that rejects lines counts every line as lost, and continues when it accepts lines again.
-func TestARefusedLineIsLostAndCounted(t *testing.T) {
+func TestRefused_LinesAreCounted(t *testing.T) {
 	e := newEnd()
 	close(e.stalled)
 	e.refuse(true)
@@ -121,7 +121,7 @@ func TestARefusedLineIsLostAndCounted(t *testing.T) {
 }
 
 // Close of a stalled log returns, and lines that are written afterwards are lost.
-func TestCloseDoesNotWaitForAStalledLog(t *testing.T) {
+func TestClose_StalledLog(t *testing.T) {
 	q := logqueue.New(newEnd())
 	fmt.Fprintln(q, "never read")
 	q.Close(time.Millisecond)

@@ -65,9 +65,9 @@ func keysOf(t *testing.T, c *datadog.Counter, body []byte, lang string,
 	return keys
 }
 
-// TestSpansThatAreAlikeKeepTheirKeys counts pairs of spans that differ slightly in one part of the
+// TestKey_SimilarSpans counts pairs of spans that differ slightly in one part of the
 // key. The second span must have the key that it has without the first.
-func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
+func TestKey_SimilarSpans(t *testing.T) {
 	policy := policyOf(t)
 	long := strings.Repeat("10.0.0.1,", rules.MaxFingerprint/9+9) // normalized to one word in the key
 	database := uint64(policy.Names().Find([]byte("db.name")))
@@ -116,9 +116,9 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	}
 }
 
-// TestAKeyIsOfItsLanguageAndPolicy: a span without a service has different keys for two languages,
+// TestKey_OfLanguageAndPolicy: a span without a service has different keys for two languages,
 // and so has a tag for two agents that assign it the same number.
-func TestAKeyIsOfItsLanguageAndPolicy(t *testing.T) {
+func TestKey_OfLanguageAndPolicy(t *testing.T) {
 	policyWith := func(peer string) *datadog.Policy {
 		policy, ok := datadog.NewPolicy([]string{peer}, nil, nil, datadog.Labels{})
 		if !ok {

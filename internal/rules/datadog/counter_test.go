@@ -17,9 +17,9 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// TestFormatsAgree: the same traces yield the same batches in each format. In every other trace,
+// TestFormats_Agree: the same traces yield the same batches in each format. In every other trace,
 // the inner one of four spans is measured.
-func TestFormatsAgree(t *testing.T) {
+func TestFormats_Agree(t *testing.T) {
 	for _, f := range examples {
 		c := datadog.NewCounter()
 		if err := c.Count(f.format, f.body(t, 100), "go", true, policyOf(t)); err != nil {
@@ -34,8 +34,8 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// TestIgnoredResources: a trace is ignored because of its root's resource.
-func TestIgnoredResources(t *testing.T) {
+// TestIgnore_Resources: a trace is ignored because of its root's resource.
+func TestIgnore_Resources(t *testing.T) {
 	w, ok := datadog.NewPolicy(nil, []string{"server", "client"}, []string{"^GET /route/3$"},
 		datadog.Labels{})
 	if !ok {
@@ -83,9 +83,9 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestABodyWithoutAnUnsampledTraceStaysAsItIs: the body stays unchanged even if a trace without
+// TestCut_WithoutUnsampledTrace: the body stays unchanged even if a trace without
 // spans precedes others. A cut body does not contain empty traces.
-func TestABodyWithoutAnUnsampledTraceStaysAsItIs(t *testing.T) {
+func TestCut_WithoutUnsampledTrace(t *testing.T) {
 	type object = map[string]any
 	chunk := func(spans ...any) object { return object{"priority": 1, "spans": append([]any{}, spans...)} }
 	kept := object{
@@ -320,9 +320,9 @@ func formsOf(t *testing.T, all []sampledTrace) map[decode.Format][]byte {
 	}
 }
 
-// TestSpansOfTracesThatAreKept: in each format, Kept returns the counted spans of each sampled
+// TestKept_SpansOfSampledTraces: in each format, Kept returns the counted spans of each sampled
 // trace that has an ID, with their IDs and their indexes in the batches.
-func TestSpansOfTracesThatAreKept(t *testing.T) {
+func TestKept_SpansOfSampledTraces(t *testing.T) {
 	for format, body := range formsOf(t, sampled) {
 		c := datadog.NewCounter()
 		if err := c.Count(format, body, "go", false, keepingPolicy(t)); err != nil {
@@ -354,17 +354,17 @@ func TestSpansOfTracesThatAreKept(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAskedForIDs: a policy without trace IDs keeps no spans.
-func TestNobodyIsAskedForIDs(t *testing.T) {
+// TestKept_NoneWithoutTraceIDs: a policy without trace IDs keeps no spans.
+func TestKept_NoneWithoutTraceIDs(t *testing.T) {
 	c, body := datadog.NewCounter(), formsOf(t, sampled)[decode.FormatV04]
 	if err := c.Count(decode.FormatV04, body, "go", false, policyOf(t)); err != nil || len(c.Kept()) != 0 {
 		t.Errorf("%v, %d spans", err, len(c.Kept()))
 	}
 }
 
-// TestIDsThatAreNone: an upper half without 16 hexadecimal digits is 0, and an ID whose length is
+// TestTraceID_Invalid: an upper half without 16 hexadecimal digits is 0, and an ID whose length is
 // not 16 bytes is not used.
-func TestIDsThatAreNone(t *testing.T) {
+func TestTraceID_Invalid(t *testing.T) {
 	for _, tag := range []string{
 		"", "1", "66f0a9b30000000", "66f0a9b3000000000", "66f0a9b30000000g",
 		"+6f0a9b300000000",
@@ -394,9 +394,9 @@ func TestIDsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestSpansWithoutIDsLeaveNoneToTheNextTrace: their missing IDs do not affect the next trace or
+// TestTraceID_MissingDoesNotAffectNextTrace: their missing IDs do not affect the next trace or
 // body.
-func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
+func TestTraceID_MissingDoesNotAffectNextTrace(t *testing.T) {
 	c := datadog.NewCounter()
 	with, without := sampled[0].spans(1), map[string]any{
 		"service": "s", "name": "n", "resource": "r", "span_id": 5, "start": int64(2e18), "duration": 1,
@@ -427,9 +427,9 @@ func inUse() int {
 // keptAtMost is the limit on memory that a counter keeps between bodies.
 const keptAtMost = 16 << 20
 
-// TestCountersKeepTheirPromise: whatever a body contains, a counter does not exceed its part of the
+// TestCounter_WithinItsMemory: whatever a body contains, a counter does not exceed its part of the
 // memory limit, with or without trace IDs.
-func TestCountersKeepTheirPromise(t *testing.T) {
+func TestCounter_WithinItsMemory(t *testing.T) {
 	checkPromise(t, policyOf(t), false)
 	checkPromise(t, keepingPolicy(t), true)
 }
@@ -460,9 +460,9 @@ func checkPromise(t *testing.T, w *datadog.Policy, traceIDs bool) {
 	}
 }
 
-// TestLimitsGoByTheBodyAlone: the limits for a short body are the same for a counter that counted a
+// TestLimits_IndependentOfEarlierBodies: the limits for a short body are the same for a counter that counted a
 // longer body before.
-func TestLimitsGoByTheBodyAlone(t *testing.T) {
+func TestLimits_IndependentOfEarlierBodies(t *testing.T) {
 	c, w := datadog.NewCounter(), policyOf(t)
 	for _, length := range []int{1 << 20, 64 << 10} {
 		if c.Count(decode.FormatV05, greedy(length)["tags"], "go", false, w) == nil {
@@ -471,9 +471,9 @@ func TestLimitsGoByTheBodyAlone(t *testing.T) {
 	}
 }
 
-// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: a counter releases a body, whether it was
+// TestCounter_ReleasesBody: a counter releases a body, whether it was
 // counted or left to the agent.
-func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
+func TestCounter_ReleasesBody(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		c, w := datadog.NewCounter(), policyOf(t)
 		last := func() weak.Pointer[byte] {

@@ -30,9 +30,9 @@ func spansV05(t testing.TB, spans int, service, resource string, meta map[string
 	return encode(t, []any{dict, []any{trace}})
 }
 
-// TestWrittenOnceUsedOften: a body that refers to a long string from each of its spans must not
+// TestLimits_StringUsedOften: a body that refers to a long string from each of its spans must not
 // exceed the limits; it is left to the agent.
-func TestWrittenOnceUsedOften(t *testing.T) {
+func TestLimits_StringUsedOften(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for name, body := range map[string][]byte{
 		"resource":       spansV05(t, 1<<12, "shop", long, nil),
@@ -48,9 +48,9 @@ func TestWrittenOnceUsedOften(t *testing.T) {
 	}
 }
 
-// TestLongTags: tags that the agent would cut, and lists that would need more memory than their
+// TestLimits_LongTags: tags that the agent would cut, and lists that would need more memory than their
 // length, are left to the agent.
-func TestLongTags(t *testing.T) {
+func TestLimits_LongTags(t *testing.T) {
 	for _, value := range []string{strings.Repeat(",", 1<<20), strings.Repeat("x", (16<<10)+1)} {
 		body := spansV05(t, 1, "shop", "GET /", map[string]string{"span.kind": "client", "out.host": value})
 		if datadog.NewCounter().Count(decode.FormatV05, body, "go", false, policyOf(t)) == nil {
@@ -64,9 +64,9 @@ func TestLongTags(t *testing.T) {
 	}
 }
 
-// TestManyBaseServices: each base service needs a publisher, so a body with more of them than a
+// TestLimits_ManyBaseServices: each base service needs a publisher, so a body with more of them than a
 // process usually has is left to the agent.
-func TestManyBaseServices(t *testing.T) {
+func TestLimits_ManyBaseServices(t *testing.T) {
 	body := func(n int) []byte {
 		var traces []any
 		for i := range n {
@@ -91,9 +91,9 @@ func TestManyBaseServices(t *testing.T) {
 	}
 }
 
-// TestManyOfNothing: traces without spans and unused strings take one or two bytes of a body, and
+// TestLimits_EmptyTracesAndUnusedStrings: traces without spans and unused strings take one or two bytes of a body, and
 // many times as much memory.
-func TestManyOfNothing(t *testing.T) {
+func TestLimits_EmptyTracesAndUnusedStrings(t *testing.T) {
 	strings := []byte{0x92, 0xdd, 0, 0x20, 0, 0}
 	for i := range 1 << 21 {
 		strings = append(strings, 0xa3, byte(i), byte(i>>8), byte(i>>16))
@@ -118,9 +118,9 @@ func TestManyOfNothing(t *testing.T) {
 	}
 }
 
-// TestABodyHasAsManySpansAsItMay: the maximum number of spans for the body's length is counted;
+// TestLimits_SpansPerBody: the maximum number of spans for the body's length is counted;
 // with one more, the body is left to the agent.
-func TestABodyHasAsManySpansAsItMay(t *testing.T) {
+func TestLimits_SpansPerBody(t *testing.T) {
 	bodyOf := func(spans int) []byte {
 		return append(append([]byte{0x91}, array32(0xdd, spans)...), bytes.Repeat([]byte{0x80}, spans)...)
 	}
@@ -137,8 +137,8 @@ func TestABodyHasAsManySpansAsItMay(t *testing.T) {
 	}
 }
 
-// TestADurationReachesNoEndBeyondTime: the agent sets such a duration to 0.
-func TestADurationReachesNoEndBeyondTime(t *testing.T) {
+// TestDuration_Overflow: the agent sets such a duration to 0.
+func TestDuration_Overflow(t *testing.T) {
 	const start = int64(1e18)
 	body := encode(t, []any{[]any{map[string]any{
 		"service":  "shop",

@@ -10,9 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 )
 
-// TestTagsThatAreIgnored: a span with a matching tag is ignored, by the rules of the agent and of
+// TestIgnore_Tags: a span with a matching tag is ignored, by the rules of the agent and of
 // tracers, even if it is too long for a fingerprint. Other spans of the trace are counted.
-func TestTagsThatAreIgnored(t *testing.T) {
+func TestIgnore_Tags(t *testing.T) {
 	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/", "attribute.db.name=scratch"})
 	if err != nil {
 		t.Fatal(err)

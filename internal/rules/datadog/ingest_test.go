@@ -62,9 +62,9 @@ func (in *ingested) sentBy(host, env string) {
 	})
 }
 
-// TestWhatTheIngestHasMadeIsReadAsThat: an unspecified span kind stays unspecified, and any number
+// TestTranslatedRequest_KindAndStatus: an unspecified span kind stays unspecified, and any number
 // is accepted as a status. The same counter handles a tracer's body differently.
-func TestWhatTheIngestHasMadeIsReadAsThat(t *testing.T) {
+func TestTranslatedRequest_KindAndStatus(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for _, test := range []struct {
 		kind   spantable.Kind
@@ -114,8 +114,8 @@ func TestWhatTheIngestHasMadeIsReadAsThat(t *testing.T) {
 	}
 }
 
-// TestAPolicyNamesItsTags: Tags returns the tags of the rules and the peer tags.
-func TestAPolicyNamesItsTags(t *testing.T) {
+// TestPolicy_Tags: Tags returns the tags of the rules and the peer tags.
+func TestPolicy_Tags(t *testing.T) {
 	named := map[string]bool{}
 	for _, name := range policyOf(t).Tags() {
 		named[name] = true
@@ -126,9 +126,9 @@ func TestAPolicyNamesItsTags(t *testing.T) {
 	}
 }
 
-// TestEachSenderOfARequestHasItsOwn batch. Senders that do not differ, perhaps because a long value
+// TestSenders_EachHasBatch batch. Senders that do not differ, perhaps because a long value
 // is cut, share one.
-func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
+func TestSenders_EachHasBatch(t *testing.T) {
 	long, policy := strings.Repeat("x", span.MaxOriginField), policyOf(t)
 	c := datadog.NewCounter()
 	for range 2 {
@@ -179,9 +179,9 @@ func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 	}
 }
 
-// TestAnyNumberOfSendersIsCounted: with many hosts, environments or base services, each span is
+// TestSenders_AnyNumber: with many hosts, environments or base services, each span is
 // counted once, and is marked if its origin is less specific than its sender.
-func TestAnyNumberOfSendersIsCounted(t *testing.T) {
+func TestSenders_AnyNumber(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for _, test := range []struct {
 		hosts, envs, bases     int
@@ -236,9 +236,9 @@ func TestAnyNumberOfSendersIsCounted(t *testing.T) {
 	}
 }
 
-// TestAnEnvironmentThatTheAgentWritesAsNothingIsNone: if the normalized environment of a tracer or
+// TestEnvironment_EmptyAfterNormalization: if the normalized environment of a tracer or
 // an OTLP request is empty, the origin has none, so that the agent uses its own.
-func TestAnEnvironmentThatTheAgentWritesAsNothingIsNone(t *testing.T) {
+func TestEnvironment_EmptyAfterNormalization(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for env, want := range map[string]string{
 		"prod":                         "prod",
@@ -275,9 +275,9 @@ func TestAnEnvironmentThatTheAgentWritesAsNothingIsNone(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatABodyBringsIsLookedAt: a table that refers to a text too often, or needs too many
+// TestLimits_TextReferences: a table that refers to a text too often, or needs too many
 // derived texts, is left to the agent.
-func TestOnlyWhatABodyBringsIsLookedAt(t *testing.T) {
+func TestLimits_TextReferences(t *testing.T) {
 	policy := policyOf(t)
 	in := newIngested(policy)
 	in.Limits.DerivedBytes = 100

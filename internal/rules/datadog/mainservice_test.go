@@ -11,10 +11,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestAMainServiceIsItsBatchsOwn: a main service that is not valid UTF-8 is repaired in reused
+// TestMainService_InvalidUTF8: a main service that is not valid UTF-8 is repaired in reused
 // memory. It must not change when later spans are counted, and traces with the same service share a
 // batch.
-func TestAMainServiceIsItsBatchsOwn(t *testing.T) {
+func TestMainService_InvalidUTF8(t *testing.T) {
 	for name, policy := range map[string]*datadog.Policy{"agent": policyOf(t), "tracer": tracersPolicy(t)} {
 		c := datadog.NewCounter()
 		for round := range 4 { // later rounds reuse memory

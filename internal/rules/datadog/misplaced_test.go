@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// TestMisplacedEmptyString: a v0.5 body whose empty string is not the first one is counted if only
+// TestStrings_MisplacedEmpty: a v0.5 body whose empty string is not the first one is counted if only
 // uncounted spans refer to it, and left to the agent otherwise.
-func TestMisplacedEmptyString(t *testing.T) {
+func TestStrings_MisplacedEmpty(t *testing.T) {
 	const empty = 3
 	dict := []string{
 		"shop", "op", "GET /", "", "web", "span.kind", "server", "some.tag", "of no interest",

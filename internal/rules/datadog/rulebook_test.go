@@ -254,9 +254,9 @@ func randomModelSpan(rnd *rand.Rand, id uint64, named modelSpan) modelSpan {
 	return named
 }
 
-// TestTracersHaveTheirLabels: for random spans, each rulebook counts the same spans as the model,
+// TestClientRules_AgainstModel: for random spans, each rulebook counts the same spans as the model,
 // under the same labels and main service, independent of earlier bodies.
-func TestTracersHaveTheirLabels(t *testing.T) {
+func TestClientRules_AgainstModel(t *testing.T) {
 	asked := modelSpan{
 		peers: []string{
 			"_dd.base_service", "db.name", "db.system", "db.type", "out.host",
@@ -336,8 +336,8 @@ func countedKeys(t *testing.T, c *datadog.Counter) (keys []string, main string) 
 	return keys, main
 }
 
-// TestATextIsNoMark: the agent accepts a mark such as _dd.measured as text, a tracer does not.
-func TestATextIsNoMark(t *testing.T) {
+// TestClientRules_TextIsNoMark: the agent accepts a mark such as _dd.measured as text, a tracer does not.
+func TestClientRules_TextIsNoMark(t *testing.T) {
 	for policy, want := range map[*datadog.Policy]int{policyOf(t): 1, tracersPolicy(t): 0} {
 		c := datadog.NewCounter()
 		s := spanV04{
@@ -353,9 +353,9 @@ func TestATextIsNoMark(t *testing.T) {
 	}
 }
 
-// TestAnUnknownTracerHasTheAgentsLabels: this applies to a language without a rulebook, and to
+// TestClientRules_UnknownLanguage: this applies to a language without a rulebook, and to
 // every language if the policy does not ask for tracers' labels.
-func TestAnUnknownTracerHasTheAgentsLabels(t *testing.T) {
+func TestClientRules_UnknownLanguage(t *testing.T) {
 	tracers, ok := datadog.NewPolicy(agentPeerTags, rules.Kinds, nil,
 		datadog.Labels{OfTracer: true, AdditionalTags: []string{"language"}})
 	if !ok {
@@ -391,9 +391,9 @@ func policyWithout(t testing.TB) *datadog.Policy {
 	return p
 }
 
-// TestAFewTagsMoreAreTooMany: if the agent asks for the maximum number of tags, those that tracers
+// TestClientRules_TooManyTags: if the agent asks for the maximum number of tags, those that tracers
 // add do not fit.
-func TestAFewTagsMoreAreTooMany(t *testing.T) {
+func TestClientRules_TooManyTags(t *testing.T) {
 	var peers []string
 	for i := range spantable.MaxLabels - policyWithout(t).Names().Len() {
 		peers = append(peers, fmt.Sprint("peer.", i))

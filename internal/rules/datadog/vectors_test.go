@@ -14,10 +14,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// TestTheVectorsOfSpansAreCountedAlike: client/rules and this package count the same spans of a
+// TestClientRules_Vectors: client/rules and this package count the same spans of a
 // trace under the same keys, once names are normalized. A missing span kind counts as internal
 // here.
-func TestTheVectorsOfSpansAreCountedAlike(t *testing.T) {
+func TestClientRules_Vectors(t *testing.T) {
 	file, err := os.ReadFile("../../../client/rules/testdata/spans.json")
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestAnOriginIsWhatItsResourceSays: it is read from the current and the older names of attributes.
-func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
+// TestOrigin_FromResource: it is read from the current and the older names of attributes.
+func TestOrigin_FromResource(t *testing.T) {
 	of := func(attributes []otlptest.Attribute) span.Origin {
 		return countedOf(t, otel.NewCounter(),
 			otlptest.Request(otlptest.Resource{
@@ -58,9 +58,9 @@ func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
 	}
 }
 
-// TestAnOriginKeepsWhatIsNamedOfItsResource: the named attributes are kept in sorted order, even if
+// TestOrigin_KeepsNamedAttributes: the named attributes are kept in sorted order, even if
 // they are labels too. If a body has too many origins, the last ones are reduced to their service.
-func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
+func TestOrigin_KeepsNamedAttributes(t *testing.T) {
 	policy := otel.NewPolicy(otel.Labels{
 		Attributes: []string{"tenant", "zone"},
 		Resource:   append([]string{"zone", "cloud.region"}, otel.Identifying...),
@@ -112,9 +112,9 @@ func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
 	}
 }
 
-// TestThereIsABatchAnOrigin: resources with equal origins share a batch, in whatever order they
+// TestBatches_PerOrigin: resources with equal origins share a batch, in whatever order they
 // are.
-func TestThereIsABatchAnOrigin(t *testing.T) {
+func TestBatches_PerOrigin(t *testing.T) {
 	resource := func(service string, names ...string) otlptest.Resource {
 		var spans []otlptest.Span
 		for _, name := range names {
@@ -142,10 +142,10 @@ func TestThereIsABatchAnOrigin(t *testing.T) {
 	}
 }
 
-// TestAnyNumberOfOriginsIsCounted: each span is counted once and under its own service, and is
+// TestOrigin_AnyNumber: each span is counted once and under its own service, and is
 // marked if its origin is less specific than its resource. As many services as fit have an origin
 // of their own.
-func TestAnyNumberOfOriginsIsCounted(t *testing.T) {
+func TestOrigin_AnyNumber(t *testing.T) {
 	c, keeping := otel.NewCounter(), otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
 	for _, test := range []struct {
 		attribute                           string
@@ -212,9 +212,9 @@ func TestAnyNumberOfOriginsIsCounted(t *testing.T) {
 	}
 }
 
-// TestTheCommonOriginSaysWhatIsTrueOfAll: an environment that is not common to all of its senders
+// TestOrigin_CommonEnvironmentIsBlocked: an environment that is not common to all of its senders
 // is blocked.
-func TestTheCommonOriginSaysWhatIsTrueOfAll(t *testing.T) {
+func TestOrigin_CommonEnvironmentIsBlocked(t *testing.T) {
 	var all []otlptest.Resource
 	for i := range 2 * rules.MaxOrigins {
 		all = append(all, otlptest.Resource{
@@ -308,9 +308,9 @@ func TestFingerprint_DecidesTheKey(t *testing.T) {
 	}
 }
 
-// TestSpansThatAreAlikeKeepTheirKeys counts pairs of spans that differ in one part of the key. The
+// TestKey_SimilarSpans counts pairs of spans that differ in one part of the key. The
 // second span must have the key that it has without the first.
-func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
+func TestKey_SimilarSpans(t *testing.T) {
 	base := otlptest.Span{Name: "ab", Kind: spantable.KindClient, Parent: 1}
 	with := func(change func(*otlptest.Span)) otlptest.Span {
 		s := base
@@ -362,9 +362,9 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	}
 }
 
-// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: the counter releases a body, whether or not it
+// TestCounter_ReleasesBody: the counter releases a body, whether or not it
 // was counted.
-func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
+func TestCounter_ReleasesBody(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		c := otel.NewCounter()
 		last := func() weak.Pointer[byte] {
@@ -410,8 +410,8 @@ func TestResourceAttributes_EachAcceptedNameIsKept(t *testing.T) {
 	}
 }
 
-// TestBytesOfKeysAreBounded: the long name of a service is in the fingerprint of each of its spans.
-func TestBytesOfKeysAreBounded(t *testing.T) {
+// TestKey_BytesAreBounded: the long name of a service is in the fingerprint of each of its spans.
+func TestKey_BytesAreBounded(t *testing.T) {
 	body := otlptest.CostlyBodies(1 << 20)["names"]
 	for range 2 {
 		if err := otel.NewCounter().Count(body, standard()); err != nil {
@@ -434,8 +434,8 @@ func TestBytesOfKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestAWarmCounterAllocatesNothingASpan: only the texts of a resource's origin are allocated.
-func TestAWarmCounterAllocatesNothingASpan(t *testing.T) {
+// TestCounter_AllocatesNothingPerSpan: only the texts of a resource's origin are allocated.
+func TestCounter_AllocatesNothingPerSpan(t *testing.T) {
 	var body []byte
 	policy, c := standard(), otel.NewCounter()
 	round := func() {
@@ -465,9 +465,9 @@ func TestAWarmCounterAllocatesNothingASpan(t *testing.T) {
 	}
 }
 
-// TestASpanCountsForAsManyAsItStandsFor: the weight of a span comes from its tracestate and is
+// TestWeight_FromTracestate: the weight of a span comes from its tracestate and is
 // limited.
-func TestASpanCountsForAsManyAsItStandsFor(t *testing.T) {
+func TestWeight_FromTracestate(t *testing.T) {
 	for state, want := range map[string]float64{
 		"ot=th:c": 4, "ot=th:ffffffffffffff": 1 << 32,
 		"malformed": 1,
@@ -487,8 +487,8 @@ func TestASpanCountsForAsManyAsItStandsFor(t *testing.T) {
 	}
 }
 
-// TestEachSpanIsFoundInItsBatch: Counted returns the batch of a span, and its index there.
-func TestEachSpanIsFoundInItsBatch(t *testing.T) {
+// TestCounted_BatchAndIndex: Counted returns the batch of a span, and its index there.
+func TestCounted_BatchAndIndex(t *testing.T) {
 	of := func(service string, durations ...uint64) (r otlptest.Resource) {
 		r.Attributes = otlptest.SDK(service)
 		for _, d := range durations {

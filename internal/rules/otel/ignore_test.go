@@ -10,9 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestAttributesThatAreIgnored: rules match attributes of a span or its resource that are not
+// TestIgnore_Attributes: rules match attributes of a span or its resource that are not
 // labels, and they match again for an equal span.
-func TestAttributesThatAreIgnored(t *testing.T) {
+func TestIgnore_Attributes(t *testing.T) {
 	list, err := ignore.Parse([]string{
 		"attribute.url.path=~^/static/", "attribute.http.route=/healthz",
 		"attribute.k8s.namespace.name=test",

@@ -12,9 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestWhatASpanIsCountedAs has a span for each convention, with the current and the older
+// TestKey_ByConvention has a span for each convention, with the current and the older
 // attributes.
-func TestWhatASpanIsCountedAs(t *testing.T) {
+func TestKey_ByConvention(t *testing.T) {
 	for name, test := range map[string]struct {
 		span otlptest.Span
 		want span.Key
@@ -253,10 +253,10 @@ func TestWhatASpanIsCountedAs(t *testing.T) {
 	}
 }
 
-// TestPeersAreThoseOfCallers: by default clients, producers and consumers have peer tags. Callers
+// TestPeerTags_OfCallersOnly: by default clients, producers and consumers have peer tags. Callers
 // control the address in a server's span, so a thousand values must make one key, unless the
 // operator named the attribute.
-func TestPeersAreThoseOfCallers(t *testing.T) {
+func TestPeerTags_OfCallersOnly(t *testing.T) {
 	policies := []*otel.Policy{
 		standard(), otel.NewPolicy(otel.Labels{Attributes: []string{"server.address", "peer.service"}}),
 	}
@@ -289,8 +289,8 @@ func TestPeersAreThoseOfCallers(t *testing.T) {
 	}
 }
 
-// TestOperationsAreTheAgents: the cases that the test above leaves out.
-func TestOperationsAreTheAgents(t *testing.T) {
+// TestOperation_AsInAgent: the cases that the test above leaves out.
+func TestOperation_AsInAgent(t *testing.T) {
 	for _, test := range []struct {
 		want       string
 		kind       spantable.Kind
@@ -337,8 +337,8 @@ func TestOperationsAreTheAgents(t *testing.T) {
 	}
 }
 
-// TestWhatAnOperatorNamesBecomesATag: the tag occurs once, under its own name.
-func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
+// TestTags_NamedByOperator: the tag occurs once, under its own name.
+func TestTags_NamedByOperator(t *testing.T) {
 	policy := otel.NewPolicy(otel.Labels{Attributes: []string{
 		"tenant", "db.system", "db.namespace",
 		"http.route", "tenant",
@@ -404,9 +404,9 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 	}
 }
 
-// TestWhatAResourceSaysOftenIsLookedAtOnce: if a resource repeats an attribute, the first value
+// TestResource_RepeatedAttribute: if a resource repeats an attribute, the first value
 // counts for each span.
-func TestWhatAResourceSaysOftenIsLookedAtOnce(t *testing.T) {
+func TestResource_RepeatedAttribute(t *testing.T) {
 	attrs := []otlptest.Attribute{{"service.name", "shop"}}
 	for i := range 1000 {
 		attrs = append(attrs, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)},
@@ -423,8 +423,8 @@ func TestWhatAResourceSaysOftenIsLookedAtOnce(t *testing.T) {
 	}
 }
 
-// TestFactsOfASpan: the end, the duration, whether the span failed, and whether it is top-level.
-func TestFactsOfASpan(t *testing.T) {
+// TestSpan_Facts: the end, the duration, whether the span failed, and whether it is top-level.
+func TestSpan_Facts(t *testing.T) {
 	for name, test := range map[string]struct {
 		span     otlptest.Span
 		end      int64

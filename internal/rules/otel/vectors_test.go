@@ -589,8 +589,8 @@ var vectorSpans = []struct {
 	},
 }
 
-// TestLabelsFileIsWhatIsCounted computes every key of the file.
-func TestLabelsFileIsWhatIsCounted(t *testing.T) {
+// TestLabelsFile_MatchesKeys computes every key of the file.
+func TestLabelsFile_MatchesKeys(t *testing.T) {
 	var all []vector
 	for _, made := range vectorSpans {
 		all = append(all, vectorOf(t, made.name, "shop", made.span))

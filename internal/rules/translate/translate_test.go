@@ -18,9 +18,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestARequestBecomesTraces: each resource with spans becomes a sender, and each of its traces a
+// TestRequest_BecomesTraces: each resource with spans becomes a sender, and each of its traces a
 // group. test/agent compares the spans with the agent's own code.
-func TestARequestBecomesTraces(t *testing.T) {
+func TestRequest_BecomesTraces(t *testing.T) {
 	c := translator(t, wantedTags...)
 	spans := []otlptest.Span{
 		{
@@ -88,9 +88,9 @@ func TestARequestBecomesTraces(t *testing.T) {
 	}
 }
 
-// TestWhatSpansSayOfTheirSender: for a trace, the first span with an attribute counts; for a
+// TestSender_FromSpans: for a trace, the first span with an attribute counts; for a
 // sender, the last trace, unless the resource has the attribute.
-func TestWhatSpansSayOfTheirSender(t *testing.T) {
+func TestSender_FromSpans(t *testing.T) {
 	c := translator(t, wantedTags...)
 	spanWith := func(trace uint64, name, value string) otlptest.Span {
 		return otlptest.Span{Trace: trace, ID: 1, Attributes: []otlptest.Attribute{{name, value}}}
@@ -112,8 +112,8 @@ func TestWhatSpansSayOfTheirSender(t *testing.T) {
 	}
 }
 
-// TestWhatWasCountedBeforeIsNotTranslated: the resource or the request is marked as counted.
-func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
+// TestRequest_CountedIsNotTranslated: the resource or the request is marked as counted.
+func TestRequest_CountedIsNotTranslated(t *testing.T) {
 	c := translator(t)
 	spans := [][]otlptest.Span{{{Name: "x"}}, {{Name: "y"}, {Name: "z"}}}
 	check := func(what any, body []byte, isCounted bool, want int) {
@@ -141,9 +141,9 @@ func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 	check("nothing", body, true, 3)
 }
 
-// TestWhichValueOfATagCounts: if a tag has a text and a number, the value counts that the agent's
+// TestTag_TextAndNumber: if a tag has a text and a number, the value counts that the agent's
 // statistics read.
-func TestWhichValueOfATagCounts(t *testing.T) {
+func TestTag_TextAndNumber(t *testing.T) {
 	c := translator(t, "_sample_rate", "grpc.code", "http.status_code", "peer.service")
 	for name, want := range map[string]string{
 		"_sample_rate": "map[] map[_sample_rate:2]", "grpc.code": "map[grpc.code:three] map[]",
@@ -180,9 +180,9 @@ func TestWhichValueOfATagCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTranslated: a list that would become a tag, text beyond the limit, and tags with too
+// TestRequest_Untranslatable: a list that would become a tag, text beyond the limit, and tags with too
 // many attributes.
-func TestWhatIsNotTranslated(t *testing.T) {
+func TestRequest_Untranslatable(t *testing.T) {
 	c := translator(t, wantedTags...)
 	list := otlptest.Attribute{"peer.service", otlptest.Field(nil, 5, nil)}
 	many := make([]otlptest.Span, 4000)
@@ -232,9 +232,9 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	}
 }
 
-// TestTheHostIsTheIngests: the host name is determined from the resource in the order of the
+// TestHost_FromResource: the host name is determined from the resource in the order of the
 // ingest.
-func TestTheHostIsTheIngests(t *testing.T) {
+func TestHost_FromResource(t *testing.T) {
 	check := func(want string, attrs ...otlptest.Attribute) {
 		t.Helper()
 		if got := sentOf(t, translator(t), from(attrs, otlptest.Span{ID: 1}))[0].Host; got != want {
@@ -283,8 +283,8 @@ func TestTheHostIsTheIngests(t *testing.T) {
 	}
 }
 
-// TestASpanIsMadeAsIfItWereTheFirst: no span depends on the spans before it.
-func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
+// TestSpan_IndependentOfEarlierSpans: no span depends on the spans before it.
+func TestSpan_IndependentOfEarlierSpans(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	names := append(slices.Clone(translate.AttributeNames), "peer.service", "env", "_dd.origin")
 	values := []any{
@@ -344,9 +344,9 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	}
 }
 
-// TestWhatAResourceSaysIsReadOnce: each tag of a resource or scope is added once to each span,
+// TestResource_TagsAreAddedOnce: each tag of a resource or scope is added once to each span,
 // however often it occurs, so that the time is proportional to the length of the request.
-func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
+func TestResource_TagsAreAddedOnce(t *testing.T) {
 	c := translator(t, wantedTags...)
 	var attrs []otlptest.Attribute
 	for i := range 1002 {
@@ -374,9 +374,9 @@ func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestAttributesOfAResourceCountInTheirOrder: if two attributes become one tag, the first one
+// TestResource_FirstAttributeCounts: if two attributes become one tag, the first one
 // counts.
-func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
+func TestResource_FirstAttributeCounts(t *testing.T) {
 	c := translator(t, wantedTags...)
 	server, host := otlptest.Attribute{"server.address", "server"}, otlptest.Attribute{
 		"http.server_name",
@@ -393,9 +393,9 @@ func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestATranslatorHoldsNothingOfABody: a translator does not retain a body that its request and
+// TestTranslator_RetainsNoBody: a translator does not retain a body that its request and
 // table released.
-func TestATranslatorHoldsNothingOfABody(t *testing.T) {
+func TestTranslator_RetainsNoBody(t *testing.T) {
 	c := translator(t, wantedTags...)
 	last := func() weak.Pointer[byte] {
 		body := slices.Clone(otlptest.Web(100))
@@ -414,9 +414,9 @@ func TestATranslatorHoldsNothingOfABody(t *testing.T) {
 	}
 }
 
-// TestAWarmTranslatorAllocatesNothing: translating a span allocates nothing once the translator is
+// TestTranslator_AllocatesNothing: translating a span allocates nothing once the translator is
 // warm.
-func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
+func TestTranslator_AllocatesNothing(t *testing.T) {
 	body, c := otlptest.Web(100), translator(t, wantedTags...)
 	round := func() {
 		if err := c.translate(body, false); err != nil {

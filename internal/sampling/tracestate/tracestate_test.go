@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestThresholdsAreThoseOfTheSpecification: the specification has a table of shares and of
+// TestThreshold_AsInSpecification: the specification has a table of shares and of
 // thresholds with a precision of 3, 4 and 5 digits.
-func TestThresholdsAreThoseOfTheSpecification(t *testing.T) {
+func TestThreshold_AsInSpecification(t *testing.T) {
 	for _, test := range []struct {
 		n    float64
 		want string
@@ -42,8 +42,8 @@ func TestThresholdsAreThoseOfTheSpecification(t *testing.T) {
 	}
 }
 
-// TestAThresholdIsReadAsItIsWritten: trailing zeros are optional.
-func TestAThresholdIsReadAsItIsWritten(t *testing.T) {
+// TestThreshold_RoundTrip: trailing zeros are optional.
+func TestThreshold_RoundTrip(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		want := rnd.Uint64N(Never) >> rnd.IntN(56) << rnd.IntN(56) & (Never - 1)
@@ -63,8 +63,8 @@ func TestAThresholdIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestWeightsAreAdjustedCounts: the cases are the specification's examples.
-func TestWeightsAreAdjustedCounts(t *testing.T) {
+// TestWeight_IsAdjustedCount: the cases are the specification's examples.
+func TestWeight_IsAdjustedCount(t *testing.T) {
 	for text, want := range map[string]float64{
 		"":                               1,
 		"ot=th:0":                        1,
@@ -109,9 +109,9 @@ func TestWeightsAreAdjustedCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIntoATracestate: the cases include the specification's examples. Other entries
+// TestTracestate_Written: the cases include the specification's examples. Other entries
 // stay, and OpenTelemetry's entry moves to the start because it was modified.
-func TestWhatIsWrittenIntoATracestate(t *testing.T) {
+func TestTracestate_Written(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "ot=th:c",
 		"ot=p:8;r:62":               "ot=p:8;r:62;th:c",
@@ -138,9 +138,9 @@ func TestWhatIsWrittenIntoATracestate(t *testing.T) {
 	}
 }
 
-// TestWhatIsFullMakesRoom: the result is valid, contains the threshold, and lacks no more entries
+// TestTracestate_FullMakesRoom: the result is valid, contains the threshold, and lacks no more entries
 // than necessary.
-func TestWhatIsFullMakesRoom(t *testing.T) {
+func TestTracestate_FullMakesRoom(t *testing.T) {
 	for what, of := range map[string]func(n int) string{
 		"an entry": func(n int) string { return "ot=x:" + strings.Repeat("y", n) },
 		"all": func(n int) string {
@@ -170,9 +170,9 @@ func TestWhatIsFullMakesRoom(t *testing.T) {
 	}
 }
 
-// TestAThresholdThatIsUntrueIsNone: a span whose randomness is below its threshold is treated like
+// TestThreshold_AboveRandomnessIsNone: a span whose randomness is below its threshold is treated like
 // one without threshold.
-func TestAThresholdThatIsUntrueIsNone(t *testing.T) {
+func TestThreshold_AboveRandomnessIsNone(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ot=th:fff":                   true,
 		"ot=th:fff;rv:ffefffffffffff": false,
@@ -192,9 +192,9 @@ func TestAThresholdThatIsUntrueIsNone(t *testing.T) {
 	}
 }
 
-// TestRatesAreReadOfTracestates: the rate is read from the threshold, or from the exponent of older
+// TestTracestate_Rates: the rate is read from the threshold, or from the exponent of older
 // samplers.
-func TestRatesAreReadOfTracestates(t *testing.T) {
+func TestTracestate_Rates(t *testing.T) {
 	for text, want := range map[string]float64{
 		"": 0, "ot=th:c": 0.25, "ot=p:2": 0.25, "ot=p:0": 1, "ot=p:62": 0x1p-62, "ot=p:63": 0, "ot=p:x": 0,
 		"ot=r:62;p:1": 0.5, "ot=p:1;th:c": 0.25, "what": 0, "x=y": 0,

@@ -124,9 +124,9 @@ func cut(t *testing.T, format datadog.Format, body []byte) (left []byte, traces,
 	return left, traces, spans, services
 }
 
-// TestWhatIsLeftIsWhatWas: the remaining traces are unchanged, in each format and wherever the
+// TestRemove_KeepsOthersUnchanged: the remaining traces are unchanged, in each format and wherever the
 // removed traces were.
-func TestWhatIsLeftIsWhatWas(t *testing.T) {
+func TestRemove_KeepsOthersUnchanged(t *testing.T) {
 	kinds := []trace{
 		{priority: 1, spans: 2},
 		{priority: 0, spans: 3},
@@ -178,9 +178,9 @@ func TestWhatIsLeftIsWhatWas(t *testing.T) {
 	}
 }
 
-// TestABodyThatWouldGrowStaysAsItIs: nothing is removed if the strings to move are longer than the
+// TestRemove_NothingIfBodyWouldGrow: nothing is removed if the strings to move are longer than the
 // removed traces.
-func TestABodyThatWouldGrowStaysAsItIs(t *testing.T) {
+func TestRemove_NothingIfBodyWouldGrow(t *testing.T) {
 	body := bodies(t,
 		[]trace{{priority: 1, spans: 20}, {priority: 0, spans: 1}, {priority: 1, spans: 1}})[datadog.FormatV1]
 	before := bytes.Clone(body)
@@ -191,9 +191,9 @@ func TestABodyThatWouldGrowStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestFieldsBehindTheListKeepTheirStrings: fields after the list can refer to strings of a removed
+// TestRemove_KeepsStringsOfLaterFields: fields after the list can refer to strings of a removed
 // trace, even if it is the last one.
-func TestFieldsBehindTheListKeepTheirStrings(t *testing.T) {
+func TestRemove_KeepsStringsOfLaterFields(t *testing.T) {
 	var spans []any
 	for i := range 10 {
 		spans = append(spans, object{1, 2, 4, i + 1, 5, 1 << 40, 6, 1 << 40})
@@ -208,9 +208,9 @@ func TestFieldsBehindTheListKeepTheirStrings(t *testing.T) {
 	}
 }
 
-// TestATraceWithoutAPriorityIsTheAgents: the agent decides about a trace without a priority, so it
+// TestRemove_KeepsTraceWithoutPriority: the agent decides about a trace without a priority, so it
 // is not removed.
-func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
+func TestRemove_KeepsTraceWithoutPriority(t *testing.T) {
 	for priority, stays := range map[int]bool{-129: false, -128: true, -127: false, 0: false, 1: true} {
 		span := object{1, "s", 4, 1}
 		// the traces are the last field of the body
@@ -228,8 +228,8 @@ func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
 	}
 }
 
-// TestManyTracesAreCounted in a list whose header has one, three or five bytes.
-func TestManyTracesAreCounted(t *testing.T) {
+// TestRemove_ManyTraces in a list whose header has one, three or five bytes.
+func TestRemove_ManyTraces(t *testing.T) {
 	for _, n := range []int{15, 16, 0xffff, 0x10000} {
 		span, err := msgpack.Marshal(object{
 			"span_id", 1, "resource", service(1), "metrics",

@@ -19,7 +19,7 @@ func list(t *testing.T, rules ...string) *ignore.List {
 }
 
 // The test checks each rule with a key that has all labels, and with one that has only the required labels.
-func TestARuleIsAboutItsField(t *testing.T) {
+func TestRule_ComparesItsField(t *testing.T) {
 	full := &span.Key{
 		Service: "test-shop", Operation: "http.server.request", Resource: "GET /healthz", Type: "web",
 		Kind: "server", HTTPStatus: 204, HTTPMethod: "GET", HTTPEndpoint: "/healthz", GRPCStatus: "5",
@@ -55,7 +55,7 @@ func TestARuleIsAboutItsField(t *testing.T) {
 }
 
 // A span is ignored if any of the rules matches. A text can contain one rule per line.
-func TestOneRuleIsEnough(t *testing.T) {
+func TestRule_OneMatchIsEnough(t *testing.T) {
 	l := list(t, "resource=a\n\nresource=b", "attribute.url.path=~^/x", "attribute.url.path=/y",
 		"attribute.z=1")
 	for resource, want := range map[string]bool{"a": true, "b": true, "c": false} {
@@ -74,7 +74,7 @@ func TestOneRuleIsEnough(t *testing.T) {
 }
 
 // The error contains the invalid rule and the expected syntax.
-func TestWhatIsNoRuleIsNamed(t *testing.T) {
+func TestRule_InvalidIsNamed(t *testing.T) {
 	for _, rule := range []string{
 		"healthz", "resource", "resource=", "resuorce=a", "peer_tag=a", "additional_tag=a", "attribute.=a",
 		"=a", "resource=~(", "resource=" + strings.Repeat("x", ignore.MaxBytes),

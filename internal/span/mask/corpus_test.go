@@ -12,7 +12,7 @@ const (
 	leastRight = 0.9 // minimum share of the requests to routes with identifiers
 )
 
-// TestTheCorpus masks the traffic of every application in testdata, for two orders of how frequent the
+// TestMasks_Corpus masks the traffic of every application in testdata, for two orders of how frequent the
 // routes are.
 //
 // A name is a route together with one choice of its enumerated values, which a router and a reader
@@ -24,7 +24,7 @@ const (
 // correct. Varying words (kind slug) are never masked, so requests with them count as wrong.
 //
 // A false merge is a request whose mask is also the mask of another name.
-func TestTheCorpus(t *testing.T) {
+func TestMasks_Corpus(t *testing.T) {
 	routes, hits, right := 0, 0, 0
 	apps := readApps(t)
 	for _, a := range apps {

@@ -82,7 +82,7 @@ func TestMasks(t *testing.T) {
 
 // Words that contain digits, versions, names of static files, masks, routes without identifiers, and
 // statements with ambiguous quotes are not masked.
-func TestWhatHasNoMask(t *testing.T) {
+func TestMasks_NoneForOrdinaryNames(t *testing.T) {
 	for _, text := range []string{
 		"", "x", "GET /", "GET /v1/users", "GET /v2beta1/x", "GET /oauth2/token", "GET /s3/k8s/utf8/2fa/i18n",
 		"GET /en-us/x",
@@ -105,7 +105,7 @@ func TestWhatHasNoMask(t *testing.T) {
 }
 
 // A mask keeps the text around identifiers, and the kinds of the identifiers.
-func TestMasksKeepWhatStandsAround(t *testing.T) {
+func TestMasks_KeepSurroundingText(t *testing.T) {
 	texts := []string{
 		"GET /a/1234567", "GET /a/1234567/", "GET /b/1234567", "HEAD /a/1234567", "GET /a/1234567.json",
 		"GET /a/1234567.xml", "GET /a/2024-05-17",
@@ -126,7 +126,7 @@ func TestMasksKeepWhatStandsAround(t *testing.T) {
 }
 
 // A word that contains a number is not a random token.
-func TestMethodsWithVersionsKeepTheirNames(t *testing.T) {
+func TestMasks_NoneForVersionedMethods(t *testing.T) {
 	for _, verb := range []string{"get", "list", "create", "GetUser", "Describe", "batch_write"} {
 		for _, noun := range []string{
 			"S3Bucket", "X509Cert", "Http2Stream", "Ec2Instance", "B2BOrder",
@@ -144,7 +144,7 @@ func TestMethodsWithVersionsKeepTheirNames(t *testing.T) {
 	}
 }
 
-func TestMaskingAllocatesNothing(t *testing.T) {
+func TestMasks_AllocatesNothing(t *testing.T) {
 	buffer := make([]byte, 0, 1<<10)
 	for _, text := range []string{
 		"GET /users/17/orders/550e8400-e29b-41d4-a716-446655440000?page=2",
@@ -158,7 +158,7 @@ func TestMaskingAllocatesNothing(t *testing.T) {
 }
 
 // Append keeps the content of dst, and appends nothing to it if there is no mask.
-func TestAMaskIsAppended(t *testing.T) {
+func TestAppend_KeepsPrefix(t *testing.T) {
 	for text, want := range map[string]string{
 		"/a/1": "is /a/{id}", "select 1 from t": "is select ? from t",
 		"/a": "is ", `select 1 from '\`: "is ",
@@ -170,7 +170,7 @@ func TestAMaskIsAppended(t *testing.T) {
 }
 
 // The test compares masks of statements with those of a lexer that only knows quotes.
-func TestWhereAQuoteEnds(t *testing.T) {
+func TestMasks_EndOfQuote(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 20))
 	for range 100_000 {
 		text := "'"
@@ -226,7 +226,7 @@ func FuzzMask(f *testing.F) {
 }
 
 // The test concatenates pieces of statements and routes at random, with and without separators.
-func TestAMaskIsItsOwnMask(t *testing.T) {
+func TestMasks_AreIdempotent(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(32, 24))
 	pieces := strings.Split("with|select|insert|from|as|into|a|A0|0A|0|17|1.5e3|0x1f|'x'|'|\"q\"|`|$|$$|$a$|$1|?|?1|(|)|,|/*|*/|--|\\|\n|/|-|.|:|@b.cd|%40|_|{|}|{id}|=|&|3f2a9c1b77|550e8400-e29b-41d4-a716-446655440000|2024-05-17|1.2.3.4|::1|é", "|")
 	for range 200_000 {

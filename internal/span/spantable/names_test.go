@@ -39,7 +39,7 @@ func lookUp(t *testing.T, names *spantable.Names, name string) (l spantable.Labe
 }
 
 // A similar name is not found, even if it has the same fingerprint.
-func TestANameIsFoundByItselfAlone(t *testing.T) {
+func TestNames_SimilarIsNotFound(t *testing.T) {
 	all := []string{
 		"", "first.of.1.their.twins", "first.of.2.their.twins", "first.of.3.their.twins", "a", "ab",
 		"http.url",
@@ -59,7 +59,7 @@ func TestANameIsFoundByItselfAlone(t *testing.T) {
 
 // In a table with the maximum number of names, some of which share a slot, each name is found, and
 // FindFingerprint is sure of most.
-func TestNamesThatShareAHashAreTold(t *testing.T) {
+func TestNames_EqualHashes(t *testing.T) {
 	all := []string{""}
 	for i := range spantable.MaxLabels - 1 {
 		all = append(all, fmt.Sprint("name.", i))
@@ -83,7 +83,7 @@ func TestNamesThatShareAHashAreTold(t *testing.T) {
 }
 
 // Labels without a name are not found by the empty name.
-func TestAnEmptyNameIsNobodys(t *testing.T) {
+func TestNames_EmptyFindsNone(t *testing.T) {
 	names := spantable.NewNames([]string{"", "", "a"})
 	if l, _ := lookUp(t, names, ""); l != spantable.Other {
 		t.Errorf("the empty name has label %d", l)
@@ -94,7 +94,7 @@ func TestAnEmptyNameIsNobodys(t *testing.T) {
 }
 
 // Names with the same first and last bytes in the same slot are distinguished by their length.
-func TestANameHasItsLength(t *testing.T) {
+func TestNames_SameEndsOtherLength(t *testing.T) {
 	for _, c := range "az" {
 		names := spantable.NewNames([]string{"", strings.Repeat(string(c), 8)})
 		for n := range 6000 { // some of them share its slot

@@ -15,7 +15,7 @@ func newTable(body string) *spantable.Table {
 }
 
 // Bytes returns the same text from the body and from Derived.
-func TestATextIsAPlace(t *testing.T) {
+func TestTable_TextFromBodyOrDerived(t *testing.T) {
 	table := newTable("a service")
 	table.Derived = append(table.Derived, "made "...)
 	start := len(table.Derived)
@@ -38,7 +38,7 @@ func TestATextIsAPlace(t *testing.T) {
 }
 
 // A table fails when a body exceeds any of its limits.
-func TestATableIsBounded(t *testing.T) {
+func TestTable_IsBounded(t *testing.T) {
 	limits := spantable.LimitsOf(100, 8)
 	for what, exceed := range map[string]func(*spantable.Table, int){
 		"spans": func(table *spantable.Table, more int) {
@@ -74,7 +74,7 @@ func TestATableIsBounded(t *testing.T) {
 }
 
 // Err returns the first reason until Reset.
-func TestTheFirstReasonStands(t *testing.T) {
+func TestErr_FirstReason(t *testing.T) {
 	first, table := errors.New("first"), newTable("")
 	table.Fail(first)
 	table.Fail(spantable.ErrTooMuch)
@@ -88,7 +88,7 @@ func TestTheFirstReasonStands(t *testing.T) {
 }
 
 // A group ends with the last span, and its sender is the one that is appended next.
-func TestAGroupIsTheSpansSinceTheLastOne(t *testing.T) {
+func TestGroup_SpansSinceLast(t *testing.T) {
 	table := newTable("")
 	for sender := range 2 {
 		for range sender + 1 {
@@ -115,7 +115,7 @@ func TestAGroupIsTheSpansSinceTheLastOne(t *testing.T) {
 }
 
 // Release removes the reference to the body, and frees a very large table.
-func TestAReleasedTableHoldsNothing(t *testing.T) {
+func TestRelease_HoldsNothing(t *testing.T) {
 	table := newTable("a body")
 	if table.AddSpan(spantable.KindServer); table.Release() || table.Body != nil || cap(table.Spans) == 0 {
 		t.Errorf("the body is %q, with room for %d spans", table.Body, cap(table.Spans))
@@ -133,7 +133,7 @@ func TestAReleasedTableHoldsNothing(t *testing.T) {
 
 // Select uses the last of two tags with one label, as in Datadog's formats; AddMissing uses the first one,
 // as in OTLP.
-func TestOfTwoTagsOneCounts(t *testing.T) {
+func TestTags_OneOfTwoCounts(t *testing.T) {
 	table := newTable("")
 	for i, l := range []spantable.Label{7, 255, 7, 64, 255} {
 		table.Tags = append(table.Tags, spantable.Tag{Label: l, Bits: uint64(i)})
@@ -160,7 +160,7 @@ func TestOfTwoTagsOneCounts(t *testing.T) {
 }
 
 // Float converts every numeric value, and rejects texts.
-func TestNumbersAreFloats(t *testing.T) {
+func TestFloat_EachNumericValue(t *testing.T) {
 	for _, c := range []struct {
 		tag  spantable.Tag
 		want float64
@@ -184,7 +184,7 @@ func TestNumbersAreFloats(t *testing.T) {
 }
 
 // KindSet and LabelSet contain the added elements only, and OneIfUsed distinguishes Other from labels.
-func TestKindsAndWantedLabels(t *testing.T) {
+func TestSets_KindsAndLabels(t *testing.T) {
 	set := spantable.KindsOf(spantable.KindClient, spantable.KindUnspecified)
 	for k := range spantable.Kinds {
 		if set.Has(k) != (k.String() == "client" || k.String() == "unspecified") {

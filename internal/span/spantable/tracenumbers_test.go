@@ -8,7 +8,7 @@ import (
 
 // Traces are numbered in the order in which they are added, and each keeps its number, however many share a
 // slot.
-func TestTracesAreNumberedInTheirOrder(t *testing.T) {
+func TestTraces_NumberedInOrder(t *testing.T) {
 	var numbers spantable.TraceNumbers
 	for _, n := range []int{3, 1000, 10} {
 		numbers.Reset(n)

@@ -12,7 +12,7 @@ import (
 const hidden = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" +
 	"\u200e\u200f\u061c\u200b\u2028\x7f\u009b\ufeff\U000e0041"
 
-func TestWhatCanNotBeSeenIsShownAsItsEscape(t *testing.T) {
+func TestEscape_InvisibleCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "GET /": "GET /", "naïve ✓ 日本 عربي": "naïve ✓ 日本 عربي", "a\tb\x1b[2J": `a\tb\x1b[2J`,
 		"a\nb":         `a\nb`,
@@ -28,8 +28,8 @@ func TestWhatCanNotBeSeenIsShownAsItsEscape(t *testing.T) {
 	}
 }
 
-// TestJSONMeansTheSame checks that the decoded document is unchanged, and that all characters are visible.
-func TestJSONMeansTheSame(t *testing.T) {
+// TestJSON_MeaningIsUnchanged checks that the decoded document is unchanged, and that all characters are visible.
+func TestJSON_MeaningIsUnchanged(t *testing.T) {
 	given := map[string]string{"resource": "a" + hidden + "b", "plain": "naïve ✓ \"quoted\" \\u202e \ufffd"}
 	var document bytes.Buffer
 	if err := json.NewEncoder(sanitize.JSONLines(&document)).Encode(given); err != nil {

@@ -197,7 +197,7 @@ func agree(t *testing.T, body []byte) (ok bool) {
 }
 
 // The test covers every type of value in every width.
-func TestValuesAreReadAsTheLibraryReadsThem(t *testing.T) {
+func TestReader_AsLibrary(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 3_000 {
 		if body := random(rnd, nil, 3); !agree(t, body) {
@@ -207,7 +207,7 @@ func TestValuesAreReadAsTheLibraryReadsThem(t *testing.T) {
 }
 
 // A value that is truncated at any position is a failure, and the Reader returns zero values after it.
-func TestWhatIsCutShortIsAFault(t *testing.T) {
+func TestReader_Truncated(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
 		body := random(rnd, nil, 2)
@@ -226,7 +226,7 @@ func TestWhatIsCutShortIsAFault(t *testing.T) {
 }
 
 // The error messages of callers depend on this position.
-func TestAFaultStaysWhereItsValueBegins(t *testing.T) {
+func TestReader_ErrorPosition(t *testing.T) {
 	for name, test := range map[string]struct {
 		body []byte
 		read func(*msgpack.Reader)
@@ -251,7 +251,7 @@ func TestAFaultStaysWhereItsValueBegins(t *testing.T) {
 }
 
 // Values that are nested deeper than the caller allows are a failure, however short they are.
-func TestNestingIsBounded(t *testing.T) {
+func TestReader_NestingIsBounded(t *testing.T) {
 	nested := func(n int) []byte { return append(bytes.Repeat([]byte{msgpack.FixArray | 1}, n), msgpack.Nil) }
 	for depth := range 10 {
 		r := msgpack.NewReader(nested(depth))
@@ -269,7 +269,7 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-func TestReadingAllocatesNothing(t *testing.T) {
+func TestReader_AllocatesNothing(t *testing.T) {
 	body := random(rand.New(rand.NewPCG(8, 9)), []byte{msgpack.FixArray | 2, 1}, 3)
 	if n := testing.AllocsPerRun(100, func() {
 		r := msgpack.NewReader(body)

@@ -27,7 +27,7 @@ func rpcStatus(said string, seconds, nanos int64) []byte {
 	return text(s, 3, detail("Help", number(nil, 1, 50)))
 }
 
-func TestRetryAfterForms(t *testing.T) {
+func TestRetryAfter_Forms(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for header, want := range map[string]time.Duration{
 		"": 0, "5": 5 * time.Second, "100000": MaxRetryAfter, "-5": 0, "soon": 0,
@@ -41,7 +41,7 @@ func TestRetryAfterForms(t *testing.T) {
 }
 
 // ReadStatus reads any status, and ignores fields that it cannot parse.
-func TestAStatusIsRead(t *testing.T) {
+func TestStatus_Read(t *testing.T) {
 	for name, c := range map[string]struct {
 		status []byte
 		want   Status
@@ -65,7 +65,7 @@ func TestAStatusIsRead(t *testing.T) {
 }
 
 // The expected bytes were encoded with protobuf's own library.
-func TestAStatusIsWritten(t *testing.T) {
+func TestStatus_Written(t *testing.T) {
 	for _, c := range []struct {
 		status         Status
 		protobuf, json string
@@ -95,7 +95,7 @@ func TestAStatusIsWritten(t *testing.T) {
 }
 
 // A gRPC code is retryable if and only if its HTTP status is.
-func TestCodesHaveSendersDoTheSame(t *testing.T) {
+func TestCodes_SameRetryAsHTTP(t *testing.T) {
 	byHTTP := map[int]bool{429: true, 502: true, 503: true, 504: true}
 	byGRPC := map[Code]bool{
 		Cancelled: true, DeadlineExceeded: true, Aborted: true, OutOfRange: true,
@@ -119,7 +119,7 @@ func TestCodesHaveSendersDoTheSame(t *testing.T) {
 }
 
 // A message is not read as a number, and a negative number is read as 0.
-func TestAPartIsRead(t *testing.T) {
+func TestPartialSuccess_Read(t *testing.T) {
 	response := protowire.AppendFixed32(protowire.AppendTag(nil, 1, protowire.Fixed32Type), 7)
 	response = text(response, 1, text(number(nil, 1, 3), 2, []byte("x")))
 	if p := ReadPartial(response); p != (Partial{3, "x"}) {

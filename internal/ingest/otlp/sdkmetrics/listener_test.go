@@ -75,8 +75,8 @@ func (l *Listener) expect(t *testing.T, want Sums) {
 	}
 }
 
-// TestEachSumCountsForWhatItSays covers the metric names of the semantic conventions and of the Java SDK.
-func TestEachSumCountsForWhatItSays(t *testing.T) {
+// TestSums_MetricNames covers the metric names of the semantic conventions and of the Java SDK.
+func TestSums_MetricNames(t *testing.T) {
 	type tags = map[string]any
 	otlp, file := "otlp_http_span_exporter", "stdout"
 	for _, c := range []struct {
@@ -110,9 +110,9 @@ func TestEachSumCountsForWhatItSays(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatWasSaidSinceCounts covers processes that started before and after the listener, with cumulative and
+// TestSums_OnlySinceStart covers processes that started before and after the listener, with cumulative and
 // with delta sums, and restarts of these processes.
-func TestOnlyWhatWasSaidSinceCounts(t *testing.T) {
+func TestSums_OnlySinceStart(t *testing.T) {
 	hear := func(l *Listener, isDelta bool, start int64, values ...int64) {
 		for _, v := range values {
 			l.Hear(reportedPoint{"a", spanStarted, nil, isDelta, start, v, 0}.encode())
@@ -165,8 +165,8 @@ func TestListener_ProcessesThatShareAResource(t *testing.T) {
 	l.expect(t, Sums{Started: 101})
 }
 
-// TestAReportThatComesAgainCountsOnce simulates an exporter that retries after its destination was unavailable.
-func TestAReportThatComesAgainCountsOnce(t *testing.T) {
+// TestReport_RetryCountsOnce simulates an exporter that retries after its destination was unavailable.
+func TestReport_RetryCountsOnce(t *testing.T) {
 	for _, isDelta := range []bool{true, false} {
 		l := listen(10)
 		for _, time := range []uint64{20, 20, 30, 30, 30} {
@@ -176,8 +176,8 @@ func TestAReportThatComesAgainCountsOnce(t *testing.T) {
 	}
 }
 
-// TestSeriesAreApart compares the sums of series that differ in process or attributes with a model.
-func TestSeriesAreApart(t *testing.T) {
+// TestSeries_DifferByProcessAndAttributes compares the sums of series that differ in process or attributes with a model.
+func TestSeries_DifferByProcessAndAttributes(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	l, want := listen(10), Sums{}
 	values := map[string]int64{}
@@ -198,9 +198,9 @@ func TestSeriesAreApart(t *testing.T) {
 	l.expect(t, want)
 }
 
-// TestSeriesAreBounded checks that a sender with many invented processes resets the series, but that the sums include
+// TestSeries_AreBounded checks that a sender with many invented processes resets the series, but that the sums include
 // only reported spans.
-func TestSeriesAreBounded(t *testing.T) {
+func TestSeries_AreBounded(t *testing.T) {
 	now := int64(10)
 	l := newListener(func() time.Time { return time.Unix(0, now) })
 	l.Hear(reportedPoint{"honest", spanStarted, nil, false, 11, int64(5), 0}.encode())
@@ -217,8 +217,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	l.expect(t, Sums{Started: 5 + 3})
 }
 
-// TestAPointOfTooManyAttributesIsNone also checks that the memory of a point does not grow with its attributes.
-func TestAPointOfTooManyAttributesIsNone(t *testing.T) {
+// TestPoint_TooManyAttributes also checks that the memory of a point does not grow with its attributes.
+func TestPoint_TooManyAttributes(t *testing.T) {
 	l, one := listen(10), nested(pointAttribute, nil)
 	for _, attributes := range []int{maxAttributes, maxAttributes + 1, 1 << 16} {
 		encoded := protowire.AppendFixed64(protowire.AppendTag(nil, pointInt, protowire.Fixed64Type), 5)

@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// TestRoomIsTakenForWhatComes checks that a Content-Length reserves no memory.
-func TestRoomIsTakenForWhatComes(t *testing.T) {
+// TestBody_ContentLengthReservesNoMemory checks that a Content-Length reserves no memory.
+func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 	b := NewPool(25<<20, 64<<20)
 	from := io.MultiReader(bytes.NewReader(make([]byte, 100)), readerFunc(func([]byte) (int, error) {
 		if used := b.Held(); used > 2*FirstBuffer {
@@ -32,9 +32,9 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestBodiesAreReadWhole checks that every byte of a body is read or left to its reader, with and without a
+// TestBody_IsReadWhole checks that every byte of a body is read or left to its reader, with and without a
 // Content-Length.
-func TestBodiesAreReadWhole(t *testing.T) {
+func TestBody_IsReadWhole(t *testing.T) {
 	b := NewPool(5<<20, 16<<20)
 	for _, size := range []int{
 		0, 1, FirstBuffer - 1, FirstBuffer, FirstBuffer + 1, 1 << 20, 3<<20 + 7,
@@ -65,9 +65,9 @@ func TestBodiesAreReadWhole(t *testing.T) {
 	}
 }
 
-// TestOneSenderHasHalf checks that one sender can use half of the memory, that other senders can use the rest, and
+// TestMemory_HalfPerSender checks that one sender can use half of the memory, that other senders can use the rest, and
 // that released memory can be used again.
-func TestOneSenderHasHalf(t *testing.T) {
+func TestMemory_HalfPerSender(t *testing.T) {
 	b := NewPool(FirstBuffer, 8*FirstBuffer)
 	var one, other atomic.Int64
 	var held []*Body

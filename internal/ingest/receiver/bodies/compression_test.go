@@ -63,8 +63,8 @@ func random(r *rand.Rand, length int) []byte {
 	return message
 }
 
-// TestWhatIsInflatedIsWhatWasPacked decompresses messages of all compressions with one Decompressor.
-func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
+// TestDecompress_AllCompressions decompresses messages of all compressions with one Decompressor.
+func TestDecompress_AllCompressions(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
 	var inflater bodies.Decompressor
 	r := rand.New(rand.NewPCG(1, 2))
@@ -99,8 +99,8 @@ func TestWhatIsInflatedIsWhatWasPacked(t *testing.T) {
 	}
 }
 
-// TestWhatIsCutIsNoMessage truncates messages at every byte. A snappy stream can end after every frame.
-func TestWhatIsCutIsNoMessage(t *testing.T) {
+// TestDecompress_Truncated truncates messages at every byte. A snappy stream can end after every frame.
+func TestDecompress_Truncated(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
 	var inflater bodies.Decompressor
 	message := random(rand.New(rand.NewPCG(3, 4)), 70_000) // fits into two frames
@@ -134,9 +134,9 @@ func TestWhatIsCutIsNoMessage(t *testing.T) {
 	}
 }
 
-// TestWhatIsDamagedIsNotTooLarge changes one bit of messages with the maximum length of a body. The error is not
+// TestDecompress_DamagedIsNotTooLarge changes one bit of messages with the maximum length of a body. The error is not
 // ErrTooLarge.
-func TestWhatIsDamagedIsNotTooLarge(t *testing.T) {
+func TestDecompress_DamagedIsNotTooLarge(t *testing.T) {
 	pool := bodies.NewPool(maxBody, 4*maxBody)
 	var inflater bodies.Decompressor
 	r := rand.New(rand.NewPCG(9, 10))
@@ -250,8 +250,8 @@ var hostile = []struct {
 	{bodies.SnappyFramed, "\xff\x06\x00\x00sNaPpY\x02\x00\x00\x00"},
 }
 
-// TestAHeadPromisesNothing checks that memory is reserved in proportion to the received bytes.
-func TestAHeadPromisesNothing(t *testing.T) {
+// TestDecompress_HeaderReservesNoMemory checks that memory is reserved in proportion to the received bytes.
+func TestDecompress_HeaderReservesNoMemory(t *testing.T) {
 	for _, h := range hostile {
 		pool := bodies.NewPool(maxBody, 2*maxBody)
 		var inflater bodies.Decompressor

@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestListenersAcceptOnEachAndEnd checks that connections before Stop are accepted, and later ones are not.
-func TestListenersAcceptOnEachAndEnd(t *testing.T) {
+// TestListeners_AcceptUntilStop checks that connections before Stop are accepted, and later ones are not.
+func TestListeners_AcceptUntilStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	limiter := NewLimiter(100)
 	l := Listeners{Limiter: limiter}
