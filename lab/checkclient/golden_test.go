@@ -53,7 +53,7 @@ func TestWhatIsPrintedStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("%s: printed\n%s\nwant\n%s\nrun go test -run Printed -update and look at the difference",
+			t.Errorf("%s: printed\n%s\nwant\n%s\nrun go test -run Golden -update and look at the difference",
 				file, got, want)
 		}
 	}
