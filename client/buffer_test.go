@@ -102,7 +102,7 @@ func handOver(b *buffer, n int) (spans int) {
 
 // The rest of a partially written buffer, which begins with a message of definitions, can be partially
 // written again.
-func TestSecondCut(t *testing.T) {
+func TestHandOver_SecondPartialWrite(t *testing.T) {
 	b := filledBuffer(t)
 	spans := b.spans
 	got := &fakeDaemon{counts: map[string]tally{}}
@@ -149,7 +149,7 @@ func TestUndo(t *testing.T) {
 }
 
 // Goroutines that take and give buffers concurrently never get the same buffer.
-func TestPoolHoldsEachBufferOnce(t *testing.T) {
+func TestPool_EachBufferHasOneOwner(t *testing.T) {
 	p := newPool(5)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -176,7 +176,7 @@ func TestPoolHoldsEachBufferOnce(t *testing.T) {
 	}
 }
 
-func TestSealedComeInOrder(t *testing.T) {
+func TestSealedBuffers_KeepOrder(t *testing.T) {
 	p := newPool(4)
 	for range 3 {
 		p.seal(p.take())
@@ -189,7 +189,7 @@ func TestSealedComeInOrder(t *testing.T) {
 }
 
 // Publishers on two shards never write to the same cache line.
-func TestShardsShareNoCacheLine(t *testing.T) {
+func TestShards_ShareNoCacheLine(t *testing.T) {
 	var two [2]shard
 	end := unsafe.Offsetof(two[0].refused) + unsafe.Sizeof(two[0].refused)
 	if gap := unsafe.Sizeof(two[0]) - end; gap < 64 {
@@ -199,7 +199,7 @@ func TestShardsShareNoCacheLine(t *testing.T) {
 
 // A goroutine that is interrupted between reading a stack's head and replacing it fails to replace it, even
 // if the same buffer is on top again.
-func TestAHeadThatCameBackIsAnother(t *testing.T) {
+func TestPool_ReturnedHeadIsDetected(t *testing.T) {
 	p := newPool(2)
 	before := p.free.head.Load()
 	p.give(p.take())

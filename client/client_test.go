@@ -114,7 +114,7 @@ func normalized(k Key) string {
 }
 
 // The test compares the spans that a daemon decodes with a simple model.
-func TestArrivesAsPublished(t *testing.T) {
+func TestPublish_ArrivesUnchanged(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, BufferBytes: 64 << 20})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -175,7 +175,7 @@ func TestArrivesAsPublished(t *testing.T) {
 	}
 }
 
-func TestBatchStaysWithinOneMessage(t *testing.T) {
+func TestBatch_StaysWithinOneMessage(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	// one shard
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour, BufferBytes: minBuffers * bufferBytes})
@@ -215,7 +215,7 @@ func uniqueBatch(size, length int) []Snapshot {
 	return batch
 }
 
-func TestRefused(t *testing.T) {
+func TestPublish_RefusesInvalid(t *testing.T) {
 	nobody := filepath.Join(t.TempDir(), "nobody")
 	t.Run("too large", func(t *testing.T) {
 		c := open(t, Config{Socket: nobody, BufferBytes: 4 * bufferBytes, MaxKept: KeepNothing})
@@ -292,7 +292,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-func TestPublishAllocatesNothing(t *testing.T) {
+func TestPublish_AllocatesNothing(t *testing.T) {
 	for name, socket := range map[string]string{
 		"connected": drain(t),
 		"away":      filepath.Join(t.TempDir(), "nobody"),
@@ -318,7 +318,7 @@ func TestPublishAllocatesNothing(t *testing.T) {
 
 // A client whose buffers are full, and one whose daemon is unavailable for long, refuse batches without
 // allocating.
-func TestRefusingAllocatesNothing(t *testing.T) {
+func TestPublish_RefusingAllocatesNothing(t *testing.T) {
 	c := open(t, Config{Socket: filepath.Join(t.TempDir(), "nobody"), BufferBytes: minBuffers * bufferBytes})
 	batch := sampleBatch(100)
 	for c.Publish(batch) {
@@ -338,7 +338,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 }
 
 // After the last snapshot was sent, no timer runs.
-func TestIdleIsStill(t *testing.T) {
+func TestIdle_NoTimerRuns(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond})
 	for n := uint64(1); n <= 20; n++ {
@@ -348,7 +348,7 @@ func TestIdleIsStill(t *testing.T) {
 	}
 }
 
-func TestSocketOfTheEnvironment(t *testing.T) {
+func TestSocket_FromEnvironment(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	t.Setenv(SocketEnv, d.socket)
 	origin := Origin{Service: "web-store", Host: "h", Lang: "go"}
@@ -366,7 +366,7 @@ func TestSocketOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestConfigThatCannotWork(t *testing.T) {
+func TestConfig_Invalid(t *testing.T) {
 	for name, config := range map[string]Config{
 		"long socket":     {Socket: "/" + strings.Repeat("x", 107)},
 		"small buffer":    {BufferBytes: 100_000},

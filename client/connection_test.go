@@ -7,7 +7,7 @@ import (
 
 // A client reports the unsettled spans of a crashed daemon as lost, but none of a daemon that shut down
 // gracefully or never reports settled spans.
-func TestWhatADaemonTookWithItIsReportedToTheNext(t *testing.T) {
+func TestConnection_UnsettledSpansReportedToNext(t *testing.T) {
 	const handed = 70
 	for name, test := range map[string]struct {
 		settles bool

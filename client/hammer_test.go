@@ -100,7 +100,7 @@ func publishMuch(t *testing.T, c *Client) (offered *atomic.Uint64, stop func()) 
 // The test publishes from many goroutines while daemons are killed, shut down or stalled, want no
 // statistics for a while, and know no earlier connections. No span is counted twice, missing spans are
 // accounted for, and the numbers in Stats balance at any moment.
-func TestHammerOfKills(t *testing.T) {
+func TestHammer_Kills(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.settles, d.lives = true, newLives(7)
 	d.start()

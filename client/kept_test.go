@@ -16,7 +16,7 @@ import (
 
 // Daemons crash, shut down and stall at random while one publisher publishes. With enough memory, each span
 // is counted once or is ambiguous; with little memory, all other spans are accounted for as lost.
-func TestNothingIsLostAndNothingTwice(t *testing.T) {
+func TestReplay_NothingLostOrCountedTwice(t *testing.T) {
 	for name, maxKept := range map[string]int{
 		"room for all": 16 << 20, "little room": minBuffers * bufferBytes,
 		"none": KeepNothing,
@@ -159,7 +159,7 @@ func checkLives(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool
 
 // The test keeps random messages in random buffers, truncates the last write at any position, and applies
 // random outcomes, valid and invalid. A simple model computes the outcome of each span.
-func TestEachSpanHasOneFate(t *testing.T) {
+func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 	dice := rand.New(rand.NewPCG(5, 34))
 	for range 1000 {
 		k := &kept{pool: newPool(16), maxBuffers: 1 + dice.IntN(6)}
@@ -331,7 +331,7 @@ func TestFlush_DoesNotSettle(t *testing.T) {
 }
 
 // A client whose spans are all settled keeps few buffers, however many spans it sends.
-func TestWhatIsSettledIsFree(t *testing.T) {
+func TestReplay_SettledSpansAreFreed(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.settles, d.lives = true, newLives(1)
 	d.start()
@@ -358,7 +358,7 @@ func TestWhatIsSettledIsFree(t *testing.T) {
 }
 
 // A buffer is released when its last span is settled.
-func TestReleaseGoesByTheLastSpan(t *testing.T) {
+func TestReplay_LastSpanReleasesBuffer(t *testing.T) {
 	k := &kept{pool: newPool(2), maxBuffers: 1}
 	k.add(filledBuffer(t), 10)
 	if k.release(9); len(k.buffers) != 1 {
@@ -371,7 +371,7 @@ func TestReleaseGoesByTheLastSpan(t *testing.T) {
 
 // A client sends 90 spans in three messages to a daemon that crashes. The test checks each response that
 // the next daemon can give.
-func TestWhatTheNextDaemonSays(t *testing.T) {
+func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
 	const settled, doubtful, again = uint64(wire.Settled), uint64(wire.Doubtful), uint64(wire.Resend)
 	long := strings.Repeat("t", wire.MaxToken+1)
 	for name, test := range map[string]struct {
@@ -485,7 +485,7 @@ func TestWhatTheNextDaemonSays(t *testing.T) {
 
 // A daemon that says bye delivers all spans, or is killed before. In the first case, the next one knows no
 // outcomes; in the second, it knows which spans have to be resent.
-func TestTheNextIsAskedBehindABye(t *testing.T) {
+func TestReplay_AfterBye(t *testing.T) {
 	for name, isKilled := range map[string]bool{"it ends in order": false, "it is killed": true} {
 		t.Run(name, func(t *testing.T) { followBye(t, isKilled) })
 	}
@@ -522,7 +522,7 @@ func followBye(t *testing.T, isKilled bool) {
 
 // A daemon was killed while it shut down. Its successor does not know the outcomes until then, and says so. The client
 // asks again, also while it closes.
-func TestClient_EarlierPending(t *testing.T) {
+func TestReplay_EarlierDaemonPending(t *testing.T) {
 	for name, isClosing := range map[string]bool{"it stays": false, "it closes": true} {
 		t.Run(name, func(t *testing.T) {
 			d := newFakeDaemon(t)
@@ -606,7 +606,7 @@ func (d *fakeDaemon) isAsked() (is bool) {
 
 // Close requests a flush. It returns when all spans are settled, or when a destination has not accepted
 // them, which is logged.
-func TestCloseWaitsForTheOutcome(t *testing.T) {
+func TestClose_WaitsForOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer    wire.Flush
 		unsettled uint64
@@ -637,7 +637,7 @@ func TestCloseWaitsForTheOutcome(t *testing.T) {
 }
 
 // Close waits until its context is done, but a few seconds at most.
-func TestCloseWaitsNoLongerThanItMay(t *testing.T) {
+func TestClose_WaitIsBounded(t *testing.T) {
 	t.Run("some seconds", func(t *testing.T) {
 		d, c, _, end := closing(t, 0)
 		end(context.Background())
@@ -665,7 +665,7 @@ func TestCloseWaitsNoLongerThanItMay(t *testing.T) {
 
 // If the next daemon is available, it gets all spans again. Otherwise, they are counted as unsettled and
 // logged.
-func TestADaemonDiesWhileTheClientCloses(t *testing.T) {
+func TestClose_DaemonCrashes(t *testing.T) {
 	t.Run("the next is there", func(t *testing.T) {
 		d, c, _, end := closing(t, 0)
 		var dead *fakeConn

@@ -39,7 +39,7 @@ func TestKeyTable(t *testing.T) {
 }
 
 // Keys with equal hashes are distinguished by their bytes.
-func TestKeysWithEqualHashesStayApart(t *testing.T) {
+func TestKeyTable_EqualHashes(t *testing.T) {
 	table := &keyTable{}
 	definitions := []byte("onetwo")
 	slot, hash, _ := table.find([]byte("two"), definitions)
@@ -56,7 +56,7 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 
 // The keys that a buffer defines cost less than the minimum limit of a daemon, so the daemon accepts all of
 // them.
-func TestTheKeysOfABufferFitEveryDaemon(t *testing.T) {
+func TestKeyTable_FitsMinimumLimit(t *testing.T) {
 	most := 0
 	for length := 1; length <= defineRoom; length++ {
 		keys := min(maxKeys, defineRoom/length)
@@ -69,7 +69,7 @@ func TestTheKeysOfABufferFitEveryDaemon(t *testing.T) {
 }
 
 // Snapshots with labels and the same ones with encoded keys result in the same bytes.
-func TestEncodedKeyIsTheSame(t *testing.T) {
+func TestEncodedKey_SameBytesAsLabels(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 9))
 	for range 200 {
 		batch := sampleBatch(1 + rnd.IntN(300))
@@ -90,7 +90,7 @@ func TestEncodedKeyIsTheSame(t *testing.T) {
 }
 
 // The test encodes one key more often than the table has slots.
-func TestManyEncodingsOfOneKey(t *testing.T) {
+func TestEncodedKey_ManyEncodings(t *testing.T) {
 	batch := sampleBatch(1)
 	for range 3 * tableSlots {
 		s := batch[0]
@@ -107,7 +107,7 @@ func TestManyEncodingsOfOneKey(t *testing.T) {
 }
 
 // Two encoded keys whose IDs share a slot are sent with their own keys.
-func TestEncodedKeysWithOnePlaceAreTwo(t *testing.T) {
+func TestEncodedKey_SharedSlot(t *testing.T) {
 	labels := make([]Snapshot, 4)
 	encoded := make([]Snapshot, len(labels))
 	for i := range labels {
@@ -124,7 +124,7 @@ func TestEncodedKeysWithOnePlaceAreTwo(t *testing.T) {
 }
 
 // A key number is valid in one buffer only.
-func TestAKeyIsDefinedInEachBuffer(t *testing.T) {
+func TestEncodedKey_DefinedInEachBuffer(t *testing.T) {
 	byLabels, encoded := sampleBatch(1), sampleBatch(1)
 	encoded[0].Encoded = EncodeKey(encoded[0].Key)
 	for what, batch := range map[string][]Snapshot{"by its labels": byLabels, "encoded": encoded} {
@@ -142,7 +142,7 @@ func TestAKeyIsDefinedInEachBuffer(t *testing.T) {
 }
 
 // The limits of labels apply to encoded keys as well.
-func TestEncodedKeyIsCut(t *testing.T) {
+func TestEncodedKey_IsTruncated(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	key := EncodeKey(Key{Service: huge, Resource: huge, PeerTags: []string{huge, huge}})
 	if len(key.raw) > maxKeyBytes {

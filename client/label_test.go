@@ -13,7 +13,7 @@ import (
 )
 
 // The daemon normalizes a truncated key to the same key as the original.
-func TestCutChangesNothing(t *testing.T) {
+func TestTruncate_SameKeyAfterNormalization(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	text := func(limit int) string {
 		pieces := []string{"a", "\xff", "é", "€", "😀", "\xf0\x9f"}
@@ -55,7 +55,7 @@ func TestCutChangesNothing(t *testing.T) {
 
 // Every snapshot fits into an empty buffer, so a batch always makes progress when it continues in the next
 // buffer.
-func TestLargestKeyFits(t *testing.T) {
+func TestLargestKey_FitsEmptyBuffer(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	many := slices.Repeat([]string{long}, 500)
 	k := Key{
@@ -108,7 +108,7 @@ func another(v reflect.Value) (others []reflect.Value) {
 
 // The test changes one label after the other, by reflection so that it includes future labels, and expects
 // that the key differs.
-func TestEveryLabelTells(t *testing.T) {
+func TestLabels_EachChangesTheKey(t *testing.T) {
 	k := fullKey()
 	var l keyLabels
 	l.set(&k)
@@ -142,7 +142,7 @@ func TestEveryLabelTells(t *testing.T) {
 // A shard that finds keys by their labels and one that does not encode the same messages. The labels are
 // the same strings, copies of them, in reused lists, truncated, and more keys and tags than a table can
 // contain.
-func TestLabelsMakeNoDifference(t *testing.T) {
+func TestLabelTable_SameMessagesWithout(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 13))
 	for round := range 12 {
 		quick, slow := shardOf(t), shardOf(t)
@@ -205,7 +205,7 @@ func sealedBytes(s *shard) (all []byte) {
 
 // A shard keeps no label string of a buffer that it has sealed, of a batch that it has removed, or of a key
 // that it had to truncate.
-func TestLabelsAreForgotten(t *testing.T) {
+func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 	isEmpty := func(s *shard) bool { return s.labels.known == [maxKnownKeys]keyLabels{} }
 	s := shardOf(t)
 	s.put(sampleBatch(40))
@@ -242,7 +242,7 @@ func TestLabelsAreForgotten(t *testing.T) {
 }
 
 // A table that finds few keys is not used for some buffers, and used again afterwards.
-func TestLabelTableRests(t *testing.T) {
+func TestLabelTable_PausesWhenFewKeysMatch(t *testing.T) {
 	s := shardOf(t)
 	fill := func(batch []Snapshot) {
 		s.put(batch)

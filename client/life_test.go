@@ -75,7 +75,7 @@ func TestFlush(t *testing.T) {
 }
 
 // An agent stops accepting statistics, and later accepts them again.
-func TestNotWanted(t *testing.T) {
+func TestFeatures_AgentStopsAccepting(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
 	if f := c.Features(); !f.Stats || f.PeerTags != nil {
@@ -119,7 +119,7 @@ func TestNotWanted(t *testing.T) {
 }
 
 // Spans that were refused while no daemon was available are reported once to the next one.
-func TestLostWhileAway(t *testing.T) {
+func TestDisconnected_LossReportedOnce(t *testing.T) {
 	d := newFakeDaemon(t)
 	c := open(t, Config{Socket: d.socket, BufferBytes: minBuffers * bufferBytes, MaxAge: time.Hour})
 	offered := uint64(0)
@@ -207,7 +207,7 @@ func TestDisconnected(t *testing.T) {
 }
 
 // The message is logged once per period in which the daemon is unavailable.
-func TestStillAwayIsLogged(t *testing.T) {
+func TestDisconnected_LoggedOnce(t *testing.T) {
 	var log syncBuffer
 	d := newFakeDaemon(t)
 	c := open(t, Config{
@@ -248,7 +248,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestCloseWithoutDaemon(t *testing.T) {
+func TestClose_WithoutDaemon(t *testing.T) {
 	nobody := filepath.Join(t.TempDir(), "nobody")
 	c := open(t, Config{Socket: nobody})
 	mustClose(t, c)
@@ -264,7 +264,7 @@ func TestCloseWithoutDaemon(t *testing.T) {
 }
 
 // The daemon has stopped reading, and the context of Close ends.
-func TestCloseGivesUp(t *testing.T) {
+func TestClose_ContextEnds(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond})
 	eventually(t, "it is connected", func() bool { return c.Stats().Connected })
@@ -292,7 +292,7 @@ func TestCloseGivesUp(t *testing.T) {
 }
 
 // All spans are sent, but the daemon does not close the connection.
-func TestCloseUnconfirmed(t *testing.T) {
+func TestClose_Unconfirmed(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket})
 	if err := c.Flush(t.Context()); err != nil {
@@ -309,7 +309,7 @@ func TestCloseUnconfirmed(t *testing.T) {
 
 // The daemon has received all spans, but an unavailable destination keeps it from settling them and from
 // closing the connection.
-func TestCloseLeavesADaemonThatWaits(t *testing.T) {
+func TestClose_DestinationUnavailable(t *testing.T) {
 	d := newFakeDaemon(t)
 	welcome := wire.Welcome{
 		Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024,
@@ -337,7 +337,7 @@ func TestCloseLeavesADaemonThatWaits(t *testing.T) {
 
 // A daemon that has stopped reading says bye and does not close the connection. The client closes it and
 // reconnects.
-func TestByeEndsBlockedWrite(t *testing.T) {
+func TestBye_EndsBlockedWrite(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
 	eventually(t, "it is connected", func() bool { return c.Stats().Connects == 1 })
@@ -407,7 +407,7 @@ func TestGreetings(t *testing.T) {
 }
 
 // If a daemon sends an invalid message later, the client reconnects.
-func TestNonsense(t *testing.T) {
+func TestMessages_Invalid(t *testing.T) {
 	for name, bytes := range map[string][]byte{
 		"unknown type":    {0, 0, 0, 3, 0x92, 99, 0x80},
 		"hello":           wire.AppendHello(nil, &wire.Hello{Version: 1}),
@@ -429,7 +429,7 @@ func TestNonsense(t *testing.T) {
 }
 
 // Connecting and disconnecting are logged once each, whatever the number of attempts.
-func TestComesAndGoesAreLogged(t *testing.T) {
+func TestReconnect_LoggedOnce(t *testing.T) {
 	var log syncBuffer
 	d := newFakeDaemon(t)
 	c := open(t, Config{

@@ -43,7 +43,7 @@ func TestSchedule(t *testing.T) {
 }
 
 // A schedule ignores implausible intervals, and the leads of clients differ.
-func TestScheduleOfADaemon(t *testing.T) {
+func TestSchedule_OfDaemon(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, interval := range []uint64{
 		0, 1, uint64(minInterval) - 1, uint64(maxInterval) + 1, math.MaxInt64,
@@ -68,7 +68,7 @@ func TestScheduleOfADaemon(t *testing.T) {
 
 // A client with a large MaxAge sends before the end of each interval. Before that, it sends full buffers immediately,
 // and everything on Flush and Close.
-func TestSendsBeforeTheIntervalEnds(t *testing.T) {
+func TestSender_SendsBeforeIntervalEnds(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.interval = uint64(minInterval)
 	d.start()
@@ -81,7 +81,7 @@ func TestSendsBeforeTheIntervalEnds(t *testing.T) {
 	checkBooks(t, c, 2)
 }
 
-func TestSendsAtOnceWhatIsFullOrAskedFor(t *testing.T) {
+func TestSender_SendsFullBuffersAndFlushes(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.interval = uint64(maxInterval)
 	d.start()

@@ -9,7 +9,7 @@ import (
 
 // Without a configured socket, a client finds a daemon that the same user starts, even later. With one, it
 // does not.
-func TestADaemonThatNobodyNamedIsFound(t *testing.T) {
+func TestSocketPath_DiscoversDaemonOfUser(t *testing.T) {
 	// A daemon that is installed on this machine must not receive spans of a test.
 	if _, err := os.Stat("/var/run/spanstatsd/spans.sock"); err == nil {
 		t.Skip("a daemon of this machine would be found first")

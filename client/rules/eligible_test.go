@@ -7,7 +7,7 @@ import (
 
 // Finding the spans of a trace takes about one comparison each, whatever their IDs are. With an index that
 // had no random seed, the IDs of each list would share a slot.
-func TestIDsThatShareAPlace(t *testing.T) {
+func TestIndex_CollidingIDs(t *testing.T) {
 	const spans = 1 << 12
 	defer func(before [2]uint64) { hashSeed = before }(hashSeed)
 	inverse := uint64(1) // of the golden ratio's odd number, modulo 2^64

@@ -9,7 +9,7 @@ import (
 )
 
 // The expected values are results of the agent's own code; test/agent/traces compares many more with it.
-func TestWhatIsCounted(t *testing.T) {
+func TestRules_CountedSpans(t *testing.T) {
 	number := func(key string,
 		n float64,
 	) rules.Maps {
@@ -47,7 +47,7 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-func TestPeerTagsByKind(t *testing.T) {
+func TestPeerTags_ByKind(t *testing.T) {
 	meta := map[string]string{rules.TagBaseService: "shop", "peer.hostname": "10.0.0.1:5432", "db.name": ""}
 	for kind, want := range map[string][]string{
 		"client":   {rules.TagBaseService + ":shop", "peer.hostname:blocked-ip-address:5432"},

@@ -122,7 +122,7 @@ func labelsOf(k *span.Key) map[string]any {
 
 // The test computes every snapshot of the file, which is for authors of tracers. The table of traces
 // contains, written by hand, which spans are counted.
-func TestSpansFileIsWhatTheRulesSay(t *testing.T) {
+func TestVectors_MatchRules(t *testing.T) {
 	var b bytes.Buffer
 	for i, trace := range traces {
 		v := trace.vector
@@ -156,7 +156,7 @@ func TestSpansFileIsWhatTheRulesSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(file, whole) {
-		t.Errorf("%s differs from the rules; run go test ./client/rules -run Spans -update and look at the "+
+		t.Errorf("%s differs from the rules; run go test ./client/rules -run Vectors -update and look at the "+
 			"difference", vectorsFile)
 	}
 }

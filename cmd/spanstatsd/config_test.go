@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestConfigCommand prints each value with its source.
-func TestConfigCommand(t *testing.T) {
+// TestConfig prints each value with its source.
+func TestConfig(t *testing.T) {
 	cmd := program(t, "config", "--json", "--ring-slots=1024", "--drainers=fixed:3")
 	cmd.Env = append(cmd.Env, "SPANSTATSD_MAX_ORIGINS=7", "DD_AGENT_HOST=agent.local",
 		"SPANSTATSD_RING_SLOTS=2048")
@@ -84,9 +84,9 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// TestConfigCheckSaysWhatIsNotHere: if the configuration is valid but a socket's directory is
+// TestConfigCheck_MissingDirectory: if the configuration is valid but a socket's directory is
 // missing, so that run would fail, the output says so.
-func TestConfigCheckSaysWhatIsNotHere(t *testing.T) {
+func TestConfigCheck_MissingDirectory(t *testing.T) {
 	here := t.TempDir()
 	for args, lacks := range map[string]string{
 		"--socket=" + here + "/s":                                  "",
@@ -103,9 +103,9 @@ func TestConfigCheckSaysWhatIsNotHere(t *testing.T) {
 	}
 }
 
-// TestMemoryMakesDefaultsSmaller: a memory limit reduces defaults. Flags that are set stay
+// TestMemory_ReducesDefaults: a memory limit reduces defaults. Flags that are set stay
 // unchanged or are rejected.
-func TestMemoryMakesDefaultsSmaller(t *testing.T) {
+func TestMemory_ReducesDefaults(t *testing.T) {
 	for _, c := range []struct {
 		limit string
 		args  []string
@@ -182,8 +182,8 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 	}
 }
 
-// TestSmallDefaultsHoldWhatWasSet: reduced defaults remain large enough for the flags that are set.
-func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
+// TestReducedDefaults_FitSetFlags: reduced defaults remain large enough for the flags that are set.
+func TestReducedDefaults_FitSetFlags(t *testing.T) {
 	for _, set := range []string{
 		"--max-key-bytes=16777216", "--apm-max-body=2097152",
 	} {
@@ -195,9 +195,9 @@ func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
 	}
 }
 
-// TestAdviceAtTheMemoryLimitCanBeFollowed: if each flag that the error names is halved, the
+// TestMemory_AdviceWorks: if each flag that the error names is halved, the
 // configuration fits.
-func TestAdviceAtTheMemoryLimitCanBeFollowed(t *testing.T) {
+func TestMemory_AdviceWorks(t *testing.T) {
 	for _, args := range [][]string{nil, {"--apm-socket=/s"}, {"--max-connections=500"}} {
 		for _, limit := range []string{"20MiB", "30MiB"} {
 			advised, needed := adviceAt(t, limit, args)

@@ -24,9 +24,9 @@ func completed(t *testing.T, args ...string) *runOptions {
 	return o
 }
 
-// TestDoorsReadWhatAnExitNames: receivers read the attributes that an exporter's dimensions name,
+// TestReceivers_ReadDimensionsOfExporters: receivers read the attributes that an exporter's dimensions name,
 // if the exporter is enabled. Each attribute has the largest of its budgets.
-func TestDoorsReadWhatAnExitNames(t *testing.T) {
+func TestReceivers_ReadDimensionsOfExporters(t *testing.T) {
 	c := &completed(t, "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--prometheus",
 		"--otlp-dimensions=all,tenant.id=50,feature", "--prometheus-dimensions=all,tenant.id=200,zone=7",
 		"--cardinality-limit=tag:shard=9,service=3", "--apm-labels=tracer", "--apm-additional-tags=plan=11,tier").config
@@ -76,9 +76,9 @@ func TestDoorsReadWhatAnExitNames(t *testing.T) {
 	}
 }
 
-// TestDoorsKeepWhatAnExitNamesOfResources: receivers keep the resource attributes that an enabled
+// TestReceivers_KeepResourceAttributes: receivers keep the resource attributes that an enabled
 // exporter names.
-func TestDoorsKeepWhatAnExitNamesOfResources(t *testing.T) {
+func TestReceivers_KeepResourceAttributes(t *testing.T) {
 	const exit, door = "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--otlp-addr=127.0.0.1:4318"
 	for _, c := range []struct {
 		args   []string

@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestDropUnsampledIsAutoOnOrOff: the default is the agent's setting, which config shows. The flag
+// TestDropUnsampled_Values: the default is the agent's setting, which config shows. The flag
 // accepts on, off and booleans, and rejects other values.
-func TestDropUnsampledIsAutoOnOrOff(t *testing.T) {
+func TestDropUnsampled_Values(t *testing.T) {
 	for _, c := range []struct {
 		args, variables []string
 		value, means    string

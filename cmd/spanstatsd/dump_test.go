@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestUnusableDumps(t *testing.T) {
+func TestDump_Invalid(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	if err := os.WriteFile(other, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)

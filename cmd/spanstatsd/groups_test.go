@@ -31,9 +31,9 @@ func wanted() (all, common []listed) {
 	return all, common
 }
 
-// TestFlags_AreListedAlike compares the headings, order and texts of flags in help, manual page and
+// TestFlags_SameInEveryList compares the headings, order and texts of flags in help, manual page and
 // docs/configuration.md. Help without --all shows only the common flags.
-func TestFlags_AreListedAlike(t *testing.T) {
+func TestFlags_SameInEveryList(t *testing.T) {
 	all, common := wanted()
 	if len(common) != len(commonFlags) {
 		t.Errorf("%d of %d common flags are flags", len(common), len(commonFlags))
@@ -158,9 +158,9 @@ func TestConfigurationTables_MatchFlags(t *testing.T) {
 	}
 }
 
-// TestAFlagsTextStandsAlone: no text refers to the neighbor of its flag, because other lists have
+// TestFlags_TextsStandAlone: no text refers to the neighbor of its flag, because other lists have
 // another order.
-func TestAFlagsTextStandsAlone(t *testing.T) {
+func TestFlags_TextsStandAlone(t *testing.T) {
 	leans := regexp.MustCompile(
 		`\b(the same|called there|sent there|for it|of it|that (address|destination|OTLP))\b`)
 	all, _ := wanted()
@@ -171,8 +171,8 @@ func TestAFlagsTextStandsAlone(t *testing.T) {
 	}
 }
 
-// TestAShellCompletesWhatAFlagTakes: one of a few words, files or directories, otherwise nothing.
-func TestAShellCompletesWhatAFlagTakes(t *testing.T) {
+// TestCompletion_FlagValues: a shell completes words, files or directories, as the flag accepts them.
+func TestCompletion_FlagValues(t *testing.T) {
 	for line, want := range map[string]string{
 		"--buffer":            "drop\nblock\n:4\n",
 		"--otlp-temporality=": "delta\ncumulative\n:4\n",

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestControlCharactersAreShownInLogs: in both formats, control characters in a label are escaped,
+// TestLog_EscapesControlCharacters: in both formats, control characters in a label are escaped,
 // so that they have no effect on a terminal. A program that parses the log reads the original
 // label.
-func TestControlCharactersAreShownInLogs(t *testing.T) {
+func TestLog_EscapesControlCharacters(t *testing.T) {
 	const label = "GET /\u202egpj.exe\u2069\u009b2J"
 	for _, format := range []string{"text", "json"} {
 		var log bytes.Buffer

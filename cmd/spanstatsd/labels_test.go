@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestVariablesOfTracersAreDefaults: limits and tags in environment variables of tracers apply
+// TestTracerVariables_AreDefaults: limits and tags in environment variables of tracers apply
 // unless a flag, or the variable of a flag, is set. config shows the value and its source.
-func TestVariablesOfTracersAreDefaults(t *testing.T) {
+func TestTracerVariables_AreDefaults(t *testing.T) {
 	const limit, tags = "DD_TRACE_STATS_RESOURCE_CARDINALITY_LIMIT", "DD_TRACE_STATS_ADDITIONAL_TAGS"
 	type want struct{ name, value, means, origin, variable string }
 	for _, c := range []struct {
@@ -81,9 +81,9 @@ func TestVariablesOfTracersAreDefaults(t *testing.T) {
 	}
 }
 
-// TestAVariableOfTracersThatCanNotBeUsedIsNamed: an invalid variable is an error if its value would
+// TestTracerVariables_Invalid: an invalid variable is an error if its value would
 // apply.
-func TestAVariableOfTracersThatCanNotBeUsedIsNamed(t *testing.T) {
+func TestTracerVariables_Invalid(t *testing.T) {
 	for _, v := range limitVariables {
 		for _, value := range []string{"many", "0", "-1", "1048577", "1.5"} {
 			says := refusal(t, []string{"config", "--check"}, v.name+"="+value)

@@ -37,9 +37,9 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestUnusableCommandLines expects an exit code, one line that says how to fix the error, and no
+// TestCommandLine_Invalid expects an exit code, one line that says how to fix the error, and no
 // files that remain.
-func TestUnusableCommandLines(t *testing.T) {
+func TestCommandLine_Invalid(t *testing.T) {
 	dir := t.TempDir()
 	occupied := filepath.Join(dir, "file")
 	if err := os.WriteFile(occupied, nil, 0o600); err != nil {

@@ -21,9 +21,9 @@ func refusal(t *testing.T, args []string, environment ...string) string {
 	return stderr.String()
 }
 
-// TestConfigCheck_NamesEverythingAtOnce: each invalid value, or invalid combination of values, is
+// TestConfigCheck_EachErrorOnce: each invalid value, or invalid combination of values, is
 // one line, and no error causes another.
-func TestConfigCheck_NamesEverythingAtOnce(t *testing.T) {
+func TestConfigCheck_EachErrorOnce(t *testing.T) {
 	says := refusal(t,
 		[]string{
 			"config", "--check", "--flush-interval=1h",
@@ -68,8 +68,8 @@ func TestConfigCheck_NamesEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotBeUsedIsRefused by run before it starts anything, and by config --check.
-func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
+// TestValues_InvalidAreRejected checks that run, before it starts anything, and config --check reject them.
+func TestValues_InvalidAreRejected(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--apm-addr 9999", "apm-addr"},
 		{"--socket=", "give one with --socket"},
@@ -91,9 +91,9 @@ func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
-// TestNoLimitIsTooLargeToBeAddedUp: each limit has a maximum, so that the sum of all does not
+// TestLimits_SumDoesNotOverflow: each limit has a maximum, so that the sum of all does not
 // overflow when it is compared with the available memory and file descriptors.
-func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
+func TestLimits_SumDoesNotOverflow(t *testing.T) {
 	args := []string{"config", "--check", "--apm-addr=127.0.0.1:0"}
 	limits := []string{
 		"max-key-bytes", "max-key-bytes-total", "max-byte-rate", "retry-bytes", "sketch-bytes",
@@ -120,9 +120,9 @@ func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
 	}
 }
 
-// TestAnUnknownVariableIsAnError, except for variables of other commands and those that Kubernetes
+// TestVariables_UnknownIsAnError: this excludes variables of other commands and those that Kubernetes
 // sets for a Service.
-func TestAnUnknownVariableIsAnError(t *testing.T) {
+func TestVariables_UnknownIsAnError(t *testing.T) {
 	for _, command := range []string{"run", "config", "config --check", "status", "wait ready"} {
 		if says := refusal(t, strings.Fields(command), "SPANSTATSD_RING_SLOT=1024"); !strings.Contains(says,
 			"SPANSTATSD_RING_SLOT: ") {
@@ -146,8 +146,8 @@ func TestAnUnknownVariableIsAnError(t *testing.T) {
 	}
 }
 
-// TestSizesTakeUnits on the command line and in variables, and are shown with units.
-func TestSizesTakeUnits(t *testing.T) {
+// TestSizes_Units: sizes have units on the command line, in variables, and in the output.
+func TestSizes_Units(t *testing.T) {
 	for _, given := range []string{"3MiB", "3145728", "3072KiB"} {
 		cmd := program(t, "config", "--sketch-bytes="+given)
 		cmd.Env = append(cmd.Env, "SPANSTATSD_LABEL_BYTES="+given)
@@ -167,8 +167,8 @@ func TestSizesTakeUnits(t *testing.T) {
 	}
 }
 
-// TestMistakesOfUseEndWithTwo: this holds for every command.
-func TestMistakesOfUseEndWithTwo(t *testing.T) {
+// TestUsageErrors_ExitCodeTwo: the code is 2 for every command.
+func TestUsageErrors_ExitCodeTwo(t *testing.T) {
 	for _, line := range []string{
 		"--no", "no", "completion bash no", "version no",
 		"version --no", "man", "man --no x", "man a b",

@@ -9,10 +9,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestAnAgentThatNobodyNamed: without an agent URL, the agent is auto-discovered, unless another
+// TestAgentDiscovery: without an agent URL, the agent is auto-discovered, unless another
 // destination is configured or the agent is off. If traces are forwarded to the agent, it is not
 // auto-discovered.
-func TestAnAgentThatNobodyNamed(t *testing.T) {
+func TestAgentDiscovery(t *testing.T) {
 	const here, otlp = "http://127.0.0.1:8126", "--otlp-metrics-endpoint=http://c"
 	for _, c := range []struct{ given, value, effective string }{
 		{"", here, "looked for"},
@@ -50,9 +50,9 @@ func TestAnAgentThatNobodyNamed(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatIsLookedForTakesNobodysAddress: a receiver may listen on the agent's default
+// TestAgentDiscovery_AddressStaysAvailable: a receiver may listen on the agent's default
 // address if the agent is only auto-discovered.
-func TestAnAgentThatIsLookedForTakesNobodysAddress(t *testing.T) {
+func TestAgentDiscovery_AddressStaysAvailable(t *testing.T) {
 	if out, err := program(t, "config", "--check",
 		"--otlp-addr=127.0.0.1:8126").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

@@ -10,9 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestWhereOTLPGoes: the endpoint is set by a flag or by OpenTelemetry's variables. config shows it
+// TestOTLPEndpoint: the endpoint is set by a flag or by OpenTelemetry's variables. config shows it
 // without secrets.
-func TestWhereOTLPGoes(t *testing.T) {
+func TestOTLPEndpoint(t *testing.T) {
 	const general, metrics = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 	for _, c := range []struct {
 		args, variables []string
@@ -74,9 +74,9 @@ func TestWhereOTLPGoes(t *testing.T) {
 	}
 }
 
-// TestTheTemporalityIsTheFlags: otherwise it is that of OpenTelemetry's variable, otherwise delta.
+// TestOTLPTemporality: the flag takes precedence, otherwise it is that of OpenTelemetry's variable, otherwise delta.
 // config shows it.
-func TestTheTemporalityIsTheFlags(t *testing.T) {
+func TestOTLPTemporality(t *testing.T) {
 	const preference = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
 	endpoint := "--otlp-metrics-endpoint=http://h:4318"
 	for _, c := range []struct {
@@ -123,9 +123,9 @@ func TestTheTemporalityIsTheFlags(t *testing.T) {
 	}
 }
 
-// TestRunningTotalsFitTheMemoryThereIs: with cumulative temporality, the default of
+// TestCumulative_DefaultsFitMemory: with cumulative temporality, the default of
 // --max-aggregates is smaller.
-func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
+func TestCumulative_DefaultsFitMemory(t *testing.T) {
 	aggregates := map[string]int{}
 	for _, temporality := range []string{"delta", "cumulative"} {
 		cmd := program(t, "config", "--json", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318",
@@ -153,8 +153,8 @@ func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	}
 }
 
-// TestWhatOTLPCannotUseIsNamed: invalid flags and variables of the OTLP exporter are errors.
-func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
+// TestOTLPExporter_InvalidSettings: invalid flags and variables of the OTLP exporter are errors.
+func TestOTLPExporter_InvalidSettings(t *testing.T) {
 	const endpoint = "--otlp-metrics-endpoint=http://h:4318"
 	for _, c := range []struct {
 		args, variables []string
@@ -188,7 +188,7 @@ func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnInstanceIsARandomUUID(t *testing.T) {
+func TestInstance_RandomUUID(t *testing.T) {
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	if a, b := newInstance(), newInstance(); !uuid.MatchString(a) || a == b {
 		t.Errorf("instances %s and %s", a, b)

@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestHowOTLPIsTaken: flags select the semantic mode, and how forwarded requests are marked.
+// TestOTLPReceiver_Flags: flags select the semantic mode, and how forwarded requests are marked.
 // Invalid combinations are errors.
-func TestHowOTLPIsTaken(t *testing.T) {
+func TestOTLPReceiver_Flags(t *testing.T) {
 	const addr, forward = "--otlp-addr=127.0.0.1:4318", "--otlp-forward=http://collector"
 	for _, c := range []struct {
 		args []string

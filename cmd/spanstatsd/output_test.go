@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWhatCanNotBeShownIsAnError: if the output can't be written, each command fails, with an error
+// TestOutput_WriteError: if the output can't be written, each command fails, with an error
 // about the output.
-func TestWhatCanNotBeShownIsAnError(t *testing.T) {
+func TestOutput_WriteError(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestPrometheusIsOnWhereNobodyNamedADestination: Prometheus is on if no other destination is
+// TestPrometheus_OnWithoutDestination: Prometheus is on if no other destination is
 // configured, unless --prometheus is set.
-func TestPrometheusIsOnWhereNobodyNamedADestination(t *testing.T) {
+func TestPrometheus_OnWithoutDestination(t *testing.T) {
 	const otlp = "--otlp-metrics-endpoint=http://c"
 	for _, c := range []struct{ given, value, effective string }{
 		{"", "", "on"},
@@ -46,9 +46,9 @@ func TestPrometheusIsOnWhereNobodyNamedADestination(t *testing.T) {
 	}
 }
 
-// TestWhatPrometheusCannotBeGiven: invalid flags of the Prometheus exporter are errors before
+// TestPrometheus_InvalidFlags: invalid flags of the Prometheus exporter are errors before
 // anything starts.
-func TestWhatPrometheusCannotBeGiven(t *testing.T) {
+func TestPrometheus_InvalidFlags(t *testing.T) {
 	for given, says := range map[string]string{
 		"--prometheus=maybe": "none of on, off", "--prometheus-buckets=1,x": "no number of seconds",
 		"--prometheus-buckets=2,1": "rising", "--prometheus-dimensions=a=b": "parse dimensions",

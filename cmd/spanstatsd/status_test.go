@@ -22,8 +22,8 @@ import (
 // controls matches everything except lines of text.
 var controls = regexp.MustCompile(`[^\P{C}\n]`)
 
-// TestStatusRefusesOthers: the server may not be a daemon, or may require a password.
-func TestStatusRefusesOthers(t *testing.T) {
+// TestStatus_OtherServer: the server may not be a daemon, or may require a password.
+func TestStatus_OtherServer(t *testing.T) {
 	answer := func(code int, body string) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if user, password, _ := r.BasicAuth(); user == "operator" && password == "secret" {
@@ -71,9 +71,9 @@ func TestLocalDaemon(t *testing.T) {
 	}
 }
 
-// TestHostileAnswer: the error quotes the response of a server that is not a daemon, without the
+// TestStatus_HostileResponse: the error quotes the response of a server that is not a daemon, without the
 // control sequences in it.
-func TestHostileAnswer(t *testing.T) {
+func TestStatus_HostileResponse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestIdleWithoutConnections: a tracer that uses the agent's API may have no connection between
+// TestWait_IdleWithoutConnections: a tracer that uses the agent's API may have no connection between
 // requests, so the API must also be unused for a while.
-func TestIdleWithoutConnections(t *testing.T) {
+func TestWait_IdleWithoutConnections(t *testing.T) {
 	now := time.Now()
 	of := func(live int, before time.Duration) *status.Receiver {
 		return &status.Receiver{Connections: status.Bounded{Live: live}, LastResponse: now.Add(-before)}

@@ -93,9 +93,9 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestMessageIsTheRequest: a tracer sends the request as recorded, apart from the counted
+// TestMessage_EqualsRequest: a tracer sends the request as recorded, apart from the counted
 // marker.
-func TestMessageIsTheRequest(t *testing.T) {
+func TestMessage_EqualsRequest(t *testing.T) {
 	r, err := loadRecording("v0.5")
 	if err != nil {
 		t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestWhatASessionKeepsIsBounded: a tracer that sends ever new keys, tag keys, numbers and labels
+// TestSession_IsBounded: a tracer that sends ever new keys, tag keys, numbers and labels
 // to normalize cannot make a session exceed its limits. The message that ends the session is
 // still printed.
-func TestWhatASessionKeepsIsBounded(t *testing.T) {
+func TestSession_IsBounded(t *testing.T) {
 	all := hello()
 	for i := range 3 * maxWhole {
 		key := keyWith(func(k *span.Key) {
@@ -50,8 +50,8 @@ func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongTextIsCut: a label of one megabyte does not make the printed line as long.
-func TestALongTextIsCut(t *testing.T) {
+// TestOutput_LongTextIsTruncated: a label of one megabyte does not make the printed line as long.
+func TestOutput_LongTextIsTruncated(t *testing.T) {
 	s := serve(t, 1, nil)
 	s.send(t, hello(), batch(keyWith(func(k *span.Key) { k.Resource = strings.Repeat("r", 1_000_000) })))
 	if out, err := s.wait(t); err != nil || len(out) > 4096 || !strings.Contains(out, "(1000000 bytes)") {
@@ -59,10 +59,10 @@ func TestALongTextIsCut(t *testing.T) {
 	}
 }
 
-// TestAnInterruptIsAShutdown: on an interrupt, tracers are sent bye as during a daemon's
+// TestInterrupt_IsAShutdown: on an interrupt, tracers are sent bye as during a daemon's
 // shutdown, messages already written are read, and the verdict covers the tracers that had
 // connected.
-func TestAnInterruptIsAShutdown(t *testing.T) {
+func TestInterrupt_IsAShutdown(t *testing.T) {
 	s := serve(t, 0, nil)
 	conn, err := net.Dial("unix", s.path)
 	if err != nil {
@@ -83,8 +83,8 @@ func TestAnInterruptIsAShutdown(t *testing.T) {
 	}
 }
 
-// TestNobodyIsNotWell: a check without any connection fails.
-func TestNobodyIsNotWell(t *testing.T) {
+// TestVerdict_NoConnectionFails: a check without any connection fails.
+func TestVerdict_NoConnectionFails(t *testing.T) {
 	s := serve(t, 0, nil)
 	s.stop()
 	if _, err := s.wait(t); err == nil || !strings.Contains(err.Error(), "no tracer connected") {
@@ -92,9 +92,9 @@ func TestNobodyIsNotWell(t *testing.T) {
 	}
 }
 
-// TestTracersAreServedAtOnce: tracers are served concurrently. A silent tracer does not delay the
+// TestClients_ServedConcurrently: tracers are served concurrently. A silent tracer does not delay the
 // others, and each gets its own verdict.
-func TestTracersAreServedAtOnce(t *testing.T) {
+func TestClients_ServedConcurrently(t *testing.T) {
 	s := serve(t, 3, nil)
 	silent, err := net.Dial("unix", s.path)
 	if err != nil {

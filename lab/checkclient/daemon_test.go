@@ -77,10 +77,10 @@ func byesOf(t *testing.T, path string, sent []byte) (byes []wire.Bye) {
 	return byes
 }
 
-// TestTheCheckSaysByeAsADaemonDoes: for every golden vector, with and without a hello before it,
+// TestBye_SameAsDaemon: for every golden vector, with and without a hello before it,
 // and for every wrong client, the check replies with the same bye reason and text as a daemon, or
 // with no bye if the daemon sends none.
-func TestTheCheckSaysByeAsADaemonDoes(t *testing.T) {
+func TestBye_SameAsDaemon(t *testing.T) {
 	file, err := os.ReadFile("../../internal/wire/testdata/vectors.json")
 	if err != nil {
 		t.Fatal(err)
@@ -120,9 +120,9 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// TestWhoLeavesWithinAFrameIsToldNothing: a client that disconnects within a frame is sent no
+// TestBye_NotAfterDisconnectInFrame: a client that disconnects within a frame is sent no
 // bye.
-func TestWhoLeavesWithinAFrameIsToldNothing(t *testing.T) {
+func TestBye_NotAfterDisconnectInFrame(t *testing.T) {
 	for name, path := range map[string]string{"daemon": startDaemon(t), "check": serve(t, 0, nil).path} {
 		if byes := byesOf(t, path, append(hello(), batch(webKey())[:20]...)); len(byes) != 0 {
 			t.Errorf("the %s says %+v", name, byes)

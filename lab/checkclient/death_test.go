@@ -26,9 +26,9 @@ func asking(earlier string) []byte {
 	return wire.AppendHello(nil, &wire.Hello{Version: 1, Settled: true, Earlier: earlier})
 }
 
-// TestClientsOfADaemonThatDied: after a crash of the daemon, the check reports which spans a
+// TestCrash_LostAndDuplicateSpans: after a crash of the daemon, the check reports which spans a
 // client loses or counts twice.
-func TestClientsOfADaemonThatDied(t *testing.T) {
+func TestCrash_LostAndDuplicateSpans(t *testing.T) {
 	ambiguous := wire.AppendLost(nil, wire.Lost{"ambiguous": 2})
 	for _, test := range []struct {
 		name        string
@@ -117,9 +117,9 @@ func TestClientsOfADaemonThatDied(t *testing.T) {
 	}
 }
 
-// TestTheGoClientLosesNothing: the Go client of this repository replays exactly the spans that
+// TestGoClient_ReplaysExpectedSpans: the Go client of this repository replays exactly the spans that
 // the check expects.
-func TestTheGoClientLosesNothing(t *testing.T) {
+func TestGoClient_ReplaysExpectedSpans(t *testing.T) {
 	s := serve(t, 2, func(c *Config) { c.Now, c.Dies = time.Now, true })
 	c, err := client.Open(client.Config{
 		Socket: s.path, MaxAge: time.Millisecond,

@@ -9,9 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// TestTheGoClientIsWell: the Go client of this repository sends nothing malformed, dropped or
+// TestGoClient_PassesCheck: the Go client of this repository sends nothing malformed, dropped or
 // normalized, and gets no advice.
-func TestTheGoClientIsWell(t *testing.T) {
+func TestGoClient_PassesCheck(t *testing.T) {
 	s := serve(t, 1, func(c *Config) {
 		c.Now, c.Features.PeerTags = time.Now, []string{"db.name", "out.host"}
 	})

@@ -28,8 +28,8 @@ func story() [][]byte {
 	}
 }
 
-// TestWhatIsPrintedStays compares the human-readable and the JSON output with golden files.
-func TestWhatIsPrintedStays(t *testing.T) {
+// TestOutput_Golden compares the human-readable and the JSON output with golden files.
+func TestOutput_Golden(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"golden.txt": nil, "golden.json": func(c *Config) {
 			c.JSON = true
@@ -53,15 +53,15 @@ func TestWhatIsPrintedStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("%s: printed\n%s\nwant\n%s\nrun go test -run Printed -update and look at the difference",
+			t.Errorf("%s: printed\n%s\nwant\n%s\nrun go test -run Golden -update and look at the difference",
 				file, got, want)
 		}
 	}
 }
 
-// TestEachLineIsAnObject: every line of --json is a JSON object that contains the texts as they
+// TestOutput_EachJSONLineIsAnObject: every line of --json is a JSON object that contains the texts as they
 // were sent.
-func TestEachLineIsAnObject(t *testing.T) {
+func TestOutput_EachJSONLineIsAnObject(t *testing.T) {
 	s := serve(t, 1, func(c *Config) { c.JSON = true })
 	s.send(t, story()...)
 	out, _ := s.wait(t)
@@ -87,9 +87,9 @@ func TestEachLineIsAnObject(t *testing.T) {
 	}
 }
 
-// TestMessagesBeyondTheRateAreCounted: malformed messages and the end are printed regardless of
+// TestOutput_MessagesOverRateAreCounted: malformed messages and the end are printed regardless of
 // the message rate, and the number of messages not printed is reported.
-func TestMessagesBeyondTheRateAreCounted(t *testing.T) {
+func TestOutput_MessagesOverRateAreCounted(t *testing.T) {
 	s := serve(t, 1, func(c *Config) { c.PerSecond = 3 })
 	frames := [][]byte{hello()}
 	for range 1000 {

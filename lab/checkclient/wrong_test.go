@@ -336,9 +336,9 @@ var wrongClients = []struct {
 	}))}, says: []string{`resource "a\x1b[2J\u202eb\n"`}},
 }
 
-// TestWrongClientsAreToldWhatIsWrong: each common mistake gets its own sentence, and the exit
+// TestWrongClients_NamedMistakes: each common mistake gets its own sentence, and the exit
 // code tells whether the mistake loses spans.
-func TestWrongClientsAreToldWhatIsWrong(t *testing.T) {
+func TestWrongClients_NamedMistakes(t *testing.T) {
 	for _, c := range wrongClients {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, 1, nil)

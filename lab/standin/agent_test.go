@@ -124,7 +124,7 @@ func with(group object, name string, value any) object {
 	return group
 }
 
-func TestAgentCountsWhatItAccepts(t *testing.T) {
+func TestAgent_CountsAccepted(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
 			var received []Received
@@ -162,7 +162,7 @@ func TestAgentCountsWhatItAccepts(t *testing.T) {
 	}
 }
 
-func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
+func TestAgent_RecordsProblems(t *testing.T) {
 	bucket := func(start, duration int, groups ...any) []byte {
 		return marshal(t,
 			object{"Stats": []any{object{
@@ -222,9 +222,9 @@ func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 	}
 }
 
-// TestProbeIsAnsweredAndCountsNothing: an empty payload only checks whether the agent is
+// TestProbe_CountsNothing: an empty payload only checks whether the agent is
 // available, and is not a problem.
-func TestProbeIsAnsweredAndCountsNothing(t *testing.T) {
+func TestProbe_CountsNothing(t *testing.T) {
 	a := startAgent(t, Config{})
 	status, said := post(t, a, marshal(t, object{}))
 	if got := a.Totals(); status != 200 || got.Probes != 1 || got.Payloads != 0 || got.ProblemCount != 0 {
@@ -232,7 +232,7 @@ func TestProbeIsAnsweredAndCountsNothing(t *testing.T) {
 	}
 }
 
-func TestWeightedSpansNeedNotMatchTheirSketches(t *testing.T) {
+func TestWeightedSpans_MayDifferFromSketches(t *testing.T) {
 	a := startAgent(t, Config{Weighted: true})
 	post(t, a, payloadOf(t, with(goodGroup(t), "Hits", 30)))
 	if got := a.Totals(); got.ProblemCount != 0 || got.Spans != 3 || got.Hits != 30 {
@@ -240,7 +240,7 @@ func TestWeightedSpansNeedNotMatchTheirSketches(t *testing.T) {
 	}
 }
 
-func TestAgentRefuses(t *testing.T) {
+func TestAgent_Refuses(t *testing.T) {
 	a := startAgent(t, Config{})
 	tooBig := marshal(t, object{"Env": strings.Repeat("x", maxRequestBytes)})
 	for name, body := range map[string][]byte{
@@ -264,7 +264,7 @@ func TestAgentRefuses(t *testing.T) {
 	}
 }
 
-func TestInfoAndItsStateHeader(t *testing.T) {
+func TestInfo_StateHeader(t *testing.T) {
 	a := startAgent(t, Config{})
 	resp, body, err := request(t, a, "/info", nil)
 	if err != nil {
@@ -337,7 +337,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestCloseEndsARequestThatHangs(t *testing.T) {
+func TestClose_EndsHangingRequest(t *testing.T) {
 	a := startAgent(t, Config{})
 	asked := make(chan struct{})
 	a.SetFault(func(*http.Request) Fault { close(asked); return Fault{Kind: Hang} })
@@ -355,7 +355,7 @@ func TestCloseEndsARequestThatHangs(t *testing.T) {
 	}
 }
 
-func TestRowsAndProblemsAreBounded(t *testing.T) {
+func TestAgent_RowsAndProblemsAreBounded(t *testing.T) {
 	l := &ledger{}
 	for i := range maxRows + 50 {
 		l.count(&payload.Group{Labels: payload.Labels{Service: "s", Resource: fmt.Sprint(i)}, Hits: 1})

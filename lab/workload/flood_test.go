@@ -50,10 +50,10 @@ func changing(keys []span.Key) (texts []string) {
 	return texts
 }
 
-// TestAFloodsKeysComeOnceAndHaveManyLengths: keys of a flood are unique and have many different
+// TestFlood_UniqueKeysOfManyLengths: keys of a flood are unique and have many different
 // lengths. The exceptions are fixed, with one length, and statuses, which differ only in a
 // number.
-func TestAFloodsKeysComeOnceAndHaveManyLengths(t *testing.T) {
+func TestFlood_UniqueKeysOfManyLengths(t *testing.T) {
 	for _, shape := range Shapes() {
 		t.Run(shape, func(t *testing.T) {
 			keys := drawn(t, Flood(shape, 100), 3, 2048)
@@ -86,9 +86,9 @@ func TestAFloodsKeysComeOnceAndHaveManyLengths(t *testing.T) {
 	}
 }
 
-// TestShapesNeedWhatTheirNamesSay: normalization changes the keys of the shapes made for it.
+// TestFlood_ShapesNeedNormalization: normalization changes the keys of the shapes made for it.
 // Keys of other shapes change at most in the order of tags.
-func TestShapesNeedWhatTheirNamesSay(t *testing.T) {
+func TestFlood_ShapesNeedNormalization(t *testing.T) {
 	mended := map[string]bool{
 		"operations": true, "services": true, "capitals": true, "unicode": true, "invalid-utf8": true,
 		"additional": true, "long": true, "many-tags": true,
@@ -112,9 +112,9 @@ func TestShapesNeedWhatTheirNamesSay(t *testing.T) {
 	}
 }
 
-// TestAMixedFloodHasItsShareAndHonestKeys: a mixed flood has its share of all spans. All
+// TestFlood_MixedWithRegularKeys: a mixed flood has its share of all spans. All
 // regular keys occur, the first most often.
-func TestAMixedFloodHasItsShareAndHonestKeys(t *testing.T) {
+func TestFlood_MixedWithRegularKeys(t *testing.T) {
 	names, honest := map[string]int{}, Honest("urls")
 	for i := range honest {
 		names[string(wire.AppendKey(nil, &honest[i]))] = i
@@ -140,7 +140,7 @@ func TestAMixedFloodHasItsShareAndHonestKeys(t *testing.T) {
 	exactly(t, "honest keys", len(names), HonestKeys)
 }
 
-func TestSeedsOfFloods(t *testing.T) {
+func TestFlood_Seeds(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, percent := range []int{50, 100} {
 			name := Flood(shape, percent)
@@ -155,9 +155,9 @@ func TestSeedsOfFloods(t *testing.T) {
 	}
 }
 
-// TestLabelsOfFloodsAreNotReused: the generator does not overwrite the strings of earlier
+// TestFlood_LabelsAreNotReused: the generator does not overwrite the strings of earlier
 // labels.
-func TestLabelsOfFloodsAreNotReused(t *testing.T) {
+func TestFlood_LabelsAreNotReused(t *testing.T) {
 	for _, shape := range Shapes() {
 		g, _ := New(Flood(shape, 100), 1)
 		batch := make([]Snapshot, 3)
@@ -173,9 +173,9 @@ func TestLabelsOfFloodsAreNotReused(t *testing.T) {
 	}
 }
 
-// TestNamesOfFloods: each flood has a unique name, and the error for an unknown name lists the
+// TestFlood_Names: each flood has a unique name, and the error for an unknown name lists the
 // known ones.
-func TestNamesOfFloods(t *testing.T) {
+func TestFlood_Names(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, percent := range []int{1, 5, 100} {
 			s, got, err := parseFlood(Flood(shape, percent))

@@ -199,9 +199,9 @@ func TestNumberOfKeys(t *testing.T) {
 	}
 }
 
-// TestAdversarialLabelsAreNotReused: the generator does not overwrite the strings of earlier
+// TestAdversarial_LabelsAreNotReused: the generator does not overwrite the strings of earlier
 // keys.
-func TestAdversarialLabelsAreNotReused(t *testing.T) {
+func TestAdversarial_LabelsAreNotReused(t *testing.T) {
 	g, _ := New(Adversarial, 1)
 	batch := make([]Snapshot, 3)
 	g.Fill(batch, 0)

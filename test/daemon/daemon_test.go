@@ -138,8 +138,8 @@ func (p *pair) stop() {
 	}
 }
 
-// TestBooksAtQuietMoments checks the accounting after each of several flushes.
-func TestBooksAtQuietMoments(t *testing.T) {
+// TestAccounting_BalancesAfterFlush checks the accounting after each of several flushes.
+func TestAccounting_BalancesAfterFlush(t *testing.T) {
 	p := startPair(t, nil)
 	c := p.client("shop")
 	for i := range 5 {
@@ -155,8 +155,8 @@ func TestBooksAtQuietMoments(t *testing.T) {
 	p.stop()
 }
 
-// TestManyFlushesAtOnce checks that each of several concurrent flush requests gets a response.
-func TestManyFlushesAtOnce(t *testing.T) {
+// TestFlush_Concurrent checks that each of several concurrent flush requests gets a response.
+func TestFlush_Concurrent(t *testing.T) {
 	p := startPair(t, nil)
 	c := p.client("shop")
 	var flushing sync.WaitGroup
@@ -175,9 +175,9 @@ func TestManyFlushesAtOnce(t *testing.T) {
 	p.stop()
 }
 
-// TestAgentComesBack uses an agent that refuses payloads for a while: no span may be lost or counted
+// TestAgent_Recovers uses an agent that refuses payloads for a while: no span may be lost or counted
 // twice.
-func TestAgentComesBack(t *testing.T) {
+func TestAgent_Recovers(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, nil)
 	var refused atomic.Int32
@@ -202,9 +202,9 @@ func TestAgentComesBack(t *testing.T) {
 	p.stop()
 }
 
-// TestAgentWithoutStatistics checks that tracers are notified, and that spans received later are
+// TestAgent_WithoutStatistics checks that tracers are notified, and that spans received later are
 // dropped with the right reason.
-func TestAgentWithoutStatistics(t *testing.T) {
+func TestAgent_WithoutStatistics(t *testing.T) {
 	p := startPair(t, nil)
 	info := standin.DefaultInfo()
 	info.Endpoints = []string{"/v0.4/traces"}
@@ -227,9 +227,9 @@ func neverEnd(config *aggregate.Config) {
 	config.FlushInterval = config.BucketWidth
 }
 
-// TestDowngradeClears checks that aggregates are dropped immediately when the agent stops accepting
+// TestDowngrade_DropsAggregates checks that aggregates are dropped immediately when the agent stops accepting
 // statistics, not at the end of the cycle.
-func TestDowngradeClears(t *testing.T) {
+func TestDowngrade_DropsAggregates(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { neverEnd(&c.Aggregate) })
 	counted := make(chan struct{})
 	p.agent.SetFault(func(r *http.Request) standin.Fault {
@@ -260,9 +260,9 @@ func TestDowngradeClears(t *testing.T) {
 	p.stop()
 }
 
-// TestManyOriginsUnderLoad has several tracers, interval boundaries and flush requests at the same
+// TestOrigins_ManyUnderLoad has several tracers, interval boundaries and flush requests at the same
 // time, with several drainers.
-func TestManyOriginsUnderLoad(t *testing.T) {
+func TestOrigins_ManyUnderLoad(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { c.Aggregate.Drainers, c.Aggregate.RingSlots = 3, 1<<16 })
 	var publishing sync.WaitGroup
 	var published atomic.Uint64

@@ -54,10 +54,10 @@ func (p *plain) taken() uint64 {
 	return p.spans
 }
 
-// TestEveryDestinationHasEverything checks that the agent and two other destinations get each span,
+// TestDestinations_EachHasEverySpan checks that the agent and two other destinations get each span,
 // that each accounting balances, that metrics and status distinguish the destinations, and that a
 // waiting tracer is notified of a refusal by one of them.
-func TestEveryDestinationHasEverything(t *testing.T) {
+func TestDestinations_EachHasEverySpan(t *testing.T) {
 	good, refusing := &plain{name: "good"}, &plain{name: "refusing", refuses: true}
 	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe(), refusing.describe()} })
 	c := p.client("shop")
@@ -110,9 +110,9 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 	p.stop()
 }
 
-// TestWithoutAnAgent checks that the statistics reach the other destination, and that tracers get the
+// TestDestinations_WithoutAgent checks that the statistics reach the other destination, and that tracers get the
 // features of an agent with default settings.
-func TestWithoutAnAgent(t *testing.T) {
+func TestDestinations_WithoutAgent(t *testing.T) {
 	good := &plain{name: "good"}
 	p := startPair(t, func(c *daemon.Config) {
 		c.Agent.URL, c.Exporters = agent.URL{}, []export.Exporter{good.describe()}
@@ -132,9 +132,9 @@ func TestWithoutAnAgent(t *testing.T) {
 	}
 }
 
-// TestAnotherDestinationHasWhatTheAgentDoesNotWant checks that statistics still reach the other
+// TestDestinations_AgentWithoutEndpoint checks that statistics still reach the other
 // destination when the agent turns out to lack the endpoint, and that only the agent's are unsent.
-func TestAnotherDestinationHasWhatTheAgentDoesNotWant(t *testing.T) {
+func TestDestinations_AgentWithoutEndpoint(t *testing.T) {
 	good := &plain{name: "good"}
 	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe()} })
 	p.agent.SetFault(func(*http.Request) standin.Fault {

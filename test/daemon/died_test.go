@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestADeathIsNotForgottenByAStartThatFails checks that a crash is reported by the next daemon that
+// TestCrash_ReportedAfterFailedStart checks that a crash is reported by the next daemon that
 // runs, not only by one that exits because its HTTP address is in use.
-func TestADeathIsNotForgottenByAStartThatFails(t *testing.T) {
+func TestCrash_ReportedAfterFailedStart(t *testing.T) {
 	other := startPair(t, nil)
 	p := startPair(t, func(c *daemon.Config) {
 		if err := os.WriteFile(c.Ingest.Socket.Path+".running-1", nil, 0o600); err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// TestAFloodOfADimensionLeavesTheHonestValues configures an attribute as a Prometheus label. After a
+// TestDimensions_FloodKeepsRegularValues configures an attribute as a Prometheus label. After a
 // high-cardinality burst, values that occur in each interval must have their own series, as must the
 // routes, and no span may be lost.
-func TestAFloodOfADimensionLeavesTheHonestValues(t *testing.T) {
+func TestDimensions_FloodKeepsRegularValues(t *testing.T) {
 	const tenants, routes, flood, rounds = 10, 5, 400, 6
 	dimensions, err := points.ParseDimensions("all,tenant.id=40")
 	if err != nil {

@@ -248,9 +248,9 @@ func TestFaultyInfo(t *testing.T) {
 	}
 }
 
-// TestPeerTagsChange checks that the daemon notices a new agent configuration by the state in a
+// TestPeerTags_Change checks that the daemon notices a new agent configuration by the state in a
 // response, and notifies the tracers.
-func TestPeerTagsChange(t *testing.T) {
+func TestPeerTags_Change(t *testing.T) {
 	p := startPair(t, nil)
 	tracer := p.client("shop")
 	eventually.True(t, "the first features", func() bool { return len(tracer.Features().PeerTags) > 1 })

@@ -45,10 +45,10 @@ func goroutines() (rooms map[string]int, deliveries int) {
 	return rooms, deliveries
 }
 
-// TestGoroutinesAreConstant checks that the daemon has the goroutines listed in docs/architecture.md
+// TestGoroutines_AreConstant checks that the daemon has the goroutines listed in docs/architecture.md
 // and one per connection. Under load, with growing partitions and ending cycles, there is only one more
 // per payload in flight.
-func TestGoroutinesAreConstant(t *testing.T) {
+func TestGoroutines_AreConstant(t *testing.T) {
 	const drainers, connections = 3, 4
 	p := startPair(t, func(c *daemon.Config) {
 		c.Aggregate.Drainers, c.Aggregate.RebalanceInterval = drainers, 100*time.Millisecond

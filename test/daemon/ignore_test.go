@@ -37,9 +37,9 @@ func post(t *testing.T, socket, path, contentType string, body []byte) {
 	}
 }
 
-// TestEveryDoorIgnoresTheSameSpans sends each receiver a span ignored by name, one ignored by
+// TestReceivers_IgnoreSameSpans sends each receiver a span ignored by name, one ignored by
 // attribute, and one to count.
-func TestEveryDoorIgnoresTheSameSpans(t *testing.T) {
+func TestReceivers_IgnoreSameSpans(t *testing.T) {
 	list, err := ignore.Parse([]string{"resource=GET /healthz", "attribute.url.path=~^/static/"})
 	if err != nil {
 		t.Fatal(err)

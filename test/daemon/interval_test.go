@@ -10,7 +10,7 @@ import (
 
 // A client learns from the welcome message when the daemon's interval ends, and sends its spans before.
 // With its own settings it would keep them for an hour.
-func TestAClientSendsBeforeTheDaemonReports(t *testing.T) {
+func TestClient_SendsBeforeIntervalEnds(t *testing.T) {
 	p := startPair(t, nil)
 	c, err := client.Open(client.Config{
 		Socket: p.socket, MaxAge: time.Hour,

@@ -16,11 +16,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestAnAgentThatIsFoundHasWhatFollows tests agent discovery. While no agent is found, spans are
+// TestAgentDiscovery_DeliversOnceFound tests agent discovery. While no agent is found, spans are
 // counted, none are queued, and no agent is reported as unreachable. Once an agent is found, it gets
 // every later span once. When it becomes unavailable, later payloads are queued, as for any other
 // agent.
-func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
+func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "a"))

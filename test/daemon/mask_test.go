@@ -12,10 +12,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestAFloodOfIdentifiersArrivesUnderItsMask has several tracers of one service send resources with
+// TestMask_FloodOfIdentifiers has several tracers of one service send resources with
 // identifiers in addition to normal routes. The agent must get every hit, error and nanosecond, the
 // routes under their names, and most of the resources with identifiers under their mask.
-func TestAFloodOfIdentifiersArrivesUnderItsMask(t *testing.T) {
+func TestMask_FloodOfIdentifiers(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { c.Aggregate.Budgets[span.LabelResource] = 64 })
 	const tracers, batches, honest = 4, 60, 20
 	const mask = "GET /users/{id}/orders/{uuid}"

@@ -9,9 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestAFloodOfOriginsLosesNoSpan creates containers faster than --max-origins allows. The agent must
+// TestOrigins_FloodLosesNoSpan creates containers faster than --max-origins allows. The agent must
 // get every hit, error and nanosecond.
-func TestAFloodOfOriginsLosesNoSpan(t *testing.T) {
+func TestOrigins_FloodLosesNoSpan(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { c.Aggregate.MaxOrigins = 4 })
 	const containers, each = 40, 100
 	for i := range containers {

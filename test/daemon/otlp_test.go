@@ -43,8 +43,8 @@ func exportSpans(t *testing.T, socket string, body []byte) {
 	post(t, socket, "/v1/traces", "application/x-protobuf", body)
 }
 
-// TestSpansOfSDKsReachTheAgent also checks the accounting.
-func TestSpansOfSDKsReachTheAgent(t *testing.T) {
+// TestOTLP_SpansReachAgent also checks the accounting.
+func TestOTLP_SpansReachAgent(t *testing.T) {
 	var at string
 	p := startPair(t, func(c *daemon.Config) { at = takesOTLP(c) })
 	for range 10 {
@@ -61,9 +61,9 @@ func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	}
 }
 
-// TestSpansThatWentOnAreExemplars checks that forwarded spans are exemplars, with their IDs, in
+// TestOTLP_ForwardedSpansAreExemplars checks that forwarded spans are exemplars, with their IDs, in
 // exported OTLP metrics.
-func TestSpansThatWentOnAreExemplars(t *testing.T) {
+func TestOTLP_ForwardedSpansAreExemplars(t *testing.T) {
 	var mu sync.Mutex
 	found := map[string]bool{}
 	stand, err := collector.Start(collector.Config{OnRequest: func(r collector.Request) {

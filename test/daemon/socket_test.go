@@ -10,9 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestADaemonWhoseSocketIsGoneIsNotReady removes each of the daemon's sockets in turn. The daemon must
+// TestReady_NotWithoutSocketFile removes each of the daemon's sockets in turn. The daemon must
 // become ready again once tracers can find the socket.
-func TestADaemonWhoseSocketIsGoneIsNotReady(t *testing.T) {
+func TestReady_NotWithoutSocketFile(t *testing.T) {
 	t.Parallel()
 	var sockets []string
 	p := startPair(t, func(c *daemon.Config) {

@@ -32,9 +32,9 @@ func cumulativeTo(t *testing.T, url string) *otlp.Exporter {
 	return x
 }
 
-// TestRunningTotalsReachACollector checks that each series has its own total, that totals are also sent
+// TestCumulative_ReachesCollector checks that each series has its own total, that totals are also sent
 // when no spans are counted, and that each span is counted once.
-func TestRunningTotalsReachACollector(t *testing.T) {
+func TestCumulative_ReachesCollector(t *testing.T) {
 	stand, err := collector.Start(collector.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAccounts: CPU time and memory of another process grow with its work.
-func TestAccounts(t *testing.T) {
+// TestProcess_CPUAndMemoryGrow: CPU time and memory of another process grow with its work.
+func TestProcess_CPUAndMemoryGrow(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"testing/iotest"
 )
 
-// TestMessagesAreReadWhole: a message is read completely however it is split into reads, and
+// TestMessages_SplitReads: a message is read completely however it is split into reads, and
 // its buffer is reused for the next message. A message without a length is rejected.
-func TestMessagesAreReadWhole(t *testing.T) {
+func TestMessages_SplitReads(t *testing.T) {
 	buf := make([]byte, 16)
 	for _, size := range []int{0, 1, 100, 70_000} {
 		sent := fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nA: b\r\n\r\n%s",

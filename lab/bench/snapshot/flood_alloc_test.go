@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// TestAFloodAllocatesNothing: a flood of any shape allocates nothing once its labels are over their budgets, except
+// TestFlood_AllocatesNothing: a flood of any shape allocates nothing once its labels are over their budgets, except
 // a few times for each label that has to be rewritten.
-func TestAFloodAllocatesNothing(t *testing.T) {
+func TestFlood_AllocatesNothing(t *testing.T) {
 	for _, shape := range workload.Shapes() {
 		t.Run(shape, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { aFloodAllocatesNothing(t, shape) })

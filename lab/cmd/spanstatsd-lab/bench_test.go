@@ -135,8 +135,8 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestBenchNames checks that the documentation names each key of the report.
-func TestBenchNames(t *testing.T) {
+// TestBench_KeysAreDocumented checks that the documentation names each key of the report.
+func TestBench_KeysAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/benchmarks.md")
 	if err != nil {
@@ -176,9 +176,9 @@ func TestBenchNames(t *testing.T) {
 	}
 }
 
-// TestBenchTraces sends the recorded requests. The spans that arrive at the agent, counted or
+// TestBench_Traces sends the recorded requests. The spans that arrive at the agent, counted or
 // uncounted, are all spans that were sent.
-func TestBenchTraces(t *testing.T) {
+func TestBench_Traces(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"v0.4":         {"--format=v0.4", "--spans=40000", "--producers=2", "--connections=3"},
@@ -224,9 +224,9 @@ func TestBenchTraces(t *testing.T) {
 	}
 }
 
-// TestBenchProfile checks, for every kind of workload, that the compiler and pprof can read the
+// TestBench_Profile checks, for every kind of workload, that the compiler and pprof can read the
 // profile.
-func TestBenchProfile(t *testing.T) {
+func TestBench_Profile(t *testing.T) {
 	t.Parallel()
 	for _, workload := range []string{"stable", bench.Traces} {
 		t.Run(workload, func(t *testing.T) {
@@ -244,9 +244,9 @@ func TestBenchProfile(t *testing.T) {
 	}
 }
 
-// TestBenchOfAnother: a running daemon is measured without a mock agent, and is still running
+// TestBench_RunningDaemon: a running daemon is measured without a mock agent, and is still running
 // afterwards.
-func TestBenchOfAnother(t *testing.T) {
+func TestBench_RunningDaemon(t *testing.T) {
 	t.Parallel()
 	socket, at := runningDaemon(t)
 	report, _ := measured(t, "--spans=10000", "--batch=100", "--daemon="+at, "--socket="+socket)
@@ -310,9 +310,9 @@ func sockets(t *testing.T) string {
 	return dir
 }
 
-// TestBenchIsInterrupted: a signal ends the load, but the report is still written. Progress lines
+// TestBench_Interrupted: a signal ends the load, but the report is still written. Progress lines
 // are printed before.
-func TestBenchIsInterrupted(t *testing.T) {
+func TestBench_Interrupted(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "bench", "--for=1h", "--rate=10000", "--every=50ms")
 	lines, out := io.Pipe()
@@ -346,8 +346,8 @@ func TestBenchIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestBenchTables: the commands that repeat a measurement print their tables.
-func TestBenchTables(t *testing.T) {
+// TestBench_Tables: the commands that repeat a measurement print their tables.
+func TestBench_Tables(t *testing.T) {
 	for args, rows := range map[string]int{
 		"all --for=50ms -- --buffer=block":                           14,
 		"traces --for=50ms":                                          5,
@@ -367,7 +367,7 @@ func TestBenchTables(t *testing.T) {
 	}
 }
 
-func TestUnusableBench(t *testing.T) {
+func TestBench_Invalid(t *testing.T) {
 	t.Parallel()
 	nobody := filepath.Join(t.TempDir(), "nobody")
 	for _, test := range []struct {

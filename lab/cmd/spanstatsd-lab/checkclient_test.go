@@ -17,9 +17,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestCheckClientJudgesATracer: the exit code is the verdict, for use in continuous integration.
+// TestCheckClient_Verdict: the exit code is the verdict, for use in continuous integration.
 // One environment variable gives the command and the tracer the same socket.
-func TestCheckClientJudgesATracer(t *testing.T) {
+func TestCheckClient_Verdict(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		send func(t *testing.T, path string)
@@ -85,9 +85,9 @@ func sendGarbage(t *testing.T, path string) {
 	}
 }
 
-// TestUnusableChecks: an unusable socket and invalid flags are errors, each with the exit code of
+// TestCheckClient_Invalid: an unusable socket and invalid flags are errors, each with the exit code of
 // its kind.
-func TestUnusableChecks(t *testing.T) {
+func TestCheckClient_Invalid(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		code int
@@ -107,9 +107,9 @@ func TestUnusableChecks(t *testing.T) {
 	}
 }
 
-// TestASecondSignalEndsWhatWaits: if the reader of stdout stops reading, check-client blocks in a
+// TestCheckClient_SecondSignal: if the reader of stdout stops reading, check-client blocks in a
 // write, so the first signal has no effect. The second signal ends the process.
-func TestASecondSignalEndsWhatWaits(t *testing.T) {
+func TestCheckClient_SecondSignal(t *testing.T) {
 	path := filepath.Join(sockets(t), "s")
 	unread, out, err := os.Pipe()
 	if err != nil {

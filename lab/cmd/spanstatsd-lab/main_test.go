@@ -66,7 +66,7 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 }
 
-func TestUnusableCommandLines(t *testing.T) {
+func TestCommandLine_Invalid(t *testing.T) {
 	for args, says := range map[string]string{
 		"dance":                      `unknown command "dance"`,
 		"bench --no-such-flag":       "unknown flag: --no-such-flag; see spanstatsd-lab bench --help",

@@ -40,8 +40,8 @@ func good() Request {
 	}}
 }
 
-// TestWhatIsShownWronglyIsAProblem: each change of a good request is recorded as a problem.
-func TestWhatIsShownWronglyIsAProblem(t *testing.T) {
+// TestRequest_RecordsProblems: each change of a good request is recorded as a problem.
+func TestRequest_RecordsProblems(t *testing.T) {
 	metric := func(r Request, i int) *Metric { return &r[0].Scopes[0].Metrics[i] }
 	point := func(r Request) *Point { return &metric(r, 1).Points[0] }
 	exemplar := func(r Request) *Exemplar { return &point(r).Exemplars[0] }
@@ -151,9 +151,9 @@ func check(r Request) (problems []string) {
 	return c.totals.Problems
 }
 
-// TestWhatIsNoOTLPIsRefused: each golden request is accepted, and rejected with one unknown
+// TestRequest_UnknownFieldIsRejected: each golden request is accepted, and rejected with one unknown
 // field added.
-func TestWhatIsNoOTLPIsRefused(t *testing.T) {
+func TestRequest_UnknownFieldIsRejected(t *testing.T) {
 	for _, name := range []string{"spanmetrics", "datadog"} {
 		body, err := os.ReadFile("../../../internal/export/otlp/testdata/" + name + ".binpb")
 		if err != nil {
@@ -213,7 +213,7 @@ func post(t *testing.T, url string, body []byte, encoding string) int {
 	return resp.StatusCode
 }
 
-func TestAProbeIsNoRequest(t *testing.T) {
+func TestProbe_IsNoRequest(t *testing.T) {
 	c := &Collector{}
 	c.checks.problem = c.problem
 	c.accept(Request{{}})
@@ -223,7 +223,7 @@ func TestAProbeIsNoRequest(t *testing.T) {
 	}
 }
 
-func TestRowsHaveQuantiles(t *testing.T) {
+func TestRows_Quantiles(t *testing.T) {
 	var rows Rows
 	r := good()
 	rows.Add(r)
@@ -248,7 +248,7 @@ func TestRowsHaveQuantiles(t *testing.T) {
 	}
 }
 
-func TestRowsAreBounded(t *testing.T) {
+func TestRows_AreBounded(t *testing.T) {
 	var rows Rows
 	for i := range maxSeries + 10 {
 		m := &Metric{IsHistogram: true}

@@ -45,9 +45,9 @@ func accepts(requests ...Request) *Collector {
 	return c
 }
 
-// TestRunningTotalsAreFollowed: cumulative points count their increase. A repeated point counts
+// TestCumulative_CountsIncrease: cumulative points count their increase. A repeated point counts
 // nothing, also after its scale was reduced. After a reset, a point counts from its start.
-func TestRunningTotalsAreFollowed(t *testing.T) {
+func TestCumulative_CountsIncrease(t *testing.T) {
 	anew := later(60, 1)
 	for m := range anew[0].Scopes[0].Metrics {
 		for i := range anew[0].Scopes[0].Metrics[m].Points {
@@ -76,8 +76,8 @@ func TestRunningTotalsAreFollowed(t *testing.T) {
 	}
 }
 
-// TestAFallIsAProblem: each change of a good sequence is recorded as a problem.
-func TestAFallIsAProblem(t *testing.T) {
+// TestCumulative_RecordsProblems: each change of a good sequence is recorded as a problem.
+func TestCumulative_RecordsProblems(t *testing.T) {
 	for name, change := range map[string]func(calls, histogram *Point){
 		"calls fall":               func(calls, _ *Point) { calls.Value = 3 },
 		"a start changes":          func(calls, _ *Point) { calls.Start = 11 },

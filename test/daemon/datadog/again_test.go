@@ -108,9 +108,9 @@ func (p *proxied) countedOnce(tries int) {
 	}
 }
 
-// TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce tests the ways in which tracers time
+// TestRetry_DuringFirstAttempt tests the ways in which tracers time
 // out. The retry must be marked like the first attempt, and only one of them counted.
-func TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce(t *testing.T) {
+func TestRetry_DuringFirstAttempt(t *testing.T) {
 	for name, leave := range map[string]func(first *tracerConn){
 		"it closes the first connection, as Python and Node do": func(first *tracerConn) { first.Close() },
 		"it ends what it sends on the first": func(first *tracerConn) {
@@ -137,10 +137,10 @@ func TestARequestThatIsSentAgainWhileTheFirstIsUnderWayIsCountedOnce(t *testing.
 	}
 }
 
-// TestASecondTryThatOvertakesTheFirstIsCountedOnce retries while the first attempt waits for the agent.
+// TestRetry_OvertakesFirstAttempt retries while the first attempt waits for the agent.
 // The response to the retry arrives first, then there is a third attempt, and then the first one
 // completes.
-func TestASecondTryThatOvertakesTheFirstIsCountedOnce(t *testing.T) {
+func TestRetry_OvertakesFirstAttempt(t *testing.T) {
 	agent := startSlowAgent(t, 3)
 	p := start(t, agent.fakeAgent, nil)
 	body := trace()
@@ -160,8 +160,8 @@ func TestASecondTryThatOvertakesTheFirstIsCountedOnce(t *testing.T) {
 	p.countedOnce(3)
 }
 
-// TestTriesAtTheSameTimeAreCountedOnce has sixteen attempts in flight together.
-func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
+// TestRetry_ConcurrentAttempts has sixteen attempts in flight together.
+func TestRetry_ConcurrentAttempts(t *testing.T) {
 	const tries = 16
 	agent := startSlowAgent(t, tries)
 	p := start(t, agent.fakeAgent, nil)
@@ -180,9 +180,9 @@ func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
 	p.countedOnce(tries)
 }
 
-// TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce has the agent accept the connection and close
+// TestRetry_ConnectionClosedBeforeWrite has the agent accept the connection and close
 // it. The request was counted before, and its retry must be recognized.
-func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
+func TestRetry_ConnectionClosedBeforeWrite(t *testing.T) {
 	agent := startAgent(t)
 	socket := filepath.Join(t.TempDir(), "breaks")
 	listener, err := net.Listen("unix", socket)
@@ -219,9 +219,9 @@ func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
 	}
 }
 
-// TestStatisticsThatAreSentAgainAreMergedOnce has a tracer disconnect before it reads the response to
+// TestRetry_StatisticsMergedOnce has a tracer disconnect before it reads the response to
 // its statistics. After a retry they must be merged once.
-func TestStatisticsThatAreSentAgainAreMergedOnce(t *testing.T) {
+func TestRetry_StatisticsMergedOnce(t *testing.T) {
 	p := start(t, startAgent(t), nil)
 	body := statistics(t, own, time.Now().Truncate(10*time.Second), "r", 7, 1000)
 	first := p.dial()

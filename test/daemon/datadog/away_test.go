@@ -11,10 +11,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
-// TestWhereTheAgentIsAwayATracersConnectionEnds checks that, as without the daemon, a tracer gets no
+// TestAgentUnavailable_ConnectionEnds checks that, as without the daemon, a tracer gets no
 // response from an unreachable agent, regardless of the request. Tracers that retry such an error do
 // so, and the others lose no more than without the daemon.
-func TestWhereTheAgentIsAwayATracersConnectionEnds(t *testing.T) {
+func TestAgentUnavailable_ConnectionEnds(t *testing.T) {
 	body := trace()
 	for name, request := range map[string]string{
 		"traces":                     fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
@@ -48,9 +48,9 @@ func TestWhereTheAgentIsAwayATracersConnectionEnds(t *testing.T) {
 	}
 }
 
-// TestByDefaultARequestWaitsLessThanAnyTracer checks that requests wait for an unreachable agent, but
+// TestAgentUnavailable_WaitShorterThanTimeouts checks that requests wait for an unreachable agent, but
 // not until a tracer's timeout, so that no tracer retries in the meantime.
-func TestByDefaultARequestWaitsLessThanAnyTracer(t *testing.T) {
+func TestAgentUnavailable_WaitShorterThanTimeouts(t *testing.T) {
 	const shortest = 2 * time.Second // shortest timeout of a tracer (dd-trace-js, ddtrace)
 	config := daemon.DefaultConfig().APM
 	if config.Buffer <= 0 || config.Buffer >= shortest {
@@ -67,10 +67,10 @@ func TestByDefaultARequestWaitsLessThanAnyTracer(t *testing.T) {
 	}
 }
 
-// TestATracerThatTriesAgainAfterANetworkErrorLosesNothing uses a tracer like dd-trace-js, which retries
+// TestAgentUnavailable_RetryingTracerLosesNothing uses a tracer like dd-trace-js, which retries
 // once after a network error and never after a response. Its spans must arrive although the agent
 // restarted during the first attempt.
-func TestATracerThatTriesAgainAfterANetworkErrorLosesNothing(t *testing.T) {
+func TestAgentUnavailable_RetryingTracerLosesNothing(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = 0 })
 	flush := trace()

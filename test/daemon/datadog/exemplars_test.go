@@ -112,10 +112,10 @@ func exemplarOf(number uint64) string {
 	return fmt.Sprintf("66f0a9b300000000%016x %016x", number, number)
 }
 
-// TestExemplarsAreOfTracesThatWentOn checks that each resource has the slowest span without an error
+// TestExemplars_OfForwardedTraces checks that each resource has the slowest span without an error
 // and the slowest one with an error as exemplars, and no span of a trace that is or can be rejected by
 // sampling, whether or not the daemon drops rejected traces.
-func TestExemplarsAreOfTracesThatWentOn(t *testing.T) {
+func TestExemplars_OfForwardedTraces(t *testing.T) {
 	spans := []sampledSpan{
 		{1, "/a", 5, false, 1},
 		{2, "/a", 90, false, 0},
@@ -172,10 +172,10 @@ func TestExemplars_NotOfTracesCountedByTheirTracer(t *testing.T) {
 	}
 }
 
-// TestAnExemplarIsOfTheSeriesThatCountedItsSpan has several tracers send more resources than the daemon
+// TestExemplars_OfTheirOwnSeries has several tracers send more resources than the daemon
 // can keep. Each exemplar must belong to the series that counted its span; the collector checks that
 // its duration is in a non-empty bucket.
-func TestAnExemplarIsOfTheSeriesThatCountedItsSpan(t *testing.T) {
+func TestExemplars_OfTheirOwnSeries(t *testing.T) {
 	s := startSampled(t, startAgent(t), func(c *daemon.Config) {
 		c.Aggregate.MaxAggregates, c.Aggregate.Masking = 16, registry.MaskNever
 	})

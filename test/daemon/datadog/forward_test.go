@@ -37,10 +37,10 @@ func receiveWhole(t *testing.T, from *bufio.Reader) {
 	}
 }
 
-// TestAnAnswerBeforeTheBodysEndIsHeard has an agent refuse a body without reading it completely, on a
+// TestForward_ResponseBeforeEndOfBody has an agent refuse a body without reading it completely, on a
 // connection that it keeps open. The tracer must get the response, and the connection must not be
 // reused.
-func TestAnAnswerBeforeTheBodysEndIsHeard(t *testing.T) {
+func TestForward_ResponseBeforeEndOfBody(t *testing.T) {
 	ended := make(chan struct{})
 	defer close(ended)
 	p := before(t, func(conn net.Conn, _ *bufio.Reader) {
@@ -59,8 +59,8 @@ func TestAnAnswerBeforeTheBodysEndIsHeard(t *testing.T) {
 	}
 }
 
-// TestAnAgentMayTakeItsTime checks that an agent that starts late to read a long body gets all of it.
-func TestAnAgentMayTakeItsTime(t *testing.T) {
+// TestForward_AgentReadsLate checks that an agent that starts late to read a long body gets all of it.
+func TestForward_AgentReadsLate(t *testing.T) {
 	body := padded(t, 3<<20)
 	p := before(t, func(conn net.Conn, from *bufio.Reader) {
 		time.Sleep(5 * slowWrite)
@@ -83,9 +83,9 @@ func TestAnAgentMayTakeItsTime(t *testing.T) {
 // response.
 const slowWrite = 20 * time.Millisecond
 
-// TestAConnectionThatIsOverServesNobody checks that the daemon closes a connection with unsolicited
+// TestForward_ClosedConnectionIsNotReused checks that the daemon closes a connection with unsolicited
 // data from the agent, and uses neither it nor a connection closed by the agent for another request.
-func TestAConnectionThatIsOverServesNobody(t *testing.T) {
+func TestForward_ClosedConnectionIsNotReused(t *testing.T) {
 	const answer = "HTTP/1.1 202 x\r\nContent-Length: 0\r\n\r\n"
 	for name, test := range map[string]struct {
 		says  string
@@ -139,9 +139,9 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 	}
 }
 
-// TestAnAnswerIsGivenBackWhole checks that header fields, except those of the connection, and chunks
+// TestForward_ResponseIsComplete checks that header fields, except those of the connection, and chunks
 // are preserved.
-func TestAnAnswerIsGivenBackWhole(t *testing.T) {
+func TestForward_ResponseIsComplete(t *testing.T) {
 	p := before(t, func(conn net.Conn, from *bufio.Reader) {
 		receiveWhole(t, from)
 		for _, piece := range []string{

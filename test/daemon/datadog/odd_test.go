@@ -123,9 +123,9 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// TestPathsAreTheAgents checks that a path that is not exactly an endpoint is forwarded unchanged and
+// TestPaths_ForwardedUnchanged checks that a path that is not exactly an endpoint is forwarded unchanged and
 // not redirected by the daemon.
-func TestPathsAreTheAgents(t *testing.T) {
+func TestPaths_ForwardedUnchanged(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
 	for _, path := range []string{"//v0.4/traces", "/v0.4/traces/", "/evp_proxy/v4/a//b/../c"} {
@@ -300,9 +300,9 @@ func (p *proxied) free() {
 	p.t.Errorf("%s bytes are still held", held)
 }
 
-// TestTracerLeavesAnAgentThatHangs checks that neither the body nor the connection is held once a
+// TestAgentHangs_TracerDisconnects checks that neither the body nor the connection is held once a
 // tracer has abandoned its request to an agent that does not respond, and that a retry is counted once.
-func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
+func TestAgentHangs_TracerDisconnects(t *testing.T) {
 	good := startAgent(t)
 	left := make(chan struct{})
 	socket, met := rudeAgent(t, good, func(conn net.Conn, _ *bufio.Reader) { <-left })
@@ -332,10 +332,10 @@ func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 	}
 }
 
-// TestUnsampledAgain checks that the unsampled traces of a request that the agent refused are removed
+// TestDropUnsampled_Retry checks that the unsampled traces of a request that the agent refused are removed
 // and reported again in the retry, but counted once in the metrics. A connection error during the first
 // attempt makes no difference.
-func TestUnsampledAgain(t *testing.T) {
+func TestDropUnsampled_Retry(t *testing.T) {
 	agent := startAgent(t)
 	agent.info = strings.Replace(plainInfo, "{", `{"client_drop_p0s":true,`, 1)
 	p := start(t, agent, nil)

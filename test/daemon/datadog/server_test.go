@@ -245,9 +245,9 @@ func TestCountedAndForwarded(t *testing.T) {
 	}
 }
 
-// TestLeftToTheAgent checks that uncounted requests are forwarded unchanged and without the counted
+// TestForward_Uncounted checks that uncounted requests are forwarded unchanged and without the counted
 // marker.
-func TestLeftToTheAgent(t *testing.T) {
+func TestForward_Uncounted(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		path   string
@@ -393,9 +393,9 @@ func (p *proxied) learned() {
 	p.t.Fatal("the daemon does not learn what the agent wants")
 }
 
-// TestAgentAway: a tracer sees the same as without the daemon. Its spans are counted, and not again
+// TestAgentUnavailable: a tracer sees the same as without the daemon. Its spans are counted, and not again
 // when it retries.
-func TestAgentAway(t *testing.T) {
+func TestAgentUnavailable(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
 	agent.Close()
@@ -433,9 +433,9 @@ func (p *proxied) waiting(n int) {
 	p.t.Fatalf("not %d requests wait for the agent", n)
 }
 
-// TestAgentAwayForAMoment checks that, with a buffer, a request waits, is counted once, and is
+// TestAgentUnavailable_Briefly checks that, with a buffer, a request waits, is counted once, and is
 // forwarded when the agent is available again. A request whose body is not in memory does not wait.
-func TestAgentAwayForAMoment(t *testing.T) {
+func TestAgentUnavailable_Briefly(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = time.Minute })
 	body := trace()
@@ -476,9 +476,9 @@ func TestAgentAwayForAMoment(t *testing.T) {
 	}
 }
 
-// TestAgentAwayForGood checks that a waiting request ends without a response after its timeout, or
+// TestAgentUnavailable_Permanently checks that a waiting request ends without a response after its timeout, or
 // immediately when the daemon shuts down.
-func TestAgentAwayForGood(t *testing.T) {
+func TestAgentUnavailable_Permanently(t *testing.T) {
 	for name, test := range map[string]struct {
 		buffer time.Duration
 		stop   bool
@@ -612,9 +612,9 @@ func TestDropUnsampled(t *testing.T) {
 	}
 }
 
-// TestEverythingElseStreams checks that an endless response, and the request body of its tracer, are
+// TestForward_Streams checks that an endless response, and the request body of its tracer, are
 // forwarded chunk by chunk.
-func TestEverythingElseStreams(t *testing.T) {
+func TestForward_Streams(t *testing.T) {
 	agent := startAgent(t)
 	first, second := make(chan struct{}), make(chan struct{})
 	agent.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -659,8 +659,8 @@ func TestEverythingElseStreams(t *testing.T) {
 	}
 }
 
-// TestBrokenOff checks that nothing is forwarded or counted if the tracer disconnects within the body.
-func TestBrokenOff(t *testing.T) {
+// TestBody_TracerDisconnects checks that nothing is forwarded or counted if the tracer disconnects within the body.
+func TestBody_TracerDisconnects(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
 	conn, err := net.Dial("unix", p.socket)
@@ -680,9 +680,9 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestManyTracersAtOnce has eight tracers with different origins send at the same time. Every span must
+// TestTracers_Concurrent has eight tracers with different origins send at the same time. Every span must
 // be counted once, in the accounting and in the payloads.
-func TestManyTracersAtOnce(t *testing.T) {
+func TestTracers_Concurrent(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
 	const tracers, requests = 8, 50
@@ -708,9 +708,9 @@ func TestManyTracersAtOnce(t *testing.T) {
 	}
 }
 
-// TestBodiesGoBack checks that no memory is held for bodies after the requests, whether or not the
+// TestBody_MemoryIsReleased checks that no memory is held for bodies after the requests, whether or not the
 // agent responded.
-func TestBodiesGoBack(t *testing.T) {
+func TestBody_MemoryIsReleased(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.APM.MaxBody, c.APM.MaxBodyBytes = 1<<16, 1<<20 })
 	const requests = 100
@@ -729,9 +729,9 @@ func TestBodiesGoBack(t *testing.T) {
 	p.free() // a result is counted slightly before the body is released
 }
 
-// TestTriedAgain checks that a body that the agent refuses or loses is counted once, however often it
+// TestRetry_CountedOnce checks that a body that the agent refuses or loses is counted once, however often it
 // is retried, and marked each time, and that a different body is counted.
-func TestTriedAgain(t *testing.T) {
+func TestRetry_CountedOnce(t *testing.T) {
 	agent := startAgent(t)
 	var tries atomic.Int32
 	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -764,9 +764,9 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOriginsOutliveBodies checks that the publisher of an origin is still found after the memory of
+// TestOrigins_OutliveBodies checks that the publisher of an origin is still found after the memory of
 // its body was reused.
-func TestOriginsOutliveBodies(t *testing.T) {
+func TestOrigins_OutliveBodies(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
 	body := func(baseService string) []byte {
@@ -814,9 +814,9 @@ func TestOriginsOutliveBodies(t *testing.T) {
 	}
 }
 
-// TestOnTheWire checks that for each HTTP framing, a body reaches the agent once, complete and marked,
+// TestFraming_BodyArrivesOnce checks that for each HTTP framing, a body reaches the agent once, complete and marked,
 // and that the data after it is not interpreted as a part of it.
-func TestOnTheWire(t *testing.T) {
+func TestFraming_BodyArrivesOnce(t *testing.T) {
 	body := string(trace())
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
 	for name, request := range map[string]string{

@@ -161,10 +161,10 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 	return groups
 }
 
-// TestSixteenWorkers checks that the statistics of sixteen processes of one service leave the daemon as
+// TestStats_SixteenProcesses checks that the statistics of sixteen processes of one service leave the daemon as
 // one payload, with one group per slot of the agent's time and mapping, and that every response is like
 // the agent's.
-func TestSixteenWorkers(t *testing.T) {
+func TestStats_SixteenProcesses(t *testing.T) {
 	aligned := func() time.Time { return time.Now().Truncate(10 * time.Second).Add(-20 * time.Second) }
 	for name, workers := range map[string]struct {
 		sketches []library
@@ -238,9 +238,9 @@ func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	return true
 }
 
-// TestStatisticsThatAreForwarded checks that statistics that can't be merged are forwarded unchanged,
+// TestStats_ForwardedUnchanged checks that statistics that can't be merged are forwarded unchanged,
 // and are not part of the daemon's accounting.
-func TestStatisticsThatAreForwarded(t *testing.T) {
+func TestStats_ForwardedUnchanged(t *testing.T) {
 	now := time.Now().Truncate(10 * time.Second)
 	good := statistics(t, own, now, "r", 1, 1000)
 	for name, test := range map[string]struct {
@@ -305,9 +305,9 @@ func TestStatisticsThatAreForwarded(t *testing.T) {
 	}
 }
 
-// TestABinThatStandsForNoDurationIsLeftToTheAgent checks that a sketch with bins too wide for a finite
+// TestStats_InfiniteBinIsLeftToAgent checks that a sketch with bins too wide for a finite
 // duration is forwarded unchanged, and that the daemon's status still works afterwards.
-func TestABinThatStandsForNoDurationIsLeftToTheAgent(t *testing.T) {
+func TestStats_InfiniteBinIsLeftToAgent(t *testing.T) {
 	wide := func() *ddsketch.DDSketch {
 		m, err := mapping.NewLogarithmicMapping(.45)
 		if err != nil {

@@ -23,9 +23,9 @@ func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestConnectionsFitTheDescriptors checks that default limits are reduced to the available file
+// TestDescriptors_LimitConnections checks that default limits are reduced to the available file
 // descriptors, and that explicit limits above them are rejected.
-func TestConnectionsFitTheDescriptors(t *testing.T) {
+func TestDescriptors_LimitConnections(t *testing.T) {
 	for _, c := range []struct {
 		files int
 		args  []string
@@ -55,9 +55,9 @@ func TestConnectionsFitTheDescriptors(t *testing.T) {
 	}
 }
 
-// TestProbesAndDeliveriesGetThroughAtTheDescriptorLimit opens as many connections as possible to every
+// TestDescriptors_ProbesAndDeliveriesAtLimit opens as many connections as possible to every
 // address. Probes and deliveries to the agent must still work.
-func TestProbesAndDeliveriesGetThroughAtTheDescriptorLimit(t *testing.T) {
+func TestDescriptors_ProbesAndDeliveriesAtLimit(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")

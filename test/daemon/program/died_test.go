@@ -10,10 +10,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestAClientLosesNothingToAKilledDaemon kills a daemon under load, and later shuts another one down
+// TestKill_ClientLosesNothing kills a daemon under load, and later shuts another one down
 // gracefully. The agent must get each span once, except for spans that the client reports as ambiguous,
 // which the next daemon shows in its metrics. A graceful shutdown must leave no ambiguous spans.
-func TestAClientLosesNothingToAKilledDaemon(t *testing.T) {
+func TestKill_ClientLosesNothing(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")

@@ -14,7 +14,7 @@ import (
 
 // A payload that the agent refuses can be inspected later if the daemon is configured to keep it, in a
 // given directory or in that for temporary files.
-func TestRefusedPayloadIsKeptAndPrinted(t *testing.T) {
+func TestRefusedPayload_IsKeptAndPrinted(t *testing.T) {
 	for name, args := range map[string][]string{
 		"debug-dir": {"--debug-dir", t.TempDir()},
 		"debug":     {"--debug"},

@@ -15,10 +15,10 @@ import (
 // nobody is the ID of an unprivileged user.
 const nobody = 65534
 
-// TestTheFirstRunNeedsNoFlag runs the daemon as a user without write permission in /var/run. The socket
+// TestFirstRun_NeedsNoFlag runs the daemon as a user without write permission in /var/run. The socket
 // must be in a directory of that user, the status page must respond, the log must explain the first
 // steps, and a span must be counted.
-func TestTheFirstRunNeedsNoFlag(t *testing.T) {
+func TestFirstRun_NeedsNoFlag(t *testing.T) {
 	// Without flags, the daemon uses the default port and the default socket, if installed. A test must
 	// not take them from another daemon.
 	free, err := net.Listen("tcp", ":9126")

@@ -92,11 +92,11 @@ func tracesOf(t *testing.T, number uint64, count int) []byte {
 	return body
 }
 
-// TestARestartWithGivenSocketsIsSeenByNoTracer sends traces over both sockets of the agent API, with a
+// TestSocketActivation_RestartLosesNoTraces sends traces over both sockets of the agent API, with a
 // connection per request, and spans of the native client, while three daemons follow one another. Each
 // request must get a response, each span must be counted once, and the accounting of all daemons must
 // balance.
-func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
+func TestSocketActivation_RestartLosesNoTraces(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	spans, traces := filepath.Join(dir, "s"), filepath.Join(dir, "a")
@@ -189,8 +189,8 @@ func sendTraces(t *testing.T, stop chan struct{}, to string, sent, answered *ato
 	}
 }
 
-// TestASocketThatNoFlagNamesIsRefused: clients of such a socket would wait forever.
-func TestASocketThatNoFlagNamesIsRefused(t *testing.T) {
+// TestSocketActivation_UnknownSocketIsRejected: clients of such a socket would wait forever.
+func TestSocketActivation_UnknownSocketIsRejected(t *testing.T) {
 	dir := sockets(t)
 	m := newManager(t)
 	m.listen("unix", filepath.Join(dir, "other"))

@@ -21,11 +21,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestTheNextDaemonKnowsWhatBecameOfSpans kills a daemon before a payload, while one is in flight,
+// TestKill_SuccessorKnowsOutcomes kills a daemon before a payload, while one is in flight,
 // after its response, and during a shutdown after the bye message, as at the end of a grace period. The
 // next daemon must report the outcome to a reconnecting client, the one after that must report the
 // same, and spans received over HTTP must be counted as lost.
-func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
+func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		report  bool // flush requested before the kill
 		hangs   bool // the agent hangs with the payload

@@ -14,10 +14,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestLibrariesLogAsTheDaemonDoes makes an agent send an unsolicited response, about which net/http logs
+// TestLog_FormatOfLibraries has an agent send an unsolicited response, about which net/http logs
 // a line. The line must have the daemon's format. The default logger of net/http would block deliveries
 // while the log is not read.
-func TestLibrariesLogAsTheDaemonDoes(t *testing.T) {
+func TestLog_FormatOfLibraries(t *testing.T) {
 	dir := sockets(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -70,7 +70,7 @@ func (p *process) get(path string) string {
 
 // A log that is not read blocks neither deliveries nor shutdown. An agent that fails at first, which
 // causes warnings, gets every span, and SIGTERM ends the daemon.
-func TestAStalledLogStopsNothing(t *testing.T) {
+func TestLog_StalledBlocksNothing(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	failures := 0
@@ -94,7 +94,7 @@ func TestAStalledLogStopsNothing(t *testing.T) {
 }
 
 // A closed log pipe does not kill the daemon, and the lost lines are counted.
-func TestABrokenLogKillsNothing(t *testing.T) {
+func TestLog_ClosedPipe(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	read, stderr, err := os.Pipe()
@@ -117,7 +117,7 @@ func TestABrokenLogKillsNothing(t *testing.T) {
 }
 
 // SIGHUP, as sent by a closing terminal, shuts the daemon down gracefully, like SIGTERM.
-func TestHangupStopsInOrder(t *testing.T) {
+func TestHangup_StopsGracefully(t *testing.T) {
 	// Under nohup, child processes would inherit the ignored signal. They don't inherit the handling of
 	// a signal for which signal.Notify was called.
 	notified := make(chan os.Signal, 1)

@@ -133,10 +133,10 @@ func takesThrice(t *testing.T, m *manager, start func() *process, taken *atomic.
 	}
 }
 
-// TestARestartWithGivenSocketsIsSeenByNoSDK sends OTLP over HTTP and gRPC to a socket and an address
+// TestSocketActivation_RestartLosesNoOTLP sends OTLP over HTTP and gRPC to a socket and an address
 // kept open by a service manager, while three daemons follow one another. Each request must be accepted
 // at its first attempt, each span must be counted once, and the accounting of all daemons must balance.
-func TestARestartWithGivenSocketsIsSeenByNoSDK(t *testing.T) {
+func TestSocketActivation_RestartLosesNoOTLP(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "o")
@@ -164,9 +164,9 @@ func TestARestartWithGivenSocketsIsSeenByNoSDK(t *testing.T) {
 	}
 }
 
-// TestAnOrderedRestartCountsEachSpanOnce restarts a daemon without a service manager, so its socket is
+// TestRestart_CountsEachSpanOnce restarts a daemon without a service manager, so its socket is
 // closed. Accepted requests must be counted, and the SDK must retry all others with the next daemon.
-func TestAnOrderedRestartCountsEachSpanOnce(t *testing.T) {
+func TestRestart_CountsEachSpanOnce(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "o")

@@ -15,10 +15,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestWhatIsWrittenToAPausedDaemonIsCounted stops the daemon's process with SIGSTOP while tracers
+// TestPausedDaemon_CountsWrittenSpans stops the daemon's process with SIGSTOP while tracers
 // connect, write, and disconnect or stay. The daemon must account for all their spans, even though it
 // gets SIGTERM before it has read any.
-func TestWhatIsWrittenToAPausedDaemonIsCounted(t *testing.T) {
+func TestPausedDaemon_CountsWrittenSpans(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
@@ -68,9 +68,9 @@ func helloAndSpans(service string, n int) []byte {
 	return frames
 }
 
-// TestShortProcessesAtAStopAreCounted has short-lived processes connect, write and disconnect during a
+// TestStop_CountsShortProcesses has short-lived processes connect, write and disconnect during a
 // shutdown. The spans of each process that could connect and write must be counted.
-func TestShortProcessesAtAStopAreCounted(t *testing.T) {
+func TestStop_CountsShortProcesses(t *testing.T) {
 	const each = 20
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))

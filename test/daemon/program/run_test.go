@@ -155,9 +155,9 @@ func load(t *testing.T, c *client.Client, stop chan struct{}) *sync.WaitGroup {
 	return &publishing
 }
 
-// TestStopUnderLoad sends SIGTERM under load, with both kinds of agent addresses. Every span accepted
+// TestStop_UnderLoad sends SIGTERM under load, with both kinds of agent addresses. Every span accepted
 // by the socket must be at the fake agent, and the last log line must have balanced accounting.
-func TestStopUnderLoad(t *testing.T) {
+func TestStop_UnderLoad(t *testing.T) {
 	for _, network := range []string{"unix", "tcp"} {
 		t.Run(network, func(t *testing.T) {
 			dir := sockets(t)
@@ -215,8 +215,8 @@ func TestStopUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStopWithoutAgent checks that undelivered spans are counted in the last log line.
-func TestStopWithoutAgent(t *testing.T) {
+// TestStop_WithoutAgent checks that undelivered spans are counted in the last log line.
+func TestStop_WithoutAgent(t *testing.T) {
 	dir := sockets(t)
 	socket := filepath.Join(dir, "s")
 	daemon := daemonProcess(t, "unix://"+filepath.Join(dir, "nobody"), socket)

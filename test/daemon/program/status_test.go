@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// TestStatusCommand runs the status command for a daemon that has counted spans.
-func TestStatusCommand(t *testing.T) {
+// TestStatus runs the status command for a daemon that has counted spans.
+func TestStatus(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
@@ -78,9 +78,9 @@ func TestStatusCommand(t *testing.T) {
 	}
 }
 
-// TestStatusCountsLive publishes three keys of one origin until /status shows them in the current
+// TestStatus_CountsLive publishes three keys of one origin until /status shows them in the current
 // cycle.
-func TestStatusCountsLive(t *testing.T) {
+func TestStatus_CountsLive(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")

@@ -57,8 +57,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestWaitWithoutADaemon expects a one-line error.
-func TestWaitWithoutADaemon(t *testing.T) {
+// TestWait_WithoutDaemon expects a one-line error.
+func TestWait_WithoutDaemon(t *testing.T) {
 	addr := freePort(t)
 	for _, what := range []string{"ready", "idle"} {
 		out, err := program(t, "wait", what, "--url", "http://"+addr, "--at-most", "10ms").CombinedOutput()
