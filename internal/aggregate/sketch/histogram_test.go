@@ -96,7 +96,7 @@ func TestHistogram_AgainstModel(t *testing.T) {
 	}
 }
 
-// TestHistogram_EveryValueHasBucket: each value that truncation leaves, at every scale.
+// TestHistogram_EveryValueHasBucket checks each value that truncation can return, at every scale.
 func TestHistogram_EveryValueHasBucket(t *testing.T) {
 	var h Histogram
 	var model histogramModel

@@ -251,7 +251,8 @@ func spansMoveWhenTheFloorRises(t *testing.T, grid *Grid) {
 
 const chunkPages = chunkCounters / pageBins
 
-// TestArena_PagesAreSharedAndReturned has two tables take what one limit allows.
+// TestArena_PagesAreSharedAndReturned has two tables use all pages of one limit. A reset returns the
+// pages, and they are empty when they are used again.
 func TestArena_PagesAreSharedAndReturned(t *testing.T) {
 	memory := NewMemory(3*ChunkBytes, AgentGrid())
 	a, b := NewArena(memory), NewArena(memory)
