@@ -194,7 +194,7 @@ func TestHistogram_WithoutMemory(t *testing.T) {
 	}
 }
 
-// TestHistogram_LargestCounts adds up what no cycle can count.
+// TestHistogram_LargestCounts adds counts that no cycle can reach.
 func TestHistogram_LargestCounts(t *testing.T) {
 	var h Histogram
 	h.AddBins(OwnMapping, []Bin{{5, 1 << 62}, {6, 1 << 62}})

@@ -281,7 +281,7 @@ func TestArena_PagesAreSharedAndReturned(t *testing.T) {
 	}
 }
 
-// TestStore_LargestCounts adds up what no cycle can count.
+// TestStore_LargestCounts adds counts that no cycle can reach.
 func TestStore_LargestCounts(t *testing.T) {
 	var s Sketch
 	for range 3 {
