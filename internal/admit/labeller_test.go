@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestLabeller_MakesAKeyTwicePerInterval: at its first two uses, however many spans have the
-// fingerprint.
+// TestLabeller_MakesAKeyTwicePerInterval checks that a key is made at the first two uses of its
+// fingerprint only, however many spans have it.
 func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -39,8 +39,8 @@ func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
 	})
 }
 
-// TestLabeller_SpanWithoutFingerprint: such keys are never cached or confused with
-// each other.
+// TestLabeller_SpanWithoutFingerprint checks that the key of a span without a fingerprint is made for
+// each span. Such keys are never cached or confused with each other.
 func TestLabeller_SpanWithoutFingerprint(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
@@ -66,8 +66,8 @@ func TestLabeller_SpanWithoutFingerprint(t *testing.T) {
 	}
 }
 
-// TestLabeller_FloodFillsNoCache: fingerprints that occur once, with keys that get masks or lose
-// labels.
+// TestLabeller_FloodFillsNoCache checks that fingerprints that occur once, with keys that get masks
+// or lose labels, are not cached.
 func TestLabeller_FloodFillsNoCache(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = 64 })
 	h.aggregator.Start()

@@ -86,8 +86,7 @@ func TestRetry_IsNoRecurrence(t *testing.T) {
 	h.stop(p)
 }
 
-// TestKeyWithoutItsLabels_IsCachedAtItsSecondUse: this holds for collapsed keys and for keys with
-// masks.
+// TestKeyWithoutItsLabels_IsCachedAtItsSecondUse covers collapsed keys and keys with masks.
 func TestKeyWithoutItsLabels_IsCachedAtItsSecondUse(t *testing.T) {
 	for _, resource := range []string{"one more", "GET /users/17"} {
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = 4 })

@@ -85,8 +85,8 @@ func TestBalancer_SaturatedDrainersUnderSkew(t *testing.T) {
 	})
 }
 
-// TestGoroutines_AreConstant: one a drainer, one that seals, one that balances,
-// however much comes and moves.
+// TestGoroutines_AreConstant expects one goroutine per drainer, one that seals and one that balances,
+// however many spans arrive and partitions move.
 func TestGoroutines_AreConstant(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() })
 	config.Drainers, config.RebalanceInterval = 3, routing.MinInterval

@@ -133,7 +133,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestColumn_StaysWithinCurve tries the ends.
+// TestColumn_StaysWithinCurve checks the smallest and the largest values.
 func TestColumn_StaysWithinCurve(t *testing.T) {
 	for ns, want := range map[float64]int{
 		0: 0, 1: 0, 1e3: 0, 1e3 + 1: 0, 1e4: 6, 1e9: 36, 1e11: 47, math.MaxFloat64: 47, math.Inf(1): 47,

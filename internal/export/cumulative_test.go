@@ -336,7 +336,6 @@ func TestTotals_OlderPayloadIsNotRetried(t *testing.T) {
 	})
 }
 
-// Spans that are undelivered at the end of shutdown are lost.
 func TestTotals_UndeliveredAtShutdownAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, newSumming(down), nil)

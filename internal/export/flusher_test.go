@@ -190,7 +190,6 @@ func TestQueue_FullEvictsOldest(t *testing.T) {
 	})
 }
 
-// A payload that fails repeatedly does not delay the others.
 func TestPayload_FailingLetsOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: func(_ context.Context, p *Payload) Attempt {

@@ -86,7 +86,6 @@ func TestJoin_LateDestinationGetsLaterCycles(t *testing.T) {
 	}
 }
 
-// The busiest aggregates are available before any destination was found.
 func TestBusiest_BeforeAnyDestination(t *testing.T) {
 	f := startSeveral(t, Config{}, &latecomer{scripted: &scripted{}})
 	var sealed *aggregate.Sealed

@@ -21,7 +21,6 @@ func framesOf(data []byte, maxFrame int, all *largeBuffers) *frameReader {
 	return newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, maxFrame, time.Second, nil, all)
 }
 
-// TestFrame_MaximumLength checks the maximum frame length.
 func TestFrame_MaximumLength(t *testing.T) {
 	const most = 200_000
 	if message, err := framesOf(raw(make([]byte, most)...), most, ample()).next(); err != nil ||
@@ -78,7 +77,6 @@ func TestFrames_LargeBufferIsReleased(t *testing.T) {
 	}
 }
 
-// TestKeyNumber_Maximum checks the maximum number of a key.
 func TestKeyNumber_Maximum(t *testing.T) {
 	h := start(t, nil)
 	most := uint32(h.config.Admit.MaxKeys())

@@ -13,7 +13,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestBatch_MaximumSizeIsAdmitted sends batches of the maximum size.
 func TestBatch_MaximumSizeIsAdmitted(t *testing.T) {
 	for _, slots := range []int{1024, 2048, 8192} {
 		h := start(t, func(c *configs, a *aggregate.Config) {

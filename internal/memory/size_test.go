@@ -7,7 +7,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// TestSize_Units covers sizes with and without a unit.
 func TestSize_Units(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 0, "5000": 5000, "1KiB": 1 << 10, "16MiB": 16 << 20, "3GiB": 3 << 30, "1025KiB": 1025 << 10,

@@ -119,7 +119,6 @@ func TestCrash_FoundAtAnyPathSpelling(t *testing.T) {
 	}
 }
 
-// Recovery files of another socket in the same directory are ignored.
 func TestFile_OfOtherSocketIsIgnored(t *testing.T) {
 	dir := t.TempDir()
 	other := start(t, filepath.Join(dir, "spans"), 0)

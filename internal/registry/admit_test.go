@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestTags_AnyOrderIsOneKey, also where they have collapsed.
+// TestTags_AnyOrderIsOneKey also covers collapsed tags.
 func TestTags_AnyOrderIsOneKey(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 2 })
 	rnd, rows := rand.New(rand.NewPCG(7, 20)), map[registry.KeyID]bool{}
@@ -35,7 +35,8 @@ func TestTags_AnyOrderIsOneKey(t *testing.T) {
 	}
 }
 
-// TestStatus_OverBudgetIsAbsent: its key has the row of keys without a status.
+// TestStatus_OverBudgetIsAbsent checks that a key whose status finds no place has the row of keys
+// without a status.
 func TestStatus_OverBudgetIsAbsent(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelHTTPStatus] = 1 })
 	rows := map[registry.KeyID]bool{}
@@ -52,8 +53,8 @@ func TestStatus_OverBudgetIsAbsent(t *testing.T) {
 	}
 }
 
-// TestRecurrence_IsReported, so that a publisher keeps the key: at the second coming of what it
-// lost, in whatever label, also where it lost its row, and with masks in any case.
+// TestRecurrence_IsReported checks that Admit reports the second use of a key with a collapsed label,
+// without a row, or with a mask, so that a publisher caches the key.
 func TestRecurrence_IsReported(t *testing.T) {
 	for l := range span.EndOfLists {
 		for _, mode := range []registry.Masking{registry.MaskOverBudget, registry.MaskAlways} {
@@ -106,8 +107,8 @@ func TestRegistry_RetainsNoMessage(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// TestFlood_AllocatesNothing once its budgets are used up: neither where labels collapse, nor
-// where they are masked, nor where keys find no row.
+// TestFlood_AllocatesNothing covers an origin whose budgets are used up, with labels that collapse,
+// labels that are masked, and keys that find no row.
 func TestFlood_AllocatesNothing(t *testing.T) {
 	for name, key := range map[string]func(i int) *span.Key{
 		"words": func(i int) *span.Key { return resource(fmt.Sprintf("%x", i*7919) + "-word") },

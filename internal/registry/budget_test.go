@@ -190,7 +190,7 @@ func TestOverflow_CostsNoBudget(t *testing.T) {
 	}
 }
 
-// TestTags_CollapsedAreASet: tags that became alike stand once, in order.
+// TestTags_CollapsedAreASet checks that tags that became equal occur once, in order.
 func TestTags_CollapsedAreASet(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}})

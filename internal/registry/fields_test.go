@@ -72,8 +72,8 @@ func TestSimulation_FloodInAnyField(t *testing.T) {
 	}
 }
 
-// TestStatus_HasBudget: beyond it a key has none, which is a field of its own in the books,
-// and one that repeats keeps its place.
+// TestStatus_HasBudget checks that a key over the budget of statuses has none, which is counted as a
+// collapsed field of its own, and that a recurring status keeps its place.
 func TestStatus_HasBudget(t *testing.T) {
 	config := registry.DefaultConfig()
 	intervals := registry.NewIntervals(&config)

@@ -27,8 +27,8 @@ func TestLabels_EqualHashes(t *testing.T) {
 	}
 }
 
-// TestKeys_EqualHashes is the same of keys: of equal length, and one the beginning
-// of another.
+// TestKeys_EqualHashes checks that keys with equal hashes are distinguished: keys of equal length,
+// and a key that is a prefix of another.
 func TestKeys_EqualHashes(t *testing.T) {
 	table := newRowTable()
 	wordsOf := func(id KeyID) []uint32 { return []uint32{1, 2, uint32(id) / 2, 7}[:3+id%2] }
@@ -45,7 +45,8 @@ func TestKeys_EqualHashes(t *testing.T) {
 	}
 }
 
-// TestCollapses_NamesAreBounded of what collapses: tracers choose them.
+// TestCollapses_NamesAreBounded checks that only a limited number of names of collapsed labels is
+// counted, because clients choose these names.
 func TestCollapses_NamesAreBounded(t *testing.T) {
 	c := collapses{}
 	for i := range 10 * maxCollapses {

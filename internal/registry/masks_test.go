@@ -53,8 +53,8 @@ func TestMasks_Flood(t *testing.T) {
 	}
 }
 
-// TestMasks_Modes: always, each value of a resource or endpoint that has an identifier; never,
-// none; over the budget, none of another label.
+// TestMasks_Modes covers the three modes: always masks each resource and endpoint that has an
+// identifier, never masks none, and the default masks those over their budget.
 func TestMasks_Modes(t *testing.T) {
 	const value, maskOf = "GET /users/17", "GET /users/{id}"
 	for mode, want := range map[registry.Masking]string{
@@ -93,7 +93,8 @@ func TestMasks_Modes(t *testing.T) {
 	}
 }
 
-// TestMasks_FitTheirLabel: it may be longer than the text was.
+// TestMasks_FitTheirLabel checks that a text has no mask if the mask would exceed the limit of the
+// label.
 func TestMasks_FitTheirLabel(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) { c.Masking = registry.MaskAlways })
 	for text, isMasked := range map[string]bool{
@@ -125,8 +126,8 @@ func TestMasks_StatisticsFromStart(t *testing.T) {
 	}
 }
 
-// TestMasks_NoneForKeyWithoutRow: it is counted without any name, so it is not among those that
-// are said to have a mask.
+// TestMasks_NoneForKeyWithoutRow checks that a key without a row does not count as masked, because it
+// is counted without any label.
 func TestMasks_NoneForKeyWithoutRow(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates, config.Budgets[span.LabelResource] = 8, 8

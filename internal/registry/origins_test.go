@@ -63,8 +63,8 @@ func TestOrigins_ShortLivedPodsEvictNone(t *testing.T) {
 	}
 }
 
-// TestOrigins_LastingPodsKeepTheirs before those that are there twice and come first, and a service that
-// begins has one.
+// TestOrigins_LastingPodsKeepTheirs checks that lasting pods keep their origins when pods of two
+// intervals come first, and that a new service gets one.
 func TestOrigins_LastingPodsKeepTheirs(t *testing.T) {
 	config := testConfig()
 	config.MaxOrigins = 64

@@ -8,8 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestHash_SameInEveryCycle: or the levelling of one cycle would be wrong in
-// the next, where origins and keys have other numbers.
+// TestHash_SameInEveryCycle checks that the hash of a key does not depend on the numbers of origins
+// and keys, which differ in each cycle. Otherwise the routing that balances one cycle would not
+// balance the next.
 func TestHash_SameInEveryCycle(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates = 20

@@ -237,8 +237,8 @@ func TestSimulation_RecurringValuesKeepRows(t *testing.T) {
 	}
 }
 
-// TestRecurringValues_WithoutFlood: while nothing else arrives they have their rows in the first
-// interval of their origin, from their second span on, and from their first on later.
+// TestRecurringValues_WithoutFlood checks that recurring values have rows from their second span on
+// in the first interval of their origin, and from their first span on later.
 func TestRecurringValues_WithoutFlood(t *testing.T) {
 	const limit = 1024
 	for family := range families {

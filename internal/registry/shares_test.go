@@ -64,8 +64,8 @@ func (h *sharesHarness) end() {
 	h.intervals.Begin()
 }
 
-// TestNewOrigin_BesideAFlood: it finds its fair share at once, whether it begins with the flood or
-// later.
+// TestNewOrigin_BesideAFlood checks that a new origin gets its fair share immediately, whether it
+// begins with the flood or later.
 func TestNewOrigin_BesideAFlood(t *testing.T) {
 	for begin := range 3 {
 		h := newSharesHarness(t, 1024)
@@ -88,7 +88,8 @@ func TestNewOrigin_BesideAFlood(t *testing.T) {
 	}
 }
 
-// TestShares_OriginGrowsToFairShare, although another origin has taken all rows with recurring keys.
+// TestShares_OriginGrowsToFairShare covers an origin that begins when another origin has taken all
+// rows with recurring keys.
 func TestShares_OriginGrowsToFairShare(t *testing.T) {
 	h := newSharesHarness(t, 1024)
 	for range 2 {
@@ -110,8 +111,8 @@ func TestShares_OriginGrowsToFairShare(t *testing.T) {
 	}
 }
 
-// TestShares_FollowActiveOrigins: many that come once take nothing from those that
-// stay.
+// TestShares_FollowActiveOrigins checks that many origins that occur once take no rows from lasting
+// ones.
 func TestShares_FollowActiveOrigins(t *testing.T) {
 	h := newSharesHarness(t, 2048)
 	h.config.MaxOrigins = 512

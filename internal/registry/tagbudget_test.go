@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestTagBudget_OwnBudget: with values that each come once it has half of
-// that, in whichever list it is, and another tag has half of its list's.
+// TestTagBudget_OwnBudget checks that a tag whose values each occur once gets half of its own budget,
+// in whichever list it is, and another tag half of the budget of its list.
 func TestTagBudget_OwnBudget(t *testing.T) {
 	for list := span.FirstList; list < span.EndOfLists; list++ {
 		for name, budget := range map[string]int{"tenant.id": 8, "wide": 400, "other": list.Budget()} {

@@ -105,7 +105,7 @@ func TestBalancer_IgnoresSlightUnevenness(t *testing.T) {
 	}
 }
 
-// TestBalancer_WithoutLoad: neither silence nor a handful of spans is a reason.
+// TestBalancer_WithoutLoad checks that neither no spans nor a few change the routing.
 func TestBalancer_WithoutLoad(t *testing.T) {
 	b := newTestBalancer(2, 16)
 	loads := make([]uint64, 16)

@@ -13,7 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// TestFingerprint_DiffersIfAnyPartDoes: and it is empty if its parts are too long.
+// TestFingerprint_DiffersIfAnyPartDoes also checks that a fingerprint is empty if its parts are too
+// long.
 func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 	type parts struct {
 		policy rules.PolicyID
@@ -78,8 +79,8 @@ func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 	}
 }
 
-// TestBatches_PerOriginAndService: in the order of their first spans, at most MaxOrigins and
-// the common one.
+// TestBatches_PerOriginAndService expects batches in the order of their first spans, for at most
+// MaxOrigins origins and the common one.
 func TestBatches_PerOriginAndService(t *testing.T) {
 	b := &rules.Batches{}
 	for round := range 2 { // the second round reuses the memory of the first
@@ -128,7 +129,8 @@ func TestBatches_PerOriginAndService(t *testing.T) {
 	}
 }
 
-// TestBatches_ReleasedHoldNothing: they release the last body, and the memory of a very large one.
+// TestBatches_ReleasedHoldNothing checks that released batches do not retain the last body, nor the
+// memory of a very large one.
 func TestBatches_ReleasedHoldNothing(t *testing.T) {
 	b := &rules.Batches{}
 	var memory weak.Pointer[byte]

@@ -8,7 +8,7 @@ import (
 	. "github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// TestShare_Parsed as it is given, and an invalid share is rejected.
+// TestShare_Parsed also checks that an invalid share is rejected.
 func TestShare_Parsed(t *testing.T) {
 	for text, want := range map[string]Policy{
 		"0.05":                {Share: 0.05},

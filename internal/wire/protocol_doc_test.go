@@ -45,7 +45,6 @@ func TestDocs_BytesAreTheVectors(t *testing.T) {
 	}
 }
 
-// Every field name of the protocol is in the documentation.
 func TestDocs_HaveEveryName(t *testing.T) {
 	doc := readProtocol(t)
 	var names []string

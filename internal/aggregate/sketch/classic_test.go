@@ -107,7 +107,7 @@ func TestClassic_AgainstModel(t *testing.T) {
 	}
 }
 
-// TestClassic_MaximumBoundsInOnePage: 64, wherever they stand.
+// TestClassic_MaximumBoundsInOnePage expects 64 bounds in one page, whatever their values are.
 func TestClassic_MaximumBoundsInOnePage(t *testing.T) {
 	for page := range allPages - 1 {
 		bounds := []float64{}
@@ -172,7 +172,8 @@ func TestClassic_AnyGrid(t *testing.T) {
 	}
 }
 
-// TestClassic_BinsOfClients: each bin as what it stands for, and what took no time.
+// TestClassic_BinsOfClients counts each bin of clients' sketches as the duration that it represents,
+// including spans with a duration of 0.
 func TestClassic_BinsOfClients(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for _, m := range someMappings {

@@ -139,8 +139,9 @@ func TestCells_Coarsest(t *testing.T) {
 	}
 }
 
-// TestBuckets_NoValueNearBound: whoever computes a value's bucket with another logarithm, at any
-// scale, gets the same. A scale's bounds are among those of the next, so the finest says it.
+// TestBuckets_NoValueNearBound checks that a different way to compute the logarithm gives the same
+// bucket of each value, at any scale. It tests the finest scale, whose bounds include those of all
+// others.
 func TestBuckets_NoValueNearBound(t *testing.T) {
 	const rounding = 1e-9 // far more than a logarithm of float64 can be wrong by
 	for step := range steps {
@@ -155,7 +156,8 @@ func TestBuckets_NoValueNearBound(t *testing.T) {
 	}
 }
 
-// TestTruncate_LeavesTenBits: rounding down, as the agent does it, for durations of every size.
+// TestTruncate_LeavesTenBits checks that truncation rounds down, like the agent, for durations of
+// every size.
 func TestTruncate_LeavesTenBits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 6))
 	for _, fixed := range []uint64{0, 1, 1023, 1024, 1025, 1 << 40, 1<<40 + 1<<30, math.MaxUint64} {

@@ -96,7 +96,7 @@ func TestHistogram_AgainstModel(t *testing.T) {
 	}
 }
 
-// TestHistogram_EveryValueHasBucket: each value that truncation leaves, at every scale.
+// TestHistogram_EveryValueHasBucket checks each value that truncation can return, at every scale.
 func TestHistogram_EveryValueHasBucket(t *testing.T) {
 	var h Histogram
 	var model histogramModel
@@ -194,7 +194,7 @@ func TestHistogram_WithoutMemory(t *testing.T) {
 	}
 }
 
-// TestHistogram_LargestCounts adds up what no cycle can count.
+// TestHistogram_LargestCounts adds counts that no cycle can reach.
 func TestHistogram_LargestCounts(t *testing.T) {
 	var h Histogram
 	h.AddBins(OwnMapping, []Bin{{5, 1 << 62}, {6, 1 << 62}})

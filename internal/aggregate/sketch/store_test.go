@@ -251,7 +251,8 @@ func spansMoveWhenTheFloorRises(t *testing.T, grid *Grid) {
 
 const chunkPages = chunkCounters / pageBins
 
-// TestArena_PagesAreSharedAndReturned has two tables take what one limit allows.
+// TestArena_PagesAreSharedAndReturned has two tables use all pages of one limit. A reset returns the
+// pages, and they are empty when they are used again.
 func TestArena_PagesAreSharedAndReturned(t *testing.T) {
 	memory := NewMemory(3*ChunkBytes, AgentGrid())
 	a, b := NewArena(memory), NewArena(memory)
@@ -280,7 +281,7 @@ func TestArena_PagesAreSharedAndReturned(t *testing.T) {
 	}
 }
 
-// TestStore_LargestCounts adds up what no cycle can count.
+// TestStore_LargestCounts adds counts that no cycle can reach.
 func TestStore_LargestCounts(t *testing.T) {
 	var s Sketch
 	for range 3 {

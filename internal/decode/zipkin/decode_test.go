@@ -44,7 +44,6 @@ const everything = ` [ {
 {"id": "7", "traceId": "2", "parentId": "7", "kind": "CLIENT", "timestamp": -5, "duration": 9,
  "tags": {"db.system": "a", "db.system": "b", "otel.status_code": "OK", "w3c.tracestate": "ot=th:8", "peer.service": "tagged"}, "localEndpoint": {}} ] `
 
-// TestBody_AllFields decodes a request with all fields.
 func TestBody_AllFields(t *testing.T) {
 	got, err := decoded([]byte(everything), false)
 	want := []string{

@@ -172,7 +172,6 @@ func TestInfo_ReadWithoutResponses(t *testing.T) {
 	})
 }
 
-// A recovery ends a long pause.
 func TestPause_EndsAtRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down, said: away}

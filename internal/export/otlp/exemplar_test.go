@@ -130,7 +130,6 @@ func TestExemplar_OnlyInItsCycle(t *testing.T) {
 	}
 }
 
-// The exemplar of an overflowed span is on the overflow series.
 func TestExemplar_OnOverflowSeries(t *testing.T) {
 	limits := roomForAll
 	limits.Series = 1

@@ -166,7 +166,6 @@ func TestHistograms_Kinds(t *testing.T) {
 	}
 }
 
-// The Tempo dialect has the names of Tempo.
 func TestDialect_TempoNames(t *testing.T) {
 	x := exporterWith(t, func(c *Config) { c.Dialect = points.Tempo })
 	one(t, x, 0, "op")

@@ -179,7 +179,8 @@ func expectContinue(from *bufio.Reader) {
 	}
 }
 
-// TestStop_EndsConnections: an idle one immediately, one with a request in flight after its response.
+// TestStop_EndsConnections checks that an idle connection ends immediately, and one with a request in
+// flight after its response.
 func TestStop_EndsConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		delay := time.Duration(0)

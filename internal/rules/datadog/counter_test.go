@@ -394,8 +394,8 @@ func TestTraceID_Invalid(t *testing.T) {
 	}
 }
 
-// TestTraceID_MissingDoesNotAffectNextTrace: their missing IDs do not affect the next trace or
-// body.
+// TestTraceID_MissingDoesNotAffectNextTrace checks that spans without trace IDs do not affect the
+// next trace or body.
 func TestTraceID_MissingDoesNotAffectNextTrace(t *testing.T) {
 	c := datadog.NewCounter()
 	with, without := sampled[0].spans(1), map[string]any{

@@ -137,7 +137,7 @@ func TestLimits_SpansPerBody(t *testing.T) {
 	}
 }
 
-// TestDuration_Overflow: the agent sets such a duration to 0.
+// TestDuration_Overflow checks that a duration whose end would overflow counts as 0, as in the agent.
 func TestDuration_Overflow(t *testing.T) {
 	const start = int64(1e18)
 	body := encode(t, []any{[]any{map[string]any{

@@ -126,8 +126,8 @@ func TestPolicy_Tags(t *testing.T) {
 	}
 }
 
-// TestSenders_EachHasBatch batch. Senders that do not differ, perhaps because a long value
-// is cut, share one.
+// TestSenders_EachHasBatch checks that each sender of a request has its own batch. Senders whose
+// truncated values are equal share one.
 func TestSenders_EachHasBatch(t *testing.T) {
 	long, policy := strings.Repeat("x", span.MaxOriginField), policyOf(t)
 	c := datadog.NewCounter()

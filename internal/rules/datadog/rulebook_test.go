@@ -353,8 +353,8 @@ func TestClientRules_TextIsNoMark(t *testing.T) {
 	}
 }
 
-// TestClientRules_UnknownLanguage: this applies to a language without a rulebook, and to
-// every language if the policy does not ask for tracers' labels.
+// TestClientRules_UnknownLanguage checks that the agent's labels apply to a language without a
+// rulebook, and to every language if the policy does not request the labels of clients.
 func TestClientRules_UnknownLanguage(t *testing.T) {
 	tracers, ok := datadog.NewPolicy(agentPeerTags, rules.Kinds, nil,
 		datadog.Labels{OfTracer: true, AdditionalTags: []string{"language"}})

@@ -18,7 +18,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
 )
 
-// TestOrigin_FromResource: it is read from the current and the older names of attributes.
+// TestOrigin_FromResource covers the current and the older names of attributes.
 func TestOrigin_FromResource(t *testing.T) {
 	of := func(attributes []otlptest.Attribute) span.Origin {
 		return countedOf(t, otel.NewCounter(),

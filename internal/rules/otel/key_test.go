@@ -289,7 +289,7 @@ func TestPeerTags_OfCallersOnly(t *testing.T) {
 	}
 }
 
-// TestOperation_AsInAgent: the cases that the test above leaves out.
+// TestOperation_AsInAgent covers the cases that TestKey_ByConvention leaves out.
 func TestOperation_AsInAgent(t *testing.T) {
 	for _, test := range []struct {
 		want       string
@@ -337,7 +337,7 @@ func TestOperation_AsInAgent(t *testing.T) {
 	}
 }
 
-// TestTags_NamedByOperator: the tag occurs once, under its own name.
+// TestTags_NamedByOperator checks that such a tag occurs once, under its own name.
 func TestTags_NamedByOperator(t *testing.T) {
 	policy := otel.NewPolicy(otel.Labels{Attributes: []string{
 		"tenant", "db.system", "db.namespace",

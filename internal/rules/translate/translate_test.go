@@ -112,7 +112,7 @@ func TestSender_FromSpans(t *testing.T) {
 	}
 }
 
-// TestRequest_CountedIsNotTranslated: the resource or the request is marked as counted.
+// TestRequest_CountedIsNotTranslated covers a marker on the resource and one on the request.
 func TestRequest_CountedIsNotTranslated(t *testing.T) {
 	c := translator(t)
 	spans := [][]otlptest.Span{{{Name: "x"}}, {{Name: "y"}, {Name: "z"}}}

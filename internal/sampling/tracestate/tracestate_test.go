@@ -42,7 +42,7 @@ func TestThreshold_AsInSpecification(t *testing.T) {
 	}
 }
 
-// TestThreshold_RoundTrip: trailing zeros are optional.
+// TestThreshold_RoundTrip also covers trailing zeros, which are optional.
 func TestThreshold_RoundTrip(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {

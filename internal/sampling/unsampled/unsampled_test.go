@@ -228,7 +228,7 @@ func TestRemove_KeepsTraceWithoutPriority(t *testing.T) {
 	}
 }
 
-// TestRemove_ManyTraces in a list whose header has one, three or five bytes.
+// TestRemove_ManyTraces covers lists whose header has one, three or five bytes.
 func TestRemove_ManyTraces(t *testing.T) {
 	for _, n := range []int{15, 16, 0xffff, 0x10000} {
 		span, err := msgpack.Marshal(object{
