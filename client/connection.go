@@ -125,7 +125,7 @@ func (conn *connection) greet(hello *wire.Hello) error {
 		return fmt.Errorf("the daemon speaks version %d of the protocol, this client %d: "+
 			"upgrade the older", welcome.Version, wire.Version)
 	case welcome.MaxKeys < maxKeys:
-		return fmt.Errorf("the daemon takes %d keys a connection, a buffer of this client "+
+		return fmt.Errorf("the daemon takes %d keys per connection, a buffer of this client "+
 			"defines up to %d: upgrade the daemon", welcome.MaxKeys, maxKeys)
 	case welcome.MaxKeyBytes != 0 && welcome.MaxKeyBytes < maxKeyCost:
 		return fmt.Errorf("the daemon has room for keys that cost %d a connection, those "+

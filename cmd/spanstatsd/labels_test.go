@@ -110,7 +110,7 @@ func TestAVariableOfTracersThatCanNotBeUsedIsNamed(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--apm-labels=both": `"both" is none of agent, tracer`, "--apm-socket=/a " +
-			"--apm-additional-tags=a:b": `"a:b" is no name of a tag`,
+			"--apm-additional-tags=a:b": `"a:b" is not a tag name`,
 	} {
 		if says := refusal(t, append([]string{"config", "--check"},
 			strings.Fields(args)...)); !strings.Contains(says, want) {

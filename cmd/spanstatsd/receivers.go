@@ -167,7 +167,7 @@ func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 		}
 	}
 	if o.otlpMark != "" && badForward == nil && !c.Forward.IsSet() {
-		badMark = errors.New("parse --otlp-mark: there is no --otlp-forward, so that nothing goes on; give " +
+		badMark = errors.New("parse --otlp-mark: there is no --otlp-forward, so that nothing is forwarded; give " +
 			"it, or leave --otlp-mark out")
 	}
 	marksByDefault := o.otlpMark == "" && c.Semantics == otlp.SemanticsDatadog

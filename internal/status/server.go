@@ -79,7 +79,7 @@ func New(config Config) (*Server, error) {
 		config.LostToKills = (*recovery.File)(nil).Losses
 	}
 	if err := web.Validate(config.WebConfigFile); err != nil {
-		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the "+
+		return nil, fmt.Errorf("read web config file: %w; fix the file of --web-config-file, or leave the "+
 			"flag out", err)
 	}
 	flag := "http-addr"

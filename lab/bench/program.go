@@ -19,7 +19,7 @@ func daemonProgram(named string, arguments ...string) (*exec.Cmd, error) {
 		named = filepath.Join(filepath.Dir(self), "spanstatsd")
 		if _, err := os.Stat(named); err != nil {
 			if named, err = exec.LookPath("spanstatsd"); err != nil {
-				return nil, fmt.Errorf("find the daemon's program: it is neither beside %s nor in PATH; "+
+				return nil, fmt.Errorf("find the daemon's program: it is neither next to %s nor in PATH; "+
 					"name it with --program", self)
 			}
 		}

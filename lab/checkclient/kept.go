@@ -68,7 +68,7 @@ func (s *session) keep(dst *entry, snapshot *wire.Snapshot) {
 	case slices.Contains(s.after.twice, mark):
 		s.note(dst, noteKept, "a span comes again that is settled or doubtful: it may count twice")
 	case len(s.after.again) > 0:
-		s.note(dst, noteKept, "a span comes before, or in the place of, one that is to be handed over again")
+		s.note(dst, noteKept, "a span comes before, or instead of, one that is to be handed over again")
 	}
 }
 

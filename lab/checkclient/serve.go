@@ -41,7 +41,7 @@ func (c *Checker) Serve(ctx context.Context, listener net.Listener, connections 
 		return errors.New("check client: no tracer connected")
 	case c.death != nil && !c.death.isAsked:
 		return fmt.Errorf("check client: the daemon dies with batch %d of the first connection, and then "+
-			"waits for who asks the next: %d batches came, and %d connections", dieAt, len(c.death.batches),
+			"waits for the client that asks the next: %d batches came, and %d connections", dieAt, len(c.death.batches),
 			served)
 	case unwell > 0:
 		return fmt.Errorf("check client: %d of %d connections sent what is malformed or dropped; their "+

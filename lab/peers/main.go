@@ -35,7 +35,7 @@ func main() {
 		workload.Adversarial,
 	}, ","), "workloads, separated by commas")
 	flag.StringVar(&o.program, "program", "../../bin/spanstatsd-lab",
-		"the program that measures the daemon beside it")
+		"the program that measures the daemon next to it")
 	flag.Parse()
 	o.workloads = strings.Split(names, ",")
 	if err := run(os.Stdout, o); err != nil {

@@ -167,7 +167,7 @@ func (f *findings) token(spec *core.PodSpec, daemon *core.Container) {
 	for _, mount := range daemon.VolumeMounts {
 		if mount.MountPath == tokenPath {
 			v := volume(spec, mount.Name)
-			f.expect(v != nil && v.EmptyDir != nil, "what lies over the token is not empty")
+			f.expect(v != nil && v.EmptyDir != nil, "the volume over the token is not empty")
 			return
 		}
 	}

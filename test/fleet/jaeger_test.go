@@ -113,7 +113,7 @@ func (j *jaeger) answer(a *ask, s *shown) (path string, values map[string]float6
 	var answer struct {
 		Metrics []struct {
 			Labels       []struct{ Name, Value string }
-			MetricPoints []struct{ GaugeValue struct{ DoubleValue any } } // "NaN" where there is none
+			MetricPoints []struct{ GaugeValue struct{ DoubleValue any } } // "NaN" if there is none
 		}
 	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil ||

@@ -33,7 +33,7 @@ func main() {
 		"exporting statistics, agent, delta, cumulative, prometheus, with commas; empty: drawn")
 	flag.StringVar(&s.onlyDoors, "door", "",
 		"HTTP doors that are sent to as well, apm, otlp, zipkin, with commas, or none; empty: drawn")
-	flag.BoolVar(&s.onlyStarved, "starved", false, "kill for want of memory, in each episode")
+	flag.BoolVar(&s.onlyStarved, "starved", false, "kill by the OOM killer, in each episode")
 	flag.BoolVar(&s.isOrderly, "orderly", false,
 		"stop daemons in order instead of killing them: it checks this program")
 	flag.IntVar(&s.atOnce, "at-once", 5, "episodes at a time")
@@ -92,7 +92,7 @@ func runWith(ctx context.Context, s settings, file string) (line string, isGood 
 		return "", false, err
 	}
 	if p, err := newPod(); err != nil {
-		fmt.Fprintln(os.Stderr, "NOT RUN: kills for want of memory:", err)
+		fmt.Fprintln(os.Stderr, "NOT RUN: kills by the OOM killer:", err)
 	} else if s.canStarve = true; p.close() != nil {
 		return "", false, err
 	}

@@ -107,7 +107,7 @@ func (c scenario) String() string {
 		text += " that keep little"
 	}
 	if c.isStarved {
-		text += ", killed for want of memory"
+		text += ", killed by the OOM killer"
 	}
 	if len(c.doors) > 0 {
 		text += ", doors " + strings.Join(c.doors, " and ")

@@ -48,7 +48,7 @@ func (p *pod) in(c *exec.Cmd) *exec.Cmd {
 func (p *pod) starve(victim *os.Process, ended <-chan struct{}) error {
 	first := fmt.Sprintf("/proc/%d/oom_score_adj", victim.Pid)
 	if err := os.WriteFile(first, []byte("1000"), 0o600); err != nil {
-		return fmt.Errorf("choose who is killed for want of memory: %w", err)
+		return fmt.Errorf("choose the process for the OOM killer: %w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *pod) starve(victim *os.Process, ended <-chan struct{}) error {
 	case <-ended:
 		return nil
 	case <-time.After(30 * time.Second):
-		return errors.New("the kernel kills nobody for want of memory")
+		return errors.New("the kernel's OOM killer kills no process")
 	}
 }
 

@@ -145,7 +145,7 @@ func TestSDKInABrowser(t *testing.T) {
 	}
 	b.takeComplaints() // of the two overload responses
 	for _, c := range []struct{ path, media, body, want string }{
-		{"/v1/traces", "application/json", `"{"`, "200 "}, // it is handed on, for its destination to judge
+		{"/v1/traces", "application/json", `"{"`, "200 "}, // it is forwarded, for its destination to judge
 		{"/v1/traces", "application/x-protobuf", `"x".repeat(300 << 10)`, "413 "},
 		{"/v1/traces", "text/plain", `"x"`, "415 "},
 		{"/v1/nothing", "text/plain", `"x"`, "404 "},

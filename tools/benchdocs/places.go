@@ -33,7 +33,7 @@ func places(text string, place func(target string, old []string), other func(lin
 		case target == "" && found != nil:
 			target, old = found[1], nil
 		case target == "" && bare == end || target != "" && found != nil:
-			return fmt.Errorf("read document: %q stands where it may not", bare)
+			return fmt.Errorf("read document: %q is misplaced", bare)
 		case target == "":
 			other(line)
 		case bare == end:

@@ -105,7 +105,7 @@ func commitsOf(text string) (tables []table, err error) {
 func (t table) changes() (string, error) {
 	of, known := measures[t.target]
 	if !known {
-		return "", fmt.Errorf("look at make %s: nobody has said which rooms it measures; do so in "+
+		return "", fmt.Errorf("look at make %s: its packages are unknown; list them in "+
 			"tools/benchdocs/stale.go", t.target)
 	}
 	if t.commit == "" || exec.Command("git", "cat-file", "-e", t.commit+"^{commit}").Run() != nil {

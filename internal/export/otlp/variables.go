@@ -144,7 +144,7 @@ func parseTimeout(_, text string) (time.Duration, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n <= limit {
 		return time.Duration(n) * time.Millisecond, nil
 	}
-	return 0, fmt.Errorf("%q is no number of milliseconds from 1 to %d", text, limit)
+	return 0, fmt.Errorf("%q is not a number of milliseconds from 1 to %d", text, limit)
 }
 
 func parseCompression(_, text string) (gzip bool, err error) {
@@ -230,11 +230,11 @@ func parseHeaders(_, text string) (h Headers, err error) {
 		value, unescaped := url.PathUnescape(strings.TrimSpace(escaped))
 		switch {
 		case !isPair || !isToken(name):
-			err = errors.Join(err, fmt.Errorf("parse headers: number %d is no name=value", i+1))
+			err = errors.Join(err, fmt.Errorf("parse headers: number %d is not name=value", i+1))
 		case slices.Contains(ownHeaders, name):
 			err = errors.Join(err, fmt.Errorf("parse headers: %s is set by the daemon", name))
 		case unescaped != nil || !isHeaderText(value):
-			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s cannot stand in a header; "+
+			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s is not valid in a header; "+
 				"escape it as in a URL, a space is %%20", name))
 		default:
 			all.Set(name, value)

@@ -56,7 +56,7 @@ func ParseBounds(text string) (bounds []float64, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		bound, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number of seconds; give connector, sdk, or seconds with "+
+			return nil, fmt.Errorf("%q is not a number of seconds; give connector, sdk, or seconds with "+
 				"commas as 0.01,0.1,1", word)
 		}
 		bounds = append(bounds, bound)

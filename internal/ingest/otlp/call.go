@@ -157,14 +157,14 @@ func (c *call) readHead() (refusal *reply) {
 		return refused(http.StatusMethodNotAllowed, "only POST is taken here")
 	case isWrongType:
 		return refused(http.StatusUnsupportedMediaType, "the content type is none of this path: /v1/... "+
-			"takes application/x-protobuf and application/json, a method of gRPC application/grpc")
+			"takes application/x-protobuf and application/json, a gRPC method application/grpc")
 	case c.hasNoLength():
-		return refuse(ResultRefused, otlpanswer.InvalidArgument, "a request of HTTP/1.0 must say its length")
+		return refuse(ResultRefused, otlpanswer.InvalidArgument, "an HTTP/1.0 request must declare its length")
 	case isGRPC && c.HTTP.ProtoMajor != 2:
 		return refused(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
 	case !isKnown:
 		return refused(http.StatusUnsupportedMediaType, "this compression is not known here; take none, or "+
-			bodies.Compressions+", by gRPC "+grpcCompressions)
+			bodies.Compressions+", over gRPC "+grpcCompressions)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 			"the request has more than the %d bytes that one may have; have the SDK export less at a time, "+
 				"or raise --otlp-max-body", s.config.MaxBody))
 	case errors.Is(err, bodies.ErrNoRoom):
-		return later(ResultBusy, "there is no room for this request just now")
+		return later(ResultBusy, "there is currently no room for this request")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		refusal = refuse(result, otlpanswer.DeadlineExceeded, "the request did not come to its end in time")
 		refusal.http = http.StatusRequestTimeout

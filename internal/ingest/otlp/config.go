@@ -51,7 +51,7 @@ func (c *Config) Check() error {
 	err := c.Config.Check("otlp")
 	if c.Keep != nil && !c.Forward.IsSet() {
 		err = errors.Join(err, errors.New("check otlp-keep: "+
-			"there is no --otlp-forward, so that no trace goes on; "+
+			"there is no --otlp-forward, so that no trace is forwarded; "+
 			"give it, or leave --otlp-keep out"))
 	}
 	if need := c.LeastBodyBytes(); c.Keep != nil && c.MaxBodyBytes < need {
@@ -80,7 +80,7 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	parts := c.Config.Memory("otlp", "OTLP", c.Semantics.countingBytes(c.MaxBody), c.connectionBytes(),
 		c.Publishers(rules.MaxBatches)*publisher)
 	return append(parts, c.Forward.Memory("OTLP"),
-		memory.Part{Name: "what SDKs say of their spans", Bytes: sdkmetrics.Bytes})
+		memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes})
 }
 
 // Approximate memory of a connection.

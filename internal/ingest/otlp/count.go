@@ -156,7 +156,7 @@ func (s *Server) toProtobuf(c *call, w *worker) (message []byte, refusal *reply)
 func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	switch {
 	case reason.IsPassing():
-		return 0, later(ResultNoRoom, "there is no room to count these spans just now: "+reason.String())
+		return 0, later(ResultNoRoom, "there is currently no room to count these spans: "+reason.String())
 	case reason == admit.DropNotWanted:
 		return ResultNotWanted, nil
 	case reason == admit.DropBatchTooLarge:

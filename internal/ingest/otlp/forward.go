@@ -56,7 +56,7 @@ func (c *call) encode() bool {
 func (c *call) refuseUnforwardable() receiver.Response {
 	c.server.forwards.Note(receiver.OutcomeIncompatible, "")
 	return c.respond(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or in a block "+
-		"of snappy can't go on to a destination that speaks gRPC; have the SDK send protobuf, or gzip"))
+		"of snappy can't be forwarded over gRPC; let the SDK send protobuf, or gzip"))
 }
 
 // Outbound returns the request with the encoded message in the upstream's protocol, OTLP/HTTP or OTLP/gRPC.
@@ -134,7 +134,7 @@ func (c *call) refuseUnanswered(err error) receiver.Response {
 	}
 	advice := s.config.Forward.Advise(err)
 	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
-	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
+	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are asked to retry",
 		"error", advice)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return c.respond(refuse(0, otlpanswer.DeadlineExceeded, "the destination did not answer in time"))
@@ -159,7 +159,7 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 	isPage := a.Code == otlpanswer.OK && strings.HasPrefix(media, mediaPage)
 	if isPage {
 		a.Code = otlpanswer.Unknown
-		a.Message = "the destination answered with a page, which is none of OTLP: look at --otlp-forward"
+		a.Message = "the destination answered with a page, not with OTLP: check --otlp-forward"
 	}
 	if isTruncated {
 		return a

@@ -114,7 +114,7 @@ func (r *report) count() (refusal receiver.Response) {
 			s.config.Admit.Refuse(uint64(len(batch.Snapshots)))
 		}
 		return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
-			"there is no room to count these spans just now: "+reason.String())
+			"there is currently no room to count these spans: "+reason.String())
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (r *report) refuseUnreadable(err error, result int) receiver.Response {
 			"than the %d bytes that one may have: have fewer spans reported at a time, or raise "+
 			"--zipkin-max-body", r.server.config.MaxBody))
 	case errors.Is(err, bodies.ErrNoRoom):
-		return r.refuse(resultBusy, http.StatusServiceUnavailable, "there is no room for this just now")
+		return r.refuse(resultBusy, http.StatusServiceUnavailable, "there is currently no room for this request")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return r.refuse(result, http.StatusRequestTimeout, "the request did not come to its end in time")
 	}

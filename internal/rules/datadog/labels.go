@@ -218,7 +218,7 @@ func (l *Labels) Check() (err error) {
 	for _, name := range l.AdditionalTags {
 		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check apm-additional-tags: "+
-				"%q is no name of a tag: it has 1 to %d bytes and no colon", name, span.MaxLabel))
+				"%q is not a tag name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
 	return err

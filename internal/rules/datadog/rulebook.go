@@ -30,7 +30,7 @@ type counting struct {
 type labelling struct {
 	normalizing    bool    // the agent's rules: labels are read after the normalization in its receiver
 	foldsKind      bool    // the case of a span kind is ignored
-	omitsTraceRoot bool    // keys do not tell whether a span is the root of its trace
+	omitsTraceRoot bool    // keys do not show whether a span is the root of its trace
 	noMainService  bool    // payloads do not contain the service of the process
 	endpoints      []label // tags of the HTTP endpoint; the first non-empty one counts
 	emptyEndpoint  bool    // the first existing one of endpoints counts, even if it is empty

@@ -54,7 +54,7 @@ func checkKept(names []string) (err error) {
 	const flag = "check otlp-resource-attributes"
 	for _, name := range names {
 		if name == "" || len(name) > span.MaxLabel || strings.ContainsAny(name, "\x00 ") {
-			err = errors.Join(err, fmt.Errorf("%s: %q is no name of an attribute: "+
+			err = errors.Join(err, fmt.Errorf("%s: %q is not an attribute name: "+
 				"it has 1 to %d bytes and no space", flag, name, span.MaxLabel))
 		}
 	}

@@ -50,7 +50,7 @@ func (l *Labels) Check() (err error) {
 		}
 		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: "+
-				"%q is no name of an attribute: it has 1 to %d bytes and no colon", name, span.MaxLabel))
+				"%q is not an attribute name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
 	if own > MaxAttributes {

@@ -47,7 +47,7 @@ func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.Daemon, "daemon", "", "HTTP address of a daemon that runs already, such as "+
 		"http://127.0.0.1:9126 (default: one is started)")
 	f.StringVar(&c.Socket, "socket", c.Socket, "its socket, with --daemon")
-	f.DurationVar(&c.Every, "every", 0, "a line about the run under way each so long")
+	f.DurationVar(&c.Every, "every", 0, "interval of progress lines")
 	f.StringVar(&c.Profile, "profile", "", "write the daemon's CPU profile to this file; one that runs "+
 		"already needs --debug")
 	f.BoolVar(&o.json, "json", false, "one JSON object")
@@ -78,7 +78,7 @@ Exits 0 only if the books balance and the agent counted exactly what was accepte
 	}
 	o.addFlags(cmd.Flags())
 	cmd.PersistentFlags().StringVar(program, "program", "",
-		"the daemon's program (default: the spanstatsd beside this one, or of PATH)")
+		"the daemon's program (default: the spanstatsd next to this one, or in PATH)")
 	all, _ := newBenchTable(program, bench.All, "all", "Measure every workload, in one table",
 		`Measure every workload as fast as it goes, keys by their bytes and by numbers, and
 the client library at a rate. What follows -- goes to the daemon; with
@@ -194,7 +194,7 @@ them carry. Prints a table.`,
 	f := cmd.Flags()
 	f.DurationVar(&c.For, "for", c.For, "length of each measurement, behind a warm-up; 10s is one cycle "+
 		"with its flush")
-	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, but for cores")
+	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, except for cores")
 	f.StringSliceVar(&only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")
 	return cmd
 }

@@ -37,7 +37,7 @@ func main() {
 	flag.DurationVar(&o.least, "time", time.Second, "how long the daemon is flooded in a round")
 	flag.StringVar(&shapes, "shapes", strings.Join(workload.Shapes(), ","), "shapes, separated by commas")
 	flag.StringVar(&o.program, "program", "../../bin/spanstatsd-lab",
-		"the program that measures the daemon beside it")
+		"the program that measures the daemon next to it")
 	flag.IntVar(&o.slow, "slow", 2_000, "the lower rate at which names are looked at, in spans a second")
 	flag.IntVar(&o.fast, "fast", 100_000, "the higher rate, not of hostile shapes; 0: none")
 	flag.StringVar(&o.names, "names", "", "measure only names, and write them to this file: what this "+

@@ -36,7 +36,7 @@ var ways = []way{
 // OpenTelemetry's Java agent sends traces sampled by itself, by the agent, or by the daemon. An agent
 // does not count its internal spans.
 var otelWays = []way{
-	{name: "OTel samples, who counts sees one in ten", tracer: opentelemetry, samples: true, spans: 3},
+	{name: "OTel samples, agent sees one in ten", tracer: opentelemetry, samples: true, spans: 3},
 	{name: "OTel exports all, agent counts", tracer: opentelemetry, spans: 3},
 	{name: "OTel exports all, spanstatsd counts", tracer: opentelemetry, daemon: []string{"--otlp-keep=0.1"}},
 	{

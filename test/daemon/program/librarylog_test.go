@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestLibrariesLogAsTheDaemonDoes has an agent send an unsolicited response, about which net/http logs
+// TestLibrariesLogAsTheDaemonDoes makes an agent send an unsolicited response, about which net/http logs
 // a line. The line must have the daemon's format. The default logger of net/http would block deliveries
 // while the log is not read.
 func TestLibrariesLogAsTheDaemonDoes(t *testing.T) {
