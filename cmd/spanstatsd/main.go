@@ -105,8 +105,15 @@ func newManCommand() *cobra.Command {
 	}
 }
 
-// version is set by the Makefile.
-var version = "0.1.0-dev"
+// version is set by the Makefile. A program of `go install` has the version of its module.
+var version = "dev"
+
+func init() {
+	info, ok := debug.ReadBuildInfo()
+	if ok && version == "dev" && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		version = info.Main.Version
+	}
+}
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
