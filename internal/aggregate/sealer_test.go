@@ -135,7 +135,7 @@ func TestReport_CoversPublishedSpans(t *testing.T) {
 
 // TestReport_NotAnsweredByEarlierSeal has a seal wait for a publisher that is still
 // inside its cycle, while another publishes into the next one and asks for a report: that
-// is answered when the next one is delivered, and not by the seal that is under way.
+// is answered when the next one is delivered, and not by the seal in progress.
 func TestReport_NotAnsweredByEarlierSeal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		total := uint64(0)

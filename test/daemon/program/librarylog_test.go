@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestLog_FormatOfLibraries has an agent send an unsolicited response, about which net/http logs
+// TestLog_FormatOfLibraries makes an agent send an unsolicited response, about which net/http logs
 // a line. The line must have the daemon's format. The default logger of net/http would block deliveries
 // while the log is not read.
 func TestLog_FormatOfLibraries(t *testing.T) {
