@@ -43,7 +43,7 @@ func exportSpans(t *testing.T, socket string, body []byte) {
 	post(t, socket, "/v1/traces", "application/x-protobuf", body)
 }
 
-// TestOTLP_SpansReachAgent also checks the accounting.
+// TestOTLP_SpansReachAgent checks the agent and the accounting.
 func TestOTLP_SpansReachAgent(t *testing.T) {
 	var at string
 	p := startPair(t, func(c *daemon.Config) { at = takesOTLP(c) })

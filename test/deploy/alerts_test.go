@@ -56,9 +56,9 @@ var promParser = parser.NewParser(parser.Options{})
 // rateText is the template for a readable rate: humanize would print 30.28m for 0.03.
 const rateText = "{{ if lt $value 1.0 }}{{ $value | printf `%.2g` }}{{ else }}{{ $value | humanize }}{{ end }}"
 
-// TestRulesTellWhatToDo checks that each alert has a summary, a severity, and an existing runbook
+// TestAlerts_AreDocumented checks that each alert has a summary, a severity, and an existing runbook
 // section, and that each metric exists or is recorded by an earlier rule.
-func TestRulesTellWhatToDo(t *testing.T) {
+func TestAlerts_AreDocumented(t *testing.T) {
 	for _, file := range []ruleFile{daemonRules, requestRules} {
 		t.Run(filepath.Base(file.rules), func(t *testing.T) { file.tellWhatToDo(t) })
 	}

@@ -387,9 +387,9 @@ func TestSidecarTemplates(t *testing.T) {
 	}
 }
 
-// TestHooksNeedAnAddressBehindACertificate: hooks that can't reach the daemon would keep the pod from
+// TestHooks_NeedAddressWithoutCertificate: hooks that can't reach the daemon would keep the pod from
 // starting, so the chart rejects such values.
-func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
+func TestHooks_NeedAddressWithoutCertificate(t *testing.T) {
 	classic := "spanstatsd: {sidecar: {native: false}, web: {secret: web}%s}"
 	if _, err := render(t, application(t), fmt.Sprintf(classic, "")); err == nil ||
 		!strings.Contains(err.Error(), "SPANSTATSD_URL") {
@@ -403,9 +403,9 @@ func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
 	m.keepPromises(t)
 }
 
-// TestSidecarFollowsItsConfig checks that ports, hooks, mounts and the application's variables match
+// TestSidecar_FollowsConfig checks that ports, hooks, mounts and the application's variables match
 // any configured address and socket of the daemon.
-func TestSidecarFollowsItsConfig(t *testing.T) {
+func TestSidecar_FollowsConfig(t *testing.T) {
 	for _, native := range []bool{true, false} {
 		m, err := render(t, application(t), fmt.Sprintf("spanstatsd: {apm: {enabled: true}, sidecar: "+
 			"{native: %t}, config: {http-addr: ':9999', socket: /run/stats/daemon.sock}}", native))
@@ -422,10 +422,10 @@ func TestSidecarFollowsItsConfig(t *testing.T) {
 	}
 }
 
-// TestWhatHasItsOwnValueIsRefusedElsewhere checks settings that have a value of their own in the chart.
+// TestChart_FlagWithOwnValueIsRejected checks settings that have a value of their own in the chart.
 // If set as plain flags, mounts, policies and probes would not match. The error must name the right
 // value.
-func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
+func TestChart_FlagWithOwnValueIsRejected(t *testing.T) {
 	for values, says := range map[string]string{
 		"agent: {url: 'off'}\napm: {enabled: true}":               "apm.enabled",
 		"config: {agent-url: 'http://agent:1'}":                   "agent.url",
@@ -449,9 +449,9 @@ func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 	}
 }
 
-// TestChartKnowsEveryFlag checks that config accepts every flag of the daemon and no other key, so that
+// TestChart_KnowsEveryFlag checks that config accepts every flag of the daemon and no other key, so that
 // a misspelled key is rejected before anything is applied.
-func TestChartKnowsEveryFlag(t *testing.T) {
+func TestChart_KnowsEveryFlag(t *testing.T) {
 	var schema struct {
 		Properties struct {
 			Config struct {
@@ -479,9 +479,9 @@ func TestChartKnowsEveryFlag(t *testing.T) {
 	}
 }
 
-// TestSidecarForTracersAsTheyAre checks that the application's tracers are configured with the socket
+// TestSidecar_ForTracers checks that the application's tracers are configured with the socket
 // that the daemon creates, in the directory that both mount.
-func TestSidecarForTracersAsTheyAre(t *testing.T) {
+func TestSidecar_ForTracers(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "", "spanstatsd: {apm: {enabled: true}}": "/var/run/spanstatsd/apm.socket",
 		"spanstatsd: {apm: {enabled: true}, sidecar: {native: false}, " +
@@ -514,9 +514,9 @@ func tellsTracers(t *testing.T, m *manifests, want string) {
 	}
 }
 
-// TestSidecarForSDKsAsTheyAre checks that the application's SDK is configured with the daemon's OTLP
+// TestSidecar_ForSDKs checks that the application's SDK is configured with the daemon's OTLP
 // address on the pod's loopback, and that the daemon gets no variables intended for SDKs.
-func TestSidecarForSDKsAsTheyAre(t *testing.T) {
+func TestSidecar_ForSDKs(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "", "spanstatsd: {otlpIn: {enabled: true, forward: 'http://collector:4318', keep: " +
 			"'0.05,errors'}}": "127.0.0.1:4318",
@@ -540,8 +540,8 @@ func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestUnusableValuesAreRefused checks that the schema rejects such values before anything is applied.
-func TestUnusableValuesAreRefused(t *testing.T) {
+// TestChart_InvalidValuesAreRejected checks that the schema rejects such values before anything is applied.
+func TestChart_InvalidValuesAreRejected(t *testing.T) {
 	for _, values := range []string{
 		"mode: sidecar", "modus: node", "nameOverride: A_b", "extraVolumes: [{configMap: {}}]",
 		"extraLabels: {a: 1}",
@@ -574,9 +574,9 @@ func readFile(t *testing.T, name string) []byte {
 // heldLabels matches labels that only Helm releases have.
 var heldLabels = regexp.MustCompile(`(?m)^  labels:\n(    app\.kubernetes\.io/.*\n)+`)
 
-// TestThePolicyIsOneForEveryCluster checks that the kubectl manifest is what the chart installs, and
+// TestPolicy_SameAsChart checks that the kubectl manifest is what the chart installs, and
 // short enough to read.
-func TestThePolicyIsOneForEveryCluster(t *testing.T) {
+func TestPolicy_SameAsChart(t *testing.T) {
 	rendered, err := injecting(t, map[string]any{})
 	if err != nil {
 		t.Fatal(err)
@@ -605,9 +605,9 @@ func TestThePolicyIsOneForEveryCluster(t *testing.T) {
 	}
 }
 
-// TestInjectionWithoutAnAgent checks that a pod's annotation can't enable a receiver whose traces no
+// TestInjection_WithoutAgent checks that a pod's annotation can't enable a receiver whose traces no
 // agent would accept, and that values that would mount an object of another namespace are rejected.
-func TestInjectionWithoutAnAgent(t *testing.T) {
+func TestInjection_WithoutAgent(t *testing.T) {
 	rendered, err := injecting(t, map[string]any{"agent": map[string]any{"url": "off"}})
 	if err != nil || !strings.Contains(rendered["spanstatsd/templates/inject.yaml"], `"datadog": false`) {
 		t.Errorf("rendered %s with %v", rendered["spanstatsd/templates/inject.yaml"], err)

@@ -48,9 +48,9 @@ func imageRoot(t *testing.T) string {
 	return root
 }
 
-// TestImageHoldsNothingElse checks that the image contains the program, its license and those of its
+// TestImage_HoldsNothingElse checks that the image contains the program, its license and those of its
 // dependencies, but no shell, no library, and nothing that the program would load.
-func TestImageHoldsNothingElse(t *testing.T) {
+func TestImage_HoldsNothingElse(t *testing.T) {
 	root := imageRoot(t)
 	var files []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -15,9 +15,9 @@ var documents = []string{
 	"../../deploy/helm/spanstatsd/README.md",
 }
 
-// TestDocumentsNameTheImageThatMakeBuilds checks the image name for any version, so that the documented
+// TestDocuments_NameOfImage checks the image name for any version, so that the documented
 // push command can be copied.
-func TestDocumentsNameTheImageThatMakeBuilds(t *testing.T) {
+func TestDocuments_NameOfImage(t *testing.T) {
 	make := exec.Command("make", "--no-print-directory", "-n", "image", "VERSION=7.8.9")
 	make.Dir = "../.."
 	steps, err := make.Output()
@@ -43,9 +43,9 @@ func TestDocumentsNameTheImageThatMakeBuilds(t *testing.T) {
 	}
 }
 
-// TestInstallStepsPutEverythingWhereTheUnitLooks executes the documented steps for a host installation
+// TestInstallSteps_MatchUnit executes the documented steps for a host installation
 // into a directory, and looks for the program, the unit and the manual page there.
-func TestInstallStepsPutEverythingWhereTheUnitLooks(t *testing.T) {
+func TestInstallSteps_MatchUnit(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"usr/local/bin", "etc/sysusers.d", "etc/systemd/system"} { // that a host has
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {

@@ -67,8 +67,8 @@ func TestOverlays(t *testing.T) {
 	}
 }
 
-// TestTracersAsTheyAre adds the agent socket to the example.
-func TestTracersAsTheyAre(t *testing.T) {
+// TestOverlay_Tracers adds the agent socket to the example.
+func TestOverlay_Tracers(t *testing.T) {
 	m := build(t, "testdata/apm")
 	m.keepPromises(t)
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
@@ -81,8 +81,8 @@ func TestTracersAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestStatisticsAsOTLP adds the OTLP destination to the example.
-func TestStatisticsAsOTLP(t *testing.T) {
+// TestOverlay_OTLP adds the OTLP destination to the example.
+func TestOverlay_OTLP(t *testing.T) {
 	m := build(t, "testdata/otlp")
 	m.keepPromises(t)
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
@@ -95,8 +95,8 @@ func TestStatisticsAsOTLP(t *testing.T) {
 	}
 }
 
-// TestSDKsAsTheyAre adds an OTLP receiver on loopback to the example, with forwarding to a collector.
-func TestSDKsAsTheyAre(t *testing.T) {
+// TestOverlay_SDKs adds an OTLP receiver on loopback to the example, with forwarding to a collector.
+func TestOverlay_SDKs(t *testing.T) {
 	m := build(t, "testdata/otlp-in")
 	m.keepPromises(t)
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
@@ -109,9 +109,9 @@ func TestSDKsAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestOpenTelemetryAlone checks that the example's daemon accepts its settings, that an SDK finds it,
+// TestOverlay_OpenTelemetryAlone checks that the example's daemon accepts its settings, that an SDK finds it,
 // and that nothing needs an agent.
-func TestOpenTelemetryAlone(t *testing.T) {
+func TestOverlay_OpenTelemetryAlone(t *testing.T) {
 	spec := &overlay(t, "otlp").pods[0].pod.Spec
 	daemon, _ := daemonOf(spec)
 	takesItsEnvironment(t, daemon)
@@ -130,8 +130,8 @@ func TestOpenTelemetryAlone(t *testing.T) {
 	}
 }
 
-// TestPrometheusAlone checks that a scraped daemon without an agent accepts its settings.
-func TestPrometheusAlone(t *testing.T) {
+// TestOverlay_PrometheusAlone checks that a scraped daemon without an agent accepts its settings.
+func TestOverlay_PrometheusAlone(t *testing.T) {
 	m := build(t, "testdata/prometheus")
 	m.keepPromises(t)
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
@@ -157,9 +157,9 @@ func takesItsEnvironment(t *testing.T, daemon *core.Container) {
 	}
 }
 
-// TestPodMonitorIsAComponent checks that the PodMonitor, which alone needs the operator's CRDs, selects
+// TestPodMonitor_SelectsPods checks that the PodMonitor, which alone needs the operator's CRDs, selects
 // the pods of the examples.
-func TestPodMonitorIsAComponent(t *testing.T) {
+func TestPodMonitor_SelectsPods(t *testing.T) {
 	m := build(t, "testdata/monitored")
 	if len(m.monitors) != 1 {
 		t.Errorf("%d monitors", len(m.monitors))
@@ -167,9 +167,9 @@ func TestPodMonitorIsAComponent(t *testing.T) {
 	m.keepPromises(t)
 }
 
-// TestEveryFileIsUsed checks that a kustomization includes each manifest, since other manifests are not
+// TestOverlays_UseEveryFile checks that a kustomization includes each manifest, since other manifests are not
 // tested.
-func TestEveryFileIsUsed(t *testing.T) {
+func TestOverlays_UseEveryFile(t *testing.T) {
 	err := filepath.WalkDir(kubernetes, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" ||
 			entry.Name() == "kustomization.yaml" {

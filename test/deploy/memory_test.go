@@ -9,10 +9,10 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// TestLimitFitsTheDefaults checks that, within the memory limit of the manifests, the daemon has as
+// TestManifests_DefaultsFitMemory checks that, within the memory limit of the manifests, the daemon has as
 // many ring slots and payloads as without a limit, and aggregates for sixty services with a hundred
 // resources each.
-func TestLimitFitsTheDefaults(t *testing.T) {
+func TestManifests_DefaultsFitMemory(t *testing.T) {
 	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
 	limit := daemon.Resources.Limits[core.ResourceMemory]
 	settings := func(memory string, more ...string) (kept []string) {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestPromisesSeeWhenTheyAreBroken breaks one promise of a valid pod at a time.
-func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
+// TestPromises_DetectViolations breaks one promise of a valid pod at a time.
+func TestPromises_DetectViolations(t *testing.T) {
 	no, root, once := false, int64(0), core.ContainerRestartPolicy("Never")
 	for name, c := range map[string]struct {
 		overlay string

@@ -58,10 +58,10 @@ func previous(t *testing.T) version {
 	return buildVersion(t, "previous", tree)
 }
 
-// TestUpgradeAndDowngrade checks one version step in both directions: the configuration stays valid,
+// TestVersions_UpgradeAndDowngrade checks one version step in both directions: the configuration stays valid,
 // clients and daemons of both versions work together, and a daemon that finds data of the other version
 // counts no span twice, and all spans if both versions support that.
-func TestUpgradeAndDowngrade(t *testing.T) {
+func TestVersions_UpgradeAndDowngrade(t *testing.T) {
 	old, now := previous(t), buildVersion(t, "this", "../..")
 	t.Run("flags of the previous version are taken", func(t *testing.T) {
 		was := flagsOf(t, old)

@@ -39,7 +39,7 @@ var troubles = map[string]trouble{
 
 // If a collector fails and an agent does not, the agent still gets every span, and the daemon's
 // accounting shows the outcome of each span for the collector.
-func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
+func TestAgent_UnaffectedByFailingCollector(t *testing.T) {
 	const spans = 400
 	for name, row := range troubles {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // itself. In both cases it has every bucket, and each quantile is within the bounds of the right
 // bucket, even though a daemon is replaced by another one and, for cumulative totals, Prometheus is
 // unavailable for a while.
-func TestPrometheusWithoutACollector(t *testing.T) {
+func TestPrometheus_WithoutCollector(t *testing.T) {
 	t.Run("cumulative", func(t *testing.T) {
 		p := startPrometheus(t)
 		direct(t, p, func(int) {}, "--otlp-temporality=cumulative")

@@ -94,7 +94,7 @@ func fromPoint(p pmetric.ExponentialHistogramDataPoint) *distribution {
 }
 
 // Each bucket at a coarser scale consists of exactly the buckets that it covers.
-func TestDistributionsAreBroughtDownExactly(t *testing.T) {
+func TestDistribution_DownscalingIsExact(t *testing.T) {
 	d := &distribution{
 		scale: 5, count: 7, zeros: 1, sum: 3,
 		buckets: map[int]uint64{-33: 1, -32: 1, -1: 1, 0: 1, 31: 1, 32: 1},

@@ -37,9 +37,9 @@ func startJaeger(t *testing.T, p *prometheus) *jaeger {
 // servers is the default filter of the monitor tab, which can show other span kinds, too.
 var servers = map[string][]string{"span_kind": {"SPAN_KIND_SERVER"}, "service_name": {"shop-0", "shop-1"}}
 
-// TestJaegersMonitorTab checks the responses to the API requests of Jaeger's UI for each service and
+// TestJaeger_MonitorTab checks the responses to the API requests of Jaeger's UI for each service and
 // operation. The UI interprets latencies as milliseconds.
-func TestJaegersMonitorTab(t *testing.T) {
+func TestJaeger_MonitorTab(t *testing.T) {
 	s := showTraffic(t, shownFlags(t, "Jaeger", 1)...)
 	j := startJaeger(t, s.prometheus)
 	for _, by := range [][]string{{"service_name"}, {"service_name", "span_name"}} {
@@ -59,7 +59,7 @@ func TestJaegersMonitorTab(t *testing.T) {
 
 // Without the flag for classic buckets there are rates but no latencies, so the documentation includes
 // the flag.
-func TestJaegersLatenciesNeedClassicBuckets(t *testing.T) {
+func TestJaeger_LatenciesNeedClassicBuckets(t *testing.T) {
 	flags := shownFlags(t, "Jaeger", 1)
 	at := slices.Index(flags, "--otlp-histogram")
 	if at < 0 {
@@ -76,7 +76,7 @@ func TestJaegersLatenciesNeedClassicBuckets(t *testing.T) {
 }
 
 // The documented settings are the ones that this test uses.
-func TestTheShownJaegerIsTheOneTested(t *testing.T) {
+func TestJaeger_DocumentedSettings(t *testing.T) {
 	config, err := os.ReadFile("config/jaeger.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -19,13 +19,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// TestTheConnectorCountsTheSame checks that the collector's spanmetrics connector and the daemon make
+// TestConnector_SameCounts checks that the collector's spanmetrics connector and the daemon make
 // the same series, counts and buckets of the same spans. The connector gets each span as the
 // collector's Datadog receiver would convert it, with the same name, kind and attributes. (The receiver
 // is not published as a module.) Two differences are removed beforehand: durations are not changed by
 // truncation, and spans without an error have status Unset, as sent by OpenTelemetry SDKs, while that
 // receiver sets Ok.
-func TestTheConnectorCountsTheSame(t *testing.T) {
+func TestConnector_SameCounts(t *testing.T) {
 	for name, dimensions := range map[string]string{
 		"as it comes": "",
 		"with dimensions": "http.request.method,http.route,http.response.status_code," +

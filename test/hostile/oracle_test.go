@@ -2,10 +2,10 @@ package main
 
 import "testing"
 
-// TestTheLedgerSeesWhatIsWrong checks that the ledger detects a missing span, a duplicate span, a
+// TestLedger_DetectsFaults checks that the ledger detects a missing span, a duplicate span, a
 // replaced span, an acknowledged request that never arrived, and metrics with fewer spans than the
 // statistics.
-func TestTheLedgerSeesWhatIsWrong(t *testing.T) {
+func TestLedger_DetectsFaults(t *testing.T) {
 	whole := counts{Spans: 10, Errors: 1, Duration: 1000}
 	for name, c := range map[string]struct {
 		change      func(*account)

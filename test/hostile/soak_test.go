@@ -10,10 +10,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/built"
 )
 
-// TestAShortSoak runs a complete soak for less than a minute, as a separate program without the race
+// TestSoak_Short runs a complete soak for less than a minute, as a separate program without the race
 // detector, which would make the fake backends too slow and the daemons too large for their memory
 // limit.
-func TestAShortSoak(t *testing.T) {
+func TestSoak_Short(t *testing.T) {
 	program, err := built.Plain(t.TempDir(), "test/hostile")
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestEverySpanIsCounted checks that, at a sampling rate of one percent, the spans published by the
+// TestExtension_CountsEverySpan checks that, at a sampling rate of one percent, the spans published by the
 // extension are counted like the spans exported by the SDK itself, for each bin, and that the number of
 // exported traces matches the sampling rate.
-func TestEverySpanIsCounted(t *testing.T) {
+func TestExtension_CountsEverySpan(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")
@@ -46,9 +46,9 @@ func TestEverySpanIsCounted(t *testing.T) {
 	})
 }
 
-// TestBothWaysCountOnce has the application also export every span to the daemon. The counted marker
+// TestExtension_CountsOnceWithExport has the application also export every span to the daemon. The counted marker
 // must ensure that each is counted once.
-func TestBothWaysCountOnce(t *testing.T) {
+func TestExtension_CountsOnceWithExport(t *testing.T) {
 	ours, socket := newLedger(t), filepath.Join(t.TempDir(), "s")
 	d := start(t, ours, socket)
 	s := startShop(t, "java", &receiver{url: "http://" + d.otlp}, []string{extensions(false)},
@@ -66,8 +66,8 @@ func TestBothWaysCountOnce(t *testing.T) {
 	}
 }
 
-// TestAnSDKBuiltByHand checks the same for a library instead of an extension.
-func TestAnSDKBuiltByHand(t *testing.T) {
+// TestLibrary_CountsEverySpan checks the same for a library instead of an extension.
+func TestLibrary_CountsEverySpan(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours := newReceiver(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")

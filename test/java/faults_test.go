@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestTheDaemonComesAndGoes stops the daemon gracefully, suspends it and kills it while the application
+// TestDaemon_Restarts stops the daemon gracefully, suspends it and kills it while the application
 // works. The counted spans and the spans known to be lost must add up to all spans.
-func TestTheDaemonComesAndGoes(t *testing.T) {
+func TestDaemon_Restarts(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")
@@ -59,9 +59,9 @@ func TestTheDaemonComesAndGoes(t *testing.T) {
 	})
 }
 
-// TestThereIsNoDaemon checks that the application starts, works and exits, and logs the missing daemon
+// TestDaemon_Missing checks that the application starts, works and exits, and logs the missing daemon
 // in one line.
-func TestThereIsNoDaemon(t *testing.T) {
+func TestDaemon_Missing(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		s := startShop(t, java, newReceiver(t), []string{extensions(false)},
 			"SPANSTATSD_SOCKET="+filepath.Join(t.TempDir(), "s"))

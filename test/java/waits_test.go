@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// TestTheApplicationNeverWaits suspends the daemon with a signal. The application creates more spans
+// TestApplication_NeverWaits suspends the daemon with a signal. The application creates more spans
 // than its buffers can hold, and must respond to all requests before the daemon resumes. Response times
 // are reported, together with those of an uninstrumented application that gets requests in turns.
-func TestTheApplicationNeverWaits(t *testing.T) {
+func TestApplication_NeverWaits(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours := newReceiver(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")

@@ -10,12 +10,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/built"
 )
 
-// TestAShortRun runs kills for about fifteen seconds, as a separate program without the race detector,
+// TestKills_ShortRun runs kills for about fifteen seconds, as a separate program without the race detector,
 // which would make the fake destinations too slow for the load.
-func TestAShortRun(t *testing.T) { run(t, "kills", "-episode", "12s") }
+func TestKills_ShortRun(t *testing.T) { run(t, "kills", "-episode", "12s") }
 
-// TestAShortLife runs planned lives for about fifteen seconds.
-func TestAShortLife(t *testing.T) { run(t, "lives", "-lives") }
+// TestLives_ShortRun runs planned lives for about fifteen seconds.
+func TestLives_ShortRun(t *testing.T) { run(t, "lives", "-lives") }
 
 func run(t *testing.T, what string, args ...string) {
 	t.Helper()

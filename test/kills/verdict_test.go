@@ -4,10 +4,10 @@ import "testing"
 
 func quiet(string, ...any) {}
 
-// TestAClientMustNameWhatIsMissing checks that a client can report at most the missing spans as died,
+// TestVerdict_ClientReportsMissingSpans checks that a client can report at most the missing spans as died,
 // and any number as ambiguous, and that double counting under one name does not hide a loss under
 // another.
-func TestAClientMustNameWhatIsMissing(t *testing.T) {
+func TestVerdict_ClientReportsMissingSpans(t *testing.T) {
 	a, b := slot{"go", "a"}, slot{"go", "b"}
 	for name, c := range map[string]struct {
 		counted               counts
@@ -47,10 +47,10 @@ func TestAClientMustNameWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestADoorsLossIsNamedExactly checks losses of acknowledged requests, of requests that only one
+// TestVerdict_ReceiverReportsExactLoss checks losses of acknowledged requests, of requests that only one
 // destination has counted, of unacknowledged requests and of ambiguous spans, as reported by the
 // successor of a killed daemon.
-func TestADoorsLossIsNamedExactly(t *testing.T) {
+func TestVerdict_ReceiverReportsExactLoss(t *testing.T) {
 	at := func(name string) slot { return slot{"otlp", name} }
 	sent := []request{
 		{at("a"), 10, 1, true}, {at("b"), 20, 1, true}, {at("c"), 4, 1, false}, {at("d"), 7, 2, true},

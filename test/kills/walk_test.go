@@ -18,11 +18,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
-// TestAKillBehindAnyStore kills a short-lived daemon after its first store to the recovery file,
+// TestKills_AfterAnyStore kills a short-lived daemon after its first store to the recovery file,
 // another one after its second store, and so on until a daemon reaches its regular end. Each time, the
 // next daemon and the reconnecting clients account for every span. Several lives run in parallel, since
 // they mostly wait.
-func TestAKillBehindAnyStore(t *testing.T) {
+func TestKills_AfterAnyStore(t *testing.T) {
 	dir := t.TempDir()
 	plain, err := built.Plain(dir, built.Daemon)
 	if err != nil {

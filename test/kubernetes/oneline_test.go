@@ -26,11 +26,11 @@ import (
 // documented is the registry in the README. The test replaces it with its own.
 const documented = "your-registry.example"
 
-// TestTheTwoLines runs the Kubernetes commands of the README: the released chart is pushed to a
+// TestInstallPage_TwoCommands runs the Kubernetes commands of the README: the released chart is pushed to a
 // registry and installed from there, and a namespace is labelled. A pod created in it must contain the
 // daemon with the image of that registry. After the release is uninstalled, pods must be unmodified
 // again.
-func TestTheTwoLines(t *testing.T) {
+func TestInstallPage_TwoCommands(t *testing.T) {
 	c := start(t)
 	address := startRegistry(t)
 	lines := commandsOf(t, "../../README.md", "## In Kubernetes")

@@ -57,9 +57,9 @@ func TestJava(t *testing.T) {
 	}.test(t)
 }
 
-// TestSamplersOfLanguages puts each of these SDKs at each position of a chain of services, and the Go
+// TestSamplers_OfLanguages puts each of these SDKs at each position of a chain of services, and the Go
 // SDK at the other positions.
-func TestSamplersOfLanguages(t *testing.T) {
+func TestSamplers_OfLanguages(t *testing.T) {
 	python := caller{language{command: []string{sdks + "/python/bin/python", "apps/chain.py"}}, 14}
 	node := caller{language{
 		command: []string{"node", "apps/chain.js"}, env: []string{"NODE_PATH=" + sdks + "/node/node_modules"},

@@ -174,8 +174,8 @@ func work(ctx context.Context, tracer trace.Tracer, traces int) map[string]int {
 	return ended
 }
 
-// TestEverySpanOfTheSDKIsCounted checks each exporter: every span reaches the agent under its name.
-func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
+// TestSDK_EverySpanIsCounted checks each exporter: every span reaches the agent under its name.
+func TestSDK_EverySpanIsCounted(t *testing.T) {
 	for _, c := range []struct{ isGRPC, isPacked bool }{
 		{false, false},
 		{false, true},
@@ -265,10 +265,10 @@ func (taker) Export(context.Context, *metrics.ExportMetricsServiceRequest,
 	return &metrics.ExportMetricsServiceResponse{}, nil
 }
 
-// TestAShareGoesOnToARealReceiver checks that a share of whole traces is forwarded with the threshold
+// TestSampling_ForwardsShare checks that a share of whole traces is forwarded with the threshold
 // of that share, and that all spans are counted. Half of 2000 random IDs is within six standard
 // deviations of half.
-func TestAShareGoesOnToARealReceiver(t *testing.T) {
+func TestSampling_ForwardsShare(t *testing.T) {
 	behind := startReceiver(t)
 	d := start(t, "--otlp-forward", behind.url, "--otlp-keep", "0.5")
 	const traces = 2000
@@ -299,9 +299,9 @@ func TestAShareGoesOnToARealReceiver(t *testing.T) {
 	}
 }
 
-// TestTheSDKTriesAgain checks that the SDK's retries while the destination is unavailable lose no span
+// TestSDK_Retries checks that the SDK's retries while the destination is unavailable lose no span
 // and count none twice.
-func TestTheSDKTriesAgain(t *testing.T) {
+func TestSDK_Retries(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

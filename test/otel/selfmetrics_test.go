@@ -10,9 +10,9 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// TestWhatTheSDKSaysOfItself checks that the daemon reports the same numbers of sampled-out spans and
+// TestSDK_SelfMetrics checks that the daemon reports the same numbers of sampled-out spans and
 // spans dropped from the queue as its SDK, and the same number of received spans as its own accounting.
-func TestWhatTheSDKSaysOfItself(t *testing.T) {
+func TestSDK_SelfMetrics(t *testing.T) {
 	t.Setenv("OTEL_GO_X_OBSERVABILITY", "true")
 	d := start(t, "--otlp-forward", startReceiver(t).url)
 	spans := newExporter(t, d, false, true)

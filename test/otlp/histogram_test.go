@@ -145,9 +145,9 @@ func random(seed uint64) (all []uint64) {
 	return all
 }
 
-// TestBucketsAreTheSDKs compares scale, offset, zero count and every bucket, for spans with and without
+// TestBuckets_SameAsSDK compares scale, offset, zero count and every bucket, for spans with and without
 // errors, for any order of the SDK's input, and for several numbers of buckets.
-func TestBucketsAreTheSDKs(t *testing.T) {
+func TestBuckets_SameAsSDK(t *testing.T) {
 	sets := map[string][]uint64{
 		"every value": everyValue(), "powers of two": powersOfTwo(), "bounds": bounds(),
 		"zeros": {0, 0, 0, 0}, "zeros and one": {0, 0, 0, 1_000_000, 0}, "one": {1_234_567},
@@ -205,9 +205,9 @@ func TestBucketsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// TestRunningTotalsAreTheSDKs checks that the histograms of consecutive intervals add up to the
+// TestCumulative_SameAsSDK checks that the histograms of consecutive intervals add up to the
 // cumulative histogram of the SDK after each interval.
-func TestRunningTotalsAreTheSDKs(t *testing.T) {
+func TestCumulative_SameAsSDK(t *testing.T) {
 	lowered := 0
 	for seed := range uint64(20) {
 		most := []int{sketch.DefaultMaxBuckets, 20}[seed%2]

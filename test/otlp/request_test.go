@@ -65,8 +65,8 @@ func unknownIn(m protoreflect.Message) (unknown int) {
 	return unknown
 }
 
-// TestTheLibraryReadsTheGoldenRequests checks that decoding and encoding is the identity.
-func TestTheLibraryReadsTheGoldenRequests(t *testing.T) {
+// TestLibrary_ReadsGoldenRequests checks that decoding and encoding is the identity.
+func TestLibrary_ReadsGoldenRequests(t *testing.T) {
 	for name, metricNames := range map[string][]string{
 		"spanmetrics": {"traces.span.metrics.calls", "traces.span.metrics.duration"},
 		"datadog":     {"traces.span.sdk.metrics.duration"},
@@ -198,9 +198,9 @@ func randomSpans(rnd *rand.Rand, n int) (spans []oneSpan) {
 	return spans
 }
 
-// TestTheLibraryReadsWhatWasCounted checks random intervals, in requests of random size: each series
+// TestLibrary_ReadsRandomRequests checks random intervals, in requests of random size: each series
 // occurs once, with the right calls, durations, buckets and time window.
-func TestTheLibraryReadsWhatWasCounted(t *testing.T) {
+func TestLibrary_ReadsRandomRequests(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		spans := randomSpans(rnd, 1+rnd.IntN(2000))

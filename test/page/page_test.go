@@ -31,9 +31,9 @@ const readFigures = `({
 	Figures: [...document.querySelectorAll("[data-figure]")].map((e) => [e.dataset.figure, e.textContent]),
 })`
 
-// TestFiguresAreStatus compares every figure on the page of a daemon under load with the response of
+// TestFigures_SameAsStatus compares every figure on the page of a daemon under load with the response of
 // /status that the page shows.
-func TestFiguresAreStatus(t *testing.T) {
+func TestFigures_SameAsStatus(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
 	load(t, socket, true)
@@ -141,8 +141,8 @@ func grouped(digits string) string {
 	return digits
 }
 
-// TestHostileLabelsStayText checks that labels of tracers appear as text and have no other effect.
-func TestHostileLabelsStayText(t *testing.T) {
+// TestLabels_HostileStayText checks that labels of tracers appear as text and have no other effect.
+func TestLabels_HostileStayText(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
 	load(t, socket, true)
@@ -171,9 +171,9 @@ func TestHostileLabelsStayText(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestControlCharactersAreShown checks that control characters are visible on the page, in texts and
+// TestControlCharacters_AreShown checks that control characters are visible on the page, in texts and
 // tooltips, and reverse nothing.
-func TestControlCharactersAreShown(t *testing.T) {
+func TestControlCharacters_AreShown(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
 	load(t, socket, true)
@@ -195,9 +195,9 @@ func TestControlCharactersAreShown(t *testing.T) {
 	}
 }
 
-// TestNoWordIsBroken uses the width of a small laptop: words, figures and flags must not be split,
+// TestWords_AreNotSplit uses the width of a small laptop: words, figures and flags must not be split,
 // because split ones are hard to read and to search.
-func TestNoWordIsBroken(t *testing.T) {
+func TestWords_AreNotSplit(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {
 		if r.URL.Path == "/info" {
@@ -235,10 +235,10 @@ const brokenWords = `(() => {
 	return [...new Set(broken)];
 })()`
 
-// TestAgentThatDoesNotTakeIsSaidFirst checks that nothing is green while payloads wait for an agent
+// TestSummary_FailingAgent checks that nothing is green while payloads wait for an agent
 // that responds with 503, although nothing is lost, and that everything is green again once it accepts
 // them.
-func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
+func TestSummary_FailingAgent(t *testing.T) {
 	t.Parallel()
 	var well atomic.Bool
 	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {
@@ -268,9 +268,9 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestSaysHowADestinationOfOTLPDoes checks that a failing OTLP destination is reported above the
+// TestSummary_FailingOTLPDestination checks that a failing OTLP destination is reported above the
 // accounting, with its error message and a row about its requests, although every span is counted.
-func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
+func TestSummary_FailingOTLPDestination(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
@@ -302,8 +302,8 @@ func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestSaysThatTheDaemonBeforeWasKilled puts the recovery file of a killed daemon next to the socket.
-func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
+// TestSummary_PreviousDaemonKilled puts the recovery file of a killed daemon next to the socket.
+func TestSummary_PreviousDaemonKilled(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "page")
 	if err != nil {
@@ -324,8 +324,8 @@ func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	b.expectNoComplaints()
 }
 
-// TestSaysWhenItIsOutOfDate stops the daemon and starts it again.
-func TestSaysWhenItIsOutOfDate(t *testing.T) {
+// TestPage_OutOfDate stops the daemon and starts it again.
+func TestPage_OutOfDate(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
@@ -351,9 +351,9 @@ func TestSaysWhenItIsOutOfDate(t *testing.T) {
 	}
 }
 
-// TestFitsAndCanBeReached checks the page with each window width and preference: it is not wider than
+// TestPage_FitsAndIsAccessible checks the page with each window width and preference: it is not wider than
 // the window, and a keyboard and a screen reader can use it.
-func TestFitsAndCanBeReached(t *testing.T) {
+func TestPage_FitsAndIsAccessible(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
@@ -424,8 +424,8 @@ const cutLinks = `[...document.querySelectorAll("nav a")].filter((e) => {
 	return at.left < Math.max(list.left, 0) - 1 || at.right > Math.min(list.right, innerWidth) + 1;
 }).map((e) => e.textContent)`
 
-// TestRequestsComeFirst checks the order of the sections, and that internals are folded.
-func TestRequestsComeFirst(t *testing.T) {
+// TestSections_RequestsComeFirst checks the order of the sections, and that internals are folded.
+func TestSections_RequestsComeFirst(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
@@ -445,9 +445,9 @@ func TestRequestsComeFirst(t *testing.T) {
 	}
 }
 
-// TestSaysWhatIsLost uses an agent that refuses every payload: the first sentence reports the loss, a
+// TestSummary_LostSpans uses an agent that refuses every payload: the first sentence reports the loss, a
 // row shows the reason and a remedy, and the last flushes quote the agent.
-func TestSaysWhatIsLost(t *testing.T) {
+func TestSummary_LostSpans(t *testing.T) {
 	t.Parallel()
 	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {
 		if r.URL.Path == "/info" {

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// TestDistIsSigned checks a release built with SIGN_KEY, in the directory DIST, with the key file
+// TestDist_IsSigned checks a release built with SIGN_KEY, in the directory DIST, with the key file
 // PUBLIC_KEY: each file verifies, the provenance lists all other files, and no promised file is
 // missing.
-func TestDistIsSigned(t *testing.T) {
+func TestDist_IsSigned(t *testing.T) {
 	dir := os.Getenv("DIST")
 	public := readPublic(t, os.Getenv("PUBLIC_KEY"))
 	all, err := filepath.Glob(filepath.Join(dir, "spanstatsd_*"))

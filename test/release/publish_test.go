@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestPublishBringsEverything runs deploy/publish.sh with fake programs that record their arguments. It
+// TestPublish_IsComplete runs deploy/publish.sh with fake programs that record their arguments. It
 // must publish the image, the chart, and each file of `make dist`, with the changelog section of the
 // version.
-func TestPublishBringsEverything(t *testing.T) {
+func TestPublish_IsComplete(t *testing.T) {
 	dir := t.TempDir()
 	programs, told := filepath.Join(dir, "programs"), filepath.Join(dir, "told")
 	for _, path := range []string{programs, filepath.Join(dir, "dist")} {
@@ -77,8 +77,8 @@ func TestPublishBringsEverything(t *testing.T) {
 	}
 }
 
-// TestTheChangelogHasTheChartsVersion: the chart has the version of the next release.
-func TestTheChangelogHasTheChartsVersion(t *testing.T) {
+// TestChangelog_HasVersionOfChart: the chart has the version of the next release.
+func TestChangelog_HasVersionOfChart(t *testing.T) {
 	chart, err := os.ReadFile("../../deploy/helm/spanstatsd/Chart.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -20,4 +20,4 @@ cmp "$room/one/dist/SHA256SUMS" "$room/another/and/deeper/dist/SHA256SUMS"
 cat "$room/one/dist/SHA256SUMS"
 echo "both builds gave the same bytes"
 cd test/release
-DIST=$room/another/and/deeper/dist PUBLIC_KEY=$room/public.pem $GO test -count=1 -tags dist -run '^TestDistIsSigned$' .
+DIST=$room/another/and/deeper/dist PUBLIC_KEY=$room/public.pem $GO test -count=1 -tags dist -run '^TestDist_IsSigned$' .

@@ -123,9 +123,9 @@ func checkProvenance(t *testing.T, file string, public *ecdsa.PublicKey, files [
 	}
 }
 
-// TestSignedFilesVerify checks that files and their provenance, signed with keys in cosign's format,
+// TestSign_FilesVerify checks that files and their provenance, signed with keys in cosign's format,
 // verify with sigstore's library, and that modified ones do not.
-func TestSignedFilesVerify(t *testing.T) {
+func TestSign_FilesVerify(t *testing.T) {
 	sign := program(t)
 	for name, isEncrypted := range map[string]bool{"a key of cosign": true, "a key in the open": false} {
 		t.Run(name, func(t *testing.T) {
@@ -173,8 +173,8 @@ func TestSignedFilesVerify(t *testing.T) {
 	}
 }
 
-// TestProvenanceIsReproducible checks that the same files result in the same bytes.
-func TestProvenanceIsReproducible(t *testing.T) {
+// TestProvenance_IsReproducible checks that the same files result in the same bytes.
+func TestProvenance_IsReproducible(t *testing.T) {
 	sign, dir := program(t), t.TempDir()
 	file := filepath.Join(dir, "a")
 	if err := os.WriteFile(file, []byte("a"), 0o600); err != nil {
@@ -194,8 +194,8 @@ func TestProvenanceIsReproducible(t *testing.T) {
 	}
 }
 
-// TestSignSaysWhatIsWrong checks the error messages for invalid keys.
-func TestSignSaysWhatIsWrong(t *testing.T) {
+// TestSign_InvalidKeys checks the error messages for invalid keys.
+func TestSign_InvalidKeys(t *testing.T) {
 	sign := program(t)
 	key, _ := newKey(t, true)
 	for name, test := range map[string]struct{ key, password, want string }{

@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
-// TestTheJudgeCanSayNo checks sequential histories that a ring of two slots can't have, and one that it
+// TestJudge_RejectsImpossibleHistories checks sequential histories that a ring of two slots can't have, and one that it
 // can have.
-func TestTheJudgeCanSayNo(t *testing.T) {
+func TestJudge_RejectsImpossibleHistories(t *testing.T) {
 	type step struct {
 		operation
 		result ring.Result

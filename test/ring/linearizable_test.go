@@ -109,7 +109,7 @@ func end(h *history, s scenario, p int, c *ring.Claim[slot], id uint32, dice *ra
 	h.add(p, operation{act: publish, id: id}, 0, from, h.tick())
 }
 
-func TestHistoriesAreLinearizable(t *testing.T) {
+func TestHistories_AreLinearizable(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			var full, operations int

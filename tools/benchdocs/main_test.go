@@ -43,7 +43,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-func TestMarkersOutOfOrder(t *testing.T) {
+func TestMarkers_OutOfOrder(t *testing.T) {
 	for _, text := range []string{
 		"<!-- end -->\n", "<!-- make a -->\n",
 		"<!-- make a -->\n<!-- make b -->\n<!-- end -->\n",

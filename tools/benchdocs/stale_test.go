@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestCommitsOfTables(t *testing.T) {
+func TestTables_Commits(t *testing.T) {
 	got, err := commitsOf(`<!-- make bench-one -->
 | a |
 
@@ -28,9 +28,9 @@ func TestCommitsOfTables(t *testing.T) {
 	}
 }
 
-// TestWhatATableMeasuresIsThere: for each table of the documents, the measured packages are
+// TestTables_MeasuredPackagesExist: for each table of the documents, the measured packages are
 // listed, and they exist.
-func TestWhatATableMeasuresIsThere(t *testing.T) {
+func TestTables_MeasuredPackagesExist(t *testing.T) {
 	t.Chdir("../..")
 	text, err := os.ReadFile("docs/benchmarks.md")
 	if err != nil {
@@ -53,9 +53,9 @@ func TestWhatATableMeasuresIsThere(t *testing.T) {
 	}
 }
 
-// TestATableIsStaleOnceItsRoomsChange: a table is stale after a change of a package that it
+// TestTables_StaleAfterChange: a table is stale after a change of a package that it
 // measures, but not after a change of another package or of tests.
-func TestATableIsStaleOnceItsRoomsChange(t *testing.T) {
+func TestTables_StaleAfterChange(t *testing.T) {
 	t.Chdir(t.TempDir())
 	git := func(args ...string) string {
 		t.Helper()

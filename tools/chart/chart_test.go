@@ -10,9 +10,9 @@ import (
 
 const chart = "../../deploy/helm/spanstatsd"
 
-// TestTheTableIsThatOfTheSchema: the README is up to date with the schema. If this fails, run
+// TestTable_MatchesSchema: the README is up to date with the schema. If this fails, run
 // `make chart-readme`.
-func TestTheTableIsThatOfTheSchema(t *testing.T) {
+func TestTable_MatchesSchema(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(chart, "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -26,8 +26,8 @@ func TestTheTableIsThatOfTheSchema(t *testing.T) {
 	}
 }
 
-// TestEachValueIsDescribed: the error names a value without a description.
-func TestEachValueIsDescribed(t *testing.T) {
+// TestValues_AreDescribed: the error names a value without a description.
+func TestValues_AreDescribed(t *testing.T) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{
 		"values.yaml":        "a: 1\nb:\n  c: [x]\n",

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestTheListFitsTheTests: the document lists the promised number of faults without duplicates,
+// TestList_MatchesTests: the document lists the promised number of faults without duplicates,
 // and each of them names an existing test.
-func TestTheListFitsTheTests(t *testing.T) {
+func TestList_MatchesTests(t *testing.T) {
 	faults, err := readFaults("../..", "")
 	if err != nil {
 		t.Fatal(err)
@@ -79,9 +79,9 @@ func repository(t *testing.T, rows string) string {
 
 const goodRow = "| a fault | a promise | `room TestGood/a_b` |\n"
 
-// TestEachPromiseGetsItsVerdict: a passed, a failed and a missing test each get their verdict.
+// TestVerdicts: a passed, a failed and a missing test each get their verdict.
 // The command succeeds only if all tests passed.
-func TestEachPromiseGetsItsVerdict(t *testing.T) {
+func TestVerdicts(t *testing.T) {
 	for what, c := range map[string]struct {
 		rows, says string
 		broken     bool
@@ -102,8 +102,8 @@ func TestEachPromiseGetsItsVerdict(t *testing.T) {
 	}
 }
 
-// TestAWrongListIsRefused: an invalid list is an error with its own exit code.
-func TestAWrongListIsRefused(t *testing.T) {
+// TestList_InvalidIsRejected: an invalid list is an error with its own exit code.
+func TestList_InvalidIsRejected(t *testing.T) {
 	for _, rows := range []string{"", "| only | two |\n", "| f | p | `TestWithoutFolder` |\n"} {
 		var out strings.Builder
 		if err := run(repository(t, rows), "", &out); err == nil || errors.Is(err, errBroken) {

@@ -66,8 +66,8 @@ func files(t *testing.T, archive io.Reader) map[string][]byte {
 	}
 }
 
-// TestSameBytes: the image does not depend on the folder or the umask of a build.
-func TestSameBytes(t *testing.T) {
+// TestImage_IsReproducible: the image does not depend on the folder or the umask of a build.
+func TestImage_IsReproducible(t *testing.T) {
 	if !bytes.Equal(build(t, place(t, 0o755)), build(t, place(t, 0o700))) {
 		t.Error("two builds of the same files differ")
 	}
@@ -125,8 +125,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestUnknownStepsAreRefused: an unknown step is an error, and not ignored.
-func TestUnknownStepsAreRefused(t *testing.T) {
+// TestSteps_UnknownIsRejected: an unknown step is an error, and not ignored.
+func TestSteps_UnknownIsRejected(t *testing.T) {
 	for _, step := range []string{
 		"RUN make", "FROM debian", "COPY a b /c", "COPY a relative", "ARG OTHER",
 		"COPY --chown=1 a /b", "ADD a /b",

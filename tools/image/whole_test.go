@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestAnotherTarUnpacksTheWholeLayer: the archive contains the copied files completely. The
+// TestLayer_SystemTarUnpacks: the archive contains the copied files completely. The
 // test unpacks it with the system's tar, because Go's tar reader accepts a layer without a
 // trailer.
-func TestAnotherTarUnpacksTheWholeLayer(t *testing.T) {
+func TestLayer_SystemTarUnpacks(t *testing.T) {
 	dir := place(t, 0o755)
 	program := bytes.Repeat([]byte("a program whose last block is not full. "), 1000)
 	for _, name := range []string{"program-amd64", "program-arm64"} {

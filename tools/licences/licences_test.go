@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestTheLicencesOfWhatIsLinkedStandInTheRepository: THIRD_PARTY_LICENSES in the repository is
+// TestLicences_AreUpToDate: THIRD_PARTY_LICENSES in the repository is
 // up to date with the linked modules and their versions. Every archive and the image contain
 // that file.
-func TestTheLicencesOfWhatIsLinkedStandInTheRepository(t *testing.T) {
+func TestLicences_AreUpToDate(t *testing.T) {
 	var want bytes.Buffer
 	if err := write(&want, ".."); err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func TestTheLicencesOfWhatIsLinkedStandInTheRepository(t *testing.T) {
 	}
 }
 
-// TestAModuleWithoutTermsIsAnError: a module without a licence file needs a manual check.
-func TestAModuleWithoutTermsIsAnError(t *testing.T) {
+// TestLicences_MissingIsAnError: a module without a licence file needs a manual check.
+func TestLicences_MissingIsAnError(t *testing.T) {
 	directory := t.TempDir()
 	for _, name := range []string{"README.md", "licence_test.go", "LICENSES.go"} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte("text"), 0o600); err != nil {

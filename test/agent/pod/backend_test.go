@@ -39,7 +39,7 @@ func statistics(t *testing.T, groups ...*pb.ClientGroupedStats) []byte {
 	return body.Bytes()
 }
 
-func TestBackendCounts(t *testing.T) {
+func TestBackend_Counts(t *testing.T) {
 	const yes, no = pb.Trilean_TRUE, pb.Trilean_FALSE
 	var b backend
 	body := statistics(
@@ -83,7 +83,7 @@ func TestBackendCounts(t *testing.T) {
 	}
 }
 
-func TestBackendSaysWhatItCannotRead(t *testing.T) {
+func TestBackend_ReportsUnreadable(t *testing.T) {
 	for _, path := range []string{"/api/v0.2/stats", "/api/v0.2/traces"} {
 		var b backend
 		send(t, &b, path, []byte("no such thing"))

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestBillInSlices checks that ten seconds of load have the same bill whether or not they are divided
+// TestBill_InSlices checks that ten seconds of load have the same bill whether or not they are divided
 // into slices. The bill contains all work that the pod defers to the slices of other sides or does
 // periodically, but only ten of the fifty seconds of idle usage.
-func TestBillInSlices(t *testing.T) {
+func TestBill_InSlices(t *testing.T) {
 	const ticks, load, left, flush = 1000, 20000, 3000, 5000 // in µs
 	var all []spent
 	want := 0.0
@@ -45,7 +45,7 @@ func TestBillInSlices(t *testing.T) {
 	}
 }
 
-func TestBillOfOneWay(t *testing.T) {
+func TestBill_OfOneWay(t *testing.T) {
 	all := []spent{{own: true, seconds: 1, cpu: parts{App: 3}}, {own: true, seconds: 2, cpu: parts{App: 4}}}
 	if got := bill(all); got != (parts{App: 7}) {
 		t.Errorf("%+v", got)

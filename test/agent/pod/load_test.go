@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestLoadSendsEachRequestOnce(t *testing.T) {
+func TestLoad_SendsEachRequestOnce(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-func TestWindowsAdd(t *testing.T) {
+func TestWindows_Add(t *testing.T) {
 	w := window{2, 1, time.Second, []time.Duration{3, 5}}
 	w.add(window{3, 1, time.Minute, []time.Duration{1, 4, 6}})
 	if w.requests != 5 || w.failed != 2 || w.lasted != time.Second+time.Minute ||

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestEveryRequestIsCounted makes a short run and checks that each request of a Go pod is counted once
+// TestTurn_EveryRequestIsCounted makes a short run and checks that each request of a Go pod is counted once
 // in every way.
-func TestEveryRequestIsCounted(t *testing.T) {
+func TestTurn_EveryRequestIsCounted(t *testing.T) {
 	at := places{built: t.TempDir()}
 	build(t, ".", at.built, "./agent", "./apps/goshop")
 	build(t, "../../..", at.built, "./cmd/spanstatsd")

@@ -9,9 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// TestEachContainerKeepsItsOwn has two daemons serve three tracers in different containers that are
+// TestContainers_StaySeparate has two daemons serve three tracers in different containers that are
 // otherwise identical. The agent must see three containers, each with the spans of its tracer.
-func TestEachContainerKeepsItsOwn(t *testing.T) {
+func TestContainers_StaySeparate(t *testing.T) {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	first := startDaemon(t, at.path("spans-1"), "unix://"+o.Socket)

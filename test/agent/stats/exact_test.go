@@ -23,10 +23,10 @@ func rounds() int {
 	return 1
 }
 
-// TestTheAgentCountsTheSame checks that the client and the daemon turn random traces into the same
+// TestAgent_SameStatistics checks that the client and the daemon turn random traces into the same
 // statistics as the agent's own concentrator, also with an additional OTLP destination, for which
 // durations are counted in finer bins. The OTLP histograms are compared with the spans.
-func TestTheAgentCountsTheSame(t *testing.T) {
+func TestAgent_SameStatistics(t *testing.T) {
 	for range rounds() {
 		seed := rand.Uint64()
 		for _, withOTLP := range []bool{false, true} {

@@ -10,10 +10,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// TestTracersHearWhatTheAgentWants checks that tracers receive the features of the real agent, and
+// TestFeatures_ReachClients checks that tracers receive the features of the real agent, and
 // receive them again after a configuration change, which the daemon notices by the state in the agent's
 // responses.
-func TestTracersHearWhatTheAgentWants(t *testing.T) {
+func TestFeatures_ReachClients(t *testing.T) {
 	t.Parallel()
 	at := here(t)
 	socket := at.path("agent")
@@ -45,9 +45,9 @@ func awaitFeatures(c *client.Client, are func(client.Features) bool) {
 	}
 }
 
-// TestDowngradeAndRecovery uses an agent without the endpoint, as after a downgrade. Tracers are
+// TestAgent_DowngradeAndUpgrade uses an agent without the endpoint, as after a downgrade. Tracers are
 // notified to stop, spans that still arrive are counted, and an upgrade is noticed without a restart.
-func TestDowngradeAndRecovery(t *testing.T) {
+func TestAgent_DowngradeAndUpgrade(t *testing.T) {
 	for name, kind := range map[string]trouble{
 		"neither endpoint nor info":    absent,
 		"an info without the endpoint": unlisted,

@@ -108,10 +108,10 @@ var words = map[string]func(t *testing.T, socket string, all ptrace.Traces) erro
 	},
 }
 
-// TestTheAgentCountsOTLPTheSame checks that random OTLP requests, in each encoding and transport,
+// TestOTLP_SameStatistics checks that random OTLP requests, in each encoding and transport,
 // result in the same statistics through the daemon as with the agent's own receiver and concentrator,
 // for each group and bin.
-func TestTheAgentCountsOTLPTheSame(t *testing.T) {
+func TestOTLP_SameStatistics(t *testing.T) {
 	for name, export := range words {
 		for range rounds() {
 			seed := rand.Uint64()
@@ -172,9 +172,9 @@ func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, pt
 	return true
 }
 
-// TestTheAgentBehindIsToldWhatIsCounted checks that the downstream agent does not count resources that
+// TestOTLP_MarkerReachesAgent checks that the downstream agent does not count resources that
 // have the counted marker, even over gRPC, where the agent reads no counted header.
-func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
+func TestOTLP_MarkerReachesAgent(t *testing.T) {
 	for _, reading := range []string{"datadog", "otel"} {
 		for mark, again := range map[string]bool{"attribute": false, "header": true} {
 			t.Run(reading+", "+mark, func(t *testing.T) {
@@ -207,9 +207,9 @@ func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
 	}
 }
 
-// TestTheAgentReadsNoHeaderOfGRPC checks the reason for the marker attribute: gRPC metadata names are
+// TestOTLP_AgentReadsNoGRPCHeader checks the reason for the marker attribute: gRPC metadata names are
 // lower case, and the agent looks for other names.
-func TestTheAgentReadsNoHeaderOfGRPC(t *testing.T) {
+func TestOTLP_AgentReadsNoGRPCHeader(t *testing.T) {
 	at := here(t)
 	address, edit := takingOTLP(t)
 	o := startOracle(t, at.path("agent"), edit)

@@ -10,7 +10,7 @@ import (
 
 // A payload that the real agent refuses is given up immediately, with its reason, and kept with the
 // agent's response.
-func TestRefusedPayloadIsKept(t *testing.T) {
+func TestRefusedPayload_IsKept(t *testing.T) {
 	t.Parallel()
 	at := here(t)
 	o := startOracle(t, at.path("agent"), func(conf *config.AgentConfig) { conf.MaxRequestBytes = 200 })

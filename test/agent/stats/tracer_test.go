@@ -12,11 +12,11 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 )
 
-// TestATracerCountsTheSame covers the labels that are empty in the agent's own statistics but not in a
+// TestTracer_SameStatistics covers the labels that are empty in the agent's own statistics but not in a
 // tracer's: HTTP method, HTTP endpoint, and additional tags. It compares the payloads that the daemon
 // writes, bucket by bucket, with the concentrator that tracers link, which is also part of the agent's
 // code.
-func TestATracerCountsTheSame(t *testing.T) {
+func TestTracer_SameStatistics(t *testing.T) {
 	for range rounds() {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

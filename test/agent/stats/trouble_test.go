@@ -10,10 +10,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestTheAgentCountsNothingTwice checks that the real agent counts each payload at most once, whatever
+// TestAgent_CountsNothingTwice checks that the real agent counts each payload at most once, whatever
 // disruption it meets. If the daemon can't know whether the agent has counted it, the daemon reports it
 // as ambiguous. Afterwards everything works again.
-func TestTheAgentCountsNothingTwice(t *testing.T) {
+func TestAgent_CountsNothingTwice(t *testing.T) {
 	for name, row := range map[string]struct {
 		trouble trouble
 		passes  bool   // ends by itself, so that the daemon retries until then
@@ -85,9 +85,9 @@ func (f *front) await(n int) {
 	}
 }
 
-// TestTheAgentIsReplaced stops the agent and starts another one on the same path, as in an upgrade.
+// TestAgent_IsReplaced stops the agent and starts another one on the same path, as in an upgrade.
 // Payloads in the meantime must wait and arrive once.
-func TestTheAgentIsReplaced(t *testing.T) {
+func TestAgent_IsReplaced(t *testing.T) {
 	t.Parallel()
 	at := here(t)
 	socket := at.path("agent")
@@ -123,7 +123,7 @@ func TestTheAgentIsReplaced(t *testing.T) {
 
 // SIGTERM with an agent that is unreachable or does not respond ends the daemon within its grace
 // period, and the last log line contains the number of lost spans.
-func TestStopWhileTheAgentIsAway(t *testing.T) {
+func TestStop_AgentUnavailable(t *testing.T) {
 	for name, listens := range map[string]bool{"nobody listens": false, "who listens is silent": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

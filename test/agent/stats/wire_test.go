@@ -19,7 +19,7 @@ import (
 )
 
 // The request is like a tracer's: method, path, body and headers.
-func TestTheRequestIsATracers(t *testing.T) {
+func TestRequest_LikeTracers(t *testing.T) {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.Socket)
@@ -127,7 +127,7 @@ func names(t *testing.T, body []byte) map[string]bool {
 }
 
 // The agent's decoder reads the golden payloads in the same way as the daemon's.
-func TestGoldenPayloadsAreTheAgents(t *testing.T) {
+func TestGoldenPayloads_ReadByAgent(t *testing.T) {
 	files, err := filepath.Glob("../../../internal/export/agent/testdata/*.msgpack")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("golden payloads: %v, %v", files, err)

@@ -108,8 +108,8 @@ func (p *pair) groupsOfTracer(t *testing.T, sameBins bool) (groups map[string]gr
 	return theirs
 }
 
-// TestGoLabels compares with dd-trace-go.
-func TestGoLabels(t *testing.T) {
+// TestGo_Labels compares with dd-trace-go.
+func TestGo_Labels(t *testing.T) {
 	for _, s := range []setting{{protocol: "0.4", labels: true}, {protocol: "1.0", labels: true}} {
 		t.Run(s.String(), func(t *testing.T) {
 			for _, variable := range append(labelVariables(t, s),

@@ -68,9 +68,9 @@ func TestJava(t *testing.T) {
 	}
 }
 
-// TestJavaMeasured counts spans without a type. In v0.5 bodies they are left to the agent. In v1.0
+// TestJava_Measured counts spans without a type. In v0.5 bodies they are left to the agent. In v1.0
 // bodies the agent does not see that they are measured.
-func TestJavaMeasured(t *testing.T) {
+func TestJava_Measured(t *testing.T) {
 	shop := javaShop("measured")
 	shop.counted += 800
 	t.Run("0.4", func(t *testing.T) { shop.test(t, setting{protocol: "0.4"}) })
@@ -80,19 +80,19 @@ func TestJavaMeasured(t *testing.T) {
 	t.Run("1.0", func(t *testing.T) { shop.test(t, setting{protocol: "1.0"}) })
 }
 
-func TestPythonLabels(t *testing.T) {
+func TestPython_Labels(t *testing.T) {
 	for _, protocol := range []string{"0.4", "0.5"} {
 		t.Run(protocol, func(t *testing.T) { pythonShop().testLabels(t, setting{protocol: protocol}) })
 	}
 }
 
-func TestNodeLabels(t *testing.T) {
+func TestNode_Labels(t *testing.T) {
 	for _, protocol := range []string{"0.4", "0.5"} {
 		t.Run(protocol, func(t *testing.T) { nodeShop().testLabels(t, setting{protocol: protocol}) })
 	}
 }
 
-func TestJavaLabels(t *testing.T) {
+func TestJava_Labels(t *testing.T) {
 	for _, s := range []setting{
 		{protocol: "0.4", renames: true},
 		{protocol: "0.4"},

@@ -11,9 +11,9 @@ import (
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// TestBrokenBodiesAreLeftToTheAgent flips, removes and repeats bytes of bodies. The counter must not
+// TestBody_MalformedIsLeftToAgent flips, removes and repeats bytes of bodies. The counter must not
 // accept a body that the agent would refuse, and must count the accepted ones like the agent.
-func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
+func TestBody_MalformedIsLeftToAgent(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)
 	for format, write := range formats {

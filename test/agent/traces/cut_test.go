@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestWhatIsLeftOfABodyIsToTheAgentWhatItWas removes unsampled traces from random v1.0 bodies. The
+// TestBody_RemovedTracesLeaveRestUnchanged removes unsampled traces from random v1.0 bodies. The
 // agent must read the same facts and the same remaining traces, with each string at its original
 // number.
-func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
+func TestBody_RemovedTracesLeaveRestUnchanged(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(10, 77))
 	c, policy := dd.NewCounter(), agentPolicy(t, makeOracle().conf)
 	cuts, saved, left := 0, 0, 0

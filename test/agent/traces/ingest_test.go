@@ -229,8 +229,8 @@ func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 	return spans
 }
 
-// TestSpansAreTranslatedAsTheAgentsIngestDoes compares the spans of each sender.
-func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
+// TestOTLP_TranslatedLikeAgent compares the spans of each sender.
+func TestOTLP_TranslatedLikeAgent(t *testing.T) {
 	c, spans := newTranslated(t, makeOracle()), 0
 	for seed := range uint64(400) {
 		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)),
@@ -269,10 +269,10 @@ func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[st
 	return o.totals(t)
 }
 
-// TestRequestsOfOTLPAreCountedAsByTheAgent checks that, from the bytes of random requests to groups,
+// TestOTLP_CountedLikeAgent checks that, from the bytes of random requests to groups,
 // the daemon's translator and counter have the same result as the agent's ingest, processing and
 // concentrator.
-func TestRequestsOfOTLPAreCountedAsByTheAgent(t *testing.T) {
+func TestOTLP_CountedLikeAgent(t *testing.T) {
 	o := makeOracle()
 	c, since, groups, left := newTranslated(t, o), time.Unix(1_789_999_000, 0), 0, 0
 	for seed := range uint64(500) {

@@ -54,9 +54,9 @@ func labelsOf(g *pb.ClientGroupedStats) string {
 	})
 }
 
-// TestTracerLabelsAreTheConcentrators checks that, with tracer labels, the daemon counts a span of
+// TestTracerLabels_SameAsConcentrator checks that, with tracer labels, the daemon counts a span of
 // dd-trace-go if the tracer's concentrator counts it, and under the same labels.
-func TestTracerLabelsAreTheConcentrators(t *testing.T) {
+func TestTracerLabels_SameAsConcentrator(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(21, 7))
 	policy, ok := dd.NewPolicy(peerKeys, rules.Kinds, nil,
 		dd.Labels{OfTracer: true, AdditionalTags: additionalKeys})

@@ -158,12 +158,12 @@ func differ(a, b *ddsketch.DDSketch) string {
 	return ""
 }
 
-// TestAgentSeesTheSameOfWorkers sends the client-computed statistics of sixteen processes of a service
+// TestAgent_SameOutputForMergedStats sends the client-computed statistics of sixteen processes of a service
 // to one agent through the daemon, which merges them, and to another agent directly. Both agents must
 // produce the same output for each group, second and bin. If an agent receives a group in a single
 // payload, it forwards the sketch with its original mapping, and otherwise converts it, so sketches
 // with different mappings are compared after the agent's conversion.
-func TestAgentSeesTheSameOfWorkers(t *testing.T) {
+func TestAgent_SameOutputForMergedStats(t *testing.T) {
 	for name, langs := range map[string][]string{
 		"go": {"go"}, "java": {"java"}, "python": {"python"}, "mixed": {"go", "java", "python", "cubic"},
 	} {

@@ -109,8 +109,8 @@ func counted(t *testing.T, s *pb.Span, origin string) *pb.ClientGroupedStats {
 	return payloads[0].Stats[0].Stats[0]
 }
 
-// TestRulesAreTheAgents checks whether each span is counted, and each label.
-func TestRulesAreTheAgents(t *testing.T) {
+// TestRules_SameAsAgent checks whether each span is counted, and each label.
+func TestRules_SameAsAgent(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 10))
 	eligible := 0
 	for range 30_000 {
@@ -145,8 +145,8 @@ func TestRulesAreTheAgents(t *testing.T) {
 	}
 }
 
-// TestPeersAreQuantizedAsByTheAgent checks lists of hosts, including long ones.
-func TestPeersAreQuantizedAsByTheAgent(t *testing.T) {
+// TestPeers_QuantizedLikeAgent checks lists of hosts, including long ones.
+func TestPeers_QuantizedLikeAgent(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 11))
 	for range 200_000 {
 		host := randomHost(rnd)
@@ -161,8 +161,8 @@ func TestPeersAreQuantizedAsByTheAgent(t *testing.T) {
 	}
 }
 
-// TestTopLevelAsTheAgentFindsIt checks random traces, including incomplete ones.
-func TestTopLevelAsTheAgentFindsIt(t *testing.T) {
+// TestTopLevel_SameAsAgent checks random traces, including incomplete ones.
+func TestTopLevel_SameAsAgent(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 12))
 	for range 20_000 {
 		n := 1 + rnd.IntN(pick(rnd, 4, 12, 60))

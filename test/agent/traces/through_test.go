@@ -134,10 +134,10 @@ func (s *sent) to(t *testing.T, client *http.Client) (answer string) {
 	return fmt.Sprintf("%d %s", resp.StatusCode, text)
 }
 
-// TestAgentSeesTheSame sends the same requests to one agent through the daemon and to another one
+// TestAgent_SameOutputForTraces sends the same requests to one agent through the daemon and to another one
 // directly. Their output must be equal for each group, whether the daemon counted a request or left it
 // to the agent.
-func TestAgentSeesTheSame(t *testing.T) {
+func TestAgent_SameOutputForTraces(t *testing.T) {
 	through, direct := startAgent(t), startAgent(t)
 	d, socket := startDaemon(t, through)
 	clients := [2]*http.Client{clientOf(t, socket), clientOf(t, direct.Socket)}

@@ -102,9 +102,9 @@ func withinOneBucket(compare func()) {
 	}
 }
 
-// TestBodiesAreCountedAsByTheAgent checks random traces in every format. For each group and bucket, the
+// TestBody_CountedLikeAgent checks random traces in every format. For each group and bucket, the
 // counter must have the same result as the agent's concentrator.
-func TestBodiesAreCountedAsByTheAgent(t *testing.T) {
+func TestBody_CountedLikeAgent(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)
 	for format, write := range formats {

@@ -92,10 +92,10 @@ func unsampled(requests []ptrace.Traces) (all []ptrace.Traces) {
 	return all
 }
 
-// TestTheConnectorCountsTheSame sends random requests over each protocol in turn. Calls are compared
+// TestConnector_SameCounts sends random requests over each protocol in turn. Calls are compared
 // with the connector's calls. Histograms are compared with those of the connector for unsampled spans,
 // since the daemon's histograms count each received span once.
-func TestTheConnectorCountsTheSame(t *testing.T) {
+func TestConnector_SameCounts(t *testing.T) {
 	d := startDaemon(t, "--otlp-dimensions=all,peer.service,server.address") // of every kind, as the connector
 	s := newSender(t, d)
 	r := rand.New(rand.NewPCG(23, 1))
@@ -137,7 +137,7 @@ func compare(name string, ours, theirs, calls *series) string {
 	case ours.calls != calls.calls:
 		return fmt.Sprintf("%d calls, and the connector has %d", ours.calls, calls.calls)
 	case strings.Contains(name, mixed):
-		ours.seconds = theirs.seconds // see TestWhatDiffersByDesign
+		ours.seconds = theirs.seconds // see TestConnector_DocumentedDifferences
 	}
 	return ours.differs(theirs)
 }

@@ -174,8 +174,8 @@ func (all allSeries) seen(number int) string {
 	return "nothing"
 }
 
-// TestWhatDiffersByDesign checks each row of the table in docs/semantics.md.
-func TestWhatDiffersByDesign(t *testing.T) {
+// TestConnector_DocumentedDifferences checks each row of the table in docs/semantics.md.
+func TestConnector_DocumentedDifferences(t *testing.T) {
 	d := startDaemon(t)
 	s := newSender(t, d)
 	var requests []ptrace.Traces

@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// TestExportersOfACollectorAreCounted tests each compression that a Collector's exporter supports. The
+// TestExporters_EachCompression tests each compression that a Collector's exporter supports. The
 // exporter drops requests that are rejected with status 415.
-func TestExportersOfACollectorAreCounted(t *testing.T) {
+func TestExporters_EachCompression(t *testing.T) {
 	d := startDaemon(t)
 	http, grpc := otlphttpexporter.NewFactory(), otlpexporter.NewFactory()
 	random, spans := rand.New(rand.NewPCG(41, 15)), 0

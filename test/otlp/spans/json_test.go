@@ -35,9 +35,9 @@ func withHexIDs(t *testing.T, v any) {
 	}
 }
 
-// TestJSONIsReadAsTheLibraryReadsIt checks random requests as encoded by the library, with the IDs of
+// TestJSON_ReadLikeLibrary checks random requests as encoded by the library, with the IDs of
 // OTLP and with unknown fields.
-func TestJSONIsReadAsTheLibraryReadsIt(t *testing.T) {
+func TestJSON_ReadLikeLibrary(t *testing.T) {
 	for seed := range uint64(200) {
 		request := randomRequest(rand.New(rand.NewPCG(seed, 7)))
 		written, err := protojson.MarshalOptions{

@@ -190,7 +190,7 @@ func randomKeeper(rnd *rand.Rand) (k keeper) {
 	return k
 }
 
-func TestWhatGoesOnIsWhatThePlainSamplerLeaves(t *testing.T) {
+func TestSampling_SameAsPlainSampler(t *testing.T) {
 	c := otel.NewCounter()
 	for seed := range uint64(500) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -209,9 +209,9 @@ func FuzzKeep(f *testing.F) {
 	})
 }
 
-// TestASampleOfASampleIsTheSmallerOne checks that sampling twice, by one share and then by a smaller
+// TestSampling_TwiceIsSmallerShare checks that sampling twice, by one share and then by a smaller
 // one, has the same result and the same weights as sampling once by the smaller share.
-func TestASampleOfASampleIsTheSmallerOne(t *testing.T) {
+func TestSampling_TwiceIsSmallerShare(t *testing.T) {
 	once, then := otel.NewCounter(), otel.NewCounter()
 	for seed := range uint64(100) {
 		body := encode(t, randomRequest(rand.New(rand.NewPCG(seed, 6))))

@@ -110,7 +110,7 @@ func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
 	}
 }
 
-func TestWhatIsCountedSaysSo(t *testing.T) {
+func TestMark_CountedRequests(t *testing.T) {
 	c := otel.NewCounter()
 	for seed := range uint64(500) {
 		rnd := rand.New(rand.NewPCG(seed, 8))

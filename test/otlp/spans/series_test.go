@@ -232,9 +232,9 @@ func (s *sealing) exported(t *testing.T) map[string]*total {
 	return all
 }
 
-// TestTheSeriesAreTheConnectors checks that the spans of random requests, from the received bytes to
+// TestSeries_SameAsConnector checks that the spans of random requests, from the received bytes to
 // the exported bytes, result in the same series as in the connector.
-func TestTheSeriesAreTheConnectors(t *testing.T) {
+func TestSeries_SameAsConnector(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(11, 12))
 	want, sealing, c := map[string]*total{}, newSealing(), otel.NewCounter()
 	for range 40 {

@@ -221,7 +221,7 @@ func check(t testing.TB, c *otel.Counter, body []byte) {
 
 var policy = otel.NewPolicy(otel.Labels{})
 
-func TestTheWalkCountsWhatTheLibraryReads(t *testing.T) {
+func TestWalk_CountsLikeLibrary(t *testing.T) {
 	c := otel.NewCounter()
 	for seed := range uint64(500) {
 		check(t, c, encode(t, randomRequest(rand.New(rand.NewPCG(seed, 1)))))
