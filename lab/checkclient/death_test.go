@@ -87,7 +87,7 @@ func TestCrash_LostAndDuplicateSpans(t *testing.T) {
 			"what is new comes first",
 			[][]byte{asking(""), spansAt(1), spansAt(2), spansAt(3)},
 			[][]byte{asking("check-1"), spansAt(9), spansAt(3), ambiguous},
-			"a span comes before, or in the place of",
+			"a span comes before, or instead of",
 		},
 		{
 			"what is doubtful is not reported",

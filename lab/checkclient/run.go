@@ -165,8 +165,13 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		flush, err = wire.DecodeFlush(body)
 		e.add("id", flush.ID)
 		if err == nil {
-			flush.OK = !s.isDoomed() // the acknowledgement would settle the batches before it
+			flush.OK = !s.isDoomed()
 			defer s.answer(wire.AppendFlushAnswer(nil, &flush), "flush", "id", flush.ID, "ok", flush.OK)
+			if flush.OK && s.death != nil { // a daemon reports settled spans before it answers
+				defer s.answer(wire.AppendFeatures(nil, &wire.Announcement{
+					Features: s.config.Features, Settled: uint64(s.sums.spans),
+				}), "features", "settled", s.sums.spans)
+			}
 		}
 	case wire.TypeBye:
 		left = true // the daemon parses nothing after this
