@@ -80,7 +80,7 @@ demo: ## show the spans of a small web shop on their way to a mock agent, or wit
 # Modules tested by make test: the daemon's, the lab's, and the tests of the complete daemon.
 TESTED := . lab test/daemon
 
-test: ## test every change: each test of the daemon and of the lab once (6 minutes without a build cache, on two cores)
+test: ## test every change: each test of the daemon and of the lab once (10 minutes without a build cache, on two cores)
 	@$(if $(RACE),,echo "NOT RUN: the race detector, which needs a C compiler" >&2)
 	@set -e; for module in $(TESTED); do GO='$(GO)' RACE='$(RACE)' sh .ci/test $$module '$(PLAIN)'; done
 
