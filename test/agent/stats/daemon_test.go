@@ -139,7 +139,7 @@ func (d *daemon) stop() {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	<-d.end
 	_ = d.cmd.Wait() // the exit code has the result
-	if last := d.stopped(); last["balanced"] != true || last["held"] != 0.0 {
+	if last := d.stopped(); last["balanced"] != true || last["pending"] != 0.0 {
 		d.t.Errorf("the log says of the stop %v", last)
 	}
 }
