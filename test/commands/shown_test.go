@@ -12,7 +12,7 @@ import (
 // daemon, which must receive its span.
 func (r *reader) compile(b *block) {
 	r.t.Helper()
-	const program = "internal/sanitize_on_page"
+	const program = "internal/snippet"
 	dir := filepath.Join(clone, program)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		r.t.Fatal(err)
