@@ -19,11 +19,12 @@
 //
 // # Concurrency
 //
-// The state is in ordinary memory, and each change is written to the file with one system call, under a lock.
-// A kill stops all threads between two writes, and everything written remains. So the order of writes
-// determines what the next daemon can read, and each function with several writes documents it. In general, a
-// span is in the file before its cycle can be sealed, a cycle is in doubt before its first byte is sent, and it
-// is settled in the file before any client is notified.
+// The state is in ordinary memory, and each change is written to the file under a lock: with one system call, or,
+// for the number of spans that a connection has sent, with one store to the mapped file (File.store). A kill
+// stops all threads between two writes, and everything written remains. So the order of writes determines what
+// the next daemon can read, and each function with several writes documents it. In general, a span is in the
+// file before its cycle can be sealed, a cycle is in doubt before its first byte is sent, and it is settled in
+// the file before any client is notified.
 //
 // If the file can't be written, everything works, but the next daemon has no information, and clients get no
 // token.

@@ -8,11 +8,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"golang.org/x/sys/unix"
@@ -31,6 +34,7 @@ type Config struct {
 type File struct {
 	log    *slog.Logger
 	file   *os.File
+	mapped []byte // the file in memory, for store; nil if it can't be written
 	name   string // identifies the file among those of its socket; begins with the process ID
 	before predecessors
 
@@ -62,7 +66,7 @@ func Create(c Config) (*File, error) {
 	if err := tryLock(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock recovery file: %w", err), os.Remove(file.Name()), file.Close())
 	}
-	if err := allocate(file, Bytes(c.Connections)); err != nil {
+	if err := errors.Join(allocate(file, Bytes(c.Connections)), f.mapFile(Bytes(c.Connections))); err != nil {
 		f.fail(errors.Join(err, file.Truncate(0))) // other files may need the space
 	}
 	h := header{magic: magic, records: uint64(c.Connections), began: uint64(time.Now().UnixNano())}
@@ -112,6 +116,39 @@ func (f *File) write(at int64, part []byte) {
 	if err != nil {
 		f.fail(errors.Join(err, f.file.Truncate(0)))
 	}
+	stored()
+}
+
+// mapFile maps the file into memory. It opens the file once more, because mapped memory would keep the lock of
+// f.file after it is closed. The memory is released with the File: trackers can store after Remove.
+func (f *File) mapFile(bytes int) error {
+	file, err := os.OpenFile(f.file.Name(), os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("map recovery file: %w", err)
+	}
+	defer file.Close()
+	f.mapped, err = unix.Mmap(int(file.Fd()), 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map recovery file: %w", err)
+	}
+	runtime.AddCleanup(f, func(mapped []byte) { _ = unix.Munmap(mapped) }, f.mapped)
+	return nil
+}
+
+// store writes one word of the file like write, but without a system call, which would add 20 % to the cost of
+// a span: one word changes with each batch. If another process has truncated the file, the memory faults. That
+// counts as a failed write.
+func (f *File) store(at int64, word uint64) {
+	if f.isUnwritable.Load() {
+		return
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			f.fail(errors.Join(fmt.Errorf("store to recovery file: %v", fault), f.file.Truncate(0)))
+		}
+	}()
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[at])), word)
 	stored()
 }
 

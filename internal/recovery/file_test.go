@@ -206,39 +206,56 @@ func TestDirectory_RemovedIsNoCrash(t *testing.T) {
 
 // Another process truncates the file of a running daemon, which continues. The next one knows nothing of it.
 func TestFile_TruncatedWhileItsDaemonRuns(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	f := start(t, path, 0)
-	s := NewSettlementTracker(f)
-	if err := os.Truncate(pathOf(f), 0); err != nil {
-		t.Fatal(err)
-	}
-	for cycle := range uint64(3) {
-		f.Begin(cycle)
-		s.EnterCycle(cycle)
-		s.Receive(7)
-		f.Count(cycle, OTLP, 1)
-	}
-	f.Settle(0)
-	f.Settle(1)
-	if told := s.SettledUpTo(2); told != 14 {
-		t.Errorf("%d spans are settled, want 14", told)
-	}
-	kill(t, f)
-	next := start(t, path, 1)
-	defer func() { _ = next.Remove() }()
-	if all := next.Losses(); all.Unknown != 1 || all.Sum() != (Loss{}) {
-		t.Errorf("lost %+v", all)
+	for name, at := range map[string]uint64{"before the first cycle": 0, "before spans are received": 1} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s")
+			f := start(t, path, 0)
+			s := NewSettlementTracker(f)
+			truncate := func() {
+				if err := os.Truncate(pathOf(f), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if at == 0 {
+				truncate()
+			}
+			for cycle := range uint64(3) {
+				f.Begin(cycle)
+				s.EnterCycle(cycle)
+				if at > 0 && cycle == at {
+					truncate() // the next store is to memory beyond the end of the file
+				}
+				s.Receive(7)
+				f.Count(cycle, OTLP, 1)
+			}
+			f.Settle(0)
+			f.Settle(1)
+			if told := s.SettledUpTo(2); told != 14 {
+				t.Errorf("%d spans are settled, want 14", told)
+			}
+			kill(t, f)
+			next := start(t, path, 1)
+			defer func() { _ = next.Remove() }()
+			if all := next.Losses(); all.Unknown != 1 || all.Sum() != (Loss{}) {
+				t.Errorf("lost %+v", all)
+			}
+		})
 	}
 }
 
-// A file that does not fit into its directory takes no room there, and its daemon runs without it.
+// A file that does not fit into its directory takes no room there, and its daemon runs without it. The
+// limit on the size of a file stands for a full directory.
 func TestFile_ThatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip("mount a small directory: ", err)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 64 << 10, Max: limit.Max}); err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 			t.Error(err)
 		}
 	})
@@ -252,8 +269,8 @@ func TestFile_ThatDoesNotFit(t *testing.T) {
 	if told := s.SettledUpTo(1); told != 7 || s.Token() != "" {
 		t.Errorf("%d spans are settled, and the token is %q", told, s.Token())
 	}
-	if err := os.WriteFile(filepath.Join(dir, "other"), make([]byte, 60<<10), 0o600); err != nil {
-		t.Error(err)
+	if info, err := os.Stat(pathOf(f)); err != nil || info.Size() > 0 {
+		t.Errorf("the file takes room: %v, %v", info, err)
 	}
 	kill(t, f)
 	if err := start(t, path, 1).Remove(); err != nil {

@@ -116,8 +116,7 @@ func (s *SettlementTracker) Receive(spans uint64) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var encoded [wordBytes]byte
-	s.file.write(recordAt(s.slot)+receivedAt, appendWords(encoded[:0], s.received.Add(spans)))
+	s.file.store(recordAt(s.slot)+receivedAt, s.received.Add(spans))
 }
 
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
