@@ -75,13 +75,20 @@ func listening(t *testing.T, cmd *exec.Cmd) (*process, map[string]any) {
 // await reads the log up to a message.
 func (p *process) await(message string) map[string]any {
 	p.t.Helper()
-	for line := range p.lines {
-		if line["msg"] == message {
-			return line
+	late := time.After(endsWithin)
+	for {
+		select {
+		case line, isOpen := <-p.lines:
+			if !isOpen {
+				p.t.Fatalf("the daemon ended without saying %q", message)
+			}
+			if line["msg"] == message {
+				return line
+			}
+		case <-late:
+			p.t.Fatalf("waited for %s in vain: the daemon says %q", endsWithin, message)
 		}
 	}
-	p.t.Fatalf("the daemon ended without saying %q", message)
-	return nil
 }
 
 // endsWithin is far longer than a shutdown takes, even on a busy machine.
