@@ -491,7 +491,8 @@ func TestReplay_AfterBye(t *testing.T) {
 	}
 }
 
-func followBye(t *testing.T, isKilled bool) {
+// stoppedWithUnsettled returns a daemon that has said bye, and its client, whose 70 spans are not settled.
+func stoppedWithUnsettled(t *testing.T) (*fakeDaemon, *Client) {
 	d := newFakeDaemon(t)
 	d.settles, d.lives = true, newLives(1)
 	d.start()
@@ -501,6 +502,11 @@ func followBye(t *testing.T, isKilled bool) {
 		return d.spansSeen() == 70 && c.Stats().Unsettled == 70
 	})
 	d.stop()
+	return d, c
+}
+
+func followBye(t *testing.T, isKilled bool) {
+	d, c := stoppedWithUnsettled(t)
 	comes := 70
 	if isKilled {
 		d.lives.lives["life 0"].outcomes = []uint64{0, uint64(wire.Settled)}
@@ -525,15 +531,7 @@ func followBye(t *testing.T, isKilled bool) {
 func TestReplay_EarlierDaemonPending(t *testing.T) {
 	for name, isClosing := range map[string]bool{"it stays": false, "it closes": true} {
 		t.Run(name, func(t *testing.T) {
-			d := newFakeDaemon(t)
-			d.settles, d.lives = true, newLives(1)
-			d.start()
-			c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
-			c.Publish(numbered(1, 70))
-			eventually(t, "the daemon has all", func() bool {
-				return d.spansSeen() == 70 && c.Stats().Unsettled == 70
-			})
-			d.stop()
+			d, c := stoppedWithUnsettled(t)
 			asked, isKnown := 0, false
 			d.see(func() {
 				d.lives.lives["life 0"].outcomes = []uint64{0, uint64(wire.Settled)}
