@@ -19,7 +19,7 @@ type Sources struct {
 	Admit     *admit.Publishers
 	Aggregate *aggregate.Aggregator
 	Flush     *export.Flusher
-	Agent     *agent.Exporter  // nil if there is none
+	Agent     *agent.Exporter  // nil without an agent
 	Receivers []ReceiverSource // all receivers
 	APM       *datadog.Server  // for statistics that other receivers do not have; nil if disabled
 	OTLP      *otlp.Server     // for statistics that other receivers do not have; nil if disabled

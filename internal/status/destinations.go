@@ -132,8 +132,8 @@ func scrapedOf(d export.Destination, x *prometheus.Exporter) *Scraped {
 	return scraped
 }
 
-// lastScrape returns the time of the last scrape in seconds since the Unix epoch, or 0 if there was
-// none.
+// lastScrape returns the time of the last scrape in seconds since the Unix epoch, or 0 before
+// the first.
 func lastScrape(x *prometheus.Exporter) int64 {
 	if x == nil {
 		return 0

@@ -173,7 +173,7 @@ func (c *cycle) row(name uint64) *row {
 type Sealed struct{ cycle *cycle }
 
 // Of returns the exemplar of the spans that were counted under a key with one outcome. Its Span is
-// 0 if there is none.
+// 0 if no span was chosen.
 func (s Sealed) Of(key uint32, isError bool) Exemplar {
 	if s.cycle != nil {
 		if r := s.cycle.find(nameOf(key, isError)); r != nil {
