@@ -106,19 +106,27 @@ func (d *Daemon) newComponents(config Config) (err error) {
 	config.Ingest.Interval = config.Aggregate.FlushInterval
 	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Report = d.admit, d.features, d.flushNow
 	config.Ingest.Settled = d.aggregator.Settled
-	if d.ingest, err = ingest.New(config.Ingest); err != nil {
-		return err
+	d.ingest, err = ingest.New(config.Ingest)
+	// If an address is in use, the others are tried as well, so that the error names all that are.
+	if err = errors.Join(err, d.openReceivers(&config), d.newStatusServer(config)); err != nil {
+		d.abandon()
 	}
-	if err = d.openReceivers(&config); err != nil {
+	return err
+}
+
+// abandon closes the opened listeners if the daemon can't be created.
+func (d *Daemon) abandon() {
+	if d.ingest != nil {
 		d.ingest.Abandon()
-		return err
 	}
-	if err = d.newStatusServer(config); err != nil {
-		d.closeReceivers()
-		d.ingest.Abandon()
-		return err
+	for _, opened := range d.receivers {
+		opened.Abandon()
 	}
-	return nil
+	for _, opened := range []*status.Server{d.scrapeServer, d.statusServer} {
+		if opened != nil {
+			opened.Abandon()
+		}
+	}
 }
 
 // newStatusServer creates the servers for status, metrics and scrapes.
@@ -126,9 +134,7 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 	d.sources.Ingest, d.sources.Admit, d.sources.Aggregate = d.ingest, d.admit, d.aggregator
 	d.sources.Flush, d.sources.Agent, d.sources.Exemplars = d.flusher, d.agent, config.Exemplars
 	d.sources.Prometheus = config.Prometheus
-	if err = d.newScrapeServer(&config); err != nil {
-		return err
-	}
+	scrapeErr := d.newScrapeServer(&config)
 	d.statusServer, err = status.New(status.Config{
 		Addr: config.HTTPAddr, Hosts: config.HTTPHosts, WebConfigFile: config.WebConfigFile,
 		Debug:   config.Debug,
@@ -143,10 +149,7 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: d.recoveryFile.Crashes,
 		LostToKills: d.recoveryFile.Losses,
 	})
-	if err != nil && d.scrapeServer != nil {
-		d.scrapeServer.Abandon()
-	}
-	return err
+	return errors.Join(scrapeErr, err)
 }
 
 // newScrapeServer creates the server for scrapes on an address of its own, if one is configured.

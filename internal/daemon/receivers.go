@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"errors"
+
 	"github.com/spanstatsd/spanstatsd/internal/ingest/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
@@ -141,7 +143,7 @@ func (d *Daemon) applyCommon(config *Config, c *receiver.Config, by recovery.Rec
 }
 
 // openReceivers opens the enabled receivers, and registers all receivers for status and metrics.
-func (d *Daemon) openReceivers(config *Config) error {
+func (d *Daemon) openReceivers(config *Config) (err error) {
 	for _, k := range receiverKinds {
 		common := k.common(config)
 		shown := status.ReceiverSource{
@@ -151,21 +153,13 @@ func (d *Daemon) openReceivers(config *Config) error {
 			shown.Forward = k.forward(config).String()
 		}
 		if shown.IsOn {
-			opened, err := k.open(d, config)
-			if err != nil {
-				d.closeReceivers()
-				return err
+			if opened, failed := k.open(d, config); failed != nil {
+				err = errors.Join(err, failed)
+			} else {
+				d.receivers, shown.Of = append(d.receivers, opened), opened
 			}
-			d.receivers, shown.Of = append(d.receivers, opened), opened
 		}
 		d.sources.Receivers = append(d.sources.Receivers, shown)
 	}
-	return nil
-}
-
-// closeReceivers releases the opened receivers if the daemon can't be created.
-func (d *Daemon) closeReceivers() {
-	for _, opened := range d.receivers {
-		opened.Abandon()
-	}
+	return err
 }

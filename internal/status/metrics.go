@@ -229,13 +229,9 @@ func (c *collector) all(now *snapshot) []metric {
 	return all
 }
 
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	now := c.sources.snapshot()
-	for _, m := range c.all(&now) {
-		to <- m.desc
-	}
-}
+// Describe implements prometheus.Collector. It sends no descriptions, because the metrics depend on sources that are
+// not read before Start. The registry checks the metrics in each scrape instead.
+func (*collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {

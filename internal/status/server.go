@@ -67,7 +67,7 @@ type Server struct {
 // needs some tens of KiB.
 const MaxConnections = 256
 
-// New opens the listener. Requests are served after Start.
+// New opens the listener. Requests are served after Start, and the sources are not read before.
 func New(config Config) (*Server, error) {
 	if config.LogLinesLost == nil {
 		config.LogLinesLost = func() uint64 { return 0 }
@@ -132,7 +132,7 @@ func (s *Server) routes() *http.ServeMux {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
-		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures}))
+		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures, EnableOpenMetrics: true}))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	known := newHosts(s.config.Hosts)

@@ -358,3 +358,32 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("after one that stopped in order, the third daemon says that %g were killed", died)
 	}
 }
+
+// TestStart_NamesAllAddressesInUse checks that a daemon which can't start names each address that is in use, not
+// only the first one.
+func TestStart_NamesAllAddressesInUse(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemonProcess(t, agent.URL(), socket)
+	args := []string{"run", "--socket", socket, "--agent-url", agent.URL()}
+	inUse := []string{socket}
+	for _, flag := range []string{"--http-addr", "--prometheus-addr", "--otlp-addr", "--zipkin-addr", "--apm-addr"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		args = append(args, flag, listener.Addr().String())
+		inUse = append(inUse, listener.Addr().String())
+	}
+	out, err := program(t, append(args, "--prometheus")...).CombinedOutput()
+	if err == nil {
+		t.Fatalf("the daemon runs at addresses in use: %s", out)
+	}
+	for _, address := range inUse {
+		if !strings.Contains(string(out), address) {
+			t.Errorf("the daemon does not say that %s is in use: %s", address, out)
+		}
+	}
+}
