@@ -217,6 +217,8 @@ ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## r
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
 
+release-tests: ci test-agent test-tracers test-otel test-zipkin test-java test-web test-fleet test-kubernetes test-hostile test-kills test-lives model ## before a release, on an idle machine: make ci, and all tests with published tracers, SDKs and servers (4 hours)
+
 bench-ring: ## compare the ring with channels and another queue, in one run
 	cd lab && $(GO) run ./bench/ring
 
