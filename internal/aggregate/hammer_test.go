@@ -302,7 +302,7 @@ func (c *chain) end() {
 	}
 }
 
-// TestHammer moves, spreads and cuts partitions without a pause while several
+// TestHammer moves, splits and subdivides partitions without a pause while several
 // publishers send and cycle after cycle is sealed and flushed. Every payload that
 // reaches the agent is the reference model's, to the bin, and the books balance.
 func TestHammer(t *testing.T) {
