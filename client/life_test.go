@@ -301,7 +301,7 @@ func TestClose_Unconfirmed(t *testing.T) {
 	d.each(func(f *fakeConn) { f.reading.Lock() })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := c.Close(ctx); err == nil || !strings.Contains(err.Error(), "close its end") {
+	if err := c.Close(ctx); err == nil || !strings.Contains(err.Error(), "to close the connection") {
 		t.Errorf("closed with %v", err)
 	}
 	d.each(func(f *fakeConn) { f.reading.Unlock() })
