@@ -192,14 +192,14 @@ func DefaultConfig() Config {
 func (c *Config) Check() (err error) {
 	if c.RebalanceInterval != 0 &&
 		(c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
-		err = errors.Join(err, fmt.Errorf("BUG: the interval of levelling, %s, is neither 0 nor between %s "+
-			"and 1h", c.RebalanceInterval, routing.MinInterval))
+		err = errors.Join(err, fmt.Errorf("BUG: the rebalancing interval %s is neither 0 nor between %s and "+
+			"1h", c.RebalanceInterval, routing.MinInterval))
 	}
 	if c.Deliver == nil {
-		err = errors.Join(err, errors.New("BUG: no one to deliver sealed cycles to"))
+		err = errors.Join(err, errors.New("BUG: Deliver is nil"))
 	}
 	if c.Grid == nil {
-		err = errors.Join(err, errors.New("BUG: no grid to count durations in"))
+		err = errors.Join(err, errors.New("BUG: Grid is nil"))
 	}
 	return errors.Join(err,
 		check.Number("drainers", c.Drainers, 1, 1024),
@@ -278,7 +278,7 @@ func (r *flushRequests) take() *flushRequest {
 }
 
 // ErrStopped is returned by requests after the last cycle.
-var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
+var ErrStopped = errors.New("the daemon is stopping, and has already begun its last export")
 
 // Stats is a snapshot of the aggregator's counters.
 type Stats struct {

@@ -169,9 +169,9 @@ type Group struct {
 
 // Why groups are not merged.
 var (
-	ErrOtherTime    = errors.New("merge groups: their time is none that can be kept exactly")
-	ErrMappings     = errors.New("merge groups: the cycle holds sketches of too many mappings already")
-	ErrNoMergedRoom = errors.New("merge groups: the cycle has no room for them")
+	ErrOtherTime    = errors.New("merge groups: their bucket width is not supported")
+	ErrMappings     = errors.New("merge groups: too many different sketch mappings in this interval")
+	ErrNoMergedRoom = errors.New("merge groups: the maximum number of aggregates is reached")
 )
 
 // GroupWriter has exclusive access to the groups of the cycle that a publisher is inside.
