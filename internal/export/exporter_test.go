@@ -112,7 +112,7 @@ func always(a Attempt) func(context.Context, *Payload) Attempt {
 
 var (
 	errDown     = errors.New("connection refused")
-	errNoAnswer = errors.New("no answer to a request that was written whole")
+	errNoAnswer = errors.New("no response to a request that was sent completely")
 	down        = always(Attempt{Outcome: OutcomeNotYet, Silent: true, Err: errDown})
 )
 

@@ -69,10 +69,9 @@ func (d *pushDestination) start() {
 var (
 	errClosed      = errors.New("the daemon is shutting down")
 	errNotWanted   = errors.New("the destination does not accept statistics")
-	errUnencodable = errors.New("some groups fit in no payload; raise the payload limit")
-	errNotYet      = errors.New("the destination does not have its spans yet; " +
-		"they are held, and are in each payload that follows")
-	errTooMany = errors.New("too many cycles wait for the destination")
+	errUnencodable = errors.New("some series exceed the maximum payload size")
+	errNotYet      = errors.New("the destination has not accepted the spans yet; the next payloads include them")
+	errTooMany     = errors.New("too many exports are waiting for the destination")
 )
 
 // accept implements Destination. It encodes a cycle and queues its payloads, and does not wait for
