@@ -162,6 +162,6 @@ func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 
 // bug logs a recovered panic and the stack.
 func (l *RequestLog) bug(recovered any) {
-	l.Write(slog.LevelError, "counting traces failed, and they are not counted; please report this",
+	l.Write(slog.LevelError, "internal error while counting traces; they are not counted; please report this bug",
 		"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
 }

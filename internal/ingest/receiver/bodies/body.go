@@ -43,9 +43,9 @@ const (
 
 var (
 	// ErrNoRoom is the error of a body that does not fit into the free memory. The Body has the part that was read.
-	ErrNoRoom = errors.New("read body: no room")
+	ErrNoRoom = errors.New("read body: all memory for bodies is in use")
 	// ErrTooLarge is the error of a body over the limit for one body. It is a kind of ErrNoRoom.
-	ErrTooLarge = fmt.Errorf("%w for one that is so long", ErrNoRoom)
+	ErrTooLarge = fmt.Errorf("%w, or the body is larger than the maximum", ErrNoRoom)
 )
 
 // Read reads a body to its end. length is the Content-Length, or -1 if it is unknown. senderBytes has the bytes of all
