@@ -75,9 +75,9 @@ func (b *batch) collapse(labels registry.LabelSet) {
 
 // Reasons why Merge refuses groups, in addition to the errors of aggregate.
 var (
-	ErrStopping       = errors.New("merge groups: the daemon stops")
+	ErrStopping       = errors.New("merge groups: the daemon is stopping")
 	ErrNotWanted      = errors.New("merge groups: the agent does not accept statistics")
-	ErrTooManyOrigins = errors.New("merge groups: the interval has no room for one more origin")
+	ErrTooManyOrigins = errors.New("merge groups: the maximum number of origins is reached")
 )
 
 // Merge adds groups of spans that a tracer has already aggregated: all of them or none. The spans
