@@ -90,7 +90,7 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 	}
 	for said, times := range map[string]int{
 		`msg="exporting statistics" other=memory://other auto_discovery="agent at unix://`: 1, "found an agent": 1,
-		"does not answer": 0,
+		"the agent does not respond": 0,
 	} {
 		if strings.Count(log.String(), said) != times {
 			t.Errorf("the log does not say %q %d times:\n%s", said, times, log.String())
