@@ -32,7 +32,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Bytes: s.ParsedBytes.Load(), Origins: s.publishers.Count(),
 		Waited: s.dialing.waited.Load(), Waiting: int(s.dialing.waiting.Load()),
-		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Held(),
+		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Used(),
 		Serving: s.inFlight.Load(), DedupEvicted: s.publishers.counted.Evicted(),
 	}
 }

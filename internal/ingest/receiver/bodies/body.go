@@ -73,8 +73,8 @@ func (p *Pool) Take(size int) *Body {
 	return &Body{buffer: buffer, Bytes: buffer.Bytes()[:0]}
 }
 
-// Held returns the bytes of all bodies in use.
-func (p *Pool) Held() int64 { return p.memory.Held() }
+// Used returns the bytes of all bodies in use.
+func (p *Pool) Used() int64 { return p.memory.Used() }
 
 // DropSpares frees the buffers that are kept for reuse.
 func (p *Pool) DropSpares() { p.memory.DropSpares() }
