@@ -109,7 +109,7 @@ func TestWatch(t *testing.T) {
 		status := status.Status{
 			Schema: status.StatusSchema, Process: status.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
 		}
-		status.Books.Received = uint64(1000 * n)
+		status.Accounting.Received = uint64(1000 * n)
 		_ = json.NewEncoder(w).Encode(status)
 	}))
 	defer server.Close()

@@ -10,7 +10,7 @@ import (
 )
 
 // writeTable writes a report and the daemon's accounting in human-readable form.
-func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Books) {
+func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Accounting) {
 	fmt.Fprintf(w, "\nflush %d at %s\n\n", flush, at.Format("15:04:05"))
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, t.header)

@@ -106,7 +106,7 @@ type proxied struct {
 	agent  *fakeAgent
 	client *http.Client
 	socket string
-	stop   func() status.Books
+	stop   func() status.Accounting
 }
 
 func start(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied {
@@ -137,7 +137,7 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 		return new(net.Dialer).DialContext(ctx, "unix", p.socket)
 	}}
 	p.client = &http.Client{Transport: transport}
-	p.stop = sync.OnceValue(func() status.Books {
+	p.stop = sync.OnceValue(func() status.Accounting {
 		transport.CloseIdleConnections()
 		books := d.Stop()
 		if !books.Balanced {
