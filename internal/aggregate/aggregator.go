@@ -285,7 +285,7 @@ type Stats struct {
 	Drainers    []DrainerStats
 	Ages        Ages
 	Merged      uint64            // spans of groups that tracers have counted
-	Held        uint64            // snapshots in tables that are not sealed
+	Pending     uint64            // snapshots in tables that are not sealed
 	Origins     int               // in the current interval
 	Aggregates  int               // keys in the current interval
 	Masked      map[string]uint64 // keys with a mask instead of a label, by label
@@ -336,7 +336,7 @@ func (a *Aggregator) Stats() Stats {
 	}
 	for _, c := range a.cycles.memory {
 		if c.merged != nil {
-			s.Held += c.merged.held.Load()
+			s.Pending += c.merged.pending.Load()
 		}
 	}
 	s.Merged = a.merged.Load()
@@ -350,7 +350,7 @@ func (a *Aggregator) Stats() Stats {
 		s.Partitions.Slots += ring.Slots
 		s.Partitions.SlotsUsed += ring.Used
 		s.Ages.add(&d.ages)
-		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
+		s.Pending += d.tables[0].pending.Load() + d.tables[1].pending.Load()
 	}
 	if a.cycles.current.Load() != closedCycle {
 		s.Origins, s.Aggregates = a.intervals.Size()

@@ -182,9 +182,9 @@ func TestMergedModel(t *testing.T) {
 		if got := contents(s); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: %d rows, want %d, or others", seed, len(got), len(want))
 		}
-		if s.Spans() != spans || c.merged.held.Load() != spans || c.merged.spans.Load() != spans {
+		if s.Spans() != spans || c.merged.pending.Load() != spans || c.merged.spans.Load() != spans {
 			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(),
-				c.merged.held.Load(), c.merged.spans.Load(), spans)
+				c.merged.pending.Load(), c.merged.spans.Load(), spans)
 		}
 		if taken := c.merged.memory.Taken(); taken > c.merged.maxChunks*sketch.ChunkBytes {
 			t.Errorf("seed %d: took %d bytes", seed, taken)
@@ -451,8 +451,8 @@ func TestMerge(t *testing.T) {
 		t.Errorf("%d spans of %d: %d sealed with %d hits and %d in bins, %d cleared", got, sent.Load(),
 			sealed.Load(), hits.Load(), binned.Load(), cleared.Load())
 	}
-	if s := a.Stats(); s.Aggregated() != sent.Load() || s.Held != 0 {
-		t.Errorf("%d of %d spans aggregated, %d held", s.Aggregated(), sent.Load(), s.Held)
+	if s := a.Stats(); s.Aggregated() != sent.Load() || s.Pending != 0 {
+		t.Errorf("%d of %d spans aggregated, %d held", s.Aggregated(), sent.Load(), s.Pending)
 	}
 }
 

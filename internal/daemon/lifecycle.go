@@ -73,15 +73,15 @@ func (d *Daemon) Stop() status.Accounting {
 	lost := accounting.Unsent - before.Unsent + accounting.DroppedTotal() - before.DroppedTotal()
 	d.config.Log.Log(ctx, stopLevel(lost), "stopped", "lost", lost, "received", accounting.Received, "aggregated", accounting.Aggregated,
 		"dropped", accounting.DroppedTotal(), "flushed", accounting.Flushed, "unsent", accounting.Unsent,
-		"pending", accounting.Held, "before_discovery", accounting.BeforeFound, "balanced", accounting.Balanced)
+		"pending", accounting.Pending, "before_discovery", accounting.BeforeDiscovery, "balanced", accounting.Balanced)
 	if !accounting.Balanced {
 		d.config.Log.Error("the accounting does not balance, which is a bug; please report it with the line above")
 	}
 	for _, other := range d.sources.Others() {
 		lost := other.Accounting.Unsent - unsentBefore[other.Name]
 		d.config.Log.Log(ctx, stopLevel(lost), "stopped: additional destination", "destination", other.Name, "lost", lost,
-			"flushed", other.Accounting.Flushed, "unsent", other.Accounting.Unsent, "pending", other.Accounting.Held,
-			"before_discovery", other.Accounting.BeforeFound)
+			"flushed", other.Accounting.Flushed, "unsent", other.Accounting.Unsent, "pending", other.Accounting.Pending,
+			"before_discovery", other.Accounting.BeforeDiscovery)
 	}
 	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("can't remove the recovery file, so the next daemon will report a crash", "error", err)
@@ -108,7 +108,7 @@ func stopLevel(lost uint64) slog.Level {
 func (d *Daemon) statusLine() (string, error) {
 	b := d.sources.Accounting()
 	return fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d pending",
-		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Held), d.statusServer.Alive()
+		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Pending), d.statusServer.Alive()
 }
 
 // drainHTTP waits for the HTTP requests in flight, of all receivers at the same time.

@@ -80,7 +80,7 @@ type Accounting struct {
 	Aggregated         uint64            `json:"aggregated"`
 	Dropped            map[string]uint64 `json:"dropped"`
 	DeliveryAccounting                   // accounting of the first destination
-	HeldInTables       uint64            `json:"pending_in_tables"`
+	PendingInTables    uint64            `json:"pending_in_tables"`
 	// InTransit is the number of spans that are neither aggregated nor dropped yet, because they are in
 	// rings, or moved while this was read.
 	InTransit int64 `json:"in_transit"`
@@ -91,13 +91,13 @@ type Accounting struct {
 
 // DeliveryAccounting is the accounting of all aggregated spans at one destination.
 type DeliveryAccounting struct {
-	Flushed        uint64            `json:"flushed"`
-	Unsent         uint64            `json:"unsent"`
-	UnsentBy       map[string]uint64 `json:"unsent_by_reason"`
-	Held           uint64            `json:"pending"`
-	HeldInPayloads uint64            `json:"pending_in_payloads"`
-	// BeforeFound is the number of spans counted before an auto-discovered destination was found.
-	BeforeFound uint64 `json:"before_discovery"`
+	Flushed           uint64            `json:"flushed"`
+	Unsent            uint64            `json:"unsent"`
+	UnsentBy          map[string]uint64 `json:"unsent_by_reason"`
+	Pending           uint64            `json:"pending"`
+	PendingInPayloads uint64            `json:"pending_in_payloads"`
+	// BeforeDiscovery is the number of spans counted before an auto-discovered destination was found.
+	BeforeDiscovery uint64 `json:"before_discovery"`
 }
 
 // Accounting returns the accounting. Spans that move between components while it is read make it
@@ -112,14 +112,14 @@ func (s *Sources) Accounting() Accounting {
 func (s *snapshot) accounting() Accounting {
 	b := Accounting{
 		Received: s.admitted.Received, Aggregated: s.agg.Aggregated(), Dropped: s.admitted.Dropped,
-		DeliveryAccounting: s.deliveryAccounting(0), HeldInTables: s.agg.Held,
+		DeliveryAccounting: s.deliveryAccounting(0), PendingInTables: s.agg.Pending,
 		AdjustedCount: s.agg.AdjustedCount(),
 	}
 	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
 	b.Balanced = b.InTransit == 0
 	for i := range s.out {
 		d := s.deliveryAccounting(i)
-		b.Balanced = b.Balanced && b.Aggregated == d.Flushed+d.Unsent+d.Held+d.BeforeFound
+		b.Balanced = b.Balanced && b.Aggregated == d.Flushed+d.Unsent+d.Pending+d.BeforeDiscovery
 	}
 	return b
 }
@@ -129,8 +129,8 @@ func (s *snapshot) deliveryAccounting(i int) DeliveryAccounting {
 	out := &s.out[i]
 	b := DeliveryAccounting{
 		Flushed: out.Flushed, UnsentBy: make(map[string]uint64, len(out.Unsent)),
-		Held: s.agg.Held + out.Held, HeldInPayloads: out.Held,
-		BeforeFound: out.BeforeFound,
+		Pending: s.agg.Pending + out.Pending, PendingInPayloads: out.Pending,
+		BeforeDiscovery: out.BeforeDiscovery,
 	}
 	for reason, spans := range out.Unsent {
 		b.UnsentBy[string(reason)] = spans

@@ -32,10 +32,10 @@ var metrics = []metric{
 	byReason("spans_unsent_total", "Spans in abandoned payloads, by reason.", "reason",
 		func(d *export.Stats) map[export.Reason]uint64 { return d.Unsent }),
 	perDestination(prometheus.GaugeValue, "spans_pending", "Spans counted, without an outcome at the destination.",
-		func(s *scrape, d *export.Stats) uint64 { return s.agg.Held + d.Held }),
+		func(s *scrape, d *export.Stats) uint64 { return s.agg.Pending + d.Pending }),
 	perDestination(prometheus.CounterValue, "spans_before_discovery_total",
 		"Spans of intervals that ended before the agent was auto-discovered.",
-		func(_ *scrape, d *export.Stats) uint64 { return d.BeforeFound }),
+		func(_ *scrape, d *export.Stats) uint64 { return d.BeforeDiscovery }),
 	counters("client_lost_spans_total", "Spans that native clients report as lost, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
 

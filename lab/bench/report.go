@@ -55,17 +55,17 @@ type Accounting struct {
 	Dropped    uint64 `json:"dropped"`
 	Flushed    uint64 `json:"flushed"`
 	Unsent     uint64 `json:"unsent"`
-	Held       uint64 `json:"held"`
+	Pending    uint64 `json:"held"`
 	Balanced   bool   `json:"balanced"`
 }
 
-// accountingSince returns the difference of two readings of the daemon's accounting. Held is not a
+// accountingSince returns the difference of two readings of the daemon's accounting. Pending is not a
 // difference: it is the current value.
 func accountingSince(now, before *status.Accounting) Accounting {
 	return Accounting{
 		Received: now.Received - before.Received, Aggregated: now.Aggregated - before.Aggregated,
 		Dropped: now.DroppedTotal() - before.DroppedTotal(), Flushed: now.Flushed - before.Flushed,
-		Unsent: now.Unsent - before.Unsent, Held: now.Held, Balanced: now.Balanced,
+		Unsent: now.Unsent - before.Unsent, Pending: now.Pending, Balanced: now.Balanced,
 	}
 }
 

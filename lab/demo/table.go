@@ -20,7 +20,7 @@ func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Acco
 	columns.Flush()
 	fmt.Fprintf(w, "\nbooks: received %d = aggregated %d + dropped %d;  aggregated = flushed %d + unsent "+
 		"%d + held %d\n",
-		books.Received, books.Aggregated, books.DroppedTotal(), books.Flushed, books.Unsent, books.Held)
+		books.Received, books.Aggregated, books.DroppedTotal(), books.Flushed, books.Unsent, books.Pending)
 }
 
 // readable formats a duration with three significant digits.

@@ -128,7 +128,7 @@ func batch(n int, resource string) []client.Snapshot {
 func (p *pair) stop() {
 	p.t.Helper()
 	books := p.Stop()
-	if !books.Balanced || books.Held != 0 {
+	if !books.Balanced || books.Pending != 0 {
 		p.t.Errorf("the books do not balance: %+v", books)
 	}
 	totals := p.agent.Totals()
@@ -148,7 +148,7 @@ func TestAccounting_BalancesAfterFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := uint64(100 * (i + 1))
-		if b := p.Accounting(); !b.Balanced || b.Received != want || b.Flushed != want || b.Held != 0 {
+		if b := p.Accounting(); !b.Balanced || b.Received != want || b.Flushed != want || b.Pending != 0 {
 			t.Errorf("after %d spans: %+v", want, b)
 		}
 	}
@@ -250,7 +250,7 @@ func TestDowngrade_DropsAggregates(t *testing.T) {
 	if err := <-flushed; err == nil {
 		t.Error("a report that the agent refused was called delivered")
 	}
-	eventually.True(t, "nothing is held", func() bool { b := p.Accounting(); return b.Held == 0 && b.Balanced })
+	eventually.True(t, "nothing is held", func() bool { b := p.Accounting(); return b.Pending == 0 && b.Balanced })
 	if seals := p.Status().Cycle.Sealed; seals != 1 {
 		t.Errorf("%d seals; the clear was not needed", seals)
 	}

@@ -76,7 +76,7 @@ func TestDestinations_EachHasEverySpan(t *testing.T) {
 	}{{"agent", 100, 0, export.StateAccepting}, {"good", 100, 0, export.StateAccepting}, {"refusing", 0, 100, export.StateRejecting}} {
 		d := &status.Destinations[i]
 		if d.Name != want.name || d.Accounting.Flushed != want.flushed || d.Accounting.Unsent != want.unsent ||
-			d.Accounting.UnsentBy["rejected"] != want.unsent || d.Accounting.Held != 0 || d.State != want.state ||
+			d.Accounting.UnsentBy["rejected"] != want.unsent || d.Accounting.Pending != 0 || d.State != want.state ||
 			len(d.Flushes) != 1 {
 			t.Errorf("destination %d: %+v, want %+v", i, d, want)
 		}

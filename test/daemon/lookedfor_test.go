@@ -46,7 +46,7 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 		return all[len(all)-1]
 	}
 	if at, books := agentOf(), d.Accounting(); at.Name != "agent" || at.State != export.StateDiscovering ||
-		at.Accounting.Held != 0 || at.Accounting.BeforeFound != 300 || !books.Balanced || books.Flushed != 300 ||
+		at.Accounting.Pending != 0 || at.Accounting.BeforeDiscovery != 300 || !books.Balanced || books.Flushed != 300 ||
 		d.Status().Agent.State != export.StateDiscovering {
 		t.Errorf("before: %+v, %+v", at, books)
 	}
@@ -66,13 +66,13 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if at := agentOf(); at.Accounting.Flushed != 50 || at.Accounting.BeforeFound != 300 || agent.Totals().Hits != 50 {
+	if at := agentOf(); at.Accounting.Flushed != 50 || at.Accounting.BeforeDiscovery != 300 || agent.Totals().Hits != 50 {
 		t.Errorf("found: %+v, and it has %d spans", at, agent.Totals().Hits)
 	}
 	agent.Close()
 	c.Publish(batch(7, "gone"))
 	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
-		return agentOf().Accounting.HeldInPayloads == 7 && agentOf().State == export.StateUnreachable
+		return agentOf().Accounting.PendingInPayloads == 7 && agentOf().State == export.StateUnreachable
 	})
 	if agent, err = standin.Start(standin.Config{
 		Network: "unix",
@@ -84,7 +84,7 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 	eventually.True(t, "an agent that is back has what waited", func() bool {
 		return agentOf().Accounting.Flushed == 57
 	})
-	if books := p.Stop(); !books.Balanced || books.Held != 0 || agent.Totals().Hits != 7 ||
+	if books := p.Stop(); !books.Balanced || books.Pending != 0 || agent.Totals().Hits != 7 ||
 		other.spans != 357 {
 		t.Errorf("at the end: %+v, the agent has %d, the other %d", books, agent.Totals().Hits, other.spans)
 	}

@@ -120,7 +120,7 @@ func (e *episode) end(ctx context.Context) error {
 		}
 		held := s.Accounting.InTransit
 		for _, d := range s.Destinations {
-			held += int64(d.Accounting.Held)
+			held += int64(d.Accounting.Pending)
 		}
 		if held == 0 && s.Accounting.Balanced {
 			break

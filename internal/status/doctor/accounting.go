@@ -20,9 +20,9 @@ func (f *Findings) accounting(s *status.Status) {
 	for i := range s.Destinations {
 		d := &s.Destinations[i].Accounting
 		unsent := sum(d.UnsentBy)
-		f.balance(subject, s, b.Aggregated, d.Flushed+unsent+d.Held+d.BeforeFound,
+		f.balance(subject, s, b.Aggregated, d.Flushed+unsent+d.Pending+d.BeforeDiscovery,
 			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
-			b.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Held)
+			b.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
 	}
 	f.reasons(Wrong, subject, b.Dropped, droppedFixes, "%d received spans were dropped: %s")
 	if n := b.Dropped["left_to_agent"]; n > 0 {

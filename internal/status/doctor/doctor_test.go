@@ -51,7 +51,7 @@ func healthy() *status.Status {
 		},
 		{
 			Name: "prometheus", URL: "/metrics/spans", Scraped: &status.Scraped{Last: at.Add(-9 * time.Second)},
-			Accounting: status.DeliveryAccounting{Held: 7},
+			Accounting: status.DeliveryAccounting{Pending: 7},
 		},
 	}
 	s.Memory = status.Memory{
@@ -158,7 +158,7 @@ func TestLook_EachFinding(t *testing.T) {
 			d := &s.Destinations[0].Accounting
 			d.Flushed, d.Unsent, d.UnsentBy = 0, 8, map[string]uint64{"expired": 8}
 			s.Accounting.Received, s.Accounting.Aggregated, s.Accounting.AdjustedCount = 10, 8, 8
-			s.Destinations[1].Accounting.Held = 8
+			s.Destinations[1].Accounting.Pending = 8
 		}},
 		{doctor.Wrong, "destination agent: 5 payloads are queued", func(s *status.Status) {
 			s.Destinations[0].Retry = status.Retry{Payloads: 5, Bytes: 51, MaxBytes: 100}
@@ -182,7 +182,7 @@ func TestLook_EachFinding(t *testing.T) {
 			s.Accounting.Received++
 		}},
 		{doctor.Wrong, "accounting: the accounting does not balance: of 7 counted spans", func(s *status.Status) {
-			s.Destinations[1].Accounting.Held--
+			s.Destinations[1].Accounting.Pending--
 		}},
 		{doctor.Notice, "accounting: 12 spans received = 7 counted + 2 dropped", func(s *status.Status) {
 			s.Accounting.Received, s.Partitions.Slots = 12, 64

@@ -25,8 +25,8 @@ func (t *statusText) accounting() {
 	row("", "received", b.Received, func(s *status.Status) uint64 { return s.Accounting.Received }, t.transit(b))
 	row("├ ", "aggregated", b.Aggregated, func(s *status.Status) uint64 { return s.Accounting.Aggregated }, "")
 	row("│ ├ ", "flushed", b.Flushed, func(s *status.Status) uint64 { return s.Accounting.Flushed }, "")
-	row("│ ├ ", "pending", b.Held, func(s *status.Status) uint64 { return s.Accounting.Held },
-		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.HeldInTables), count(b.HeldInPayloads))))
+	row("│ ├ ", "pending", b.Pending, func(s *status.Status) uint64 { return s.Accounting.Pending },
+		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.PendingInTables), count(b.PendingInPayloads))))
 	row("│ └ ", "unsent", b.Unsent, func(s *status.Status) uint64 { return s.Accounting.Unsent },
 		t.warn(nonZeroCounts(b.UnsentBy)))
 	row("└ ", "dropped", b.DroppedTotal(), func(s *status.Status) uint64 { return s.Accounting.DroppedTotal() },

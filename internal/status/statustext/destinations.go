@@ -23,12 +23,12 @@ func (t *statusText) destinations() {
 		state, well := t.destinationState(d)
 		t.state("Destination "+sanitize.Text(d.Name), where, state, well)
 		if i > 0 && d.State != export.StateDiscovering {
-			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Accounting.Flushed), count(d.Accounting.Held),
+			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Accounting.Flushed), count(d.Accounting.Pending),
 				count(d.Accounting.Unsent), t.warn(nonZeroCounts(d.Accounting.UnsentBy)))
 		}
-		if d.Accounting.BeforeFound > 0 {
+		if d.Accounting.BeforeDiscovery > 0 {
 			t.line("  %s spans were counted before it was discovered, and only for the other destinations",
-				count(d.Accounting.BeforeFound))
+				count(d.Accounting.BeforeDiscovery))
 		}
 		t.queue(&d.Retry)
 	}

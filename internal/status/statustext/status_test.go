@@ -81,7 +81,7 @@ func TestRender_AgentState(t *testing.T) {
 		text := statustext.Render(&status.Status{
 			Spans: status.Spans{Accounting: status.Accounting{
 				Received: 7, Aggregated: 7, Balanced: true,
-				DeliveryAccounting: status.DeliveryAccounting{Held: 7, HeldInPayloads: 7},
+				DeliveryAccounting: status.DeliveryAccounting{Pending: 7, PendingInPayloads: 7},
 			}},
 			Delivery: status.Delivery{Agent: agent, Destinations: []status.DestinationStatus{{
 				Name: "agent", State: agent.State,
@@ -115,7 +115,7 @@ func TestRender_EachDestination(t *testing.T) {
 				{Name: "agent", State: export.StateAccepting, Accounting: status.DeliveryAccounting{Flushed: 7}},
 				{
 					Name: "otlp", URL: "http://collector:4318", State: export.StateUnreachable,
-					Accounting: status.DeliveryAccounting{Held: 7, HeldInPayloads: 7},
+					Accounting: status.DeliveryAccounting{Pending: 7, PendingInPayloads: 7},
 					Retry: status.Retry{
 						Payloads:      1,
 						Bytes:         100,
@@ -157,7 +157,7 @@ func TestRender_AgentNotDiscovered(t *testing.T) {
 			Agent: status.Agent{URL: "http://127.0.0.1:8126", Stats: true, State: export.StateDiscovering},
 			Destinations: []status.DestinationStatus{
 				{Name: "prometheus", State: export.StateAccepting, Accounting: status.DeliveryAccounting{Flushed: 7}},
-				{Name: "agent", State: export.StateDiscovering, Accounting: status.DeliveryAccounting{BeforeFound: 7}},
+				{Name: "agent", State: export.StateDiscovering, Accounting: status.DeliveryAccounting{BeforeDiscovery: 7}},
 			},
 		},
 	}, nil, false)

@@ -71,9 +71,9 @@ func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 		dropped += spans
 	}
 	switch {
-	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Held:
+	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Pending:
 		t.Errorf("the books do not balance: %+v", *b)
-	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Held != 0:
+	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Pending != 0:
 		t.Errorf("the figures contradict the books %+v: %d dropped, %d accepted", *b, dropped,
 			r.SpansAccepted)
 	case r.AgentHits == nil || *r.AgentHits != r.SpansAccepted || !*r.HitsEqualAccepted:

@@ -164,7 +164,7 @@ func everyReasonHasAFix(t *testing.T, at string) {
 			if more := sum(s.Destinations[0].Accounting.UnsentBy) - sum(read().Destinations[0].Accounting.UnsentBy); more > 0 {
 				s.Accounting.Received, s.Accounting.Aggregated = s.Accounting.Received+more, s.Accounting.Aggregated+more
 				for i := range s.Destinations[1:] {
-					s.Destinations[i+1].Accounting.Held += more
+					s.Destinations[i+1].Accounting.Pending += more
 				}
 			}
 			isRight := false
