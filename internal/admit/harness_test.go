@@ -112,7 +112,7 @@ func batchOf(n int) *span.Batch {
 	return list
 }
 
-// finish counts all published spans and verifies that the books balance.
+// finish counts all published spans and verifies that the accounting balances.
 func (h *harness) finish(publishers ...*Publisher) {
 	h.t.Helper()
 	h.aggregator.Start()
