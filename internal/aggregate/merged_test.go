@@ -129,10 +129,10 @@ func someBins(rnd *rand.Rand, mapping sketch.Mapping) (b sketch.Bins) {
 	return b
 }
 
-// TestMergedModel adds random groups of random mappings, several at a time, all or
+// TestMerged_Model adds random groups of random mappings, several at a time, all or
 // none: every row has what a map of maps has, whatever memory there is, and nothing
 // collapses.
-func TestMergedModel(t *testing.T) {
+func TestMerged_Model(t *testing.T) {
 	refused := 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -335,9 +335,9 @@ func TestMergedRows_AreBounded(t *testing.T) {
 	}
 }
 
-// TestMergedBytes fills a cycle with as many rows as it may have, each with other bins, until its bins find no more
+// TestMerged_Bytes fills a cycle with as many rows as it may have, each with other bins, until its bins find no more
 // room either: their share of the memory for sketches. A clear gives it all back.
-func TestMergedBytes(t *testing.T) {
+func TestMerged_Bytes(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.MaxAggregates, config.SketchBytes = true, 100, 32<<20
 	memory := sketch.NewMemory(config.SketchBytes, config.Grid)

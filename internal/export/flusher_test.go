@@ -52,7 +52,7 @@ func TestCycle_EmptySendsNothing(t *testing.T) {
 	})
 }
 
-func TestFinalOutcomes(t *testing.T) {
+func TestPayload_FinalOutcomes(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer Attempt
 		reason Reason

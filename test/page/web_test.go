@@ -111,10 +111,10 @@ func (b *browser) resolved(expression string) (result string) {
 	return result
 }
 
-// TestSDKInABrowser checks that every ended span of a page's SDK is counted once, even if the upstream
+// TestSDK_InBrowser checks that every ended span of a page's SDK is counted once, even if the upstream
 // is overloaded at first; that a script can read a refusal and its retry time; and that the browser
 // blocks a page whose origin is not allowed.
-func TestSDKInABrowser(t *testing.T) {
+func TestSDK_InBrowser(t *testing.T) {
 	var came atomic.Int64
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {

@@ -50,7 +50,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestPaint(t *testing.T) {
+func TestText_Paint(t *testing.T) {
 	if got := paint(true).good("x"); got != "\x1b[32mx\x1b[0m" {
 		t.Errorf("%q", got)
 	}
